@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt bench`: the table of kinds, and what they share. Kinds run one after the other on one device
+// and print into one table.
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "devices.h"
+#include "talk.h"
+
+static const struct bench_kind {
+    const char *name;
+    bool (*run)(struct bench *bench);
+    const struct option_row *rows;
+    size_t row_count;
+} kinds[] = {
+    {"memory", bench_memory, bench_memory_options, 1},
+    {"launch", bench_launch, bench_launch_options, 1},
+};
+#define KIND_COUNT (sizeof kinds / sizeof *kinds)
+
+static const char about[] =
+    "Measures a device. Without KIND a short look at all kinds.\n\n"
+    "  memory   bandwidth of copies: by kernel, by the driver, upload and readback;\n"
+    "           a copy counts bytes read and bytes written\n"
+    "  launch   cost of a dispatch: independent, each after the former, and of a whole replay\n\n"
+    "Numbers are medians; spread is half the interquartile range. Lists and ranges: 32,64\n"
+    "32-1024*2 1-8+1 4KB-256MB*4.\n";
+
+static const struct option_row measure_options[] = {
+    {.name = "time",
+     .value = "SECONDS",
+     .help = "time for each row",
+     .fallback = "0.2",
+     .read = options_read_positive,
+     .at = offsetof(struct bench, seconds)},
+    {.name = "samples",
+     .value = "N",
+     .help = "samples of each row at least",
+     .fallback = "7",
+     .read = options_read_count,
+     .at = offsetof(struct bench, samples)},
+};
+
+static const struct table_column columns[] = {
+#define X(name, key, heading, unit, type, precision, width)                                        \
+    {key, heading, unit, TABLE_##type, precision, width, 0},
+    BENCH_COLUMNS(X)
+#undef X
+};
+
+static const char *const outcome_texts[] = {
+#define X(name, text) text,
+    BENCH_OUTCOMES(X)
+#undef X
+};
+
+bool bench_section(struct bench *bench, const char *title, uint64_t shown) {
+    const struct grt_dev_info *info = grt_dev_info(bench->dev);
+    char text[TABLE_TEXT_SIZE];
+    snprintf(text, sizeof text, "%s on %s, %s (%s %s)", title, info->selector, info->name,
+             info->driver, info->driver_version);
+    return table_section(&bench->table, text, shown, NULL, 0);
+}
+
+bool bench_row(struct bench *bench, struct table_cell *cells, enum bench_outcome outcome,
+               const struct stats *stats, bool device_timer) {
+    bench->outcomes[outcome]++;
+    if (outcome == BENCH_BROKEN)
+        return false;
+    cells[BENCH_CHECK] = TABLE_CELL(.text = outcome_texts[outcome]);
+    if (outcome == BENCH_GOOD) {
+        cells[BENCH_SPREAD] = TABLE_CELL(.number = stats->spread);
+        cells[BENCH_SAMPLES] = TABLE_CELL(.count = stats->count);
+        cells[BENCH_TIMER] = TABLE_CELL(.text = device_timer ? "device" : "wall");
+    } else {
+        cells[BENCH_GB_PER_S].known = cells[BENCH_US].known = false;
+    }
+    return table_row(&bench->table, cells);
+}
+
+enum bench_outcome bench_failure(void) {
+    return grt_last_status() == GRT_NO_MEMORY ? BENCH_TOO_LARGE : BENCH_BROKEN;
+}
+
+bool bench_sample(void *timing, double *seconds) {
+    struct bench_timing *t = timing;
+    double device = 0;
+    double start = stats_now();
+    if (talk_stopped())
+        return false;
+    for (uint32_t i = 0; i < t->replays; i++) {
+        if (!grt_graph_finish(t->graph))
+            return false;
+        struct grt_phase_time times[GRT_MAX_PHASES];
+        uint32_t count =
+            t->device_timer ? grt_graph_times(t->graph, times, GRT_MAX_PHASES) : 0;
+        for (uint32_t k = 0; k < count; k++)
+            device += times[k].seconds;
+    }
+    // A device that has timestamps but gives none for this run is timed by the wall from here on.
+    t->device_timer = t->device_timer && device > 0;
+    *seconds = (t->device_timer ? device : stats_now() - start) / t->replays;
+    return true;
+}
+
+bool bench_time(struct bench *bench, struct bench_timing *timing, struct stats *stats) {
+    struct stats_desc desc = {.warm_up = 0.1 * bench->seconds,
+                              .budget = bench->seconds,
+                              .min_samples = bench->samples};
+    return stats_measure(&desc, bench_sample, timing, stats);
+}
+
+// Which kinds the words name, as bits; 0 with the mistake said.
+static uint64_t chosen_kinds(const char **words, size_t count) {
+    uint64_t chosen = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+        while (k < KIND_COUNT && strcmp(words[i], kinds[k].name) != 0)
+            k++;
+        if (k == KIND_COUNT) {
+            command_unknown("kind of bench", words[i], kinds, KIND_COUNT, sizeof *kinds);
+            return 0;
+        }
+        chosen |= 1ull << k;
+    }
+    return count ? chosen : (1ull << KIND_COUNT) - 1;
+}
+
+static int run_kinds(struct bench *bench, uint64_t chosen) {
+    bool going = true;
+    for (size_t k = 0; going && k < KIND_COUNT; k++)
+        going = !(chosen >> k & 1) || kinds[k].run(bench);
+    if (bench->outcomes[BENCH_BROKEN] && !talk_stopped())
+        return command_exit_of(grt_last_status());
+    if (bench->outcomes[BENCH_WRONG]) {
+        talk_error("%u results are wrong; they were not timed", bench->outcomes[BENCH_WRONG]);
+        return COMMAND_INTERNAL;
+    }
+    // Sizes that do not fit are an answer, as long as something did.
+    return bench->outcomes[BENCH_TOO_LARGE] && !bench->outcomes[BENCH_GOOD] ? COMMAND_INTERNAL
+                                                                            : COMMAND_OK;
+}
+
+static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv) {
+    struct output output;
+    int code = output_open(&output, bench->common.output);
+    if (code)
+        return code;
+    talk_progress("opening the device");
+    bench->dev = options_open_device(&bench->common);
+    if (bench->dev) {
+        struct table_desc desc = {
+            .output = &output,
+            .format = bench->common.format,
+            .columns = columns,
+            .column_count = BENCH_COLUMN_COUNT,
+            .schema = "gpurt.bench/1",
+            .argc = argc,
+            .argv = argv,
+            .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),
+        };
+        if (table_open(&bench->table, &desc))
+            code = run_kinds(bench, chosen);
+        table_close(&bench->table);
+    } else {
+        code = command_exit_of(grt_last_status());
+    }
+    talk_clear();
+    grt_dev_destroy(&bench->dev);
+    // Without a device there is nothing to keep, and a part of the rows would look like all of them.
+    bool keep = code != COMMAND_NO_DEVICE && !talk_stopped();
+    int written = output_close(&output, keep);
+    return code ? code : written;
+}
+
+int cmd_bench(int argc, char **argv) {
+    struct bench bench = {0};
+    struct option_list lists[KIND_COUNT + 4] = {
+        OPTION_LIST("Options of all kinds", measure_options),
+        OPTION_LIST("Device options", options_device),
+        OPTION_LIST("Output options", options_output),
+        OPTION_LIST("General options", options_general),
+    };
+    struct option_list *own = lists + 4;
+    for (size_t k = 0; k < KIND_COUNT; k++)
+        own[k] = (struct option_list){kinds[k].name, kinds[k].rows, kinds[k].row_count, NULL};
+    struct options_desc desc = {.verb = "bench",
+                                .words = "[KIND...]",
+                                .about = about,
+                                .lists = lists,
+                                .list_count = KIND_COUNT + 4};
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t word_count = 0;
+    int code = COMMAND_INTERNAL;
+    if (!words) {
+        talk_error("out of memory");
+        return code;
+    }
+    code = options_parse(&desc, argc, argv, &bench.common, words, &word_count);
+    uint64_t chosen = code < 0 ? chosen_kinds(words, word_count) : 0;
+    bench.quick = word_count == 0;
+    if (code < 0 && !chosen)
+        code = COMMAND_USAGE;
+    for (size_t k = 0; code < 0 && k < KIND_COUNT; k++) {
+        if (!(chosen >> k & 1) && own[k].given) {
+            talk_error("'--%s' is an option of `gpurt bench %s`", own[k].given, kinds[k].name);
+            code = COMMAND_USAGE;
+        }
+    }
+    if (code < 0)
+        code = run_bench(&bench, chosen, argc, argv);
+    ranges_destroy(&bench.sizes);
+    ranges_destroy(&bench.counts);
+    free(words);
+    return code;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kinds of `gpurt bench` share: options, columns, and the way a graph is timed.
+//
+// A kind is one file bench_KIND.c with a function that measures and prints its rows, and one row in
+// bench.c's table. A result that fails its check is never timed.
+#ifndef APPS_BENCH_H
+#define APPS_BENCH_H
+
+#include "gpurt.h"
+#include "options.h"
+#include "stats.h"
+#include "table.h"
+
+// X(name, key, heading, unit, type, precision, width): all that any kind reports.
+#define BENCH_COLUMNS(X)                                                                           \
+    X(KIND, "kind", "kind", NULL, TEXT, 0, 6)                                                      \
+    X(TEST, "test", "test", NULL, TEXT, 0, 12)                                                     \
+    X(SIZE, "size", "size", NULL, BYTES, 0, 9)                                                     \
+    X(SET, "working_set", "rotating over", NULL, BYTES, 0, 0)                                      \
+    X(COUNT, "dispatches", "dispatches", NULL, COUNT, 0, 0)                                        \
+    X(GB_PER_S, "gb_per_s", "GB/s", NULL, NUMBER, 2, 9)                                            \
+    X(US, "us", "us per dispatch", NULL, NUMBER, 3, 0)                                             \
+    X(SPREAD, "spread", "spread", NULL, SHARE, 1, 6)                                               \
+    X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
+    X(TIMER, "timer", "timer", NULL, TEXT, 0, 6)                                                   \
+    X(CHECK, "check", "check", NULL, TEXT, 0, 0)
+
+enum bench_column {
+#define X(name, key, heading, unit, type, precision, width) BENCH_##name,
+    BENCH_COLUMNS(X)
+#undef X
+        BENCH_COLUMN_COUNT,
+};
+#define BENCH_BIT(name) (1ull << BENCH_##name)
+
+// How a row came out; its word stands in the column "check".
+#define BENCH_OUTCOMES(X)                                                                          \
+    X(GOOD, "ok")                                                                                  \
+    X(WRONG, "FAILED")        /* the result was not what it must be */                             \
+    X(TOO_LARGE, "no memory") /* not measured; the sentence was said */                            \
+    X(BROKEN, "")             /* a call failed or Ctrl-C: stop, there is no row */
+
+enum bench_outcome {
+#define X(name, text) BENCH_##name,
+    BENCH_OUTCOMES(X)
+#undef X
+};
+
+struct bench {
+    struct options common; // first: see options.h
+    struct ranges sizes;   // --size; empty: by device
+    struct ranges counts;  // --count
+    double seconds;        // --time, of each row
+    uint32_t samples;      // --samples, at least, of each row
+    bool quick;            // no kind was named: a short look at everything
+    struct grt_dev *dev;
+    struct table table;
+    uint32_t outcomes[BENCH_BROKEN + 1];
+};
+
+// Measures and prints; false when the bench must stop.
+bool bench_memory(struct bench *bench);
+bool bench_launch(struct bench *bench);
+extern const struct option_row bench_memory_options[1];
+extern const struct option_row bench_launch_options[1];
+
+// Begins a kind: its title names the device.
+bool bench_section(struct bench *bench, const char *title, uint64_t shown);
+// Fills the columns that every kind has, prints the row and counts the outcome. `stats` matter with
+// BENCH_GOOD only. False when the bench must stop.
+bool bench_row(struct bench *bench, struct table_cell *cells, enum bench_outcome outcome,
+               const struct stats *stats, bool device_timer);
+
+// What a failed allocation or call means for its row.
+enum bench_outcome bench_failure(void);
+
+// Times a baked graph: seconds of one replay, by the device's clock over its phases or by the clock
+// on the wall around run and wait.
+struct bench_timing {
+    struct grt_graph *graph;
+    uint32_t replays;   // of one sample
+    bool device_timer;  // where there are timestamps and phases
+};
+bool bench_time(struct bench *bench, struct bench_timing *timing, struct stats *stats);
+// One sample of it.
+bool bench_sample(void *timing, double *seconds);
+
+#endif

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt bench memory`: how fast bytes move.
+//
+//     source   | slot 0 | slot 1 | ... | slot s-1 |      one run copies slot i mod s for i < copies:
+//                  |        |                |           no copy waits for its neighbour, and what is
+//     target   | slot 0 | slot 1 | ... | slot s-1 |      read has left the caches unless the set is small
+//
+// One run has as many copies as make it long enough for a clock. Before it is timed, the very graph
+// that will be timed runs once from a known pattern into a poisoned target, and all it touched is
+// compared.
+#include "bench.h"
+
+#include <stdlib.h>
+
+#include "talk.h"
+
+#define ALIGN 256ull             // of slots; a multiple of every device's
+#define RUN_SECONDS 0.02         // of one run, at least
+#define MAX_COPIES 4096u         // of one run
+#define CHUNK (4u << 20)         // bytes that the check looks at together
+#define SET_SOFTWARE (64ull << 20)
+#define SET_HARDWARE (256ull << 20) // per side; beyond the last-level cache of today's GPUs
+
+static const struct memory_test {
+    const char *name;
+    enum grt_buf_kind from, to;
+    bool by_kernel;
+    uint32_t counted; // bytes that count for each byte copied
+} tests[] = {
+    {"kernel copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, true, 2},
+    {"driver copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, false, 2},
+    {"upload", GRT_BUF_UPLOAD, GRT_BUF_DEVICE, false, 1},
+    {"readback", GRT_BUF_DEVICE, GRT_BUF_READBACK, false, 1},
+};
+#define TEST_COUNT (sizeof tests / sizeof *tests)
+
+static bool read_sizes(const char *text, void *into, char why[RANGES_WHY]) {
+    return ranges_parse(text, &(struct ranges_rule){.bytes = true, .min = 4}, into, why);
+}
+
+const struct option_row bench_memory_options[1] = {
+    {.name = "size",
+     .value = "LIST",
+     .help = "bytes of a copy, e.g. 1MiB-64MiB*4 (default: by device)",
+     .read = read_sizes,
+     .at = offsetof(struct bench, sizes)},
+};
+
+struct memory_run {
+    struct bench *bench;
+    const struct memory_test *test;
+    uint64_t size;   // bytes of one copy, a multiple of 4
+    uint64_t stride; // from slot to slot
+    uint64_t slots;
+    struct grt_buf *source, *target;
+    struct grt_graph *graph;
+    uint32_t copies;
+    bool device_timer;
+};
+
+// ---- the check ----
+
+static uint32_t pattern(uint64_t word) {
+    uint32_t x = (uint32_t)(word ^ word >> 32) * 2654435761u;
+    return x ^ x >> 15;
+}
+
+// Goes over the touched part of a buffer: writes the pattern or its opposite, or compares.
+enum pass { WRITE_PATTERN, WRITE_POISON, COMPARE };
+
+static enum bench_outcome go_over(struct memory_run *run, struct grt_buf *buf, enum pass pass,
+                                  uint32_t *chunk) {
+    uint64_t used = run->copies < run->slots ? run->copies : run->slots;
+    uint32_t flip = pass == WRITE_POISON ? ~0u : 0u;
+    for (uint64_t slot = 0; slot < used; slot++) {
+        for (uint64_t done = 0, n = 0; done < run->size; done += n) {
+            uint64_t at = slot * run->stride + done;
+            n = run->size - done < CHUNK ? run->size - done : CHUNK;
+            if (pass == COMPARE && !grt_buf_read(buf, at, chunk, n))
+                return BENCH_BROKEN;
+            for (uint64_t i = 0; i < n / 4; i++) {
+                uint32_t want = pattern(at / 4 + i) ^ flip;
+                if (pass == COMPARE && chunk[i] != want) {
+                    talk_error("%s of %llu bytes: byte %llu of copy %llu is wrong", run->test->name,
+                               (unsigned long long)run->size, (unsigned long long)(done + 4 * i),
+                               (unsigned long long)slot);
+                    return BENCH_WRONG;
+                }
+                chunk[i] = want;
+            }
+            if (pass != COMPARE && !grt_buf_write(buf, at, chunk, n))
+                return BENCH_BROKEN;
+        }
+    }
+    return BENCH_GOOD;
+}
+
+static enum bench_outcome check(struct memory_run *run) {
+    uint32_t *chunk = malloc(CHUNK);
+    enum bench_outcome outcome = chunk ? BENCH_GOOD : BENCH_TOO_LARGE;
+    if (outcome == BENCH_GOOD)
+        outcome = go_over(run, run->source, WRITE_PATTERN, chunk);
+    if (outcome == BENCH_GOOD)
+        outcome = go_over(run, run->target, WRITE_POISON, chunk);
+    if (outcome == BENCH_GOOD && !grt_graph_finish(run->graph))
+        outcome = BENCH_BROKEN;
+    if (outcome == BENCH_GOOD)
+        outcome = go_over(run, run->target, COMPARE, chunk);
+    free(chunk);
+    return outcome;
+}
+
+// ---- the graph ----
+
+static struct grt_tensor as_tensor(struct grt_range range) {
+    return (struct grt_tensor){
+        .range = range, .dtype = GRT_U32, .rank = 1, .shape = {range.size / 4}};
+}
+
+static bool record(struct memory_run *run) {
+    grt_graph_destroy(&run->graph);
+    run->graph = grt_graph_create(run->bench->dev, "bench memory");
+    if (!run->graph)
+        return false;
+    if (run->device_timer)
+        grt_graph_phase(run->graph, run->test->name);
+    for (uint32_t i = 0; i < run->copies; i++) {
+        uint64_t at = i % run->slots * run->stride;
+        struct grt_range from = {run->source, at, run->size};
+        struct grt_range to = {run->target, at, run->size};
+        struct grt_tensor x = as_tensor(from);
+        struct grt_tensor y = as_tensor(to);
+        if (run->test->by_kernel)
+            grt_op_copy(run->graph, &y, &x);
+        else
+            grt_graph_copy(run->graph, to, from);
+    }
+    return grt_graph_bake(run->graph);
+}
+
+// Records as many copies as make one run long enough. The first run of each graph warms up: it maps
+// memory and compiles kernels, which would be taken for slow copies.
+static bool choose_copies(struct memory_run *run) {
+    for (run->copies = 1;;) {
+        struct bench_timing timing = {run->graph, 1, run->device_timer};
+        double seconds = 0;
+        if (!record(run))
+            return false;
+        timing.graph = run->graph;
+        if (!bench_sample(&timing, &seconds) || !bench_sample(&timing, &seconds))
+            return false;
+        if (seconds >= RUN_SECONDS || run->copies == MAX_COPIES)
+            return true;
+        // Short runs are mostly overhead, so the estimate is not trusted beyond a factor of 16.
+        double factor = 1.25 * RUN_SECONDS / (seconds + 1e-6);
+        double copies = run->copies * (factor < 2 ? 2 : factor > 16 ? 16 : factor);
+        run->copies = copies < MAX_COPIES ? (uint32_t)copies : MAX_COPIES;
+    }
+}
+
+// ---- rows ----
+
+static enum bench_outcome measure(struct memory_run *run, struct stats *stats) {
+    struct grt_dev *dev = run->bench->dev;
+    uint64_t bytes = run->slots * run->stride;
+    enum bench_outcome outcome = BENCH_BROKEN;
+    run->source = grt_buf_create(
+        dev, grt_buf_desc(.size = bytes, .kind = run->test->from, .label = "bench source"));
+    if (!run->source)
+        return bench_failure();
+    run->target = grt_buf_create(
+        dev, grt_buf_desc(.size = bytes, .kind = run->test->to, .label = "bench target"));
+    if (!run->target) {
+        outcome = bench_failure();
+        goto undo_source;
+    }
+    if (choose_copies(run)) {
+        outcome = check(run);
+        struct bench_timing timing = {run->graph, 1, run->device_timer};
+        if (outcome == BENCH_GOOD && !bench_time(run->bench, &timing, stats))
+            outcome = BENCH_BROKEN;
+        run->device_timer = timing.device_timer;
+    }
+    grt_graph_destroy(&run->graph);
+    grt_buf_destroy(&run->target);
+undo_source:
+    grt_buf_destroy(&run->source);
+    return outcome;
+}
+
+static bool print_one(struct bench *bench, const struct memory_test *test, uint64_t size) {
+    const struct grt_caps *caps = &grt_dev_info(bench->dev)->caps;
+    uint64_t set = caps->software ? SET_SOFTWARE : SET_HARDWARE;
+    uint64_t limit = grt_dev_mem_left(bench->dev) / 4;
+    struct memory_run run = {.bench = bench, .test = test, .device_timer = caps->timestamps != 0};
+    struct stats stats = {0};
+    run.size = (size + 3) / 4 * 4;
+    run.stride = (run.size + ALIGN - 1) / ALIGN * ALIGN;
+    if (set > limit)
+        set = limit;
+    if (caps->max_buffer && set > caps->max_buffer)
+        set = caps->max_buffer;
+    run.slots = set / run.stride > 1 ? set / run.stride : 1;
+    enum bench_outcome outcome = measure(&run, &stats);
+    // What one run touches, if it has fewer copies than there are slots.
+    uint64_t touched = run.copies < run.slots ? run.copies : run.slots;
+    double bytes = (double)run.size * run.copies * test->counted;
+    struct table_cell cells[BENCH_COLUMN_COUNT] = {
+        [BENCH_KIND] = TABLE_CELL(.text = "memory"),
+        [BENCH_TEST] = TABLE_CELL(.text = test->name),
+        [BENCH_SIZE] = TABLE_CELL(.count = run.size),
+        [BENCH_SET] = TABLE_CELL(.count = touched * run.size),
+        [BENCH_GB_PER_S] = TABLE_CELL(.number = bytes / stats.median / 1e9),
+    };
+    return bench_row(bench, cells, outcome, &stats, run.device_timer);
+}
+
+// Sizes that show the ramp and the plateau; the quick look has the plateau and one step below.
+static bool default_sizes(struct bench *bench) {
+    static const char *const texts[2][2] = {{"1MiB-1GiB*4", "64MiB,1GiB"},
+                                            {"1MiB-64MiB*4", "16MiB,64MiB"}};
+    uint64_t limit = grt_dev_mem_left(bench->dev) / 4;
+    char why[RANGES_WHY];
+    bool software = grt_dev_info(bench->dev)->caps.software != 0;
+    if (!read_sizes(texts[software][bench->quick], &bench->sizes, why)) {
+        talk_error("%s", why);
+        return false;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < bench->sizes.count; i++) {
+        if (bench->sizes.values[i] <= limit || i == 0)
+            bench->sizes.values[kept++] = bench->sizes.values[i];
+    }
+    bench->sizes.count = kept;
+    return true;
+}
+
+bool bench_memory(struct bench *bench) {
+    uint64_t shown = BENCH_BIT(TEST) | BENCH_BIT(SIZE) | BENCH_BIT(SET) | BENCH_BIT(GB_PER_S) |
+                     BENCH_BIT(SPREAD) | BENCH_BIT(SAMPLES) | BENCH_BIT(TIMER) | BENCH_BIT(CHECK);
+    if (!bench->sizes.count && !default_sizes(bench))
+        return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
+    if (!bench_section(bench, "memory", shown))
+        return false;
+    for (size_t t = 0; t < TEST_COUNT; t++) {
+        for (size_t i = 0; i < bench->sizes.count; i++) {
+            char size[TABLE_TEXT_SIZE];
+            table_bytes_text(bench->sizes.values[i], size);
+            talk_progress("memory: %s of %s (%zu of %zu)", tests[t].name, size,
+                          t * bench->sizes.count + i + 1, TEST_COUNT * bench->sizes.count);
+            if (!print_one(bench, &tests[t], bench->sizes.values[i]))
+                return false;
+        }
+    }
+    return true;
+}

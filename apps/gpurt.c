@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `gpurt`: finds the verb, calls it, and returns its exit code. Data go to stdout,
+// messages to stderr.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "output.h"
+#include "talk.h"
+
+static int cmd_version(int argc, char **argv);
+static int cmd_help(int argc, char **argv);
+
+static const struct verb {
+    const char *name;
+    const char *help;
+    int (*run)(int argc, char **argv); // argv[0] is the verb
+} verbs[] = {
+    {"devices", "list every device and what it can do", cmd_devices},
+    {"doctor", "say what is missing on this machine and how to mend it", cmd_doctor},
+    {"bench", "measure a device: memory, launch", cmd_bench},
+    {"version", "print the version", cmd_version},
+    {"help", "explain a command: gpurt help bench", cmd_help},
+};
+#define VERB_COUNT (sizeof verbs / sizeof *verbs)
+
+static void print_verbs(FILE *file) {
+    fputs("usage: gpurt COMMAND [OPTION...]\n\n", file);
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        fprintf(file, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+    fputs("\n`gpurt COMMAND --help` explains one; `man gpurt` explains all.\n", file);
+}
+
+static int print_help(void) {
+    fputs("gpurt trains on any GPU, through Vulkan or OpenCL.\n\n", stdout);
+    print_verbs(stdout);
+    fputs("\nExit codes:\n", stdout);
+#define X(name, code, text) printf("  %3d  %s\n", code, text);
+    COMMAND_EXITS(X)
+#undef X
+    return COMMAND_OK;
+}
+
+// What is left on the command line of a verb that takes nothing.
+static int no_more(const char *verb, int argc, char **argv) {
+    if (argc <= 1)
+        return COMMAND_OK;
+    talk_error("%s: '%s' is not expected", verb, argv[1]);
+    return COMMAND_USAGE;
+}
+
+static int cmd_version(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "--help"))
+        return printf("usage: gpurt version\n\nPrints the version of gpurt.\n"), COMMAND_OK;
+    int code = no_more("version", argc, argv);
+    if (code)
+        return code;
+    printf("gpurt %s\n", GPURT_VERSION);
+    // An installed command can meet another library than it was built with.
+    if (strcmp(grt_version(), GPURT_VERSION) != 0)
+        printf("libgpurt %s\n", grt_version());
+    return COMMAND_OK;
+}
+
+static int run_verb(int argc, char **argv) {
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (!strcmp(argv[0], verbs[i].name))
+            return verbs[i].run(argc, argv);
+    }
+    return command_unknown("command", argv[0], verbs, VERB_COUNT, sizeof *verbs);
+}
+
+static int cmd_help(int argc, char **argv) {
+    if (argc < 2 || !strcmp(argv[1], "help") || argv[1][0] == '-')
+        return print_help();
+    int code = no_more("help", argc - 1, argv + 1);
+    char help[] = "--help";
+    return code ? code : run_verb(2, (char *[]){argv[1], help, NULL});
+}
+
+static int run(int argc, char **argv) {
+    if (argc < 2) {
+        print_verbs(stderr);
+        return COMMAND_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return print_help();
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+        return cmd_version(argc - 1, argv + 1);
+    if (argv[1][0] == '-') {
+        talk_error("no option '%s' before the command; see `gpurt --help`", argv[1]);
+        return COMMAND_USAGE;
+    }
+    return run_verb(argc - 1, argv + 1);
+}
+
+// A closed stdin, stdout or stderr would give its number to the next file that is opened, and our
+// text would land there. A null device opened the wrong way round keeps the number and still fails.
+static void hold_standard_files(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    }
+}
+
+int main(int argc, char **argv) {
+    hold_standard_files();
+    // Writing then fails with a reason instead of ending the process: no reader, or `ulimit -f`.
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    talk_init();
+    int code = run(argc, argv);
+    talk_clear();
+    // Text that a verb printed without an output of its own: help and versions.
+    int written = output_close(&(struct output){.file = stdout}, true);
+    if (talk_stopped())
+        return COMMAND_INTERRUPTED;
+    return code ? code : written;
+}

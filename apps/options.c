@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows shared by verbs, how their values are read, and what they ask of a device. The machinery
+// that walks rows is in options_parse.c.
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHY(...) (snprintf(why, RANGES_WHY, __VA_ARGS__), false)
+
+static bool read_text(const char *text, void *into, char why[RANGES_WHY]) {
+    if (!*text)
+        return WHY("may not be empty");
+    *(const char **)into = text;
+    return true;
+}
+
+static bool read_backend(const char *text, void *into, char why[RANGES_WHY]) {
+#define X(name, word)                                                                              \
+    if (!strcmp(text, word))                                                                       \
+        return read_text(word, into, why);
+    X(AUTO, "auto")
+    GRT_BACKENDS(X)
+#undef X
+#define X(name, word) " " word
+    return WHY("known are auto" GRT_BACKENDS(X));
+#undef X
+}
+
+static bool read_format(const char *text, void *into, char why[RANGES_WHY]) {
+#define X(name, word)                                                                              \
+    if (!strcmp(text, word)) {                                                                     \
+        *(enum table_format *)into = TABLE_##name;                                                 \
+        return true;                                                                               \
+    }
+    TABLE_FORMATS(X)
+#undef X
+#define X(name, word) " " word
+    return WHY("known are" TABLE_FORMATS(X));
+#undef X
+}
+
+// A finite number and nothing behind it.
+static bool number(const char *text, double *value) {
+    char *end = NULL;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0' && *value - *value == 0;
+}
+
+bool options_read_positive(const char *text, void *into, char why[RANGES_WHY]) {
+    double value = 0;
+    if (!number(text, &value) || !(value > 0))
+        return WHY("a number above 0 is wanted");
+    *(double *)into = value;
+    return true;
+}
+
+bool options_read_count(const char *text, void *into, char why[RANGES_WHY]) {
+    char *end = NULL;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > UINT32_MAX)
+        return WHY("a whole number from 1 to %u is wanted", UINT32_MAX);
+    *(uint32_t *)into = (uint32_t)value;
+    return true;
+}
+
+static bool read_fraction(const char *text, void *into, char why[RANGES_WHY]) {
+    double value = 0;
+    if (!number(text, &value) || !(value > 0 && value <= 1))
+        return WHY("a number above 0 and up to 1 is wanted");
+    *(double *)into = value;
+    return true;
+}
+
+static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
+    uint64_t bytes = 0;
+    if (!ranges_parse_size(text, &bytes, why))
+        return false;
+    if (bytes == 0)
+        return WHY("a size above 0 is wanted, such as 512MB or 2GiB");
+    *(uint64_t *)into = bytes;
+    return true;
+}
+
+#define AT(field) offsetof(struct options, field)
+
+const struct option_row options_general[] = {
+    {.name = "help", .letter = "h", .help = "show this and exit", .at = AT(help)},
+    {.name = "verbose", .letter = "v", .help = "say more; twice: all", .at = AT(verbose)},
+    {.name = "quiet", .letter = "q", .help = "errors only, no progress", .at = AT(quiet)},
+};
+
+const struct option_row options_device[] = {
+    {.name = "backend",
+     .value = "auto|vulkan|opencl|ref",
+     .help = "the GPU API",
+     .fallback = "auto",
+     .read = read_backend,
+     .at = AT(backend)},
+    {.name = "device",
+     .value = "DEVICE",
+     .help = "selector (vulkan:0), part of a name, or PCI address",
+     .env = "GPURT_DEVICE",
+     .read = read_text,
+     .at = AT(device)},
+    {.name = "require-gpu", .help = "refuse drivers that run on the CPU", .at = AT(require_gpu)},
+    {.name = "mem-fraction",
+     .value = "F",
+     .help = "share of the free device memory that may be taken",
+     .fallback = "0.9",
+     .read = read_fraction,
+     .at = AT(mem_fraction)},
+    {.name = "mem-limit",
+     .value = "SIZE",
+     .help = "device memory that may be taken at most: 2GB, 512MiB",
+     .read = read_size,
+     .at = AT(mem_limit)},
+    {.name = "max-submit-ms",
+     .value = "MS",
+     .help = "split work so that no submit runs longer",
+     .fallback = "500",
+     .read = options_read_positive,
+     .at = AT(max_submit_ms)},
+};
+
+const struct option_row options_output[] = {
+    {.name = "format",
+     .value = "table|md|csv|json|jsonl",
+     .help = "form of the results",
+     .fallback = "table",
+     .read = read_format,
+     .at = AT(format)},
+    {.name = "output",
+     .letter = "o",
+     .value = "FILE",
+     .help = "write the results to FILE, which appears when complete",
+     .read = read_text,
+     .at = AT(output)},
+};
+
+struct grt_dev_desc options_device_desc(const struct options *options) {
+    return (struct grt_dev_desc){
+        .backend = options->backend,
+        .device = options->device,
+        .require_gpu = options->require_gpu != 0,
+        .mem_fraction = options->mem_fraction,
+        .mem_limit = options->mem_limit,
+        .max_submit_ms = options->max_submit_ms,
+    };
+}
+
+struct grt_dev *options_open_device(const struct options *options) {
+    struct grt_dev_desc desc = options_device_desc(options);
+    return grt_dev_create(&desc);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks option rows: makes argtable's table from them, parses, and turns each text into its value.
+// argtable does what getopt does (order, abbreviations, -abc, --name=value); checking values and
+// wording mistakes is ours, because argtable's own messages name neither the value nor what is allowed.
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "options.h"
+#include "talk.h"
+
+#define MAX_ROWS 31 // below the first printable letter: argtable reports both as one number
+
+// One row of the verb with what argtable made for it.
+struct slot {
+    const char *name; // first, for command_unknown()
+    const struct option_row *row;
+    struct option_list *list;
+    struct arg_lit *flag;
+    struct arg_str *text;
+};
+
+struct parser {
+    const struct options_desc *desc;
+    struct slot slots[MAX_ROWS];
+    size_t count;
+    struct arg_str *words;
+    struct arg_end *end;
+    void *table[MAX_ROWS + 2]; // slots, words, end
+};
+
+// ---- help ----
+
+static void print_row(const struct option_row *row) {
+    char left[80];
+    snprintf(left, sizeof left, "%s%s%s--%s%s%s", row->letter ? "-" : "    ",
+             row->letter ? row->letter : "", row->letter ? ", " : "", row->name,
+             row->value ? " " : "", row->value ? row->value : "");
+    printf("  %-34s %s", left, row->help);
+    if (row->fallback || row->env)
+        printf(" (default: %s%s)", row->env ? "$" : "", row->env ? row->env : row->fallback);
+    putchar('\n');
+}
+
+static void print_help(const struct options_desc *desc) {
+    printf("usage: gpurt %s%s%s [OPTION...]\n\n%s", desc->verb, desc->words ? " " : "",
+           desc->words ? desc->words : "", desc->about);
+    for (size_t i = 0; i < desc->list_count; i++) {
+        printf("\n%s:\n", desc->lists[i].title);
+        for (size_t k = 0; k < desc->lists[i].count; k++)
+            print_row(&desc->lists[i].rows[k]);
+    }
+}
+
+// ---- argtable ----
+
+static bool make_table(struct parser *p, int argc) {
+    bool whole = true;
+    for (size_t i = 0; i < p->desc->list_count; i++) {
+        struct option_list *list = &p->desc->lists[i];
+        list->given = NULL;
+        for (size_t k = 0; k < list->count && p->count < MAX_ROWS; k++) {
+            const struct option_row *row = &list->rows[k];
+            struct slot *slot = &p->slots[p->count];
+            *slot = (struct slot){.name = row->name, .row = row, .list = list};
+            // argc is more often than anything can be given: the last one counts.
+            if (row->read)
+                slot->text = arg_strn(row->letter, row->name, row->value, 0, argc, row->help);
+            else
+                slot->flag = arg_litn(row->letter, row->name, 0, argc, row->help);
+            p->table[p->count++] = row->read ? (void *)slot->text : (void *)slot->flag;
+            whole = whole && p->table[p->count - 1];
+        }
+    }
+    p->words = arg_strn(NULL, NULL, "WORD", 0, argc, NULL);
+    p->end = arg_end(1);
+    p->table[p->count] = p->words;
+    p->table[p->count + 1] = p->end;
+    return whole && p->words && p->end;
+}
+
+// Says argtable's first complaint. An unknown long option and a missing value come with their text,
+// an unknown letter as its code, and a flag that was given a value as the number of its row.
+static int say_mistake(const struct parser *p) {
+    const char *text = p->end->argval[0];
+    int code = p->end->error[0];
+    if (code == ARG_EMISSARG && text) {
+        talk_error("%s: '%s' needs a value", p->desc->verb, text);
+    } else if (code == ARG_ELONGOPT && text) {
+        char name[64];
+        char what[64];
+        const char *bare = text + strspn(text, "-");
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(bare, "="), bare);
+        snprintf(what, sizeof what, "option of %s named", p->desc->verb);
+        return command_unknown(what, name, p->slots, p->count, sizeof *p->slots);
+    } else if (isprint(code)) {
+        talk_error("%s: no option '-%c'; see `gpurt %s --help`", p->desc->verb, code, p->desc->verb);
+    } else if (code >= 0 && (size_t)code < p->count) {
+        talk_error("%s: '--%s' takes no value", p->desc->verb, p->slots[code].name);
+    } else {
+        talk_error("%s: the options cannot be read; see `gpurt %s --help`", p->desc->verb,
+                   p->desc->verb);
+    }
+    return COMMAND_USAGE;
+}
+
+// The value of one row: from the command line, the environment, or the row itself.
+static bool fill(struct slot *slot, struct options *values) {
+    const struct option_row *row = slot->row;
+    void *into = (char *)values + row->at;
+    char why[RANGES_WHY] = "";
+    const char *text = row->fallback;
+    const char *from = row->env ? getenv(row->env) : NULL;
+    if (!row->read) {
+        *(uint32_t *)into = (uint32_t)slot->flag->count;
+        return true;
+    }
+    if (from && *from)
+        text = from;
+    if (slot->text->count) {
+        text = slot->text->sval[slot->text->count - 1];
+        slot->list->given = row->name;
+    }
+    if (!text || row->read(text, into, why))
+        return true;
+    if (slot->text->count)
+        talk_error("--%s '%s': %s", row->name, text, why);
+    else
+        talk_error("%s '%s': %s", row->env, text, why);
+    return false;
+}
+
+static int parse(struct parser *p, int argc, char **argv, struct options *values, const char **words,
+                 size_t *word_count) {
+    if (!make_table(p, argc)) {
+        talk_error("out of memory");
+        return COMMAND_INTERNAL;
+    }
+    int mistakes = arg_parse(argc, argv, p->table);
+    for (size_t i = 0; i < p->count; i++) {
+        // Asked for help, the other options do not matter, right or wrong.
+        if (p->slots[i].row->at == offsetof(struct options, help) && p->slots[i].flag &&
+            p->slots[i].flag->count) {
+            print_help(p->desc);
+            return COMMAND_OK;
+        }
+    }
+    if (mistakes)
+        return say_mistake(p);
+    for (size_t i = 0; i < p->count; i++) {
+        if (!fill(&p->slots[i], values))
+            return COMMAND_USAGE;
+    }
+    if (p->words->count && !p->desc->words) {
+        talk_error("%s: '%s' is not expected; see `gpurt %s --help`", p->desc->verb,
+                   p->words->sval[0], p->desc->verb);
+        return COMMAND_USAGE;
+    }
+    *word_count = (size_t)p->words->count;
+    for (size_t i = 0; i < *word_count; i++)
+        words[i] = p->words->sval[i];
+    talk_set_level(values->quiet ? -1 : (int)values->verbose);
+    return -1;
+}
+
+int options_parse(const struct options_desc *desc, int argc, char **argv, struct options *values,
+                  const char **words, size_t *word_count) {
+    struct parser p = {.desc = desc};
+    int code = parse(&p, argc, argv, values, words, word_count);
+    arg_freetable(p.table, sizeof p.table / sizeof *p.table);
+    return code;
+}

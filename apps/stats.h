@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a handful of times says: the median for the number, the quartiles for its doubt. Means are
+// not offered: one interrupted run would move them.
+#ifndef APPS_STATS_H
+#define APPS_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define STATS_MAX_SAMPLES 1000
+
+struct stats {
+    size_t count;
+    double min;
+    double lower;  // quartiles, interpolated between the two nearest samples
+    double median;
+    double upper;
+    double spread; // (upper - lower) / 2 / median: half the interquartile range, relative
+};
+
+// Sorts the samples. All zero for none.
+struct stats stats_of(double *samples, size_t count);
+
+// Runs the work once and says how many seconds it took; false when it failed or should stop.
+typedef bool stats_run_fn(void *context, double *seconds);
+
+struct stats_desc {
+    double warm_up;     // seconds of runs that are not counted; at least one is
+    double budget;      // seconds of counted runs, after which no more are begun ...
+    size_t min_samples; // ... unless there are fewer than these; 0: 7
+};
+
+// Warm-up, then samples until both the budget and the least number are reached. False as soon as a
+// run returns false.
+bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *context,
+                   struct stats *stats);
+
+// Seconds of a clock that only goes forward.
+double stats_now(void);
+
+#endif

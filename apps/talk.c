@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// One progress line at most is on the screen; `shown` remembers it, and every other message takes it
+// away first. State is per process, as the terminal is.
+#include "talk.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stopped;
+static bool quiet;
+static bool shown;
+
+static bool terminal(FILE *file) {
+    const char *term = getenv("TERM");
+    return isatty(fileno(file)) && term && strcmp(term, "dumb") != 0;
+}
+
+static void log_line(void *context, enum grt_log_level level, const char *text) {
+    (void)context;
+    talk_clear();
+    fprintf(stderr, "gpurt: %s: %s\n", grt_log_level_text(level), text);
+}
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    stopped = 1;
+}
+
+void talk_init(void) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    talk_set_level(0);
+}
+
+void talk_set_level(int level) {
+    enum grt_log_level least = level < 0    ? GRT_LOG_ERROR
+                               : level == 0 ? GRT_LOG_WARN
+                               : level == 1 ? GRT_LOG_INFO
+                                            : GRT_LOG_DEBUG;
+    quiet = level < 0;
+    grt_log_set(log_line, NULL, least);
+}
+
+void talk_error(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    talk_clear();
+    fputs("gpurt: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+void talk_progress(const char *format, ...) {
+    if (quiet || !terminal(stderr))
+        return;
+    va_list args;
+    va_start(args, format);
+    fputs("\r\033[K", stderr);
+    vfprintf(stderr, format, args);
+    fflush(stderr);
+    va_end(args);
+    shown = true;
+}
+
+void talk_clear(void) {
+    if (shown)
+        fputs("\r\033[K", stderr);
+    shown = false;
+}
+
+bool talk_stopped(void) {
+    return stopped != 0;
+}
+
+bool talk_styled(FILE *file) {
+    const char *no_color = getenv("NO_COLOR");
+    return terminal(file) && !(no_color && *no_color);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between runtime/ and a GPU API, one page. The runtime checks arguments, keeps the
+// account, finds hazards and decides; a backend translates and does nothing else.
+//
+// A backend's objects begin with the public struct, so a pointer to one is a pointer to the other:
+//     struct gvk_buf { struct grt_buf base; VkBuffer handle; };
+#ifndef GRT_BACKEND_H
+#define GRT_BACKEND_H
+
+#include "runtime/graph.h"
+
+// ---- kernels, described by the C reading of the dialect ----
+
+enum grt_access { GRT_READ, GRT_WRITE, GRT_UPDATE };
+
+struct grt_arg_info {
+    const char *name;
+    const char *type;           // "float", "uint", "int" or "u16"
+    enum grt_access access;
+};
+
+struct grt_spec_info {
+    const char *name;
+    uint32_t value;             // default
+};
+
+struct ref_lane;
+
+// Everything about a kernel that is known before run time. Spec 0 is WG, the workgroup size.
+struct grt_kernel_info {
+    const char *name;
+    const struct grt_spec_info *specs;
+    uint32_t spec_count;
+    const struct grt_arg_info *args;
+    uint32_t arg_count;
+    uint32_t params_size;
+    uint32_t (*shmem)(const uint32_t *spec_values);     // bytes of shared memory
+    void (*lane)(struct ref_lane *lane);                // the C reading
+    const uint32_t *spirv;                              // the GLSL reading
+    size_t spirv_size;                                  // bytes
+    const char *opencl;                                 // the OpenCL reading
+};
+
+// Ends with NULL.
+extern const struct grt_kernel_info *const grt_kernel_table[];
+
+struct grt_kernel {
+    struct grt_dev *dev;
+    const struct grt_kernel_info *info;
+    uint32_t spec_values[GRT_MAX_SPECS];
+    struct grt_kernel *next;    // the device's list
+};
+
+// ---- memory ----
+
+struct grt_buf {
+    struct grt_dev *dev;
+    uint64_t size;              // a multiple of 4
+    enum grt_buf_kind kind;
+    void *host;                 // upload and readback: set by buf_create, stays for the buffer's life
+    uint32_t refs;              // owner and baked graphs
+    uint32_t account;           // row of the account
+};
+
+// ---- commands ----
+
+enum grt_cmd_kind { GRT_CMD_DISPATCH, GRT_CMD_COPY, GRT_CMD_FILL, GRT_CMD_PHASE };
+
+struct grt_cmd {
+    enum grt_cmd_kind kind;
+    int32_t sync;               // newest earlier command it must wait for, -1 when none since the
+                                // last command with one
+    const struct grt_kernel *kernel;                    // dispatch
+    struct grt_range bindings[GRT_MAX_BINDINGS];        // dispatch, in full; sizes are never 0
+    uint32_t groups[3];                                 // dispatch
+    uint32_t params_size;                               // dispatch
+    unsigned char params[GRT_MAX_PARAMS];               // dispatch
+    struct grt_range dst, src;                          // copy; fill uses dst
+    uint32_t value;                                     // fill
+    uint32_t phase;                                     // phase: its number, counted from 0
+};
+
+// ---- one device ----
+
+// Unless a slot says otherwise it is called from one thread at a time, arguments are valid, and a
+// failure is reported with grt_fail() before false or NULL is returned.
+struct grt_dev_fns {
+    // Called once, when everything made on the device is gone and the queue is idle.
+    void (*destroy)(struct grt_dev *dev);
+
+    // Fills base.host for upload and readback buffers; the runtime fills the rest of base.
+    // Contents are undefined. NULL with GRT_NO_MEMORY when the driver refuses.
+    struct grt_buf *(*buf_create)(struct grt_dev *dev, uint64_t size, enum grt_buf_kind kind);
+    void (*buf_destroy)(struct grt_buf *buf);
+    // Device buffers only (the runtime serves the others by memcpy), queue idle; blocking. The offset and
+    // size may be any number of bytes.
+    bool (*buf_write)(struct grt_buf *buf, uint64_t offset, const void *data, uint64_t size);
+    bool (*buf_read)(struct grt_buf *buf, uint64_t offset, void *data, uint64_t size);
+
+    // Compiles for spec_values (info->spec_count of them); the runtime fills the rest of base.
+    struct grt_kernel *(*kernel_create)(struct grt_dev *dev, const struct grt_kernel_info *info,
+                                        const uint32_t *spec_values);
+    void (*kernel_destroy)(struct grt_kernel *kernel);
+
+    // Translates a command list once. The list is not kept. Time slots of phases are numbered
+    // 0 .. phase_count - 1; a list begins as if everything queued before it had finished.
+    void *(*cmds_create)(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
+                         uint32_t phase_count);
+    // The list is not running.
+    void (*cmds_destroy)(struct grt_dev *dev, void *native);
+    // Queues the list behind what was queued before, starts it and returns; must not allocate.
+    bool (*cmds_run)(struct grt_dev *dev, void *native);
+    // Device seconds of the newest run: begin[i] and end[i] of each phase relative to any common
+    // start. Queue idle. NULL when caps.timestamps is 0.
+    bool (*cmds_times)(struct grt_dev *dev, void *native, double *begin, double *end);
+    // Returns when everything queued has finished.
+    bool (*wait)(struct grt_dev *dev);
+
+    // Bytes of device memory that the driver could still give. NULL when the driver cannot tell.
+    uint64_t (*mem_free)(struct grt_dev *dev);
+};
+
+#define GRT_MAX_ACCOUNTS 64
+
+struct grt_dev {
+    const struct grt_dev_fns *fns;
+    struct grt_dev_info info;
+    struct grt_dev_desc desc;           // defaults filled in; strings are not kept
+    enum grt_status status;             // GRT_OK until the device is lost
+    uint32_t complaints;                // of the validation layer
+    uint32_t objects;                   // buffers and graphs alive
+    struct grt_kernel *kernels;
+    struct grt_buf *unused;             // bound where a kernel does not look
+    struct grt_mem_use total;
+    struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];
+    uint32_t account_count;
+};
+
+// ---- one backend ----
+
+struct grt_backend {
+    // Lists devices into infos (up to capacity) and returns how many there are; -1 with a sentence
+    // in `problem` (256 bytes) when the API is not usable here at all. Logs nothing. Runs in a child
+    // process first. The runtime fills backend, index and selector.
+    int32_t (*list)(struct grt_dev_info *infos, uint32_t capacity, char *problem);
+    // Called at most once, when list() found no hardware device: makes known, to this process only,
+    // a driver that is installed but that the API's loader did not find. True when it did, with a
+    // sentence in `note` (256 bytes). NULL when there is nothing of that kind.
+    bool (*add_drivers)(char *note);
+    // Opens the device info->index. The result begins with struct grt_dev, all zero but for fns; the
+    // runtime fills the rest. desc has its defaults filled in.
+    struct grt_dev *(*open)(const struct grt_dev_info *info, const struct grt_dev_desc *desc);
+};
+
+// One per backend, in the order of GRT_BACKENDS.
+extern const struct grt_backend grt_backend_vulkan;
+extern const struct grt_backend grt_backend_opencl;
+extern const struct grt_backend grt_backend_ref;
+
+#endif

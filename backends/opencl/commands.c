@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command lists: every command becomes the arguments of one enqueue call, kept in an array.
+//
+//     grt_cmd   phase  dispatch  fill  phase  copy       phase
+//     gcl_op           launch    fill         write              one enqueue each
+//     event slot       0         1            2                  first and last op of a phase only
+//
+// A dispatch has a cl_kernel of its own whose arguments are set when the list is made, and parts of
+// buffers are bound as sub-buffers made at the same time, so that a run is a loop of enqueue calls
+// and nothing else. The queue is in-order: each command sees all that came before it, which is more
+// than the hazards of the list ask for, and `sync` is not needed.
+//
+// A copy has four forms. Host buffers take part by their mapped pointer (buffer.c): from one is a
+// write, to one is a read. Host to host goes in pieces through a small device buffer, so that it
+// keeps its place in the queue without the host waiting for it.
+#include "opencl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define BOUNCE_SIZE ((uint64_t)4 << 20)
+
+enum op_kind { OP_LAUNCH, OP_WRITE, OP_READ, OP_COPY, OP_FILL };
+
+struct op {
+    enum op_kind kind;
+    int32_t event;     // slot of gcl_cmds.events, or -1
+    const char *name;  // launch: of the kernel, for messages
+    cl_kernel kernel;  // launch
+    size_t global[3];  // launch
+    size_t local[3];   // launch
+    cl_mem dst, src;   // whichever ends are device memory
+    size_t dst_offset, src_offset, size;
+    void *host;     // write: from here; read: to here
+    cl_uint value;  // fill
+};
+
+struct phase {
+    int32_t first, last;  // ops, then event slots; -1 when the phase is empty
+};
+
+struct gcl_cmds {
+    struct op *ops;
+    uint32_t op_count;
+    cl_mem *subs;  // sub-buffers of all bindings
+    uint32_t sub_count;
+    cl_mem bounce;  // NULL unless the list copies from host to host
+    struct phase *phases;
+    cl_event *events;      // of the newest run; NULL before the first
+    uint32_t phase_count;  // events: twice as many
+};
+
+// ---- making a list ----
+
+static bool is_host_copy(const struct grt_cmd *cmd) {
+    return cmd->kind == GRT_CMD_COPY && cmd->src.buf->host && cmd->dst.buf->host;
+}
+
+static uint32_t count_ops(const struct grt_cmd *cmd) {
+    if (cmd->kind == GRT_CMD_PHASE) {
+        return 0;
+    }
+    return is_host_copy(cmd) ? 2 * (uint32_t)((cmd->src.size + BOUNCE_SIZE - 1) / BOUNCE_SIZE) : 1;
+}
+
+// The buffer itself when the range is all of it, else a sub-buffer that the list owns.
+static cl_mem bind(struct gcl_dev *dev, struct gcl_cmds *list, const struct grt_range *range,
+                   const char *kernel, const char *arg) {
+    cl_mem handle = ((struct gcl_buf *)range->buf)->handle;
+    if (range->offset == 0 && range->size == range->buf->size) {
+        return handle;
+    }
+    cl_int code = CL_SUCCESS;
+    cl_buffer_region region = {(size_t)range->offset, (size_t)range->size};
+    cl_mem sub = gcl.clCreateSubBuffer(handle, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    if (!sub) {
+        gcl_fail(
+            dev, gcl_status(code, false), code,
+            "cannot bind %" PRIu64 " bytes at %" PRIu64 " of a buffer of %" PRIu64
+            " bytes to %s of kernel %s; offsets must be multiples of %u, sizes at most %" PRIu64,
+            range->size, range->offset, range->buf->size, arg, kernel, dev->base.info.caps.align,
+            dev->base.info.caps.max_binding);
+        return NULL;
+    }
+    list->subs[list->sub_count++] = sub;
+    return sub;
+}
+
+static bool add_launch(struct gcl_dev *dev, struct gcl_cmds *list, const struct grt_cmd *cmd) {
+    const struct grt_kernel_info *info = cmd->kernel->info;
+    const struct gcl_kernel *kernel = (const struct gcl_kernel *)cmd->kernel;
+    const size_t wg = cmd->kernel->spec_values[0];
+    cl_int code = CL_SUCCESS;
+    struct op *op = &list->ops[list->op_count];
+    *op = (struct op){
+        .kind = OP_LAUNCH,
+        .event = -1,
+        .name = info->name,
+        .global = {cmd->groups[0] * wg, cmd->groups[1], cmd->groups[2]},
+        .local = {wg, 1, 1},
+    };
+    op->kernel = gcl.clCreateKernel(kernel->program, info->name, &code);
+    if (!op->kernel) {
+        return gcl_fail(dev, gcl_status(code, false), code, "no kernel object for %s", info->name);
+    }
+    list->op_count++;  // from here on gcl_cmds_destroy() releases the kernel
+    for (uint32_t i = 0; i < info->arg_count; i++) {
+        cl_mem handle = bind(dev, list, &cmd->bindings[i], info->name, info->args[i].name);
+        if (!handle) {
+            return false;
+        }
+        code = gcl.clSetKernelArg(op->kernel, i, sizeof handle, &handle);
+        if (code != CL_SUCCESS) {
+            return gcl_fail(dev, gcl_status(code, false), code, "kernel %s refuses argument %s",
+                            info->name, info->args[i].name);
+        }
+    }
+    if (info->params_size > 0) {
+        code = gcl.clSetKernelArg(op->kernel, info->arg_count, info->params_size, cmd->params);
+        if (code != CL_SUCCESS) {
+            return gcl_fail(dev, gcl_status(code, false), code,
+                            "kernel %s refuses its parameters of %u bytes", info->name,
+                            info->params_size);
+        }
+    }
+    return true;
+}
+
+static void add_copy(struct gcl_cmds *list, const struct grt_range *dst,
+                     const struct grt_range *src) {
+    struct op op = {
+        .event = -1,
+        .dst = ((struct gcl_buf *)dst->buf)->handle,
+        .src = ((struct gcl_buf *)src->buf)->handle,
+        .dst_offset = (size_t)dst->offset,
+        .src_offset = (size_t)src->offset,
+        .size = (size_t)src->size,
+    };
+    char *from = src->buf->host, *to = dst->buf->host;
+    if (from && to) {
+        for (uint64_t done = 0; done < src->size; done += BOUNCE_SIZE) {
+            uint64_t left = src->size - done;
+            op.size = (size_t)(left < BOUNCE_SIZE ? left : BOUNCE_SIZE);
+            op.dst = op.src = list->bounce;
+            op.dst_offset = op.src_offset = 0;
+            op.kind = OP_WRITE;
+            op.host = from + src->offset + done;
+            list->ops[list->op_count++] = op;
+            op.kind = OP_READ;
+            op.host = to + dst->offset + done;
+            list->ops[list->op_count++] = op;
+        }
+        return;
+    }
+    op.kind = from ? OP_WRITE : to ? OP_READ : OP_COPY;
+    op.host = from ? from + src->offset : to ? to + dst->offset : NULL;
+    list->ops[list->op_count++] = op;
+}
+
+static void add_fill(struct gcl_cmds *list, const struct grt_cmd *cmd) {
+    list->ops[list->op_count++] = (struct op){
+        .kind = OP_FILL,
+        .event = -1,
+        .dst = ((struct gcl_buf *)cmd->dst.buf)->handle,
+        .dst_offset = (size_t)cmd->dst.offset,
+        .size = (size_t)cmd->dst.size,
+        .value = cmd->value,
+    };
+}
+
+// Turns the phases' ops into event slots: two per phase, or one where first and last are the same.
+static void assign_events(struct gcl_cmds *list) {
+    for (uint32_t i = 0; i < list->phase_count; i++) {
+        struct phase *phase = &list->phases[i];
+        if (phase->first < 0) {
+            continue;
+        }
+        struct op *first = &list->ops[phase->first], *last = &list->ops[phase->last];
+        first->event = (int32_t)(2 * i);
+        if (last != first) {
+            last->event = (int32_t)(2 * i + 1);
+        }
+        phase->first = first->event;
+        phase->last = last->event;
+    }
+}
+
+void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
+                      uint32_t phase_count) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    size_t op_count = 0, sub_count = 0;
+    bool bounces = false;
+    for (uint32_t i = 0; i < count; i++) {
+        op_count += count_ops(&cmds[i]);
+        sub_count += cmds[i].kind == GRT_CMD_DISPATCH ? cmds[i].kernel->info->arg_count : 0;
+        bounces = bounces || is_host_copy(&cmds[i]);
+    }
+    struct gcl_cmds *list = calloc(1, sizeof *list);
+    if (!list) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a command list");
+        return NULL;
+    }
+    // One more than needed: calloc(0) may be NULL.
+    list->ops = calloc(op_count + 1, sizeof *list->ops);
+    list->subs = calloc(sub_count + 1, sizeof *list->subs);
+    list->phases = calloc(phase_count + 1, sizeof *list->phases);
+    list->events = calloc(2 * (size_t)phase_count + 1, sizeof *list->events);
+    if (!list->ops || !list->subs || !list->phases || !list->events) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a list of %u commands", count);
+        goto undo_list;
+    }
+    list->phase_count = phase_count;
+    for (uint32_t i = 0; i < phase_count; i++) {
+        list->phases[i] = (struct phase){-1, -1};
+    }
+    if (bounces) {
+        cl_int code = CL_SUCCESS;
+        list->bounce =
+            gcl.clCreateBuffer(dev->context, CL_MEM_READ_WRITE, (size_t)BOUNCE_SIZE, NULL, &code);
+        if (!list->bounce) {
+            gcl_fail(dev, gcl_status(code, false), code,
+                     "no device buffer of %" PRIu64 " bytes to copy between host buffers",
+                     BOUNCE_SIZE);
+            goto undo_list;
+        }
+    }
+    struct phase *phase = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t before = list->op_count;
+        switch (cmds[i].kind) {
+        case GRT_CMD_DISPATCH:
+            if (!add_launch(dev, list, &cmds[i])) {
+                goto undo_list;
+            }
+            break;
+        case GRT_CMD_COPY:
+            add_copy(list, &cmds[i].dst, &cmds[i].src);
+            break;
+        case GRT_CMD_FILL:
+            add_fill(list, &cmds[i]);
+            break;
+        case GRT_CMD_PHASE:
+            phase = &list->phases[cmds[i].phase];
+            break;
+        }
+        if (phase && list->op_count > before) {
+            phase->first = phase->first < 0 ? (int32_t)before : phase->first;
+            phase->last = (int32_t)list->op_count - 1;
+        }
+    }
+    assign_events(list);
+    return list;
+
+undo_list:
+    gcl_cmds_destroy(base, list);
+    return NULL;
+}
+
+static void release_events(struct gcl_cmds *list) {
+    for (uint32_t i = 0; i < 2 * list->phase_count; i++) {
+        if (list->events[i]) {
+            gcl_check_release(gcl.clReleaseEvent(list->events[i]), "event");
+            list->events[i] = NULL;
+        }
+    }
+}
+
+// Also of a list that is only half made.
+void gcl_cmds_destroy(struct grt_dev *base, void *native) {
+    (void)base;
+    struct gcl_cmds *list = native;
+    release_events(list);
+    for (uint32_t i = 0; i < list->op_count; i++) {
+        if (list->ops[i].kernel) {
+            gcl_check_release(gcl.clReleaseKernel(list->ops[i].kernel), "kernel");
+        }
+    }
+    for (uint32_t i = 0; i < list->sub_count; i++) {
+        gcl_check_release(gcl.clReleaseMemObject(list->subs[i]), "sub-buffer");
+    }
+    if (list->bounce) {
+        gcl_check_release(gcl.clReleaseMemObject(list->bounce), "buffer");
+    }
+    free(list->events);
+    free(list->phases);
+    free(list->subs);
+    free(list->ops);
+    free(list);
+}
+
+// ---- running ----
+
+static cl_int enqueue(cl_command_queue queue, const struct op *op, cl_event *event) {
+    switch (op->kind) {
+    case OP_LAUNCH:
+        return gcl.clEnqueueNDRangeKernel(queue, op->kernel, 3, NULL, op->global, op->local, 0,
+                                          NULL, event);
+    case OP_WRITE:
+        return gcl.clEnqueueWriteBuffer(queue, op->dst, CL_FALSE, op->dst_offset, op->size,
+                                        op->host, 0, NULL, event);
+    case OP_READ:
+        return gcl.clEnqueueReadBuffer(queue, op->src, CL_FALSE, op->src_offset, op->size, op->host,
+                                       0, NULL, event);
+    case OP_COPY:
+        return gcl.clEnqueueCopyBuffer(queue, op->src, op->dst, op->src_offset, op->dst_offset,
+                                       op->size, 0, NULL, event);
+    case OP_FILL:
+        return gcl.clEnqueueFillBuffer(queue, op->dst, &op->value, sizeof op->value, op->dst_offset,
+                                       op->size, 0, NULL, event);
+    }
+    return CL_INVALID_OPERATION;
+}
+
+static bool fail_run(struct gcl_dev *dev, const struct op *op, uint32_t at, uint32_t count,
+                     cl_int code) {
+    static const char *const words[] = {
+        [OP_LAUNCH] = "launch of kernel ",
+        [OP_WRITE] = "write",
+        [OP_READ] = "read",
+        [OP_COPY] = "copy",
+        [OP_FILL] = "fill",
+    };
+    // Out of resources is either a launch that asks for too much or the echo of an earlier crash. If
+    // the queue still finishes, it was the launch.
+    bool crashed = gcl.clFinish(dev->queue) != CL_SUCCESS;
+    return gcl_fail(dev, gcl_status(code, crashed), code, "%s%s, call %u of %u in a list, refused",
+                    words[op->kind], op->name ? op->name : "", at + 1, count);
+}
+
+bool gcl_cmds_run(struct grt_dev *base, void *native) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    struct gcl_cmds *list = native;
+    release_events(list);
+    for (uint32_t i = 0; i < list->op_count; i++) {
+        const struct op *op = &list->ops[i];
+        cl_event *event = op->event < 0 ? NULL : &list->events[op->event];
+        cl_int code = enqueue(dev->queue, op, event);
+        if (code != CL_SUCCESS) {
+            return fail_run(dev, op, i, list->op_count, code);
+        }
+    }
+    cl_int code = gcl.clFlush(dev->queue);
+    if (code != CL_SUCCESS) {
+        return gcl_fail(dev, gcl_status(code, true), code, "cannot start a list of %u calls",
+                        list->op_count);
+    }
+    return true;
+}
+
+bool gcl_cmds_times(struct grt_dev *base, void *native, double *begin, double *end) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    const struct gcl_cmds *list = native;
+    // Device clocks count nanoseconds from long ago: the first phase's start is taken off while they
+    // are still integers.
+    cl_ulong origin = 0;
+    double now = 0.0;
+    bool started = false;
+    for (uint32_t i = 0; i < list->phase_count; i++) {
+        const struct phase *phase = &list->phases[i];
+        if (phase->first >= 0) {
+            cl_ulong from = 0, to = 0;
+            cl_event first = list->events[phase->first], last = list->events[phase->last];
+            cl_int code = first && last ? CL_SUCCESS : CL_PROFILING_INFO_NOT_AVAILABLE;
+            if (code == CL_SUCCESS) {
+                code = gcl.clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof from,
+                                                   &from, NULL);
+            }
+            if (code == CL_SUCCESS) {
+                code = gcl.clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof to, &to,
+                                                   NULL);
+            }
+            if (code != CL_SUCCESS) {
+                return gcl_fail(dev, gcl_status(code, false), code,
+                                "no times for phase %u of %u; did the list run?", i,
+                                list->phase_count);
+            }
+            origin = started ? origin : from;
+            started = true;
+            begin[i] = (double)(int64_t)(from - origin) * 1e-9;
+            now = (double)(int64_t)(to - origin) * 1e-9;
+        } else {
+            begin[i] = now;
+        }
+        end[i] = now;
+    }
+    return true;
+}
+
+bool gcl_wait(struct grt_dev *base) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    cl_int code = gcl.clFinish(dev->queue);
+    if (code != CL_SUCCESS) {
+        return gcl_fail(
+            dev, gcl_status(code, true), code,
+            "the work queued on '%s' did not finish: a kernel read or wrote outside its "
+            "buffers, or ran longer than the system allows",
+            dev->base.info.name);
+    }
+    return true;
+}

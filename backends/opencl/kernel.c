@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels: OpenCL text compiled at run time, once per set of specialization values.
+//
+//     key ----> binary on disk ----> program           the quick way
+//      '------> source + options --> program --> binary stored for the next time
+//
+// Specialization values are -D options, as unsigned numbers, which is what they are in the other
+// two readings. Arithmetic stays IEEE: no option that relaxes it is ever given, and where the device
+// can round division and square root correctly it is told to.
+//
+// The key names everything a binary depends on. The disk cache guards an entry by a digest, so what
+// is handed to the driver is what the driver once gave; a driver that refuses it all the same costs one
+// build from source.
+#include "opencl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OPTIONS 1024
+#define MAX_KEY (MAX_OPTIONS + 1024)
+#define MAX_LOG_IN_ERROR 600
+
+static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info *info,
+                         const uint32_t *spec_values, char *options) {
+    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2%s",
+                        dev->exact_divide ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+    for (uint32_t i = 0; i < info->spec_count && used < MAX_OPTIONS; i++) {
+        used += snprintf(options + used, (size_t)(MAX_OPTIONS - used), " -D%s=%" PRIu32 "u",
+                         info->specs[i].name, spec_values[i]);
+    }
+    return used < MAX_OPTIONS || grt_fail(GRT_INVALID,
+                                          "the build options of kernel %s are longer than %d "
+                                          "characters; shorten the names of its constants",
+                                          info->name, MAX_OPTIONS);
+}
+
+static void make_key(const struct gcl_dev *dev, const struct grt_kernel_info *info,
+                     const char *options, char *key) {
+    snprintf(key, MAX_KEY, "opencl\n%s\n%s\n%s\n%s\n%016" PRIx64, dev->base.info.name,
+             dev->base.info.driver_version, dev->platform_version, options,
+             grt_digest(info->opencl, strlen(info->opencl), 0));
+}
+
+// ---- the disk cache ----
+
+static cl_program load_binary(struct gcl_dev *dev, const struct grt_kernel_info *info,
+                              const char *key, const char *options) {
+    size_t size = 0;
+    void *binary = grt_cache_load(key, &size);
+    if (!binary) {
+        return NULL;
+    }
+    const unsigned char *binaries[] = {binary};
+    cl_int status = CL_SUCCESS, code = CL_SUCCESS;
+    cl_program program = gcl.clCreateProgramWithBinary(dev->context, 1, &dev->device, &size,
+                                                       binaries, &status, &code);
+    free(binary);
+    if (!program) {
+        goto refused;
+    }
+    code = status;
+    if (code == CL_SUCCESS) {
+        code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
+    }
+    if (code == CL_SUCCESS) {
+        cl_kernel kernel = gcl.clCreateKernel(program, info->name, &code);
+        if (kernel) {
+            gcl_check_release(gcl.clReleaseKernel(kernel), "kernel");
+            return program;
+        }
+    }
+    gcl_check_release(gcl.clReleaseProgram(program), "program");
+refused:
+    grt_log(GRT_LOG_DEBUG, "the cached binary of kernel %s is refused, %s (%d); building it anew",
+            info->name, gcl_error_name(code), (int)code);
+    return NULL;
+}
+
+// Failing to store is no failure: the next start builds from source again.
+static void store_binary(cl_program program, const struct grt_kernel_info *info, const char *key) {
+    size_t size = 0;
+    cl_int code = gcl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
+    unsigned char *binary = code == CL_SUCCESS && size > 0 ? malloc(size) : NULL;
+    if (binary) {
+        unsigned char *binaries[] = {binary};
+        code = gcl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binaries, binaries, NULL);
+        if (code == CL_SUCCESS) {
+            grt_cache_store(key, binary, size);
+        }
+        free(binary);
+    }
+    if (code != CL_SUCCESS) {
+        grt_log(GRT_LOG_DEBUG, "the driver gives no binary of kernel %s: %s (%d)", info->name,
+                gcl_error_name(code), (int)code);
+    }
+}
+
+// ---- building from source ----
+
+// The compiler's words, to be freed; NULL when it said nothing.
+static char *build_log(struct gcl_dev *dev, cl_program program) {
+    size_t size = 0;
+    cl_int code =
+        gcl.clGetProgramBuildInfo(program, dev->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+    char *text = code == CL_SUCCESS && size > 1 ? calloc(1, size + 1) : NULL;
+    if (text && gcl.clGetProgramBuildInfo(program, dev->device, CL_PROGRAM_BUILD_LOG, size, text,
+                                          NULL) != CL_SUCCESS) {
+        text[0] = '\0';
+    }
+    if (text && text[strspn(text, " \n\r\t")] == '\0') {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info *info,
+                               const char *options) {
+    const char *source = info->opencl;
+    cl_int code = CL_SUCCESS;
+    cl_program program = gcl.clCreateProgramWithSource(dev->context, 1, &source, NULL, &code);
+    if (!program) {
+        gcl_fail(dev, gcl_status(code, false), code, "no program for kernel %s", info->name);
+        return NULL;
+    }
+    code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
+    char *text = build_log(dev, program);
+    if (text) {
+        grt_log(GRT_LOG_DEBUG, "build log of kernel %s (%s): %s", info->name, options, text);
+    }
+    if (code != CL_SUCCESS) {
+        enum grt_status status = gcl_status(code, false);
+        gcl_fail(dev, status == GRT_UNSUPPORTED ? GRT_COMPILE : status, code,
+                 "kernel %s does not build with %s on '%s'; the compiler says: %.*s", info->name,
+                 options, dev->base.info.name, MAX_LOG_IN_ERROR, text ? text : "nothing");
+        gcl_check_release(gcl.clReleaseProgram(program), "program");
+        program = NULL;
+    }
+    free(text);
+    return program;
+}
+
+// What can only be known of a built kernel: that its arguments are the described ones, and that
+// its registers leave room for the workgroup. Found here and not at the first launch.
+static bool check(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_program program,
+                  uint32_t wg) {
+    cl_int code = CL_SUCCESS;
+    cl_uint arg_count = 0;
+    size_t max_wg = 0;
+    bool ok = false;
+    cl_kernel kernel = gcl.clCreateKernel(program, info->name, &code);
+    if (!kernel) {
+        return gcl_fail(dev, gcl_status(code, false), code, "no kernel named %s in its program",
+                        info->name);
+    }
+    code = gcl.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof arg_count, &arg_count, NULL);
+    if (code == CL_SUCCESS) {
+        code = gcl.clGetKernelWorkGroupInfo(kernel, dev->device, CL_KERNEL_WORK_GROUP_SIZE,
+                                            sizeof max_wg, &max_wg, NULL);
+    }
+    cl_uint expected = info->arg_count + (info->params_size > 0 ? 1 : 0);
+    if (code != CL_SUCCESS) {
+        gcl_fail(dev, gcl_status(code, false), code, "cannot ask about kernel %s", info->name);
+    } else if (arg_count != expected) {
+        grt_fail(GRT_COMPILE, "kernel %s has %u arguments in OpenCL and %u in its description",
+                 info->name, arg_count, expected);
+    } else if (max_wg < wg) {
+        grt_fail(GRT_UNSUPPORTED,
+                 "kernel %s can run with workgroups of %zu on '%s', not of %u; choose a smaller WG",
+                 info->name, max_wg, dev->base.info.name, wg);
+    } else {
+        ok = true;
+    }
+    gcl_check_release(gcl.clReleaseKernel(kernel), "kernel");
+    return ok;
+}
+
+// ---- slots ----
+
+struct grt_kernel *gcl_kernel_create(struct grt_dev *base, const struct grt_kernel_info *info,
+                                     const uint32_t *spec_values) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    char options[MAX_OPTIONS], key[MAX_KEY];
+    if (!make_options(dev, info, spec_values, options)) {
+        return NULL;
+    }
+    struct gcl_kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for kernel %s", info->name);
+        return NULL;
+    }
+    make_key(dev, info, options, key);
+    kernel->program = dev->keeps_binaries ? NULL : load_binary(dev, info, key, options);
+    if (!kernel->program) {
+        kernel->program = build_source(dev, info, options);
+        if (!kernel->program) {
+            goto undo_memory;
+        }
+        if (!dev->keeps_binaries) {
+            store_binary(kernel->program, info, key);
+        }
+    }
+    if (!check(dev, info, kernel->program, spec_values[0])) {
+        goto undo_program;
+    }
+    return &kernel->base;
+
+undo_program:
+    gcl_check_release(gcl.clReleaseProgram(kernel->program), "program");
+undo_memory:
+    free(kernel);
+    return NULL;
+}
+
+void gcl_kernel_destroy(struct grt_kernel *base) {
+    struct gcl_kernel *kernel = (struct gcl_kernel *)base;
+    gcl_check_release(gcl.clReleaseProgram(kernel->program), "program");
+    free(kernel);
+}

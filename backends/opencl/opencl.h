@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside backends/opencl: its objects, the table of OpenCL functions, and how errors are said.
+//
+//     gcl_dev     one context and one in-order queue on one device
+//     gcl_buf     device memory, or pinned host memory that stays mapped for the buffer's life
+//     gcl_kernel  one program, built for one set of specialization values
+//     gcl_cmds    a list of enqueue calls, every argument set beforehand (commands.c)
+//
+// Only OpenCL 1.2 is used, called through the table `gcl` that loader.c fills at run time: a machine
+// without OpenCL still starts.
+#ifndef GCL_OPENCL_H
+#define GCL_OPENCL_H
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <CL/cl_icd.h>
+
+#include "backends/backend.h"
+#include "runtime/cache.h"
+#include "runtime/report.h"
+
+// Profiling gives the times of phases. The one place to change it.
+#define GCL_QUEUE_PROPERTIES CL_QUEUE_PROFILING_ENABLE
+
+#define GCL_FUNCTIONS(X)                                                                           \
+    X(clGetPlatformIDs)                                                                            \
+    X(clGetPlatformInfo)                                                                           \
+    X(clGetDeviceIDs)                                                                              \
+    X(clGetDeviceInfo)                                                                             \
+    X(clCreateContext)                                                                             \
+    X(clReleaseContext)                                                                            \
+    X(clCreateCommandQueue)                                                                        \
+    X(clReleaseCommandQueue)                                                                       \
+    X(clCreateBuffer)                                                                              \
+    X(clCreateSubBuffer)                                                                           \
+    X(clReleaseMemObject)                                                                          \
+    X(clCreateProgramWithSource)                                                                   \
+    X(clCreateProgramWithBinary)                                                                   \
+    X(clBuildProgram)                                                                              \
+    X(clGetProgramInfo)                                                                            \
+    X(clGetProgramBuildInfo)                                                                       \
+    X(clReleaseProgram)                                                                            \
+    X(clCreateKernel)                                                                              \
+    X(clSetKernelArg)                                                                              \
+    X(clGetKernelInfo)                                                                             \
+    X(clGetKernelWorkGroupInfo)                                                                    \
+    X(clReleaseKernel)                                                                             \
+    X(clEnqueueNDRangeKernel)                                                                      \
+    X(clEnqueueWriteBuffer)                                                                        \
+    X(clEnqueueReadBuffer)                                                                         \
+    X(clEnqueueCopyBuffer)                                                                         \
+    X(clEnqueueFillBuffer)                                                                         \
+    X(clEnqueueMapBuffer)                                                                          \
+    X(clEnqueueUnmapMemObject)                                                                     \
+    X(clEnqueueMigrateMemObjects)                                                                  \
+    X(clGetEventProfilingInfo)                                                                     \
+    X(clReleaseEvent)                                                                              \
+    X(clFlush)                                                                                     \
+    X(clFinish)
+
+struct gcl_api {
+#define X(name) cl_api_##name name;
+    GCL_FUNCTIONS(X)
+#undef X
+};
+
+extern struct gcl_api gcl;
+
+struct gcl_dev {
+    struct grt_dev base;
+    struct grt_dev_fns fns;  // base.fns points here: mem_free differs from driver to driver
+    cl_device_id device;
+    cl_context context;
+    cl_command_queue queue;      // in-order
+    bool exact_divide;           // division and square root can be rounded correctly
+    bool keeps_binaries;         // the driver has a kernel cache of its own; ours stays out
+    char platform_version[128];  // part of the cache key
+};
+
+struct gcl_buf {
+    struct grt_buf base;
+    cl_mem handle;
+};
+
+struct gcl_kernel {
+    struct grt_kernel base;
+    cl_program program;
+};
+
+// ---- loader.c ----
+
+// Opens the library on the first call. False with the reason in `problem` (256 bytes) when there is
+// none; says nothing.
+bool gcl_load(char *problem);
+bool gcl_add_drivers(char *note);
+
+// "CL_OUT_OF_RESOURCES", or "unknown OpenCL error".
+const char *gcl_error_name(cl_int code);
+// What a code means for gpurt. `running` is true where the call could report a fault of work queued
+// before: CL_OUT_OF_RESOURCES then means that a kernel crashed, and not that memory ran out.
+enum grt_status gcl_status(cl_int code, bool running);
+// grt_fail() with the error's name and number behind the sentence. The first loss sticks to the
+// device; dev may be NULL.
+bool gcl_fail(struct gcl_dev *dev, enum grt_status status, cl_int code, const char *format, ...)
+    GRT_PRINTF(4, 5);
+// For clRelease... calls, after which nothing is left to do: a debug line when one failed.
+void gcl_check_release(cl_int code, const char *what);
+
+// ---- buffer.c, kernel.c, commands.c: slots of grt_dev_fns ----
+
+struct grt_buf *gcl_buf_create(struct grt_dev *dev, uint64_t size, enum grt_buf_kind kind);
+void gcl_buf_destroy(struct grt_buf *buf);
+bool gcl_buf_write(struct grt_buf *buf, uint64_t offset, const void *data, uint64_t size);
+bool gcl_buf_read(struct grt_buf *buf, uint64_t offset, void *data, uint64_t size);
+
+struct grt_kernel *gcl_kernel_create(struct grt_dev *dev, const struct grt_kernel_info *info,
+                                     const uint32_t *spec_values);
+void gcl_kernel_destroy(struct grt_kernel *kernel);
+
+void *gcl_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
+                      uint32_t phase_count);
+void gcl_cmds_destroy(struct grt_dev *dev, void *native);
+bool gcl_cmds_run(struct grt_dev *dev, void *native);
+bool gcl_cmds_times(struct grt_dev *dev, void *native, double *begin, double *end);
+bool gcl_wait(struct grt_dev *dev);
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dialect read as C11, for the ref backend; and, from the same lists, the kernel's description
+// that all backends use: the C compiler writes the binding tables.
+//
+// One call of the lane function is one invocation. A kernel with shared memory runs its lanes as
+// coroutines that take turns at each barrier (lane.c); one without runs them in a plain loop.
+// Built with -ffp-contract=off: EXACT holds everywhere.
+#ifndef GRT_REF_DIALECT_H
+#define GRT_REF_DIALECT_H
+
+#include <math.h>
+#include <string.h>
+
+#include "backends/backend.h"
+#include "lane.h"
+
+typedef uint32_t uint;
+typedef uint16_t u16;
+typedef struct {
+    uint32_t word[4];
+} u32x4;    // moved as a whole, never looked into
+
+#define STRUCT(name)                                                                               \
+    typedef struct name name;                                                                      \
+    struct name
+#define FN static inline
+#define EXACT
+
+#define F32(x) ((float)(x))
+#define I32(x) ((int32_t)(x))
+#define U32(x) ((uint32_t)(x))
+#define ISNAN(x) (isnan(x) != 0)
+#define MULHI(a, b) ((uint32_t)(((uint64_t)(a) * (uint64_t)(b)) >> 32))
+
+static inline float AS_F32(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint32_t AS_U32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+#define LOAD_U16(array, i) ((uint32_t)(array)[i])
+#define STORE_U16(array, i, v) ((array)[i] = (uint16_t)(v))
+
+// Names that start with an underscore's worth of distance from a kernel's own: self_, size_.
+#define SPEC_ROW(id, name, value) {#name, value},
+#define SPEC_LOCAL(id, name, value)                                                                \
+    const uint32_t name = spec_[id];                                                               \
+    (void)name;
+#define ROW_R(id, type, name) {#name, #type, GRT_READ},
+#define ROW_W(id, type, name) {#name, #type, GRT_WRITE},
+#define ROW_U(id, type, name) {#name, #type, GRT_UPDATE},
+#define PTR_R(id, type, name) const type *name = self_->bindings[id];
+#define PTR_W(id, type, name) type *name = self_->bindings[id];
+#define SHMEM_SIZE(type, name, count) size_ += (uint32_t)(sizeof(type) * (count) + 15) & ~15u;
+#define SHMEM_PTR(type, name, count)                                                               \
+    type *name = (void *)(self_->shmem + size_);                                                   \
+    SHMEM_SIZE(type, name, count)
+
+#define LID (self_->lid)
+#define GROUP(axis) (self_->group[axis])
+#define GROUPS(axis) (self_->groups[axis])
+#define BARRIER() ref_lane_barrier(self_)
+
+// In two steps, so that a name given by a macro is read before it is pasted.
+#define KERNEL(name_, P, specs_, args_, shmem_) KERNEL_OF(name_, P, specs_, args_, shmem_)
+#define KERNEL_OF(name_, P, specs_, args_, shmem_)                                                 \
+    static uint32_t name_##_shmem_size(const uint32_t *spec_) {                                    \
+        SPEC_LOCAL(0, WG, 0)                                                                       \
+        specs_(SPEC_LOCAL) uint32_t size_ = 0;                                                     \
+        shmem_(SHMEM_SIZE) return size_;                                                           \
+    }                                                                                              \
+    static const struct grt_spec_info name_##_spec_table[] = {{"WG", 64}, specs_(SPEC_ROW)};       \
+    static const struct grt_arg_info name_##_arg_table[] = {args_(ROW_R, ROW_W, ROW_U)};           \
+    static void name_##_lane(struct ref_lane *self_);                                              \
+    extern const struct grt_kernel_info grt_kernel_##name_;                                        \
+    const struct grt_kernel_info grt_kernel_##name_ = {                                            \
+        .name = #name_,                                                                            \
+        .specs = name_##_spec_table,                                                               \
+        .spec_count = sizeof name_##_spec_table / sizeof name_##_spec_table[0],                    \
+        .args = name_##_arg_table,                                                                 \
+        .arg_count = sizeof name_##_arg_table / sizeof name_##_arg_table[0],                       \
+        .params_size = sizeof(P),                                                                  \
+        .shmem = name_##_shmem_size,                                                               \
+        .lane = name_##_lane,                                                                      \
+        .spirv = grt_spirv_##name_,                                                                     \
+        .spirv_size = sizeof grt_spirv_##name_,                                                         \
+        .opencl = (const char *)grt_opencl,                                                        \
+    };                                                                                             \
+    static void name_##_lane(struct ref_lane *self_) {                                             \
+        const uint32_t *spec_ = self_->spec;                                                       \
+        SPEC_LOCAL(0, WG, 0)                                                                       \
+        specs_(SPEC_LOCAL) args_(PTR_R, PTR_W, PTR_W) uint32_t size_ = 0;                          \
+        shmem_(SHMEM_PTR)(void) size_;                                                             \
+        P p;                                                                                       \
+        memcpy(&p, self_->params, sizeof p);
+#define END_KERNEL }
+#define NONE(X)
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the Vulkan backend: its objects and what its files ask of each other.
+//
+//     loader.c    libvulkan, the instance, the validation layer, drivers the loader does not find
+//     caps.c      a physical device: may we use it, what is it, what can it do
+//     device.c    list, open, destroy
+//     buffer.c    memory types, buffers, blocking transfers through a staging buffer
+//     kernel.c    pipelines and the pipeline cache
+//     commands.c  command lists, submits, times, waiting
+//
+// Every open device has its own instance and its own tables of entry points: volk's global ones
+// would be overwritten by the next instance, which may lack the debug extension of the first.
+#ifndef GVK_VULKAN_H
+#define GVK_VULKAN_H
+
+#include <volk.h>
+
+#include "backends/backend.h"
+#include "khr_extra.h"
+#include "runtime/report.h"
+
+#define GVK_PROBLEM_SIZE 256  // of the `problem` and `note` of the seam
+
+// ---- loader.c ----
+
+// Entry points of an instance: what every one has, and what only some have.
+#define GVK_INSTANCE_FNS(X)                                                                        \
+    X(CreateDevice)                                                                                \
+    X(DestroyInstance)                                                                             \
+    X(EnumerateDeviceExtensionProperties)                                                          \
+    X(EnumeratePhysicalDevices)                                                                    \
+    X(GetDeviceProcAddr)                                                                           \
+    X(GetPhysicalDeviceFeatures2)                                                                  \
+    X(GetPhysicalDeviceMemoryProperties2)                                                          \
+    X(GetPhysicalDeviceProperties)                                                                 \
+    X(GetPhysicalDeviceProperties2)                                                                \
+    X(GetPhysicalDeviceQueueFamilyProperties)
+
+#define GVK_INSTANCE_EXTRA_FNS(X)                                                                  \
+    X(CreateDebugUtilsMessengerEXT)                                                                \
+    X(DestroyDebugUtilsMessengerEXT)                                                               \
+    X(SetDebugUtilsObjectNameEXT)                                                                  \
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+
+struct gvk_instance {
+    VkInstance handle;
+    VkDebugUtilsMessengerEXT messenger;  // VK_NULL_HANDLE without validation
+#define X(name) PFN_vk##name name;
+    GVK_INSTANCE_FNS(X)
+    GVK_INSTANCE_EXTRA_FNS(X)  // each may be NULL
+#undef X
+};
+
+// "VK_ERROR_DEVICE_LOST"; messages add the number, for results that have no name here.
+const char *gvk_result_text(VkResult result);
+// With `watch` the validation layer is on, if installed, and its complaints are counted there.
+// False with a sentence in `problem`; it logs no failure, because list() must not.
+bool gvk_instance_create(struct gvk_instance *instance, struct grt_dev *watch, char *problem);
+void gvk_instance_destroy(struct gvk_instance *instance);
+bool gvk_add_drivers(char *note);
+
+// ---- caps.c ----
+
+// Extensions we ask about; those with a 1 are enabled on the device, the others only say something.
+#define GVK_EXTS(X)                                                                                \
+    X(MEMORY_BUDGET, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, 1)                                       \
+    X(COOPERATIVE_MATRIX, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, 1)                             \
+    X(BFLOAT16, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, 1)                                          \
+    X(PCI_BUS_INFO, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, 0)                                         \
+    X(SM_BUILTINS_NV, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, 0)                                  \
+    X(CORE_PROPERTIES_AMD, VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, 0)                        \
+    X(CORE_BUILTINS_ARM, VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME, 0)
+
+enum gvk_ext {
+#define X(name, text, enable) GVK_EXT_##name,
+    GVK_EXTS(X)
+#undef X
+        GVK_EXT_COUNT,
+};
+
+// A device that we can use. Feature structs of what the device does not have are all zero.
+struct gvk_physical {
+    VkPhysicalDevice handle;
+    uint32_t family;  // of the queue: the first with compute
+    uint32_t timestamp_bits;
+    bool is_13;
+    bool ext[GVK_EXT_COUNT];
+    VkPhysicalDeviceFeatures features;
+    VkPhysicalDeviceVulkan11Features f11;
+    VkPhysicalDeviceVulkan12Features f12;
+    VkPhysicalDeviceVulkan13Features f13;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
+};
+
+// The usable devices, to be freed, in the order of their index; NULL with a sentence in `problem`
+// when there is none.
+struct gvk_physical *gvk_physical_list(const struct gvk_instance *instance, uint32_t *count,
+                                       char *problem);
+// Fills all of `info` that a backend fills.
+void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk_physical *physical,
+                           struct grt_dev_info *info);
+
+// The largest heap that is local to the device.
+uint32_t gvk_local_heap(const VkPhysicalDeviceMemoryProperties *memory);
+
+// ---- device.c ----
+
+struct gvk_buf;
+
+struct gvk_dev {
+    struct grt_dev base;
+    struct grt_dev_fns fns;  // without the slots that this device cannot serve
+    struct gvk_instance instance;
+    VkPhysicalDevice physical;
+    VkDevice handle;
+    struct VolkDeviceTable vk;
+    VkQueue queue;
+    VkCommandPool pool;
+    VkSemaphore timeline;  // counts submits
+    uint64_t submitted;    // its value when everything queued has finished
+
+    VkPhysicalDeviceMemoryProperties memory;
+    bool shared_memory;  // the host reads and writes device buffers in place
+    uint32_t software;          // 1: a CPU driver; kernels are told
+    bool budget;         // the driver tells how much memory is free
+    uint32_t heap;       // the largest that is local to the device
+    uint32_t max_args;   // storage buffers that a kernel can have
+
+    struct gvk_buf *staging;  // made at the first blocking transfer that needs it
+    VkCommandBuffer staging_cmds;
+
+    VkPipelineCache cache;
+    char cache_key[256];
+    size_t cache_size;  // of what the disk has
+
+    double tick;         // seconds of one timestamp unit; 0: no timestamps
+    uint64_t tick_mask;  // of the bits that count
+};
+
+// Says what failed and why: out-of-memory results become GRT_NO_MEMORY, a lost device GRT_LOST
+// (which sticks), any other `otherwise`. Returns false.
+bool gvk_fail(struct gvk_dev *dev, enum grt_status otherwise, VkResult result, const char *format,
+              ...) GRT_PRINTF(4, 5);
+
+// ---- buffer.c ----
+
+struct gvk_buf {
+    struct grt_buf base;
+    struct gvk_dev *dev;  // base.dev is filled by the runtime, after the create call
+    VkBuffer handle;
+    VkDeviceMemory memory;
+    void *map;  // NULL when the host cannot reach it
+};
+
+struct grt_buf *gvk_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf_kind kind);
+void gvk_buf_destroy(struct grt_buf *base);
+bool gvk_buf_write(struct grt_buf *base, uint64_t offset, const void *data, uint64_t size);
+bool gvk_buf_read(struct grt_buf *base, uint64_t offset, void *data, uint64_t size);
+void gvk_staging_destroy(struct gvk_dev *dev);
+uint64_t gvk_mem_free(struct grt_dev *base);
+
+// ---- kernel.c ----
+
+struct gvk_kernel {
+    struct grt_kernel base;
+    struct gvk_dev *dev;
+    VkDescriptorSetLayout set_layout;  // VK_NULL_HANDLE for a kernel without arguments
+    VkPipelineLayout layout;
+    VkPipeline handle;
+    uint32_t params_size;  // rounded up to a multiple of 4
+};
+
+struct grt_kernel *gvk_kernel_create(struct grt_dev *base, const struct grt_kernel_info *info,
+                                     const uint32_t *spec_values);
+void gvk_kernel_destroy(struct grt_kernel *base);
+// The pipeline cache of `info`'s device and driver; false only when the driver refuses an empty one.
+bool gvk_cache_open(struct gvk_dev *dev, const struct grt_dev_info *info);
+void gvk_cache_store(struct gvk_dev *dev);
+void gvk_cache_close(struct gvk_dev *dev);
+
+// ---- commands.c ----
+
+void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
+                      uint32_t phase_count);
+void gvk_cmds_destroy(struct grt_dev *base, void *native);
+bool gvk_cmds_run(struct grt_dev *base, void *native);
+bool gvk_cmds_times(struct grt_dev *base, void *native, double *begin, double *end);
+bool gvk_wait(struct grt_dev *base);
+// Queues a command buffer; allocates nothing.
+bool gvk_submit(struct gvk_dev *dev, VkCommandBuffer cmds);
+// A memory barrier over everything: what `from` wrote is seen by `to`.
+void gvk_barrier(struct gvk_dev *dev, VkCommandBuffer cmds, VkPipelineStageFlags from,
+                 VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags used);
+
+#endif

@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Checks the sources without running them. Usage: ci/lint.sh [--changed] [--build DIR] [CHECK...]
+#
+#   format     clang-format, nothing rewritten (to rewrite: clang-format -i FILE)
+#   layers     who may include whom, ci/layers.txt
+#   words      no package host and no path of one machine in the tree
+#   cppcheck   over the compile database of DIR (default build/release)
+#   tidy       clang-tidy over the same, checks in .clang-tidy
+#
+# Without CHECK all of them. --changed limits tidy to files that differ from the last commit, for
+# work at the desk; the continuous check runs the whole. Every check says what it looked at, all run
+# even if one fails, and a missing tool is an error.
+
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+all='format layers words cppcheck tidy'
+checks=()
+changed=0
+build=$root/build/release
+while [ $# -gt 0 ]; do
+    case $1 in
+    --changed) changed=1 ;;
+    --build)
+        [ $# -gt 1 ] || die "--build wants a folder"
+        build=$(realpath -m "$2")
+        shift
+        ;;
+    *)
+        case " $all " in
+        *" $1 "*) checks+=("$1") ;;
+        *) die "unknown check '$1'; known: $all" ;;
+        esac
+        ;;
+    esac
+    shift
+done
+[ "${#checks[@]}" -gt 0 ] || read -ra checks <<<"$all"
+
+cd "$root"
+need git git
+git rev-parse --git-dir >/dev/null 2>&1 || die "not a git checkout: git's list of files is needed"
+
+# files PATTERN: what is, or would be, in the repository, new files included; only what exists.
+files() {
+    git ls-files --cached --others --exclude-standard | LC_ALL=C sort -u | grep -E -- "$1" |
+        while IFS= read -r f; do [ ! -f "$f" ] || printf '%s\n' "$f"; done
+}
+
+# The preludes of the other two readings end in .h but are GLSL and OpenCL C, no C.
+c_files() { files '\.[ch]$' | grep -vE '^(cl/|shaders/dialect\.h$)' || true; }
+
+# Sources in the compile database that are in the repository: generated files are not ours to judge.
+database() {
+    [ -f "$build/compile_commands.json" ] ||
+        die "no $build/compile_commands.json: run ci/build.sh, or name a build tree with --build"
+    comm -12 <(c_files) <(sed -n "s|^ *\"file\": \"$root/\(.*\)\".*|\1|p" \
+        "$build/compile_commands.json" | LC_ALL=C sort -u)
+}
+
+check_format() {
+    need clang-format clang-format
+    local list
+    mapfile -t list < <(c_files)
+    say "format: ${#list[@]} files"
+    [ "${#list[@]}" -gt 0 ] || return 0
+    # One line per file with its first place; clang-format itself would print three per place.
+    clang-format --style=file --dry-run -Werror "${list[@]}" 2>&1 | awk -F: '
+        / error: /  { if (!count[$1]++) first[$1] = $2 }
+        !/ error: / && /^(error|[^ ]+: error)/ { print; other = 1 }
+        END {
+            for (f in count) {
+                printf "%s:%d: not formatted in %d places; ", f, first[f], count[f]
+                printf "run clang-format -i %s\n", f
+            }
+            for (f in count) exit 1
+            exit other
+        }' | LC_ALL=C sort
+}
+
+check_layers() {
+    local list
+    mapfile -t list < <(c_files; files '\.k$' || true)
+    [ "${#list[@]}" -gt 0 ] || { say "layers: 0 files" && return 0; }
+    awk -f ci/layers.awk ci/layers.txt <(files .) "${list[@]}" | sed "s|^layers:|$me: layers:|" >&2
+}
+
+# The patterns are spelled with brackets so that they do not find themselves.
+check_words() {
+    local list hosts paths
+    hosts='(deb|ftp|cdn|security|archive|snapshot|ports)[a-z.-]*[.](debian|ubuntu)[.](org|com|net)'
+    hosts="$hosts|pypi[.]org|python[h]osted|npm[j]s|crates[.]io|docker[.]io|ghcr[.]io|gcr[.]io"
+    hosts="$hosts|[.]pkg[.]dev|quay[.]io|conda[.]anaconda|artifact[o]ry"
+    paths='(^|[^A-Za-z0-9_.$}/-])/([w]ork|[h]ome|[r]oot|[U]sers)/[A-Za-z0-9_.]'
+    mapfile -t list < <(files . | grep -v '^LICENSE$')
+    say "words: ${#list[@]} files"
+    [ "${#list[@]}" -gt 0 ] || return 0
+    local rc=0
+    grep -nIE "$hosts" "${list[@]}" &&
+        say "words: package hosts above; derive them from the machine's configuration" && rc=1
+    grep -nIE "$paths" "${list[@]}" &&
+        say "words: paths of one machine above; make them relative to the checkout" && rc=1
+    return $rc
+}
+
+check_cppcheck() {
+    need cppcheck cppcheck
+    local list filters=() f
+    mapfile -t list < <(database)
+    say "cppcheck: ${#list[@]} files"
+    [ "${#list[@]}" -gt 0 ] || return 0
+    for f in "${list[@]}"; do filters+=("--file-filter=$root/$f"); done
+    # The build dir remembers what was checked: a second run looks only at files that changed.
+    mkdir -p "$build/lint/cppcheck"
+    cppcheck --project="$build/compile_commands.json" "${filters[@]}" --std=c11 --quiet \
+        --enable=warning,portability --inline-suppr --error-exitcode=1 \
+        --suppress=missingIncludeSystem --suppress="*:$root/build/*" --suppress='*:/usr/include/*' \
+        --cppcheck-build-dir="$build/lint/cppcheck" -j "$CMAKE_BUILD_PARALLEL_LEVEL" \
+        --relative-paths="$root" --template='{file}:{line}: {severity}: {message} [{id}]'
+}
+
+check_tidy() {
+    need clang-tidy clang-tidy
+    local list
+    mapfile -t list < <(database)
+    if [ "$changed" -eq 1 ]; then
+        mapfile -t list < <(comm -12 <(printf '%s\n' "${list[@]}") \
+            <({ git diff --name-only HEAD 2>/dev/null || true
+                git ls-files --others --exclude-standard; } | LC_ALL=C sort -u))
+    fi
+    say "tidy: ${#list[@]} files"
+    [ "${#list[@]}" -gt 0 ] || return 0
+    # One file per process, so the cores stay busy to the end. The database holds gcc's options:
+    # a warning that clang does not know is no finding.
+    printf '%s\0' "${list[@]}" |
+        xargs -0 -n 1 -P "$CMAKE_BUILD_PARALLEL_LEVEL" \
+            clang-tidy -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option 2>&1 |
+        sed -E '/^[0-9]+ warnings? (generated|treated as errors?)/d'
+}
+
+failed=()
+for check in "${checks[@]}"; do
+    # In a subshell with -e on: a condition would switch -e off inside the check.
+    set +e
+    (set -e; "check_$check")
+    rc=$?
+    set -e
+    [ "$rc" -eq 0 ] || failed+=("$check")
+done
+[ "${#failed[@]}" -eq 0 ] || die "failed: ${failed[*]}"
+say "all well: ${checks[*]}"

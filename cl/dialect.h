@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dialect read as OpenCL C 1.2: expanded at build time, embedded as text, compiled at run time.
+//
+// Storage buffers are the first arguments in binding order, parameters the last one, by value. WG
+// and the kernel's own constants arrive as -D options of the build.
+#pragma OPENCL FP_CONTRACT OFF
+
+#define STRUCT(name) typedef struct name name; struct name
+#define FN static inline
+#define EXACT
+#define u16 ushort
+#define u32x4 uint4
+
+#define F32(x) ((float)(x))
+#define I32(x) ((int)(x))
+#define U32(x) ((uint)(x))
+#define AS_F32(x) as_float(x)
+#define AS_U32(x) as_uint(x)
+#define ISNAN(x) (isnan(x) != 0)
+#define MULHI(a, b) mul_hi((uint)(a), (uint)(b))
+
+#define LOAD_U16(array, i) ((uint)(array)[i])
+#define STORE_U16(array, i, v) ((array)[i] = (ushort)(v))
+
+#define SPEC(id, name, value)
+#define ARG_R(id, type, name) global const type *restrict name,
+#define ARG_W(id, type, name) global type *restrict name,
+#define ARG_U(id, type, name) global type *restrict name,
+#define SHMEM(type, name, count) local type name[count];
+
+#define LID ((uint)get_local_id(0))
+#define GROUP(axis) ((uint)get_group_id(axis))
+#define GROUPS(axis) ((uint)get_num_groups(axis))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+
+#define KERNEL(name, P, specs, args, shmem)                                                        \
+    kernel __attribute__((reqd_work_group_size(WG, 1, 1)))                                         \
+    void name(args(ARG_R, ARG_W, ARG_U) const P p) {                                               \
+        shmem(SHMEM)
+#define END_KERNEL }
+#define NONE(X)

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report.h"
+
+#define CACHE_MAGIC 0x65686361u     // "ache", little-endian: a file of the other byte order is foreign
+#define CACHE_VERSION 1u
+#define CACHE_MAX_ENTRY ((uint64_t)256 << 20)
+
+struct header {
+    uint32_t magic;
+    uint32_t version;
+    uint64_t key_size;
+    uint64_t payload_size;
+    uint64_t digest;    // of key and payload
+};
+
+uint64_t grt_digest(const void *data, size_t size, uint64_t seed) {
+    const unsigned char *bytes = data;
+    uint64_t hash = seed ? seed : 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+static bool make_dir(const char *path) {
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+// Finds and makes the folder. Parents are made one by one: a fresh HOME has no .cache.
+static bool find_dir(char *dir, size_t capacity, char *why) {
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    char base[3072];
+    if (xdg && xdg[0] == '/') {
+        snprintf(base, sizeof base, "%s", xdg);
+    } else if (home && home[0] == '/') {
+        snprintf(base, sizeof base, "%s/.cache", home);
+    } else {
+        snprintf(why, 256, "neither XDG_CACHE_HOME nor HOME names a folder");
+        return false;
+    }
+    snprintf(dir, capacity, "%s/gpurt", base);
+    if (!make_dir(base) || !make_dir(dir) || access(dir, W_OK | X_OK) != 0) {
+        snprintf(why, 256, "%.160s cannot be written: %s", dir, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+const char *grt_cache_dir(char *why) {
+    static _Thread_local char dir[4096];
+    char reason[256] = "";
+    bool found = find_dir(dir, sizeof dir, reason);
+    if (why) {
+        memcpy(why, reason, sizeof reason);
+    }
+    return found ? dir : NULL;
+}
+
+// Where the entry of a key lies, or would; false when there is no cache folder.
+static bool entry_path(const char *key, char *path, size_t capacity) {
+    char why[256];
+    const char *dir = grt_cache_dir(why);
+    if (!dir) {
+        grt_log(GRT_LOG_DEBUG, "compiled kernels are not kept: %s", why);
+        return false;
+    }
+    int length = snprintf(path, capacity, "%s/%016" PRIx64 ".bin", dir,
+                          grt_digest(key, strlen(key), 0));
+    return length > 0 && (size_t)length < capacity;
+}
+
+static bool read_all(FILE *file, void *data, uint64_t size) {
+    return fread(data, 1, size, file) == size;
+}
+
+void *grt_cache_load(const char *key, size_t *size) {
+    char path[4200];
+    if (!entry_path(key, path, sizeof path)) {
+        return NULL;
+    }
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        return NULL;
+    }
+    void *data = NULL;
+    struct header header;
+    uint64_t key_size = strlen(key);
+    if (!read_all(file, &header, sizeof header) || header.magic != CACHE_MAGIC ||
+        header.version != CACHE_VERSION || header.key_size != key_size ||
+        header.payload_size == 0 || header.payload_size > CACHE_MAX_ENTRY) {
+        goto close_file;
+    }
+    unsigned char *bytes = malloc(key_size + header.payload_size);
+    if (!bytes) {
+        goto close_file;
+    }
+    if (!read_all(file, bytes, key_size + header.payload_size) ||
+        memcmp(bytes, key, key_size) != 0 ||
+        grt_digest(bytes, key_size + header.payload_size, 0) != header.digest) {
+        grt_log(GRT_LOG_DEBUG, "cache entry %s is damaged or foreign; it is made anew", path);
+        free(bytes);
+        goto close_file;
+    }
+    memmove(bytes, bytes + key_size, header.payload_size);
+    *size = header.payload_size;
+    data = bytes;
+close_file:
+    fclose(file);
+    return data;
+}
+
+bool grt_cache_store(const char *key, const void *payload, size_t size) {
+    char path[4200];
+    char temporary[4232];
+    if (size == 0 || size > CACHE_MAX_ENTRY || !entry_path(key, path, sizeof path)) {
+        return false;
+    }
+    // mkstemp makes a name of its own for every writer, thread or process.
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = mkstemp(temporary);
+    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (!file) {
+        if (fd >= 0) {
+            close(fd);
+            unlink(temporary);
+        }
+        return false;
+    }
+    struct header header = {
+        .magic = CACHE_MAGIC,
+        .version = CACHE_VERSION,
+        .key_size = strlen(key),
+        .payload_size = size,
+        .digest = grt_digest(payload, size, grt_digest(key, strlen(key), 0)),
+    };
+    bool written = fwrite(&header, sizeof header, 1, file) == 1 &&
+                   fwrite(key, 1, header.key_size, file) == header.key_size &&
+                   fwrite(payload, 1, size, file) == size;
+    written = fclose(file) == 0 && written;
+    if (!written || rename(temporary, path) != 0) {
+        unlink(temporary);
+        return false;
+    }
+    return true;
+}

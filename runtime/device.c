@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Listing, choosing and opening devices.
+#include "device.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "report.h"
+
+#define MAX_DEVICES_PER_BACKEND 32
+
+const struct grt_backend *const grt_backends[GRT_BACKEND_COUNT] = {
+    &grt_backend_vulkan,
+    &grt_backend_opencl,
+    &grt_backend_ref,
+};
+
+const char *grt_backend_text(enum grt_backend_id id) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_BACKENDS(X)
+#undef X
+    };
+    return (unsigned)id < GRT_BACKEND_COUNT ? texts[id] : "unknown backend";
+}
+
+const char *grt_dtype_text(enum grt_dtype dtype) {
+    static const char *const texts[] = {
+#define X(name, text, size) text,
+        GRT_DTYPES(X)
+#undef X
+    };
+    return (unsigned)dtype < GRT_DTYPE_COUNT ? texts[dtype] : "unknown type";
+}
+
+uint32_t grt_dtype_size(enum grt_dtype dtype) {
+    static const uint32_t sizes[] = {
+#define X(name, text, size) size,
+        GRT_DTYPES(X)
+#undef X
+    };
+    return (unsigned)dtype < GRT_DTYPE_COUNT ? sizes[dtype] : 0;
+}
+
+// ---- listing ----
+
+static bool any_hardware(const struct grt_dev_info *infos, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        if (!infos[i].caps.software) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Lists one backend into infos and fills its report.
+static uint32_t list_backend(enum grt_backend_id id, struct grt_dev_info *infos,
+                             struct grt_backend_report *report) {
+    const struct grt_backend *backend = grt_backends[id];
+    // What add_drivers() did holds for the life of the process, and so does its note.
+    static char notes[GRT_BACKEND_COUNT][256];
+    static bool asked[GRT_BACKEND_COUNT];
+
+    report->backend = id;
+    int32_t count;
+    if (id == GRT_BACKEND_REF) {
+        count = backend->list(infos, MAX_DEVICES_PER_BACKEND, report->problem);
+    } else {
+        count = grt_probe(id, infos, MAX_DEVICES_PER_BACKEND, report->problem);
+        if (!any_hardware(infos, count) && !asked[id] && backend->add_drivers) {
+            asked[id] = true;
+            if (backend->add_drivers(notes[id])) {
+                grt_log(GRT_LOG_INFO, "%s", notes[id]);
+                count = grt_probe(id, infos, MAX_DEVICES_PER_BACKEND, report->problem);
+            }
+        }
+        memcpy(report->note, notes[id], sizeof report->note);
+    }
+    report->device_count = count > 0 ? (uint32_t)count : 0;
+    for (uint32_t i = 0; i < report->device_count; i++) {
+        infos[i].backend = id;
+        infos[i].index = i;
+        snprintf(infos[i].selector, sizeof infos[i].selector, "%s:%u", grt_backend_text(id),
+                 i % 1000u);
+    }
+    return report->device_count;
+}
+
+static struct grt_dev_list *list_create(const bool *wanted) {
+    struct grt_dev_list *list = calloc(1, sizeof *list);
+    if (!list) {
+        goto out_of_memory;
+    }
+    list->devices = calloc(GRT_BACKEND_COUNT * MAX_DEVICES_PER_BACKEND, sizeof *list->devices);
+    if (!list->devices) {
+        goto undo_list;
+    }
+    for (uint32_t id = 0; id < GRT_BACKEND_COUNT; id++) {
+        list->reports[id].backend = (enum grt_backend_id)id;
+        if (!wanted || wanted[id]) {
+            list->count += list_backend((enum grt_backend_id)id, list->devices + list->count,
+                                        &list->reports[id]);
+        }
+    }
+    return list;
+undo_list:
+    free(list);
+out_of_memory:
+    grt_fail(GRT_NO_MEMORY, "no host memory for the list of devices");
+    return NULL;
+}
+
+struct grt_dev_list *grt_dev_list_create(void) {
+    return list_create(NULL);
+}
+
+void grt_dev_list_destroy(struct grt_dev_list **list) {
+    if (list && *list) {
+        free((*list)->devices);
+        free(*list);
+        *list = NULL;
+    }
+}
+
+// ---- choosing ----
+
+static bool contains_ignoring_case(const char *text, const char *part) {
+    size_t length = strlen(part);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < length && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i])) {
+            i++;
+        }
+        if (i == length) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool same_backend(const char *name, enum grt_backend_id id) {
+    return !name || !name[0] || strcmp(name, "auto") == 0 || strcmp(name, grt_backend_text(id)) == 0;
+}
+
+static bool matches(const struct grt_dev_info *info, const char *backend, const char *device,
+                    bool require_gpu) {
+    if (!same_backend(backend, info->backend) || (require_gpu && info->caps.software)) {
+        return false;
+    }
+    return !device || !device[0] || strcmp(device, info->selector) == 0 ||
+           (info->pci[0] && strcmp(device, info->pci) == 0) ||
+           contains_ignoring_case(info->name, device);
+}
+
+// Lower is better: a card of its own, then one that shares the host's memory, then CPU drivers, of
+// which PoCL runs the same kernels several times faster than lavapipe, and ref last.
+static uint32_t rank(const struct grt_dev_info *info) {
+    if (!info->caps.software) {
+        return info->caps.integrated ? 1 : 0;
+    }
+    return info->backend == GRT_BACKEND_OPENCL ? 2 : info->backend == GRT_BACKEND_VULKAN ? 3 : 4;
+}
+
+// "vulkan:0 'llvmpipe ...' (CPU driver), ..."; backends that could not be listed say why.
+static void describe(const struct grt_dev_list *list, char *text, size_t capacity) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < list->count && used < capacity; i++) {
+        const struct grt_dev_info *info = &list->devices[i];
+        used += (size_t)snprintf(text + used, capacity - used, "%s%s '%s'%s", i ? ", " : "",
+                                 info->selector, info->name,
+                                 info->caps.software ? " (CPU driver)" : "");
+    }
+    for (uint32_t i = 0; i < GRT_BACKEND_COUNT && used < capacity; i++) {
+        const struct grt_backend_report *report = &list->reports[i];
+        if (report->problem[0]) {
+            used += (size_t)snprintf(text + used, capacity - used, "; %s: %s",
+                                     grt_backend_text(report->backend), report->problem);
+        }
+    }
+}
+
+static bool known_backend(const char *name) {
+    if (!name || !name[0] || strcmp(name, "auto") == 0) {
+        return true;
+    }
+    for (uint32_t id = 0; id < GRT_BACKEND_COUNT; id++) {
+        if (strcmp(name, grt_backend_text((enum grt_backend_id)id)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct grt_dev_info *grt_dev_choose(const struct grt_dev_list *list,
+                                          const struct grt_dev_desc *desc) {
+    if (!list) {
+        grt_fail(GRT_INVALID, "grt_dev_choose: no list");
+        return NULL;
+    }
+    const char *backend = desc ? desc->backend : NULL;
+    const char *device = desc ? desc->device : NULL;
+    bool require_gpu = desc && desc->require_gpu;
+    if (!known_backend(backend)) {
+        grt_fail(GRT_INVALID, "no backend '%s': there are auto, vulkan, opencl and ref", backend);
+        return NULL;
+    }
+    const struct grt_dev_info *best = NULL;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct grt_dev_info *info = &list->devices[i];
+        if (matches(info, backend, device, require_gpu) && (!best || rank(info) < rank(best))) {
+            best = info;
+        }
+    }
+    if (!best) {
+        char there[1024];
+        describe(list, there, sizeof there);
+        bool named = device && device[0];
+        grt_fail(GRT_NO_DEVICE, "no %s%s%s%s%s%s here; there is %s; 'gpurt doctor' tells what is missing",
+                 require_gpu ? "GPU" : "device", named ? " '" : "", named ? device : "",
+                 named ? "'" : "", backend && backend[0] ? " of backend " : "",
+                 backend && backend[0] ? backend : "", there[0] ? there : "none");
+    }
+    return best;
+}
+
+// ---- opening ----
+
+// A selector names its backend: the others' drivers need not be loaded.
+static bool may_select(const char *device, enum grt_backend_id id) {
+    for (uint32_t other = 0; device && other < GRT_BACKEND_COUNT; other++) {
+        const char *name = grt_backend_text((enum grt_backend_id)other);
+        size_t length = strlen(name);
+        if (strncmp(device, name, length) == 0 && device[length] == ':') {
+            return other == id;
+        }
+    }
+    return true;
+}
+
+struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
+    struct grt_dev_desc full = desc ? *desc : (struct grt_dev_desc){0};
+    if (full.mem_fraction < 0.0 || full.mem_fraction > 1.0 || full.max_submit_ms < 0.0) {
+        grt_fail(GRT_INVALID, "%s is %g: it lies %s",
+                 full.max_submit_ms < 0.0 ? "max_submit_ms" : "mem_fraction",
+                 full.max_submit_ms < 0.0 ? full.max_submit_ms : full.mem_fraction,
+                 full.max_submit_ms < 0.0 ? "above 0" : "between 0 and 1");
+        return NULL;
+    }
+    full.mem_fraction = full.mem_fraction > 0.0 ? full.mem_fraction : 0.9;
+    full.max_submit_ms = full.max_submit_ms > 0.0 ? full.max_submit_ms : 500.0;
+    bool no_device = !full.device || !full.device[0];
+    bool no_backend = !full.backend || !full.backend[0] || strcmp(full.backend, "auto") == 0;
+    if (no_device && no_backend) {
+        full.device = getenv("GPURT_DEVICE");
+    }
+    bool wanted[GRT_BACKEND_COUNT];
+    for (uint32_t id = 0; id < GRT_BACKEND_COUNT; id++) {
+        wanted[id] = same_backend(full.backend, (enum grt_backend_id)id) &&
+                     may_select(full.device, (enum grt_backend_id)id);
+    }
+    struct grt_dev_list *list = list_create(wanted);
+    if (!list) {
+        return NULL;
+    }
+    struct grt_dev *dev = NULL;
+    const struct grt_dev_info *info = grt_dev_choose(list, &full);
+    if (info) {
+        dev = grt_backends[info->backend]->open(info, &full);
+    }
+    if (dev) {
+        dev->info = *info;
+        dev->desc = full;
+        dev->desc.backend = NULL;   // the caller's strings are not kept
+        dev->desc.device = NULL;
+    }
+    grt_dev_list_destroy(&list);
+    return dev;
+}
+
+void grt_dev_destroy(struct grt_dev **dev) {
+    if (!dev || !*dev) {
+        return;
+    }
+    struct grt_dev *d = *dev;
+    *dev = NULL;
+    d->fns->wait(d);
+    grt_buf_destroy(&d->unused);
+    if (d->objects > 0) {
+        // Freeing the device under living buffers would turn a leak into a crash.
+        grt_log(GRT_LOG_ERROR, "%s: %u buffers or graphs outlive their device, which stays open",
+                d->info.selector, d->objects);
+        return;
+    }
+    while (d->kernels) {
+        struct grt_kernel *next = d->kernels->next;
+        d->fns->kernel_destroy(d->kernels);
+        d->kernels = next;
+    }
+    d->fns->destroy(d);
+}
+
+const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev) {
+    return dev ? &dev->info : NULL;
+}
+
+enum grt_status grt_dev_status(const struct grt_dev *dev) {
+    return dev ? dev->status : GRT_INVALID;
+}
+
+bool grt_dev_usable(struct grt_dev *dev) {
+    return dev->status == GRT_OK ||
+           grt_fail(dev->status, "%s failed earlier and is closed to further work",
+                    dev->info.selector);
+}
+
+bool grt_dev_wait(struct grt_dev *dev) {
+    if (!dev) {
+        return grt_fail(GRT_INVALID, "grt_dev_wait: no device");
+    }
+    return grt_dev_usable(dev) && dev->fns->wait(dev);
+}
+
+uint32_t grt_dev_complaints(const struct grt_dev *dev) {
+    return dev ? dev->complaints : 0;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices: what there is, what each can do, and how one is chosen and opened.
+//
+// Listing runs each driver in a child process first, so a driver that crashes or hangs while it is
+// asked for its devices costs one line of the list and nothing more.
+#ifndef GRT_DEVICE_H
+#define GRT_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// In order of preference: with equal hardware the earlier backend is chosen.
+#define GRT_BACKENDS(X)                                                                            \
+    X(VULKAN, "vulkan")                                                                            \
+    X(OPENCL, "opencl")                                                                            \
+    X(REF, "ref")
+
+enum grt_backend_id {
+#define X(name, text) GRT_BACKEND_##name,
+    GRT_BACKENDS(X)
+#undef X
+        GRT_BACKEND_COUNT,
+};
+
+GRT_API const char *grt_backend_text(enum grt_backend_id id);
+
+#define GRT_MAX_MATRIX_SHAPES 16
+
+// Element types of tensors and matrix units, with their size in bytes.
+#define GRT_DTYPES(X)                                                                              \
+    X(F32, "f32", 4)                                                                               \
+    X(F16, "f16", 2)                                                                               \
+    X(BF16, "bf16", 2)                                                                             \
+    X(U32, "u32", 4)                                                                               \
+    X(I32, "i32", 4)                                                                               \
+    X(I8, "i8", 1)                                                                                 \
+    X(U8, "u8", 1)
+
+enum grt_dtype {
+#define X(name, text, size) GRT_##name,
+    GRT_DTYPES(X)
+#undef X
+        GRT_DTYPE_COUNT,
+};
+
+GRT_API const char *grt_dtype_text(enum grt_dtype dtype);
+GRT_API uint32_t grt_dtype_size(enum grt_dtype dtype);
+
+// One shape that the device's matrix unit multiplies: [m][k] x [k][n] of `in` summed into `out`.
+struct grt_matrix_shape {
+    uint32_t m, n, k;
+    enum grt_dtype in, out;
+};
+
+// What a device can do. Zero means "no" or "unknown" throughout.
+struct grt_caps {
+    uint32_t software;          // 1: a CPU driver (PoCL, lavapipe, ref), which wants other kernel shapes
+    uint32_t integrated;        // 1: shares the host's memory
+    uint32_t compute_units;
+    uint32_t subgroup;          // lanes that run together
+    uint32_t max_wg;            // invocations of a workgroup
+    uint32_t max_groups[3];     // workgroups of a dispatch, per axis
+    uint32_t shmem;             // bytes of shared memory a workgroup can have
+    uint32_t align;             // bytes; the offset of a binding is a multiple of it
+    uint32_t f16_storage;       // 16-bit elements in buffers
+    uint32_t f16_arith;         // half arithmetic in kernels
+    uint32_t bf16;              // bfloat16 arithmetic or matrix products
+    uint32_t timestamps;        // device times of phases
+    uint64_t max_binding;       // bytes a kernel can reach through one binding
+    uint64_t max_buffer;        // bytes of one buffer
+    uint64_t memory;            // bytes of device memory
+    uint32_t matrix_shape_count;
+    struct grt_matrix_shape matrix_shapes[GRT_MAX_MATRIX_SHAPES];
+};
+
+struct grt_dev_info {
+    enum grt_backend_id backend;
+    uint32_t index;             // position within its backend
+    char selector[16];          // "vulkan:0"
+    char name[128];
+    char vendor[64];
+    char driver[128];           // name of the driver
+    char driver_version[64];
+    char api_version[64];
+    char pci[16];               // "0000:65:00.0", or ""
+    struct grt_caps caps;
+};
+
+// One backend's answer to "what is there?". `problem` is "" when its devices could be listed.
+struct grt_backend_report {
+    enum grt_backend_id backend;
+    uint32_t device_count;
+    char problem[256];          // "the driver crashed (signal 11) while listing its devices"
+    char note[256];             // "made a Vulkan manifest for libEGL_nvidia.so.0 in ..."
+};
+
+struct grt_dev_list {
+    uint32_t count;
+    struct grt_dev_info *devices;   // vulkan first, then opencl, then ref
+    struct grt_backend_report reports[GRT_BACKEND_COUNT];
+};
+
+// Lists every device of every backend. NULL only when out of memory.
+GRT_API struct grt_dev_list *grt_dev_list_create(void);
+GRT_API void grt_dev_list_destroy(struct grt_dev_list **list);
+
+struct grt_dev_desc {
+    // Backend name, or NULL or "auto" for the best device of any.
+    const char *backend;
+    // Selector "vulkan:0", part of a device's name, or a PCI address; NULL or "" for the best.
+    const char *device;
+    bool require_gpu;           // refuse a CPU driver
+    bool validate;              // count complaints of the Vulkan validation layer and log them
+    double mem_fraction;        // share of the free device memory that may be taken; 0: 0.9
+    uint64_t mem_limit;         // bytes that may be taken at most; 0: no further limit
+    double max_submit_ms;       // no submit runs longer where it can be split; 0: 500
+    bool reverse_windows;       // ref only: run commands that may overlap in the opposite order
+};
+#define grt_dev_desc(...) (&(struct grt_dev_desc){__VA_ARGS__})
+
+// Which device of `list` a desc means, hardware before software, or NULL with a sentence that lists
+// what there is (GRT_NO_DEVICE).
+GRT_API const struct grt_dev_info *grt_dev_choose(const struct grt_dev_list *list,
+                                                  const struct grt_dev_desc *desc);
+
+struct grt_dev;
+
+// Opens a device; desc NULL means the best there is. The caller destroys it after everything that
+// was made on it.
+GRT_API struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc);
+GRT_API void grt_dev_destroy(struct grt_dev **dev);
+
+GRT_API const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev);
+// GRT_OK, or the status of the first failure that left the device unusable.
+GRT_API enum grt_status grt_dev_status(const struct grt_dev *dev);
+// Waits until everything queued has finished.
+GRT_API bool grt_dev_wait(struct grt_dev *dev);
+// Messages of the validation layer so far; a correct program has none.
+GRT_API uint32_t grt_dev_complaints(const struct grt_dev *dev);
+
+// The account of a device's memory: bytes under one label, or in all when label is NULL.
+struct grt_mem_use {
+    char label[48];
+    uint64_t current;
+    uint64_t peak;
+    uint32_t buffers;
+};
+GRT_API struct grt_mem_use grt_dev_mem_use(const struct grt_dev *dev, const char *label);
+// The i-th label of the account; false past the last.
+GRT_API bool grt_dev_mem_label(const struct grt_dev *dev, uint32_t i, struct grt_mem_use *use);
+// Bytes that could still be taken: the driver's free memory times mem_fraction, or what mem_limit
+// leaves.
+GRT_API uint64_t grt_dev_mem_left(struct grt_dev *dev);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of runtime/ share among themselves.
+#ifndef GRT_INTERNAL_H
+#define GRT_INTERNAL_H
+
+#include "backends/backend.h"
+
+// False, with a sentence, once the device is lost.
+bool grt_dev_usable(struct grt_dev *dev);
+// Baked graphs hold the buffers they use.
+void grt_buf_ref(struct grt_buf *buf);
+void grt_buf_unref(struct grt_buf *buf);
+// The backends, in the order of enum grt_backend_id.
+extern const struct grt_backend *const grt_backends[GRT_BACKEND_COUNT];
+// Lists one backend's devices in a child process. Returns the number found, -1 with a sentence in
+// report->problem when the backend is not usable or its driver crashed or hung.
+int32_t grt_probe(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t capacity,
+                  char *problem);
+
+#endif

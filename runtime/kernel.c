@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels by name and specialization values, kept by their device.
+#include "kernel.h"
+
+#include <string.h>
+
+#include "internal.h"
+#include "report.h"
+
+static const struct grt_kernel_info *find_info(const char *name) {
+    for (uint32_t i = 0; grt_kernel_table[i]; i++) {
+        if (strcmp(grt_kernel_table[i]->name, name) == 0) {
+            return grt_kernel_table[i];
+        }
+    }
+    return NULL;
+}
+
+const char *grt_kernel_name(uint32_t i) {
+    for (uint32_t k = 0; grt_kernel_table[k]; k++) {
+        if (k == i) {
+            return grt_kernel_table[k]->name;
+        }
+    }
+    return NULL;
+}
+
+// The kernel's defaults with the desc's values in their places.
+static bool fill_specs(const struct grt_kernel_info *info, const struct grt_kernel_desc *desc,
+                       uint32_t *values) {
+    for (uint32_t i = 0; i < info->spec_count; i++) {
+        values[i] = info->specs[i].value;
+    }
+    for (uint32_t d = 0; d < GRT_MAX_SPECS && desc->specs[d].name; d++) {
+        uint32_t i = 0;
+        while (i < info->spec_count && strcmp(info->specs[i].name, desc->specs[d].name) != 0) {
+            i++;
+        }
+        if (i == info->spec_count) {
+            return grt_fail(GRT_INVALID, "kernel '%s' has no constant '%s'", info->name,
+                            desc->specs[d].name);
+        }
+        values[i] = desc->specs[d].value;
+    }
+    return true;
+}
+
+static bool fits(const struct grt_dev *dev, const struct grt_kernel_info *info,
+                 const uint32_t *values) {
+    const struct grt_caps *caps = &dev->info.caps;
+    if (values[0] == 0 || values[0] > caps->max_wg) {
+        return grt_fail(GRT_UNSUPPORTED, "kernel '%s': a workgroup of %u, %s allows 1 to %u",
+                        info->name, values[0], dev->info.selector, caps->max_wg);
+    }
+    uint32_t shmem = info->shmem(values);
+    if (shmem > caps->shmem) {
+        return grt_fail(GRT_UNSUPPORTED, "kernel '%s' needs %u bytes of shared memory, %s has %u",
+                        info->name, shmem, dev->info.selector, caps->shmem);
+    }
+    for (uint32_t i = 0; i < info->arg_count; i++) {
+        if (strcmp(info->args[i].type, "u16") == 0 && !caps->f16_storage) {
+            return grt_fail(GRT_UNSUPPORTED, "kernel '%s' needs 16-bit storage, %s has none",
+                            info->name, dev->info.selector);
+        }
+    }
+    return true;
+}
+
+const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_kernel_desc *desc) {
+    if (!dev || !desc || !desc->name) {
+        grt_fail(GRT_INVALID, "grt_kernel_get: no %s", !dev ? "device" : "kernel name");
+        return NULL;
+    }
+    const struct grt_kernel_info *info = find_info(desc->name);
+    if (!info) {
+        grt_fail(GRT_INVALID, "no kernel '%s'", desc->name);
+        return NULL;
+    }
+    uint32_t values[GRT_MAX_SPECS] = {0};
+    if (!fill_specs(info, desc, values)) {
+        return NULL;
+    }
+    for (struct grt_kernel *k = dev->kernels; k; k = k->next) {
+        if (k->info == info && memcmp(k->spec_values, values, sizeof values) == 0) {
+            return k;
+        }
+    }
+    if (!grt_dev_usable(dev) || !fits(dev, info, values)) {
+        return NULL;
+    }
+    struct grt_kernel *kernel = dev->fns->kernel_create(dev, info, values);
+    if (!kernel) {
+        return NULL;
+    }
+    kernel->dev = dev;
+    kernel->info = info;
+    memcpy(kernel->spec_values, values, sizeof values);
+    kernel->next = dev->kernels;
+    dev->kernels = kernel;
+    return kernel;
+}

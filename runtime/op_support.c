@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "op_support.h"
+
+#include <string.h>
+
+#include "internal.h"
+#include "report.h"
+
+bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
+                   const struct grt_tensor *tensor) {
+    if (!graph) {
+        return grt_fail(GRT_INVALID, "%s: no graph", op);
+    }
+    if (!tensor) {
+        grt_graph_reject(graph, GRT_INVALID, "%s: no tensor %s", op, name);
+        return false;
+    }
+    if (!tensor->range.buf || grt_tensor_count(tensor) == 0) {
+        grt_graph_reject(graph, GRT_INVALID, "%s: tensor '%s' %s", op, tensor->label,
+                         tensor->range.buf ? "has no elements" : "is not allocated; allocate its plan first");
+        return false;
+    }
+    return true;
+}
+
+uint64_t grt_op_align(const struct grt_graph *graph) {
+    uint32_t align = grt_graph_dev(graph)->info.caps.align;
+    return align > 16 ? align : 16;
+}
+
+struct grt_range grt_op_unused(struct grt_graph *graph) {
+    struct grt_dev *dev = grt_graph_dev(graph);
+    if (!dev->unused) {
+        dev->unused = grt_buf_create(dev, grt_buf_desc(.size = 256, .label = "unused"));
+        if (!dev->unused) {
+            grt_graph_reject(graph, grt_last_status(), "%s", grt_last_error());
+        }
+    }
+    return (struct grt_range){dev->unused, 0, 0};
+}
+
+// PoCL makes one loop of a workgroup and wants it long; a workgroup of lavapipe is best one subgroup;
+// GPUs hide latency with 256.
+uint32_t grt_op_wg(const struct grt_dev *dev) {
+    const struct grt_caps *caps = &dev->info.caps;
+    uint32_t wg = caps->software && caps->subgroup > 1 ? caps->subgroup : 256;
+    return wg < caps->max_wg ? wg : caps->max_wg;
+}
+
+// A power of two, the same on every device of a kind so that sums have the same bits: CPU drivers pay
+// for each barrier of the tree.
+uint32_t grt_op_tree_wg(const struct grt_dev *dev) {
+    return dev->info.caps.software ? 16 : 256;
+}
+
+struct grt_pieces grt_op_pieces(const struct grt_graph *graph, uint64_t total, uint32_t size) {
+    const struct grt_caps *caps = &grt_graph_dev(graph)->info.caps;
+    uint64_t largest = (uint64_t)1 << 30;   // elements: indices and strides stay within 32 bits
+    if (caps->max_binding > 0 && caps->max_binding / size < largest) {
+        largest = caps->max_binding / size;
+    }
+    // Every piece begins at an aligned offset, whatever the element's size.
+    uint64_t align = grt_op_align(graph);
+    largest = largest >= align ? largest / align * align : align;
+    return (struct grt_pieces){.total = total, .largest = largest};
+}
+
+bool grt_op_next(struct grt_pieces *pieces) {
+    pieces->first += pieces->count;
+    uint64_t left = pieces->total - pieces->first;
+    pieces->count = left < pieces->largest ? left : pieces->largest;
+    return left > 0;
+}
+
+struct grt_range grt_op_piece(const struct grt_tensor *tensor, const struct grt_pieces *pieces) {
+    uint64_t size = grt_dtype_size(tensor->dtype);
+    return (struct grt_range){tensor->range.buf, tensor->range.offset + pieces->first * size,
+                              pieces->count * size};
+}
+
+void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel, const void *params,
+                   uint32_t params_size, const struct grt_range *ranges, uint32_t range_count,
+                   const uint32_t groups[3]) {
+    struct grt_dispatch dispatch = {
+        .kernel = grt_kernel_get(grt_graph_dev(graph), kernel),
+        .params = params,
+        .params_size = params_size,
+        .groups = {groups[0], groups[1], groups[2]},
+    };
+    if (!dispatch.kernel) {
+        grt_graph_reject(graph, grt_last_status(), "%s", grt_last_error());
+        return;
+    }
+    memcpy(dispatch.bindings, ranges, range_count * sizeof *ranges);
+    grt_graph_dispatch(graph, &dispatch);
+}
+
+void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
+                   const struct grt_kernel_desc *kernel, const void *params, uint32_t params_size,
+                   const struct grt_range *ranges, uint32_t range_count) {
+    struct grt_dev *dev = grt_graph_dev(graph);
+    struct grt_kernel_desc with_wg = *kernel;
+    uint32_t spec = 0;
+    while (with_wg.specs[spec].name) {
+        spec++;
+    }
+    uint32_t wg = grt_op_wg(dev);
+    with_wg.specs[spec] = (struct grt_spec){"WG", wg};
+    uint64_t groups = (pieces->count + wg - 1) / wg;
+    // Enough workgroups to fill any GPU several times over; past that each lane takes more elements.
+    uint64_t most = dev->info.caps.software ? 256 : 65535;
+    uint32_t grid[3] = {(uint32_t)(groups < most ? groups : most), 1, 1};
+    grt_op_launch(graph, &with_wg, params, params_size, ranges, range_count, grid);
+}

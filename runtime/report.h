@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside gpurt: how a failure or a note is said.
+#ifndef GRT_REPORT_H
+#define GRT_REPORT_H
+
+#include "status.h"
+
+// Keeps status and sentence for grt_last_error(), logs the sentence as an error, returns false.
+bool grt_fail(enum grt_status status, const char *format, ...) GRT_PRINTF(2, 3);
+void grt_log(enum grt_log_level level, const char *format, ...) GRT_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dialect read as GLSL: compiled to SPIR-V at build time, for the Vulkan backend.
+//
+// Storage buffers are bindings 0, 1, ... of set 0; parameters are push constants; WG is
+// specialization constant 0 and the kernel's own constants follow from 1.
+#extension GL_EXT_control_flow_attributes : enable
+#extension GL_EXT_shader_16bit_storage : enable
+
+#define STRUCT(name) struct name
+#define FN
+#define EXACT precise
+#define u16 uint16_t
+#define u32x4 uvec4
+
+#define F32(x) float(x)
+#define I32(x) int(x)
+#define U32(x) uint(x)
+#define AS_F32(x) uintBitsToFloat(x)
+#define AS_U32(x) floatBitsToUint(x)
+#define ISNAN(x) isnan(x)
+
+// 1 on CPU drivers, set by the Vulkan backend; a driver drops the branch that is not taken.
+layout(constant_id = 100) const uint SOFTWARE = 0;
+
+// The high word of a 64-bit product. lavapipe makes a 64-bit multiply of umulExtended, and its LLVM
+// takes SVE instructions for that wherever the core's name promises them: on virtual machines that hide SVE the
+// process dies (SIGILL, Mesa 22.3 on a Neoverse V1 without SVE). There it is put together from halves.
+uint MULHI(uint a, uint b) {
+    if (SOFTWARE != 0u) {
+        uint low = (a & 0xffffu) * (b & 0xffffu);
+        uint cross = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
+        uint other = (a & 0xffffu) * (b >> 16u) + (cross & 0xffffu);
+        return (a >> 16u) * (b >> 16u) + (cross >> 16u) + (other >> 16u);
+    }
+    uint hi;
+    uint lo;
+    umulExtended(a, b, hi, lo);
+    return hi;
+}
+
+// A 16-bit buffer element as a number: the bits travel as unsigned integers in every reading.
+#define LOAD_U16(array, i) uint(array[i])
+#define STORE_U16(array, i, v) array[i] = uint16_t(v)
+
+#define SPEC(id, name, value) layout(constant_id = id) const uint name = value;
+#define ARG_R(id, type, name) layout(std430, set = 0, binding = id) readonly buffer b_##name { type name[]; };
+#define ARG_W(id, type, name) layout(std430, set = 0, binding = id) writeonly buffer b_##name { type name[]; };
+#define ARG_U(id, type, name) layout(std430, set = 0, binding = id) buffer b_##name { type name[]; };
+#define SHMEM(type, name, count) shared type name[count];
+
+#define WG gl_WorkGroupSize.x
+#define LID gl_LocalInvocationID.x
+#define GROUP(axis) gl_WorkGroupID[axis]
+#define GROUPS(axis) gl_NumWorkGroups[axis]
+#define BARRIER() barrier()
+
+#define KERNEL(name, P, specs, args, shmem)                                                        \
+    layout(local_size_x = 64, local_size_x_id = 0) in;                                             \
+    specs(SPEC) args(ARG_R, ARG_W, ARG_U) shmem(SHMEM)                                             \
+    layout(push_constant) uniform grt_push { P p; };                                               \
+    void main() {
+#define END_KERNEL }
+#define NONE(X)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds every row of kernels.h in its three readings. For X(folder, name):
+#
+#     folder/name.k --glslang--> name.spv.h --.
+#     folder/name.k --cc -E----> name.cl.h ---+-- name.c --cc--> description, C reading, both texts
+#
+# Each step writes a dependency file, so touching a shared header rebuilds what includes it.
+
+# A compiler that knows cooperative matrices, if there is one, else any.
+if(NOT GPURT_GLSLANG)
+    find_program(GPURT_GLSLANG_FOUND NAMES glslang glslangValidator REQUIRED
+        HINTS ${PROJECT_SOURCE_DIR}/build/tools/glslang/bin)
+    set(GPURT_GLSLANG ${GPURT_GLSLANG_FOUND})
+endif()
+file(WRITE ${PROJECT_BINARY_DIR}/kernels/probe.comp
+    "#version 460\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n")
+execute_process(COMMAND ${GPURT_GLSLANG} -V --target-env vulkan1.3 -S comp
+    -o ${PROJECT_BINARY_DIR}/kernels/probe.spv ${PROJECT_BINARY_DIR}/kernels/probe.comp
+    RESULT_VARIABLE GPURT_COOPMAT_MISSING OUTPUT_QUIET ERROR_QUIET)
+if(GPURT_COOPMAT_MISSING)
+    set(GPURT_COOPMAT 0)
+    message(STATUS "glslang: ${GPURT_GLSLANG}, without cooperative-matrix kernels")
+else()
+    set(GPURT_COOPMAT 1)
+    message(STATUS "glslang: ${GPURT_GLSLANG}, with cooperative-matrix kernels")
+endif()
+
+function(gpurt_add_kernels target)
+    set(shaders ${PROJECT_SOURCE_DIR}/shaders)
+    set(out ${PROJECT_BINARY_DIR}/kernels)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shaders}/kernels.h)
+    file(READ ${shaders}/kernels.h list)
+    string(REGEX MATCHALL "\n +X\\([a-z0-9_, ]+\\)" rows "${list}")
+    foreach(row IN LISTS rows)
+        string(REGEX MATCH "X\\(([a-z0-9_]+), *([a-z0-9_]+)\\)" unused "${row}")
+        set(folder ${CMAKE_MATCH_1})
+        set(name ${CMAKE_MATCH_2})
+        set(file ${folder}/${name}.k)
+        file(CONFIGURE OUTPUT ${out}/${name}.comp CONTENT
+            "#version 460\n#extension GL_GOOGLE_include_directive : require\n#include \"dialect.h\"\n#include \"${file}\"\n")
+        file(CONFIGURE OUTPUT ${out}/${name}.c CONTENT
+            "#include <stdint.h>\n#include \"${name}.spv.h\"\n#include \"${name}.cl.h\"\n#include \"backends/ref/dialect.h\"\n#include \"${file}\"\n")
+        add_custom_command(OUTPUT ${out}/${name}.spv.h
+            COMMAND ${GPURT_GLSLANG} --quiet -V --target-env vulkan1.1 -I${shaders} --vn grt_spirv_${name}
+                --depfile ${out}/${name}.spv.d -o ${out}/${name}.spv.h ${out}/${name}.comp
+            DEPENDS ${out}/${name}.comp ${shaders}/dialect.h
+            DEPFILE ${out}/${name}.spv.d
+            COMMENT "SPIR-V ${file}" VERBATIM)
+        add_custom_command(OUTPUT ${out}/${name}.cl.h
+            COMMAND ${CMAKE_C_COMPILER} -E -undef -nostdinc -x c -I. -MD -MF ${out}/${name}.cl.d
+                -MT ${out}/${name}.cl.h -include ../cl/dialect.h -o ${out}/${name}.cl ${file}
+            COMMAND ${CMAKE_COMMAND} -DIN=${out}/${name}.cl -DOUT=${out}/${name}.cl.h
+                -P ${shaders}/embed.cmake
+            DEPENDS ${shaders}/${file} ${PROJECT_SOURCE_DIR}/cl/dialect.h ${shaders}/embed.cmake
+            BYPRODUCTS ${out}/${name}.cl
+            DEPFILE ${out}/${name}.cl.d WORKING_DIRECTORY ${shaders}
+            COMMENT "OpenCL ${file}" VERBATIM)
+        target_sources(${target} PRIVATE ${out}/${name}.c ${out}/${name}.spv.h ${out}/${name}.cl.h)
+        set_source_files_properties(${out}/${name}.c PROPERTIES
+            INCLUDE_DIRECTORIES "${shaders};${out}" COMPILE_OPTIONS -Wno-shadow)
+    endforeach()
+    target_sources(${target} PRIVATE ${shaders}/kernels.c)
+    target_compile_definitions(${target} PRIVATE GPURT_COOPMAT=${GPURT_COOPMAT})
+endfunction()

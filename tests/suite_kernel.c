@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of the list builds on the device; wrong names and sizes are refused.
+#include "harness.h"
+
+#include <string.h>
+
+#include "backends/backend.h"
+#include "shaders/kernels.h"
+
+static void list_names_every_kernel(void **state) {
+    (void)state;
+    static const char *const names[] = {
+#define X(folder, name) #name,
+        GRT_KERNELS(X)
+#undef X
+    };
+    uint32_t count = sizeof names / sizeof names[0];
+    for (uint32_t i = 0; i < count; i += 1) {
+        assert_string_equal(grt_kernel_name(i), names[i]);
+        const struct grt_kernel_info *info = grt_kernel_table[i];
+        assert_string_equal(info->name, names[i]);
+        // Three readings, parameters that fit every push constant block, and WG first.
+        assert_true(info->lane && info->spirv && info->opencl[0]);
+        assert_int_equal(info->spirv[0], 0x07230203);
+        assert_in_range(info->params_size, 4, GRT_MAX_PARAMS);
+        assert_int_equal(info->params_size % 4, 0);
+        assert_in_range(info->arg_count, 1, GRT_MAX_BINDINGS);
+        assert_in_range(info->spec_count, 1, GRT_MAX_SPECS);
+        assert_string_equal(info->specs[0].name, "WG");
+        bool writes = false;
+        for (uint32_t a = 0; a < info->arg_count; a += 1) {
+            writes = writes || info->args[a].access != GRT_READ;
+        }
+        assert_true(writes);
+    }
+    assert_null(grt_kernel_name(count));
+    assert_null(grt_kernel_name(UINT32_MAX));
+}
+
+// 16-bit kernels may be missing where the device cannot store 16 bits; nothing else may.
+static bool storable(const struct grt_kernel_info *info) {
+    for (uint32_t a = 0; a < info->arg_count; a += 1) {
+        if (strcmp(info->args[a].type, "u16") == 0 && !grt_dev_info(test.dev)->caps.f16_storage) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void every_kernel_builds(void **state) {
+    (void)state;
+    for (uint32_t i = 0; grt_kernel_name(i); i += 1) {
+        const char *name = grt_kernel_name(i);
+        if (!storable(grt_kernel_table[i])) {
+            TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = name)), GRT_UNSUPPORTED,
+                         "16-bit");
+            continue;
+        }
+        const struct grt_kernel *kernel = grt_kernel_get(test.dev, grt_kernel_desc(.name = name));
+        if (!kernel) {
+            print_error("%s does not build on %s: %s\n", name, test.selector, grt_last_error());
+        }
+        assert_non_null(kernel);
+    }
+}
+
+// Every shape of workgroup a device allows, up to its limit.
+static void workgroup_sizes(void **state) {
+    (void)state;
+    uint32_t limit = grt_dev_info(test.dev)->caps.max_wg;
+    for (uint32_t wg = 1; wg <= limit && wg <= 1024; wg *= test.small ? 16 : 4) {
+        assert_non_null(grt_kernel_get(
+            test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", wg}})));
+    }
+    assert_non_null(
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", 96}})));
+    TEST_REFUSED(grt_kernel_get(test.dev,
+                                grt_kernel_desc(.name = "copy", .specs = {{"WG", limit + 1}})),
+                 GRT_UNSUPPORTED, "copy");
+    TEST_REFUSED(
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", 0}})),
+        GRT_UNSUPPORTED, "copy");
+    test_usable(test.dev);
+}
+
+static void shared_memory_limit(void **state) {
+    (void)state;
+    // A tile of 4 x 1000 x 1001 bytes fits into no workgroup's shared memory.
+    TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "transpose",
+                                                          .specs = {{"TILE", 1000}})),
+                 GRT_UNSUPPORTED, "shared memory");
+    test_usable(test.dev);
+}
+
+static void kept_by_the_device(void **state) {
+    (void)state;
+    const struct grt_kernel *a = grt_kernel_get(test.dev, grt_kernel_desc(.name = "reduce"));
+    const struct grt_kernel *b = grt_kernel_get(test.dev, grt_kernel_desc(.name = "reduce"));
+    assert_true(a && a == b);
+    // Written out, the default is the same kernel; another value is another one.
+    const struct grt_kernel *c =
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "reduce", .specs = {{"OP", 0}}));
+    assert_ptr_equal(a, c);
+    const struct grt_kernel *d =
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "reduce", .specs = {{"OP", 1}}));
+    assert_true(d && d != a);
+    const struct grt_kernel *e = grt_kernel_get(
+        test.dev, grt_kernel_desc(.name = "reduce", .specs = {{"OP", 1}, {"WG", 64}}));
+    assert_ptr_equal(d, e);
+    assert_ptr_equal(grt_kernel_get(test.ref, grt_kernel_desc(.name = "reduce"))->dev, test.ref);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "copyy")), GRT_INVALID, "copyy");
+    TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "")), GRT_INVALID, "kernel");
+    TEST_REFUSED(
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"TILE", 8}})),
+        GRT_INVALID, "TILE");
+    TEST_REFUSED(grt_kernel_get(NULL, grt_kernel_desc(.name = "copy")), GRT_INVALID, "device");
+    TEST_REFUSED(grt_kernel_get(test.dev, NULL), GRT_INVALID, "kernel");
+    TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = NULL)), GRT_INVALID, "kernel");
+    test_usable(test.dev);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(list_names_every_kernel), TEST_CASE(every_kernel_builds),
+    TEST_CASE(workgroup_sizes),         TEST_CASE(shared_memory_limit),
+    TEST_CASE(kept_by_the_device),      TEST_CASE(refusals),
+};
+TEST_SUITE(kernel, true, cases);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Listing devices while a driver crashes, hangs or ends the process: one line of the list is lost
+// and nothing more. The drivers are built from icd_crash.c and lie beside this program.
+#include "harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLEARED 4
+static const char *const cleared[CLEARED] = {"VK_DRIVER_FILES", "VK_ADD_DRIVER_FILES",
+                                             "VK_ICD_FILENAMES", "GPURT_PROBE_SECONDS"};
+static char *before[CLEARED];
+
+static int begin(void **state) {
+    for (int i = 0; i < CLEARED; i += 1) {
+        const char *value = getenv(cleared[i]);
+        before[i] = value ? strdup(value) : NULL;
+        unsetenv(cleared[i]);
+    }
+    return test_case_begin(state);
+}
+
+static int end(void **state) {
+    for (int i = 0; i < CLEARED; i += 1) {
+        if (before[i]) {
+            setenv(cleared[i], before[i], 1);
+        } else {
+            unsetenv(cleared[i]);
+        }
+        free(before[i]);
+    }
+    return test_case_end(state);
+}
+
+#define PROBE_CASE(function) {#function, function, begin, end, NULL}
+
+// Lists with the driver `name`; its report must contain `part`, and ref must be there.
+static void list_with(const char *name, const char *part) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/gpurt-test-icd/%s.json", test.here, name);
+    assert_int_equal(access(path, R_OK), 0);
+    setenv("VK_ICD_FILENAMES", path, 1);
+    struct grt_dev_list *list = grt_dev_list_create();
+    assert_non_null(list);
+    const struct grt_backend_report *report = &list->reports[GRT_BACKEND_VULKAN];
+    if (!strstr(report->problem, part)) {
+        print_error("the report lacks '%s': '%s', %u devices\n", part, report->problem,
+                    report->device_count);
+        fail();
+    }
+    assert_int_equal(report->device_count, 0);
+    assert_string_equal(list->reports[GRT_BACKEND_REF].problem, "");
+    assert_in_range(list->count, 1, 1000);
+    assert_string_equal(list->devices[list->count - 1].selector, "ref:0");
+    grt_dev_list_destroy(&list);
+    assert_null(list);
+
+    TEST_REFUSED(grt_dev_create(grt_dev_desc(.backend = "vulkan")), GRT_NO_DEVICE, part);
+    struct grt_dev *ref = grt_dev_create(grt_dev_desc(.backend = "ref"));
+    assert_non_null(ref);
+    test_usable(ref);
+    grt_dev_destroy(&ref);
+}
+
+static void driver_crashes(void **state) {
+    (void)state;
+    list_with("crash", "crashed (signal 11");
+}
+
+static void driver_hangs(void **state) {
+    (void)state;
+    setenv("GPURT_PROBE_SECONDS", "1", 1);
+    list_with("hang", "did not answer");
+}
+
+static void driver_ends_the_process(void **state) {
+    (void)state;
+    list_with("exit", "exit code 3");
+}
+
+// What is listed carries what a program needs to show and to choose.
+static void list_is_whole(void **state) {
+    (void)state;
+    struct grt_dev_list *list = grt_dev_list_create();
+    assert_non_null(list);
+    uint32_t total = 0;
+    for (uint32_t b = 0; b < GRT_BACKEND_COUNT; b += 1) {
+        assert_int_equal(list->reports[b].backend, (enum grt_backend_id)b);
+        total += list->reports[b].device_count;
+    }
+    assert_int_equal(total, list->count);
+    for (uint32_t i = 0; i < list->count; i += 1) {
+        const struct grt_dev_info *info = &list->devices[i];
+        char selector[32];
+        snprintf(selector, sizeof selector, "%s:%u", grt_backend_text(info->backend), info->index);
+        assert_string_equal(info->selector, selector);
+        assert_true(info->name[0] && info->driver[0]);
+        assert_true(i == 0 || info->backend >= list->devices[i - 1].backend);
+        const struct grt_caps *caps = &info->caps;
+        assert_in_range(caps->max_wg, 64, 1u << 20);
+        assert_in_range(caps->max_groups[0], 65535, UINT32_MAX);
+        assert_in_range(caps->shmem, 16384, UINT32_MAX);
+        assert_true(caps->align >= 4 && (caps->align & (caps->align - 1)) == 0);
+        assert_true(caps->max_binding >= 1u << 27 && caps->max_buffer >= 1u << 27);
+        assert_true(caps->memory >= 1u << 27);
+        assert_in_range(caps->matrix_shape_count, 0, GRT_MAX_MATRIX_SHAPES);
+    }
+    grt_dev_list_destroy(&list);
+    grt_dev_list_destroy(&list);
+    grt_dev_list_destroy(NULL);
+}
+
+// The probe forks: drivers already open in the parent must not disturb it, nor it them.
+static void list_beside_open_devices(void **state) {
+    (void)state;
+    struct grt_dev_list *list = grt_dev_list_create();
+    assert_non_null(list);
+    struct grt_dev *open[8] = {0};
+    uint32_t count = list->count < 8 ? list->count : 8;
+    for (uint32_t i = 0; i < count; i += 1) {
+        open[i] = grt_dev_create(grt_dev_desc(.device = list->devices[i].selector));
+        assert_non_null(open[i]);
+        test_usable(open[i]);
+    }
+    struct grt_dev_list *again = grt_dev_list_create();
+    assert_non_null(again);
+    assert_int_equal(again->count, list->count);
+    for (uint32_t i = 0; i < count; i += 1) {
+        test_usable(open[i]);
+        struct grt_dev *second =
+            grt_dev_create(grt_dev_desc(.device = list->devices[i].selector));
+        assert_non_null(second);
+        test_usable(second);
+        grt_dev_destroy(&second);
+        grt_dev_destroy(&open[i]);
+        assert_null(open[i]);
+    }
+    grt_dev_list_destroy(&again);
+    grt_dev_list_destroy(&list);
+}
+
+static const struct CMUnitTest cases[] = {
+    PROBE_CASE(list_is_whole),
+    PROBE_CASE(list_beside_open_devices),
+    PROBE_CASE(driver_crashes),
+    PROBE_CASE(driver_hangs),
+    PROBE_CASE(driver_ends_the_process),
+};
+TEST_SUITE(probe, false, cases);

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpurt doctor. Each test begins with the healthy system of doctor_world.h, breaks one thing in it
+// and expects exactly the findings that follow: sentence, remedy, level, and no other problem.
+#include "doctor_world.h"
+
+#define CONTAINER_REMEDY "start the container with --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all"
+#define LIB "/usr/lib/any-linux-gnu/"
+
+static void test_healthy(struct world *w) {
+    static const char *const ids[] = {
+        "vulkan-loader", "vulkan-drivers", "opencl-loader", "opencl-drivers",
+        "gpu-apis",      "node-denied",    "coopmat",       "cache",
+    };
+    expect_none(w);
+    for (uint32_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        assert_string_equal(w->findings.items[i].id, ids[i]);
+    }
+    assert_int_equal(w->findings.count, sizeof ids / sizeof ids[0]);
+    expect(w, "vulkan-loader", DOCTOR_OK, "Vulkan loader " LIB "libvulkan.so.1", "");
+    expect(w, "vulkan-drivers", DOCTOR_OK, "1 Vulkan driver: radeon_icd.json", "");
+    expect(w, "gpu-apis", DOCTOR_OK, "AMD GPU 0000:03:00.0 through Vulkan and OpenCL", "");
+    expect(w, "node-denied", DOCTOR_OK, NODE " can be opened", "");
+    expect(w, "cache", DOCTOR_OK, "cache /home/anna/.cache/gpurt", "");
+}
+
+// ---- loaders ----
+
+static void test_no_loader(struct world *w) {
+    take(w, LIB "libvulkan.so.1");
+    take(w, LIB "libOpenCL.so.1");
+    expect_none(w);     // devices that are listed prove that there are loaders
+    w->list.reports[GRT_BACKEND_VULKAN].device_count = 0;
+    w->list.reports[GRT_BACKEND_OPENCL].device_count = 0;
+    examine(w);
+    expect(w, "vulkan-loader", DOCTOR_WARNING, "no Vulkan loader: libvulkan.so.1 is not installed",
+           "apt install libvulkan1");
+    expect(w, "opencl-loader", DOCTOR_WARNING, "no OpenCL loader: libOpenCL.so.1 is not installed",
+           "apt install ocl-icd-libopencl1");
+    expect_no_more(w);
+}
+
+static void test_foreign_loader(struct world *w) {
+    unsigned char header[20] = "\177ELF\003";   // no machine has this class
+    put_bytes(w, LIB "libvulkan.so.1", header, sizeof header);
+    w->list.reports[GRT_BACKEND_VULKAN].device_count = 0;
+    expect_only(w, "vulkan-loader", DOCTOR_WARNING,
+                "no Vulkan loader: libvulkan.so.1 is not installed", "apt install libvulkan1");
+}
+
+static void test_library_places(struct world *w) {
+    take(w, LIB "libvulkan.so.1");
+    put(w, "/etc/ld.so.conf", "# ours\ninclude ld.so.conf.d/*.conf\n");
+    put(w, "/etc/ld.so.conf.d/x.conf", "/opt/x, /opt/y # two\n");
+    put(w, "/opt/y/libvulkan.so.1", "");
+    examine(w);
+    expect(w, "vulkan-loader", DOCTOR_OK, "Vulkan loader /opt/y/libvulkan.so.1", "");
+    put(w, "/opt/z/libvulkan.so.1", "");
+    w->source.env.ld_library_path = "relative::/opt/z";
+    examine(w);
+    expect(w, "vulkan-loader", DOCTOR_OK, "Vulkan loader /opt/z/libvulkan.so.1", "");
+}
+
+// ---- drivers ----
+
+static void test_no_drivers(struct world *w) {
+    take(w, MANIFEST);
+    take(w, "/etc/OpenCL/vendors/rusticl.icd");
+    examine(w);
+    expect(w, "vulkan-drivers", DOCTOR_WARNING,
+           "no Vulkan driver: no manifest that can be used in /etc/vulkan/icd.d, "
+           "/usr/share/vulkan/icd.d and the XDG folders",
+           "apt install mesa-vulkan-drivers (AMD, Intel, CPU) or nvidia-vulkan-icd (NVIDIA)");
+    expect(w, "opencl-drivers", DOCTOR_WARNING,
+           "no OpenCL driver: no vendor file that can be used in /etc/OpenCL/vendors",
+           "apt install pocl-opencl-icd (CPU), intel-opencl-icd, mesa-opencl-icd (AMD) or "
+           "nvidia-opencl-icd");
+    expect_no_more(w);
+}
+
+static void test_manifest_folders(struct world *w) {
+    static const struct {
+        const char *folder;
+        struct doctor_env env;
+    } places[] = {
+        {"/etc/vulkan/icd.d", {0}},
+        {"/etc/xdg/vulkan/icd.d", {0}},
+        {"/usr/local/share/vulkan/icd.d", {0}},
+        {"/home/anna/.config/vulkan/icd.d", {.home = "/home/anna"}},
+        {"/home/anna/.local/share/vulkan/icd.d", {.home = "/home/anna"}},
+        {"/c/vulkan/icd.d", {.config_home = "/c"}},
+        {"/d/vulkan/icd.d", {.data_home = "/d"}},
+        {"/e/vulkan/icd.d", {.config_dirs = "/x:/e"}},
+        {"/f/vulkan/icd.d", {.data_dirs = "/f:/x:/f"}},     // twice, taken once
+        {"/g/any", {.driver_files = "/g/any", .icd_filenames = "/nowhere.json"}},
+        {"/h/any", {.icd_filenames = "/h/any/one_icd.json"}},
+        {"/i/any", {.add_driver_files = "/i/any/one_icd.json"}},
+    };
+    take(w, MANIFEST);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/one_icd.json", places[i].folder);
+        put_manifest(w, path, "libvulkan_radeon.so");
+        w->source.env = places[i].env;
+        w->source.env.cache_home = "/home/anna";
+        expect_none(w);
+        expect(w, "vulkan-drivers", DOCTOR_OK, "1 Vulkan driver: one_icd.json", "");
+        assert_string_equal(w->facts.apis[GRT_BACKEND_VULKAN].drivers[0].file, path);
+        take(w, path);
+    }
+}
+
+static void test_vendor_places(struct world *w) {
+    static const struct {
+        struct doctor_env env;
+        const char *sentence;
+    } places[] = {
+        {{.ocl_vendor_path = "/v"}, "1 OpenCL driver: v.icd"},
+        {{.ocl_vendors = "/v"}, "1 OpenCL driver: v.icd"},
+        {{.ocl_vendors = "/v/v.icd"}, "1 OpenCL driver: v.icd"},
+        {{.ocl_vendors = "rusticl.icd"}, "1 OpenCL driver: rusticl.icd"},
+        {{.ocl_vendors = LIB "libRusticlOpenCL.so.1"}, "1 OpenCL driver: libRusticlOpenCL.so.1"},
+        {{.ocl_filenames = "libRusticlOpenCL.so.1"},
+         "2 OpenCL drivers: rusticl.icd, libRusticlOpenCL.so.1"},
+    };
+    put(w, "/v/v.icd", "libRusticlOpenCL.so.1");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        w->source.env = places[i].env;
+        w->source.env.home = "/home/anna";
+        expect_none(w);
+        expect(w, "opencl-drivers", DOCTOR_OK, places[i].sentence, "");
+    }
+}
+
+static void test_named_driver(struct world *w) {
+    w->source.env.icd_filenames = "/nowhere.json";
+    expect_only(w, "vulkan-named-driver", DOCTOR_ERROR,
+                "VK_ICD_FILENAMES names /nowhere.json, which does not exist",
+                "unset VK_ICD_FILENAMES, or correct the path in it");
+    w->source.env.icd_filenames = NULL;
+    w->source.env.ocl_vendors = "/nowhere";
+    expect_only(w, "opencl-named-driver", DOCTOR_ERROR,
+                "OCL_ICD_VENDORS names /nowhere, which does not exist",
+                "unset OCL_ICD_VENDORS, or correct the path in it");
+}
+
+static void test_broken_driver(struct world *w) {
+    put_manifest(w, "/etc/vulkan/icd.d/gone.json", "../lib/libgone.so");
+    expect_only(w, "vulkan-broken-driver", DOCTOR_WARNING,
+                "/etc/vulkan/icd.d/gone.json names a library that is not there: "
+                "/etc/vulkan/icd.d/../lib/libgone.so",
+                "reinstall the package it belongs to (dpkg -S /etc/vulkan/icd.d/gone.json tells "
+                "which), or remove it");
+    put(w, "/etc/vulkan/lib/libgone.so", "");
+    expect_none(w);
+    put(w, "/etc/vulkan/icd.d/gone.json", "{\"ICD\": 1");
+    examine(w);
+    expect(w, "vulkan-broken-driver", DOCTOR_WARNING,
+           "/etc/vulkan/icd.d/gone.json names no library",
+           "reinstall the package it belongs to (dpkg -S /etc/vulkan/icd.d/gone.json tells which), "
+           "or remove it");
+    take(w, "/etc/vulkan/icd.d/gone.json");
+    put(w, "/etc/OpenCL/vendors/gone.icd", "libgone.so\n");
+    expect_only(w, "opencl-broken-driver", DOCTOR_WARNING,
+                "/etc/OpenCL/vendors/gone.icd names a library that is not there: libgone.so",
+                "reinstall the package it belongs to (dpkg -S /etc/OpenCL/vendors/gone.icd tells "
+                "which), or remove it");
+}
+
+static void test_driver_failed(struct world *w) {
+    strcpy(w->list.reports[GRT_BACKEND_VULKAN].problem,
+           "the driver crashed (signal 11) while listing its devices");
+    strcpy(w->list.reports[GRT_BACKEND_OPENCL].problem, "the loader is too old");
+    examine(w);
+    expect(w, "vulkan-driver-failed", DOCTOR_ERROR,
+           "Vulkan: the driver crashed (signal 11) while listing its devices",
+           "find the culprit, one driver at a time: for f in " MANIFEST
+           "; do VK_ICD_FILENAMES=$f gpurt devices; done");
+    expect(w, "opencl-problem", DOCTOR_WARNING, "OpenCL: the loader is too old", "");
+    expect_no_more(w);
+}
+
+// ---- NVIDIA ----
+
+static void test_nvidia_file(struct world *w) {
+    put(w, LIB "libEGL_nvidia.so.0", "");
+    put(w, LIB "libnvidia-opencl.so.1", "");
+    strcpy(w->list.reports[GRT_BACKEND_OPENCL].note, "made one in /tmp");
+    examine(w);
+    expect(w, "vulkan-nvidia-file", DOCTOR_NOTE,
+           "NVIDIA's " LIB "libEGL_nvidia.so.0 has no Vulkan manifest; gpurt makes its own",
+           "for other programs too: apt install nvidia-vulkan-icd");
+    expect(w, "opencl-nvidia-file", DOCTOR_NOTE,
+           "NVIDIA's " LIB "libnvidia-opencl.so.1 has no OpenCL vendor file; made one in /tmp",
+           "for other programs too: apt install nvidia-opencl-icd");
+    expect_no_more(w);
+    put_manifest(w, "/etc/vulkan/icd.d/nvidia_icd.json", "libEGL_nvidia.so.0");
+    put(w, "/etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
+    expect_none(w);
+}
+
+static void test_nvidia_library(struct world *w) {
+    put(w, "/proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\n");
+    examine(w);
+    expect(w, "vulkan-nvidia-library", DOCTOR_WARNING,
+           "NVIDIA's kernel driver 580.159.04 is loaded, but its Vulkan library is not here",
+           "apt install nvidia-vulkan-icd");
+    expect(w, "opencl-nvidia-library", DOCTOR_WARNING,
+           "NVIDIA's kernel driver 580.159.04 is loaded, but its OpenCL library is not here",
+           "apt install nvidia-opencl-icd");
+    expect_no_more(w);
+    put(w, "/.dockerenv", "");
+    examine(w);
+    expect(w, "opencl-nvidia-library", DOCTOR_WARNING,
+           "NVIDIA's kernel driver 580.159.04 is loaded, but its OpenCL library is not here",
+           CONTAINER_REMEDY);
+}
+
+// ---- GPUs ----
+
+static void test_software_only(struct world *w) {
+    w->devices[0].caps.software = 1;
+    w->devices[1].caps.software = 1;
+    take(w, GPU_FOLDER "/class");
+    expect_only(w, "software-only", DOCTOR_NOTE,
+                "only CPU drivers are there (vulkan:0, opencl:0, ref:0): good for tests, far too "
+                "slow for training",
+                "no GPU of AMD, Intel or NVIDIA is on the PCI bus: in a virtual machine, pass one "
+                "through");
+}
+
+static void test_gpu_unused(struct world *w) {
+    static const struct {
+        const char *vendor, *driver, *node, *sentence, *remedy;
+    } cases[] = {
+#define UNUSED(name, driver)                                                                       \
+    "the " name " GPU 0000:03:00.0 (kernel driver " driver                                         \
+    ") is not used: no Vulkan or OpenCL driver lists it"
+#define INSTALL(vulkan, opencl)                                                                    \
+    "apt install " vulkan " for Vulkan, or " opencl                                                \
+    " for OpenCL; if it is installed, a newer one"
+        {"0x1002", "amdgpu", NODE, UNUSED("AMD", "amdgpu"),
+         INSTALL("mesa-vulkan-drivers", "mesa-opencl-icd (rusticl; set RUSTICL_ENABLE=radeonsi)")},
+        {"0x8086", "xe", NODE, UNUSED("Intel", "xe"),
+         INSTALL("mesa-vulkan-drivers", "intel-opencl-icd")},
+        {"0x10de", "nvidia", "/dev/nvidiactl", UNUSED("NVIDIA", "nvidia"),
+         INSTALL("nvidia-vulkan-icd", "nvidia-opencl-icd")},
+        {"0x10de", "nouveau", NODE, UNUSED("NVIDIA", "nouveau"),
+         INSTALL("mesa-vulkan-drivers (NVK, Mesa 24.1 or newer)",
+                 "nvidia-driver nvidia-opencl-icd (in place of nouveau)")},
+        {"0x10de", "", NULL, "the NVIDIA GPU 0000:03:00.0 has no kernel driver",
+         "apt install nvidia-driver"},
+#undef UNUSED
+#undef INSTALL
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        put_gpu(w, cases[i].vendor, cases[i].driver, cases[i].node);
+        examine(w);
+        expect(w, "gpu-unused", DOCTOR_ERROR, cases[i].sentence, cases[i].remedy);
+        expect(w, "software-only", DOCTOR_NOTE,
+               "only CPU drivers are there (vulkan:0, opencl:0, ref:0): good for tests, far too "
+               "slow for training",
+               "see what is said about the GPU here");
+        expect_no_more(w);
+    }
+}
+
+static void test_gpu_idle(struct world *w) {
+    put(w, "/sys/bus/pci/devices/0000:65:00.0/class", "0x120000");
+    put(w, "/sys/bus/pci/devices/0000:65:00.0/vendor", "0x10de");
+    expect_only(w, "gpu-idle", DOCTOR_WARNING, "the NVIDIA GPU 0000:65:00.0 has no kernel driver",
+                "apt install nvidia-driver");
+    // Neither a GPU that is kept for a virtual machine nor an NPU is ours.
+    put_link(w, "/sys/bus/pci/devices/0000:65:00.0/driver", "/drivers/vfio-pci");
+    expect_none(w);
+    take(w, "/sys/bus/pci/devices/0000:65:00.0/driver");
+    put(w, "/sys/bus/pci/devices/0000:65:00.0/vendor", "0x8086");
+    expect_none(w);
+}
+
+static void test_gpu_apis(struct world *w) {
+    w->devices[0].caps.software = 1;
+    expect_only(w, "gpu-apis", DOCTOR_NOTE, "the AMD GPU 0000:03:00.0 is used through OpenCL only",
+                "for Vulkan too: apt install mesa-vulkan-drivers");
+    w->devices[0].caps.software = 0;
+    strcpy(w->devices[1].pci, "0000:04:00.0");      // another card of the same maker
+    examine(w);
+    expect(w, "gpu-apis", DOCTOR_NOTE, "the AMD GPU 0000:03:00.0 is used through Vulkan only",
+           "for OpenCL too: apt install mesa-opencl-icd (rusticl; set RUSTICL_ENABLE=radeonsi)");
+}
+
+#include "doctor_system_tests.h"
