@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench`: the table of kinds, and what they share. Kinds run one after the other on one device
-// and print into one table.
+// `gpurt bench`: the table of kinds, and what they share. Kinds run one after the other on one
+// device and print into one table.
 #include "bench.h"
 
 #include <stdlib.h>
@@ -13,21 +13,33 @@
 static const struct bench_kind {
     const char *name;
     bool (*run)(struct bench *bench);
-    const struct option_row *rows;
-    size_t row_count;
 } kinds[] = {
-    {"memory", bench_memory, bench_memory_options, 1},
-    {"launch", bench_launch, bench_launch_options, 1},
+#define X(name, options, help) {#name, bench_##name},
+    BENCH_KINDS(X)
+#undef X
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
-static const char about[] =
-    "Measures a device. Without KIND a short look at all kinds.\n\n"
-    "  memory   bandwidth of copies: by kernel, by the driver, upload and readback;\n"
-    "           a copy counts bytes read and bytes written\n"
-    "  launch   cost of a dispatch: independent, each after the former, and of a whole replay\n\n"
-    "Numbers are medians; spread is half the interquartile range. Lists and ranges: 32,64\n"
-    "32-1024*2 1-8+1 4KB-256MB*4.\n";
+static const char about[] = "Measures a device. Without KIND a short look at all kinds:\n\n"
+#define X(name, options, help) "  " #name "   " help "\n"
+    BENCH_KINDS(X)
+#undef X
+        "\nNumbers are medians; spread is half the interquartile range. A LIST has numbers and "
+        "ranges:\n"
+        "32,64  1-4  1-8+1  32-1024*2  4KB-256MB*4.\n";
+
+static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
+    struct ranges_rule rule = {.min = 1, .max = STATS_MAX_SAMPLES};
+    struct ranges list;
+    if (!ranges_parse(text, &rule, &list, why))
+        return false;
+    *(uint32_t *)into = (uint32_t)list.values[0];
+    bool one = list.count == 1;
+    ranges_destroy(&list);
+    if (!one)
+        snprintf(why, RANGES_WHY, "one number is wanted");
+    return one;
+}
 
 static const struct option_row measure_options[] = {
     {.name = "time",
@@ -40,7 +52,7 @@ static const struct option_row measure_options[] = {
      .value = "N",
      .help = "samples of each row at least",
      .fallback = "7",
-     .read = options_read_count,
+     .read = read_samples,
      .at = offsetof(struct bench, samples)},
 };
 
@@ -60,7 +72,7 @@ static const char *const outcome_texts[] = {
 bool bench_section(struct bench *bench, const char *title, uint64_t shown) {
     const struct grt_dev_info *info = grt_dev_info(bench->dev);
     char text[TABLE_TEXT_SIZE];
-    snprintf(text, sizeof text, "%s on %s, %s (%s %s)", title, info->selector, info->name,
+    snprintf(text, sizeof text, "%s on %s: %s, %s %s", title, info->selector, info->name,
              info->driver, info->driver_version);
     return table_section(&bench->table, text, shown, NULL, 0);
 }
@@ -95,8 +107,7 @@ bool bench_sample(void *timing, double *seconds) {
         if (!grt_graph_finish(t->graph))
             return false;
         struct grt_phase_time times[GRT_MAX_PHASES];
-        uint32_t count =
-            t->device_timer ? grt_graph_times(t->graph, times, GRT_MAX_PHASES) : 0;
+        uint32_t count = t->device_timer ? grt_graph_times(t->graph, times, GRT_MAX_PHASES) : 0;
         for (uint32_t k = 0; k < count; k++)
             device += times[k].seconds;
     }
@@ -107,9 +118,8 @@ bool bench_sample(void *timing, double *seconds) {
 }
 
 bool bench_time(struct bench *bench, struct bench_timing *timing, struct stats *stats) {
-    struct stats_desc desc = {.warm_up = 0.1 * bench->seconds,
-                              .budget = bench->seconds,
-                              .min_samples = bench->samples};
+    struct stats_desc desc = {
+        .warm_up = 0.1 * bench->seconds, .budget = bench->seconds, .min_samples = bench->samples};
     return stats_measure(&desc, bench_sample, timing, stats);
 }
 
@@ -121,7 +131,9 @@ static uint64_t chosen_kinds(const char **words, size_t count) {
         while (k < KIND_COUNT && strcmp(words[i], kinds[k].name) != 0)
             k++;
         if (k == KIND_COUNT) {
-            command_unknown("kind of bench", words[i], kinds, KIND_COUNT, sizeof *kinds);
+            struct command_unknown unknown = {"kind of bench", words[i], NULL,
+                                              "gpurt bench --help"};
+            command_unknown(&unknown, kinds, KIND_COUNT, sizeof *kinds);
             return 0;
         }
         chosen |= 1ull << k;
@@ -136,7 +148,7 @@ static int run_kinds(struct bench *bench, uint64_t chosen) {
     if (bench->outcomes[BENCH_BROKEN] && !talk_stopped())
         return command_exit_of(grt_last_status());
     if (bench->outcomes[BENCH_WRONG]) {
-        talk_error("%u results are wrong; they were not timed", bench->outcomes[BENCH_WRONG]);
+        talk_error("rows that failed their check, not timed: %u", bench->outcomes[BENCH_WRONG]);
         return COMMAND_INTERNAL;
     }
     // Sizes that do not fit are an answer, as long as something did.
@@ -170,7 +182,7 @@ static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv
     }
     talk_clear();
     grt_dev_destroy(&bench->dev);
-    // Without a device there is nothing to keep, and a part of the rows would look like all of them.
+    // Without a device there is nothing to keep, and part of the rows would look like all of them.
     bool keep = code != COMMAND_NO_DEVICE && !talk_stopped();
     int written = output_close(&output, keep);
     return code ? code : written;
@@ -178,20 +190,20 @@ static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv
 
 int cmd_bench(int argc, char **argv) {
     struct bench bench = {0};
-    struct option_list lists[KIND_COUNT + 4] = {
+    struct option_list lists[] = {
+#define X(name, options, help) {"Options of " #name, bench_##name##_options, options, NULL},
+        BENCH_KINDS(X)  // first, so that kind k has list k
+#undef X
         OPTION_LIST("Options of all kinds", measure_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
-    struct option_list *own = lists + 4;
-    for (size_t k = 0; k < KIND_COUNT; k++)
-        own[k] = (struct option_list){kinds[k].name, kinds[k].rows, kinds[k].row_count, NULL};
     struct options_desc desc = {.verb = "bench",
                                 .words = "[KIND...]",
                                 .about = about,
                                 .lists = lists,
-                                .list_count = KIND_COUNT + 4};
+                                .list_count = sizeof lists / sizeof *lists};
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t word_count = 0;
     int code = COMMAND_INTERNAL;
@@ -205,8 +217,8 @@ int cmd_bench(int argc, char **argv) {
     if (code < 0 && !chosen)
         code = COMMAND_USAGE;
     for (size_t k = 0; code < 0 && k < KIND_COUNT; k++) {
-        if (!(chosen >> k & 1) && own[k].given) {
-            talk_error("'--%s' is an option of `gpurt bench %s`", own[k].given, kinds[k].name);
+        if (!(chosen >> k & 1) && lists[k].given) {
+            talk_error("'--%s' is an option of `gpurt bench %s`", lists[k].given, kinds[k].name);
             code = COMMAND_USAGE;
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kinds of `gpurt bench` share: options, columns, and the way a graph is timed.
 //
-// A kind is one file bench_KIND.c with a function that measures and prints its rows, and one row in
-// bench.c's table. A result that fails its check is never timed.
+// A kind is one file bench_KIND.c with its options and a function that measures and prints its
+// rows, and one row of BENCH_KINDS. A result that fails its check is never timed.
 #ifndef APPS_BENCH_H
 #define APPS_BENCH_H
 
@@ -11,6 +11,11 @@
 #include "stats.h"
 #include "table.h"
 
+// X(name, number of its own options, help), in the order they run.
+#define BENCH_KINDS(X)                                                                             \
+    X(memory, 1, "bandwidth of copies, uploads and readbacks; a copy counts read and written")     \
+    X(launch, 1, "cost of a dispatch: independent, each after the former, and a whole replay")
+
 // X(name, key, heading, unit, type, precision, width): all that any kind reports.
 #define BENCH_COLUMNS(X)                                                                           \
     X(KIND, "kind", "kind", NULL, TEXT, 0, 6)                                                      \
@@ -18,8 +23,8 @@
     X(SIZE, "size", "size", NULL, BYTES, 0, 9)                                                     \
     X(SET, "working_set", "rotating over", NULL, BYTES, 0, 0)                                      \
     X(COUNT, "dispatches", "dispatches", NULL, COUNT, 0, 0)                                        \
-    X(GB_PER_S, "gb_per_s", "GB/s", NULL, NUMBER, 2, 9)                                            \
-    X(US, "us", "us per dispatch", NULL, NUMBER, 3, 0)                                             \
+    X(GB_PER_S, "gb_per_s", "", "GB/s", NUMBER, 2, 9)                                              \
+    X(US, "us", "", "us/dispatch", NUMBER, 3, 0)                                                   \
     X(SPREAD, "spread", "spread", NULL, SHARE, 1, 6)                                               \
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
     X(TIMER, "timer", "timer", NULL, TEXT, 0, 6)                                                   \
@@ -47,22 +52,23 @@ enum bench_outcome {
 };
 
 struct bench {
-    struct options common; // first: see options.h
-    struct ranges sizes;   // --size; empty: by device
-    struct ranges counts;  // --count
-    double seconds;        // --time, of each row
-    uint32_t samples;      // --samples, at least, of each row
-    bool quick;            // no kind was named: a short look at everything
+    struct options common;  // first: see options.h
+    struct ranges sizes;    // --size; empty: by device
+    struct ranges counts;   // --count
+    double seconds;         // --time, of each row
+    uint32_t samples;       // --samples, at least, of each row
+    bool quick;             // no kind was named: a short look at everything
     struct grt_dev *dev;
     struct table table;
     uint32_t outcomes[BENCH_BROKEN + 1];
 };
 
 // Measures and prints; false when the bench must stop.
-bool bench_memory(struct bench *bench);
-bool bench_launch(struct bench *bench);
-extern const struct option_row bench_memory_options[1];
-extern const struct option_row bench_launch_options[1];
+#define X(name, options, help)                                                                     \
+    bool bench_##name(struct bench *bench);                                                        \
+    extern const struct option_row bench_##name##_options[options];
+BENCH_KINDS(X)
+#undef X
 
 // Begins a kind: its title names the device.
 bool bench_section(struct bench *bench, const char *title, uint64_t shown);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench launch`: what a dispatch costs when it does next to nothing. Each dispatch fills a few
-// numbers, so what is left is the launch.
+// `gpurt bench launch`: what a dispatch costs when it does next to nothing. Each dispatch fills a
+// few numbers, so what is left is the launch.
 //
 //     independent   dispatch i fills cell i: nothing waits
 //     in order      every dispatch fills cell 0: each waits for the former
 //     replay        one dispatch: a whole submit and wait
 //
-// Timed by the wall: where a driver is told of every dispatch again, the cost lies on the host, and a
-// device clock would not see it. The check: every cell holds what its last dispatch wrote, which in
-// the second case also proves the order.
+// Timed by the wall: where a driver is told of every dispatch again, the cost lies on the host, and
+// a device clock would not see it. The check: every cell holds what its last dispatch wrote, which
+// in the second case also proves the order.
 #include "bench.h"
 
 #include <stdlib.h>
 
 #include "talk.h"
 
-#define CELL_BYTES 256u // one workgroup's worth, and a multiple of every device's alignment
+#define CELL_BYTES 256u  // one workgroup's worth, and a multiple of every device's alignment
 #define CELL_WORDS (CELL_BYTES / 4)
 #define SAMPLE_SECONDS 0.002
 #define MAX_COUNT 65536
@@ -23,7 +23,7 @@
 static const struct launch_test {
     const char *name;
     bool same_cell;
-    bool once; // one dispatch whatever --count says
+    bool once;  // one dispatch whatever --count says
 } tests[] = {
     {"independent", false, false},
     {"in order", true, false},
@@ -38,14 +38,14 @@ static bool read_counts(const char *text, void *into, char why[RANGES_WHY]) {
 const struct option_row bench_launch_options[1] = {
     {.name = "count",
      .value = "LIST",
-     .help = "dispatches of one replay",
-     .fallback = "1-1024*4",
+     .help = "dispatches of one replay (default: 1-1024*4)",
      .read = read_counts,
      .at = offsetof(struct bench, counts)},
 };
 
+// Never 0.
 static uint32_t cells_of(const struct launch_test *test, uint32_t count) {
-    return test->same_cell ? 1 : count;
+    return test->same_cell || count == 0 ? 1 : count;
 }
 
 // What the last dispatch that fills this cell writes there.
@@ -93,7 +93,8 @@ static enum bench_outcome check(struct grt_graph *graph, struct grt_buf *buf,
 static bool choose_replays(struct bench_timing *timing) {
     double seconds = 0;
     timing->replays = 1;
-    if (!bench_sample(timing, &seconds))
+    // The first one finds the device asleep.
+    if (!bench_sample(timing, &seconds) || !bench_sample(timing, &seconds))
         return false;
     double replays = SAMPLE_SECONDS / (seconds + 1e-9);
     timing->replays = replays < 1 ? 1 : replays > 10000 ? 10000 : (uint32_t)replays;
@@ -137,9 +138,20 @@ static bool print_one(struct bench *bench, const struct launch_test *test, uint3
     return bench_row(bench, cells, outcome, &stats, false);
 }
 
+// Without --count: from one to where the cost of the replay itself is spread thin.
+static bool default_counts(struct bench *bench) {
+    char why[RANGES_WHY];
+    if (read_counts(bench->quick ? "1,64,1024" : "1-1024*4", &bench->counts, why))
+        return true;
+    talk_error("%s", why);
+    return false;
+}
+
 bool bench_launch(struct bench *bench) {
     uint64_t shown = BENCH_BIT(TEST) | BENCH_BIT(COUNT) | BENCH_BIT(US) | BENCH_BIT(SPREAD) |
                      BENCH_BIT(SAMPLES) | BENCH_BIT(TIMER) | BENCH_BIT(CHECK);
+    if (!bench->counts.count && !default_counts(bench))
+        return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
     if (!bench_section(bench, "launch", shown))
         return false;
     for (size_t t = 0; t < TEST_COUNT; t++) {

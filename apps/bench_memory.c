@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench memory`: how fast bytes move.
 //
-//     source   | slot 0 | slot 1 | ... | slot s-1 |      one run copies slot i mod s for i < copies:
-//                  |        |                |           no copy waits for its neighbour, and what is
-//     target   | slot 0 | slot 1 | ... | slot s-1 |      read has left the caches unless the set is small
+//     source   | slot 0 | slot 1 | ... | slot s-1 |    one run copies slot i mod s for i < copies:
+//                  |        |                |         no copy waits for its neighbour, and what
+//     target   | slot 0 | slot 1 | ... | slot s-1 |    is read has left all but the largest caches
 //
 // One run has as many copies as make it long enough for a clock. Before it is timed, the very graph
 // that will be timed runs once from a known pattern into a poisoned target, and all it touched is
 // compared.
 #include "bench.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "talk.h"
 
-#define ALIGN 256ull             // of slots; a multiple of every device's
-#define RUN_SECONDS 0.02         // of one run, at least
-#define MAX_COPIES 4096u         // of one run
-#define CHUNK (4u << 20)         // bytes that the check looks at together
+#define ALIGN 256ull      // of slots; a multiple of every device's
+#define RUN_SECONDS 0.02  // of one run, at least
+#define MAX_COPIES 4096u  // of one run
+#define CHUNK (4u << 20)  // bytes that the check looks at together
 #define SET_SOFTWARE (64ull << 20)
-#define SET_HARDWARE (256ull << 20) // per side; beyond the last-level cache of today's GPUs
+#define SET_HARDWARE (256ull << 20)  // per side; beyond the last-level cache of today's GPUs
 
 static const struct memory_test {
     const char *name;
     enum grt_buf_kind from, to;
     bool by_kernel;
-    uint32_t counted; // bytes that count for each byte copied
+    uint32_t counted;  // bytes that count for each byte copied
 } tests[] = {
     {"kernel copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, true, 2},
     {"driver copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, false, 2},
@@ -49,8 +50,8 @@ const struct option_row bench_memory_options[1] = {
 struct memory_run {
     struct bench *bench;
     const struct memory_test *test;
-    uint64_t size;   // bytes of one copy, a multiple of 4
-    uint64_t stride; // from slot to slot
+    uint64_t size;    // bytes of one copy, a multiple of 4
+    uint64_t stride;  // from slot to slot
     uint64_t slots;
     struct grt_buf *source, *target;
     struct grt_graph *graph;
@@ -81,9 +82,9 @@ static enum bench_outcome go_over(struct memory_run *run, struct grt_buf *buf, e
             for (uint64_t i = 0; i < n / 4; i++) {
                 uint32_t want = pattern(at / 4 + i) ^ flip;
                 if (pass == COMPARE && chunk[i] != want) {
-                    talk_error("%s of %llu bytes: byte %llu of copy %llu is wrong", run->test->name,
-                               (unsigned long long)run->size, (unsigned long long)(done + 4 * i),
-                               (unsigned long long)slot);
+                    talk_error("%s of %" PRIu64 " bytes: byte %" PRIu64 " of copy %" PRIu64
+                               " is wrong",
+                               run->test->name, run->size, done + 4 * i, slot);
                     return BENCH_WRONG;
                 }
                 chunk[i] = want;
@@ -209,7 +210,7 @@ static bool print_one(struct bench *bench, const struct memory_test *test, uint6
         [BENCH_KIND] = TABLE_CELL(.text = "memory"),
         [BENCH_TEST] = TABLE_CELL(.text = test->name),
         [BENCH_SIZE] = TABLE_CELL(.count = run.size),
-        [BENCH_SET] = TABLE_CELL(.count = touched * run.size),
+        [BENCH_SET] = {.known = touched != 0, .count = touched * run.size},
         [BENCH_GB_PER_S] = TABLE_CELL(.number = bytes / stats.median / 1e9),
     };
     return bench_row(bench, cells, outcome, &stats, run.device_timer);
@@ -218,7 +219,7 @@ static bool print_one(struct bench *bench, const struct memory_test *test, uint6
 // Sizes that show the ramp and the plateau; the quick look has the plateau and one step below.
 static bool default_sizes(struct bench *bench) {
     static const char *const texts[2][2] = {{"1MiB-1GiB*4", "64MiB,1GiB"},
-                                            {"1MiB-64MiB*4", "16MiB,64MiB"}};
+                                            {"1MiB-64MiB*4", "4MiB,32MiB"}};
     uint64_t limit = grt_dev_mem_left(bench->dev) / 4;
     char why[RANGES_WHY];
     bool software = grt_dev_info(bench->dev)->caps.software != 0;

@@ -28,7 +28,7 @@ int command_exit_of(enum grt_status status) {
     return COMMAND_INTERNAL;
 }
 
-#define LONGEST 31 // letters of a word that is compared
+#define LONGEST 31  // letters of a word that is compared
 
 // Insertions, deletions, replacements and swaps of neighbours that turn a into b.
 static size_t distance(const char *a, const char *b) {
@@ -59,7 +59,7 @@ static size_t distance(const char *a, const char *b) {
 
 const char *command_closest(const char *word, const void *names, size_t count, size_t stride) {
     const char *closest = NULL;
-    size_t least = 3; // two slips; of a short word less than half may be wrong
+    size_t least = 3;  // two slips; of a short word less than half may be wrong
     for (size_t i = 0; i < count; i++) {
         const char *name = NULL;
         memcpy(&name, (const char *)names + i * stride, sizeof name);
@@ -72,12 +72,14 @@ const char *command_closest(const char *word, const void *names, size_t count, s
     return closest;
 }
 
-int command_unknown(const char *what, const char *word, const void *names, size_t count,
+int command_unknown(const struct command_unknown *unknown, const void *names, size_t count,
                     size_t stride) {
-    const char *closest = command_closest(word, names, count, stride);
+    const struct command_unknown *u = unknown;
+    const char *closest = command_closest(u->word, names, count, stride);
+    const char *prefix = u->prefix ? u->prefix : "";
     if (closest)
-        talk_error("no %s '%s'; did you mean '%s'?", what, word, closest);
+        talk_error("no %s '%s%s'; did you mean '%s%s'?", u->what, prefix, u->word, prefix, closest);
     else
-        talk_error("no %s '%s'; see `gpurt --help`", what, word);
+        talk_error("no %s '%s%s'; see `%s`", u->what, prefix, u->word, u->help);
     return COMMAND_USAGE;
 }

@@ -34,8 +34,15 @@ int command_exit_of(enum grt_status status);
 // likely a misspelling of, or NULL.
 const char *command_closest(const char *word, const void *names, size_t count, size_t stride);
 
-// Says that there is no such `what`, with the closest name if there is one; returns COMMAND_USAGE.
-int command_unknown(const char *what, const char *word, const void *names, size_t count,
+// A word that is not among the names.
+struct command_unknown {
+    const char *what;  // "command"
+    const char *word;
+    const char *prefix;  // before word and name in the sentence: "--", or NULL
+    const char *help;    // what explains the right ones: "gpurt --help"
+};
+// Says so, with the closest name if there is one; returns COMMAND_USAGE.
+int command_unknown(const struct command_unknown *unknown, const void *names, size_t count,
                     size_t stride);
 
 // The verbs; argv[0] is the verb itself. Each returns an exit code.

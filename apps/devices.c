@@ -2,8 +2,8 @@
 // `gpurt devices`: every device of every backend, and which one would be taken.
 //
 // One list of columns says what is known about a device. People see the few that fit a line, -v
-// shows all of them as a block, CSV and JSON have them all under their keys. Columns without a key are
-// summaries for people. Zero means unknown, as in struct grt_caps.
+// shows all of them as a block, CSV and JSON have them all under their keys. Columns without a key
+// are summaries for people. Zero means unknown, as in struct grt_caps.
 #include "devices.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@
     X(DEFAULT, "default", "default", FLAG, 0)                                                      \
     X(NAME, "name", "name", TEXT, 30)                                                              \
     X(VENDOR, "vendor", "vendor", TEXT, 0)                                                         \
-    X(DRIVER_SHORT, NULL, "driver", TEXT, 24)                                                      \
+    X(DRIVER_SHORT, NULL, "driver", TEXT, 28)                                                      \
     X(DRIVER, "driver", "driver", TEXT, 0)                                                         \
     X(DRIVER_VERSION, "driver_version", "driver version", TEXT, 0)                                 \
     X(BACKEND, "backend", "backend", TEXT, 0)                                                      \
@@ -65,7 +65,7 @@ static const uint64_t in_line = BIT(MARK) | BIT(SELECTOR) | BIT(NAME) | BIT(DRIV
 
 // Text that the cells of one device point to.
 struct device_text {
-    char driver[sizeof(((struct grt_dev_info *)0)->driver) + 66];
+    char driver[96];
     char groups[40];
     char matrix_short[64];
     char matrix[TABLE_TEXT_SIZE];
@@ -97,9 +97,9 @@ static json_t *matrix_json(const struct grt_caps *caps) {
     json_t *shapes = json_array();
     for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
         const struct grt_matrix_shape *s = &caps->matrix_shapes[i];
-        json_array_append_new(shapes, json_pack("{si si si ss ss}", "m", s->m, "n", s->n, "k", s->k,
-                                                "in", grt_dtype_text(s->in), "out",
-                                                grt_dtype_text(s->out)));
+        json_array_append_new(shapes,
+                              json_pack("{si si si ss ss}", "m", s->m, "n", s->n, "k", s->k, "in",
+                                        grt_dtype_text(s->in), "out", grt_dtype_text(s->out)));
     }
     return shapes;
 }
@@ -117,7 +117,9 @@ static void describe(const struct grt_dev_info *info, bool chosen, struct device
                      struct table_cell *cells) {
     const struct grt_caps *caps = &info->caps;
     *text = (struct device_text){0};
-    snprintf(text->driver, sizeof text->driver, "%s %s", info->driver, info->driver_version);
+    // The version shall be seen, so a long name gives way.
+    snprintf(text->driver, sizeof text->driver, "%.14s%s %s", info->driver,
+             strlen(info->driver) > 14 ? ".." : "", info->driver_version);
     snprintf(text->groups, sizeof text->groups, "%u x %u x %u", caps->max_groups[0],
              caps->max_groups[1], caps->max_groups[2]);
     matrix_text(caps, text);
@@ -143,9 +145,9 @@ static void describe(const struct grt_dev_info *info, bool chosen, struct device
     cells[DEVICE_SUBGROUP] = count_cell(caps->subgroup);
     cells[DEVICE_MAX_WG] = count_cell(caps->max_wg);
     cells[DEVICE_MAX_GROUPS] = text_cell(text->groups);
-    cells[DEVICE_MAX_GROUPS].json = json_pack("[III]", (json_int_t)caps->max_groups[0],
-                                              (json_int_t)caps->max_groups[1],
-                                              (json_int_t)caps->max_groups[2]);
+    cells[DEVICE_MAX_GROUPS].json =
+        json_pack("[III]", (json_int_t)caps->max_groups[0], (json_int_t)caps->max_groups[1],
+                  (json_int_t)caps->max_groups[2]);
     cells[DEVICE_SHMEM] = count_cell(caps->shmem);
     cells[DEVICE_HALF] = text_cell(caps->f16_arith ? "full" : (caps->f16_storage ? "storage" : ""));
     cells[DEVICE_F16_STORAGE] = TABLE_CELL(.count = caps->f16_storage);
@@ -166,7 +168,7 @@ json_t *devices_json(const struct grt_dev_info *info) {
     struct device_text text;
     struct table_cell cells[DEVICE_COLUMN_COUNT];
     describe(info, false, &text, cells);
-    cells[DEVICE_DEFAULT].known = false; // says nothing about a device that was asked for
+    cells[DEVICE_DEFAULT].known = false;  // says nothing about a device that was asked for
     json_t *json = table_object(columns, DEVICE_COLUMN_COUNT, cells);
     forget(cells);
     return json;
@@ -244,12 +246,11 @@ static const char about[] =
 int cmd_devices(int argc, char **argv) {
     struct options options = {0};
     struct option_list lists[] = {
-        {"Device options", options_device, 1, NULL}, // --backend alone: nothing is opened
+        {"Device options", options_device, 1, NULL},  // --backend alone: nothing is opened
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
-    struct options_desc desc = {
-        .verb = "devices", .about = about, .lists = lists, .list_count = 3};
+    struct options_desc desc = {.verb = "devices", .about = about, .lists = lists, .list_count = 3};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &options, NULL, &word_count);
     if (code >= 0)
@@ -262,17 +263,18 @@ int cmd_devices(int argc, char **argv) {
     struct grt_dev_list *list = grt_dev_list_create();
     if (list) {
         struct table table;
-        bool good = table_open(&table, &(struct table_desc){
-                                           .output = &output,
-                                           .format = options.format,
-                                           .columns = columns,
-                                           .column_count = DEVICE_COLUMN_COUNT,
-                                           .schema = "gpurt.devices/1",
-                                           .argc = argc,
-                                           .argv = argv,
-                                           .head = head_json(list, options.backend),
-                                           .blocks = options.verbose && options.format == TABLE_PLAIN,
-                                       });
+        bool good =
+            table_open(&table, &(struct table_desc){
+                                   .output = &output,
+                                   .format = options.format,
+                                   .columns = columns,
+                                   .column_count = DEVICE_COLUMN_COUNT,
+                                   .schema = "gpurt.devices/1",
+                                   .argc = argc,
+                                   .argv = argv,
+                                   .head = head_json(list, options.backend),
+                                   .blocks = options.verbose && options.format == TABLE_PLAIN,
+                               });
         good = good && print_list(&table, list, &options);
         if (good && (options.format == TABLE_PLAIN || options.format == TABLE_MD))
             print_problems(&output, list, &options);

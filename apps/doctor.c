@@ -45,6 +45,14 @@ static void env_finish(struct doctor_env *env) {
 #undef X
 }
 
+// The folder above the one of this program.
+static void prefix_init(char prefix[DOCTOR_PATH]) {
+    ssize_t length = readlink("/proc/self/exe", prefix, DOCTOR_PATH - 1);
+    prefix[length > 0 ? length : 0] = '\0';
+    for (int i = 0; i < 2 && strchr(prefix, '/'); i++)
+        *strrchr(prefix, '/') = '\0';
+}
+
 static void user_init(struct doctor_user *user) {
     user->uid = geteuid();
     int count = getgroups(DOCTOR_MAX_GROUPS - 1, user->gids);
@@ -231,6 +239,7 @@ int cmd_doctor(int argc, char **argv) {
         return code;
 
     struct {
+        char prefix[DOCTOR_PATH];
         struct doctor_source source;
         struct doctor_facts facts;
         struct doctor_findings findings;
@@ -239,7 +248,9 @@ int cmd_doctor(int argc, char **argv) {
         talk_error("out of memory");
         return COMMAND_INTERNAL;
     }
+    prefix_init(work->prefix);
     work->source.root = values.root;
+    work->source.prefix = values.root[0] ? NULL : work->prefix;
     work->source.coopmat = grt_built_with_coopmat();
     env_init(&work->source.env);
     user_init(&work->source.user);

@@ -56,7 +56,8 @@ struct doctor_user {
 };
 
 struct doctor_source {
-    const char *root;  // before every absolute path; "" is this system
+    const char *root;    // before every absolute path; "" is this system
+    const char *prefix;  // where gpurt is installed, its libraries in lib/; may be NULL
     struct doctor_env env;
     struct doctor_user user;
     const struct grt_dev_list *list;  // may be NULL
@@ -70,7 +71,7 @@ struct doctor_source {
     X(FOREIGN, "") /* for another processor: the loader passes over it */                          \
     X(NO_FILE, "does not exist")                                                                   \
     X(BAD_FILE, "names no library")                                                                \
-    X(NO_LIBRARY, "names a library that is not there")
+    X(NO_LIBRARY, "names a library that is not there: ")
 
 enum doctor_driver_state {
 #define X(name, text) DOCTOR_DRIVER_##name,

@@ -82,6 +82,7 @@ static void read_bare_library(struct gather *g, struct doctor_driver *driver) {
     add_library(g, driver, driver->file);
     if (driver->state == DOCTOR_DRIVER_NO_LIBRARY) {
         driver->state = DOCTOR_DRIVER_NO_FILE;
+        driver->library[0] = '\0';
     }
 }
 
@@ -181,17 +182,20 @@ static void gather_libraries(struct gather *g) {
     } wanted[] = {
         {"libvulkan.so.1", apis[GRT_BACKEND_VULKAN].loader},
         {"libEGL_nvidia.so.0", apis[GRT_BACKEND_VULKAN].nvidia},
+        {"libGLX_nvidia.so.0", apis[GRT_BACKEND_VULKAN].nvidia},
         {"libOpenCL.so.1", apis[GRT_BACKEND_OPENCL].loader},
         {"libnvidia-opencl.so.1", apis[GRT_BACKEND_OPENCL].nvidia},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        doctor_search_library(&g->search, wanted[i].name, wanted[i].path);
+        if (!wanted[i].path[0]) {
+            doctor_search_library(&g->search, wanted[i].name, wanted[i].path);
+        }
     }
 }
 
 void doctor_drivers_gather(struct doctor_api *apis, const struct doctor_source *source) {
     struct gather g = {.apis = apis, .env = &source->env};
-    doctor_search_init(&g.search, source->root, source->env.ld_library_path);
+    doctor_search_init(&g.search, source);
     gather_libraries(&g);
     gather_manifests(&g);
     gather_vendors(&g);

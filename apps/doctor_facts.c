@@ -189,10 +189,27 @@ static void gather_wsl(struct gather *g) {
     g->facts->wsl = strstr(text, "microsoft") || strstr(text, "Microsoft");
 }
 
-// Makes the cache folder as the runtime would, with the parent that a fresh HOME lacks.
+// Whether the folder is there and can be written, or can be made; what is made is taken away again.
+// `below` is the rest of the way, to be tried inside.
+static bool try_folder(const char *full, const char *below) {
+    char inner[DOCTOR_PATH + 16];
+    bool made = mkdir(full, 0700) == 0;
+    bool writable = (made || errno == EEXIST) && access(full, W_OK | X_OK) == 0;
+    if (writable && below) {
+        snprintf(inner, sizeof inner, "%s/%s", full, below);
+        writable = try_folder(inner, NULL);
+    }
+    int error = errno;
+    if (made) {
+        rmdir(full);
+    }
+    errno = error;
+    return writable;
+}
+
+// Where the runtime would keep its cache, and why it could not.
 static void gather_cache(struct gather *g) {
     const struct doctor_env *env = &g->source->env;
-    char *dir = g->facts->cache_dir;
     char base[DOCTOR_PATH];
     char full[DOCTOR_PATH];
     if (env->cache_home && env->cache_home[0] == '/') {
@@ -202,12 +219,9 @@ static void gather_cache(struct gather *g) {
     } else {
         return;
     }
-    snprintf(dir, DOCTOR_PATH, "%.500s/gpurt", base);
+    snprintf(g->facts->cache_dir, DOCTOR_PATH, "%.500s/gpurt", base);
     doctor_full_path(full, g->root, base);
-    bool made = mkdir(full, 0700) == 0 || errno == EEXIST;
-    doctor_full_path(full, g->root, dir);
-    made = made && (mkdir(full, 0700) == 0 || errno == EEXIST);
-    if (!made || access(full, W_OK | X_OK) != 0) {
+    if (!try_folder(full, "gpurt")) {
         snprintf(g->facts->cache_problem, sizeof g->facts->cache_problem, "%s", strerror(errno));
     }
 }

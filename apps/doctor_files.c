@@ -129,16 +129,26 @@ static void read_ld_conf(struct doctor_search *search, const char *path, uint32_
     fclose(file);
 }
 
-void doctor_search_init(struct doctor_search *search, const char *root,
-                        const char *ld_library_path) {
+// A bundle of gpurt brings loaders along: in lib/ one that comes before the system's, in lib/fallback
+// one that comes after.
+static void add_bundle(struct doctor_search *search, const char *prefix, const char *folder) {
+    char dir[DOCTOR_PATH];
+    if (prefix && snprintf(dir, sizeof dir, "%s/%s", prefix, folder) < DOCTOR_PATH) {
+        add_dir(search, dir);
+    }
+}
+
+void doctor_search_init(struct doctor_search *search, const struct doctor_source *source) {
     // What the linkers of Debian, Fedora, Alpine and (last) NixOS know without being told.
     static const char *const patterns[] = {
         "/lib/*-linux-gnu", "/usr/lib/*-linux-gnu",   "/lib64", "/usr/lib64", "/lib", "/usr/lib",
         "/usr/local/lib",   "/run/opengl-driver/lib",
     };
+    const char *ld_library_path = source->env.ld_library_path;
     char dir[DOCTOR_PATH];
-    search->root = root;
+    search->root = source->root;
     search->count = 0;
+    add_bundle(search, source->prefix, "lib");
     while (doctor_next_part(&ld_library_path, dir)) {
         add_dir(search, dir);
     }
@@ -146,6 +156,7 @@ void doctor_search_init(struct doctor_search *search, const char *root,
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         add_dirs(search, patterns[i]);
     }
+    add_bundle(search, source->prefix, "lib/fallback");
 }
 
 // Whether an ELF file is for another processor than this program: class and machine differ from

@@ -18,8 +18,7 @@ struct doctor_search {
     char dirs[96][DOCTOR_PATH];
 };
 
-void doctor_search_init(struct doctor_search *search, const char *root,
-                        const char *ld_library_path);
+void doctor_search_init(struct doctor_search *search, const struct doctor_source *source);
 
 enum doctor_library { DOCTOR_LIBRARY_MISSING, DOCTOR_LIBRARY_FOREIGN, DOCTOR_LIBRARY_FOUND };
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CACHE_REMEDY "set XDG_CACHE_HOME to a folder that can be written"
+
 // ---- saying ----
 
 static void say(const struct check *c, enum doctor_level level, const char *remedy,
@@ -97,31 +99,48 @@ static void find_loader(const struct check *c) {
     }
 }
 
+static const char *const state_texts[] = {
+#define X(name, text) text,
+    DOCTOR_DRIVER_STATES(X)
+#undef X
+};
+
+static bool is_broken(const struct doctor_driver *driver) {
+    return state_texts[driver->state][0] != '\0';
+}
+
+// A driver that the user has chosen by a variable and that cannot be used.
 static void find_named(const struct check *c) {
     for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
         const struct doctor_driver *driver = &api_of(c)->drivers[i];
-        if (driver->variable && driver->state == DOCTOR_DRIVER_NO_FILE) {
+        if (driver->variable && is_broken(driver)) {
             char remedy[128];
-            snprintf(remedy, sizeof remedy, "unset %s, or correct the path in it",
-                     driver->variable);
-            doctor_bad(c, remedy, "%s names %s, which does not exist", driver->variable,
-                       driver->file);
+            snprintf(remedy, sizeof remedy, "unset %s, or correct it", driver->variable);
+            doctor_bad(c, remedy, "%s names %s, which %s%s", driver->variable, driver->file,
+                       state_texts[driver->state], driver->library);
         }
     }
 }
 
+static uint32_t usable_drivers(const struct check *c) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
+        count += api_of(c)->drivers[i].state == DOCTOR_DRIVER_OK;
+    }
+    return count;
+}
+
 static void find_drivers(const struct check *c) {
-    char names[512] = "";
+    char names[384] = "";
     char remedy[256];
-    uint32_t usable = 0;
+    uint32_t usable = usable_drivers(c);
     bool misnamed = false;
     for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
         const struct doctor_driver *driver = &api_of(c)->drivers[i];
         const char *slash = strrchr(driver->file, '/');
-        misnamed = misnamed || driver->state == DOCTOR_DRIVER_NO_FILE;
+        misnamed = misnamed || (driver->variable && is_broken(driver));
         if (driver->state == DOCTOR_DRIVER_OK) {
             doctor_append(names, sizeof names, ", ", slash ? slash + 1 : driver->file);
-            usable++;
         }
     }
     if (usable > 0) {
@@ -135,39 +154,42 @@ static void find_drivers(const struct check *c) {
 }
 
 static void find_broken(const struct check *c) {
-    static const char *const texts[] = {
-#define X(name, text) text,
-        DOCTOR_DRIVER_STATES(X)
-#undef X
-    };
     for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
         const struct doctor_driver *driver = &api_of(c)->drivers[i];
-        if (driver->state == DOCTOR_DRIVER_BAD_FILE || driver->state == DOCTOR_DRIVER_NO_LIBRARY) {
+        if (!driver->variable && is_broken(driver)) {
             char remedy[2 * DOCTOR_PATH];
             snprintf(remedy, sizeof remedy,
                      "reinstall the package it belongs to (dpkg -S %s tells which), or remove it",
                      driver->file);
-            doctor_bad(c, remedy, "%s %s%s%s", driver->file, texts[driver->state],
-                       driver->library[0] ? ": " : "", driver->library);
+            doctor_bad(c, remedy, "%s %s%s", driver->file, state_texts[driver->state],
+                       driver->library);
         }
     }
 }
 
-// NVIDIA's driver is installed but nothing tells the loader; gpurt then tells it itself.
+// NVIDIA's driver is installed but nothing tells the loader. gpurt then tells it, unless the user
+// has chosen the drivers.
 static void find_nvidia_file(const struct check *c) {
-    bool listed = false;
+    const char *chosen_by = NULL;
     for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
         const struct doctor_driver *driver = &api_of(c)->drivers[i];
-        listed = listed ||
-                 (driver->state == DOCTOR_DRIVER_OK && strstr(driver->library, "nvidia") != NULL);
+        chosen_by = driver->variable ? driver->variable : chosen_by;
+        if (driver->state == DOCTOR_DRIVER_OK && strstr(driver->library, "nvidia")) {
+            return;
+        }
     }
-    if (api_of(c)->nvidia[0] && !listed) {
+    if (api_of(c)->nvidia[0]) {
         const char *note = report_of(c)->note;
         char remedy[128];
-        snprintf(remedy, sizeof remedy, "for other programs too: apt install %s",
-                 words_of(c)->nvidia_package);
+        char own[128] = "gpurt makes its own when no other GPU is listed";
+        if (chosen_by) {
+            snprintf(own, sizeof own, "as %s is set, gpurt makes none", chosen_by);
+        }
+        snprintf(remedy, sizeof remedy,
+                 chosen_by ? "unset %s, or add it there" : "for other programs too: apt install %s",
+                 chosen_by ? chosen_by : words_of(c)->nvidia_package);
         doctor_bad(c, remedy, "NVIDIA's %s has no %s %s; %s", api_of(c)->nvidia, words_of(c)->name,
-                   words_of(c)->file, note[0] ? note : "gpurt makes its own");
+                   words_of(c)->file, note[0] ? note : own);
     }
 }
 
@@ -204,9 +226,25 @@ static void find_driver_failed(const struct check *c) {
     }
 }
 
+// Without a loader or a driver the problem is that, and said above.
 static void find_other_problem(const struct check *c) {
-    if (report_of(c)->problem[0] && api_of(c)->loader[0] && !failed_at_listing(c)) {
+    bool explained = !api_of(c)->loader[0] || (usable_drivers(c) == 0 && !api_of(c)->nvidia[0]);
+    if (report_of(c)->problem[0] && !explained && !failed_at_listing(c)) {
         doctor_bad(c, "", "%s: %s", words_of(c)->name, report_of(c)->problem);
+    }
+}
+
+// A driver without a device of its kind is no fault. PoCL's device is the CPU, but it has none where it
+// cannot write its cache (seen with 3.1).
+static void find_no_devices(const struct check *c) {
+    if (doctor_was_listed(c->facts) && api_of(c)->loader[0] && usable_drivers(c) > 0 &&
+        report_of(c)->device_count == 0 && !report_of(c)->problem[0]) {
+        bool pocl = false;
+        for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
+            pocl = pocl || strstr(api_of(c)->drivers[i].library, "pocl");
+        }
+        doctor_bad(c, pocl ? "for PoCL: " CACHE_REMEDY " (it also keeps a cache)" : "",
+                   "no %s device, although there are drivers", words_of(c)->name);
     }
 }
 
@@ -223,12 +261,12 @@ static void find_coopmat(const struct check *c) {
 }
 
 static void find_cache(const struct check *c) {
-    static const char remedy[] = "set XDG_CACHE_HOME to a folder that can be written";
     static const char cost[] = "kernels are compiled anew at each start, which costs time only";
     if (!c->facts->cache_dir[0]) {
-        doctor_bad(c, remedy, "no cache: neither XDG_CACHE_HOME nor HOME names a folder; %s", cost);
+        doctor_bad(c, CACHE_REMEDY, "no cache: neither XDG_CACHE_HOME nor HOME names a folder; %s",
+                   cost);
     } else if (c->facts->cache_problem[0]) {
-        doctor_bad(c, remedy, "no cache: %s cannot be written (%s); %s", c->facts->cache_dir,
+        doctor_bad(c, CACHE_REMEDY, "no cache: %s cannot be written (%s); %s", c->facts->cache_dir,
                    c->facts->cache_problem, cost);
     } else {
         doctor_good(c, "cache %s", c->facts->cache_dir);
@@ -238,7 +276,7 @@ static void find_cache(const struct check *c) {
 static void find_device_setting(const struct check *c) {
     const struct grt_dev_list *list = c->facts->list;
     const char *wanted = c->facts->env.device;
-    if (!wanted || !list || list->count == 0) {
+    if (!wanted || !doctor_was_listed(c->facts)) {
         return;
     }
     if (c->facts->chosen) {
@@ -265,7 +303,8 @@ static void find_device_setting(const struct check *c) {
     X("nvidia-file", NOTE, find_nvidia_file)                                                       \
     X("nvidia-library", WARNING, find_nvidia_library)                                              \
     X("driver-failed", ERROR, find_driver_failed)                                                  \
-    X("problem", WARNING, find_other_problem)
+    X("problem", WARNING, find_other_problem)                                                      \
+    X("no-devices", NOTE, find_no_devices)
 
 static const struct row rows[] = {
 #define X(id, level, find) {"vulkan-" id, "Vulkan", DOCTOR_##level, GRT_BACKEND_VULKAN, find},

@@ -44,6 +44,8 @@ extern const struct api_words doctor_api_words[DOCTOR_API_COUNT];
 #define DOCTOR_NVIDIA_CONTAINER                                                                    \
     "start the container with --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all"
 
+// Whether devices were listed at all; they are not for a system under another root.
+bool doctor_was_listed(const struct doctor_facts *facts);
 // Whether the container engine kept NVIDIA's graphics libraries, Vulkan among them, outside.
 bool doctor_graphics_withheld(const struct doctor_facts *facts);
 

@@ -82,7 +82,7 @@ static bool any_listed(const struct doctor_facts *facts, const struct doctor_gpu
     return is_listed(facts, GRT_BACKEND_VULKAN, gpu) || is_listed(facts, GRT_BACKEND_OPENCL, gpu);
 }
 
-static bool was_listed(const struct doctor_facts *facts) {
+bool doctor_was_listed(const struct doctor_facts *facts) {
     return facts->list && facts->list->count > 0;
 }
 
@@ -99,7 +99,7 @@ static bool is_denied(const struct doctor_facts *facts, const struct doctor_gpu 
 
 static void say_idle_gpus(const struct check *c) {
     const struct doctor_facts *facts = c->facts;
-    for (uint32_t i = 0; was_listed(facts) && i < facts->gpu_count; i++) {
+    for (uint32_t i = 0; doctor_was_listed(facts) && i < facts->gpu_count; i++) {
         const struct doctor_gpu *gpu = &facts->gpus[i];
         const struct maker *maker = maker_of(gpu);
         char remedy[384];
@@ -156,7 +156,7 @@ void doctor_find_gpu_apis(const struct check *c) {
 
 void doctor_find_software_only(const struct check *c) {
     char names[384] = "";
-    if (!was_listed(c->facts) || any_listed(c->facts, NULL)) {
+    if (!doctor_was_listed(c->facts) || any_listed(c->facts, NULL)) {
         return;
     }
     for (uint32_t i = 0; i < c->facts->list->count; i++) {

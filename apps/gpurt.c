@@ -17,7 +17,7 @@ static int cmd_help(int argc, char **argv);
 static const struct verb {
     const char *name;
     const char *help;
-    int (*run)(int argc, char **argv); // argv[0] is the verb
+    int (*run)(int argc, char **argv);  // argv[0] is the verb
 } verbs[] = {
     {"devices", "list every device and what it can do", cmd_devices},
     {"doctor", "say what is missing on this machine and how to mend it", cmd_doctor},
@@ -70,7 +70,8 @@ static int run_verb(int argc, char **argv) {
         if (!strcmp(argv[0], verbs[i].name))
             return verbs[i].run(argc, argv);
     }
-    return command_unknown("command", argv[0], verbs, VERB_COUNT, sizeof *verbs);
+    struct command_unknown unknown = {"command", argv[0], NULL, "gpurt --help"};
+    return command_unknown(&unknown, verbs, VERB_COUNT, sizeof *verbs);
 }
 
 static int cmd_help(int argc, char **argv) {

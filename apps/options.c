@@ -3,7 +3,6 @@
 // that walks rows is in options_parse.c.
 #include "options.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,16 +56,6 @@ bool options_read_positive(const char *text, void *into, char why[RANGES_WHY]) {
     return true;
 }
 
-bool options_read_count(const char *text, void *into, char why[RANGES_WHY]) {
-    char *end = NULL;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > UINT32_MAX)
-        return WHY("a whole number from 1 to %u is wanted", UINT32_MAX);
-    *(uint32_t *)into = (uint32_t)value;
-    return true;
-}
-
 static bool read_fraction(const char *text, void *into, char why[RANGES_WHY]) {
     double value = 0;
     if (!number(text, &value) || !(value > 0 && value <= 1))
@@ -102,20 +91,20 @@ const struct option_row options_device[] = {
      .at = AT(backend)},
     {.name = "device",
      .value = "DEVICE",
-     .help = "selector (vulkan:0), part of a name, or PCI address",
+     .help = "vulkan:0, part of a name, or PCI address",
      .env = "GPURT_DEVICE",
      .read = read_text,
      .at = AT(device)},
     {.name = "require-gpu", .help = "refuse drivers that run on the CPU", .at = AT(require_gpu)},
     {.name = "mem-fraction",
      .value = "F",
-     .help = "share of the free device memory that may be taken",
+     .help = "share of free device memory to take at most",
      .fallback = "0.9",
      .read = read_fraction,
      .at = AT(mem_fraction)},
     {.name = "mem-limit",
      .value = "SIZE",
-     .help = "device memory that may be taken at most: 2GB, 512MiB",
+     .help = "device memory to take at most: 2GB, 512MiB",
      .read = read_size,
      .at = AT(mem_limit)},
     {.name = "max-submit-ms",
@@ -136,7 +125,7 @@ const struct option_row options_output[] = {
     {.name = "output",
      .letter = "o",
      .value = "FILE",
-     .help = "write the results to FILE, which appears when complete",
+     .help = "write to FILE, which appears when complete",
      .read = read_text,
      .at = AT(output)},
 };

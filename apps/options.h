@@ -17,18 +17,18 @@
 #include "ranges.h"
 #include "table.h"
 
-// Turns the text into the value at `into`; false with a sentence in `why` that says what is allowed.
+// Turns the text into the value at `into`; false with what is allowed said in `why`.
 typedef bool options_read_fn(const char *text, void *into, char why[RANGES_WHY]);
 
 struct option_row {
-    const char *name;      // "output"
-    const char *letter;    // "o", or NULL
-    const char *value;     // "FILE"; NULL for a flag, which counts how often it is given (uint32_t)
+    const char *name;    // "output"
+    const char *letter;  // "o", or NULL
+    const char *value;   // "FILE"; NULL for a flag, which counts how often it is given (uint32_t)
     const char *help;
-    const char *env;       // variable that gives the default, or NULL
-    const char *fallback;  // default, read like a value; NULL leaves the field zero
-    options_read_fn *read; // NULL for a flag
-    size_t at;             // offset of the field
+    const char *env;        // variable that gives the default, or NULL
+    const char *fallback;   // default, read like a value; NULL leaves the field zero
+    options_read_fn *read;  // NULL for a flag
+    size_t at;              // offset of the field
 };
 
 // Rows under one heading of --help.
@@ -36,9 +36,10 @@ struct option_list {
     const char *title;
     const struct option_row *rows;
     size_t count;
-    const char *given;     // out: name of a row that stood on the command line, or NULL
+    const char *given;  // out: name of a row that stood on the command line, or NULL
 };
-#define OPTION_LIST(heading, table) {heading, table, sizeof(table) / sizeof *(table), NULL}
+#define OPTION_LIST(heading, table)                                                                \
+    { heading, table, sizeof(table) / sizeof *(table), NULL }
 
 // Values of the shared lists.
 struct options {
@@ -50,21 +51,21 @@ struct options {
     uint64_t mem_limit;
     double max_submit_ms;
     enum table_format format;
-    const char *output; // NULL: stdout
+    const char *output;  // NULL: stdout
 };
 
 #define OPTIONS_GENERAL_COUNT 3
 #define OPTIONS_DEVICE_COUNT 6
 #define OPTIONS_OUTPUT_COUNT 2
 extern const struct option_row options_general[OPTIONS_GENERAL_COUNT];
-extern const struct option_row options_device[OPTIONS_DEVICE_COUNT]; // begins with --backend
+extern const struct option_row options_device[OPTIONS_DEVICE_COUNT];  // begins with --backend
 extern const struct option_row options_output[OPTIONS_OUTPUT_COUNT];
 
 // What a verb takes.
 struct options_desc {
     const char *verb;
-    const char *words;        // what may stand besides options: "[KIND...]"; NULL: nothing
-    const char *about;        // paragraph for --help, lines ended
+    const char *words;  // what may stand besides options: "[KIND...]"; NULL: nothing
+    const char *about;  // paragraph for --help, lines ended
     struct option_list *lists;
     size_t list_count;
 };
@@ -78,7 +79,7 @@ int options_parse(const struct options_desc *desc, int argc, char **argv, struct
 struct grt_dev *options_open_device(const struct options *options);
 struct grt_dev_desc options_device_desc(const struct options *options);
 
-// A number of at least 1 with fraction, into a double; a whole number from 1 into a uint32_t.
-options_read_fn options_read_positive, options_read_count;
+// A number above 0, into a double.
+options_read_fn options_read_positive;
 
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks option rows: makes argtable's table from them, parses, and turns each text into its value.
 // argtable does what getopt does (order, abbreviations, -abc, --name=value); checking values and
-// wording mistakes is ours, because argtable's own messages name neither the value nor what is allowed.
-#include <ctype.h>
+// wording mistakes is ours: argtable's own messages name neither the value nor what is allowed.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,11 @@
 #include "options.h"
 #include "talk.h"
 
-#define MAX_ROWS 31 // below the first printable letter: argtable reports both as one number
+#define MAX_ROWS 31  // below the first printable letter: argtable reports both as one number
 
 // One row of the verb with what argtable made for it.
 struct slot {
-    const char *name; // first, for command_unknown()
+    const char *name;  // first, for command_unknown()
     const struct option_row *row;
     struct option_list *list;
     struct arg_lit *flag;
@@ -29,7 +28,7 @@ struct parser {
     size_t count;
     struct arg_str *words;
     struct arg_end *end;
-    void *table[MAX_ROWS + 2]; // slots, words, end
+    void *table[MAX_ROWS + 2];  // slots, words, end
 };
 
 // ---- help ----
@@ -39,7 +38,7 @@ static void print_row(const struct option_row *row) {
     snprintf(left, sizeof left, "%s%s%s--%s%s%s", row->letter ? "-" : "    ",
              row->letter ? row->letter : "", row->letter ? ", " : "", row->name,
              row->value ? " " : "", row->value ? row->value : "");
-    printf("  %-34s %s", left, row->help);
+    printf("  %-38s %s", left, row->help);
     if (row->fallback || row->env)
         printf(" (default: %s%s)", row->env ? "$" : "", row->env ? row->env : row->fallback);
     putchar('\n');
@@ -76,7 +75,9 @@ static bool make_table(struct parser *p, int argc) {
         }
     }
     p->words = arg_strn(NULL, NULL, "WORD", 0, argc, NULL);
-    p->end = arg_end(1);
+    // Only the first mistake is said. Two: a second would overwrite the only one, and with an odd
+    // number argtable2 misaligns its pointers.
+    p->end = arg_end(2);
     p->table[p->count] = p->words;
     p->table[p->count + 1] = p->end;
     return whole && p->words && p->end;
@@ -85,25 +86,25 @@ static bool make_table(struct parser *p, int argc) {
 // Says argtable's first complaint. An unknown long option and a missing value come with their text,
 // an unknown letter as its code, and a flag that was given a value as the number of its row.
 static int say_mistake(const struct parser *p) {
+    const char *verb = p->desc->verb;
     const char *text = p->end->argval[0];
     int code = p->end->error[0];
-    if (code == ARG_EMISSARG && text) {
-        talk_error("%s: '%s' needs a value", p->desc->verb, text);
-    } else if (code == ARG_ELONGOPT && text) {
-        char name[64];
-        char what[64];
-        const char *bare = text + strspn(text, "-");
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(bare, "="), bare);
-        snprintf(what, sizeof what, "option of %s named", p->desc->verb);
-        return command_unknown(what, name, p->slots, p->count, sizeof *p->slots);
-    } else if (isprint(code)) {
-        talk_error("%s: no option '-%c'; see `gpurt %s --help`", p->desc->verb, code, p->desc->verb);
-    } else if (code >= 0 && (size_t)code < p->count) {
-        talk_error("%s: '--%s' takes no value", p->desc->verb, p->slots[code].name);
-    } else {
-        talk_error("%s: the options cannot be read; see `gpurt %s --help`", p->desc->verb,
-                   p->desc->verb);
-    }
+    char name[64] = "";
+    char help[64];
+    snprintf(help, sizeof help, "gpurt %s --help", verb);
+    if (text)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    struct command_unknown unknown = {"option", name + strspn(name, "-"), "--", help};
+    if (code == ARG_EMISSARG && text)
+        talk_error("'%s' needs a value; see `%s`", name, help);
+    else if (code == ARG_ELONGOPT && text)
+        return command_unknown(&unknown, p->slots, p->count, sizeof *p->slots);
+    else if (code > ' ' && code < 127)
+        talk_error("no option '-%c'; see `%s`", code, help);
+    else if (code >= 0 && (size_t)code < p->count)
+        talk_error("'--%s' takes no value; see `%s`", p->slots[code].name, help);
+    else
+        talk_error("the options cannot be read; see `%s`", help);
     return COMMAND_USAGE;
 }
 
@@ -114,7 +115,7 @@ static bool fill(struct slot *slot, struct options *values) {
     char why[RANGES_WHY] = "";
     const char *text = row->fallback;
     const char *from = row->env ? getenv(row->env) : NULL;
-    if (!row->read) {
+    if (slot->flag) {
         *(uint32_t *)into = (uint32_t)slot->flag->count;
         return true;
     }
@@ -133,8 +134,8 @@ static bool fill(struct slot *slot, struct options *values) {
     return false;
 }
 
-static int parse(struct parser *p, int argc, char **argv, struct options *values, const char **words,
-                 size_t *word_count) {
+static int parse(struct parser *p, int argc, char **argv, struct options *values,
+                 const char **words, size_t *word_count) {
     if (!make_table(p, argc)) {
         talk_error("out of memory");
         return COMMAND_INTERNAL;

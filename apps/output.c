@@ -74,7 +74,7 @@ static bool finish(struct output *output) {
     if (output->temporary && !output->error && fsync(fileno(output->file)) != 0)
         output->error = errno;
     if (output->file == stdout)
-        clearerr(stdout); // reported here; main looks at stdout again
+        clearerr(stdout);  // reported here; main looks at stdout again
     else if (fclose(output->file) != 0 && !output->error)
         output->error = errno;
     return !output->error;

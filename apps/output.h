@@ -8,17 +8,17 @@
 
 struct output {
     FILE *file;
-    char *path;      // final name; NULL when written in place (stdout, a device, a pipe)
-    char *temporary; // name while it is written
-    int error;       // errno of the first write that failed
+    char *path;       // final name; NULL when written in place (stdout, a device, a pipe)
+    char *temporary;  // name while it is written
+    int error;        // errno of the first write that failed
 };
 
 // path NULL or "-" is stdout. Returns an exit code, 0 when open; a failure is said.
 int output_open(struct output *output, const char *path);
 // Hands over what was printed so far; false when that failed, now or before.
 bool output_flush(struct output *output);
-// Ends the writing; unless `keep`, the file is thrown away. Returns an exit code; a failure is said,
-// except that a reader who closed the pipe has what he wanted.
+// Ends the writing; unless `keep`, the file is thrown away. Returns an exit code; a failure is
+// said, except that a reader who closed the pipe has what he wanted.
 int output_close(struct output *output, bool keep);
 
 #endif

@@ -86,7 +86,8 @@ static bool read_unit(struct cursor *c, uint64_t *scale) {
             return true;
         }
     }
-    return wrong(c, c->at, "unknown unit '%.*s'; known are B, KB, MB, GB, TB and KiB, MiB, GiB, TiB",
+    return wrong(c, c->at,
+                 "unknown unit '%.*s'; known are B, KB, MB, GB, TB and KiB, MiB, GiB, TiB",
                  length < 16 ? (int)length : 16, c->at);
 }
 
@@ -105,6 +106,8 @@ static bool read_number(struct cursor *c, bool bytes, uint64_t *value) {
     }
     if (!read_unit(c, &scale))
         return false;
+    if (millionths && scale == 1)
+        return wrong(c, start, "a part of a byte needs a unit, as in 1.5GiB");
     uint64_t part = millionths * scale / 1000000;
     if (*value > (UINT64_MAX - part) / scale)
         return wrong(c, start, "the number is too large");

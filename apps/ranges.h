@@ -2,7 +2,7 @@
 // Numbers as people write them on a command line: sizes, lists and ranges. Pure functions.
 //
 //     list  = item { "," item }
-//     item  = number | number "-" number [ "+" step | "*" factor ]      the end is included when hit
+//     item  = number | number "-" number [ "+" step | "*" factor ]     the end is included when hit
 //     number of bytes = digits [ "." digits ] [ suffix ]                K = KiB = 1024, KB = 1000
 //
 //     "32,64"  "1-4" = 1 2 3 4  "1-8+3" = 1 4 7  "32-1024*2"  "4KB-256MB*4"  "1MiB,1.5GiB"
@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RANGES_MAX 10000 // values of one list
-#define RANGES_WHY 160   // bytes of an explanation
+#define RANGES_MAX 10000  // values of one list
+#define RANGES_WHY 160    // bytes of an explanation
 
 // What a list may hold.
 struct ranges_rule {
-    bool bytes;   // numbers may have a suffix of size
-    uint64_t min; // of every value
-    uint64_t max; // 0: no limit
+    bool bytes;    // numbers may have a suffix of size
+    uint64_t min;  // of every value
+    uint64_t max;  // 0: no limit
 };
 
 struct ranges {

@@ -15,7 +15,7 @@ struct stats {
     double lower;  // quartiles, interpolated between the two nearest samples
     double median;
     double upper;
-    double spread; // (upper - lower) / 2 / median: half the interquartile range, relative
+    double spread;  // (upper - lower) / 2 / median: half the interquartile range, relative
 };
 
 // Sorts the samples. All zero for none.
@@ -25,9 +25,9 @@ struct stats stats_of(double *samples, size_t count);
 typedef bool stats_run_fn(void *context, double *seconds);
 
 struct stats_desc {
-    double warm_up;     // seconds of runs that are not counted; at least one is
-    double budget;      // seconds of counted runs, after which no more are begun ...
-    size_t min_samples; // ... unless there are fewer than these; 0: 7
+    double warm_up;      // seconds of runs that are not counted; at least one is
+    double budget;       // seconds of counted runs, after which no more are begun ...
+    size_t min_samples;  // ... unless there are fewer than these; 0: 7
 };
 
 // Warm-up, then samples until both the budget and the least number are reached. False as soon as a

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,12 @@ void table_bytes_text(uint64_t bytes, char text[TABLE_TEXT_SIZE]) {
     for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
         value /= 1024;
     snprintf(text, TABLE_TEXT_SIZE, "%.4g %s", value, units[unit]);
+}
+
+// Fixed digits after the point, so that columns line up; more of them where only zeros would show.
+static void number_text(double number, int precision, char text[TABLE_TEXT_SIZE]) {
+    bool small = number != 0 && fabs(number) < pow(10, -precision);
+    snprintf(text, TABLE_TEXT_SIZE, small ? "%.*g" : "%.*f", precision, number);
 }
 
 void table_cell_text(const struct table_column *column, const struct table_cell *cell,
@@ -41,7 +48,7 @@ void table_cell_text(const struct table_column *column, const struct table_cell 
         table_bytes_text(cell->count, text);
         break;
     case TABLE_NUMBER:
-        snprintf(text, TABLE_TEXT_SIZE, "%.*f", column->precision, cell->number);
+        number_text(cell->number, column->precision, text);
         break;
     case TABLE_SHARE:
         snprintf(text, TABLE_TEXT_SIZE, "%.*f%%", column->precision, 100 * cell->number);
@@ -72,7 +79,8 @@ static void csv_text(const struct table_column *column, const struct table_cell 
 }
 
 static void heading_text(const struct table_column *column, char text[TABLE_TEXT_SIZE]) {
-    snprintf(text, TABLE_TEXT_SIZE, "%s%s%s", column->heading, column->unit ? " " : "",
+    bool both = column->heading[0] && column->unit;
+    snprintf(text, TABLE_TEXT_SIZE, "%s%s%s", column->heading, both ? " " : "",
              column->unit ? column->unit : "");
 }
 
@@ -84,10 +92,15 @@ static bool right_aligned(const struct table_column *column) {
     return column->type != TABLE_TEXT && column->type != TABLE_FLAG;
 }
 
-static void widen(int *width, const struct table_column *column, const char *text) {
+// The longest text of a column that is not cut, or 0.
+static int limit_of(const struct table *t, size_t i) {
+    return t->desc.format == TABLE_PLAIN ? t->desc.columns[i].limit : 0;
+}
+
+static void widen(int *width, int limit, const char *text) {
     int length = (int)strlen(text);
-    if (column->limit && length > column->limit)
-        length = column->limit;
+    if (limit && length > limit)
+        length = limit;
     if (length > *width)
         *width = length;
 }
@@ -97,8 +110,9 @@ static void print_padded(struct table *t, size_t i, const char *text, bool last)
     const struct table_column *column = &t->desc.columns[i];
     FILE *file = t->desc.output->file;
     int length = (int)strlen(text);
-    bool cut = t->desc.format == TABLE_PLAIN && column->limit && length > column->limit;
-    int keep = cut ? column->limit - 2 : length;
+    int limit = limit_of(t, i);
+    bool cut = limit && length > limit;
+    int keep = cut ? limit - 2 : length;
     int pad = t->width[i] - keep - (cut ? 2 : 0);
     if (right_aligned(column))
         fprintf(file, "%*s%.*s%s", pad > 0 ? pad : 0, "", keep, text, cut ? ".." : "");
@@ -191,7 +205,7 @@ static void print_block(struct table *t, const struct table_cell *cells) {
     bool first = true;
     for (size_t i = 0; i < t->desc.column_count; i++) {
         if (t->desc.columns[i].key)
-            widen(&width, &(struct table_column){0}, t->desc.columns[i].heading);
+            widen(&width, 0, t->desc.columns[i].heading);
     }
     if (t->begun)
         fputc('\n', file);
@@ -217,10 +231,10 @@ static void measure(struct table *t, const struct table_cell *rows, size_t row_c
         char text[TABLE_TEXT_SIZE];
         heading_text(column, text);
         t->width[i] = column->width;
-        widen(&t->width[i], column, text);
+        widen(&t->width[i], limit_of(t, i), text);
         for (size_t r = 0; r < row_count; r++) {
             table_cell_text(column, &rows[r * t->desc.column_count + i], text);
-            widen(&t->width[i], column, text);
+            widen(&t->width[i], limit_of(t, i), text);
         }
     }
 }

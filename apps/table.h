@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results in rows, written in the form that was asked for.
 //
-//     columns   every value a row can have, for all sections: CSV has one header, JSON one set of keys
-//     section   a title and the columns people see below it; programs always get all that are known
+//     columns   every value a row can have, in any section: CSV has one header, JSON one key each
+//     section   a title and the columns people see below it; programs get all that are known
 //     row       one cell per column; a zero cell is unknown: "-" for people, nothing for programs
 //
 // table, md, csv and jsonl rows appear as they are given; json appears as one object when the table
@@ -32,7 +32,7 @@ enum table_format {
 
 enum table_type {
     TABLE_TEXT,
-    TABLE_FLAG,   // yes or no
+    TABLE_FLAG,  // yes or no
     TABLE_COUNT,
     TABLE_BYTES,  // people see "64 MiB"
     TABLE_NUMBER,
@@ -40,23 +40,23 @@ enum table_type {
 };
 
 struct table_column {
-    const char *key;     // in CSV and JSON; NULL: for people only
-    const char *heading; // for people
-    const char *unit;    // or NULL
+    const char *key;      // in CSV and JSON; NULL: for people only
+    const char *heading;  // for people
+    const char *unit;     // or NULL
     enum table_type type;
-    int precision;       // digits after the point, for people
-    int width;           // least width in a plain table; 0: the heading's
-    int limit;           // longer text is cut in a plain table; 0: never
+    int precision;  // digits after the point, for people
+    int width;      // least width in a plain table; 0: the heading's
+    int limit;      // longer text is cut in a plain table; 0: never
 };
 
-#define TABLE_MAX_COLUMNS 64 // a section's columns are bits of a number
+#define TABLE_MAX_COLUMNS 64  // a section's columns are bits of a number
 
 struct table_cell {
     bool known;
     const char *text;
-    uint64_t count; // flag, count and bytes
-    double number;  // number and share
-    json_t *json;   // what JSON gets in place of the text; borrowed
+    uint64_t count;  // flag, count and bytes
+    double number;   // number and share
+    json_t *json;    // what JSON gets in place of the rest, known or not; borrowed
 };
 #define TABLE_CELL(...) ((struct table_cell){.known = true, __VA_ARGS__})
 
@@ -65,39 +65,39 @@ struct table_desc {
     enum table_format format;
     const struct table_column *columns;
     size_t column_count;
-    const char *schema; // "gpurt.bench/1"
-    int argc;           // the command line, for the record
+    const char *schema;  // "gpurt.bench/1"
+    int argc;            // the command line, for the record
     char **argv;
-    json_t *head;       // members of the JSON head besides those; the table takes it; may be NULL
-    bool blocks;        // plain: each row as a block of lines that shows every column
+    json_t *head;  // members of the JSON head besides those; the table takes it; may be NULL
+    bool blocks;   // plain: each row as a block of lines that shows every column
 };
 
 struct table {
     struct table_desc desc;
-    uint64_t shown; // columns of the section
+    uint64_t shown;  // columns of the section
     int width[TABLE_MAX_COLUMNS];
-    bool begun;     // something was printed
+    bool begun;  // something was printed
     json_t *head;
-    json_t *rows;   // json only
+    json_t *rows;  // json only
 };
 
 // Each returns false when writing failed or memory ran out, and output_close() says which.
 bool table_open(struct table *table, const struct table_desc *desc);
 bool table_close(struct table *table);
 
-// Begins a section. Rows that are known already (may be NULL) make its columns as wide as they need.
+// Begins a section. Rows that are known already (may be NULL) decide how wide its columns are.
 bool table_section(struct table *table, const char *title, uint64_t shown,
                    const struct table_cell *rows, size_t row_count);
 bool table_row(struct table *table, const struct table_cell *cells);
 
-// The known cells as one object, for rows and for whoever describes a thing outside a table; NULL when
-// out of memory.
+// The known cells as one object, for rows and for whoever describes a thing outside a table; NULL
+// when out of memory.
 json_t *table_object(const struct table_column *columns, size_t count,
                      const struct table_cell *cells);
 // A string for JSON out of any bytes: drivers do not always name things in UTF-8.
 json_t *table_json_text(const char *text);
 
-#define TABLE_TEXT_SIZE 512
+#define TABLE_TEXT_SIZE 1024
 // A cell as people read it.
 void table_cell_text(const struct table_column *column, const struct table_cell *cell,
                      char text[TABLE_TEXT_SIZE]);

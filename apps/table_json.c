@@ -2,7 +2,7 @@
 // Tables as JSON. The head says what the rows are and how they came about:
 //
 //     {"schema": "gpurt.bench/1", "gpurt": "0.1.0", "command": ["gpurt", "bench"],
-//      "date": "2026-11-15T01:12:29Z", "units": {"gb_per_s": "GB/s"}, "device": {...}, "rows": [...]}
+//      "date": "2026-11-15T01:12:29Z", "units": {"size": "B"}, "device": {...}, "rows": [...]}
 //
 // jsonl is the head without rows on one line, then each row on its own.
 #include "table_json.h"
@@ -43,7 +43,7 @@ json_t *table_object(const struct table_column *columns, size_t count,
                      const struct table_cell *cells) {
     json_t *object = json_object();
     for (size_t i = 0; object && i < count; i++) {
-        if (!columns[i].key || !cells[i].known)
+        if (!columns[i].key || !(cells[i].known || cells[i].json))
             continue;
         if (json_object_set_new(object, columns[i].key, cell_json(&columns[i], &cells[i])) != 0) {
             json_decref(object);

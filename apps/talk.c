@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One progress line at most is on the screen; `shown` remembers it, and every other message takes it
-// away first. State is per process, as the terminal is.
+// One progress line at most is on the screen; `shown` remembers it, and every other message takes
+// it away first. State is per process, as the terminal is.
 #include "talk.h"
 
 #include <signal.h>

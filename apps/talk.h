@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Talking to the person at the terminal: messages, progress and Ctrl-C. Everything goes to stderr, so
-// that stdout holds data only.
+// Talking to the person at the terminal: messages, progress and Ctrl-C. Everything goes to stderr,
+// so that stdout holds data only.
 #ifndef APPS_TALK_H
 #define APPS_TALK_H
 
@@ -22,7 +22,7 @@ void talk_progress(const char *format, ...) GRT_PRINTF(1, 2);
 // Takes the progress line away, before anything else is printed.
 void talk_clear(void);
 
-// True once Ctrl-C was pressed: finish the current step and return. The second one ends the process.
+// True once Ctrl-C was pressed: finish the step and return. A second one ends the process.
 bool talk_stopped(void);
 
 // Whether this stream shows bold and colour: a terminal, and NO_COLOR is not set.

@@ -15,13 +15,13 @@ enum grt_access { GRT_READ, GRT_WRITE, GRT_UPDATE };
 
 struct grt_arg_info {
     const char *name;
-    const char *type;           // "float", "uint", "int" or "u16"
+    const char *type;  // "float", "uint", "int" or "u16"
     enum grt_access access;
 };
 
 struct grt_spec_info {
     const char *name;
-    uint32_t value;             // default
+    uint32_t value;  // default
 };
 
 struct ref_lane;
@@ -34,11 +34,11 @@ struct grt_kernel_info {
     const struct grt_arg_info *args;
     uint32_t arg_count;
     uint32_t params_size;
-    uint32_t (*shmem)(const uint32_t *spec_values);     // bytes of shared memory
-    void (*lane)(struct ref_lane *lane);                // the C reading
-    const uint32_t *spirv;                              // the GLSL reading
-    size_t spirv_size;                                  // bytes
-    const char *opencl;                                 // the OpenCL reading
+    uint32_t (*shmem)(const uint32_t *spec_values);  // bytes of shared memory
+    void (*lane)(struct ref_lane *lane);             // the C reading
+    const uint32_t *spirv;                           // the GLSL reading
+    size_t spirv_size;                               // bytes
+    const char *opencl;                              // the OpenCL reading
 };
 
 // Ends with NULL.
@@ -48,18 +48,18 @@ struct grt_kernel {
     struct grt_dev *dev;
     const struct grt_kernel_info *info;
     uint32_t spec_values[GRT_MAX_SPECS];
-    struct grt_kernel *next;    // the device's list
+    struct grt_kernel *next;  // the device's list
 };
 
 // ---- memory ----
 
 struct grt_buf {
     struct grt_dev *dev;
-    uint64_t size;              // a multiple of 4
+    uint64_t size;  // a multiple of 4
     enum grt_buf_kind kind;
-    void *host;                 // upload and readback: set by buf_create, stays for the buffer's life
-    uint32_t refs;              // owner and baked graphs
-    uint32_t account;           // row of the account
+    void *host;        // upload and readback: set by buf_create, stays for the buffer's life
+    uint32_t refs;     // owner and baked graphs
+    uint32_t account;  // row of the account
 };
 
 // ---- commands ----
@@ -68,16 +68,16 @@ enum grt_cmd_kind { GRT_CMD_DISPATCH, GRT_CMD_COPY, GRT_CMD_FILL, GRT_CMD_PHASE 
 
 struct grt_cmd {
     enum grt_cmd_kind kind;
-    int32_t sync;               // newest earlier command it must wait for, -1 when none since the
-                                // last command with one
-    const struct grt_kernel *kernel;                    // dispatch
-    struct grt_range bindings[GRT_MAX_BINDINGS];        // dispatch, in full; sizes are never 0
-    uint32_t groups[3];                                 // dispatch
-    uint32_t params_size;                               // dispatch
-    unsigned char params[GRT_MAX_PARAMS];               // dispatch
-    struct grt_range dst, src;                          // copy; fill uses dst
-    uint32_t value;                                     // fill
-    uint32_t phase;                                     // phase: its number, counted from 0
+    int32_t sync;  // newest earlier command it must wait for, -1 when none since the
+                   // last command with one
+    const struct grt_kernel *kernel;              // dispatch
+    struct grt_range bindings[GRT_MAX_BINDINGS];  // dispatch, in full; sizes are never 0
+    uint32_t groups[3];                           // dispatch
+    uint32_t params_size;                         // dispatch
+    unsigned char params[GRT_MAX_PARAMS];         // dispatch
+    struct grt_range dst, src;                    // copy; fill uses dst
+    uint32_t value;                               // fill
+    uint32_t phase;                               // phase: its number, counted from 0
 };
 
 // ---- one device ----
@@ -125,12 +125,12 @@ struct grt_dev_fns {
 struct grt_dev {
     const struct grt_dev_fns *fns;
     struct grt_dev_info info;
-    struct grt_dev_desc desc;           // defaults filled in; strings are not kept
-    enum grt_status status;             // GRT_OK until the device is lost
-    uint32_t complaints;                // of the validation layer
-    uint32_t objects;                   // buffers and graphs alive
+    struct grt_dev_desc desc;  // defaults filled in; strings are not kept
+    enum grt_status status;    // GRT_OK until the device is lost
+    uint32_t complaints;       // of the validation layer
+    uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
-    struct grt_buf *unused;             // bound where a kernel does not look
+    struct grt_buf *unused;  // bound where a kernel does not look
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];
     uint32_t account_count;

@@ -10,6 +10,7 @@
 #define EXACT
 #define u16 ushort
 #define u32x4 uint4
+#define f32x4 float4
 
 #define F32(x) ((float)(x))
 #define I32(x) ((int)(x))
@@ -18,6 +19,10 @@
 #define AS_U32(x) as_uint(x)
 #define ISNAN(x) (isnan(x) != 0)
 #define MULHI(a, b) mul_hi((uint)(a), (uint)(b))
+#define MAD(a, b, c) fma(a, b, c)
+
+#define ARRAY(type, name, count, most) type name[count];
+#define UNROLL __attribute__((opencl_unroll_hint))
 
 #define LOAD_U16(array, i) ((uint)(array)[i])
 #define STORE_U16(array, i, v) ((array)[i] = (ushort)(v))

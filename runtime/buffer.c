@@ -94,10 +94,10 @@ bool grt_dev_mem_label(const struct grt_dev *dev, uint32_t i, struct grt_mem_use
 struct grt_buf *grt_buf_create(struct grt_dev *dev, const struct grt_buf_desc *desc) {
     if (!dev || !desc || desc->size == 0 || (unsigned)desc->kind >= GRT_BUF_KIND_COUNT) {
         grt_fail(GRT_INVALID, "grt_buf_create: %s",
-                 !dev     ? "no device"
-                 : !desc  ? "no desc"
+                 !dev              ? "no device"
+                 : !desc           ? "no desc"
                  : desc->size == 0 ? "size is 0, a buffer has at least 1 byte"
-                          : "unknown kind of buffer");
+                                   : "unknown kind of buffer");
         return NULL;
     }
     const char *label = desc->label && desc->label[0] ? desc->label : "unnamed";
@@ -107,8 +107,9 @@ struct grt_buf *grt_buf_create(struct grt_dev *dev, const struct grt_buf_desc *d
     uint64_t size = desc->size <= UINT64_MAX - 3 ? (desc->size + 3) & ~(uint64_t)3 : UINT64_MAX;
     bool on_device = desc->kind == GRT_BUF_DEVICE;
     if (on_device && dev->info.caps.max_buffer > 0 && size > dev->info.caps.max_buffer) {
-        grt_fail(GRT_NO_MEMORY, "buffer '%s' of %.1f MB: %s makes buffers of at most %.1f MB", label,
-                 (double)size / 1e6, dev->info.selector, (double)dev->info.caps.max_buffer / 1e6);
+        grt_fail(GRT_NO_MEMORY, "buffer '%s' of %.1f MB: %s makes buffers of at most %.1f MB",
+                 label, (double)size / 1e6, dev->info.selector,
+                 (double)dev->info.caps.max_buffer / 1e6);
         return NULL;
     }
     uint64_t left = on_device ? grt_dev_mem_left(dev) : UINT64_MAX;
@@ -149,7 +150,7 @@ void grt_buf_unref(struct grt_buf *buf) {
         return;
     }
     struct grt_dev *dev = buf->dev;
-    dev->fns->wait(dev);    // a queued run may still use it
+    dev->fns->wait(dev);  // a queued run may still use it
     account_drop(&dev->accounts[buf->account], buf->size);
     if (buf->kind == GRT_BUF_DEVICE) {
         account_drop(&dev->total, buf->size);

@@ -22,9 +22,9 @@ enum grt_buf_kind {
 };
 
 struct grt_buf_desc {
-    uint64_t size;          // bytes, at least 1; rounded up to a multiple of 4
+    uint64_t size;  // bytes, at least 1; rounded up to a multiple of 4
     enum grt_buf_kind kind;
-    const char *label;      // the account it is counted under; NULL: "unnamed"
+    const char *label;  // the account it is counted under; NULL: "unnamed"
 };
 #define grt_buf_desc(...) (&(struct grt_buf_desc){__VA_ARGS__})
 

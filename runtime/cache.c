@@ -13,7 +13,7 @@
 
 #include "report.h"
 
-#define CACHE_MAGIC 0x65686361u     // "ache", little-endian: a file of the other byte order is foreign
+#define CACHE_MAGIC 0x65686361u  // "ache", little-endian: a file of the other byte order is foreign
 #define CACHE_VERSION 1u
 #define CACHE_MAX_ENTRY ((uint64_t)256 << 20)
 
@@ -22,7 +22,7 @@ struct header {
     uint32_t version;
     uint64_t key_size;
     uint64_t payload_size;
-    uint64_t digest;    // of key and payload
+    uint64_t digest;  // of key and payload
 };
 
 uint64_t grt_digest(const void *data, size_t size, uint64_t seed) {
@@ -77,8 +77,8 @@ static bool entry_path(const char *key, char *path, size_t capacity) {
         grt_log(GRT_LOG_DEBUG, "compiled kernels are not kept: %s", why);
         return false;
     }
-    int length = snprintf(path, capacity, "%s/%016" PRIx64 ".bin", dir,
-                          grt_digest(key, strlen(key), 0));
+    int length =
+        snprintf(path, capacity, "%s/%016" PRIx64 ".bin", dir, grt_digest(key, strlen(key), 0));
     return length > 0 && (size_t)length < capacity;
 }
 

@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,30 +57,51 @@ static bool any_hardware(const struct grt_dev_info *infos, int32_t count) {
     return false;
 }
 
+// What is known of a backend for the life of the process. Once one of its devices was opened here its driver
+// has threads and locks of its own in this process, and a forked child could hang in them: from then on
+// the list of before serves.
+static struct known {
+    bool asked;  // add_drivers() had its chance
+    char note[256];
+    bool opened;
+    int32_t count;
+    char problem[256];
+    struct grt_dev_info infos[MAX_DEVICES_PER_BACKEND];
+} known[GRT_BACKEND_COUNT];
+static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void probe_backend(enum grt_backend_id id) {
+    const struct grt_backend *backend = grt_backends[id];
+    struct known *k = &known[id];
+    k->problem[0] = '\0';
+    if (id == GRT_BACKEND_REF) {
+        k->count = backend->list(k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
+        return;
+    }
+    k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
+    if (!any_hardware(k->infos, k->count) && !k->asked && backend->add_drivers) {
+        k->asked = true;
+        if (backend->add_drivers(k->note)) {
+            grt_log(GRT_LOG_INFO, "%s", k->note);
+            k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
+        }
+    }
+}
+
 // Lists one backend into infos and fills its report.
 static uint32_t list_backend(enum grt_backend_id id, struct grt_dev_info *infos,
                              struct grt_backend_report *report) {
-    const struct grt_backend *backend = grt_backends[id];
-    // What add_drivers() did holds for the life of the process, and so does its note.
-    static char notes[GRT_BACKEND_COUNT][256];
-    static bool asked[GRT_BACKEND_COUNT];
-
-    report->backend = id;
-    int32_t count;
-    if (id == GRT_BACKEND_REF) {
-        count = backend->list(infos, MAX_DEVICES_PER_BACKEND, report->problem);
-    } else {
-        count = grt_probe(id, infos, MAX_DEVICES_PER_BACKEND, report->problem);
-        if (!any_hardware(infos, count) && !asked[id] && backend->add_drivers) {
-            asked[id] = true;
-            if (backend->add_drivers(notes[id])) {
-                grt_log(GRT_LOG_INFO, "%s", notes[id]);
-                count = grt_probe(id, infos, MAX_DEVICES_PER_BACKEND, report->problem);
-            }
-        }
-        memcpy(report->note, notes[id], sizeof report->note);
+    pthread_mutex_lock(&known_mutex);
+    struct known *k = &known[id];
+    if (!k->opened) {
+        probe_backend(id);
     }
-    report->device_count = count > 0 ? (uint32_t)count : 0;
+    report->backend = id;
+    report->device_count = k->count > 0 ? (uint32_t)k->count : 0;
+    memcpy(report->problem, k->problem, sizeof report->problem);
+    memcpy(report->note, k->note, sizeof report->note);
+    memcpy(infos, k->infos, report->device_count * sizeof *infos);
+    pthread_mutex_unlock(&known_mutex);
     for (uint32_t i = 0; i < report->device_count; i++) {
         infos[i].backend = id;
         infos[i].index = i;
@@ -87,6 +109,12 @@ static uint32_t list_backend(enum grt_backend_id id, struct grt_dev_info *infos,
                  i % 1000u);
     }
     return report->device_count;
+}
+
+static void note_opened(enum grt_backend_id id) {
+    pthread_mutex_lock(&known_mutex);
+    known[id].opened = true;
+    pthread_mutex_unlock(&known_mutex);
 }
 
 static struct grt_dev_list *list_create(const bool *wanted) {
@@ -142,7 +170,8 @@ static bool contains_ignoring_case(const char *text, const char *part) {
 }
 
 static bool same_backend(const char *name, enum grt_backend_id id) {
-    return !name || !name[0] || strcmp(name, "auto") == 0 || strcmp(name, grt_backend_text(id)) == 0;
+    return !name || !name[0] || strcmp(name, "auto") == 0 ||
+           strcmp(name, grt_backend_text(id)) == 0;
 }
 
 static bool matches(const struct grt_dev_info *info, const char *backend, const char *device,
@@ -166,8 +195,7 @@ static uint32_t rank(const struct grt_dev_info *info) {
 
 // "vulkan:0 'llvmpipe ...' (CPU driver), ..."; backends that could not be listed say why.
 static void describe(const struct grt_dev_list *list, char *text, size_t capacity) {
-    size_t used = 0;
-    text[0] = '\0';
+    size_t used = list->count == 0 ? (size_t)snprintf(text, capacity, "none") : 0;
     for (uint32_t i = 0; i < list->count && used < capacity; i++) {
         const struct grt_dev_info *info = &list->devices[i];
         used += (size_t)snprintf(text + used, capacity - used, "%s%s '%s'%s", i ? ", " : "",
@@ -219,10 +247,11 @@ const struct grt_dev_info *grt_dev_choose(const struct grt_dev_list *list,
         char there[1024];
         describe(list, there, sizeof there);
         bool named = device && device[0];
-        grt_fail(GRT_NO_DEVICE, "no %s%s%s%s%s%s here; there is %s; 'gpurt doctor' tells what is missing",
+        grt_fail(GRT_NO_DEVICE,
+                 "no %s%s%s%s%s%s here; there is %s; 'gpurt doctor' tells what is missing",
                  require_gpu ? "GPU" : "device", named ? " '" : "", named ? device : "",
                  named ? "'" : "", backend && backend[0] ? " of backend " : "",
-                 backend && backend[0] ? backend : "", there[0] ? there : "none");
+                 backend && backend[0] ? backend : "", there);
     }
     return best;
 }
@@ -269,12 +298,13 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
     struct grt_dev *dev = NULL;
     const struct grt_dev_info *info = grt_dev_choose(list, &full);
     if (info) {
+        note_opened(info->backend);
         dev = grt_backends[info->backend]->open(info, &full);
     }
     if (dev) {
         dev->info = *info;
         dev->desc = full;
-        dev->desc.backend = NULL;   // the caller's strings are not kept
+        dev->desc.backend = NULL;  // the caller's strings are not kept
         dev->desc.device = NULL;
     }
     grt_dev_list_destroy(&list);

@@ -60,35 +60,35 @@ struct grt_matrix_shape {
 
 // What a device can do. Zero means "no" or "unknown" throughout.
 struct grt_caps {
-    uint32_t software;          // 1: a CPU driver (PoCL, lavapipe, ref), which wants other kernel shapes
-    uint32_t integrated;        // 1: shares the host's memory
+    uint32_t software;    // 1: a CPU driver (PoCL, lavapipe, ref), which wants other kernel shapes
+    uint32_t integrated;  // 1: shares the host's memory
     uint32_t compute_units;
-    uint32_t subgroup;          // lanes that run together
-    uint32_t max_wg;            // invocations of a workgroup
-    uint32_t max_groups[3];     // workgroups of a dispatch, per axis
-    uint32_t shmem;             // bytes of shared memory a workgroup can have
-    uint32_t align;             // bytes; the offset of a binding is a multiple of it
-    uint32_t f16_storage;       // 16-bit elements in buffers
-    uint32_t f16_arith;         // half arithmetic in kernels
-    uint32_t bf16;              // bfloat16 arithmetic or matrix products
-    uint32_t timestamps;        // device times of phases
-    uint64_t max_binding;       // bytes a kernel can reach through one binding
-    uint64_t max_buffer;        // bytes of one buffer
-    uint64_t memory;            // bytes of device memory
+    uint32_t subgroup;       // lanes that run together
+    uint32_t max_wg;         // invocations of a workgroup
+    uint32_t max_groups[3];  // workgroups of a dispatch, per axis
+    uint32_t shmem;          // bytes of shared memory a workgroup can have
+    uint32_t align;          // bytes; the offset of a binding is a multiple of it
+    uint32_t f16_storage;    // 16-bit elements in buffers
+    uint32_t f16_arith;      // half arithmetic in kernels
+    uint32_t bf16;           // bfloat16 arithmetic or matrix products
+    uint32_t timestamps;     // device times of phases
+    uint64_t max_binding;    // bytes a kernel can reach through one binding
+    uint64_t max_buffer;     // bytes of one buffer
+    uint64_t memory;         // bytes of device memory
     uint32_t matrix_shape_count;
     struct grt_matrix_shape matrix_shapes[GRT_MAX_MATRIX_SHAPES];
 };
 
 struct grt_dev_info {
     enum grt_backend_id backend;
-    uint32_t index;             // position within its backend
-    char selector[16];          // "vulkan:0"
+    uint32_t index;     // position within its backend
+    char selector[16];  // "vulkan:0"
     char name[128];
     char vendor[64];
-    char driver[128];           // name of the driver
+    char driver[128];  // name of the driver
     char driver_version[64];
     char api_version[64];
-    char pci[16];               // "0000:65:00.0", or ""
+    char pci[16];  // "0000:65:00.0", or ""
     struct grt_caps caps;
 };
 
@@ -96,13 +96,13 @@ struct grt_dev_info {
 struct grt_backend_report {
     enum grt_backend_id backend;
     uint32_t device_count;
-    char problem[256];          // "the driver crashed (signal 11) while listing its devices"
-    char note[256];             // "made a Vulkan manifest for libEGL_nvidia.so.0 in ..."
+    char problem[256];  // "the driver crashed (signal 11) while listing its devices"
+    char note[256];     // "made a Vulkan manifest for libEGL_nvidia.so.0 in ..."
 };
 
 struct grt_dev_list {
     uint32_t count;
-    struct grt_dev_info *devices;   // vulkan first, then opencl, then ref
+    struct grt_dev_info *devices;  // vulkan first, then opencl, then ref
     struct grt_backend_report reports[GRT_BACKEND_COUNT];
 };
 
@@ -115,12 +115,12 @@ struct grt_dev_desc {
     const char *backend;
     // Selector "vulkan:0", part of a device's name, or a PCI address; NULL or "" for the best.
     const char *device;
-    bool require_gpu;           // refuse a CPU driver
-    bool validate;              // count complaints of the Vulkan validation layer and log them
-    double mem_fraction;        // share of the free device memory that may be taken; 0: 0.9
-    uint64_t mem_limit;         // bytes that may be taken at most; 0: no further limit
-    double max_submit_ms;       // no submit runs longer where it can be split; 0: 500
-    bool reverse_windows;       // ref only: run commands that may overlap in the opposite order
+    bool require_gpu;      // refuse a CPU driver
+    bool validate;         // count complaints of the Vulkan validation layer and log them
+    double mem_fraction;   // share of the free device memory that may be taken; 0: 0.9
+    uint64_t mem_limit;    // bytes that may be taken at most; 0: no further limit
+    double max_submit_ms;  // no submit runs longer where it can be split; 0: 500
+    bool reverse_windows;  // ref only: run commands that may overlap in the opposite order
 };
 #define grt_dev_desc(...) (&(struct grt_dev_desc){__VA_ARGS__})
 

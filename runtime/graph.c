@@ -22,8 +22,8 @@
 #include "report.h"
 
 struct segment {
-    uint32_t first, count;          // commands
-    uint32_t phases[GRT_MAX_PHASES];    // graph's number of the segment's i-th phase
+    uint32_t first, count;            // commands
+    uint32_t phases[GRT_MAX_PHASES];  // graph's number of the segment's i-th phase
     uint32_t phase_count;
     void *native;
 };
@@ -32,7 +32,7 @@ struct grt_graph {
     struct grt_dev *dev;
     char label[48];
     struct grt_cmd *cmds;
-    double *costs;                  // seconds of each command, guessed, then measured
+    double *costs;  // seconds of each command, guessed, then measured
     uint32_t count, capacity;
     char phase_names[GRT_MAX_PHASES][32];
     uint32_t phase_count;
@@ -40,11 +40,11 @@ struct grt_graph {
     uint32_t segment_count;
     uint32_t barriers;
     bool baked;
-    bool calibrated;                // the cuts are final
-    bool over_once;                 // a segment was over the limit, perhaps by a driver's first-run work
-    bool timed;                     // the segments have run since they were made
+    bool calibrated;  // the cuts are final
+    bool over_once;   // a segment was over the limit, perhaps by a driver's first-run work
+    bool timed;       // the segments have run since they were made
     uint64_t runs;
-    enum grt_status mistake;        // the first, GRT_OK if none
+    enum grt_status mistake;  // the first, GRT_OK if none
     char mistake_text[512];
 };
 
@@ -150,8 +150,8 @@ static bool check_bindings(struct grt_graph *graph, struct grt_cmd *cmd) {
             return false;
         }
         if (range->buf->kind != GRT_BUF_DEVICE) {
-            grt_graph_reject(graph, GRT_INVALID, "%s: kernels reach device buffers only; copy it first",
-                             what);
+            grt_graph_reject(graph, GRT_INVALID,
+                             "%s: kernels reach device buffers only; copy it first", what);
             return false;
         }
         if (caps->align > 0 && range->offset % caps->align != 0) {
@@ -160,8 +160,8 @@ static bool check_bindings(struct grt_graph *graph, struct grt_cmd *cmd) {
             return false;
         }
         if (caps->max_binding > 0 && range->size > caps->max_binding) {
-            grt_graph_reject(graph, GRT_UNSUPPORTED, "%s: %llu bytes, %s reaches %llu at once", what,
-                             (unsigned long long)range->size, graph->dev->info.selector,
+            grt_graph_reject(graph, GRT_UNSUPPORTED, "%s: %llu bytes, %s reaches %llu at once",
+                             what, (unsigned long long)range->size, graph->dev->info.selector,
                              (unsigned long long)caps->max_binding);
             return false;
         }
@@ -189,7 +189,8 @@ void grt_graph_dispatch(struct grt_graph *graph, const struct grt_dispatch *disp
     const struct grt_kernel_info *info = dispatch->kernel->info;
     if (dispatch->params_size != info->params_size || !dispatch->params) {
         grt_graph_reject(graph, GRT_INVALID, "kernel '%s' takes %u bytes of parameters, not %u",
-                         info->name, info->params_size, dispatch->params ? dispatch->params_size : 0);
+                         info->name, info->params_size,
+                         dispatch->params ? dispatch->params_size : 0);
         return;
     }
     cmd->kernel = dispatch->kernel;
@@ -199,8 +200,9 @@ void grt_graph_dispatch(struct grt_graph *graph, const struct grt_dispatch *disp
     for (uint32_t axis = 0; axis < 3; axis++) {
         cmd->groups[axis] = dispatch->groups[axis] ? dispatch->groups[axis] : 1;
         if (cmd->groups[axis] > graph->dev->info.caps.max_groups[axis]) {
-            grt_graph_reject(graph, GRT_UNSUPPORTED, "kernel '%s': %u workgroups on axis %u, %s allows %u",
-                             info->name, cmd->groups[axis], axis, graph->dev->info.selector,
+            grt_graph_reject(graph, GRT_UNSUPPORTED,
+                             "kernel '%s': %u workgroups on axis %u, %s allows %u", info->name,
+                             cmd->groups[axis], axis, graph->dev->info.selector,
                              graph->dev->info.caps.max_groups[axis]);
             return;
         }
@@ -214,8 +216,8 @@ static bool in_words(struct grt_graph *graph, const struct grt_range *range, con
     if (range->offset % 4 == 0 && range->size % 4 == 0) {
         return true;
     }
-    grt_graph_reject(graph, GRT_INVALID, "%s: offset %llu and size %llu must be multiples of 4", what,
-                     (unsigned long long)range->offset, (unsigned long long)range->size);
+    grt_graph_reject(graph, GRT_INVALID, "%s: offset %llu and size %llu must be multiples of 4",
+                     what, (unsigned long long)range->offset, (unsigned long long)range->size);
     return false;
 }
 
@@ -316,25 +318,28 @@ static bool conflict(const struct grt_cmd *a, const struct grt_cmd *b) {
     return false;
 }
 
-static void find_hazards(struct grt_graph *graph) {
-    uint32_t window = 0;    // first command since the last barrier
-    for (uint32_t i = 0; i < graph->count; i++) {
-        struct grt_cmd *cmd = &graph->cmds[i];
+// Sets the sync of each command and returns how many barriers that makes.
+static uint32_t find_hazards(struct grt_cmd *cmds, uint32_t count) {
+    uint32_t barriers = 0;
+    uint32_t window = 0;  // first command since the last barrier
+    for (uint32_t i = 0; i < count; i++) {
+        struct grt_cmd *cmd = &cmds[i];
         cmd->sync = -1;
-        if (cmd->kind == GRT_CMD_PHASE) {   // a barrier in itself
+        if (cmd->kind == GRT_CMD_PHASE) {  // a barrier in itself
             window = i + 1;
             continue;
         }
         for (uint32_t k = i; k > window && cmd->sync < 0; k--) {
-            if (conflict(cmd, &graph->cmds[k - 1])) {
+            if (conflict(cmd, &cmds[k - 1])) {
                 cmd->sync = (int32_t)(k - 1);
             }
         }
         if (cmd->sync >= 0) {
-            graph->barriers += 1;
+            barriers += 1;
             window = i;
         }
     }
+    return barriers;
 }
 
 // ---- segments ----
@@ -357,7 +362,8 @@ static void guess_costs(struct grt_graph *graph) {
 }
 
 // Translates commands first .. first + count - 1. A phase that began in an earlier segment goes on
-// here: its mark is repeated at the head. Barriers across the cut are implied by the cut.
+// here: its mark is repeated at the head. A list begins as if all before it had finished, so hazards are
+// looked for within it alone.
 static bool create_segment(struct grt_graph *graph, struct segment *segment, uint32_t *phase) {
     struct grt_cmd *cmds = malloc((segment->count + 1) * sizeof *cmds);
     if (!cmds) {
@@ -372,8 +378,6 @@ static bool create_segment(struct grt_graph *graph, struct segment *segment, uin
     for (uint32_t i = 0; i < segment->count; i++) {
         struct grt_cmd *cmd = &cmds[count];
         *cmd = first[i];
-        int64_t shift = (int64_t)segment->first - (int64_t)(count - i);
-        cmd->sync = cmd->sync >= (int32_t)segment->first ? (int32_t)(cmd->sync - shift) : -1;
         if (cmd->kind == GRT_CMD_PHASE) {
             *phase = cmd->phase;
             cmd->phase = segment->phase_count;
@@ -381,6 +385,7 @@ static bool create_segment(struct grt_graph *graph, struct segment *segment, uin
         }
         count++;
     }
+    graph->barriers += find_hazards(cmds, count);
     segment->native = graph->dev->fns->cmds_create(graph->dev, cmds, count, segment->phase_count);
     free(cmds);
     return segment->native != NULL;
@@ -400,7 +405,8 @@ static void destroy_segments(struct grt_graph *graph) {
 // Cuts where the costs add up to the limit, and never inside one command.
 static bool create_segments(struct grt_graph *graph) {
     double limit = graph->dev->desc.max_submit_ms * 1e-3;
-    uint32_t phase = GRT_MAX_PHASES;    // none yet
+    uint32_t phase = GRT_MAX_PHASES;  // none yet
+    graph->barriers = 0;
     graph->segments = calloc(graph->count + 1, sizeof *graph->segments);
     if (!graph->segments) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to bake graph '%s'", graph->label);
@@ -450,7 +456,6 @@ bool grt_graph_bake(struct grt_graph *graph) {
     if (!graph->costs) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to bake graph '%s'", graph->label);
     }
-    find_hazards(graph);
     guess_costs(graph);
     if (!create_segments(graph)) {
         free(graph->costs);
@@ -531,7 +536,8 @@ static bool calibrate(struct grt_graph *graph) {
 
 bool grt_graph_run(struct grt_graph *graph) {
     if (!graph || !graph->baked) {
-        return grt_fail(GRT_INVALID, "grt_graph_run: %s", graph ? "bake the graph first" : "no graph");
+        return grt_fail(GRT_INVALID, "grt_graph_run: %s",
+                        graph ? "bake the graph first" : "no graph");
     }
     struct grt_dev *dev = graph->dev;
     if (!grt_dev_usable(dev)) {

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define GRT_MAX_BINDINGS 12
-#define GRT_MAX_PARAMS 128      // bytes; what every Vulkan device has
+#define GRT_MAX_PARAMS 128  // bytes; what every Vulkan device has
 #define GRT_MAX_PHASES 32
 
 // A range of a buffer. size 0 means to the end of the buffer.
@@ -32,10 +32,10 @@ struct grt_range {
 
 struct grt_dispatch {
     const struct grt_kernel *kernel;
-    struct grt_range bindings[GRT_MAX_BINDINGS];    // as many as the kernel declares, in its order
-    const void *params;         // copied; its size is the kernel's
+    struct grt_range bindings[GRT_MAX_BINDINGS];  // as many as the kernel declares, in its order
+    const void *params;                           // copied; its size is the kernel's
     uint32_t params_size;
-    uint32_t groups[3];         // workgroups; 0 means 1
+    uint32_t groups[3];  // workgroups; 0 means 1
 };
 #define grt_dispatch(...) (&(struct grt_dispatch){__VA_ARGS__})
 
@@ -70,8 +70,8 @@ GRT_API bool grt_graph_finish(struct grt_graph *graph);
 struct grt_graph_stats {
     uint32_t commands;
     uint32_t dispatches;
-    uint32_t barriers;      // places where a command waits for an earlier one
-    uint32_t segments;      // submits of one run
+    uint32_t barriers;  // places where a command waits for an earlier one
+    uint32_t segments;  // submits of one run
     uint32_t phases;
     uint64_t runs;
 };
@@ -79,7 +79,7 @@ GRT_API struct grt_graph_stats grt_graph_stats(const struct grt_graph *graph);
 
 struct grt_phase_time {
     const char *name;
-    double seconds;         // device time in the newest finished run
+    double seconds;  // device time in the newest finished run
 };
 // Waits for the device, then fills up to `capacity` times and returns how many phases there are; 0
 // when the device has no timestamps, the graph no phases, or the cuts were made anew after the

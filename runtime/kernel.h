@@ -15,13 +15,13 @@ extern "C" {
 #define GRT_MAX_SPECS 16
 
 struct grt_spec {
-    const char *name;   // "WG" or a constant of the kernel; NULL ends the list
+    const char *name;  // "WG" or a constant of the kernel; NULL ends the list
     uint32_t value;
 };
 
 struct grt_kernel_desc {
     const char *name;
-    struct grt_spec specs[GRT_MAX_SPECS];   // what differs from the kernel's defaults
+    struct grt_spec specs[GRT_MAX_SPECS];  // what differs from the kernel's defaults
 };
 #define grt_kernel_desc(...) (&(struct grt_kernel_desc){__VA_ARGS__})
 

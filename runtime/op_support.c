@@ -17,7 +17,8 @@ bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
     }
     if (!tensor->range.buf || grt_tensor_count(tensor) == 0) {
         grt_graph_reject(graph, GRT_INVALID, "%s: tensor '%s' %s", op, tensor->label,
-                         tensor->range.buf ? "has no elements" : "is not allocated; allocate its plan first");
+                         tensor->range.buf ? "has no elements"
+                                           : "is not allocated; allocate its plan first");
         return false;
     }
     return true;
@@ -39,11 +40,12 @@ struct grt_range grt_op_unused(struct grt_graph *graph) {
     return (struct grt_range){dev->unused, 0, 0};
 }
 
-// PoCL makes one loop of a workgroup and wants it long; a workgroup of lavapipe is best one subgroup;
-// GPUs hide latency with 256.
+// PoCL makes one loop of a workgroup's lanes and wants it long, with one element a lane: with few groups, a
+// lane's next element is far away (copy of 64 MiB: 1.8 GB/s with 256 groups, 13 with 65536). lavapipe
+// wants one subgroup a workgroup and few of them (0.48 against 0.29 GB/s). GPUs hide latency with 256.
 uint32_t grt_op_wg(const struct grt_dev *dev) {
     const struct grt_caps *caps = &dev->info.caps;
-    uint32_t wg = caps->software && caps->subgroup > 1 ? caps->subgroup : 256;
+    uint32_t wg = !caps->software ? 256 : caps->subgroup > 1 ? caps->subgroup : 1024;
     return wg < caps->max_wg ? wg : caps->max_wg;
 }
 
@@ -55,7 +57,7 @@ uint32_t grt_op_tree_wg(const struct grt_dev *dev) {
 
 struct grt_pieces grt_op_pieces(const struct grt_graph *graph, uint64_t total, uint32_t size) {
     const struct grt_caps *caps = &grt_graph_dev(graph)->info.caps;
-    uint64_t largest = (uint64_t)1 << 30;   // elements: indices and strides stay within 32 bits
+    uint64_t largest = (uint64_t)1 << 30;  // elements: indices and strides stay within 32 bits
     if (caps->max_binding > 0 && caps->max_binding / size < largest) {
         largest = caps->max_binding / size;
     }
@@ -78,9 +80,9 @@ struct grt_range grt_op_piece(const struct grt_tensor *tensor, const struct grt_
                               pieces->count * size};
 }
 
-void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel, const void *params,
-                   uint32_t params_size, const struct grt_range *ranges, uint32_t range_count,
-                   const uint32_t groups[3]) {
+void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                   const void *params, uint32_t params_size, const struct grt_range *ranges,
+                   uint32_t range_count, const uint32_t groups[3]) {
     struct grt_dispatch dispatch = {
         .kernel = grt_kernel_get(grt_graph_dev(graph), kernel),
         .params = params,
@@ -108,7 +110,7 @@ void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
     with_wg.specs[spec] = (struct grt_spec){"WG", wg};
     uint64_t groups = (pieces->count + wg - 1) / wg;
     // Enough workgroups to fill any GPU several times over; past that each lane takes more elements.
-    uint64_t most = dev->info.caps.software ? 256 : 65535;
+    uint64_t most = dev->info.caps.software && wg < 64 ? 256 : 65535;
     uint32_t grid[3] = {(uint32_t)(groups < most ? groups : most), 1, 1};
     grt_op_launch(graph, &with_wg, params, params_size, ranges, range_count, grid);
 }

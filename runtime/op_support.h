@@ -20,7 +20,7 @@ uint32_t grt_op_tree_wg(const struct grt_dev *dev);
 // Pieces of `total` elements, each reachable through one binding at `size` bytes an element.
 //     for (pieces = grt_op_pieces(...); grt_op_next(&pieces);) { first, count }
 struct grt_pieces {
-    uint64_t first, count;      // the current piece
+    uint64_t first, count;  // the current piece
     uint64_t total, largest;
 };
 struct grt_pieces grt_op_pieces(const struct grt_graph *graph, uint64_t total, uint32_t size);
@@ -33,8 +33,8 @@ void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
                    const struct grt_kernel_desc *kernel, const void *params, uint32_t params_size,
                    const struct grt_range *ranges, uint32_t range_count);
 // Records a kernel with one workgroup per row; `wg` 0 leaves the kernel's own.
-void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel, const void *params,
-                   uint32_t params_size, const struct grt_range *ranges, uint32_t range_count,
-                   const uint32_t groups[3]);
+void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                   const void *params, uint32_t params_size, const struct grt_range *ranges,
+                   uint32_t range_count, const uint32_t groups[3]);
 
 #endif

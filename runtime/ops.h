@@ -23,7 +23,7 @@ GRT_API void grt_op_convert(struct grt_graph *graph, const struct grt_tensor *y,
                             const struct grt_tensor *x);
 
 #define GRT_MAPS(X)                                                                                \
-    X(SCALE, "scale", 1)        /* alpha a + beta */                                               \
+    X(SCALE, "scale", 1) /* alpha a + beta */                                                      \
     X(ABS, "abs", 1)                                                                               \
     X(SQUARE, "square", 1)                                                                         \
     X(SQRT, "sqrt", 1)                                                                             \
@@ -33,9 +33,9 @@ GRT_API void grt_op_convert(struct grt_graph *graph, const struct grt_tensor *y,
     X(TANH, "tanh", 1)                                                                             \
     X(SIGMOID, "sigmoid", 1)                                                                       \
     X(RELU, "relu", 1)                                                                             \
-    X(GELU, "gelu", 1)          /* a (1 + tanh(sqrt(2/pi) (a + 0.044715 a^3))) / 2 */              \
-    X(CLAMP, "clamp", 1)        /* between alpha and beta */                                       \
-    X(ADD, "add", 2)            /* alpha a + beta b */                                             \
+    X(GELU, "gelu", 1)   /* a (1 + tanh(sqrt(2/pi) (a + 0.044715 a^3))) / 2 */                     \
+    X(CLAMP, "clamp", 1) /* between alpha and beta */                                              \
+    X(ADD, "add", 2)     /* alpha a + beta b */                                                    \
     X(MUL, "mul", 2)                                                                               \
     X(DIV, "div", 2)                                                                               \
     X(MIN, "min", 2)                                                                               \
@@ -52,9 +52,9 @@ GRT_API uint32_t grt_map_arity(enum grt_map map);
 
 struct grt_map_desc {
     enum grt_map map;
-    const struct grt_tensor *y, *a, *b;     // f32, equally many elements; b only with two operands.
-                                            // y may be a or b themselves: in place
-    float alpha, beta;                      // scale and add: both 0 means 1 and 0, 1 and 1
+    const struct grt_tensor *y, *a, *b;  // f32, equally many elements; b only with two operands.
+                                         // y may be a or b themselves: in place
+    float alpha, beta;                   // scale and add: both 0 means 1 and 0, 1 and 1
 };
 #define grt_map_desc(...) (&(struct grt_map_desc){__VA_ARGS__})
 GRT_API void grt_op_map(struct grt_graph *graph, const struct grt_map_desc *desc);
@@ -62,9 +62,9 @@ GRT_API void grt_op_map(struct grt_graph *graph, const struct grt_map_desc *desc
 #define GRT_REDUCES(X)                                                                             \
     X(SUM, "sum")                                                                                  \
     X(MEAN, "mean")                                                                                \
-    X(MAX, "max")           /* NaN if any is */                                                    \
-    X(NORM, "norm")         /* square root of the sum of squares */                                \
-    X(ARGMAX, "argmax")     /* first index of the largest; y is u32 */
+    X(MAX, "max")       /* NaN if any is */                                                        \
+    X(NORM, "norm")     /* square root of the sum of squares */                                    \
+    X(ARGMAX, "argmax") /* first index of the largest; y is u32 */
 
 enum grt_reduce {
 #define X(name, text) GRT_REDUCE_##name,
@@ -76,7 +76,7 @@ GRT_API const char *grt_reduce_text(enum grt_reduce reduce);
 
 struct grt_reduce_desc {
     enum grt_reduce reduce;
-    const struct grt_tensor *y, *x;     // x f32
+    const struct grt_tensor *y, *x;  // x f32
     // false: y is one number, over all of x. true: over the last axis, y has the other axes' shape.
     bool rows;
     // Partial results, grt_op_reduce_scratch() bytes; only needed when that is not 0.
@@ -93,9 +93,9 @@ GRT_API void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *
                               const struct grt_tensor *x);
 
 #define GRT_DISTS(X)                                                                               \
-    X(BITS, "bits")         /* u32 */                                                              \
-    X(UNIFORM, "uniform")   /* f32 in [0, 1) */                                                    \
-    X(NORMAL, "normal")     /* f32, mean 0, variance 1 */
+    X(BITS, "bits")       /* u32 */                                                                \
+    X(UNIFORM, "uniform") /* f32 in [0, 1) */                                                      \
+    X(NORMAL, "normal")   /* f32, mean 0, variance 1 */
 
 enum grt_dist {
 #define X(name, text) GRT_DIST_##name,
@@ -108,15 +108,15 @@ enum grt_dist {
 // draws new numbers each time: element i of a tensor is word i%4 of block (i/4, stream, step).
 struct grt_rng_state {
     uint32_t seed[2];
-    uint32_t step[2];       // low and high word
+    uint32_t step[2];  // low and high word
 };
 
 struct grt_random_desc {
     enum grt_dist dist;
     const struct grt_tensor *y;
-    struct grt_range state;     // one grt_rng_state
-    uint32_t stream;            // tells apart the draws of one step
-    bool advance;               // add 1 to the step afterwards
+    struct grt_range state;  // one grt_rng_state
+    uint32_t stream;         // tells apart the draws of one step
+    bool advance;            // add 1 to the step afterwards
 };
 #define grt_random_desc(...) (&(struct grt_random_desc){__VA_ARGS__})
 GRT_API void grt_op_random(struct grt_graph *graph, const struct grt_random_desc *desc);

@@ -10,7 +10,7 @@
 #include "report.h"
 
 static uint32_t code16(enum grt_dtype dtype) {
-    return dtype == GRT_BF16 ? 1 : 0;   // the kernels' KIND
+    return dtype == GRT_BF16 ? 1 : 0;  // the kernels' KIND
 }
 
 static bool is_float(enum grt_dtype dtype) {
@@ -63,7 +63,10 @@ void grt_op_fill(struct grt_graph *graph, const struct grt_tensor *y, float valu
             grt_op_stream(graph, &pieces, grt_kernel_desc(.name = "fill16"), &params, sizeof params,
                           (struct grt_range[]){grt_op_piece(y, &pieces)}, 1);
         } else {
-            const struct { uint32_t n; float value; } params = {n, value};
+            const struct {
+                uint32_t n;
+                float value;
+            } params = {n, value};
             grt_op_stream(graph, &pieces, grt_kernel_desc(.name = "fill"), &params, sizeof params,
                           (struct grt_range[]){grt_op_piece(y, &pieces)}, 1);
         }
@@ -103,11 +106,12 @@ void grt_op_copy(struct grt_graph *graph, const struct grt_tensor *y, const stru
     }
     uint64_t bytes = grt_tensor_bytes(x);
     if (y->dtype != x->dtype || grt_tensor_count(y) != grt_tensor_count(x) || bytes % 4 != 0) {
-        grt_graph_reject(graph, GRT_INVALID,
-                         "copy: '%s' (%llu of %s) to '%s' (%llu of %s): same type and number, whole "
-                         "words of 4 bytes",
-                         x->label, (unsigned long long)grt_tensor_count(x), grt_dtype_text(x->dtype),
-                         y->label, (unsigned long long)grt_tensor_count(y), grt_dtype_text(y->dtype));
+        grt_graph_reject(
+            graph, GRT_INVALID,
+            "copy: '%s' (%llu of %s) to '%s' (%llu of %s): same type and number, whole "
+            "words of 4 bytes",
+            x->label, (unsigned long long)grt_tensor_count(x), grt_dtype_text(x->dtype), y->label,
+            (unsigned long long)grt_tensor_count(y), grt_dtype_text(y->dtype));
         return;
     }
     // The bulk in vectors of 16 bytes, up to the last offset a binding may begin at.
@@ -123,16 +127,18 @@ void grt_op_copy(struct grt_graph *graph, const struct grt_tensor *y, const stru
     }
 }
 
-void grt_op_convert(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *x) {
+void grt_op_convert(struct grt_graph *graph, const struct grt_tensor *y,
+                    const struct grt_tensor *x) {
     if (!grt_op_tensor(graph, "convert", "y", y) || !grt_op_tensor(graph, "convert", "x", x)) {
         return;
     }
     if (!is_float(y->dtype) || !is_float(x->dtype) || grt_tensor_count(y) != grt_tensor_count(x)) {
-        grt_graph_reject(graph, GRT_INVALID,
-                         "convert: '%s' (%llu of %s) to '%s' (%llu of %s): equally many of f32, f16 "
-                         "or bf16",
-                         x->label, (unsigned long long)grt_tensor_count(x), grt_dtype_text(x->dtype),
-                         y->label, (unsigned long long)grt_tensor_count(y), grt_dtype_text(y->dtype));
+        grt_graph_reject(
+            graph, GRT_INVALID,
+            "convert: '%s' (%llu of %s) to '%s' (%llu of %s): equally many of f32, f16 "
+            "or bf16",
+            x->label, (unsigned long long)grt_tensor_count(x), grt_dtype_text(x->dtype), y->label,
+            (unsigned long long)grt_tensor_count(y), grt_dtype_text(y->dtype));
         return;
     }
     if (y->dtype == x->dtype && grt_tensor_bytes(x) % 4 == 0) {
@@ -195,7 +201,10 @@ void grt_op_map(struct grt_graph *graph, const struct grt_map_desc *desc) {
         return;
     }
     bool defaults = desc->alpha == 0.0f && desc->beta == 0.0f;
-    struct { uint32_t n; float alpha, beta; } params = {0, desc->alpha, desc->beta};
+    struct {
+        uint32_t n;
+        float alpha, beta;
+    } params = {0, desc->alpha, desc->beta};
     if (defaults && (desc->map == GRT_MAP_SCALE || desc->map == GRT_MAP_ADD)) {
         params.alpha = 1.0f;
         params.beta = desc->map == GRT_MAP_ADD ? 1.0f : 0.0f;

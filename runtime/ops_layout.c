@@ -38,8 +38,8 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
     at_once = at_once < count ? at_once : count;
     if (at_once == 0) {
         grt_graph_reject(graph, GRT_UNSUPPORTED,
-                         "transpose of '%s': a matrix of %llu bytes, %s reaches %llu at once", x->label,
-                         (unsigned long long)bytes, grt_graph_dev(graph)->info.selector,
+                         "transpose of '%s': a matrix of %llu bytes, %s reaches %llu at once",
+                         x->label, (unsigned long long)bytes, grt_graph_dev(graph)->info.selector,
                          (unsigned long long)reach);
         return;
     }

@@ -9,7 +9,7 @@
 #include "ops.h"
 #include "report.h"
 
-#define SINGLE_LAUNCH 16384u    // numbers that one workgroup takes by itself
+#define SINGLE_LAUNCH 16384u  // numbers that one workgroup takes by itself
 #define MAX_PARTIALS 4096u
 
 const char *grt_reduce_text(enum grt_reduce reduce) {
@@ -45,7 +45,7 @@ uint64_t grt_op_reduce_scratch(const struct grt_dev *dev, const struct grt_reduc
     uint64_t align = dev->info.caps.align > 16 ? dev->info.caps.align : 16;
     bool pairs = desc->reduce == GRT_REDUCE_ARGMAX;
     uint64_t results = desc->rows ? n / last_extent(desc->x) : 1;
-    uint64_t bytes = pairs ? round_up(results * 4, align) : 0;     // values beside the indices
+    uint64_t bytes = pairs ? round_up(results * 4, align) : 0;  // values beside the indices
     if (!desc->rows && n > SINGLE_LAUNCH) {
         uint64_t partials = (n + partial_cols(n) - 1) / partial_cols(n);
         bytes += (pairs ? 2 : 1) * round_up(partials * 4, align);
@@ -55,8 +55,8 @@ uint64_t grt_op_reduce_scratch(const struct grt_dev *dev, const struct grt_reduc
 
 // One stage: rows of `cols` numbers of x (`total` in all) to one result each.
 struct stage {
-    struct grt_range x, from;       // from: indices of the numbers, with argmax's second stage
-    struct grt_range y, value;      // value: argmax only
+    struct grt_range x, from;   // from: indices of the numbers, with argmax's second stage
+    struct grt_range y, value;  // value: argmax only
     uint64_t rows, cols, total;
     uint32_t op, finish;
     float scale;
@@ -71,21 +71,24 @@ static void launch(struct grt_graph *graph, const struct stage *stage, uint64_t 
                    uint64_t rows, const uint32_t groups[3]) {
     uint32_t wg = grt_op_tree_wg(grt_graph_dev(graph));
     uint64_t begin = first * stage->cols;
-    uint64_t count = rows * stage->cols < stage->total - begin ? rows * stage->cols
-                                                               : stage->total - begin;
+    uint64_t count =
+        rows * stage->cols < stage->total - begin ? rows * stage->cols : stage->total - begin;
     struct grt_range x = part(stage->x, begin * 4, count * 4);
     struct grt_range y = part(stage->y, first * 4, rows * 4);
     if (stage->argmax) {
-        const struct { uint32_t cols, pitch, total, base, by_row; } params = {
-            (uint32_t)stage->cols, (uint32_t)stage->cols, (uint32_t)count,
-            stage->by_row ? 0 : (uint32_t)begin, stage->by_row};
+        const struct {
+            uint32_t cols, pitch, total, base, by_row;
+        } params = {(uint32_t)stage->cols, (uint32_t)stage->cols, (uint32_t)count,
+                    stage->by_row ? 0 : (uint32_t)begin, stage->by_row};
         struct grt_range ranges[] = {x, stage->pairs ? part(stage->from, begin * 4, count * 4) : x,
                                      part(stage->value, first * 4, rows * 4), y};
         const struct grt_kernel_desc kernel = {"argmax", {{"WG", wg}, {"PAIRS", stage->pairs}}};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 4, groups);
     } else {
-        const struct { uint32_t cols, pitch, total; float scale; } params = {
-            (uint32_t)stage->cols, (uint32_t)stage->cols, (uint32_t)count, stage->scale};
+        const struct {
+            uint32_t cols, pitch, total;
+            float scale;
+        } params = {(uint32_t)stage->cols, (uint32_t)stage->cols, (uint32_t)count, stage->scale};
         struct grt_range ranges[] = {x, y};
         const struct grt_kernel_desc kernel = {
             "reduce", {{"WG", wg}, {"OP", stage->op}, {"FINISH", stage->finish}}};
@@ -103,7 +106,8 @@ static void run_stage(struct grt_graph *graph, const struct stage *stage) {
     uint64_t at_once = reach / stage->cols;
     at_once = at_once >= stage->rows ? stage->rows : at_once / align * align;
     if (at_once == 0) {
-        grt_graph_reject(graph, GRT_UNSUPPORTED, "reduction over rows of %llu numbers: %s reaches %llu at once",
+        grt_graph_reject(graph, GRT_UNSUPPORTED,
+                         "reduction over rows of %llu numbers: %s reaches %llu at once",
                          (unsigned long long)stage->cols, grt_graph_dev(graph)->info.selector,
                          (unsigned long long)(reach / align));
         return;
@@ -127,21 +131,23 @@ static bool check(struct grt_graph *graph, const struct grt_reduce_desc *desc) {
     uint64_t results = desc->rows ? grt_tensor_count(x) / last_extent(x) : 1;
     if (x->dtype != GRT_F32 || y->dtype != (argmax ? GRT_U32 : GRT_F32) ||
         grt_tensor_count(y) != results) {
-        grt_graph_reject(graph, GRT_INVALID, "%s of '%s': '%s' must hold %llu of %s", name, x->label,
-                         y->label, (unsigned long long)results, argmax ? "u32" : "f32");
+        grt_graph_reject(graph, GRT_INVALID, "%s of '%s': '%s' must hold %llu of %s", name,
+                         x->label, y->label, (unsigned long long)results, argmax ? "u32" : "f32");
         return false;
     }
     if (argmax && !desc->rows && grt_tensor_count(x) > UINT32_MAX) {
-        grt_graph_reject(graph, GRT_UNSUPPORTED, "argmax of '%s': an index beyond 32 bits", x->label);
+        grt_graph_reject(graph, GRT_UNSUPPORTED, "argmax of '%s': an index beyond 32 bits",
+                         x->label);
         return false;
     }
     uint64_t scratch = grt_op_reduce_scratch(grt_graph_dev(graph), desc);
-    uint64_t given = desc->scratch.buf ? (desc->scratch.size ? desc->scratch.size
-                                          : desc->scratch.buf->size - desc->scratch.offset)
-                                       : 0;
+    uint64_t given = desc->scratch.buf
+                         ? (desc->scratch.size ? desc->scratch.size
+                                               : desc->scratch.buf->size - desc->scratch.offset)
+                         : 0;
     if (given < scratch) {
-        grt_graph_reject(graph, GRT_INVALID, "%s of '%s' needs %llu bytes of scratch, given %llu", name,
-                         x->label, (unsigned long long)scratch, (unsigned long long)given);
+        grt_graph_reject(graph, GRT_INVALID, "%s of '%s' needs %llu bytes of scratch, given %llu",
+                         name, x->label, (unsigned long long)scratch, (unsigned long long)given);
         return false;
     }
     return true;
@@ -162,12 +168,16 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
     struct stage last = {
         .x = desc->x->range,
         .y = desc->y->range,
-        .value = desc->scratch,     // argmax: the values nobody asked for lie first
+        .value = desc->scratch,  // argmax: the values nobody asked for lie first
         .rows = n / per_result,
         .cols = per_result,
         .total = n,
-        .op = reduce == GRT_REDUCE_MAX ? 2 : reduce == GRT_REDUCE_NORM ? 1 : 0,
-        .finish = reduce == GRT_REDUCE_MEAN ? 1 : reduce == GRT_REDUCE_NORM ? 2 : 0,
+        .op = reduce == GRT_REDUCE_MAX    ? 2
+              : reduce == GRT_REDUCE_NORM ? 1
+                                          : 0,
+        .finish = reduce == GRT_REDUCE_MEAN   ? 1
+                  : reduce == GRT_REDUCE_NORM ? 2
+                                              : 0,
         .scale = 1.0f / (float)per_result,
         .argmax = reduce == GRT_REDUCE_ARGMAX,
         .by_row = desc->rows,
@@ -185,7 +195,7 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
         last.x = first.value;
         last.from = first.y;
         last.pairs = last.argmax;
-        last.op = last.op == 1 ? 0 : last.op;   // the squares are taken already
+        last.op = last.op == 1 ? 0 : last.op;  // the squares are taken already
         last.cols = last.total = first.rows;
     }
     run_stage(graph, &last);

@@ -13,10 +13,10 @@
 #define MAX_SLABS 64
 
 struct node {
-    struct grt_tensor tensor;   // first: a tensor's address is its node's
+    struct grt_tensor tensor;  // first: a tensor's address is its node's
     uint32_t group;
     uint32_t slab;
-    struct node *next;          // in order of declaration
+    struct node *next;  // in order of declaration
 };
 
 // One buffer of a group; a second begins where the device cannot make the first larger.
@@ -112,7 +112,7 @@ static uint64_t set_shape(struct grt_tensor *tensor, const uint64_t *shape) {
     }
     for (uint32_t i = tensor->rank; i < GRT_MAX_RANK; i++) {
         if (shape[i] != 0) {
-            return 0;   // a 0 between other extents
+            return 0;  // a 0 between other extents
         }
     }
     return bytes;
@@ -129,7 +129,8 @@ static void place(struct grt_plan *plan, struct node *node, uint64_t bytes) {
     }
     if (s == 0 || (largest > 0 && plan->slabs[s - 1].size + size > largest)) {
         if (plan->slab_count == MAX_SLABS) {
-            reject(plan, GRT_NO_MEMORY, "tensor '%s': more than %u buffers of the device's largest size",
+            reject(plan, GRT_NO_MEMORY,
+                   "tensor '%s': more than %u buffers of the device's largest size",
                    node->tensor.label, MAX_SLABS);
             return;
         }
@@ -146,7 +147,9 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
     struct node *node = plan && desc ? calloc(1, sizeof *node) : NULL;
     if (!node) {
         grt_fail(plan && desc ? GRT_NO_MEMORY : GRT_INVALID, "grt_plan_tensor: no %s",
-                 !plan ? "plan" : !desc ? "desc" : "host memory");
+                 !plan   ? "plan"
+                 : !desc ? "desc"
+                         : "host memory");
         return NULL;
     }
     *plan->last = node;
@@ -170,8 +173,8 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
         if (bytes > 0) {
             place(plan, node, bytes);
         } else {
-            reject(plan, GRT_INVALID, "tensor '%s': a shape with an extent of 0 or too many elements",
-                   tensor->label);
+            reject(plan, GRT_INVALID,
+                   "tensor '%s': a shape with an extent of 0 or too many elements", tensor->label);
         }
     }
     if (plan->mistake != GRT_OK) {
@@ -203,16 +206,17 @@ bool grt_plan_alloc(struct grt_plan *plan) {
     uint64_t needed = grt_plan_bytes(plan, NULL);
     uint64_t left = grt_dev_mem_left(plan->dev);
     if (needed > left) {
-        return grt_fail(GRT_NO_MEMORY,
-                        "the plan needs %.1f MB and %s has %.1f MB left (%.1f MB taken); use smaller "
-                        "sizes, or raise the memory limit or fraction",
-                        (double)needed / 1e6, plan->dev->info.selector, (double)left / 1e6,
-                        (double)plan->dev->total.current / 1e6);
+        return grt_fail(
+            GRT_NO_MEMORY,
+            "the plan needs %.1f MB and %s has %.1f MB left (%.1f MB taken); use smaller "
+            "sizes, or raise the memory limit or fraction",
+            (double)needed / 1e6, plan->dev->info.selector, (double)left / 1e6,
+            (double)plan->dev->total.current / 1e6);
     }
     for (uint32_t i = 0; i < plan->slab_count; i++) {
         struct slab *slab = &plan->slabs[i];
-        slab->buf = grt_buf_create(plan->dev, grt_buf_desc(.size = slab->size,
-                                                           .label = plan->groups[slab->group]));
+        slab->buf = grt_buf_create(
+            plan->dev, grt_buf_desc(.size = slab->size, .label = plan->groups[slab->group]));
         if (!slab->buf) {
             while (i > 0) {
                 grt_buf_destroy(&plan->slabs[--i].buf);
@@ -233,7 +237,7 @@ struct grt_range grt_plan_group(const struct grt_plan *plan, const char *group) 
     for (uint32_t i = 0; plan && group && i < plan->slab_count; i++) {
         if (plan->slabs[i].group == wanted) {
             if (range.buf) {
-                return (struct grt_range){0};   // split: no one range
+                return (struct grt_range){0};  // split: no one range
             }
             range = (struct grt_range){plan->slabs[i].buf, 0, plan->slabs[i].size};
         }

@@ -21,7 +21,7 @@ extern "C" {
 
 // Row-major. Plans fill it; ops read it.
 struct grt_tensor {
-    struct grt_range range;     // buf is NULL until the plan is allocated
+    struct grt_range range;  // buf is NULL until the plan is allocated
     enum grt_dtype dtype;
     uint32_t rank;
     uint64_t shape[GRT_MAX_RANK];
@@ -33,9 +33,9 @@ GRT_API uint64_t grt_tensor_bytes(const struct grt_tensor *tensor);
 
 struct grt_tensor_desc {
     const char *label;
-    const char *group;                  // NULL: "tensors"
+    const char *group;  // NULL: "tensors"
     enum grt_dtype dtype;
-    uint64_t shape[GRT_MAX_RANK];       // ends at the first 0; all 0 is a scalar
+    uint64_t shape[GRT_MAX_RANK];  // ends at the first 0; all 0 is a scalar
 };
 #define grt_tensor_desc(...) (&(struct grt_tensor_desc){__VA_ARGS__})
 

@@ -80,7 +80,7 @@ static void child(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t c
     }
     size_t size = answer.count > 0 ? (size_t)answer.count * sizeof *infos : 0;
     bool sent = send_all(fd, &answer, sizeof answer) && send_all(fd, infos, size);
-    _exit(sent ? 0 : 1);    // no exit handlers: the driver's may be as broken as the driver
+    _exit(sent ? 0 : 1);  // no exit handlers: the driver's may be as broken as the driver
 }
 
 // Says in `problem` how the child ended when it did not answer.
@@ -98,7 +98,8 @@ static void explain(pid_t pid, bool late, char *problem) {
         snprintf(problem, 256, "the driver crashed (signal %d, %s) while listing its devices",
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else {
-        snprintf(problem, 256, "the driver ended the process (exit code %d) while listing its devices",
+        snprintf(problem, 256,
+                 "the driver ended the process (exit code %d) while listing its devices",
                  WEXITSTATUS(status));
     }
 }

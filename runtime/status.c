@@ -74,7 +74,7 @@ static void pass_on(enum grt_log_level level, const char *line) {
 }
 
 bool grt_fail(enum grt_status status, const char *format, ...) {
-    char line[sizeof last_error];   // an argument may be the last error itself
+    char line[sizeof last_error];  // an argument may be the last error itself
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);

@@ -11,6 +11,7 @@
 #define EXACT precise
 #define u16 uint16_t
 #define u32x4 uvec4
+#define f32x4 vec4
 
 #define F32(x) float(x)
 #define I32(x) int(x)
@@ -18,6 +19,11 @@
 #define AS_F32(x) uintBitsToFloat(x)
 #define AS_U32(x) floatBitsToUint(x)
 #define ISNAN(x) isnan(x)
+#define MAD(a, b, c) fma(a, b, c)
+
+// An array of a lane's own, its size a specialization constant; `most` is the largest it may be.
+#define ARRAY(type, name, count, most) type name[count];
+#define UNROLL [[unroll]]
 
 // 1 on CPU drivers, set by the Vulkan backend; a driver drops the branch that is not taken.
 layout(constant_id = 100) const uint SOFTWARE = 0;

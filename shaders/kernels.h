@@ -17,4 +17,10 @@
     X(core, transpose16)                                                                           \
     X(core, random)                                                                                \
     X(core, tick)                                                                                  \
-    X(env, cartpole)
+    X(env, cartpole)                                                                               \
+    X(gemm, gemm_plain_f32)                                                                        \
+    X(gemm, gemm_plain_16)                                                                         \
+    X(gemm, gemm_plain_16f32)                                                                      \
+    X(gemm, gemm_tiled_f32)                                                                        \
+    X(gemm, gemm_tiled_16)                                                                         \
+    X(gemm, gemm_tiled_16f32)

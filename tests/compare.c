@@ -3,6 +3,7 @@
 // of them only their number.
 #include "harness.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,6 +69,22 @@ void test_same(const struct grt_dev *dev, const char *what, const void *got, con
         memcpy(&a, (const unsigned char *)got + i * element, element);
         memcpy(&b, (const unsigned char *)want + i * element, element);
         test_compare_bits(&c, i, a, b);
+    }
+    test_compare_end(&c);
+}
+
+static bool same_float(float a, float b) {
+    bool flushed = fabs((double)a) < ORACLE_TINY && fabs((double)b) < ORACLE_TINY;
+    return test_as_u32(a) == test_as_u32(b) || (isnan(a) && isnan(b)) || flushed;
+}
+
+void test_same_floats(const struct grt_dev *dev, const char *what, const float *got,
+                      const float *want, size_t count) {
+    struct test_compare c = {.dev = dev, .what = what};
+    for (size_t i = 0; i < count; i += 1) {
+        if (!same_float(got[i], want[i])) {
+            test_compare_bits(&c, i, test_as_u32(got[i]), test_as_u32(want[i]));
+        }
     }
     test_compare_end(&c);
 }

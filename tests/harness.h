@@ -163,6 +163,10 @@ void test_compare_exact(struct test_compare *c, uint64_t index, double got, doub
 void test_compare_bits(struct test_compare *c, uint64_t index, uint32_t got, uint32_t want);
 // Fails the case if any comparison failed; prints how many.
 void test_compare_end(const struct test_compare *c);
+// All of two arrays of floats, bit for bit but for what no device promises: which NaN, and whether
+// a result below the smallest normal number is kept or flushed to zero.
+void test_same_floats(const struct grt_dev *dev, const char *what, const float *got,
+                      const float *want, size_t count);
 // All of two arrays of 4-byte or 2-byte elements, bit for bit.
 void test_same(const struct grt_dev *dev, const char *what, const void *got, const void *want,
                size_t element, size_t count);

@@ -4,7 +4,6 @@
 #include "harness.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,19 @@
 
 static char folder[256];
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place) {
-    (void)info;
-    (void)type;
-    (void)place;
-    return remove(path);
+static void remove_tree(const char *path) {
+    DIR *dir = opendir(path);
+    for (struct dirent *row = dir ? readdir(dir) : NULL; row; row = readdir(dir)) {
+        if (strcmp(row->d_name, ".") != 0 && strcmp(row->d_name, "..") != 0) {
+            char inside[1024];
+            snprintf(inside, sizeof inside, "%.600s/%.255s", path, row->d_name);
+            remove_tree(inside);
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    remove(path);
 }
 
 static int begin(void **state) {
@@ -34,7 +41,7 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(folder);
     return test_case_end(state);
 }
 

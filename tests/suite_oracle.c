@@ -43,8 +43,8 @@ static void narrow_known_answers(void **state) {
         {0x1p-25, 0x0000, 0x3300},          // tie: down to zero
         {0x1.000002p-25, 0x0001, 0x3300},
         {0x1.8p-24, 0x0002, 0x33c0},        // tie: to even
-        {0x1.ffcp-15, 0x03ff, 0x3880},      // largest half below the normal ones
-        {0x1.ffep-15, 0x0400, 0x3880},      // tie: up to the smallest normal one
+        {0x1.ff8p-15, 0x03ff, 0x3880},      // largest half below the normal ones
+        {0x1.ffcp-15, 0x0400, 0x3880},      // tie: up to the smallest normal one
         {0x1.01p0, 0x3c04, 0x3f80},         // tie in bf16: to even
         {0x1.03p0, 0x3c0c, 0x3f82},
         {(double)FLT_MAX, 0x7c00, 0x7f80},

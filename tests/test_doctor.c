@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpurt doctor. Each test begins with the healthy system of doctor_world.h, breaks one thing in it
+// gpurt doctor: loaders, drivers and GPUs. Each test begins with the healthy system of doctor_world.h, breaks one thing in it
 // and expects exactly the findings that follow: sentence, remedy, level, and no other problem.
 #include "doctor_world.h"
-
-#define CONTAINER_REMEDY "start the container with --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all"
-#define LIB "/usr/lib/any-linux-gnu/"
 
 static void test_healthy(struct world *w) {
     static const char *const ids[] = {
@@ -28,7 +25,7 @@ static void test_healthy(struct world *w) {
 static void test_no_loader(struct world *w) {
     take(w, LIB "libvulkan.so.1");
     take(w, LIB "libOpenCL.so.1");
-    expect_none(w);     // devices that are listed prove that there are loaders
+    expect_none(w);  // devices that are listed prove that there are loaders
     w->list.reports[GRT_BACKEND_VULKAN].device_count = 0;
     w->list.reports[GRT_BACKEND_OPENCL].device_count = 0;
     examine(w);
@@ -40,7 +37,7 @@ static void test_no_loader(struct world *w) {
 }
 
 static void test_foreign_loader(struct world *w) {
-    unsigned char header[20] = "\177ELF\003";   // no machine has this class
+    unsigned char header[20] = "\177ELF\003";  // no machine has this class
     put_bytes(w, LIB "libvulkan.so.1", header, sizeof header);
     w->list.reports[GRT_BACKEND_VULKAN].device_count = 0;
     expect_only(w, "vulkan-loader", DOCTOR_WARNING,
@@ -58,6 +55,17 @@ static void test_library_places(struct world *w) {
     w->source.env.ld_library_path = "relative::/opt/z";
     examine(w);
     expect(w, "vulkan-loader", DOCTOR_OK, "Vulkan loader /opt/z/libvulkan.so.1", "");
+    // A bundle's own loader comes before all, its fallback after all.
+    put(w, "/opt/gpurt/lib/libvulkan.so.1", "");
+    put(w, "/opt/gpurt/lib/fallback/libOpenCL.so.1", "");
+    w->source.prefix = "/opt/gpurt";
+    examine(w);
+    expect(w, "vulkan-loader", DOCTOR_OK, "Vulkan loader /opt/gpurt/lib/libvulkan.so.1", "");
+    expect(w, "opencl-loader", DOCTOR_OK, "OpenCL loader " LIB "libOpenCL.so.1", "");
+    take(w, LIB "libOpenCL.so.1");
+    examine(w);
+    expect(w, "opencl-loader", DOCTOR_OK, "OpenCL loader /opt/gpurt/lib/fallback/libOpenCL.so.1",
+           "");
 }
 
 // ---- drivers ----
@@ -90,7 +98,7 @@ static void test_manifest_folders(struct world *w) {
         {"/c/vulkan/icd.d", {.config_home = "/c"}},
         {"/d/vulkan/icd.d", {.data_home = "/d"}},
         {"/e/vulkan/icd.d", {.config_dirs = "/x:/e"}},
-        {"/f/vulkan/icd.d", {.data_dirs = "/f:/x:/f"}},     // twice, taken once
+        {"/f/vulkan/icd.d", {.data_dirs = "/f:/x:/f"}},  // twice, taken once
         {"/g/any", {.driver_files = "/g/any", .icd_filenames = "/nowhere.json"}},
         {"/h/any", {.icd_filenames = "/h/any/one_icd.json"}},
         {"/i/any", {.add_driver_files = "/i/any/one_icd.json"}},
@@ -135,12 +143,18 @@ static void test_named_driver(struct world *w) {
     w->source.env.icd_filenames = "/nowhere.json";
     expect_only(w, "vulkan-named-driver", DOCTOR_ERROR,
                 "VK_ICD_FILENAMES names /nowhere.json, which does not exist",
-                "unset VK_ICD_FILENAMES, or correct the path in it");
+                "unset VK_ICD_FILENAMES, or correct it");
+    put_manifest(w, "/named.json", "libgone.so");
+    w->source.env.icd_filenames = "/named.json";
+    expect_only(w, "vulkan-named-driver", DOCTOR_ERROR,
+                "VK_ICD_FILENAMES names /named.json, which names a library that is not there: "
+                "libgone.so",
+                "unset VK_ICD_FILENAMES, or correct it");
     w->source.env.icd_filenames = NULL;
     w->source.env.ocl_vendors = "/nowhere";
     expect_only(w, "opencl-named-driver", DOCTOR_ERROR,
                 "OCL_ICD_VENDORS names /nowhere, which does not exist",
-                "unset OCL_ICD_VENDORS, or correct the path in it");
+                "unset OCL_ICD_VENDORS, or correct it");
 }
 
 static void test_broken_driver(struct world *w) {
@@ -177,6 +191,28 @@ static void test_driver_failed(struct world *w) {
            "; do VK_ICD_FILENAMES=$f gpurt devices; done");
     expect(w, "opencl-problem", DOCTOR_WARNING, "OpenCL: the loader is too old", "");
     expect_no_more(w);
+    take(w, "/etc/OpenCL/vendors/rusticl.icd");  // explains it
+    examine(w);
+    assert_string_equal(find(w, "opencl-problem", false)->sentence, "(no such finding)");
+}
+
+static void test_no_devices(struct world *w) {
+    w->list.count = 2;
+    w->list.devices = w->devices + 1;
+    w->list.reports[GRT_BACKEND_VULKAN].device_count = 0;
+    examine(w);
+    expect(w, "vulkan-no-devices", DOCTOR_NOTE, "no Vulkan device, although there are drivers", "");
+    w->list.count = 0;  // nothing was listed
+    expect_none(w);
+}
+
+static void test_pocl_without_cache(struct world *w) {
+    put(w, LIB "libpocl.so.2", "");
+    put(w, "/etc/OpenCL/vendors/rusticl.icd", "libpocl.so.2");
+    w->list.reports[GRT_BACKEND_OPENCL].device_count = 0;
+    expect_only(w, "opencl-no-devices", DOCTOR_NOTE, "no OpenCL device, although there are drivers",
+                "for PoCL: set XDG_CACHE_HOME to a folder that can be written (it also keeps a "
+                "cache)");
 }
 
 // ---- NVIDIA ----
@@ -187,7 +223,8 @@ static void test_nvidia_file(struct world *w) {
     strcpy(w->list.reports[GRT_BACKEND_OPENCL].note, "made one in /tmp");
     examine(w);
     expect(w, "vulkan-nvidia-file", DOCTOR_NOTE,
-           "NVIDIA's " LIB "libEGL_nvidia.so.0 has no Vulkan manifest; gpurt makes its own",
+           "NVIDIA's " LIB "libEGL_nvidia.so.0 has no Vulkan manifest; gpurt makes its own when no "
+           "other GPU is listed",
            "for other programs too: apt install nvidia-vulkan-icd");
     expect(w, "opencl-nvidia-file", DOCTOR_NOTE,
            "NVIDIA's " LIB "libnvidia-opencl.so.1 has no OpenCL vendor file; made one in /tmp",
@@ -196,6 +233,11 @@ static void test_nvidia_file(struct world *w) {
     put_manifest(w, "/etc/vulkan/icd.d/nvidia_icd.json", "libEGL_nvidia.so.0");
     put(w, "/etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
     expect_none(w);
+    w->source.env.icd_filenames = MANIFEST;
+    expect_only(w, "vulkan-nvidia-file", DOCTOR_NOTE,
+                "NVIDIA's " LIB "libEGL_nvidia.so.0 has no Vulkan manifest; as VK_ICD_FILENAMES is "
+                "set, gpurt makes none",
+                "unset VK_ICD_FILENAMES, or add it there");
 }
 
 static void test_nvidia_library(struct world *w) {
@@ -237,8 +279,7 @@ static void test_gpu_unused(struct world *w) {
     "the " name " GPU 0000:03:00.0 (kernel driver " driver                                         \
     ") is not used: no Vulkan or OpenCL driver lists it"
 #define INSTALL(vulkan, opencl)                                                                    \
-    "apt install " vulkan " for Vulkan, or " opencl                                                \
-    " for OpenCL; if it is installed, a newer one"
+    "apt install " vulkan " for Vulkan, or " opencl " for OpenCL; if it is installed, a newer one"
         {"0x1002", "amdgpu", NODE, UNUSED("AMD", "amdgpu"),
          INSTALL("mesa-vulkan-drivers", "mesa-opencl-icd (rusticl; set RUSTICL_ENABLE=radeonsi)")},
         {"0x8086", "xe", NODE, UNUSED("Intel", "xe"),
@@ -248,7 +289,7 @@ static void test_gpu_unused(struct world *w) {
         {"0x10de", "nouveau", NODE, UNUSED("NVIDIA", "nouveau"),
          INSTALL("mesa-vulkan-drivers (NVK, Mesa 24.1 or newer)",
                  "nvidia-driver nvidia-opencl-icd (in place of nouveau)")},
-        {"0x10de", "", NULL, "the NVIDIA GPU 0000:03:00.0 has no kernel driver",
+        {"0x10de", NULL, NULL, "the NVIDIA GPU 0000:03:00.0 has no kernel driver",
          "apt install nvidia-driver"},
 #undef UNUSED
 #undef INSTALL
@@ -283,10 +324,21 @@ static void test_gpu_apis(struct world *w) {
     expect_only(w, "gpu-apis", DOCTOR_NOTE, "the AMD GPU 0000:03:00.0 is used through OpenCL only",
                 "for Vulkan too: apt install mesa-vulkan-drivers");
     w->devices[0].caps.software = 0;
-    strcpy(w->devices[1].pci, "0000:04:00.0");      // another card of the same maker
+    strcpy(w->devices[1].pci, "0000:04:00.0");  // another card of the same maker
     examine(w);
     expect(w, "gpu-apis", DOCTOR_NOTE, "the AMD GPU 0000:03:00.0 is used through Vulkan only",
            "for OpenCL too: apt install mesa-opencl-icd (rusticl; set RUSTICL_ENABLE=radeonsi)");
 }
 
-#include "doctor_system_tests.h"
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(healthy),        WORLD_TEST(no_loader),      WORLD_TEST(foreign_loader),
+        WORLD_TEST(library_places), WORLD_TEST(no_drivers),     WORLD_TEST(manifest_folders),
+        WORLD_TEST(vendor_places),  WORLD_TEST(named_driver),   WORLD_TEST(broken_driver),
+        WORLD_TEST(driver_failed),  WORLD_TEST(no_devices),     WORLD_TEST(pocl_without_cache),
+        WORLD_TEST(nvidia_file),    WORLD_TEST(nvidia_library), WORLD_TEST(software_only),
+        WORLD_TEST(gpu_unused),     WORLD_TEST(gpu_idle),       WORLD_TEST(gpu_apis),
+    };
+    grt_log_set(drop_line, NULL, GRT_LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

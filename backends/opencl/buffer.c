@@ -19,10 +19,6 @@
 
 // Makes the driver allocate the buffer now.
 static bool settle(struct gcl_dev *dev, cl_mem handle, uint64_t size) {
-    // What was queued before reports its own faults first; what comes back after it is about memory.
-    if (!gcl_wait(&dev->base)) {
-        return false;
-    }
     cl_int code = gcl.clEnqueueMigrateMemObjects(
         dev->queue, 1, &handle, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL);
     if (code == CL_SUCCESS) {
@@ -39,6 +35,10 @@ struct grt_buf *gcl_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf
     struct gcl_dev *dev = (struct gcl_dev *)base;
     cl_mem_flags flags = CL_MEM_READ_WRITE | (kind == GRT_BUF_DEVICE ? 0 : CL_MEM_ALLOC_HOST_PTR);
     cl_int code = CL_SUCCESS;
+    // What was queued before reports its faults here; an error after this is about memory.
+    if (!gcl_wait(base)) {
+        return NULL;
+    }
     struct gcl_buf *buf = calloc(1, sizeof *buf);
     if (!buf) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a buffer object");
@@ -64,7 +64,7 @@ struct grt_buf *gcl_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf
         gcl.clEnqueueMapBuffer(dev->queue, buf->handle, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                (size_t)size, 0, NULL, NULL, &code);
     if (!buf->base.host) {
-        gcl_fail(dev, gcl_status(code, true), code,
+        gcl_fail(dev, gcl_status(code, false), code,
                  "cannot map %" PRIu64 " bytes of pinned host memory", size);
         goto undo_handle;
     }

@@ -109,7 +109,7 @@ static bool add_launch(struct gcl_dev *dev, struct gcl_cmds *list, const struct 
         if (!handle) {
             return false;
         }
-        code = gcl.clSetKernelArg(op->kernel, i, sizeof handle, &handle);
+        code = gcl.clSetKernelArg(op->kernel, i, sizeof(cl_mem), &handle);
         if (code != CL_SUCCESS) {
             return gcl_fail(dev, gcl_status(code, false), code, "kernel %s refuses argument %s",
                             info->name, info->args[i].name);
@@ -202,9 +202,9 @@ void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
     }
     // One more than needed: calloc(0) may be NULL.
     list->ops = calloc(op_count + 1, sizeof *list->ops);
-    list->subs = calloc(sub_count + 1, sizeof *list->subs);
+    list->subs = calloc(sub_count + 1, sizeof(cl_mem));
     list->phases = calloc(phase_count + 1, sizeof *list->phases);
-    list->events = calloc(2 * (size_t)phase_count + 1, sizeof *list->events);
+    list->events = calloc(2 * (size_t)phase_count + 1, sizeof(cl_event));
     if (!list->ops || !list->subs || !list->phases || !list->events) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a list of %u commands", count);
         goto undo_list;
@@ -348,17 +348,14 @@ bool gcl_cmds_run(struct grt_dev *base, void *native) {
 }
 
 bool gcl_cmds_times(struct grt_dev *base, void *native, double *begin, double *end) {
-    struct gcl_dev *dev = (struct gcl_dev *)base;
     const struct gcl_cmds *list = native;
     // Device clocks count nanoseconds from long ago: the first phase's start is taken off while they
     // are still integers.
-    cl_ulong origin = 0;
-    double now = 0.0;
-    bool started = false;
+    cl_ulong origin = 0, from = 0, to = 0;
     for (uint32_t i = 0; i < list->phase_count; i++) {
         const struct phase *phase = &list->phases[i];
+        from = to;  // an empty phase lasts no time
         if (phase->first >= 0) {
-            cl_ulong from = 0, to = 0;
             cl_event first = list->events[phase->first], last = list->events[phase->last];
             cl_int code = first && last ? CL_SUCCESS : CL_PROFILING_INFO_NOT_AVAILABLE;
             if (code == CL_SUCCESS) {
@@ -370,18 +367,14 @@ bool gcl_cmds_times(struct grt_dev *base, void *native, double *begin, double *e
                                                    NULL);
             }
             if (code != CL_SUCCESS) {
-                return gcl_fail(dev, gcl_status(code, false), code,
+                return gcl_fail((struct gcl_dev *)base, gcl_status(code, false), code,
                                 "no times for phase %u of %u; did the list run?", i,
                                 list->phase_count);
             }
-            origin = started ? origin : from;
-            started = true;
-            begin[i] = (double)(int64_t)(from - origin) * 1e-9;
-            now = (double)(int64_t)(to - origin) * 1e-9;
-        } else {
-            begin[i] = now;
+            origin = origin == 0 ? from : origin;
         }
-        end[i] = now;
+        begin[i] = (double)(int64_t)(from - origin) * 1e-9;
+        end[i] = (double)(int64_t)(to - origin) * 1e-9;
     }
     return true;
 }

@@ -1,259 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: every device of every platform in the loader's order, what it can do, opening one.
+// Reading OpenCL's errors; listing devices and opening one.
 //
-// A device's index is its place in one walk over all platforms (find_devices), which list() and
-// open() share. list() runs in a child process and open() in the parent, so open() makes sure that
-// it found the device that was meant. A device that cannot compile is left out: nothing could run.
+// A device is a context and one in-order queue. list() runs in a child process and open() in the
+// parent, so open() makes sure that it found the device that was meant.
 #include "opencl.h"
 
-#include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PLATFORMS 16
-#define MAX_DEVICES 64
+// ---- errors ----
 
-// Of cl_nv_device_attribute_query, but in no header.
-#define CL_DEVICE_PCI_BUS_ID_NV 0x4008
-#define CL_DEVICE_PCI_SLOT_ID_NV 0x4009
-#define CL_DEVICE_PCI_DOMAIN_ID_NV 0x400A
+#define GCL_ERRORS(X)                                                                              \
+    X(CL_SUCCESS)                                                                                  \
+    X(CL_DEVICE_NOT_FOUND)                                                                         \
+    X(CL_DEVICE_NOT_AVAILABLE)                                                                     \
+    X(CL_COMPILER_NOT_AVAILABLE)                                                                   \
+    X(CL_MEM_OBJECT_ALLOCATION_FAILURE)                                                            \
+    X(CL_OUT_OF_RESOURCES)                                                                         \
+    X(CL_OUT_OF_HOST_MEMORY)                                                                       \
+    X(CL_PROFILING_INFO_NOT_AVAILABLE)                                                             \
+    X(CL_MEM_COPY_OVERLAP)                                                                         \
+    X(CL_BUILD_PROGRAM_FAILURE)                                                                    \
+    X(CL_MAP_FAILURE)                                                                              \
+    X(CL_MISALIGNED_SUB_BUFFER_OFFSET)                                                             \
+    X(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)                                                \
+    X(CL_INVALID_VALUE)                                                                            \
+    X(CL_INVALID_DEVICE_TYPE)                                                                      \
+    X(CL_INVALID_PLATFORM)                                                                         \
+    X(CL_INVALID_DEVICE)                                                                           \
+    X(CL_INVALID_CONTEXT)                                                                          \
+    X(CL_INVALID_QUEUE_PROPERTIES)                                                                 \
+    X(CL_INVALID_COMMAND_QUEUE)                                                                    \
+    X(CL_INVALID_HOST_PTR)                                                                         \
+    X(CL_INVALID_MEM_OBJECT)                                                                       \
+    X(CL_INVALID_BINARY)                                                                           \
+    X(CL_INVALID_BUILD_OPTIONS)                                                                    \
+    X(CL_INVALID_PROGRAM)                                                                          \
+    X(CL_INVALID_PROGRAM_EXECUTABLE)                                                               \
+    X(CL_INVALID_KERNEL_NAME)                                                                      \
+    X(CL_INVALID_KERNEL_DEFINITION)                                                                \
+    X(CL_INVALID_KERNEL)                                                                           \
+    X(CL_INVALID_ARG_INDEX)                                                                        \
+    X(CL_INVALID_ARG_VALUE)                                                                        \
+    X(CL_INVALID_ARG_SIZE)                                                                         \
+    X(CL_INVALID_KERNEL_ARGS)                                                                      \
+    X(CL_INVALID_WORK_DIMENSION)                                                                   \
+    X(CL_INVALID_WORK_GROUP_SIZE)                                                                  \
+    X(CL_INVALID_WORK_ITEM_SIZE)                                                                   \
+    X(CL_INVALID_EVENT)                                                                            \
+    X(CL_INVALID_OPERATION)                                                                        \
+    X(CL_INVALID_BUFFER_SIZE)                                                                      \
+    X(CL_INVALID_GLOBAL_WORK_SIZE)                                                                 \
+    X(CL_PLATFORM_NOT_FOUND_KHR)                                                                   \
+    X(NVIDIA_ILLEGAL_READ_OR_WRITE)
 
-enum { VENDOR_NVIDIA = 0x10DE };
+// What NVIDIA's driver returns after a kernel left its buffers; it has no official name.
+#define NVIDIA_ILLEGAL_READ_OR_WRITE (-9999)
 
-struct found {
-    cl_platform_id platform;
-    cl_device_id device;
-};
-
-// ---- questions: what the driver does not answer stays zero or "" ----
-
-static bool ask(cl_device_id device, cl_device_info what, void *value, size_t size) {
-    size_t got = 0;
-    cl_int code = gcl.clGetDeviceInfo(device, what, size, value, &got);
-    if (code != CL_SUCCESS || got > size) {
-        memset(value, 0, size);
-        return false;
-    }
-    return true;
-}
-
-static uint32_t ask_u32(cl_device_id device, cl_device_info what) {
-    cl_uint value = 0;
-    ask(device, what, &value, sizeof value);
-    return value;
-}
-
-static uint64_t ask_u64(cl_device_id device, cl_device_info what) {
-    cl_ulong value = 0;
-    ask(device, what, &value, sizeof value);
-    return value;
-}
-
-static size_t ask_size(cl_device_id device, cl_device_info what) {
-    size_t value = 0;
-    ask(device, what, &value, sizeof value);
-    return value;
-}
-
-// Copies what fits, without the blanks that some drivers put around names.
-static void copy_text(char *out, size_t size, const char *text) {
-    while (isspace((unsigned char)*text)) {
-        text++;
-    }
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1])) {
-        length--;
-    }
-    snprintf(out, size, "%.*s", (int)length, text);
-}
-
-static void ask_text(cl_device_id device, cl_device_info what, char *out, size_t size) {
-    char text[512] = "";
-    if (gcl.clGetDeviceInfo(device, what, sizeof text, text, NULL) != CL_SUCCESS) {
-        text[0] = '\0';
-    }
-    text[sizeof text - 1] = '\0';
-    copy_text(out, size, text);
-}
-
-static void ask_platform(cl_platform_id platform, cl_platform_info what, char *out, size_t size) {
-    char text[512] = "";
-    if (gcl.clGetPlatformInfo(platform, what, sizeof text, text, NULL) != CL_SUCCESS) {
-        text[0] = '\0';
-    }
-    text[sizeof text - 1] = '\0';
-    copy_text(out, size, text);
-}
-
-// AMD's driver says "gfx1100" and keeps the name on the box for an extension.
-static void ask_name(cl_device_id device, char *out, size_t size) {
-    char chip[64], board[128];
-    ask_text(device, CL_DEVICE_NAME, chip, sizeof chip);
-    ask_text(device, CL_DEVICE_BOARD_NAME_AMD, board, sizeof board);
-    if (board[0] != '\0') {
-        snprintf(out, size, "%.100s (%.24s)", board, chip);
-    } else {
-        ask_text(device, CL_DEVICE_NAME, out, size);
+const char *gcl_error_name(cl_int code) {
+    switch (code) {
+#define X(name)                                                                                    \
+    case name:                                                                                     \
+        return #name;
+        GCL_ERRORS(X)
+#undef X
+    default:
+        return "unknown OpenCL error";
     }
 }
 
-// The extensions between blanks, so that " name " finds one and not the beginning of another. ""
-// when there are none or no memory.
-static char *ask_extensions(cl_device_id device) {
-    size_t size = 0;
-    if (gcl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS) {
-        size = 0;
-    }
-    char *text = calloc(1, size + 3);
-    if (text && size > 0) {
-        text[0] = ' ';
-        if (gcl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, size, text + 1, NULL) != CL_SUCCESS) {
-            text[1] = '\0';
-        }
-        text[strlen(text)] = ' ';
-    }
-    return text;
-}
-
-// ---- the walk ----
-
-// Fills `found` and returns how many, at most MAX_DEVICES. A platform that fails has no devices.
-static uint32_t find_devices(struct found *found, cl_int *code) {
-    cl_platform_id platforms[MAX_PLATFORMS];
-    cl_device_id devices[MAX_DEVICES];
-    cl_uint platform_count = 0;
-    uint32_t count = 0;
-    *code = gcl.clGetPlatformIDs(MAX_PLATFORMS, platforms, &platform_count);
-    if (*code != CL_SUCCESS) {
-        return 0;
-    }
-    for (cl_uint p = 0; p < platform_count && p < MAX_PLATFORMS; p++) {
-        cl_uint device_count = 0;
-        if (gcl.clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices,
-                               &device_count) != CL_SUCCESS) {
-            continue;
-        }
-        for (cl_uint d = 0; d < device_count && d < MAX_DEVICES && count < MAX_DEVICES; d++) {
-            if (ask_u32(devices[d], CL_DEVICE_AVAILABLE) &&
-                ask_u32(devices[d], CL_DEVICE_COMPILER_AVAILABLE)) {
-                found[count++] = (struct found){platforms[p], devices[d]};
-            }
-        }
-    }
-    return count;
-}
-
-// ---- what a device is and can do ----
-
-static void fill_pci(cl_device_id device, const char *extensions, char *out, size_t size) {
-    cl_device_pci_bus_info_khr at = {0};
-    bool known = false;
-    if (strstr(extensions, " cl_khr_pci_bus_info ")) {
-        known = ask(device, CL_DEVICE_PCI_BUS_INFO_KHR, &at, sizeof at);
-    } else if (strstr(extensions, " cl_nv_device_attribute_query ")) {
-        cl_uint slot = 0;  // device number and function in one
-        known = ask(device, CL_DEVICE_PCI_BUS_ID_NV, &at.pci_bus, sizeof at.pci_bus) &&
-                ask(device, CL_DEVICE_PCI_SLOT_ID_NV, &slot, sizeof slot);
-        at.pci_domain = ask_u32(device, CL_DEVICE_PCI_DOMAIN_ID_NV);
-        at.pci_device = slot >> 3;
-        at.pci_function = slot & 7;
-    } else if (strstr(extensions, " cl_amd_device_attribute_query ")) {
-        // A type (1: PCI Express), 17 unused bytes, then bus, device and function; no domain.
-        unsigned char raw[24];
-        cl_uint type = 0;
-        known = ask(device, CL_DEVICE_TOPOLOGY_AMD, raw, sizeof raw);
-        memcpy(&type, raw, sizeof type);
-        known = known && type == CL_DEVICE_TOPOLOGY_TYPE_PCIE_AMD;
-        at.pci_bus = raw[21];
-        at.pci_device = raw[22];
-        at.pci_function = raw[23];
-    }
-    if (known) {
-        snprintf(out, size, "%04x:%02x:%02x.%x", at.pci_domain & 0xffff, at.pci_bus & 0xff,
-                 at.pci_device & 0xff, at.pci_function & 0xf);
+enum grt_status gcl_status(cl_int code, bool running) {
+    switch (code) {
+    case CL_SUCCESS:
+        return GRT_OK;
+    case CL_OUT_OF_RESOURCES:
+        return running ? GRT_LOST : GRT_NO_MEMORY;
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_HOST_MEMORY:
+    case CL_INVALID_BUFFER_SIZE:
+    case CL_MAP_FAILURE:
+        return GRT_NO_MEMORY;
+    case CL_DEVICE_NOT_AVAILABLE:
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
+    case CL_INVALID_COMMAND_QUEUE:
+    case CL_INVALID_CONTEXT:
+    case NVIDIA_ILLEGAL_READ_OR_WRITE:
+        return GRT_LOST;
+    case CL_DEVICE_NOT_FOUND:
+    case CL_PLATFORM_NOT_FOUND_KHR:
+        return GRT_NO_DEVICE;
+    case CL_BUILD_PROGRAM_FAILURE:
+    case CL_INVALID_BINARY:
+    case CL_INVALID_BUILD_OPTIONS:
+    case CL_INVALID_KERNEL_NAME:
+        return GRT_COMPILE;
+    default:
+        return GRT_UNSUPPORTED;
     }
 }
 
-static uint32_t find_subgroup(cl_device_id device, const char *extensions) {
-    if (strstr(extensions, " cl_nv_device_attribute_query ")) {
-        return ask_u32(device, CL_DEVICE_WARP_SIZE_NV);
+bool gcl_fail(struct gcl_dev *dev, enum grt_status status, cl_int code, const char *format, ...) {
+    char sentence[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    if (dev && status == GRT_LOST && dev->base.status == GRT_OK) {
+        dev->base.status = GRT_LOST;
     }
-    if (strstr(extensions, " cl_amd_device_attribute_query ")) {
-        return ask_u32(device, CL_DEVICE_WAVEFRONT_WIDTH_AMD);
-    }
-    if (strstr(extensions, " cl_intel_required_subgroup_size ")) {
-        // The compiler chooses per kernel among {8, 16, 32}, most often the one in the middle.
-        size_t sizes[8] = {0}, bytes = 0;
-        if (gcl.clGetDeviceInfo(device, CL_DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes,
-                                &bytes) == CL_SUCCESS &&
-            bytes >= sizeof sizes[0] && bytes <= sizeof sizes) {
-            return (uint32_t)sizes[bytes / sizeof sizes[0] / 2];
-        }
-    }
-    return 0;
+    return grt_fail(status, "%s: %s (%d)%s", sentence, gcl_error_name(code), (int)code,
+                    status == GRT_LOST ? "; the device must be opened again" : "");
 }
 
-static void fill_caps(cl_device_id device, const char *extensions, struct grt_caps *caps) {
-    bool nvidia = ask_u32(device, CL_DEVICE_VENDOR_ID) == VENDOR_NVIDIA;
-    size_t items[3] = {0};
-    ask(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, items, sizeof items);
-    size_t max_wg = ask_size(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
-    max_wg = items[0] > 0 && items[0] < max_wg ? items[0] : max_wg;
-    // A dispatch is counted in invocations, as a size_t of the device.
-    uint32_t max_groups = INT32_MAX;
-    if (ask_u32(device, CL_DEVICE_ADDRESS_BITS) == 32 && max_wg > 0) {
-        max_groups = UINT32_MAX / (uint32_t)max_wg;
+void gcl_check_release(cl_int code, const char *what) {
+    if (code != CL_SUCCESS) {
+        grt_log(GRT_LOG_DEBUG, "OpenCL did not release a %s: %s (%d)", what, gcl_error_name(code),
+                (int)code);
     }
-    // 48 KiB exactly fails at launch on NVIDIA, which keeps some for itself (H200, driver 580).
-    uint64_t shmem = ask_u64(device, CL_DEVICE_LOCAL_MEM_SIZE);
-    shmem -= nvidia && shmem > 1024 ? 1024 : 0;
-    uint32_t align = ask_u32(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
-    uint64_t max_alloc = ask_u64(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-
-    *caps = (struct grt_caps){
-        .software = (ask_u64(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0,
-        .integrated = ask_u32(device, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0,
-        .compute_units = ask_u32(device, CL_DEVICE_MAX_COMPUTE_UNITS),
-        .subgroup = find_subgroup(device, extensions),
-        .max_wg = (uint32_t)max_wg,
-        .max_groups = {max_groups, max_groups, max_groups},
-        .shmem = (uint32_t)(shmem < INT32_MAX ? shmem : INT32_MAX),
-        .align = align < 4 ? 4 : align,
-        .f16_storage = 1,  // elements are ushort; vload_half is core
-        .f16_arith = strstr(extensions, " cl_khr_fp16 ") != NULL,
-        .timestamps = (GCL_QUEUE_PROPERTIES & CL_QUEUE_PROFILING_ENABLE) != 0,
-        .max_binding = max_alloc,
-        .max_buffer = max_alloc,
-        .memory = ask_u64(device, CL_DEVICE_GLOBAL_MEM_SIZE),
-    };
 }
 
-static bool fill_info(const struct found *found, struct grt_dev_info *info) {
-    cl_device_id device = found->device;
-    char *extensions = ask_extensions(device);
-    if (!extensions) {
-        return false;
-    }
-    memset(info, 0, sizeof *info);
-    ask_name(device, info->name, sizeof info->name);
-    ask_text(device, CL_DEVICE_VENDOR, info->vendor, sizeof info->vendor);
-    ask_platform(found->platform, CL_PLATFORM_NAME, info->driver, sizeof info->driver);
-    ask_text(device, CL_DRIVER_VERSION, info->driver_version, sizeof info->driver_version);
-    ask_text(device, CL_DEVICE_VERSION, info->api_version, sizeof info->api_version);
-    fill_pci(device, extensions, info->pci, sizeof info->pci);
-    fill_caps(device, extensions, &info->caps);
-    free(extensions);
-    return true;
-}
+// ---- listing ----
 
 static int32_t list(struct grt_dev_info *infos, uint32_t capacity, char *problem) {
-    struct found found[MAX_DEVICES];
+    struct gcl_found found[GCL_MAX_DEVICES];
     cl_int code;
     if (!gcl_load(problem)) {
         return -1;
     }
-    uint32_t count = find_devices(found, &code);
+    uint32_t count = gcl_find_devices(found, &code);
     if (code != CL_SUCCESS) {
         snprintf(problem, 256,
                  "no OpenCL driver is installed (%s); install the one of your GPU's vendor, or the "
@@ -262,7 +138,7 @@ static int32_t list(struct grt_dev_info *infos, uint32_t capacity, char *problem
         return -1;
     }
     for (uint32_t i = 0; i < count && i < capacity; i++) {
-        if (!fill_info(&found[i], &infos[i])) {
+        if (!gcl_describe(&found[i], &infos[i])) {
             snprintf(problem, 256, "out of memory while listing the OpenCL devices");
             return -1;
         }
@@ -276,7 +152,7 @@ static uint64_t mem_free_amd(struct grt_dev *base) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     // KiB free in all, then KiB of the largest free piece.
     size_t free_kib[2] = {0};
-    ask(dev->device, CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, free_kib, sizeof free_kib);
+    gcl_ask(dev->device, CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, free_kib, sizeof free_kib);
     return (uint64_t)free_kib[0] * 1024;
 }
 
@@ -297,22 +173,22 @@ static void CL_CALLBACK on_message(const char *message, const void *data, size_t
 static struct grt_dev *open_device(const struct grt_dev_info *info,
                                    const struct grt_dev_desc *desc) {
     (void)desc;  // nothing in it concerns OpenCL
-    struct found found[MAX_DEVICES];
+    struct gcl_found found[GCL_MAX_DEVICES];
     char text[256] = "";
     cl_int code = CL_SUCCESS;
     if (!gcl_load(text)) {
         grt_fail(GRT_NO_DEVICE, "cannot open opencl:%u: %s", info->index, text);
         return NULL;
     }
-    uint32_t count = find_devices(found, &code);
+    uint32_t count = gcl_find_devices(found, &code);
     if (info->index >= count) {
-        gcl_fail(NULL, GRT_NO_DEVICE, code,
-                 "opencl:%u (%s) has gone: there are %u OpenCL devices now; list them again",
-                 info->index, info->name, count);
+        grt_fail(GRT_NO_DEVICE,
+                 "opencl:%u (%s) has gone: there are %u OpenCL devices now (%s); list them again",
+                 info->index, info->name, count, gcl_error_name(code));
         return NULL;
     }
-    const struct found *chosen = &found[info->index];
-    ask_name(chosen->device, text, sizeof info->name);
+    const struct gcl_found *chosen = &found[info->index];
+    gcl_ask_name(chosen->device, text, sizeof info->name);
     if (strcmp(text, info->name) != 0) {
         grt_fail(GRT_NO_DEVICE, "opencl:%u is now '%s' and no longer '%s'; list the devices again",
                  info->index, text, info->name);
@@ -320,7 +196,7 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
     }
 
     struct gcl_dev *dev = calloc(1, sizeof *dev);
-    char *extensions = ask_extensions(chosen->device);
+    char *extensions = gcl_ask_extensions(chosen->device);
     if (!dev || !extensions) {
         grt_fail(GRT_NO_MEMORY, "no host memory for the OpenCL device '%s'", info->name);
         goto undo_memory;
@@ -338,11 +214,11 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
         gcl_fail(NULL, gcl_status(code, false), code, "no command queue on '%s'", info->name);
         goto undo_context;
     }
-    cl_device_fp_config fp = ask_u64(dev->device, CL_DEVICE_SINGLE_FP_CONFIG);
+    cl_device_fp_config fp = gcl_ask_u64(dev->device, CL_DEVICE_SINGLE_FP_CONFIG);
     dev->exact_divide = (fp & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     dev->keeps_binaries = strstr(info->driver, "Portable Computing Language") != NULL;
-    ask_platform(chosen->platform, CL_PLATFORM_VERSION, dev->platform_version,
-                 sizeof dev->platform_version);
+    gcl_ask_platform(chosen->platform, CL_PLATFORM_VERSION, dev->platform_version,
+                     sizeof dev->platform_version);
     dev->fns = (struct grt_dev_fns){
         .destroy = destroy,
         .buf_create = gcl_buf_create,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Getting at OpenCL, and reading its errors.
+// Getting at OpenCL.
 //
 // libOpenCL.so.1 is only a loader: it reads the files *.icd, each with the name of a driver's
 // library in it, from a folder. It is opened at run time, from the system or else from the folder
@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,115 +194,4 @@ bool gcl_add_drivers(char *note) {
     snprintf(note, 256, "made the OpenCL driver %s known to this process; no file in %s names it",
              added, SYSTEM_VENDORS);
     return ok;
-}
-
-// ---- errors ----
-
-#define GCL_ERRORS(X)                                                                              \
-    X(CL_SUCCESS)                                                                                  \
-    X(CL_DEVICE_NOT_FOUND)                                                                         \
-    X(CL_DEVICE_NOT_AVAILABLE)                                                                     \
-    X(CL_COMPILER_NOT_AVAILABLE)                                                                   \
-    X(CL_MEM_OBJECT_ALLOCATION_FAILURE)                                                            \
-    X(CL_OUT_OF_RESOURCES)                                                                         \
-    X(CL_OUT_OF_HOST_MEMORY)                                                                       \
-    X(CL_PROFILING_INFO_NOT_AVAILABLE)                                                             \
-    X(CL_MEM_COPY_OVERLAP)                                                                         \
-    X(CL_BUILD_PROGRAM_FAILURE)                                                                    \
-    X(CL_MAP_FAILURE)                                                                              \
-    X(CL_MISALIGNED_SUB_BUFFER_OFFSET)                                                             \
-    X(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)                                                \
-    X(CL_INVALID_VALUE)                                                                            \
-    X(CL_INVALID_DEVICE_TYPE)                                                                      \
-    X(CL_INVALID_PLATFORM)                                                                         \
-    X(CL_INVALID_DEVICE)                                                                           \
-    X(CL_INVALID_CONTEXT)                                                                          \
-    X(CL_INVALID_QUEUE_PROPERTIES)                                                                 \
-    X(CL_INVALID_COMMAND_QUEUE)                                                                    \
-    X(CL_INVALID_HOST_PTR)                                                                         \
-    X(CL_INVALID_MEM_OBJECT)                                                                       \
-    X(CL_INVALID_BINARY)                                                                           \
-    X(CL_INVALID_BUILD_OPTIONS)                                                                    \
-    X(CL_INVALID_PROGRAM)                                                                          \
-    X(CL_INVALID_PROGRAM_EXECUTABLE)                                                               \
-    X(CL_INVALID_KERNEL_NAME)                                                                      \
-    X(CL_INVALID_KERNEL_DEFINITION)                                                                \
-    X(CL_INVALID_KERNEL)                                                                           \
-    X(CL_INVALID_ARG_INDEX)                                                                        \
-    X(CL_INVALID_ARG_VALUE)                                                                        \
-    X(CL_INVALID_ARG_SIZE)                                                                         \
-    X(CL_INVALID_KERNEL_ARGS)                                                                      \
-    X(CL_INVALID_WORK_DIMENSION)                                                                   \
-    X(CL_INVALID_WORK_GROUP_SIZE)                                                                  \
-    X(CL_INVALID_WORK_ITEM_SIZE)                                                                   \
-    X(CL_INVALID_EVENT)                                                                            \
-    X(CL_INVALID_OPERATION)                                                                        \
-    X(CL_INVALID_BUFFER_SIZE)                                                                      \
-    X(CL_INVALID_GLOBAL_WORK_SIZE)                                                                 \
-    X(CL_PLATFORM_NOT_FOUND_KHR)                                                                   \
-    X(NVIDIA_ILLEGAL_READ_OR_WRITE)
-
-// What NVIDIA's driver returns after a kernel left its buffers; it has no official name.
-#define NVIDIA_ILLEGAL_READ_OR_WRITE (-9999)
-
-const char *gcl_error_name(cl_int code) {
-    switch (code) {
-#define X(name)                                                                                    \
-    case name:                                                                                     \
-        return #name;
-        GCL_ERRORS(X)
-#undef X
-    default:
-        return "unknown OpenCL error";
-    }
-}
-
-enum grt_status gcl_status(cl_int code, bool running) {
-    switch (code) {
-    case CL_SUCCESS:
-        return GRT_OK;
-    case CL_OUT_OF_RESOURCES:
-        return running ? GRT_LOST : GRT_NO_MEMORY;
-    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
-    case CL_OUT_OF_HOST_MEMORY:
-    case CL_INVALID_BUFFER_SIZE:
-    case CL_MAP_FAILURE:
-        return GRT_NO_MEMORY;
-    case CL_DEVICE_NOT_AVAILABLE:
-    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
-    case CL_INVALID_COMMAND_QUEUE:
-    case CL_INVALID_CONTEXT:
-    case NVIDIA_ILLEGAL_READ_OR_WRITE:
-        return GRT_LOST;
-    case CL_DEVICE_NOT_FOUND:
-    case CL_PLATFORM_NOT_FOUND_KHR:
-        return GRT_NO_DEVICE;
-    case CL_BUILD_PROGRAM_FAILURE:
-    case CL_INVALID_BINARY:
-    case CL_INVALID_BUILD_OPTIONS:
-    case CL_INVALID_KERNEL_NAME:
-        return GRT_COMPILE;
-    default:
-        return GRT_UNSUPPORTED;
-    }
-}
-
-bool gcl_fail(struct gcl_dev *dev, enum grt_status status, cl_int code, const char *format, ...) {
-    char sentence[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    va_end(args);
-    if (dev && status == GRT_LOST && dev->base.status == GRT_OK) {
-        dev->base.status = GRT_LOST;
-    }
-    return grt_fail(status, "%s: %s (%d)%s", sentence, gcl_error_name(code), (int)code,
-                    status == GRT_LOST ? "; the device must be opened again" : "");
-}
-
-void gcl_check_release(cl_int code, const char *what) {
-    if (code != CL_SUCCESS) {
-        grt_log(GRT_LOG_DEBUG, "OpenCL did not release a %s: %s (%d)", what, gcl_error_name(code),
-                (int)code);
-    }
 }

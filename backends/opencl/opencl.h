@@ -94,6 +94,32 @@ struct gcl_kernel {
 bool gcl_load(char *problem);
 bool gcl_add_drivers(char *note);
 
+// ---- caps.c ----
+
+#define GCL_MAX_DEVICES 64
+
+struct gcl_found {
+    cl_platform_id platform;
+    cl_device_id device;
+};
+
+// Fills `found` (GCL_MAX_DEVICES) and returns how many. A platform that fails has no devices; *code
+// is the answer of the loader itself.
+uint32_t gcl_find_devices(struct gcl_found *found, cl_int *code);
+// Everything of info but backend, index and selector. False when out of host memory.
+bool gcl_describe(const struct gcl_found *found, struct grt_dev_info *info);
+
+// Questions; what the driver does not answer is false and zero, or "".
+bool gcl_ask(cl_device_id device, cl_device_info what, void *value, size_t size);
+uint64_t gcl_ask_u64(cl_device_id device, cl_device_info what);
+void gcl_ask_name(cl_device_id device, char *out, size_t size);
+void gcl_ask_platform(cl_platform_id platform, cl_platform_info what, char *out, size_t size);
+// The extensions between blanks, so that " name " finds one and not the beginning of another. To be
+// freed; NULL when out of host memory.
+char *gcl_ask_extensions(cl_device_id device);
+
+// ---- device.c ----
+
 // "CL_OUT_OF_RESOURCES", or "unknown OpenCL error".
 const char *gcl_error_name(cl_int code);
 // What a code means for gpurt. `running` is true where the call could report a fault of work queued

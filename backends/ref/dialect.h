@@ -18,7 +18,11 @@ typedef uint32_t uint;
 typedef uint16_t u16;
 typedef struct {
     uint32_t word[4];
-} u32x4;    // moved as a whole, never looked into
+} u32x4;  // moved as a whole, never looked into
+
+typedef struct {
+    float x, y, z, w;
+} f32x4;
 
 #define STRUCT(name)                                                                               \
     typedef struct name name;                                                                      \
@@ -43,6 +47,10 @@ static inline uint32_t AS_U32(float value) {
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
+
+#define MAD(a, b, c) fmaf(a, b, c)
+#define ARRAY(type, name, count, most) type name[most];
+#define UNROLL
 
 #define LOAD_U16(array, i) ((uint32_t)(array)[i])
 #define STORE_U16(array, i, v) ((array)[i] = (uint16_t)(v))
@@ -88,8 +96,8 @@ static inline uint32_t AS_U32(float value) {
         .params_size = sizeof(P),                                                                  \
         .shmem = name_##_shmem_size,                                                               \
         .lane = name_##_lane,                                                                      \
-        .spirv = grt_spirv_##name_,                                                                     \
-        .spirv_size = sizeof grt_spirv_##name_,                                                         \
+        .spirv = grt_spirv_##name_,                                                                \
+        .spirv_size = sizeof grt_spirv_##name_,                                                    \
         .opencl = (const char *)grt_opencl,                                                        \
     };                                                                                             \
     static void name_##_lane(struct ref_lane *self_) {                                             \

@@ -13,7 +13,7 @@
 
 #include "runtime/report.h"
 
-#define STACK_SIZE ((size_t)64 << 10)   // enough for a sanitizer's frames
+#define STACK_SIZE ((size_t)64 << 10)  // enough for a sanitizer's frames
 
 struct turn {
     ucontext_t lane, scheduler;
@@ -105,7 +105,7 @@ bool ref_lanes_run(const struct grt_cmd *cmd) {
             }
         }
         if (shmem_size) {
-            memset(shmem, 0xff, shmem_size);    // NaN: what is read before it is written shows
+            memset(shmem, 0xff, shmem_size);  // NaN: what is read before it is written shows
             run_in_turns(&group, info);
         } else {
             run_in_order(&group, info);

@@ -13,7 +13,7 @@ struct ref_lane {
     void *bindings[GRT_MAX_BINDINGS];
     const unsigned char *params;
     unsigned char *shmem;
-    void *turn;     // coroutine, NULL when the lane runs in a plain loop
+    void *turn;  // coroutine, NULL when the lane runs in a plain loop
 };
 
 // Runs every workgroup of a dispatch, one after the other.

@@ -18,7 +18,7 @@ struct ref_cmds {
     struct grt_cmd *cmds;
     uint32_t count;
     uint32_t phase_count;
-    double *begin, *end;    // [phase_count]
+    double *begin, *end;  // [phase_count]
 };
 
 static double now(void) {

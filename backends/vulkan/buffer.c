@@ -3,13 +3,13 @@
 // nothing to sub-allocate, and a buffer's end is its allocation's end.
 //
 //     kind       discrete GPU                          shared memory (CPU driver, integrated GPU)
-//     device     device-local, not mapped              device-local and mapped: transfers are memcpy
+//     device     device-local, not mapped              device-local, mapped: transfers are memcpy
 //     upload     system memory, write-combined         any that is not cached
 //     readback   system memory, cached                 any that is cached
 //
 // Everything mapped is coherent, so no flush or invalidation is ever needed. Blocking transfers
-// of unmapped buffers go through a staging buffer of 8 MiB, chunk by chunk: they are for set-up and tests,
-// and above 8 MiB a chunk's fixed cost is already small beside its copy.
+// of unmapped buffers go through a staging buffer of 8 MiB, chunk by chunk: they are for set-up and
+// tests, and at 8 MiB a chunk's fixed cost is already small beside its copy.
 #include "vulkan.h"
 
 #include <inttypes.h>

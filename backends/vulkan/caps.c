@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A physical device: may gpurt use it, what is it called, what can it do. list() and open() ask the same
-// functions, so the index of a device means the same in both.
+// A physical device: may gpurt use it, what is it called, what can it do. list() and open() ask the
+// same functions, so the index of a device means the same in both.
 //
 // Needed: Vulkan 1.2, a queue with compute, timeline semaphores. Everything else is a cap, and
 // zero where the device has not got it. Structs of an extension are asked for only where the
@@ -107,7 +107,10 @@ struct gvk_physical *gvk_physical_list(const struct gvk_instance *instance, uint
     uint32_t handle_count = sizeof handles / sizeof handles[0];
     *count = 0;
     VkResult result = instance->EnumeratePhysicalDevices(instance->handle, &handle_count, handles);
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
+    // The loader's word for "every driver looked and found nothing" is INITIALIZATION_FAILED.
+    if (result == VK_ERROR_INITIALIZATION_FAILED) {
+        handle_count = 0;
+    } else if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
         snprintf(problem, GVK_PROBLEM_SIZE, "vkEnumeratePhysicalDevices failed: %s (%d)",
                  gvk_result_text(result), (int)result);
         return NULL;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels: one compute pipeline per kernel and set of specialization values. Arguments are storage
-// buffers 0, 1, ... of set 0, parameters are push constants, specialization ids are 0, 1, ... in the
-// order of the kernel's table; the C compiler wrote that table, so nothing is reflected here.
+// buffers 0, 1, ... of set 0, parameters are push constants, specialization ids are 0, 1, ... in
+// the order of the kernel's table; the C compiler wrote that table, so nothing is reflected here.
 //
-// Drivers keep what they compiled in a pipeline cache, one per device, which goes to disk when the device is
-// destroyed and after any compilation slow enough that losing it to a crash would hurt. Its key
-// names device, driver and the driver's own cache id; the blob's header is checked all the same, because
-// some drivers trust what they are given.
+// Drivers keep what they compiled in a pipeline cache, one per device, which goes to disk when the
+// device is destroyed and after any compilation slow enough that losing it to a crash would hurt.
+// Its key names device, driver and the driver's own cache id; the blob's header is checked all the
+// same, because some drivers trust what they are given.
 #include "vulkan.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "runtime/cache.h"
 
-#define SPEC_SOFTWARE 100   // id of SOFTWARE in shaders/dialect.h
+#define SPEC_SOFTWARE 100  // id of SOFTWARE in shaders/dialect.h
 
 #define SLOW_BUILD 0.1  // seconds
 

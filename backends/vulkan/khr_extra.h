@@ -35,6 +35,7 @@ typedef struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
     VkBool32 cooperativeMatrixRobustBufferAccess;
 } VkPhysicalDeviceCooperativeMatrixFeaturesKHR;
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)  the registry's layout, not ours
 typedef struct VkCooperativeMatrixPropertiesKHR {
     VkStructureType sType;
     void *pNext;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way into Vulkan: libvulkan found at run time, an instance with its entry points, and, on
-// request, the Khronos validation layer. What the layer says is logged and counted, since a correct program is
-// told nothing; a message is ignored only by its id and with a reason (harmless[] below).
+// request, the Khronos validation layer. What the layer says is logged and counted, since a correct
+// program is told nothing; a message is ignored only by its id and with a reason (harmless[]).
 //
-// Drivers: NVIDIA's user-space driver is often mounted into a container without the one-line manifest that
-// the Vulkan loader looks for. gvk_add_drivers() writes that line and tells the loader of it
-// through the environment of this process; nothing outside the cache folder changes.
+// Drivers: NVIDIA's user-space driver is often mounted into a container without the one-line
+// manifest that the Vulkan loader looks for. gvk_add_drivers() writes that line and tells the
+// loader of it through the environment of this process; nothing outside the cache folder changes.
 #include "vulkan.h"
 
 #include <dlfcn.h>
@@ -22,12 +22,16 @@
 #define LAYER "VK_LAYER_KHRONOS_validation"
 #define MANIFEST "nvidia_icd.json"
 
-// Messages that say nothing about gpurt.
+// Messages that say nothing about gpurt: id, what the text contains, and why it is harmless.
 static const struct {
     const char *id;
+    const char *text;
     const char *why;
 } harmless[] = {
-    {"UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize", "our SPIR-V targets Vulkan 1.1"},
+    {"VUID-VkDeviceCreateInfo-pNext-pNext", "unknown VkStructureType (1000506000)",
+     "older layers do not know VK_KHR_cooperative_matrix; the driver does"},
+    {"VUID-VkDeviceCreateInfo-pNext-pNext", "unknown VkStructureType (1000141000)",
+     "older layers do not know VK_KHR_shader_bfloat16; the driver does"},
 };
 
 const char *gvk_result_text(VkResult result) {
@@ -95,15 +99,16 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     (void)types;
     struct grt_dev *watch = user;
     const char *id = data->pMessageIdName ? data->pMessageIdName : "";
+    const char *text = data->pMessage ? data->pMessage : id;
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i += 1) {
-        if (strcmp(id, harmless[i].id) == 0) {
+        if (strcmp(id, harmless[i].id) == 0 && strstr(text, harmless[i].text)) {
+            grt_log(GRT_LOG_DEBUG, "Vulkan validation, ignored: %s (%s)", id, harmless[i].why);
             return VK_FALSE;
         }
     }
     watch->complaints += 1;
     bool is_error = (severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT) != 0;
-    grt_log(is_error ? GRT_LOG_ERROR : GRT_LOG_WARN, "Vulkan validation: %s",
-            data->pMessage ? data->pMessage : id);
+    grt_log(is_error ? GRT_LOG_ERROR : GRT_LOG_WARN, "Vulkan validation: %s", text);
     return VK_FALSE;  // the call goes on as without the layer
 }
 

@@ -122,7 +122,7 @@ struct gvk_dev {
 
     VkPhysicalDeviceMemoryProperties memory;
     bool shared_memory;  // the host reads and writes device buffers in place
-    uint32_t software;          // 1: a CPU driver; kernels are told
+    uint32_t software;   // 1: a CPU driver; kernels are told
     bool budget;         // the driver tells how much memory is free
     uint32_t heap;       // the largest that is local to the device
     uint32_t max_args;   // storage buffers that a kernel can have
@@ -174,7 +174,7 @@ struct gvk_kernel {
 struct grt_kernel *gvk_kernel_create(struct grt_dev *base, const struct grt_kernel_info *info,
                                      const uint32_t *spec_values);
 void gvk_kernel_destroy(struct grt_kernel *base);
-// The pipeline cache of `info`'s device and driver; false only when the driver refuses an empty one.
+// The pipeline cache of `info`'s device and driver; false only when an empty one is refused too.
 bool gvk_cache_open(struct gvk_dev *dev, const struct grt_dev_info *info);
 void gvk_cache_store(struct gvk_dev *dev);
 void gvk_cache_close(struct gvk_dev *dev);

@@ -4,8 +4,8 @@
 //     abs relu clamp min max    choose one of the operands: none
 //     square mul                one
 //     scale add                 one per product, one for the sum
-//     sqrt recip div            one unit in the last place (2 u): not every device rounds them right
-//     exp log tanh sigmoid gelu a polynomial: the units stated in the table below
+//     the others                units in the last place (each at most 2 u of the value), as stated
+//                               below: division and roots are not rounded right on every device
 //
 // Where a result is a difference of near numbers the bound grows with what was subtracted.
 #include "oracle.h"
@@ -13,8 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-// Units in the last place (each at most 2 u of the value) that a polynomial may be off by. What
-// gelu loses on top, where 1 + tanh cancels, is computed below.
+// What gpurt promises of its own polynomials and Newton steps. What gelu loses on top, where
+// 1 + tanh cancels, is computed below.
+#define SQRT_UNITS 1.0
+#define RECIP_UNITS 2.0
+#define DIV_UNITS 3.0
 #define EXP_UNITS 2.0
 #define LOG_UNITS 2.0
 #define TANH_UNITS 4.0
@@ -70,13 +73,13 @@ struct oracle_value oracle_map(const char *map, double a, double b, double alpha
         return within(a * b, u * fabs(a * b));
     }
     if (strcmp(map, "sqrt") == 0) {
-        return units(sqrt(a), 1);
+        return units(sqrt(a), SQRT_UNITS);
     }
     if (strcmp(map, "recip") == 0) {
-        return units(1.0 / a, 1);
+        return units(1.0 / a, RECIP_UNITS);
     }
     if (strcmp(map, "div") == 0) {
-        return units(a / b, 2);  // a product with a reciprocal: one unit for each
+        return units(a / b, DIV_UNITS);
     }
     if (strcmp(map, "exp") == 0) {
         return units(exp(a), EXP_UNITS);

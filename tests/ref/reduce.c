@@ -4,8 +4,8 @@
 //
 //     |computed - exact| <= ((1 + u)^h - 1) * sum |x|,   about h u sum |x|
 //
-// where h is the height of the tree of additions. A workgroup of 64 lanes, each of which adds its
-// elements one after the other, and a tree over the lanes, has h = n / 64 + 6; splitting a long
+// where h is the height of the tree of additions. A workgroup of 16 lanes, each of which adds its
+// elements one after the other, and a tree over the lanes, has h = n / 16 + 4; splitting a long
 // vector into rows, and more lanes, only make it lower, but for the few additions of the second pass.
 // The error of the double sum itself, n 2^-53 sum |x|, is added.
 #include "oracle.h"
@@ -13,10 +13,10 @@
 #include <math.h>
 #include <string.h>
 
-#define LANES 64.0
+#define LANES 16.0
 
 static double height(size_t count) {
-    return ceil((double)count / LANES) + 6 + ceil(log2((double)count + 1));
+    return ceil((double)count / LANES) + 4 + ceil(log2((double)count + 1));
 }
 
 static double growth(double h) { return expm1(h * log1p(ORACLE_U)); }

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where, and the target `bundle`.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS gpurt gpurt_command EXPORT gpurt
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES runtime/gpurt.h runtime/status.h runtime/device.h runtime/buffer.h runtime/kernel.h
+    runtime/gemm.h runtime/graph.h runtime/plan.h runtime/ops.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt)
+install(FILES apps/gpurt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES apps/gpurt.bash RENAME gpurt
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+# pkg-config: the prefix is found from the file's own place, so an installed tree can be moved.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/gpurt.pc @ONLY CONTENT
+"prefix=\${pcfiledir}/../..
+libdir=\${prefix}/@CMAKE_INSTALL_LIBDIR@
+includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@/gpurt
+
+Name: gpurt
+Description: @PROJECT_DESCRIPTION@
+Version: @PROJECT_VERSION@
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -lgpurt
+")
+install(FILES ${PROJECT_BINARY_DIR}/gpurt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# CMake: find_package(gpurt) gives gpurt::gpurt.
+set(GPURT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/gpurt)
+install(EXPORT gpurt NAMESPACE gpurt:: FILE gpurt-config.cmake DESTINATION ${GPURT_PACKAGE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/gpurt-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/gpurt-config-version.cmake DESTINATION ${GPURT_PACKAGE_DIR})
+
+add_custom_target(bundle COMMAND ${PROJECT_SOURCE_DIR}/ci/bundle.sh
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL
+    COMMENT "One archive that runs on any newer Linux with a driver")

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products: c = op(a) op(b), single or in batches, in f32, f16 and bf16, with what usually
+// follows a product done on the way out.
+//
+//     c = (act(alpha op(a) op(b) + beta c + bias) + add) * act'(saved)
+//
+// The same call works on every device. Which kernel does it is the first usable row of one table of
+// variants; a row that fails its self-check on a device is left out there. 16-bit elements are
+// summed in f32.
+#ifndef GRT_GEMM_H
+#define GRT_GEMM_H
+
+#include "plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_ACTS(X)                                                                                \
+    X(NONE, "none")                                                                                \
+    X(RELU, "relu")                                                                                \
+    X(GELU, "gelu")                                                                                \
+    X(TANH, "tanh")
+
+enum grt_act {
+#define X(name, text) GRT_ACT_##name,
+    GRT_ACTS(X)
+#undef X
+        GRT_ACT_COUNT,
+};
+GRT_API const char *grt_act_text(enum grt_act act);
+
+struct grt_gemm_desc {
+    // Row-major, of rank 2, or of rank 3 for a batch; a or b of rank 2 serves every product of a batch.
+    // a and b have one type. c has theirs, or is f32.
+    const struct grt_tensor *a;  // [m][k], or [k][m] with a_transposed
+    const struct grt_tensor *b;  // [k][n], or [n][k] with b_transposed
+    const struct grt_tensor *c;  // [m][n]
+    bool a_transposed, b_transposed;
+    float alpha;  // 0 means 1
+    float beta;
+    const struct grt_tensor *bias;  // [n], f32, or NULL
+    enum grt_act act;
+    const struct grt_tensor *add;  // like c, or NULL
+    // Backward: multiplies by the derivative of grad_act, from what the forward pass saved: its
+    // output (relu, tanh) or its argument (gelu).
+    enum grt_act grad_act;
+    const struct grt_tensor *saved;  // like c, or NULL
+    const char *variant;  // this row of the table only, for tests and measurements; or NULL
+};
+#define grt_gemm_desc(...) (&(struct grt_gemm_desc){__VA_ARGS__})
+
+GRT_API void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc);
+
+// The variants that could do this product on this device, best first: the i-th name, or NULL.
+GRT_API const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *desc,
+                                     uint32_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/: one product with all that was checked and derived, and the table of variants.
+#ifndef GRT_GEMM_CASE_H
+#define GRT_GEMM_CASE_H
+
+#include "gemm.h"
+#include "internal.h"
+
+// As in shaders/lib/gemm.k.
+struct gemm_params {
+    uint32_t m, n, k;
+    uint32_t lda, ldb, ldc;
+    uint32_t a_batch, b_batch, c_batch;
+    float alpha, beta;
+};
+
+struct gemm_case {
+    struct grt_dev *dev;
+    const struct grt_gemm_desc *desc;
+    uint32_t m, n, k, batch;
+    enum grt_dtype in, out;
+    struct gemm_params params;
+};
+
+// A way to do a product. Rows stand in order of preference and the last is usable everywhere.
+struct gemm_variant {
+    const char *name;
+    bool (*usable)(const struct gemm_case *g);
+    // Records the product; a failure is rejected to the graph.
+    void (*record)(struct grt_graph *graph, const struct gemm_case *g);
+};
+
+extern const struct gemm_variant gemm_variants[];
+extern const uint32_t gemm_variant_count;
+
+#endif

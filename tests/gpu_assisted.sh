@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The suites that run kernels, with small cases, under the GPU-assisted checks of the Vulkan
+# validation layer: out-of-bounds accesses inside kernels. Every message fails its case.
+# Usage: gpu_assisted.sh GPURT_TEST
+
+set -euo pipefail
+test=${1:?usage: gpu_assisted.sh GPURT_TEST}
+export GPURT_TEST_SMALL=1 GPURT_GPU_ASSISTED=1
+exec "$test" --device vulkan:0 graph convert map reduce shape random chunk cartpole
