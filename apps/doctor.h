@@ -3,7 +3,7 @@
 //
 //     system under a root folder, environment, user, device list
 //         -> facts      doctor_facts.c, doctor_drivers.c: look and decide nothing
-//         -> findings   doctor_findings.c: decides and looks at nothing but the facts
+//         -> findings   doctor_findings.c, doctor_apis.c, doctor_gpus.c: decide, look at facts only
 //
 // so a test fakes a cause with files in a temporary folder and reads the sentence it leads to.
 #ifndef APPS_DOCTOR_H
@@ -91,6 +91,7 @@ struct doctor_driver {
 struct doctor_api {
     char loader[DOCTOR_PATH];  // "" when not found
     char nvidia[DOCTOR_PATH];  // NVIDIA's library for this API, "" when not found
+    bool knows_filenames;      // OpenCL: the loader heeds OCL_ICD_FILENAMES
     struct doctor_driver drivers[DOCTOR_MAX_DRIVERS];
     uint32_t driver_count;
 };

@@ -171,7 +171,10 @@ static void gather_vendors(struct gather *g) {
         add_named(g, api, named, ".icd", is_folder ? read_vendor_file : read_bare_library,
                   "OCL_ICD_VENDORS");
     }
-    add_named(g, api, env->ocl_filenames, "", read_bare_library, "OCL_ICD_FILENAMES");
+    api->knows_filenames = doctor_contains(g->search.root, api->loader, "OCL_ICD_FILENAMES");
+    if (api->knows_filenames) {
+        add_named(g, api, env->ocl_filenames, "", read_bare_library, "OCL_ICD_FILENAMES");
+    }
 }
 
 static void gather_libraries(struct gather *g) {

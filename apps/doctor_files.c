@@ -4,6 +4,7 @@
 #include "doctor_files.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,21 @@ bool doctor_read_text(const char *root, const char *path, char *text, size_t cap
     }
     text[size] = '\0';
     return size > 0;
+}
+
+bool doctor_contains(const char *root, const char *path, const char *word) {
+    enum { LIMIT = 4 << 20 };
+    char full[DOCTOR_PATH];
+    char *bytes = malloc(LIMIT);
+    size_t length = strlen(word);
+    doctor_full_path(full, root, path);
+    size_t size = bytes ? read_bytes(full, bytes, LIMIT) : 0;
+    bool found = false;
+    for (size_t i = 0; i + length <= size && !found; i++) {
+        found = memcmp(bytes + i, word, length) == 0;
+    }
+    free(bytes);
+    return found;
 }
 
 size_t doctor_matches(const char *root, const char *pattern, glob_t *found) {

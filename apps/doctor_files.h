@@ -33,6 +33,8 @@ bool doctor_exists(const char *root, const char *path);
 bool doctor_is_folder(const char *root, const char *path);
 // The beginning of a file, without white space at its end; false when it cannot be read.
 bool doctor_read_text(const char *root, const char *path, char *text, size_t capacity);
+// Whether the first megabytes of a file hold this word.
+bool doctor_contains(const char *root, const char *path, const char *word);
 // The paths that match, sorted; free them with globfree(). Each begins with the root, and
 // doctor_match() gives the i-th without it.
 size_t doctor_matches(const char *root, const char *pattern, glob_t *found);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside the findings half of gpurt doctor: what its two files share.
+// Inside the findings half of gpurt doctor: what its files share.
 #ifndef APPS_DOCTOR_FINDINGS_H
 #define APPS_DOCTOR_FINDINGS_H
 
@@ -37,7 +37,7 @@ struct api_words {
     const char *places;    // where those files lie
     const char *packages;  // Debian's drivers
     const char *nvidia_package;
-    const char *variable;  // restricts the loader to one of those files
+    const char *try_one;  // shell: lists the devices of the driver file $f alone
 };
 extern const struct api_words doctor_api_words[DOCTOR_API_COUNT];
 
@@ -49,7 +49,23 @@ bool doctor_was_listed(const struct doctor_facts *facts);
 // Whether the container engine kept NVIDIA's graphics libraries, Vulkan among them, outside.
 bool doctor_graphics_withheld(const struct doctor_facts *facts);
 
-// ---- doctor_gpus.c: id, level, function ----
+#define DOCTOR_CACHE_REMEDY "set XDG_CACHE_HOME to a folder that can be written"
+
+// ---- rows: id, level, function ----
+
+// doctor_apis.c, once for Vulkan and once for OpenCL
+#define DOCTOR_API_ROWS(X)                                                                         \
+    X("loader", WARNING, doctor_find_loader)                                                       \
+    X("named-driver", ERROR, doctor_find_named)                                                    \
+    X("drivers", WARNING, doctor_find_drivers)                                                     \
+    X("broken-driver", WARNING, doctor_find_broken)                                                \
+    X("nvidia-file", NOTE, doctor_find_nvidia_file)                                                \
+    X("nvidia-library", WARNING, doctor_find_nvidia_library)                                       \
+    X("driver-failed", ERROR, doctor_find_driver_failed)                                           \
+    X("problem", WARNING, doctor_find_other_problem)                                               \
+    X("no-devices", NOTE, doctor_find_no_devices)
+
+// doctor_gpus.c
 
 #define DOCTOR_GPU_ROWS(X)                                                                         \
     X("gpu-unused", ERROR, doctor_find_gpu_unused)                                                 \
@@ -67,8 +83,10 @@ bool doctor_graphics_withheld(const struct doctor_facts *facts);
     X("wsl-opencl", NOTE, doctor_find_wsl_opencl)
 
 #define X(id, level, find) void find(const struct check *c);
+DOCTOR_API_ROWS(X)
 DOCTOR_GPU_ROWS(X)
 DOCTOR_SYSTEM_ROWS(X)
 #undef X
+void doctor_find_filenames(const struct check *c);  // OpenCL only
 
 #endif

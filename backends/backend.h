@@ -26,7 +26,8 @@ struct grt_spec_info {
 
 struct ref_lane;
 
-// Everything about a kernel that is known before run time. Spec 0 is WG, the workgroup size.
+// Everything about a kernel that is known before run time. Spec 0 is WG, the workgroup size. A kernel of
+// one GPU language has only that reading; the others are NULL.
 struct grt_kernel_info {
     const char *name;
     const struct grt_spec_info *specs;

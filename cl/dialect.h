@@ -5,6 +5,8 @@
 // and the kernel's own constants arrive as -D options of the build.
 #pragma OPENCL FP_CONTRACT OFF
 
+#define GRT_OPENCL_C 1
+
 #define STRUCT(name) typedef struct name name; struct name
 #define FN static inline
 #define EXACT

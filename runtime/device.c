@@ -180,6 +180,7 @@ static bool matches(const struct grt_dev_info *info, const char *backend, const 
         return false;
     }
     return !device || !device[0] || strcmp(device, info->selector) == 0 ||
+           strcmp(device, grt_backend_text(info->backend)) == 0 ||
            (info->pci[0] && strcmp(device, info->pci) == 0) ||
            contains_ignoring_case(info->name, device);
 }

@@ -145,8 +145,8 @@ void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
     struct gemm_case g;
     fill_case(&g, grt_graph_dev(graph), desc);
     for (uint32_t i = 0; i < gemm_variant_count; i++) {
-        if (fits(&gemm_variants[i], &g)) {
-            gemm_variants[i].record(graph, &g);
+        if (fits(gemm_variants[i], &g)) {
+            gemm_variants[i]->record(graph, &g);
             return;
         }
     }
@@ -162,8 +162,8 @@ const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *de
     struct gemm_case g;
     fill_case(&g, dev, desc);
     for (uint32_t v = 0; v < gemm_variant_count; v++) {
-        if (fits(&gemm_variants[v], &g) && i-- == 0) {
-            return gemm_variants[v].name;
+        if (fits(gemm_variants[v], &g) && i-- == 0) {
+            return gemm_variants[v]->name;
         }
     }
     return NULL;

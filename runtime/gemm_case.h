@@ -30,7 +30,16 @@ struct gemm_variant {
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
 };
 
-extern const struct gemm_variant gemm_variants[];
+extern const struct gemm_variant *const gemm_variants[];
 extern const uint32_t gemm_variant_count;
+
+extern const struct gemm_variant gemm_variant_tiled;
+extern const struct gemm_variant gemm_variant_plain;
+
+uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
+// Dispatches kernel "gemm_<shape>_<types>", types being f32, 16 or 16f32, with the constants and
+// bindings that all products have (shaders/lib/gemm.k) and `own` constants, over a grid of `groups`.
+void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *shape,
+                   const struct grt_spec *own, uint32_t own_count, const uint32_t groups[3]);
 
 #endif

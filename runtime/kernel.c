@@ -45,9 +45,29 @@ static bool fill_specs(const struct grt_kernel_info *info, const struct grt_kern
     return true;
 }
 
+static bool has_reading(const struct grt_dev *dev, const struct grt_kernel_info *info) {
+    switch (dev->info.backend) {
+    case GRT_BACKEND_VULKAN:
+        return info->spirv != NULL;
+    case GRT_BACKEND_OPENCL:
+        return info->opencl != NULL;
+    default:
+        return info->lane != NULL;
+    }
+}
+
+bool grt_kernel_exists(const struct grt_dev *dev, const char *name) {
+    const struct grt_kernel_info *info = dev && name ? find_info(name) : NULL;
+    return info && has_reading(dev, info);
+}
+
 static bool fits(const struct grt_dev *dev, const struct grt_kernel_info *info,
                  const uint32_t *values) {
     const struct grt_caps *caps = &dev->info.caps;
+    if (!has_reading(dev, info)) {
+        return grt_fail(GRT_UNSUPPORTED, "kernel '%s' does not run on %s", info->name,
+                        dev->info.selector);
+    }
     if (values[0] == 0 || values[0] > caps->max_wg) {
         return grt_fail(GRT_UNSUPPORTED, "kernel '%s': a workgroup of %u, %s allows 1 to %u",
                         info->name, values[0], dev->info.selector, caps->max_wg);

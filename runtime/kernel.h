@@ -30,6 +30,8 @@ struct grt_kernel;
 GRT_API const struct grt_kernel *grt_kernel_get(struct grt_dev *dev,
                                                 const struct grt_kernel_desc *desc);
 
+// Whether there is a kernel of this name for the device's backend.
+GRT_API bool grt_kernel_exists(const struct grt_dev *dev, const char *name);
 // Name of the i-th kernel of the list, or NULL past the last.
 GRT_API const char *grt_kernel_name(uint32_t i);
 

@@ -6,6 +6,8 @@
 #extension GL_EXT_control_flow_attributes : enable
 #extension GL_EXT_shader_16bit_storage : enable
 
+#define GRT_GLSL 1
+
 #define STRUCT(name) struct name
 #define FN
 #define EXACT precise

@@ -4,12 +4,12 @@
 
 #include "backends/backend.h"
 
-#define X(folder, name) extern const struct grt_kernel_info grt_kernel_##name;
+#define X(readings, folder, name) extern const struct grt_kernel_info grt_kernel_##name;
 GRT_KERNELS(X)
 #undef X
 
 const struct grt_kernel_info *const grt_kernel_table[] = {
-#define X(folder, name) &grt_kernel_##name,
+#define X(readings, folder, name) &grt_kernel_##name,
     GRT_KERNELS(X)
 #undef X
         NULL,

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of gpurt, one row each: X(folder, name) is the file shaders/folder/name.k, and the
-// kernel inside it has the same name. The build reads this list to make SPIR-V and OpenCL text; the
-// C compiler reads it to make the table of kernels. A new kernel is one file and one row.
+// Every kernel of gpurt, one row each: X(readings, folder, name) is the file shaders/folder/name.k, and
+// the kernel inside it has the same name. The build reads this list to make SPIR-V and OpenCL text; the C
+// compiler reads it to make the table of kernels. A new kernel is one file and one row.
+//
+// readings: `all` for a kernel in the dialect; `vulkan` for one in plain GLSL, with cooperative
+// matrices and the like; `opencl` for one in OpenCL C, in the file cl/folder/name.k, with inline PTX
+// and the like. Those two describe themselves with the dialect's lists too, see DESCRIBE.
 #define GRT_KERNELS(X)                                                                             \
-    X(core, fill)                                                                                  \
-    X(core, fill16)                                                                                \
-    X(core, copy)                                                                                  \
-    X(core, copy4)                                                                                 \
-    X(core, widen)                                                                                 \
-    X(core, narrow)                                                                                \
-    X(core, recode)                                                                                \
-    X(core, map)                                                                                   \
-    X(core, reduce)                                                                                \
-    X(core, argmax)                                                                                \
-    X(core, transpose)                                                                             \
-    X(core, transpose16)                                                                           \
-    X(core, random)                                                                                \
-    X(core, tick)                                                                                  \
-    X(env, cartpole)                                                                               \
-    X(gemm, gemm_plain_f32)                                                                        \
-    X(gemm, gemm_plain_16)                                                                         \
-    X(gemm, gemm_plain_16f32)                                                                      \
-    X(gemm, gemm_tiled_f32)                                                                        \
-    X(gemm, gemm_tiled_16)                                                                         \
-    X(gemm, gemm_tiled_16f32)
+    X(all, core, fill)                                                                             \
+    X(all, core, fill16)                                                                           \
+    X(all, core, copy)                                                                             \
+    X(all, core, copy4)                                                                            \
+    X(all, core, widen)                                                                            \
+    X(all, core, narrow)                                                                           \
+    X(all, core, recode)                                                                           \
+    X(all, core, map)                                                                              \
+    X(all, core, reduce)                                                                           \
+    X(all, core, argmax)                                                                           \
+    X(all, core, transpose)                                                                        \
+    X(all, core, transpose16)                                                                      \
+    X(all, core, random)                                                                           \
+    X(all, core, tick)                                                                             \
+    X(all, env, cartpole)                                                                          \
+    X(all, gemm, gemm_plain_f32)                                                                   \
+    X(all, gemm, gemm_plain_16)                                                                    \
+    X(all, gemm, gemm_plain_16f32)                                                                 \
+    X(all, gemm, gemm_tiled_f32)                                                                   \
+    X(all, gemm, gemm_tiled_16)                                                                    \
+    X(all, gemm, gemm_tiled_16f32)

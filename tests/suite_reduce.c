@@ -11,7 +11,7 @@
 static const size_t lengths[] = {1,    2,    3,    15,   16,    17,    63,    64,     65,     255,   256,
                                  257,  1023, 4095, 4096, 4097,  16383, 16384, 16385,  65537,  1000003};
 static const size_t matrices[][2] = {{1, 1},   {1, 257},   {257, 1},    {7, 13},     {31, 61},
-                                     {64, 64}, {3, 1025},  {1009, 17},  {2, 100003}, {40009, 3},
+                                     {64, 64}, {3, 1025},  {1009, 17},  {2, 100003}, {2003, 3},
                                      {5, 16},  {65, 255}};
 #define LENGTH_COUNT (sizeof lengths / sizeof lengths[0])
 #define MATRIX_COUNT (sizeof matrices / sizeof matrices[0])
@@ -109,6 +109,30 @@ static void over_rows(void **state) {
     for (size_t i = 0; i < MATRIX_COUNT; i += 1) {
         check_inputs(matrices[i][0], matrices[i][1]);
     }
+}
+
+// More rows than a launch has workgroups on one axis.
+static void many_rows(void **state) {
+    (void)state;
+    uint32_t rows = test.small ? 300 : 70001;
+    float *x = test_floats(2, TEST_INTEGER, (size_t)2 * rows);
+    struct test_tensor from = test_tensor(test.dev, GRT_F32, rows, 2);
+    struct test_tensor to = test_tensor(test.dev, GRT_F32, rows, 0);
+    test_tensor_write(&from, x);
+    struct grt_reduce_desc desc = {.reduce = GRT_REDUCE_SUM, .y = &to.tensor, .x = &from.tensor,
+                                   .rows = true};
+    test_run(test.dev, record, &desc);
+    float *got = test_alloc(to.bytes);
+    test_tensor_read(&to, got);
+    struct test_compare c = test_compare(test.dev, "sum over %u rows of 2", rows);
+    for (uint32_t r = 0; r < rows; r += 1) {
+        test_compare_exact(&c, r, (double)got[r], (double)(x[2 * r] + x[2 * r + 1]));
+    }
+    test_compare_end(&c);
+    free(got);
+    free(x);
+    test_tensor_end(&from);
+    test_tensor_end(&to);
 }
 
 // The largest wherever it lies; NaN wherever it lies; nothing but minus infinity.
@@ -250,7 +274,7 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(over_all),         TEST_CASE(over_rows),        TEST_CASE(largest_anywhere),
+    TEST_CASE(over_all),         TEST_CASE(over_rows), TEST_CASE(many_rows), TEST_CASE(largest_anywhere),
     TEST_CASE(first_of_equals),  TEST_CASE(same_bits_as_ref), TEST_CASE(higher_ranks),
     TEST_CASE(refusals),
 };

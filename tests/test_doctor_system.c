@@ -1,7 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpurt doctor: device nodes, containers, WSL and gpurt itself. Each test begins with the healthy
-// system of doctor_world.h, breaks one thing in it and expects exactly the findings that follow.
+// gpurt doctor: NVIDIA's driver, device nodes, containers, WSL and gpurt itself. Each test begins with
+// the healthy system of doctor_world.h, breaks one thing in it and expects exactly the findings that
+// follow.
 #include "doctor_world.h"
+
+// ---- NVIDIA ----
+
+static void test_nvidia_file(struct world *w) {
+    put(w, LIB "libEGL_nvidia.so.0", "");
+    put(w, LIB "libnvidia-opencl.so.1", "");
+    strcpy(w->list.reports[GRT_BACKEND_OPENCL].note, "made one in /tmp");
+    examine(w);
+    expect(w, "vulkan-nvidia-file", DOCTOR_NOTE,
+           "NVIDIA's " LIB "libEGL_nvidia.so.0 has no Vulkan manifest; gpurt makes its own when no "
+           "other GPU is listed",
+           "for other programs too: apt install nvidia-vulkan-icd");
+    expect(w, "opencl-nvidia-file", DOCTOR_NOTE,
+           "NVIDIA's " LIB "libnvidia-opencl.so.1 has no OpenCL vendor file; made one in /tmp",
+           "for other programs too: apt install nvidia-opencl-icd");
+    expect_no_more(w);
+    put_manifest(w, "/etc/vulkan/icd.d/nvidia_icd.json", "libEGL_nvidia.so.0");
+    put(w, "/etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
+    expect_none(w);
+    w->source.env.icd_filenames = MANIFEST;
+    expect_only(w, "vulkan-nvidia-file", DOCTOR_NOTE,
+                "NVIDIA's " LIB "libEGL_nvidia.so.0 has no Vulkan manifest; as VK_ICD_FILENAMES is "
+                "set, gpurt makes none",
+                "unset VK_ICD_FILENAMES, or add it there");
+}
+
+static void test_nvidia_library(struct world *w) {
+    put(w, "/proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\n");
+    examine(w);
+    expect(w, "vulkan-nvidia-library", DOCTOR_WARNING,
+           "NVIDIA's kernel driver 580.159.04 is loaded, but its Vulkan library is not here",
+           "apt install nvidia-vulkan-icd");
+    expect(w, "opencl-nvidia-library", DOCTOR_WARNING,
+           "NVIDIA's kernel driver 580.159.04 is loaded, but its OpenCL library is not here",
+           "apt install nvidia-opencl-icd");
+    expect_no_more(w);
+    put(w, "/.dockerenv", "");
+    examine(w);
+    expect(w, "opencl-nvidia-library", DOCTOR_WARNING,
+           "NVIDIA's kernel driver 580.159.04 is loaded, but its OpenCL library is not here",
+           CONTAINER_REMEDY);
+}
 
 // ---- device nodes ----
 
@@ -244,6 +288,8 @@ static void test_device_setting(struct world *w) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        WORLD_TEST(nvidia_file),
+        WORLD_TEST(nvidia_library),
         WORLD_TEST(node_denied),
         WORLD_TEST(node_allowed),
         WORLD_TEST(node_list),

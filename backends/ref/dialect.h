@@ -60,9 +60,11 @@ static inline uint32_t AS_U32(float value) {
 #define SPEC_LOCAL(id, name, value)                                                                \
     const uint32_t name = spec_[id];                                                               \
     (void)name;
-#define ROW_R(id, type, name) {#name, #type, GRT_READ},
-#define ROW_W(id, type, name) {#name, #type, GRT_WRITE},
-#define ROW_U(id, type, name) {#name, #type, GRT_UPDATE},
+// In two steps: a type given by a macro is read before it is made a string.
+#define ROW(name, type, access) {#name, #type, access},
+#define ROW_R(id, type, name) ROW(name, type, GRT_READ)
+#define ROW_W(id, type, name) ROW(name, type, GRT_WRITE)
+#define ROW_U(id, type, name) ROW(name, type, GRT_UPDATE)
 #define PTR_R(id, type, name) const type *name = self_->bindings[id];
 #define PTR_W(id, type, name) type *name = self_->bindings[id];
 #define SHMEM_SIZE(type, name, count) size_ += (uint32_t)(sizeof(type) * (count) + 15) & ~15u;
@@ -78,6 +80,21 @@ static inline uint32_t AS_U32(float value) {
 // In two steps, so that a name given by a macro is read before it is pasted.
 #define KERNEL(name_, P, specs_, args_, shmem_) KERNEL_OF(name_, P, specs_, args_, shmem_)
 #define KERNEL_OF(name_, P, specs_, args_, shmem_)                                                 \
+    static void name_##_lane(struct ref_lane *self_);                                              \
+    DESCRIPTION(name_, P, specs_, args_, shmem_, name_##_lane)                                     \
+    static void name_##_lane(struct ref_lane *self_) {                                             \
+        const uint32_t *spec_ = self_->spec;                                                       \
+        SPEC_LOCAL(0, WG, 0)                                                                       \
+        specs_(SPEC_LOCAL) args_(PTR_R, PTR_W, PTR_W) uint32_t size_ = 0;                          \
+        shmem_(SHMEM_PTR)(void) size_;                                                             \
+        P p;                                                                                       \
+        memcpy(&p, self_->params, sizeof p);
+#define END_KERNEL }
+
+// A kernel of one GPU language: the description without a C reading.
+#define DESCRIBE(name_, P, specs_, args_, shmem_) DESCRIPTION(name_, P, specs_, args_, shmem_, NULL)
+
+#define DESCRIPTION(name_, P, specs_, args_, shmem_, lane_)                                        \
     static uint32_t name_##_shmem_size(const uint32_t *spec_) {                                    \
         SPEC_LOCAL(0, WG, 0)                                                                       \
         specs_(SPEC_LOCAL) uint32_t size_ = 0;                                                     \
@@ -85,7 +102,6 @@ static inline uint32_t AS_U32(float value) {
     }                                                                                              \
     static const struct grt_spec_info name_##_spec_table[] = {{"WG", 64}, specs_(SPEC_ROW)};       \
     static const struct grt_arg_info name_##_arg_table[] = {args_(ROW_R, ROW_W, ROW_U)};           \
-    static void name_##_lane(struct ref_lane *self_);                                              \
     extern const struct grt_kernel_info grt_kernel_##name_;                                        \
     const struct grt_kernel_info grt_kernel_##name_ = {                                            \
         .name = #name_,                                                                            \
@@ -95,19 +111,11 @@ static inline uint32_t AS_U32(float value) {
         .arg_count = sizeof name_##_arg_table / sizeof name_##_arg_table[0],                       \
         .params_size = sizeof(P),                                                                  \
         .shmem = name_##_shmem_size,                                                               \
-        .lane = name_##_lane,                                                                      \
-        .spirv = grt_spirv_##name_,                                                                \
-        .spirv_size = sizeof grt_spirv_##name_,                                                    \
-        .opencl = (const char *)grt_opencl,                                                        \
-    };                                                                                             \
-    static void name_##_lane(struct ref_lane *self_) {                                             \
-        const uint32_t *spec_ = self_->spec;                                                       \
-        SPEC_LOCAL(0, WG, 0)                                                                       \
-        specs_(SPEC_LOCAL) args_(PTR_R, PTR_W, PTR_W) uint32_t size_ = 0;                          \
-        shmem_(SHMEM_PTR)(void) size_;                                                             \
-        P p;                                                                                       \
-        memcpy(&p, self_->params, sizeof p);
-#define END_KERNEL }
+        .lane = lane_,                                                                             \
+        .spirv = GRT_SPIRV,                                                                        \
+        .spirv_size = GRT_SPIRV_SIZE,                                                              \
+        .opencl = (const char *)GRT_OPENCL,                                                        \
+    };
 #define NONE(X)
 
 #endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the variants of a matrix product share.
+#include "gemm_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "op_support.h"
+
+uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
+    return (a + b - 1) / b;
+}
+
+// "f32", "16" or "16f32": how the kernels of one shape differ.
+static const char *type_suffix(const struct gemm_case *g) {
+    return g->in == GRT_F32 ? "f32" : g->out == GRT_F32 ? "16f32" : "16";
+}
+
+static struct grt_range range_or(const struct grt_tensor *tensor, struct grt_range other) {
+    return tensor ? tensor->range : other;
+}
+
+// Dispatches kernel "gemm_<shape>_<types>" with the constants that all products have and `own` ones,
+// over a grid of `groups`.
+void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *shape,
+                   const struct grt_spec *own, uint32_t own_count, const uint32_t groups[3]) {
+    const struct grt_gemm_desc *d = g->desc;
+    char name[48];
+    snprintf(name, sizeof name, "gemm_%s_%s", shape, type_suffix(g));
+    struct grt_kernel_desc kernel = {
+        name,
+        {{"A_T", d->a_transposed},
+         {"B_T", d->b_transposed},
+         {"KIND", g->in == GRT_BF16},
+         {"BETA", d->beta != 0.0f},
+         {"BIAS", d->bias != NULL},
+         {"ACT", (uint32_t)d->act},
+         {"ADD", d->add != NULL},
+         {"GRAD", (uint32_t)d->grad_act}},
+    };
+    memcpy(kernel.specs + 8, own, own_count * sizeof *own);
+    // An operand that is not there is bound to something harmless.
+    struct grt_range none = grt_op_unused(graph);
+    struct grt_range ranges[] = {d->a->range,
+                                 d->b->range,
+                                 d->c->range,
+                                 range_or(d->bias, none),
+                                 range_or(d->add, none),
+                                 range_or(d->saved, none)};
+    grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges, 6, groups);
+}
