@@ -385,7 +385,7 @@ static bool create_segment(struct grt_graph *graph, struct segment *segment, uin
         }
         count++;
     }
-    graph->barriers += find_hazards(cmds, count);
+    find_hazards(cmds, count);
     segment->native = graph->dev->fns->cmds_create(graph->dev, cmds, count, segment->phase_count);
     free(cmds);
     return segment->native != NULL;
@@ -406,7 +406,6 @@ static void destroy_segments(struct grt_graph *graph) {
 static bool create_segments(struct grt_graph *graph) {
     double limit = graph->dev->desc.max_submit_ms * 1e-3;
     uint32_t phase = GRT_MAX_PHASES;  // none yet
-    graph->barriers = 0;
     graph->segments = calloc(graph->count + 1, sizeof *graph->segments);
     if (!graph->segments) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to bake graph '%s'", graph->label);
@@ -456,6 +455,7 @@ bool grt_graph_bake(struct grt_graph *graph) {
     if (!graph->costs) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to bake graph '%s'", graph->label);
     }
+    graph->barriers = find_hazards(graph->cmds, graph->count);
     guess_costs(graph);
     if (!create_segments(graph)) {
         free(graph->costs);
