@@ -27,7 +27,7 @@ static const struct memory_test {
     bool by_kernel;
     uint32_t counted;  // bytes that count for each byte copied
 } tests[] = {
-    {"kernel copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, true, 2},
+    {"device copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, true, 2},
     {"driver copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, false, 2},
     {"upload", GRT_BUF_UPLOAD, GRT_BUF_DEVICE, false, 1},
     {"readback", GRT_BUF_DEVICE, GRT_BUF_READBACK, false, 1},
