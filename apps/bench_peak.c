@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The most f32 operations a device does: chains of multiply-adds in registers (shaders/core/peak.k),
 // in shapes that suit different devices; the fastest counts. GPUs want many lanes, lavapipe a subgroup
-// with chains that fit its registers, PoCL one lane with chains enough to make vectors of.
+// with chains that fit its registers, PoCL one lane with chains enough to keep its units busy.
 #include "bench.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "talk.h"
 
 #define STEPS 64u  // of one lane, for each piece of work
-#define ROUND 4u   // multiply-adds of a chain in a step
+#define ROUND 16u  // multiply-adds of a chain in a step: four rounds of four numbers
 #define MOST 65536u
 
 struct peak_run {
@@ -47,7 +47,7 @@ static bool right(struct peak_run *run) {
     float *y = calloc(count, sizeof *y);
     bool good = y && grt_buf_read(run->y, 0, y, count * sizeof *y);
     for (size_t i = 0; good && i < count; i++)
-        good = y[i] == 2.0f * (float)run->chains;
+        good = y[i] == 8.0f * (float)run->chains;
     free(y);
     return good;
 }
@@ -69,8 +69,8 @@ double bench_peak_f32(struct bench *bench) {
     const struct {
         uint32_t wg, groups, chains;
     } shapes[] = {
-        {wide, units * 16, 16},
-        {caps->software ? 1 : wide, units * 16, 64},
+        {wide, units * 16, 4},
+        {caps->software ? 1 : wide, units * 16, 16},
     };
     if (bench->peak_f32 > 0)
         return bench->peak_f32;
