@@ -323,7 +323,7 @@ static void refusals(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
         struct grt_gemm_desc desc = x.desc;
-        memcpy((char *)&desc + rows[i].field, &rows[i].tensor, sizeof rows[i].tensor);
+        *(const struct grt_tensor **)((char *)&desc + rows[i].field) = rows[i].tensor;
         refuse(&desc, GRT_INVALID, rows[i].part);
     }
     struct grt_gemm_desc desc = x.desc;

@@ -226,7 +226,8 @@ static void layer_norm_constant(void **state) {
     enum { ROWS = 3, COLS = 64 };
     float x[ROWS * COLS];
     for (int i = 0; i < ROWS * COLS; i += 1) {
-        x[i] = (float)(i / COLS) * 7.0f - 3.0f;
+        int row = i / COLS;
+        x[i] = (float)row * 7.0f - 3.0f;
     }
     float *bias = test_floats(5, TEST_PLAIN, COLS);
     struct rows_case c = {.rows = ROWS, .cols = COLS, .x = x, .bias = bias};
