@@ -50,6 +50,9 @@ refuse 64 "'memory'" bench memroy
 refuse 64 "1-" bench memory --size 1-
 refuse 64 "64Q" bench memory --size 64Q
 refuse 64 "count" bench launch --count 0
+refuse 64 "character 3" bench gemm --shape 8,8x8
+refuse 64 "f32 f16 bf16" bench gemm --precision f64
+refuse 64 "nn nt tn tt" bench gemm --trans nx
 refuse 64 "cuda" bench --backend cuda
 refuse 64 "mem-fraction" bench --mem-fraction 2
 refuse 64 "time" bench --time -1
@@ -72,6 +75,7 @@ expect 0 version
 refuse 69 "ref:0" bench memory --device voodoo
 refuse 69 "ref:0" bench memory --device cuda:0
 refuse 69 "ref:0" bench memory --backend ref --require-gpu
+expect 69 bench gemm --device ref:0 --shape 8 --variant turbo
 export GPURT_DEVICE=voodoo
 refuse 69 "voodoo" bench memory
 unset GPURT_DEVICE
@@ -96,7 +100,7 @@ check() {
 quick=(--device ref:0 --time 0.01 --samples 1)
 for format in json jsonl csv md table; do
     for args in 'devices' 'devices -v' "bench memory --size 64KiB ${quick[*]}" \
-        "bench launch --count 1-4 ${quick[*]}"; do
+        "bench launch --count 1-4 ${quick[*]}" "bench gemm --shape 17x31x13,64 ${quick[*]}"; do
         read -ra words <<<"$args"
         expect 0 "${words[@]}" --format "$format"
         check "$format" "${words[@]}" --format "$format"
