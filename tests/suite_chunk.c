@@ -22,14 +22,15 @@ static int end(void **state) {
     return test_case_end(state);
 }
 
-#define CHUNK_CASE(function) {#function, function, begin, end, NULL}
+#define CHUNK_CASE(function)                                                                       \
+    { #function, function, begin, end, NULL }
 
 struct op {
     const struct grt_tensor *y, *a, *b;
-    struct grt_range extra;     // scratch or generator
+    struct grt_range extra;  // scratch or generator
     enum grt_reduce reduce;
     bool rows;
-    uint32_t dispatches;        // out
+    uint32_t dispatches;  // out
 };
 
 // Numbers that take several pieces, and a bit.
@@ -75,8 +76,8 @@ static void record_map(struct grt_graph *graph, void *context) {
 
 static void record_random(struct grt_graph *graph, void *context) {
     struct op *op = context;
-    grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_BITS, .y = op->y, .state = op->extra,
-                                         .stream = 9));
+    grt_op_random(
+        graph, grt_random_desc(.dist = GRT_DIST_BITS, .y = op->y, .state = op->extra, .stream = 9));
     note(graph, op);
 }
 
@@ -200,8 +201,8 @@ static void check_reduce(enum grt_reduce reduce, size_t rows, size_t cols) {
     size_t results = rows > 0 ? rows : 1;
     float *data = test_floats(rows + cols, TEST_INTEGER, results * cols);
     data[results * cols * 2 / 3] = 9.0f;
-    struct test_tensor x = test_tensor(test.dev, GRT_F32, rows > 0 ? rows : cols,
-                                       rows > 0 ? cols : 0);
+    struct test_tensor x =
+        test_tensor(test.dev, GRT_F32, rows > 0 ? rows : cols, rows > 0 ? cols : 0);
     bool argmax = reduce == GRT_REDUCE_ARGMAX;
     struct test_tensor y = test_tensor(test.dev, argmax ? GRT_U32 : GRT_F32, results, 0);
     test_tensor_write(&x, data);
@@ -274,7 +275,7 @@ static void transpose(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    CHUNK_CASE(fill_and_copy), CHUNK_CASE(convert), CHUNK_CASE(map),
-    CHUNK_CASE(random_numbers),        CHUNK_CASE(reduce),  CHUNK_CASE(transpose),
+    CHUNK_CASE(fill_and_copy),  CHUNK_CASE(convert), CHUNK_CASE(map),
+    CHUNK_CASE(random_numbers), CHUNK_CASE(reduce),  CHUNK_CASE(transpose),
 };
 TEST_SUITE(chunk, true, cases);
