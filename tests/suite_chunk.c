@@ -39,8 +39,8 @@ static size_t lots(void) {
     return reach * (test.small ? 2 : 7) + 11;
 }
 
-static float *run(struct test_tensor *y, test_record_fn *record, struct op *op) {
-    float *result = test_run_filled(y, record, op);
+static void *run(struct test_tensor *y, test_record_fn *record, struct op *op) {
+    void *result = test_run_filled(y, record, op);
     assert_in_range(op->dispatches, 2, 100000);
     return result;
 }
@@ -127,9 +127,9 @@ static void convert(void **state) {
     struct test_tensor z = test_tensor(test.dev, GRT_BF16, n, 0);
     test_tensor_write(&x, data);
     struct op op = {.y = &h.tensor, .a = &x.tensor};
-    uint16_t *half = (uint16_t *)run(&h, record_convert, &op);
+    uint16_t *half = run(&h, record_convert, &op);
     op = (struct op){.y = &z.tensor, .a = &h.tensor};
-    uint16_t *bfloat = (uint16_t *)run(&z, record_convert, &op);
+    uint16_t *bfloat = run(&z, record_convert, &op);
     struct test_compare c = test_compare(test.dev, "convert in pieces");
     for (size_t i = 0; i < n; i += 1) {
         uint32_t want = oracle_narrow(oracle_f16, (double)data[i]);
@@ -186,7 +186,7 @@ static void random_numbers(void **state) {
     assert_true(grt_buf_write(buf, 0, &rng, sizeof rng));
     struct test_tensor y = test_tensor(test.dev, GRT_U32, n, 0);
     struct op op = {.y = &y.tensor, .extra = {buf}};
-    uint32_t *got = (uint32_t *)run(&y, record_random, &op);
+    uint32_t *got = run(&y, record_random, &op);
     struct test_compare c = test_compare(test.dev, "random in pieces");
     for (size_t i = 0; i < n; i += 1) {
         test_compare_bits(&c, i, got[i], oracle_bits(rng.seed, rng.step, 9, i));

@@ -167,7 +167,7 @@ static void phases(void **state) {
         assert_true(grt_graph_run(graph));
         uint32_t count = grt_graph_times(graph, times, 4);
         assert_int_equal(count, grt_dev_info(test.dev)->caps.timestamps ? 3 : 0);
-        for (uint32_t i = 0; i < count; i += 1) {
+        for (uint32_t i = 0; i < count && i < 3; i += 1) {
             assert_string_equal(times[i].name, names[i]);
             assert_true(times[i].seconds >= 0 && times[i].seconds < 60);
         }

@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CLEARED 4
-static const char *const cleared[CLEARED] = {"VK_DRIVER_FILES", "VK_ADD_DRIVER_FILES",
-                                             "VK_ICD_FILENAMES", "GPURT_PROBE_SECONDS"};
+// Not VK_ADD_DRIVER_FILES: gpurt sets that itself where a manifest is missing.
+#define CLEARED 3
+static const char *const cleared[CLEARED] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES",
+                                             "GPURT_PROBE_SECONDS"};
 static char *before[CLEARED];
 
 static int begin(void **state) {
