@@ -24,6 +24,7 @@
 // What the backend says makes the instruction: see make_options() there.
 #define MAD(a, b, c) GRT_FMA(a, b, c)
 
+#define F32X4(x, y, z, w) ((float4)(x, y, z, w))
 #define SPLAT4(x) ((float4)(x))
 FN float4 MAD4(float4 a, float4 b, float4 c) {
 #pragma OPENCL FP_CONTRACT ON
