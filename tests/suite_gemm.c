@@ -31,6 +31,14 @@ static const char *variant_of(struct made *x, uint32_t i) {
     return grt_gemm_variant(test.dev, &x->desc, i);
 }
 
+// A CPU driver takes a second or more to compile the larger kernels; there, variants that the device
+// would not choose see every seventh product: of all types and transpositions in turn.
+static bool passed_over(uint32_t variant) {
+    static uint32_t products;
+    products += variant == 0;
+    return grt_dev_info(test.dev)->caps.software && variant > 0 && products % 7 != 0;
+}
+
 // Every variant, and that the device's own choice is the first of them.
 static void check(const struct product *p) {
     struct made x;
@@ -40,6 +48,9 @@ static void check(const struct product *p) {
     assert_non_null(variant_of(&x, 0));
     for (uint32_t i = 0; variant_of(&x, i); i += 1) {
         const char *name = variant_of(&x, i);
+        if (passed_over(i)) {
+            continue;
+        }
         void *got = made_run(&x, name);
         compare(&x, want, name, got);
         if (i == 0) {
@@ -181,6 +192,9 @@ static void check_permutation(size_t type, uint64_t n, uint64_t step, bool first
     const double *other = first ? x.b.value : x.a.value;
     for (uint32_t v = 0; variant_of(&x, v); v += 1) {
         const char *name = variant_of(&x, v);
+        if (passed_over(v)) {
+            continue;
+        }
         float *got = made_run(&x, name);
         struct test_compare c =
             test_compare(test.dev, "gemm %s %s permutes %s of %llu by %llu%s", name,
