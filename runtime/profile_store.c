@@ -80,8 +80,8 @@ static bool make_dir(const char *path) {
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-// A driver's name may hold anything; a row holds one line without a comment.
-static void copy_from(char *into, const char *from) {
+// A driver's names may hold anything; a row is one line without a comment.
+static void copy_line(char *into, const char *from) {
     size_t length = 0;
     for (; from[length] && length + 1 < GRT_PROFILE_TEXT; length++) {
         unsigned char c = (unsigned char)from[length];
@@ -92,12 +92,14 @@ static void copy_from(char *into, const char *from) {
 
 static void print_file(FILE *out, const struct grt_dev_info *info,
                        const struct profile_file *file) {
+    char name[GRT_PROFILE_TEXT];
+    copy_line(name, info->name);
     fprintf(out,
             "gpurt-profile %d\n"
             "# %s through %s. Written by `gpurt tune`, which keeps settings but no comments.\n"
             "# Remove a setting to have the shipped one back.\n"
             "level = user\n",
-            PROFILE_VERSION, info->name, grt_backend_text(info->backend));
+            PROFILE_VERSION, name, grt_backend_text(info->backend));
     const char *from = "";
     for (uint32_t key = 0; key < GRT_KEY_COUNT; key++) {
         const struct profile_row *row = &file->rows[key];
@@ -182,7 +184,7 @@ bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key
         row->line = 1;
         row->count = value->count;
         memcpy(row->numbers, value->numbers, sizeof row->numbers);
-        copy_from(row->from, value->from);
+        copy_line(row->from, value->from);
         size_t length = strlen(dir);
         good = make_dir(dir);
         snprintf(dir + length, sizeof dir - length, "/gpurt");

@@ -7,6 +7,8 @@
     X(choose, H)                                                                                   \
     X(cache, H)                                                                                    \
     X(probe, H)                                                                                    \
+    X(profile, H)                                                                                  \
+    X(shipped, H)                                                                                  \
     X(buffer, D)                                                                                   \
     X(kernel, D)                                                                                   \
     X(record, D)                                                                                   \
