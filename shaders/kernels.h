@@ -21,6 +21,7 @@
     X(all, core, transpose16)                                                                      \
     X(all, core, random)                                                                           \
     X(all, core, tick)                                                                             \
+    X(all, core, peak)                                                                             \
     X(all, env, cartpole)                                                                          \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
