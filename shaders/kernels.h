@@ -10,6 +10,7 @@
     X(all, core, fill)                                                                             \
     X(all, core, fill16)                                                                           \
     X(all, core, copy)                                                                             \
+    X(all, core, copy2)                                                                            \
     X(all, core, copy4)                                                                            \
     X(all, core, widen)                                                                            \
     X(all, core, narrow)                                                                           \

@@ -70,13 +70,15 @@ static void check(enum grt_dtype to, enum grt_dtype from, const void *data, size
 static void all_16_bit_numbers(void **state) {
     (void)state;
     static uint16_t all[65536];
-    for (uint32_t i = 0; i < 65536; i += 1) {
-        all[i] = (uint16_t)i;
+    size_t count = 0;
+    for (uint32_t i = 0; i < 65536; i += test.small ? 61 : 1) {
+        all[count] = (uint16_t)i;
+        count += 1;
     }
     static const enum grt_dtype types[2] = {GRT_F16, GRT_BF16};
     for (int i = 0; i < 2; i += 1) {
-        check(GRT_F32, types[i], all, 65536);
-        check(types[1 - i], types[i], all, 65536);
+        check(GRT_F32, types[i], all, count);
+        check(types[1 - i], types[i], all, count);
     }
 }
 
