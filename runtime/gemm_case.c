@@ -6,53 +6,18 @@
 #include <string.h>
 
 #include "op_support.h"
-#include "report.h"
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
 
-// One setting of the profile, as whole numbers; false when the device cannot run it.
-static bool take_sizes(struct grt_dev *dev, const struct grt_tunable *tunable, uint32_t size,
-                       uint32_t values[GRT_PROFILE_NUMBERS]) {
-    enum grt_profile_key key = (enum grt_profile_key)(tunable->key + size);
-    const struct grt_profile_value *value = grt_profile_get(dev->profile, key);
-    char why[GRT_TUNABLE_WHY];
-    for (uint32_t i = 0; i < value->count; i++) {
-        values[i] = (uint32_t)value->numbers[i];
-    }
-    if (tunable->possible(&dev->info, values, why)) {
-        return true;
-    }
-    if (grt_profile_first_time(dev->profile, key)) {
-        grt_log(GRT_LOG_WARN, "%s of profile %s is passed over on %s: %s",
-                grt_profile_key_info(key)->key, value->profile, dev->info.selector, why);
-    }
-    return false;
-}
-
-static bool fills(const struct gemm_case *g, uint32_t rows, uint32_t columns) {
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
-    return (uint64_t)gemm_ceil_div(g->m, rows) * gemm_ceil_div(g->n, columns) * g->batch >= units;
-}
-
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
                 uint32_t values[GRT_PROFILE_NUMBERS]) {
-    uint32_t kept[GRT_SIZE_COUNT][GRT_PROFILE_NUMBERS];
-    uint32_t count = 0;
-    for (uint32_t size = 0; size < tunable->classes; size++) {
-        count += take_sizes(g->dev, tunable, size, kept[count]);
-    }
-    // The smallest there is serves whatever the larger do not suit.
-    uint32_t i = 0;
-    while (i + 1 < count &&
-           !(fills(g, kept[i][0], kept[i][1]) && g->m > kept[i + 1][0] && g->n > kept[i + 1][1])) {
-        i++;
-    }
-    if (count > 0) {
-        memcpy(values, kept[i], sizeof kept[i]);
-    }
-    return count > 0;
+    struct grt_pick pick;
+    bool any =
+        grt_tunable_pick(tunable, &g->dev->info, g->dev->profile, g->m, g->n, g->batch, &pick);
+    memcpy(values, pick.values, sizeof pick.values);
+    return any;
 }
 
 // "f32", "16" or "16f32": how the kernels of one shape differ.

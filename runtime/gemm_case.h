@@ -41,9 +41,7 @@ extern const struct grt_tunable gemm_tiled_f32_tunable;
 extern const struct grt_tunable gemm_tiled_16_tunable;
 extern const struct grt_tunable gemm_plain_tunable;
 
-// The sizes of the device's profile for this product, into `values`: large ones where they fill the
-// device, smaller ones where they would leave it idle. The first two knobs are the rows and columns of
-// a workgroup. Sizes that the device cannot run are passed over, said once. False when it can run none.
+// The sizes of the device's profile for this product, see grt_tunable_pick().
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
                 uint32_t values[GRT_PROFILE_NUMBERS]);
 

@@ -55,6 +55,18 @@ enum grt_size_class {
 };
 GRT_API const char *grt_size_class_text(enum grt_size_class size);
 
+// The setting of a profile for a product.
+struct grt_pick {
+    enum grt_size_class size;
+    uint32_t values[GRT_PROFILE_NUMBERS];
+};
+// Large sizes where they fill the device, smaller ones where they would leave it idle; the first two
+// knobs are the rows and columns of a workgroup. A setting that the device cannot run is passed over,
+// said once. False, and zeros, when it can run none.
+GRT_API bool grt_tunable_pick(const struct grt_tunable *tunable, const struct grt_dev_info *info,
+                              struct grt_profile *profile, uint64_t rows, uint64_t columns,
+                              uint64_t batch, struct grt_pick *pick);
+
 #ifdef __cplusplus
 }
 #endif
