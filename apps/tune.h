@@ -74,6 +74,7 @@ struct tune_task {
 struct tune_time {
     double median;  // seconds of one product
     double spread;
+    double fastest;  // what candidates are ranked by: other processes only ever add to it
 };
 
 struct tune_answer {

@@ -12,7 +12,8 @@
 
 #define OPEN_SECONDS 60.0  // a driver's first start on a machine can take long
 #define MAX_PRODUCTS 1024u
-#define ROUNDS 7
+#define ROUNDS 7        // samples of a candidate at least
+#define DUEL_ROUNDS 15  // and of each side when two are compared
 
 // Odd in every way and small enough to be checked everywhere.
 static const struct bench_gemm_shape ragged = {203, 131, 77};
@@ -140,7 +141,8 @@ static void measure(struct server *s, const struct tune_task *task, struct tune_
     }
     bool hopeless = task->hopeless > 0 && good && seconds / products[0] > task->hopeless;
     double end = stats_now() + task->seconds;
-    while (good && count < STATS_MAX_SAMPLES && (count < ROUNDS || stats_now() < end)) {
+    size_t least = task->kind == TUNE_DUEL ? DUEL_ROUNDS : ROUNDS;
+    while (good && count < STATS_MAX_SAMPLES && (count < least || stats_now() < end)) {
         for (int i = 0; good && i < sides; i++) {
             good = bench_sample(&timings[i], &samples[i][count]);
             samples[i][count] /= products[i] ? products[i] : 1;
@@ -151,7 +153,7 @@ static void measure(struct server *s, const struct tune_task *task, struct tune_
     }
     for (int i = 0; i < sides; i++) {
         struct stats stats = stats_of(samples[i], good ? count : 0);
-        answer->times[i] = (struct tune_time){stats.median, stats.spread};
+        answer->times[i] = (struct tune_time){stats.median, stats.spread, stats.min};
         grt_graph_destroy(&timings[i].graph);
     }
     answer->good = good;

@@ -15,6 +15,7 @@
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \
     X(plan, D)                                                                                     \
+    X(tuned, D)                                                                                    \
     X(convert, D)                                                                                  \
     X(map, D)                                                                                      \
     X(reduce, D)                                                                                   \
