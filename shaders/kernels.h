@@ -23,6 +23,9 @@
     X(all, core, random)                                                                           \
     X(all, core, tick)                                                                             \
     X(all, core, peak)                                                                             \
+    X(all, nn, softmax)                                                                            \
+    X(all, nn, layer_norm)                                                                         \
+    X(all, nn, colsum)                                                                             \
     X(all, env, cartpole)                                                                          \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \

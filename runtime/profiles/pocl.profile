@@ -4,7 +4,7 @@ gpurt-profile 1
 level = architecture
 match.arch = pocl
 
-from = measured: 2026-11-14, PoCL 3.1, copy of 64 MiB at 13 GB/s; with 256 groups 1.8 GB/s
+from = measured: 2026-11-15, PoCL 3.1, copy of 64 MiB at 13 GB/s; with 256 groups 1.8 GB/s
 stream.wg = 1024
 stream.groups = 65535
 end
