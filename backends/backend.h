@@ -123,6 +123,8 @@ struct grt_dev_fns {
 
 #define GRT_MAX_ACCOUNTS 64
 
+struct grt_profile;
+
 struct grt_dev {
     const struct grt_dev_fns *fns;
     struct grt_dev_info info;
@@ -132,6 +134,7 @@ struct grt_dev {
     bool validated;                     // the validation layer watches; set by open()
     uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
+    struct grt_profile *profile;
     struct grt_buf *unused;  // bound where a kernel does not look
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];

@@ -118,7 +118,7 @@ struct grt_dev_desc {
     const char *device;
     bool require_gpu;      // refuse a CPU driver
     bool validate;         // count complaints of the Vulkan validation layer and log them
-    double mem_fraction;   // share of the free device memory that may be taken; 0: 0.9
+    double mem_fraction;   // share of the free device memory that may be taken; 0: the profile's
     uint64_t mem_limit;    // bytes that may be taken at most; 0: no further limit
     double max_submit_ms;  // no submit runs longer where it can be split; 0: 500
     bool reverse_windows;  // ref only: run commands that may overlap in the opposite order

@@ -5,6 +5,7 @@
 
 #include "gemm.h"
 #include "internal.h"
+#include "tunable.h"
 
 // As in shaders/lib/gemm.k.
 struct gemm_params {
@@ -36,6 +37,14 @@ extern const uint32_t gemm_variant_count;
 extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
+
+extern const struct grt_tunable gemm_tiled_f32_tunable;
+extern const struct grt_tunable gemm_tiled_16_tunable;
+extern const struct grt_tunable gemm_plain_tunable;
+
+// The sizes of the device's profile for this product, see grt_tunable_pick().
+bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
+                uint32_t values[GRT_PROFILE_NUMBERS]);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Dispatches kernel "gemm_<shape>_<types>", types being f32, 16 or 16f32, with the constants and
