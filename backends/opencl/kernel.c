@@ -29,7 +29,7 @@
 
 static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info *info,
                          const uint32_t *spec_values, char *options) {
-    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2%s",
+    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2 -DGRT_FMA=%s%s", dev->fma,
                         dev->exact_divide ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     for (uint32_t i = 0; i < info->spec_count && used < MAX_OPTIONS; i++) {
         used += snprintf(options + used, (size_t)(MAX_OPTIONS - used), " -D%s=%" PRIu32 "u",
