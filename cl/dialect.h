@@ -6,7 +6,7 @@
 //
 // Built-in functions of the language are avoided where an expression does: PoCL on aarch64 compiles its own
 // for another processor than kernels, so none is inlined and no loop with one becomes vectors (PoCL 3.1,
-// 2026-11). GRT_FMA is set by the backend for the same reason.
+// 2026-11).
 #pragma OPENCL FP_CONTRACT OFF
 
 #define GRT_OPENCL_C 1
@@ -25,7 +25,15 @@
 #define AS_U32(x) as_uint(x)
 #define ISNAN(x) ((x) != (x))
 #define MULHI(a, b) ((uint)(((ulong)(uint)(a) * (uint)(b)) >> 32))
+// What the backend says makes the instruction: see make_options() there.
 #define MAD(a, b, c) GRT_FMA(a, b, c)
+
+#define F32X4(x, y, z, w) ((float4)(x, y, z, w))
+#define SPLAT4(x) ((float4)(x))
+FN float4 MAD4(float4 a, float4 b, float4 c) {
+#pragma OPENCL FP_CONTRACT ON
+    return a * b + c;
+}
 
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL __attribute__((opencl_unroll_hint))

@@ -358,3 +358,7 @@ bool grt_dev_wait(struct grt_dev *dev) {
 uint32_t grt_dev_complaints(const struct grt_dev *dev) {
     return dev ? dev->complaints : 0;
 }
+
+bool grt_dev_validated(const struct grt_dev *dev) {
+    return dev && dev->validated;
+}

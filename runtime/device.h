@@ -145,6 +145,8 @@ GRT_API enum grt_status grt_dev_status(const struct grt_dev *dev);
 GRT_API bool grt_dev_wait(struct grt_dev *dev);
 // Messages of the validation layer so far; a correct program has none.
 GRT_API uint32_t grt_dev_complaints(const struct grt_dev *dev);
+// Whether the validation layer watches: asked for with desc.validate, and installed.
+GRT_API bool grt_dev_validated(const struct grt_dev *dev);
 
 // The account of a device's memory: bytes under one label, or in all when label is NULL.
 struct grt_mem_use {

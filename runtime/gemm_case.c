@@ -46,6 +46,9 @@ void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const cha
                                  d->c->range,
                                  range_or(d->bias, none),
                                  range_or(d->add, none),
-                                 range_or(d->saved, none)};
-    grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges, 6, groups);
+                                 range_or(d->saved, none),
+                                 d->a->range,  // once more, for kernels that read vectors too
+                                 d->b->range};
+    grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges,
+                  sizeof ranges / sizeof ranges[0], groups);
 }

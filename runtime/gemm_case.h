@@ -22,7 +22,7 @@ struct gemm_case {
     struct gemm_params params;
 };
 
-// A way to do a product. Rows stand in order of preference and the last is usable everywhere.
+// A way to do a product. Rows stand in order of preference; plain is usable everywhere.
 struct gemm_variant {
     const char *name;
     bool (*usable)(const struct gemm_case *g);
@@ -35,6 +35,7 @@ extern const uint32_t gemm_variant_count;
 
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_tiled;
+extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);

@@ -17,6 +17,9 @@
     X(map, D)                                                                                      \
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
+    X(gemm, D)                                                                                     \
+    X(nn, D)                                                                                       \
+    X(colsum, D)                                                                                   \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \

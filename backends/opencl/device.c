@@ -216,9 +216,7 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
     }
     cl_device_fp_config fp = gcl_ask_u64(dev->device, CL_DEVICE_SINGLE_FP_CONFIG);
     dev->exact_divide = (fp & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-    bool pocl = strstr(info->driver, "Portable Computing Language") != NULL;
-    dev->keeps_binaries = pocl;
-    dev->fma = pocl ? "__builtin_fmaf" : "fma";
+    dev->keeps_binaries = strstr(info->driver, "Portable Computing Language") != NULL;
     gcl_ask_platform(chosen->platform, CL_PLATFORM_VERSION, dev->platform_version,
                      sizeof dev->platform_version);
     dev->fns = (struct grt_dev_fns){

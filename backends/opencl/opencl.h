@@ -74,7 +74,6 @@ struct gcl_dev {
     cl_command_queue queue;      // in-order
     bool exact_divide;           // division and square root can be rounded correctly
     bool keeps_binaries;         // the driver has a kernel cache of its own; ours stays out
-    const char *fma;             // the fused multiply-add that the driver inlines (cl/dialect.h)
     char platform_version[128];  // part of the cache key
 };
 
