@@ -34,6 +34,7 @@ struct gemm_variant {
 extern const struct gemm_variant *const gemm_variants[];
 extern const uint32_t gemm_variant_count;
 
+extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
