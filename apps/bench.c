@@ -19,14 +19,26 @@ static const struct bench_kind {
 #undef X
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
+#define ABOUT_SIZE 2048
 
-static const char about[] = "Measures a device. Without KIND a short look at all kinds:\n\n"
-#define X(name, options, help) "  " #name "   " help "\n"
-    BENCH_KINDS(X)
+// The paragraph for --help, with a line for each kind.
+static const char *about(char text[ABOUT_SIZE]) {
+    static const char *const helps[] = {
+#define X(name, options, help) help,
+        BENCH_KINDS(X)
 #undef X
+    };
+    int n = snprintf(text, ABOUT_SIZE,
+                     "Measures a device. Without KIND a short look at all kinds:\n\n");
+    for (size_t k = 0; k < KIND_COUNT; k++)
+        n += snprintf(text + n, (size_t)(ABOUT_SIZE - n), "  %-8s %s\n", kinds[k].name, helps[k]);
+    snprintf(
+        text + n, (size_t)(ABOUT_SIZE - n),
         "\nNumbers are medians; spread is half the interquartile range. A LIST has numbers and "
         "ranges:\n"
-        "32,64  1-4  1-8+1  32-1024*2  4KB-256MB*4.\n";
+        "32,64  1-4  1-8+1  32-1024*2  4KB-256MB*4.\n");
+    return text;
+}
 
 static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
     struct ranges_rule rule = {.min = 1, .max = STATS_MAX_SAMPLES};
@@ -87,9 +99,9 @@ bool bench_row(struct bench *bench, struct table_cell *cells, enum bench_outcome
         cells[BENCH_SPREAD] = TABLE_CELL(.number = stats->spread);
         cells[BENCH_SAMPLES] = TABLE_CELL(.count = stats->count);
         cells[BENCH_TIMER] = TABLE_CELL(.text = device_timer ? "device" : "wall");
-    } else {
-        cells[BENCH_GB_PER_S].known = cells[BENCH_US].known = false;
     }
+    for (size_t i = 0; outcome != BENCH_GOOD && i < BENCH_COLUMN_COUNT; i++)
+        cells[i].known = cells[i].known && !(BENCH_MEASURED >> i & 1);
     return table_row(&bench->table, cells);
 }
 
@@ -123,6 +135,25 @@ bool bench_time(struct bench *bench, struct bench_timing *timing, struct stats *
     return stats_measure(&desc, bench_sample, timing, stats);
 }
 
+// The first run of each graph warms up: it maps memory and compiles kernels, which would be taken
+// for slow work.
+uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record_fn *record,
+                        void *context) {
+    for (uint32_t count = 1;;) {
+        double seconds = 0;
+        grt_graph_destroy(&timing->graph);
+        timing->graph = record(context, count);
+        if (!timing->graph || !bench_sample(timing, &seconds) || !bench_sample(timing, &seconds))
+            return 0;
+        if (seconds >= BENCH_RUN_SECONDS || count >= most)
+            return count;
+        // Short runs are mostly overhead, so the estimate is not trusted beyond a factor of 16.
+        double factor = 1.25 * BENCH_RUN_SECONDS / (seconds + 1e-6);
+        double next = count * (factor < 2 ? 2 : factor > 16 ? 16 : factor);
+        count = next < most ? (uint32_t)next : most;
+    }
+}
+
 // Which kinds the words name, as bits; 0 with the mistake said.
 static uint64_t chosen_kinds(const char **words, size_t count) {
     uint64_t chosen = 0;
@@ -151,6 +182,8 @@ static int run_kinds(struct bench *bench, uint64_t chosen) {
         talk_error("rows that failed their check, not timed: %u", bench->outcomes[BENCH_WRONG]);
         return COMMAND_INTERNAL;
     }
+    if (bench->missing || (bench->outcomes[BENCH_UNSUITED] && !bench->outcomes[BENCH_GOOD]))
+        return COMMAND_NO_DEVICE;
     // Sizes that do not fit are an answer, as long as something did.
     return bench->outcomes[BENCH_TOO_LARGE] && !bench->outcomes[BENCH_GOOD] ? COMMAND_INTERNAL
                                                                             : COMMAND_OK;
@@ -190,6 +223,7 @@ static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv
 
 int cmd_bench(int argc, char **argv) {
     struct bench bench = {0};
+    char text[ABOUT_SIZE];
     struct option_list lists[] = {
 #define X(name, options, help) {"Options of " #name, bench_##name##_options, options, NULL},
         BENCH_KINDS(X)  // first, so that kind k has list k
@@ -201,7 +235,7 @@ int cmd_bench(int argc, char **argv) {
     };
     struct options_desc desc = {.verb = "bench",
                                 .words = "[KIND...]",
-                                .about = about,
+                                .about = about(text),
                                 .lists = lists,
                                 .list_count = sizeof lists / sizeof *lists};
     const char **words = calloc((size_t)argc + 1, sizeof *words);
@@ -226,6 +260,7 @@ int cmd_bench(int argc, char **argv) {
         code = run_bench(&bench, chosen, argc, argv);
     ranges_destroy(&bench.sizes);
     ranges_destroy(&bench.counts);
+    bench_gemm_options_end(&bench.gemm);
     free(words);
     return code;
 }

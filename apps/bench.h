@@ -6,6 +6,7 @@
 #ifndef APPS_BENCH_H
 #define APPS_BENCH_H
 
+#include "bench_gemm.h"
 #include "gpurt.h"
 #include "options.h"
 #include "stats.h"
@@ -14,7 +15,8 @@
 // X(name, number of its own options, help), in the order they run.
 #define BENCH_KINDS(X)                                                                             \
     X(memory, 1, "bandwidth of copies, uploads and readbacks; a copy counts read and written")     \
-    X(launch, 1, "cost of a dispatch: independent, each after the former, and a whole replay")
+    X(launch, 1, "cost of a dispatch: independent, each after the former, and a whole replay")     \
+    X(gemm, 7, "matrix products, checked against sums in double precision")
 
 // X(name, key, heading, unit, type, precision, width): all that any kind reports.
 #define BENCH_COLUMNS(X)                                                                           \
@@ -23,10 +25,21 @@
     X(SIZE, "size", "size", NULL, BYTES, 0, 9)                                                     \
     X(SET, "working_set", "rotating over", NULL, BYTES, 0, 0)                                      \
     X(COUNT, "dispatches", "dispatches", NULL, COUNT, 0, 0)                                        \
+    X(SHAPE, "shape", "m x n x k", NULL, TEXT, 0, 15)                                              \
+    X(BATCH, "batch", "batch", NULL, COUNT, 0, 0)                                                  \
+    X(PRECISION, "precision", "types", NULL, TEXT, 0, 8)                                           \
+    X(TRANS, "trans", "trans", NULL, TEXT, 0, 0)                                                   \
+    X(VARIANT, "variant", "variant", NULL, TEXT, 0, 10)                                            \
+    X(MS, "ms", "", "ms", NUMBER, 4, 9)                                                            \
+    X(GFLOPS, "gflop_per_s", "", "GFLOP/s", NUMBER, 2, 8)                                          \
+    X(TFLOPS, NULL, "", "TFLOP/s", NUMBER, 2, 8)                                                   \
+    X(PEAK, "of_peak", "of peak", NULL, SHARE, 1, 0)                                               \
+    X(RATIO, "ratio", "ratio", NULL, NUMBER, 2, 0)                                                 \
     X(GB_PER_S, "gb_per_s", "", "GB/s", NUMBER, 2, 9)                                              \
     X(US, "us", "", "us/dispatch", NUMBER, 3, 0)                                                   \
     X(SPREAD, "spread", "spread", NULL, SHARE, 1, 6)                                               \
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
+    X(ERROR, "error", "error", NULL, NUMBER, 4, 7)                                                 \
     X(TIMER, "timer", "timer", NULL, TEXT, 0, 6)                                                   \
     X(CHECK, "check", "check", NULL, TEXT, 0, 0)
 
@@ -37,12 +50,17 @@ enum bench_column {
         BENCH_COLUMN_COUNT,
 };
 #define BENCH_BIT(name) (1ull << BENCH_##name)
+// What only a row that was timed has.
+#define BENCH_MEASURED                                                                             \
+    (BENCH_BIT(GB_PER_S) | BENCH_BIT(US) | BENCH_BIT(MS) | BENCH_BIT(GFLOPS) | BENCH_BIT(TFLOPS) | \
+     BENCH_BIT(PEAK) | BENCH_BIT(RATIO))
 
 // How a row came out; its word stands in the column "check".
 #define BENCH_OUTCOMES(X)                                                                          \
     X(GOOD, "ok")                                                                                  \
     X(WRONG, "FAILED")        /* the result was not what it must be */                             \
     X(TOO_LARGE, "no memory") /* not measured; the sentence was said */                            \
+    X(UNSUITED, "unsuited")   /* the device cannot do this; the sentence was said */               \
     X(BROKEN, "")             /* a call failed or Ctrl-C: stop, there is no row */
 
 enum bench_outcome {
@@ -55,11 +73,14 @@ struct bench {
     struct options common;  // first: see options.h
     struct ranges sizes;    // --size; empty: by device
     struct ranges counts;   // --count
-    double seconds;         // --time, of each row
-    uint32_t samples;       // --samples, at least, of each row
-    bool quick;             // no kind was named: a short look at everything
+    struct bench_gemm_options gemm;
+    double seconds;    // --time, of each row
+    uint32_t samples;  // --samples, at least, of each row
+    bool quick;        // no kind was named: a short look at everything
     struct grt_dev *dev;
     struct table table;
+    double peak_f32;  // see bench_peak_f32()
+    bool missing;     // something asked for is not on this machine; the sentence was said
     uint32_t outcomes[BENCH_BROKEN + 1];
 };
 
@@ -90,5 +111,18 @@ struct bench_timing {
 bool bench_time(struct bench *bench, struct bench_timing *timing, struct stats *stats);
 // One sample of it.
 bool bench_sample(void *timing, double *seconds);
+
+#define BENCH_RUN_SECONDS 0.02  // of one run, at least
+
+// A baked graph with `count` pieces of work, or NULL when a call failed.
+typedef struct grt_graph *bench_record_fn(void *context, uint32_t count);
+// Records as many pieces of work, up to `most`, as make one run long enough for a clock; the graph
+// is left in timing->graph and the number returned, 0 when a call failed or Ctrl-C was pressed.
+uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record_fn *record,
+                        void *context);
+
+// Multiply-adds in f32 that the device does in registers alone, as operations a second (a
+// multiply-add is two); measured once and kept. 0 with the sentence said when a call failed.
+double bench_peak_f32(struct bench *bench);
 
 #endif

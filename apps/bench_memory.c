@@ -16,7 +16,6 @@
 #include "talk.h"
 
 #define ALIGN 256ull      // of slots; a multiple of every device's
-#define RUN_SECONDS 0.02  // of one run, at least
 #define MAX_COPIES 4096u  // of one run
 #define CHUNK (4u << 20)  // bytes that the check looks at together
 #define SET_SOFTWARE (64ull << 20)
@@ -28,7 +27,7 @@ static const struct memory_test {
     bool by_kernel;
     uint32_t counted;  // bytes that count for each byte copied
 } tests[] = {
-    {"kernel copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, true, 2},
+    {"device copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, true, 2},
     {"driver copy", GRT_BUF_DEVICE, GRT_BUF_DEVICE, false, 2},
     {"upload", GRT_BUF_UPLOAD, GRT_BUF_DEVICE, false, 1},
     {"readback", GRT_BUF_DEVICE, GRT_BUF_READBACK, false, 1},
@@ -54,9 +53,8 @@ struct memory_run {
     uint64_t stride;  // from slot to slot
     uint64_t slots;
     struct grt_buf *source, *target;
-    struct grt_graph *graph;
+    struct bench_timing timing;
     uint32_t copies;
-    bool device_timer;
 };
 
 // ---- the check ----
@@ -103,7 +101,7 @@ static enum bench_outcome check(struct memory_run *run) {
         outcome = go_over(run, run->source, WRITE_PATTERN, chunk);
     if (outcome == BENCH_GOOD)
         outcome = go_over(run, run->target, WRITE_POISON, chunk);
-    if (outcome == BENCH_GOOD && !grt_graph_finish(run->graph))
+    if (outcome == BENCH_GOOD && !grt_graph_finish(run->timing.graph))
         outcome = BENCH_BROKEN;
     if (outcome == BENCH_GOOD)
         outcome = go_over(run, run->target, COMPARE, chunk);
@@ -118,45 +116,27 @@ static struct grt_tensor as_tensor(struct grt_range range) {
         .range = range, .dtype = GRT_U32, .rank = 1, .shape = {range.size / 4}};
 }
 
-static bool record(struct memory_run *run) {
-    grt_graph_destroy(&run->graph);
-    run->graph = grt_graph_create(run->bench->dev, "bench memory");
-    if (!run->graph)
-        return false;
-    if (run->device_timer)
-        grt_graph_phase(run->graph, run->test->name);
-    for (uint32_t i = 0; i < run->copies; i++) {
+static struct grt_graph *record(void *context, uint32_t copies) {
+    struct memory_run *run = context;
+    struct grt_graph *graph = grt_graph_create(run->bench->dev, "bench memory");
+    if (!graph)
+        return NULL;
+    if (run->timing.device_timer)
+        grt_graph_phase(graph, run->test->name);
+    for (uint32_t i = 0; i < copies; i++) {
         uint64_t at = i % run->slots * run->stride;
         struct grt_range from = {run->source, at, run->size};
         struct grt_range to = {run->target, at, run->size};
         struct grt_tensor x = as_tensor(from);
         struct grt_tensor y = as_tensor(to);
         if (run->test->by_kernel)
-            grt_op_copy(run->graph, &y, &x);
+            grt_op_copy(graph, &y, &x);
         else
-            grt_graph_copy(run->graph, to, from);
+            grt_graph_copy(graph, to, from);
     }
-    return grt_graph_bake(run->graph);
-}
-
-// Records as many copies as make one run long enough. The first run of each graph warms up: it maps
-// memory and compiles kernels, which would be taken for slow copies.
-static bool choose_copies(struct memory_run *run) {
-    for (run->copies = 1;;) {
-        struct bench_timing timing = {run->graph, 1, run->device_timer};
-        double seconds = 0;
-        if (!record(run))
-            return false;
-        timing.graph = run->graph;
-        if (!bench_sample(&timing, &seconds) || !bench_sample(&timing, &seconds))
-            return false;
-        if (seconds >= RUN_SECONDS || run->copies == MAX_COPIES)
-            return true;
-        // Short runs are mostly overhead, so the estimate is not trusted beyond a factor of 16.
-        double factor = 1.25 * RUN_SECONDS / (seconds + 1e-6);
-        double copies = run->copies * (factor < 2 ? 2 : factor > 16 ? 16 : factor);
-        run->copies = copies < MAX_COPIES ? (uint32_t)copies : MAX_COPIES;
-    }
+    if (!grt_graph_bake(graph))
+        grt_graph_destroy(&graph);
+    return graph;
 }
 
 // ---- rows ----
@@ -175,14 +155,13 @@ static enum bench_outcome measure(struct memory_run *run, struct stats *stats) {
         outcome = bench_failure();
         goto undo_source;
     }
-    if (choose_copies(run)) {
+    run->copies = bench_fill_run(&run->timing, MAX_COPIES, record, run);
+    if (run->copies) {
         outcome = check(run);
-        struct bench_timing timing = {run->graph, 1, run->device_timer};
-        if (outcome == BENCH_GOOD && !bench_time(run->bench, &timing, stats))
+        if (outcome == BENCH_GOOD && !bench_time(run->bench, &run->timing, stats))
             outcome = BENCH_BROKEN;
-        run->device_timer = timing.device_timer;
     }
-    grt_graph_destroy(&run->graph);
+    grt_graph_destroy(&run->timing.graph);
     grt_buf_destroy(&run->target);
 undo_source:
     grt_buf_destroy(&run->source);
@@ -193,7 +172,9 @@ static bool print_one(struct bench *bench, const struct memory_test *test, uint6
     const struct grt_caps *caps = &grt_dev_info(bench->dev)->caps;
     uint64_t set = caps->software ? SET_SOFTWARE : SET_HARDWARE;
     uint64_t limit = grt_dev_mem_left(bench->dev) / 4;
-    struct memory_run run = {.bench = bench, .test = test, .device_timer = caps->timestamps != 0};
+    struct memory_run run = {.bench = bench,
+                             .test = test,
+                             .timing = {.replays = 1, .device_timer = caps->timestamps != 0}};
     struct stats stats = {0};
     run.size = (size + 3) / 4 * 4;
     run.stride = (run.size + ALIGN - 1) / ALIGN * ALIGN;
@@ -213,7 +194,7 @@ static bool print_one(struct bench *bench, const struct memory_test *test, uint6
         [BENCH_SET] = {.known = touched != 0, .count = touched * run.size},
         [BENCH_GB_PER_S] = TABLE_CELL(.number = bytes / stats.median / 1e9),
     };
-    return bench_row(bench, cells, outcome, &stats, run.device_timer);
+    return bench_row(bench, cells, outcome, &stats, run.timing.device_timer);
 }
 
 // Sizes that show the ramp and the plateau; the quick look has the plateau and one step below.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about loaders and drivers. Vulkan and OpenCL are alike in this: a loader, small files that
-// name drivers, variables that choose among them. So each function serves both, and the words that
-// differ are in a table.
+// Findings about loaders and drivers. Vulkan and OpenCL are alike in this: a loader, small files
+// that name drivers, variables that choose among them. So each function serves both, and the words
+// that differ are in a table.
 #include "doctor_findings.h"
 
 #include <stdio.h>
@@ -184,8 +184,8 @@ void doctor_find_driver_failed(const struct check *c) {
     }
 }
 
-// Without a loader or a driver the problem is that, and said above. The Khronos loader joins the folder
-// and a file's name without a slash between them (seen with the one of CUDA 13.0).
+// Without a loader or a driver the problem is that, and said above. The Khronos loader joins the
+// folder and a file's name without a slash between them (seen with the one of CUDA 13.0).
 void doctor_find_other_problem(const struct check *c) {
     const char *folder = c->row->api == GRT_BACKEND_OPENCL ? c->facts->env.ocl_vendors : NULL;
     bool slash = !folder || folder[strlen(folder) - 1] == '/';
@@ -196,8 +196,8 @@ void doctor_find_other_problem(const struct check *c) {
     }
 }
 
-// A driver without a device of its kind is no fault. PoCL's device is the CPU, but it has none where it
-// cannot write its cache (seen with 3.1).
+// A driver without a device of its kind is no fault. PoCL's device is the CPU, but it has none
+// where it cannot write its cache (seen with 3.1).
 void doctor_find_no_devices(const struct check *c) {
     if (doctor_was_listed(c->facts) && api_of(c)->loader[0] && usable_drivers(c) > 0 &&
         report_of(c)->device_count == 0 && !report_of(c)->problem[0]) {

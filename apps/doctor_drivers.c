@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaders and drivers of Vulkan and OpenCL, found as their loaders find them: through environment
-// variables first, then in a fixed list of folders, each driver being a small file that names a library.
-// No driver is loaded: listing the devices has done that, in a child process.
+// variables first, then in a fixed list of folders, each driver being a small file that names a
+// library. No driver is loaded: listing the devices has done that, in a child process.
 #include "doctor.h"
 
 #include <jansson.h>
@@ -151,8 +151,8 @@ static void gather_manifests(struct gather *g) {
     }
 }
 
-// OCL_ICD_VENDORS is a folder, a vendor file or a library; a vendor file without a slash lies in the
-// usual folder.
+// OCL_ICD_VENDORS is a folder, a vendor file or a library; a vendor file without a slash lies in
+// the usual folder.
 static void gather_vendors(struct gather *g) {
     const struct doctor_env *env = g->env;
     struct doctor_api *api = &g->apis[GRT_BACKEND_OPENCL];

@@ -56,9 +56,12 @@ bool doctor_contains(const char *root, const char *path, const char *word) {
     enum { LIMIT = 4 << 20 };
     char full[DOCTOR_PATH];
     char *bytes = malloc(LIMIT);
-    size_t length = strlen(word);
+    if (!bytes) {
+        return false;
+    }
     doctor_full_path(full, root, path);
-    size_t size = bytes ? read_bytes(full, bytes, LIMIT) : 0;
+    size_t size = read_bytes(full, bytes, LIMIT);
+    size_t length = strlen(word);
     bool found = false;
     for (size_t i = 0; i + length <= size && !found; i++) {
         found = memcmp(bytes + i, word, length) == 0;
@@ -98,7 +101,7 @@ bool doctor_next_part(const char **list, char *part) {
 static void add_dir(struct doctor_search *search, const char *dir) {
     const uint32_t capacity = sizeof search->dirs / sizeof search->dirs[0];
     if (dir[0] == '/' && strlen(dir) < DOCTOR_PATH && search->count < capacity) {
-        strcpy(search->dirs[search->count++], dir);
+        snprintf(search->dirs[search->count++], DOCTOR_PATH, "%s", dir);
     }
 }
 
@@ -145,8 +148,8 @@ static void read_ld_conf(struct doctor_search *search, const char *path, uint32_
     fclose(file);
 }
 
-// A bundle of gpurt brings loaders along: in lib/ one that comes before the system's, in lib/fallback
-// one that comes after.
+// A bundle of gpurt brings loaders along: in lib/ one that comes before the system's, in
+// lib/fallback one that comes after.
 static void add_bundle(struct doctor_search *search, const char *prefix, const char *folder) {
     char dir[DOCTOR_PATH];
     if (prefix && snprintf(dir, sizeof dir, "%s/%s", prefix, folder) < DOCTOR_PATH) {
@@ -209,7 +212,7 @@ enum doctor_library doctor_search_library(const struct doctor_search *search, co
             best = found > best ? found : best;
         }
         if (best == DOCTOR_LIBRARY_FOUND) {
-            strcpy(path, candidate);
+            memcpy(path, candidate, sizeof candidate);
         }
     }
     return best;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about GPUs on the bus, their device nodes, containers and WSL. A GPU that no API lists is
-// explained once, by the first of: no node (in a container: not passed in), no permission, no
+// Findings about GPUs on the bus, their device nodes, containers and WSL. A GPU that no API lists
+// is explained once, by the first of: no node (in a container: not passed in), no permission, no
 // kernel driver, no driver package.
 #include <stdio.h>
 #include <string.h>

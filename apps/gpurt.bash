@@ -36,7 +36,7 @@ _gpurt() {
         else
             words=$(_gpurt_help "$verb" --help | awk '
                 /^  +(-[a-z], )?--/ { print $1 == "" || $1 ~ /^--/ ? $1 : $2 }')
-            [ "$verb" = bench ] && words="memory launch $words"
+            [ "$verb" = bench ] && words="memory launch gemm $words"
         fi
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -21,7 +21,14 @@
 #define AS_U32(x) as_uint(x)
 #define ISNAN(x) (isnan(x) != 0)
 #define MULHI(a, b) mul_hi((uint)(a), (uint)(b))
-#define MAD(a, b, c) fma(a, b, c)
+// What the backend says makes the instruction: see make_options() there.
+#define MAD(a, b, c) GRT_FMA(a, b, c)
+
+#define SPLAT4(x) ((float4)(x))
+FN float4 MAD4(float4 a, float4 b, float4 c) {
+#pragma OPENCL FP_CONTRACT ON
+    return a * b + c;
+}
 
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL __attribute__((opencl_unroll_hint))

@@ -18,11 +18,20 @@ static const char *const kind_texts[] = {
 #undef X
 };
 
+// The row of a label, or account_count; labels are kept, and so compared, up to the row's length.
+static uint32_t find_row(const struct grt_dev *dev, const char *label) {
+    uint32_t i = 0;
+    while (i < dev->account_count &&
+           strncmp(dev->accounts[i].label, label, sizeof dev->accounts[i].label - 1) != 0) {
+        i++;
+    }
+    return i;
+}
+
 static uint32_t account_row(struct grt_dev *dev, const char *label) {
-    for (uint32_t i = 0; i < dev->account_count; i++) {
-        if (strncmp(dev->accounts[i].label, label, sizeof dev->accounts[i].label - 1) == 0) {
-            return i;
-        }
+    uint32_t found = find_row(dev, label);
+    if (found < dev->account_count) {
+        return found;
     }
     // The last row serves all labels past the table's end.
     if (dev->account_count == GRT_MAX_ACCOUNTS) {
@@ -75,12 +84,8 @@ struct grt_mem_use grt_dev_mem_use(const struct grt_dev *dev, const char *label)
     if (!label) {
         return dev->total;
     }
-    for (uint32_t i = 0; i < dev->account_count; i++) {
-        if (strcmp(dev->accounts[i].label, label) == 0) {
-            return dev->accounts[i];
-        }
-    }
-    return none;
+    uint32_t row = find_row(dev, label);
+    return row < dev->account_count ? dev->accounts[row] : none;
 }
 
 bool grt_dev_mem_label(const struct grt_dev *dev, uint32_t i, struct grt_mem_use *use) {
@@ -171,7 +176,7 @@ uint64_t grt_buf_size(const struct grt_buf *buf) {
 }
 
 void *grt_buf_host(const struct grt_buf *buf) {
-    return buf ? buf->host : NULL;
+    return buf && buf->kind != GRT_BUF_DEVICE ? buf->host : NULL;
 }
 
 // Checks a blocking transfer and waits for what is queued.

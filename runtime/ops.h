@@ -15,7 +15,7 @@ extern "C" {
 
 // y = value; y of f32, f16 or bf16.
 GRT_API void grt_op_fill(struct grt_graph *graph, const struct grt_tensor *y, float value);
-// y = x, same type and number of elements, by a kernel at the speed of memory.
+// y = x, same type and number of elements, at the speed of memory.
 GRT_API void grt_op_copy(struct grt_graph *graph, const struct grt_tensor *y,
                          const struct grt_tensor *x);
 // y = x in the type of y: f32, f16 and bf16 in any direction, rounded to nearest even.

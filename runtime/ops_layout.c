@@ -4,6 +4,15 @@
 #include "op_support.h"
 #include "ops.h"
 
+static uint64_t gcd(uint64_t a, uint64_t b) {
+    while (b > 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
                       const struct grt_tensor *x) {
     if (!grt_op_tensor(graph, "transpose", "y", y) || !grt_op_tensor(graph, "transpose", "x", x)) {
@@ -32,8 +41,9 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
     uint64_t at_once = reach / bytes < caps->max_groups[2] ? reach / bytes : caps->max_groups[2];
     uint64_t in_32_bits = UINT32_MAX / (rows * cols);
     at_once = at_once < in_32_bits ? at_once : in_32_bits;
-    if (at_once < count && bytes % align != 0) {
-        at_once = at_once / align * align;
+    if (at_once < count) {
+        uint64_t unit = align / gcd(bytes, align);
+        at_once = at_once / unit * unit;
     }
     at_once = at_once < count ? at_once : count;
     if (at_once == 0) {
@@ -43,7 +53,7 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
                          (unsigned long long)reach);
         return;
     }
-    const uint32_t tile = 16;
+    const uint32_t tile = 16, most = 32768;
     const struct { uint32_t rows, cols; } params = {(uint32_t)rows, (uint32_t)cols};
     const struct grt_kernel_desc kernel = {
         size == 4 ? "transpose" : "transpose16",
@@ -55,8 +65,9 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
             {x->range.buf, x->range.offset + first * bytes, matrices * bytes},
             {y->range.buf, y->range.offset + first * bytes, matrices * bytes},
         };
-        const uint32_t groups[3] = {(uint32_t)((cols + tile - 1) / tile),
-                                    (uint32_t)((rows + tile - 1) / tile), (uint32_t)matrices};
+        uint64_t wide = (cols + tile - 1) / tile, high = (rows + tile - 1) / tile;
+        const uint32_t groups[3] = {(uint32_t)(wide < most ? wide : most),
+                                    (uint32_t)(high < most ? high : most), (uint32_t)matrices};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 2, groups);
     }
 }

@@ -21,20 +21,37 @@ const char *grt_reduce_text(enum grt_reduce reduce) {
     return (unsigned)reduce < GRT_REDUCE_COUNT ? texts[reduce] : "unknown reduction";
 }
 
-// Numbers of one row when n are reduced in two launches; a multiple of 1024 so that rows begin at
-// offsets any device can bind.
-static uint64_t partial_cols(uint64_t n) {
-    uint64_t cols = (n + MAX_PARTIALS - 1) / MAX_PARTIALS;
-    cols = cols < 4096 ? 4096 : cols;
-    return (cols + 1023) / 1024 * 1024;
+// Numbers that a binding reaches, counted in 32 bits with room to step.
+static uint64_t reach_of(const struct grt_dev *dev) {
+    uint64_t most = (uint64_t)1 << 30;
+    uint64_t reach = dev->info.caps.max_binding / 4;
+    return reach > 0 && reach < most ? reach : most;
 }
 
-static uint64_t last_extent(const struct grt_tensor *x) {
-    return x->rank > 0 ? x->shape[x->rank - 1] : 1;
+// Rows that a launch begins at are multiples of this: their results then lie at offsets a binding may
+// have, and so do the rows themselves.
+static uint64_t row_unit(const struct grt_dev *dev) {
+    return dev->info.caps.align > 16 ? dev->info.caps.align / 4 : 4;
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
+}
+
+static bool in_one_launch(const struct grt_dev *dev, uint64_t n) {
+    return n <= SINGLE_LAUNCH && n <= reach_of(dev);
+}
+
+// Numbers of one row when n are reduced in two launches.
+static uint64_t partial_cols(const struct grt_dev *dev, uint64_t n) {
+    uint64_t cols = round_up((n + MAX_PARTIALS - 1) / MAX_PARTIALS, 1024);
+    cols = cols < 4096 ? 4096 : cols;
+    uint64_t most = reach_of(dev) / row_unit(dev);
+    return cols < most ? cols : most;
+}
+
+static uint64_t last_extent(const struct grt_tensor *x) {
+    return x->rank > 0 ? x->shape[x->rank - 1] : 1;
 }
 
 uint64_t grt_op_reduce_scratch(const struct grt_dev *dev, const struct grt_reduce_desc *desc) {
@@ -46,8 +63,9 @@ uint64_t grt_op_reduce_scratch(const struct grt_dev *dev, const struct grt_reduc
     bool pairs = desc->reduce == GRT_REDUCE_ARGMAX;
     uint64_t results = desc->rows ? n / last_extent(desc->x) : 1;
     uint64_t bytes = pairs ? round_up(results * 4, align) : 0;  // values beside the indices
-    if (!desc->rows && n > SINGLE_LAUNCH) {
-        uint64_t partials = (n + partial_cols(n) - 1) / partial_cols(n);
+    if (!desc->rows && !in_one_launch(dev, n)) {
+        uint64_t cols = partial_cols(dev, n);
+        uint64_t partials = (n + cols - 1) / cols;
         bytes += (pairs ? 2 : 1) * round_up(partials * 4, align);
     }
     return bytes;
@@ -99,17 +117,16 @@ static void launch(struct grt_graph *graph, const struct stage *stage, uint64_t 
 // Cuts the rows into launches that a binding can reach and a grid can count. Pieces begin at rows
 // whose offsets are aligned in x and in y.
 static void run_stage(struct grt_graph *graph, const struct stage *stage) {
-    const struct grt_caps *caps = &grt_graph_dev(graph)->info.caps;
-    uint64_t align = grt_op_align(graph);
-    uint64_t reach = caps->max_binding > 0 ? caps->max_binding / 4 : (uint64_t)1 << 30;
-    reach = reach < (uint64_t)1 << 30 ? reach : (uint64_t)1 << 30;
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    const struct grt_caps *caps = &dev->info.caps;
+    uint64_t reach = reach_of(dev);
     uint64_t at_once = reach / stage->cols;
-    at_once = at_once >= stage->rows ? stage->rows : at_once / align * align;
+    at_once = at_once >= stage->rows ? stage->rows : at_once / row_unit(dev) * row_unit(dev);
     if (at_once == 0) {
         grt_graph_reject(graph, GRT_UNSUPPORTED,
                          "reduction over rows of %llu numbers: %s reaches %llu at once",
-                         (unsigned long long)stage->cols, grt_graph_dev(graph)->info.selector,
-                         (unsigned long long)(reach / align));
+                         (unsigned long long)stage->cols, dev->info.selector,
+                         (unsigned long long)(reach / row_unit(dev)));
         return;
     }
     for (uint64_t first = 0; first < stage->rows; first += at_once) {
@@ -182,9 +199,9 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
         .argmax = reduce == GRT_REDUCE_ARGMAX,
         .by_row = desc->rows,
     };
-    if (!desc->rows && n > SINGLE_LAUNCH) {
+    if (!desc->rows && !in_one_launch(grt_graph_dev(graph), n)) {
         struct stage first = last;
-        first.cols = partial_cols(n);
+        first.cols = partial_cols(grt_graph_dev(graph), n);
         first.rows = (n + first.cols - 1) / first.cols;
         first.finish = 0;
         uint64_t size = round_up(first.rows * 4, align);

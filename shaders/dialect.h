@@ -21,7 +21,12 @@
 #define AS_F32(x) uintBitsToFloat(x)
 #define AS_U32(x) floatBitsToUint(x)
 #define ISNAN(x) isnan(x)
-#define MAD(a, b, c) fma(a, b, c)
+// Fused where the device does that in one instruction: GPU compilers contract this, and lavapipe, which
+// makes a library call of fma(), does not.
+#define MAD(a, b, c) ((a) * (b) + (c))
+// Four at once, for those who count operations: fused where that is one instruction.
+#define SPLAT4(x) vec4(x)
+#define MAD4(a, b, c) ((a) * (b) + (c))
 
 // An array of a lane's own, its size a specialization constant; `most` is the largest it may be.
 #define ARRAY(type, name, count, most) type name[count];

@@ -10,6 +10,7 @@
     X(all, core, fill)                                                                             \
     X(all, core, fill16)                                                                           \
     X(all, core, copy)                                                                             \
+    X(all, core, copy2)                                                                            \
     X(all, core, copy4)                                                                            \
     X(all, core, widen)                                                                            \
     X(all, core, narrow)                                                                           \
@@ -21,6 +22,7 @@
     X(all, core, transpose16)                                                                      \
     X(all, core, random)                                                                           \
     X(all, core, tick)                                                                             \
+    X(all, core, peak)                                                                             \
     X(all, env, cartpole)                                                                          \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The command from outside: exit codes, what goes to stdout and to stderr, and that every format is
+# what it says. Usage: cli.sh GPURT JSON_CHECK
+
+set -uo pipefail
+gpurt=${1:?usage: cli.sh GPURT JSON_CHECK}
+json=${2:?usage: cli.sh GPURT JSON_CHECK}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+unset GPURT_DEVICE
+failed=0
+
+wrong() {
+    printf 'cli.sh: %s\n' "$*" >&2
+    sed 's/^/    stdout: /' "$tmp/out" | head -n 5 >&2
+    sed 's/^/    stderr: /' "$tmp/err" | head -n 5 >&2
+    failed=1
+}
+
+# expect CODE ARGUMENT...: runs gpurt; out and err keep what it wrote.
+expect() {
+    local want=$1 got=0
+    shift
+    "$gpurt" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || got=$?
+    [ "$got" -eq "$want" ] || wrong "gpurt $*: exit code $got, wanted $want"
+}
+# refuse CODE WORD ARGUMENT...: the same, with one line on stderr that has WORD, nothing on stdout.
+refuse() {
+    local want=$1 word=$2
+    shift 2
+    expect "$want" "$@"
+    grep -qF -- "$word" "$tmp/err" || wrong "gpurt $*: stderr lacks '$word'"
+    [ ! -s "$tmp/out" ] || wrong "gpurt $*: an error, and yet something on stdout"
+}
+said() { grep -qE -- "$1" "$tmp/out" || wrong "stdout lacks '$1'"; }
+
+# ---- usage: 64 ----
+expect 64
+[ ! -s "$tmp/out" ] || wrong "no command: usage belongs on stderr"
+refuse 64 "'bench'" benhc
+refuse 64 "'devices'" device
+refuse 64 "xyzzy" xyzzy
+refuse 64 "--nonsense" --nonsense
+refuse 64 "--nonsense" devices --nonsense
+refuse 64 "--format" devices --fromat json
+refuse 64 "yaml" devices --format yaml
+refuse 64 "'memory'" bench memroy
+refuse 64 "1-" bench memory --size 1-
+refuse 64 "64Q" bench memory --size 64Q
+refuse 64 "count" bench launch --count 0
+refuse 64 "character 3" bench gemm --shape 8,8x8
+refuse 64 "f32 f16 bf16" bench gemm --precision f64
+refuse 64 "nn nt tn tt" bench gemm --trans nx
+refuse 64 "cuda" bench --backend cuda
+refuse 64 "mem-fraction" bench --mem-fraction 2
+refuse 64 "time" bench --time -1
+refuse 64 "extra" version extra
+
+# ---- help and version: 0, on stdout ----
+for verb in '' devices doctor bench version help; do
+    # shellcheck disable=SC2086  # no verb is no argument
+    expect 0 $verb --help
+    said '^usage: gpurt'
+    [ ! -s "$tmp/err" ] || wrong "gpurt $verb --help wrote to stderr"
+done
+expect 0 help bench
+said 'bench \[KIND'
+expect 0 --version
+said '^gpurt [0-9]+\.[0-9]+\.[0-9]+$'
+expect 0 version
+
+# ---- no such device: 69, with what there is ----
+refuse 69 "ref:0" bench memory --device voodoo
+refuse 69 "ref:0" bench memory --device cuda:0
+refuse 69 "ref:0" bench memory --backend ref --require-gpu
+expect 69 bench gemm --device ref:0 --shape 8 --variant turbo
+export GPURT_DEVICE=voodoo
+refuse 69 "voodoo" bench memory
+unset GPURT_DEVICE
+
+# ---- formats ----
+# check FORMAT ARGUMENT...: whether the output of `gpurt ARGUMENT...` is in the format.
+check() {
+    local format=$1
+    shift
+    case $format in
+    json) "$json" <"$tmp/out" || wrong "gpurt $*: not JSON" ;;
+    jsonl) "$json" --lines <"$tmp/out" || wrong "gpurt $*: not one JSON object a line" ;;
+    csv) # names may hold a comma inside quotes, so quotes are cut out first
+        sed 's/"[^"]*"//g' "$tmp/out" | awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }
+            END { if (NR < 2) exit 1 }' || wrong "gpurt $*: rows of different lengths, or no row"
+        ;;
+    md) grep -qE '^\|[ :]*-+' "$tmp/out" || wrong "gpurt $*: no Markdown table" ;;
+    table) [ -s "$tmp/out" ] || wrong "gpurt $*: no table" ;;
+    esac
+    ! grep -q $'\033' "$tmp/out" "$tmp/err" || wrong "gpurt $*: colour without a terminal"
+}
+quick=(--device ref:0 --time 0.01 --samples 1)
+for format in json jsonl csv md table; do
+    for args in 'devices' 'devices -v' "bench memory --size 64KiB ${quick[*]}" \
+        "bench launch --count 1-4 ${quick[*]}" "bench gemm --shape 17x31x13,64 ${quick[*]}"; do
+        read -ra words <<<"$args"
+        expect 0 "${words[@]}" --format "$format"
+        check "$format" "${words[@]}" --format "$format"
+    done
+    # The doctor's code says how this machine is; both answers are right.
+    code=0
+    "$gpurt" doctor --format "$format" >"$tmp/out" 2>"$tmp/err" || code=$?
+    [ "$code" -eq 0 ] || [ "$code" -eq 69 ] || wrong "gpurt doctor: exit code $code"
+    check "$format" doctor --format "$format"
+done
+expect 0 devices --format csv
+for device in vulkan:0 opencl:0 ref:0; do
+    said "$device"
+done
+expect 0 devices --backend ref
+! grep -q 'vulkan:0' "$tmp/out" || wrong "devices --backend ref lists vulkan"
+
+# ---- files ----
+expect 0 devices --format json -o "$tmp/file"
+"$json" <"$tmp/file" || wrong "-o wrote no JSON"
+[ ! -s "$tmp/out" ] || wrong "-o, and yet something on stdout"
+refuse 73 "missing" devices -o "$tmp/missing/file"
+if [ -e /dev/full ]; then
+    for args in version devices "devices --format json"; do
+        read -ra words <<<"$args"
+        code=0
+        "$gpurt" "${words[@]}" >/dev/full 2>"$tmp/err" || code=$?
+        : >"$tmp/out"
+        [ "$code" -eq 74 ] || wrong "gpurt $args >/dev/full: exit code $code, wanted 74"
+    done
+fi
+code=0
+"$gpurt" version >&- 2>"$tmp/err" || code=$?
+: >"$tmp/out"
+[ "$code" -eq 74 ] || wrong "gpurt version with stdout closed: exit code $code, wanted 74"
+# A reader that goes away is no failure to shout about, but the command must end.
+"$gpurt" devices --format json 2>/dev/null | head -n 1 >/dev/null
+
+exit "$failed"

@@ -128,9 +128,9 @@ static int set_up(void **state) {
     put_node(w, NODE, 0666);
     put(w, "/proc/sys/kernel/osrelease", "6.1.0-28-amd64\n");
     put(w, "/proc/1/cgroup", "0::/init.scope\n");
-    put(w, "/home/anna/.profile", "");
+    put(w, "/people/anna/.profile", "");
     w->source.root = w->root;
-    w->source.env.home = "/home/anna";
+    w->source.env.home = "/people/anna";
     w->source.user = (struct doctor_user){.uid = USER_ID, .gids = {USER_ID}, .gid_count = 1};
     w->source.list = &w->list;
     w->source.coopmat = true;

@@ -8,4 +8,11 @@
 set -euo pipefail
 test=${1:?usage: gpu_assisted.sh GPURT_TEST}
 export GPURT_TEST_SMALL=1 GPURT_GPU_ASSISTED=1
+# The control: a kernel that strays must fail its case.
+if out=$(GPURT_TEST_STRAY=1 "$test" --device vulkan:0 --case strays_on_purpose kernel 2>&1); then
+    printf '%s\n' "$out"
+    echo "gpu_assisted.sh: a stray write was not seen" >&2
+    exit 1
+fi
+grep -q 'of the validation layer' <<<"$out" || { printf '%s\n' "$out"; exit 1; }
 exec "$test" --device vulkan:0 graph convert map reduce shape random chunk cartpole

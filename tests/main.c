@@ -57,12 +57,15 @@ static void find_here(void) {
 
 static int open_devices(void **state) {
     (void)state;
-    const char *ref[] = {"ref", "ref:0"};
-    bool on_ref = strcmp(test.selector, ref[0]) == 0 || strcmp(test.selector, ref[1]) == 0;
-    test.dev = grt_dev_create(grt_dev_desc(.device = on_ref ? "ref:0" : test.selector,
+    bool named_ref = strcmp(test.selector, "ref") == 0;
+    test.dev = grt_dev_create(grt_dev_desc(.device = named_ref ? "ref:0" : test.selector,
                                            .validate = true));
     test.ref = grt_dev_create(grt_dev_desc(.device = "ref:0"));
-    return test.dev && test.ref ? 0 : -1;
+    if (!test.dev || !test.ref) {
+        return -1;
+    }
+    test.on_ref = grt_dev_info(test.dev)->backend == GRT_BACKEND_REF;
+    return 0;
 }
 
 static int close_devices(void **state) {

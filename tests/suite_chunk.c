@@ -13,7 +13,7 @@ static uint64_t real_reach;
 static int begin(void **state) {
     real_reach = test.dev->info.caps.max_binding;
     uint64_t align = test.dev->info.caps.align;
-    test.dev->info.caps.max_binding = align * 16 > 4096 ? align * 16 : 4096;
+    test.dev->info.caps.max_binding = align * 128 > 4096 ? align * 128 : 4096;
     return test_case_begin(state);
 }
 
@@ -32,7 +32,11 @@ struct op {
     uint32_t dispatches;        // out
 };
 
-static size_t lots(void) { return test.small ? 3001 : 30011; }
+// Numbers that take several pieces, and a bit.
+static size_t lots(void) {
+    size_t reach = (size_t)test.dev->info.caps.max_binding / 4;
+    return reach * (test.small ? 2 : 7) + 11;
+}
 
 static float *run(struct test_tensor *y, test_record_fn *record, struct op *op) {
     float *result = test_run_filled(y, record, op);
@@ -97,7 +101,10 @@ static void fill_and_copy(void **state) {
     struct test_tensor y = test_tensor(test.dev, GRT_F32, n, 0);
     test_tensor_write(&x, data);
     struct op op = {.y = &y.tensor, .a = &x.tensor};
-    float *got = run(&y, record_copy, &op);
+    // lavapipe copies by the driver, whatever the size.
+    const struct grt_caps *caps = &grt_dev_info(test.dev)->caps;
+    bool by_driver = caps->software && caps->subgroup > 1;
+    float *got = by_driver ? test_run_filled(&y, record_copy, &op) : run(&y, record_copy, &op);
     test_same(test.dev, "copy in pieces", got, data, 4, n);
     free(got);
     got = run(&y, record_fill, &op);
@@ -241,7 +248,7 @@ static void reduce(void **state) {
 
 static void transpose(void **state) {
     (void)state;
-    static const size_t shapes[][3] = {{101, 8, 5}, {1000, 4, 4}, {1, 70, 67}, {1, 3001, 3}};
+    static const size_t shapes[][3] = {{505, 8, 5}, {2000, 4, 4}, {1000, 7, 3}, {700, 1, 31}};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i += 1) {
         uint64_t from[3] = {shapes[i][0], shapes[i][1], shapes[i][2]};
         uint64_t to[3] = {shapes[i][0], shapes[i][2], shapes[i][1]};

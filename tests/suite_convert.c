@@ -45,7 +45,6 @@ static uint32_t element(const void *data, enum grt_dtype dtype, size_t i) {
 // Against the oracle, NaN for NaN, and against the C reading, bit for bit.
 static void check(enum grt_dtype to, enum grt_dtype from, const void *data, size_t count) {
     void *got = convert(test.dev, to, from, data, count);
-    void *ref = convert(test.ref, to, from, data, count);
     struct test_compare c = test_compare(test.dev, "convert %s to %s of %zu", grt_dtype_text(from),
                                          grt_dtype_text(to), count);
     for (size_t i = 0; i < count; i += 1) {
@@ -57,23 +56,29 @@ static void check(enum grt_dtype to, enum grt_dtype from, const void *data, size
         }
     }
     test_compare_end(&c);
-    char what[64];
-    snprintf(what, sizeof what, "convert %s to %s, ref", grt_dtype_text(from), grt_dtype_text(to));
-    test_same(test.dev, what, got, ref, grt_dtype_size(to), count);
-    free(ref);
+    if (!test.on_ref) {
+        void *ref = convert(test.ref, to, from, data, count);
+        char what[64];
+        snprintf(what, sizeof what, "convert %s to %s, ref", grt_dtype_text(from),
+                 grt_dtype_text(to));
+        test_same(test.dev, what, got, ref, grt_dtype_size(to), count);
+        free(ref);
+    }
     free(got);
 }
 
 static void all_16_bit_numbers(void **state) {
     (void)state;
     static uint16_t all[65536];
-    for (uint32_t i = 0; i < 65536; i += 1) {
-        all[i] = (uint16_t)i;
+    size_t count = 0;
+    for (uint32_t i = 0; i < 65536; i += test.small ? 61 : 1) {
+        all[count] = (uint16_t)i;
+        count += 1;
     }
     static const enum grt_dtype types[2] = {GRT_F16, GRT_BF16};
     for (int i = 0; i < 2; i += 1) {
-        check(GRT_F32, types[i], all, 65536);
-        check(types[1 - i], types[i], all, 65536);
+        check(GRT_F32, types[i], all, count);
+        check(types[1 - i], types[i], all, count);
     }
 }
 

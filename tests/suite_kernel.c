@@ -2,6 +2,7 @@
 // Every kernel of the list builds on the device; wrong names and sizes are refused.
 #include "harness.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/backend.h"
@@ -132,9 +133,31 @@ static void refusals(void **state) {
     test_usable(test.dev);
 }
 
+// The negative control of the checkers (oclgrind.sh, gpu_assisted.sh): a kernel that reads and
+// writes far past its buffers. Only on their demand, for a driver without a checker may crash.
+static void strays_on_purpose(void **state) {
+    (void)state;
+    const char *wanted = getenv("GPURT_TEST_STRAY");
+    if (!wanted || strcmp(wanted, "1") != 0) {
+        return;
+    }
+    struct grt_buf *x = test_buf(test.dev, 64, GRT_BUF_DEVICE);
+    struct grt_buf *y = test_buf(test.dev, 64, GRT_BUF_DEVICE);
+    const struct grt_kernel *copy = grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy"));
+    const uint32_t words = 4096;
+    struct grt_graph *graph = grt_graph_create(test.dev, "stray");
+    grt_graph_dispatch(graph, grt_dispatch(.kernel = copy, .bindings = {{x}, {y}},
+                                           .params = &words, .params_size = sizeof words));
+    assert_true(grt_graph_finish(graph));
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&x);
+    grt_buf_destroy(&y);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(list_names_every_kernel), TEST_CASE(every_kernel_builds),
     TEST_CASE(workgroup_sizes),         TEST_CASE(shared_memory_limit),
     TEST_CASE(kept_by_the_device),      TEST_CASE(refusals),
+    TEST_CASE(strays_on_purpose),
 };
 TEST_SUITE(kernel, true, cases);

@@ -314,9 +314,32 @@ static void a_missing_hazard_is_found(void **state) {
     grt_dev_destroy(&reverse);
 }
 
+// The other negative control: a command that Vulkan forbids draws a message, which is counted. It is
+// translated and not run.
+static void validation_sees_a_mistake(void **state) {
+    (void)state;
+    struct grt_dev *dev = grt_dev_create(
+        grt_dev_desc(.device = grt_dev_info(test.dev)->selector, .validate = true));
+    assert_non_null(dev);
+    bool watched = grt_dev_info(dev)->backend == GRT_BACKEND_VULKAN;
+    struct grt_buf *buf = test_buf(dev, 64, GRT_BUF_DEVICE);
+    struct grt_cmd cmd = {.kind = GRT_CMD_FILL, .sync = -1, .dst = {buf, 2, 4}, .value = 5};
+    uint32_t before = test_log.lines[GRT_LOG_ERROR];
+    test_log.quiet = true;
+    void *native = watched ? dev->fns->cmds_create(dev, &cmd, 1, 0) : NULL;
+    test_log.quiet = false;
+    if (native) {
+        dev->fns->cmds_destroy(dev, native);
+    }
+    test_log.expected += test_log.lines[GRT_LOG_ERROR] - before;
+    assert_true(watched == (grt_dev_complaints(dev) > 0));
+    grt_buf_destroy(&buf);
+    grt_dev_destroy(&dev);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(baked_equals_one_by_one), TEST_CASE(opposite_order_where_it_may),
     TEST_CASE(split_into_submits),      TEST_CASE(phases_across_submits),
-    TEST_CASE(a_missing_hazard_is_found),
+    TEST_CASE(a_missing_hazard_is_found), TEST_CASE(validation_sees_a_mistake),
 };
 TEST_SUITE(schedule, true, cases);

@@ -17,6 +17,7 @@
     X(map, D)                                                                                      \
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
+    X(gemm, D)                                                                                     \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpurt doctor: loaders, drivers and GPUs. Each test begins with the healthy system of doctor_world.h, breaks one thing in it
-// and expects exactly the findings that follow: sentence, remedy, level, and no other problem.
+// gpurt doctor: loaders, drivers and GPUs. Each test begins with the healthy system of
+// doctor_world.h, breaks one thing in it and expects exactly the findings that follow: sentence,
+// remedy, level, and no other problem.
 #include "doctor_world.h"
 
 static void test_healthy(struct world *w) {
@@ -17,7 +18,7 @@ static void test_healthy(struct world *w) {
     expect(w, "vulkan-drivers", DOCTOR_OK, "1 Vulkan driver: radeon_icd.json", "");
     expect(w, "gpu-apis", DOCTOR_OK, "AMD GPU 0000:03:00.0 through Vulkan and OpenCL", "");
     expect(w, "node-denied", DOCTOR_OK, NODE " can be opened", "");
-    expect(w, "cache", DOCTOR_OK, "cache /home/anna/.cache/gpurt", "");
+    expect(w, "cache", DOCTOR_OK, "cache /people/anna/.cache/gpurt", "");
 }
 
 // ---- loaders ----
@@ -93,8 +94,8 @@ static void test_manifest_folders(struct world *w) {
         {"/etc/vulkan/icd.d", {0}},
         {"/etc/xdg/vulkan/icd.d", {0}},
         {"/usr/local/share/vulkan/icd.d", {0}},
-        {"/home/anna/.config/vulkan/icd.d", {.home = "/home/anna"}},
-        {"/home/anna/.local/share/vulkan/icd.d", {.home = "/home/anna"}},
+        {"/people/anna/.config/vulkan/icd.d", {.home = "/people/anna"}},
+        {"/people/anna/.local/share/vulkan/icd.d", {.home = "/people/anna"}},
         {"/c/vulkan/icd.d", {.config_home = "/c"}},
         {"/d/vulkan/icd.d", {.data_home = "/d"}},
         {"/e/vulkan/icd.d", {.config_dirs = "/x:/e"}},
@@ -109,7 +110,7 @@ static void test_manifest_folders(struct world *w) {
         snprintf(path, sizeof path, "%s/one_icd.json", places[i].folder);
         put_manifest(w, path, "libvulkan_radeon.so");
         w->source.env = places[i].env;
-        w->source.env.cache_home = "/home/anna";
+        w->source.env.cache_home = "/people/anna";
         expect_none(w);
         expect(w, "vulkan-drivers", DOCTOR_OK, "1 Vulkan driver: one_icd.json", "");
         assert_string_equal(w->facts.apis[GRT_BACKEND_VULKAN].drivers[0].file, path);
@@ -134,7 +135,7 @@ static void test_vendor_places(struct world *w) {
     put(w, LIB "libOpenCL.so.1", "a loader with OCL_ICD_FILENAMES in it");
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         w->source.env = places[i].env;
-        w->source.env.home = "/home/anna";
+        w->source.env.home = "/people/anna";
         expect_none(w);
         expect(w, "opencl-drivers", DOCTOR_OK, places[i].sentence, "");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpurt doctor: NVIDIA's driver, device nodes, containers, WSL and gpurt itself. Each test begins with
-// the healthy system of doctor_world.h, breaks one thing in it and expects exactly the findings that
-// follow.
+// gpurt doctor: NVIDIA's driver, device nodes, containers, WSL and gpurt itself. Each test begins
+// with the healthy system of doctor_world.h, breaks one thing in it and expects exactly the
+// findings that follow.
 #include "doctor_world.h"
 
 // ---- NVIDIA ----
@@ -260,9 +260,9 @@ static void test_coopmat(struct world *w) {
 
 static void test_cache(struct world *w) {
     static const char remedy[] = "set XDG_CACHE_HOME to a folder that can be written";
-    w->source.env.home = "/home/anna/.profile";  // a file: not even root can write below it
+    w->source.env.home = "/people/anna/.profile";  // a file: not even root can write below it
     expect_only(w, "cache", DOCTOR_WARNING,
-                "no cache: /home/anna/.profile/.cache/gpurt cannot be written (Not a directory); "
+                "no cache: /people/anna/.profile/.cache/gpurt cannot be written (Not a directory); "
                 "kernels are compiled anew at each start, which costs time only",
                 remedy);
     w->source.env.home = NULL;
@@ -270,10 +270,10 @@ static void test_cache(struct world *w) {
                 "no cache: neither XDG_CACHE_HOME nor HOME names a folder; kernels are compiled "
                 "anew at each start, which costs time only",
                 remedy);
-    w->source.env.cache_home = "/home/anna";
+    w->source.env.cache_home = "/people/anna";
     expect_none(w);
-    expect(w, "cache", DOCTOR_OK, "cache /home/anna/gpurt", "");
-    assert_int_equal(access(under(w, "/home/anna/gpurt"), F_OK), -1);  // only tried
+    expect(w, "cache", DOCTOR_OK, "cache /people/anna/gpurt", "");
+    assert_int_equal(access(under(w, "/people/anna/gpurt"), F_OK), -1);  // only tried
 }
 
 static void test_device_setting(struct world *w) {

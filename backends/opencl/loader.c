@@ -186,7 +186,10 @@ bool gcl_add_drivers(char *note) {
     bool ok;
     if (folder[0] != '\0') {
         link_system_icds(folder);
-        ok = setenv("OCL_ICD_VENDORS", folder, 1) == 0;
+        // With a slash: the loader of CUDA 13 puts folder and file name together as they are.
+        char with_slash[sizeof folder + 1];
+        snprintf(with_slash, sizeof with_slash, "%s/", folder);
+        ok = setenv("OCL_ICD_VENDORS", with_slash, 1) == 0;
     } else {
         // Nowhere to write: at least the Khronos loader can be told.
         ok = setenv("OCL_ICD_FILENAMES", added, 1) == 0;

@@ -55,6 +55,25 @@ struct oracle_value oracle_reduce(const char *reduce, const float *x, size_t cou
 // First index of the largest.
 size_t oracle_argmax(const float *x, size_t count);
 
+// ---- matrix products (gemm.c) ----
+
+// c = (act(alpha op(a) op(b) + beta c + bias) + add) * act'(saved), one product. Operands hold the
+// numbers as they are after rounding to their type; those that are NULL take no part.
+struct oracle_gemm {
+    size_t m, n, k;
+    bool a_transposed, b_transposed;
+    const double *a, *b;  // as stored: [m][k] and [k][n], or the other way round
+    double alpha, beta;
+    const double *c;     // [m][n], before
+    const double *bias;  // [n]
+    const char *act;     // "none", "relu", "gelu", "tanh"
+    const double *add;   // [m][n]
+    const char *grad_act;
+    const double *saved;  // [m][n]: the output of relu and tanh, the argument of gelu
+    struct oracle_format out;
+};
+struct oracle_value oracle_gemm(const struct oracle_gemm *g, size_t row, size_t col);
+
 // ---- shapes (shape.c) ----
 
 // y[j][i] = x[i][j] of elements of `size` bytes.

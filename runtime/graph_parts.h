@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/: a graph, and what its three files share. graph.c records, hazards.c finds what must
+// wait for what, graph_run.c cuts into submits and runs.
+#ifndef GRT_GRAPH_PARTS_H
+#define GRT_GRAPH_PARTS_H
+
+#include "internal.h"
+
+// A run of commands that is one submit.
+struct grt_segment {
+    uint32_t first, count;            // commands
+    uint32_t phases[GRT_MAX_PHASES];  // graph's number of the segment's i-th phase
+    uint32_t phase_count;
+    void *native;
+};
+
+struct grt_graph {
+    struct grt_dev *dev;
+    char label[48];
+    struct grt_cmd *cmds;
+    double *costs;  // seconds of each command, guessed, then measured
+    uint32_t count, capacity;
+    char phase_names[GRT_MAX_PHASES][32];
+    uint32_t phase_count;
+    struct grt_segment *segments;
+    uint32_t segment_count;
+    uint32_t barriers;
+    bool baked;
+    bool calibrated;  // the cuts are final
+    bool over_once;   // a segment was over the limit, perhaps by a driver's first-run work
+    bool timed;       // the segments have run since they were made
+    uint64_t runs;
+    enum grt_status mistake;  // the first, GRT_OK if none
+    char mistake_text[512];
+};
+
+// What a command does to a range.
+struct grt_use {
+    struct grt_range range;
+    bool write;
+};
+
+// Up to GRT_MAX_BINDINGS of them; returns how many.
+uint32_t grt_cmd_uses(const struct grt_cmd *cmd, struct grt_use *uses);
+bool grt_kernel_writes(const struct grt_kernel_info *info, uint32_t arg);
+bool grt_ranges_overlap(const struct grt_range *a, const struct grt_range *b);
+// Sets the sync of each command and returns how many barriers that makes.
+uint32_t grt_find_hazards(struct grt_cmd *cmds, uint32_t count);
+
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// See gemm_kit.h.
+#include "gemm_kit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- operands ----
+
+static struct oracle_format format_of(enum grt_dtype dtype) {
+    return dtype == GRT_F16 ? oracle_f16 : dtype == GRT_BF16 ? oracle_bf16 : oracle_f32;
+}
+
+void operand_write(struct operand *o) {
+    uint32_t size = grt_dtype_size(o->t.tensor.dtype);
+    unsigned char *bytes = test_alloc(o->count * size);
+    struct oracle_format format = format_of(o->t.tensor.dtype);
+    for (size_t i = 0; i < o->count; i += 1) {
+        uint32_t bits = oracle_narrow(format, o->value[i]);
+        memcpy(bytes + i * size, &bits, size);
+        o->value[i] = oracle_widen(format, bits);
+    }
+    test_tensor_write(&o->t, bytes);
+    free(bytes);
+}
+
+struct operand operand(enum grt_dtype dtype, uint64_t batch, uint64_t rows, uint64_t cols) {
+    const uint64_t shape[3] = {batch, rows, cols};
+    struct operand o = {
+        .t = test_tensor_shape(test.dev, dtype, batch > 0 ? 3 : 2, batch > 0 ? shape : shape + 1),
+        .count = (batch > 0 ? batch : 1) * rows * cols};
+    o.value = test_alloc(o.count * sizeof *o.value);
+    return o;
+}
+
+struct operand random_operand(enum grt_dtype dtype, uint64_t batch, uint64_t rows, uint64_t cols,
+                              uint64_t seed) {
+    struct operand o = operand(dtype, batch, rows, cols);
+    uint64_t state = seed * 0x9e3779b97f4a7c15 + rows * 131 + cols;
+    for (size_t i = 0; i < o.count; i += 1) {
+        o.value[i] = (double)test_float(&state, TEST_PLAIN);
+    }
+    operand_write(&o);
+    return o;
+}
+
+void operand_end(struct operand *o) {
+    if (o->value) {
+        test_tensor_end(&o->t);
+    }
+    free(o->value);
+    o->value = NULL;
+}
+
+// ---- products ----
+
+static const struct grt_tensor *tensor_of(const struct operand *o) {
+    return o->value ? &o->t.tensor : NULL;
+}
+
+struct oracle_value *made_want(const struct made *x) {
+    const struct product *p = x->p;
+    size_t mn = p->m * p->n;
+    struct oracle_value *want = test_alloc(x->c.count * sizeof *want);
+    for (size_t i = 0; i < x->c.count; i += 1) {
+        size_t z = i / mn;
+        struct oracle_gemm g = {
+            .m = p->m,
+            .n = p->n,
+            .k = p->k,
+            .a_transposed = p->a_transposed,
+            .b_transposed = p->b_transposed,
+            .a = x->a.value + (p->a_shared ? 0 : z * p->m * p->k),
+            .b = x->b.value + (p->b_shared ? 0 : z * p->k * p->n),
+            .alpha = p->alpha == 0.0f ? 1.0 : (double)p->alpha,
+            .beta = (double)p->beta,
+            .c = x->c.value + z * mn,
+            .bias = x->bias.value,
+            .act = grt_act_text(p->act),
+            .add = x->add.value ? x->add.value + z * mn : NULL,
+            .grad_act = grt_act_text(p->grad_act),
+            .saved = x->saved.value ? x->saved.value + z * mn : NULL,
+            .out = format_of(p->out),
+        };
+        want[i] = oracle_gemm(&g, i % mn / p->n, i % mn % p->n);
+    }
+    return want;
+}
+
+void made_begin(struct made *x, const struct product *p) {
+    *x = (struct made){.p = p};
+    x->a = random_operand(p->in, p->a_shared ? 0 : p->batch, p->a_transposed ? p->k : p->m,
+                          p->a_transposed ? p->m : p->k, 1);
+    x->b = random_operand(p->in, p->b_shared ? 0 : p->batch, p->b_transposed ? p->n : p->k,
+                          p->b_transposed ? p->k : p->n, 2);
+    x->c = random_operand(p->out, p->batch, p->m, p->n, 3);
+    if (p->bias) {
+        x->bias = random_operand(GRT_F32, 0, 1, p->n, 4);
+    }
+    if (p->add) {
+        x->add = random_operand(p->out, p->batch, p->m, p->n, 5);
+    }
+    if (p->grad_act != GRT_ACT_NONE) {
+        x->saved = random_operand(p->out, p->batch, p->m, p->n, 6);
+    }
+    x->desc = (struct grt_gemm_desc){
+        .a = tensor_of(&x->a),
+        .b = tensor_of(&x->b),
+        .c = tensor_of(&x->c),
+        .a_transposed = p->a_transposed,
+        .b_transposed = p->b_transposed,
+        .alpha = p->alpha,
+        .beta = p->beta,
+        .bias = tensor_of(&x->bias),
+        .act = p->act,
+        .add = tensor_of(&x->add),
+        .grad_act = p->grad_act,
+        .saved = tensor_of(&x->saved),
+    };
+}
+
+void made_end(struct made *x) {
+    operand_end(&x->a);
+    operand_end(&x->b);
+    operand_end(&x->c);
+    operand_end(&x->bias);
+    operand_end(&x->add);
+    operand_end(&x->saved);
+}
+
+static void record(struct grt_graph *graph, void *context) {
+    grt_op_gemm(graph, context);
+}
+
+void *made_run(struct made *x, const char *variant) {
+    x->desc.variant = variant;
+    if (x->p->beta == 0.0f) {
+        return test_run_filled(&x->c.t, record, &x->desc);
+    }
+    void *bytes = test_alloc(x->c.t.bytes);
+    operand_write(&x->c);
+    test_run(test.dev, record, &x->desc);
+    test_tensor_read(&x->c.t, bytes);
+    return bytes;
+}
+
+float gemm_element(enum grt_dtype dtype, const void *bytes, size_t i) {
+    uint32_t bits = 0;
+    uint32_t size = grt_dtype_size(dtype);
+    memcpy(&bits, (const unsigned char *)bytes + i * size, size);
+    return (float)oracle_widen(format_of(dtype), bits);
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products: every variant that the device lists for a product, against the oracle; exactly
+// where a product only moves numbers; and to the same bits whatever the batch.
+//
+// A product over k = 0 cannot be written down: no tensor has an extent of 0.
+#include "gemm_kit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- against the oracle ----
+
+static void compare(const struct made *x, const struct oracle_value *want, const char *variant,
+                    const void *got) {
+    const struct product *p = x->p;
+    struct test_compare c = test_compare(
+        test.dev, "gemm %s %s>%s %c%c %llux%llux%llu batch %llu act %s grad %s beta %g", variant,
+        grt_dtype_text(p->in), grt_dtype_text(p->out), p->a_transposed ? 't' : 'n',
+        p->b_transposed ? 't' : 'n', (unsigned long long)p->m, (unsigned long long)p->n,
+        (unsigned long long)p->k, (unsigned long long)p->batch, grt_act_text(p->act),
+        grt_act_text(p->grad_act), (double)p->beta);
+    for (size_t i = 0; i < x->c.count; i += 1) {
+        test_compare_value(&c, i, gemm_element(p->out, got, i), want[i]);
+    }
+    test_compare_end(&c);
+}
+
+// The i-th variant of the device for this product, or NULL.
+static const char *variant_of(struct made *x, uint32_t i) {
+    x->desc.variant = NULL;
+    return grt_gemm_variant(test.dev, &x->desc, i);
+}
+
+// Every variant, and that the device's own choice is the first of them.
+static void check(const struct product *p) {
+    struct made x;
+    made_begin(&x, p);
+    struct oracle_value *want = made_want(&x);
+    void *chosen = made_run(&x, NULL);
+    assert_non_null(variant_of(&x, 0));
+    for (uint32_t i = 0; variant_of(&x, i); i += 1) {
+        const char *name = variant_of(&x, i);
+        void *got = made_run(&x, name);
+        compare(&x, want, name, got);
+        if (i == 0) {
+            test_same(test.dev, "gemm without a variant named", chosen, got, grt_dtype_size(p->out),
+                      x.c.count);
+        }
+        free(got);
+    }
+    free(chosen);
+    free(want);
+    made_end(&x);
+}
+
+static const struct {
+    enum grt_dtype in, out;
+} types[] = {{GRT_F32, GRT_F32},
+             {GRT_F16, GRT_F16},
+             {GRT_BF16, GRT_BF16},
+             {GRT_F16, GRT_F32},
+             {GRT_BF16, GRT_F32}};
+#define TYPE_COUNT (sizeof types / sizeof types[0])
+
+// Smallest, primes, vectors, and around the tiles that kernels have.
+static const uint64_t shapes[][3] = {{1, 1, 1},      {17, 31, 13},  {1, 64, 33},    {37, 1, 19},
+                                     {8, 9, 1},      {16, 16, 16},  {65, 129, 33},  {257, 64, 16},
+                                     {128, 128, 64}, {64, 32, 128}, {384, 256, 192}};
+#define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
+
+static bool too_large(const uint64_t shape[3]) {
+    uint64_t work = shape[0] * shape[1] * shape[2];
+    bool software = grt_dev_info(test.dev)->caps.software != 0;
+    return (test.small && work > 10000) || (software && work > 2000000);
+}
+
+static void every_shape(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SHAPE_COUNT; s += 1) {
+        for (size_t v = 0; v < TYPE_COUNT * 4; v += 1) {
+            struct product p = {
+                .m = shapes[s][0],
+                .n = shapes[s][1],
+                .k = shapes[s][2],
+                .a_transposed = (v & 1) != 0,
+                .b_transposed = (v & 2) != 0,
+                .in = types[v / 4].in,
+                .out = types[v / 4].out,
+            };
+            if (!too_large(shapes[s])) {
+                check(&p);
+            }
+        }
+    }
+}
+
+static void batches(void **state) {
+    (void)state;
+    static const uint64_t sizes[][4] = {{3, 17, 31, 13}, {1, 33, 16, 40}, {5, 64, 64, 32}};
+    for (size_t v = 0; v < TYPE_COUNT * 3 * 4; v += 1) {
+        const uint64_t *size = sizes[v / 4 % 3];
+        struct product p = {
+            .batch = size[0],
+            .m = size[1],
+            .n = size[2],
+            .k = size[3],
+            .a_shared = (v & 1) != 0,
+            .b_shared = (v & 2) != 0,
+            .a_transposed = v % 3 == 1,
+            .b_transposed = v % 3 == 2,
+            .in = types[v / 12].in,
+            .out = types[v / 12].out,
+        };
+        if (!too_large(size + 1)) {
+            check(&p);
+        }
+    }
+}
+
+static void epilogues(void **state) {
+    (void)state;
+    static const struct product rows[] = {
+        {.alpha = -0.5f},
+        {.beta = 1.0f},
+        {.alpha = 2.0f, .beta = -0.75f},
+        {.bias = true},
+        {.act = GRT_ACT_RELU},
+        {.bias = true, .act = GRT_ACT_GELU},
+        {.act = GRT_ACT_TANH, .alpha = 0.125f},
+        {.add = true},
+        {.grad_act = GRT_ACT_RELU},
+        {.grad_act = GRT_ACT_GELU},
+        {.grad_act = GRT_ACT_TANH},
+        {.alpha = 0.25f,
+         .beta = 0.5f,
+         .bias = true,
+         .act = GRT_ACT_GELU,
+         .add = true,
+         .grad_act = GRT_ACT_TANH},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] * TYPE_COUNT; i += 1) {
+        struct product p = rows[i / TYPE_COUNT];
+        p.in = types[i % TYPE_COUNT].in;
+        p.out = types[i % TYPE_COUNT].out;
+        p.m = 19;
+        p.n = 37;
+        p.k = 16;
+        p.batch = i % 2 ? 2 : 0;
+        // bf16 is half in all but the conversions: a few rows of it are enough.
+        if (p.in != GRT_BF16 || i / TYPE_COUNT % 4 == 1 || i / TYPE_COUNT == 11) {
+            check(&p);
+        }
+    }
+}
+
+// ---- exactly ----
+
+// A matrix with a single 1 in each row and column: row i has it at i * step mod n. Multiplied with
+// it, rows and columns change places and no number changes, whatever the order of the sums.
+static void permutation(struct operand *o, uint64_t n, uint64_t step) {
+    memset(o->value, 0, o->count * sizeof *o->value);
+    for (uint64_t i = 0; i < o->count / n; i += 1) {
+        o->value[i * n + i * step % n] = 1.0;
+    }
+    operand_write(o);
+}
+
+static void check_permutation(size_t type, uint64_t n, uint64_t step, bool first, bool transposed) {
+    struct product p = {.m = n, .n = n, .k = n, .in = types[type].in, .out = GRT_F32};
+    p.a_transposed = first && transposed;
+    p.b_transposed = !first && transposed;
+    struct made x;
+    made_begin(&x, &p);
+    permutation(first ? &x.a : &x.b, n, step);
+    const double *other = first ? x.b.value : x.a.value;
+    for (uint32_t v = 0; variant_of(&x, v); v += 1) {
+        const char *name = variant_of(&x, v);
+        float *got = made_run(&x, name);
+        struct test_compare c =
+            test_compare(test.dev, "gemm %s %s permutes %s of %llu by %llu%s", name,
+                         grt_dtype_text(p.in), first ? "rows" : "columns", (unsigned long long)n,
+                         (unsigned long long)step, transposed ? ", transposed" : "");
+        for (uint64_t i = 0; i < n; i += 1) {
+            uint64_t to = i * step % n;
+            for (uint64_t j = 0; j < n; j += 1) {
+                // Row i of P b is row `to` of b, and column `to` of a P is column i of a; with a
+                // transposition the other way round.
+                uint64_t here = transposed == first ? to : i;
+                uint64_t there = transposed == first ? i : to;
+                uint64_t at = first ? here * n + j : j * n + here;
+                uint64_t want = first ? there * n + j : j * n + there;
+                test_compare_exact(&c, at, (double)got[at], other[want]);
+            }
+        }
+        test_compare_end(&c);
+        free(got);
+    }
+    made_end(&x);
+}
+
+static void permutations(void **state) {
+    (void)state;
+    for (size_t type = 0; type < 3; type += 1) {
+        for (int v = 0; v < 4; v += 1) {
+            check_permutation(type, 16, 1, (v & 1) != 0, (v & 2) != 0);  // the identity
+            check_permutation(type, 37, 5, (v & 1) != 0, (v & 2) != 0);
+            check_permutation(type, test.small ? 17 : 67, 3, (v & 1) != 0, (v & 2) != 0);
+        }
+    }
+}
+
+// ---- batches do not matter ----
+
+// A part of an operand of a batch, as an operand of its own.
+static struct operand part_of(const struct operand *o, uint64_t z) {
+    const uint64_t *shape = o->t.tensor.shape;
+    struct operand part = operand(o->t.tensor.dtype, 0, shape[1], shape[2]);
+    memcpy(part.value, o->value + z * part.count, part.count * sizeof *part.value);
+    operand_write(&part);
+    return part;
+}
+
+static void check_split(const struct product *p) {
+    struct made x;
+    made_begin(&x, p);
+    struct product single = *p;
+    single.batch = 0;
+    for (uint32_t v = 0; variant_of(&x, v); v += 1) {
+        const char *name = variant_of(&x, v);
+        unsigned char *whole = made_run(&x, name);
+        for (uint64_t z = 0; z < p->batch; z += 1) {
+            struct made y = {.p = &single, .desc = x.desc};
+            y.a = part_of(&x.a, z);
+            y.b = part_of(&x.b, z);
+            y.c = part_of(&x.c, z);
+            y.desc.a = &y.a.t.tensor;
+            y.desc.b = &y.b.t.tensor;
+            y.desc.c = &y.c.t.tensor;
+            y.desc.variant = name;
+            // A variant may be for batches alone.
+            if (grt_gemm_variant(test.dev, &y.desc, 0)) {
+                void *alone = made_run(&y, name);
+                test_same(test.dev, "gemm of a batch and alone", whole + z * y.c.t.bytes, alone,
+                          grt_dtype_size(p->out), y.c.count);
+                free(alone);
+            }
+            made_end(&y);
+        }
+        free(whole);
+    }
+    made_end(&x);
+}
+
+static void batch_split(void **state) {
+    (void)state;
+    for (size_t type = 0; type < TYPE_COUNT; type += 1) {
+        struct product p = {.batch = 6, .m = 33, .n = 20, .k = 47};
+        p.in = types[type].in;
+        p.out = types[type].out;
+        p.a_transposed = type % 2 == 1;
+        check_split(&p);
+    }
+}
+
+// ---- what must be refused ----
+
+static void refuse(const struct grt_gemm_desc *desc, enum grt_status status, const char *part) {
+    struct grt_graph *graph = grt_graph_create(test.dev, "bad gemm");
+    assert_non_null(graph);
+    grt_op_gemm(graph, desc);
+    TEST_REFUSED(grt_graph_bake(graph), status, part);
+    grt_graph_destroy(&graph);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct product p = {
+        .m = 4, .n = 6, .k = 8, .bias = true, .add = true, .grad_act = GRT_ACT_RELU};
+    struct made x;
+    made_begin(&x, &p);
+    struct operand half = random_operand(GRT_F16, 0, 8, 6, 1);
+    struct operand wide = random_operand(GRT_F32, 0, 8, 7, 1);
+    struct operand three = random_operand(GRT_F32, 3, 8, 6, 1);
+    struct operand four = random_operand(GRT_F32, 4, 4, 6, 1);
+    struct test_tensor flat = test_tensor(test.dev, GRT_F32, 24, 0);
+    struct test_tensor whole = test_tensor(test.dev, GRT_U32, 4, 6);
+    struct grt_tensor nowhere = x.b.t.tensor;
+    nowhere.range.buf = NULL;
+    struct grt_tensor empty = x.b.t.tensor;
+    empty.shape[0] = 0;
+    const struct {
+        size_t field;
+        const struct grt_tensor *tensor;
+        const char *part;
+    } rows[] = {
+#define WITH(field, tensor, part) {offsetof(struct grt_gemm_desc, field), tensor, part}
+        WITH(b, &wide.t.tensor, "shapes do not fit"),
+        WITH(c, &wide.t.tensor, "shapes do not fit"),
+        WITH(b, &half.t.tensor, "both be f32, f16 or bf16"),
+        WITH(c, &whole.tensor, "type of a and b, or be f32"),
+        WITH(a, &flat.tensor, "two axes"),
+        WITH(c, &flat.tensor, "two axes"),
+        WITH(b, &three.t.tensor, "batches differ"),
+        WITH(bias, &flat.tensor, "bias must be n numbers"),
+        WITH(bias, &half.t.tensor, "bias must be n numbers"),
+        WITH(add, &four.t.tensor, "type and shape of c"),
+        WITH(add, &half.t.tensor, "type and shape of c"),
+        WITH(saved, &wide.t.tensor, "type and shape of c"),
+        WITH(saved, NULL, "go together"),
+        WITH(a, NULL, "no tensor a"),
+        WITH(b, &nowhere, "not allocated"),
+        WITH(b, &empty, "no elements"),
+#undef WITH
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        struct grt_gemm_desc desc = x.desc;
+        memcpy((char *)&desc + rows[i].field, &rows[i].tensor, sizeof rows[i].tensor);
+        refuse(&desc, GRT_INVALID, rows[i].part);
+    }
+    struct grt_gemm_desc desc = x.desc;
+    desc.grad_act = GRT_ACT_NONE;
+    refuse(&desc, GRT_INVALID, "go together");
+    assert_null(grt_gemm_variant(test.dev, &desc, 0));
+    assert_null(grt_gemm_variant(test.dev, NULL, 0));
+    assert_null(grt_gemm_variant(NULL, &x.desc, 0));
+    desc = x.desc;
+    desc.act = (enum grt_act)99;
+    refuse(&desc, GRT_INVALID, "no such activation");
+    desc = x.desc;
+    desc.variant = "turbo";
+    refuse(&desc, GRT_UNSUPPORTED, "no variant 'turbo'");
+    refuse(NULL, GRT_INVALID, "no desc");
+    assert_string_equal(grt_act_text((enum grt_act)99), "unknown activation");
+    operand_end(&half);
+    operand_end(&wide);
+    operand_end(&three);
+    operand_end(&four);
+    test_tensor_end(&flat);
+    test_tensor_end(&whole);
+    made_end(&x);
+    test_usable(test.dev);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(every_shape),  TEST_CASE(batches),     TEST_CASE(epilogues),
+    TEST_CASE(permutations), TEST_CASE(batch_split), TEST_CASE(refusals),
+};
+TEST_SUITE(gemm, true, cases);
