@@ -4,6 +4,8 @@
 #include "gemm_case.h"
 
 const struct gemm_variant *const gemm_variants[] = {
+    &gemm_variant_wgmma,
+    &gemm_variant_mma,
     &gemm_variant_tiled,
     &gemm_variant_plain,
 };

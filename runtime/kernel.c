@@ -46,6 +46,9 @@ static bool fill_specs(const struct grt_kernel_info *info, const struct grt_kern
 }
 
 static bool has_reading(const struct grt_dev *dev, const struct grt_kernel_info *info) {
+    if (info->vendor && !strstr(dev->info.vendor, info->vendor)) {
+        return false;
+    }
     switch (dev->info.backend) {
     case GRT_BACKEND_VULKAN:
         return info->spirv != NULL;
@@ -118,4 +121,23 @@ const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_ke
     kernel->next = dev->kernels;
     dev->kernels = kernel;
     return kernel;
+}
+
+bool grt_kernel_builds(struct grt_dev *dev, const char *name) {
+    const struct grt_kernel_info *info = find_info(name);
+    if (!info || !has_reading(dev, info)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < dev->refused_count; i++) {
+        if (dev->refused[i] == info) {
+            return false;
+        }
+    }
+    bool before = grt_quiet(true);
+    const struct grt_kernel *kernel = grt_kernel_get(dev, grt_kernel_desc(.name = name));
+    grt_quiet(before);
+    if (!kernel && dev->refused_count < sizeof dev->refused / sizeof dev->refused[0]) {
+        dev->refused[dev->refused_count++] = info;
+    }
+    return kernel != NULL;
 }
