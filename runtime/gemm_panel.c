@@ -29,8 +29,8 @@ static void choose_registers(struct shape *s, const struct gemm_case *g) {
 // The panels of a and b and the sums between two steps lie in local memory, which a CPU driver sizes
 // after the second cache.
 static bool choose_blocks(struct shape *s, const struct gemm_case *g) {
-    static const uint32_t sizes[][3] = {
-        {256, 384, 256}, {192, 224, 192}, {128, 160, 128}, {96, 96, 96}, {48, 64, 64}, {24, 32, 32}};
+    static const uint32_t sizes[][3] = {{256, 384, 256}, {192, 224, 192}, {128, 160, 128},
+                                        {96, 96, 96},    {48, 64, 64},    {24, 32, 32}};
     for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         s->bm = round_down(sizes[i][0], s->mr);
         s->bn = round_down(sizes[i][1], s->nv * s->vw);
@@ -78,7 +78,7 @@ static void panel_record(struct grt_graph *graph, const struct gemm_case *g) {
     choose_registers(&s, g);
     choose_blocks(&s, g);
     choose_grid(&s, g);
-    const struct grt_spec specs[] = {{"WG", 1},     {"VW", s.vw}, {"MR", s.mr}, {"NV", s.nv},
+    const struct grt_spec specs[] = {{"WG", 1},    {"VW", s.vw}, {"MR", s.mr}, {"NV", s.nv},
                                      {"BM", s.bm}, {"BN", s.bn}, {"BK", s.bk}};
     const uint32_t groups[3] = {s.cols, s.rows, g->batch};
     gemm_dispatch(graph, g, "panel", specs, sizeof specs / sizeof specs[0], groups);
