@@ -15,7 +15,7 @@
 
 #include "talk.h"
 
-#define CELL_BYTES 256u  // one workgroup's worth, and a multiple of every device's alignment
+#define CELL_BYTES 1024u  // one workgroup of 256, and a multiple of every alignment met so far
 #define CELL_WORDS (CELL_BYTES / 4)
 #define SAMPLE_SECONDS 0.002
 #define MAX_COUNT 65536

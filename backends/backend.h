@@ -126,16 +126,20 @@ struct grt_dev_fns {
 
 #define GRT_MAX_ACCOUNTS 64
 
+struct grt_profile;
+
 struct grt_dev {
     const struct grt_dev_fns *fns;
     struct grt_dev_info info;
     struct grt_dev_desc desc;  // defaults filled in; strings are not kept
     enum grt_status status;    // GRT_OK until the device is lost
     uint32_t complaints;       // of the validation layer
+    bool validated;                     // the validation layer watches; set by open()
     uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;
+    struct grt_profile *profile;
     struct grt_buf *unused;  // bound where a kernel does not look
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];

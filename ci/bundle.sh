@@ -135,8 +135,9 @@ while [ "${#todo[@]}" -gt 0 ]; do
     todo=("${next[@]}")
 done
 
-# What would make the bundle fail elsewhere is an error here.
-for file in "$stage"/bin/*; do
+# What would make the bundle fail elsewhere is an error here. bin/ also has a folder of test drivers.
+mapfile -t programs < <(find "$stage/bin" -maxdepth 1 -type f)
+for file in "${programs[@]}"; do
     # shellcheck disable=SC2016  # the loader reads $ORIGIN, not the shell
     [[ ":$(entries "$file" RPATH):" == *':$ORIGIN/../lib:'* ]] ||
         die "$(basename "$file") has no RPATH \$ORIGIN/../lib: set INSTALL_RPATH in CMake"
@@ -148,10 +149,10 @@ done
 [ ! -e "$stage/lib/libstdc++.so.6" ] ||
     say "the bundle holds libstdc++, which may be older than a GPU driver wants"
 if [ "$arch" = "$native" ]; then
-    lost=$(for file in "$stage"/bin/*; do ldd "$file"; done | grep 'not found' | sort -u || true)
+    lost=$(for file in "${programs[@]}"; do ldd "$file"; done | grep 'not found' | sort -u || true)
     [ -z "$lost" ] || die "libraries not found: $lost"
 fi
-glibc=$(readelf -V "$stage"/bin/* "$stage"/lib/*.so.* 2>/dev/null |
+glibc=$(readelf -V "${programs[@]}" "$stage"/lib/*.so.* 2>/dev/null |
     grep -oE 'GLIBC_[0-9]+\.[0-9.]+' | sort -Vu | tail -n 1)
 
 # Same input, same bytes: sorted, no owner, the commit's time.

@@ -5,6 +5,7 @@
 
 #include "gemm.h"
 #include "internal.h"
+#include "tunable.h"
 
 // As in shaders/lib/gemm.k.
 struct gemm_params {
@@ -13,6 +14,7 @@ struct gemm_params {
     uint32_t a_batch, b_batch, c_batch;
     float alpha, beta;
     uint32_t batch;
+    uint32_t parts;
 };
 
 struct gemm_case {
@@ -23,7 +25,7 @@ struct gemm_case {
     struct gemm_params params;
 };
 
-// A way to do a product. Rows stand in order of preference and the last is usable everywhere.
+// A way to do a product. Rows stand in order of preference; plain is usable everywhere.
 struct gemm_variant {
     const char *name;
     bool (*usable)(const struct gemm_case *g);
@@ -36,8 +38,18 @@ extern const uint32_t gemm_variant_count;
 
 extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_mma;
+extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_tiled;
+extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
+
+extern const struct grt_tunable gemm_tiled_f32_tunable;
+extern const struct grt_tunable gemm_tiled_16_tunable;
+extern const struct grt_tunable gemm_plain_tunable;
+
+// The sizes of the device's profile for this product, see grt_tunable_pick().
+bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
+                uint32_t values[GRT_PROFILE_NUMBERS]);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "profile.h"
 #include "report.h"
 
 bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
@@ -24,6 +25,14 @@ bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
     return true;
 }
 
+uint64_t grt_op_cols(const struct grt_tensor *x) {
+    return x->rank > 0 ? x->shape[x->rank - 1] : 1;
+}
+
+struct grt_range grt_op_part(struct grt_range range, uint64_t offset, uint64_t size) {
+    return (struct grt_range){range.buf, range.offset + offset, size};
+}
+
 uint64_t grt_op_align(const struct grt_graph *graph) {
     uint32_t align = grt_graph_dev(graph)->info.caps.align;
     return align > 16 ? align : 16;
@@ -40,12 +49,26 @@ struct grt_range grt_op_unused(struct grt_graph *graph) {
     return (struct grt_range){dev->unused, 0, 0};
 }
 
-// PoCL makes one loop of a workgroup's lanes and wants it long, with one element a lane: with few groups, a
-// lane's next element is far away (copy of 64 MiB: 1.8 GB/s with 256 groups, 13 with 65536). lavapipe
-// wants one subgroup a workgroup and few of them (0.48 against 0.29 GB/s). GPUs hide latency with 256.
+bool grt_op_scratch(struct grt_graph *graph, const char *op, const struct grt_tensor *x,
+                    struct grt_range scratch, uint64_t wanted) {
+    uint64_t given = 0;
+    if (scratch.buf) {
+        given = scratch.size ? scratch.size : scratch.buf->size - scratch.offset;
+    }
+    if (given < wanted) {
+        grt_graph_reject(graph, GRT_INVALID, "%s of '%s' needs %llu bytes of scratch, given %llu",
+                         op, x->label, (unsigned long long)wanted, (unsigned long long)given);
+        return false;
+    }
+    return true;
+}
+
 uint32_t grt_op_wg(const struct grt_dev *dev) {
     const struct grt_caps *caps = &dev->info.caps;
-    uint32_t wg = !caps->software ? 256 : caps->subgroup > 1 ? caps->subgroup : 1024;
+    uint32_t wg = grt_profile_whole(dev->profile, GRT_KEY_STREAM_WG);
+    if (wg == 0) {
+        wg = caps->subgroup > 0 ? caps->subgroup : 1;
+    }
     return wg < caps->max_wg ? wg : caps->max_wg;
 }
 
@@ -80,6 +103,39 @@ struct grt_range grt_op_piece(const struct grt_tensor *tensor, const struct grt_
                               pieces->count * size};
 }
 
+uint64_t grt_op_reach(const struct grt_dev *dev) {
+    uint64_t most = (uint64_t)1 << 30;
+    uint64_t reach = dev->info.caps.max_binding / 4;
+    return reach > 0 && reach < most ? reach : most;
+}
+
+uint64_t grt_op_row_unit(const struct grt_dev *dev) {
+    return dev->info.caps.align > 16 ? dev->info.caps.align / 4 : 4;
+}
+
+struct grt_pieces grt_op_rows(struct grt_graph *graph, const char *op, uint64_t total,
+                              uint64_t cols) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint64_t unit = grt_op_row_unit(dev);
+    uint64_t most = grt_op_reach(dev) / cols;
+    most = most >= total ? total : most / unit * unit;
+    if (most == 0) {
+        grt_graph_reject(graph, GRT_UNSUPPORTED,
+                         "%s over rows of %llu numbers: %s reaches %llu at once", op,
+                         (unsigned long long)cols, dev->info.selector,
+                         (unsigned long long)(grt_op_reach(dev) / unit));
+        total = 0;
+    }
+    return (struct grt_pieces){.total = total, .largest = most};
+}
+
+void grt_op_row_grid(const struct grt_dev *dev, uint64_t count, uint32_t groups[3]) {
+    uint64_t widest = dev->info.caps.max_groups[0] < 32768 ? dev->info.caps.max_groups[0] : 32768;
+    groups[0] = (uint32_t)(count < widest ? count : widest);
+    groups[1] = (uint32_t)((count + groups[0] - 1) / groups[0]);
+    groups[2] = 1;
+}
+
 void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
                    const void *params, uint32_t params_size, const struct grt_range *ranges,
                    uint32_t range_count, const uint32_t groups[3]) {
@@ -109,8 +165,7 @@ void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
     uint32_t wg = grt_op_wg(dev);
     with_wg.specs[spec] = (struct grt_spec){"WG", wg};
     uint64_t groups = (pieces->count + wg - 1) / wg;
-    // Enough workgroups to fill any GPU several times over; past that each lane takes more elements.
-    uint64_t most = dev->info.caps.software && wg < 64 ? 256 : 65535;
+    uint64_t most = grt_profile_whole(dev->profile, GRT_KEY_STREAM_GROUPS);
     uint32_t grid[3] = {(uint32_t)(groups < most ? groups : most), 1, 1};
     grt_op_launch(graph, &with_wg, params, params_size, ranges, range_count, grid);
 }

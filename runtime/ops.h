@@ -88,6 +88,33 @@ GRT_API void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc
 GRT_API uint64_t grt_op_reduce_scratch(const struct grt_dev *dev,
                                        const struct grt_reduce_desc *desc);
 
+// y = softmax of x over the last axis: exp(x - max) / sum exp(x - max). f32, equally many elements, apart.
+GRT_API void grt_op_softmax(struct grt_graph *graph, const struct grt_tensor *y,
+                            const struct grt_tensor *x);
+
+struct grt_layer_norm_desc {
+    // f32, equally many, apart: y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axis
+    const struct grt_tensor *y, *x;
+    const struct grt_tensor *weight, *bias;  // one f32 for each column, or NULL
+    // Out, or NULL: for each row its mean and 1 / sqrt(variance + eps), two f32, which the backward
+    // pass needs.
+    const struct grt_tensor *stats;
+    float eps;  // 0 means 1e-5
+};
+#define grt_layer_norm_desc(...) (&(struct grt_layer_norm_desc){__VA_ARGS__})
+GRT_API void grt_op_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc *desc);
+
+struct grt_colsum_desc {
+    const struct grt_tensor *y, *x;  // f32: y[col] = sum of x[row][col] over all axes but the last
+    // Partial sums, grt_op_colsum_scratch() bytes; only needed when that is not 0.
+    struct grt_range scratch;
+};
+#define grt_colsum_desc(...) (&(struct grt_colsum_desc){__VA_ARGS__})
+// The order of the additions is fixed by the shape, as with grt_op_reduce().
+GRT_API void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc);
+GRT_API uint64_t grt_op_colsum_scratch(const struct grt_dev *dev,
+                                       const struct grt_colsum_desc *desc);
+
 // y[..][j][i] = x[..][i][j] over the last two axes; 4-byte or 2-byte elements.
 GRT_API void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
                               const struct grt_tensor *x);

@@ -21,37 +21,20 @@ const char *grt_reduce_text(enum grt_reduce reduce) {
     return (unsigned)reduce < GRT_REDUCE_COUNT ? texts[reduce] : "unknown reduction";
 }
 
-// Numbers that a binding reaches, counted in 32 bits with room to step.
-static uint64_t reach_of(const struct grt_dev *dev) {
-    uint64_t most = (uint64_t)1 << 30;
-    uint64_t reach = dev->info.caps.max_binding / 4;
-    return reach > 0 && reach < most ? reach : most;
-}
-
-// Rows that a launch begins at are multiples of this: their results then lie at offsets a binding may
-// have, and so do the rows themselves.
-static uint64_t row_unit(const struct grt_dev *dev) {
-    return dev->info.caps.align > 16 ? dev->info.caps.align / 4 : 4;
-}
-
 static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
 static bool in_one_launch(const struct grt_dev *dev, uint64_t n) {
-    return n <= SINGLE_LAUNCH && n <= reach_of(dev);
+    return n <= SINGLE_LAUNCH && n <= grt_op_reach(dev);
 }
 
 // Numbers of one row when n are reduced in two launches.
 static uint64_t partial_cols(const struct grt_dev *dev, uint64_t n) {
     uint64_t cols = round_up((n + MAX_PARTIALS - 1) / MAX_PARTIALS, 1024);
     cols = cols < 4096 ? 4096 : cols;
-    uint64_t most = reach_of(dev) / row_unit(dev);
+    uint64_t most = grt_op_reach(dev) / grt_op_row_unit(dev);
     return cols < most ? cols : most;
-}
-
-static uint64_t last_extent(const struct grt_tensor *x) {
-    return x->rank > 0 ? x->shape[x->rank - 1] : 1;
 }
 
 uint64_t grt_op_reduce_scratch(const struct grt_dev *dev, const struct grt_reduce_desc *desc) {
@@ -61,7 +44,7 @@ uint64_t grt_op_reduce_scratch(const struct grt_dev *dev, const struct grt_reduc
     uint64_t n = grt_tensor_count(desc->x);
     uint64_t align = dev->info.caps.align > 16 ? dev->info.caps.align : 16;
     bool pairs = desc->reduce == GRT_REDUCE_ARGMAX;
-    uint64_t results = desc->rows ? n / last_extent(desc->x) : 1;
+    uint64_t results = desc->rows ? n / grt_op_cols(desc->x) : 1;
     uint64_t bytes = pairs ? round_up(results * 4, align) : 0;  // values beside the indices
     if (!desc->rows && !in_one_launch(dev, n)) {
         uint64_t cols = partial_cols(dev, n);
@@ -81,25 +64,22 @@ struct stage {
     bool argmax, pairs, by_row;
 };
 
-static struct grt_range part(struct grt_range range, uint64_t offset, uint64_t size) {
-    return (struct grt_range){range.buf, range.offset + offset, size};
-}
-
 static void launch(struct grt_graph *graph, const struct stage *stage, uint64_t first,
                    uint64_t rows, const uint32_t groups[3]) {
     uint32_t wg = grt_op_tree_wg(grt_graph_dev(graph));
     uint64_t begin = first * stage->cols;
     uint64_t count =
         rows * stage->cols < stage->total - begin ? rows * stage->cols : stage->total - begin;
-    struct grt_range x = part(stage->x, begin * 4, count * 4);
-    struct grt_range y = part(stage->y, first * 4, rows * 4);
+    struct grt_range x = grt_op_part(stage->x, begin * 4, count * 4);
+    struct grt_range y = grt_op_part(stage->y, first * 4, rows * 4);
     if (stage->argmax) {
         const struct {
             uint32_t cols, pitch, total, base, by_row;
         } params = {(uint32_t)stage->cols, (uint32_t)stage->cols, (uint32_t)count,
                     stage->by_row ? 0 : (uint32_t)begin, stage->by_row};
-        struct grt_range ranges[] = {x, stage->pairs ? part(stage->from, begin * 4, count * 4) : x,
-                                     part(stage->value, first * 4, rows * 4), y};
+        struct grt_range ranges[] = {
+            x, stage->pairs ? grt_op_part(stage->from, begin * 4, count * 4) : x,
+            grt_op_part(stage->value, first * 4, rows * 4), y};
         const struct grt_kernel_desc kernel = {"argmax", {{"WG", wg}, {"PAIRS", stage->pairs}}};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 4, groups);
     } else {
@@ -114,27 +94,12 @@ static void launch(struct grt_graph *graph, const struct stage *stage, uint64_t 
     }
 }
 
-// Cuts the rows into launches that a binding can reach and a grid can count. Pieces begin at rows
-// whose offsets are aligned in x and in y.
 static void run_stage(struct grt_graph *graph, const struct stage *stage) {
-    const struct grt_dev *dev = grt_graph_dev(graph);
-    const struct grt_caps *caps = &dev->info.caps;
-    uint64_t reach = reach_of(dev);
-    uint64_t at_once = reach / stage->cols;
-    at_once = at_once >= stage->rows ? stage->rows : at_once / row_unit(dev) * row_unit(dev);
-    if (at_once == 0) {
-        grt_graph_reject(graph, GRT_UNSUPPORTED,
-                         "reduction over rows of %llu numbers: %s reaches %llu at once",
-                         (unsigned long long)stage->cols, dev->info.selector,
-                         (unsigned long long)(reach / row_unit(dev)));
-        return;
-    }
-    for (uint64_t first = 0; first < stage->rows; first += at_once) {
-        uint64_t rows = stage->rows - first < at_once ? stage->rows - first : at_once;
-        uint64_t widest = caps->max_groups[0] < 32768 ? caps->max_groups[0] : 32768;
-        uint32_t wide = (uint32_t)(rows < widest ? rows : widest);
-        const uint32_t groups[3] = {wide, (uint32_t)((rows + wide - 1) / wide), 1};
-        launch(graph, stage, first, rows, groups);
+    struct grt_pieces rows = grt_op_rows(graph, "reduction", stage->rows, stage->cols);
+    while (grt_op_next(&rows)) {
+        uint32_t groups[3];
+        grt_op_row_grid(grt_graph_dev(graph), rows.count, groups);
+        launch(graph, stage, rows.first, rows.count, groups);
     }
 }
 
@@ -145,7 +110,7 @@ static bool check(struct grt_graph *graph, const struct grt_reduce_desc *desc) {
         return false;
     }
     bool argmax = desc->reduce == GRT_REDUCE_ARGMAX;
-    uint64_t results = desc->rows ? grt_tensor_count(x) / last_extent(x) : 1;
+    uint64_t results = desc->rows ? grt_tensor_count(x) / grt_op_cols(x) : 1;
     if (x->dtype != GRT_F32 || y->dtype != (argmax ? GRT_U32 : GRT_F32) ||
         grt_tensor_count(y) != results) {
         grt_graph_reject(graph, GRT_INVALID, "%s of '%s': '%s' must hold %llu of %s", name,
@@ -158,16 +123,7 @@ static bool check(struct grt_graph *graph, const struct grt_reduce_desc *desc) {
         return false;
     }
     uint64_t scratch = grt_op_reduce_scratch(grt_graph_dev(graph), desc);
-    uint64_t given = desc->scratch.buf
-                         ? (desc->scratch.size ? desc->scratch.size
-                                               : desc->scratch.buf->size - desc->scratch.offset)
-                         : 0;
-    if (given < scratch) {
-        grt_graph_reject(graph, GRT_INVALID, "%s of '%s' needs %llu bytes of scratch, given %llu",
-                         name, x->label, (unsigned long long)scratch, (unsigned long long)given);
-        return false;
-    }
-    return true;
+    return grt_op_scratch(graph, name, x, desc->scratch, scratch);
 }
 
 void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) {
@@ -181,7 +137,7 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
     uint64_t n = grt_tensor_count(desc->x);
     uint64_t align = grt_op_align(graph);
     enum grt_reduce reduce = desc->reduce;
-    uint64_t per_result = desc->rows ? last_extent(desc->x) : n;
+    uint64_t per_result = desc->rows ? grt_op_cols(desc->x) : n;
     struct stage last = {
         .x = desc->x->range,
         .y = desc->y->range,
@@ -206,8 +162,8 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
         first.finish = 0;
         uint64_t size = round_up(first.rows * 4, align);
         uint64_t begin = last.argmax ? round_up(4, align) : 0;
-        first.y = part(desc->scratch, begin, size);
-        first.value = last.argmax ? part(desc->scratch, begin + size, size) : first.y;
+        first.y = grt_op_part(desc->scratch, begin, size);
+        first.value = last.argmax ? grt_op_part(desc->scratch, begin + size, size) : first.y;
         run_stage(graph, &first);
         last.x = first.value;
         last.from = first.y;

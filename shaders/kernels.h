@@ -23,6 +23,9 @@
     X(all, core, random)                                                                           \
     X(all, core, tick)                                                                             \
     X(all, core, peak)                                                                             \
+    X(all, nn, softmax)                                                                            \
+    X(all, nn, layer_norm)                                                                         \
+    X(all, nn, colsum)                                                                             \
     X(all, env, cartpole)                                                                          \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
@@ -35,4 +38,7 @@
     X(opencl, gemm, gemm_mma_16f32)                                                                \
     X(opencl, gemm, probe_wgmma)                                                                   \
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
-    X(opencl, gemm, gemm_wgmma_16f32)
+    X(opencl, gemm, gemm_wgmma_16f32)                                                              \
+    X(opencl, gemm, gemm_panel_f32)                                                                \
+    X(opencl, gemm, gemm_panel_16)                                                                 \
+    X(opencl, gemm, gemm_panel_16f32)

@@ -28,13 +28,15 @@ struct grt_range kit_part(struct grt_buf *buf, uint64_t offset, uint64_t size) {
     return (struct grt_range){buf, offset, size};
 }
 
-struct grt_range kit_whole(struct grt_buf *buf) { return kit_part(buf, 0, 0); }
+struct grt_range kit_whole(struct grt_buf *buf) {
+    return kit_part(buf, 0, 0);
+}
 
 void kit_copy(struct grt_graph *graph, struct grt_range y, struct grt_range x, uint32_t words) {
     uint32_t params[1] = {words};
-    grt_graph_dispatch(graph, grt_dispatch(.kernel = kit.copy, .bindings = {x, y},
-                                           .params = params, .params_size = sizeof params,
-                                           .groups = {(words + 63) / 64}));
+    grt_graph_dispatch(graph,
+                       grt_dispatch(.kernel = kit.copy, .bindings = {x, y}, .params = params,
+                                    .params_size = sizeof params, .groups = {(words + 63) / 64}));
 }
 
 struct grt_graph *kit_graph(void) {

@@ -12,13 +12,14 @@ struct kit {
     struct grt_buf *a, *b;      // on the device
     struct grt_buf *up, *down;  // upload, readback
     const struct grt_kernel *copy;
-    uint32_t step;              // bytes; a distance that suits every binding
+    uint32_t step;  // bytes; a distance that suits every binding
 };
 extern struct kit kit;
 
 int kit_begin(void **state);
 int kit_end(void **state);
-#define KIT_CASE(function) {#function, function, kit_begin, kit_end, NULL}
+#define KIT_CASE(function)                                                                         \
+    { #function, function, kit_begin, kit_end, NULL }
 
 struct grt_range kit_part(struct grt_buf *buf, uint64_t offset, uint64_t size);
 struct grt_range kit_whole(struct grt_buf *buf);

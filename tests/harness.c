@@ -25,9 +25,13 @@ static void log_line(void *context, enum grt_log_level level, const char *line) 
     }
 }
 
-void test_log_install(void) { grt_log_set(log_line, NULL, GRT_LOG_INFO); }
+void test_log_install(void) {
+    grt_log_set(log_line, NULL, GRT_LOG_INFO);
+}
 
-void test_refusal_begin(void) { test_log.quiet = true; }
+void test_refusal_begin(void) {
+    test_log.quiet = true;
+}
 
 void test_check_refused(bool failed, enum grt_status status, const char *part, uint32_t errors,
                         const char *file, int line) {
@@ -75,8 +79,7 @@ int test_case_end(void **state) {
         rc = -1;
     }
     if (grt_dev_status(test.dev) != GRT_OK || !grt_dev_wait(test.dev)) {
-        print_error("the device is left unusable: %s\n",
-                    grt_status_text(grt_dev_status(test.dev)));
+        print_error("the device is left unusable: %s\n", grt_status_text(grt_dev_status(test.dev)));
         rc = -1;
     }
     return rc;
@@ -108,7 +111,9 @@ uint32_t test_next(uint64_t *state) {
     return (uint32_t)((x * 0x2545f4914f6cdd1d) >> 32);
 }
 
-double test_unit(uint64_t *state) { return test_next(state) * 0x1p-32; }
+double test_unit(uint64_t *state) {
+    return test_next(state) * 0x1p-32;
+}
 
 static float signed_power(uint64_t *state, int range, bool positive) {
     double value = 1.0 + test_unit(state);
@@ -158,13 +163,15 @@ float *test_floats(uint64_t seed, enum test_input input, size_t count) {
 // ---- tensors ----
 
 struct grt_buf *test_buf(struct grt_dev *dev, uint64_t size, enum grt_buf_kind kind) {
-    struct grt_buf *buf = grt_buf_create(dev, grt_buf_desc(.size = size, .kind = kind,
-                                                           .label = "test"));
+    struct grt_buf *buf =
+        grt_buf_create(dev, grt_buf_desc(.size = size, .kind = kind, .label = "test"));
     assert_non_null(buf);
     return buf;
 }
 
-static unsigned char canary(uint64_t i) { return (unsigned char)(0xc5 ^ (i * 7)); }
+static unsigned char canary(uint64_t i) {
+    return (unsigned char)(0xc5 ^ (i * 7));
+}
 
 static bool in_fence(const struct test_tensor *t, uint64_t i) {
     return i < t->tensor.range.offset || i >= t->tensor.range.offset + t->bytes;
@@ -208,9 +215,13 @@ static void tensor_set(struct test_tensor *t, const unsigned char *data, uint32_
     assert_true(written);
 }
 
-void test_tensor_prefill(struct test_tensor *t, uint32_t pattern) { tensor_set(t, NULL, pattern); }
+void test_tensor_prefill(struct test_tensor *t, uint32_t pattern) {
+    tensor_set(t, NULL, pattern);
+}
 
-void test_tensor_write(struct test_tensor *t, const void *data) { tensor_set(t, data, 0); }
+void test_tensor_write(struct test_tensor *t, const void *data) {
+    tensor_set(t, data, 0);
+}
 
 void test_tensor_read(struct test_tensor *t, void *data) {
     unsigned char *bytes = test_alloc(t->total);
@@ -231,7 +242,9 @@ void test_tensor_read(struct test_tensor *t, void *data) {
     assert_true(whole);
 }
 
-void test_tensor_end(struct test_tensor *t) { grt_buf_destroy(&t->tensor.range.buf); }
+void test_tensor_end(struct test_tensor *t) {
+    grt_buf_destroy(&t->tensor.range.buf);
+}
 
 // ---- running ----
 

@@ -27,36 +27,37 @@
 
 struct test_suite {
     const char *name;
-    bool on_device;     // run once per device; false: once
+    bool on_device;  // run once per device; false: once
     const struct CMUnitTest *cases;
     size_t case_count;
 };
 
 int test_case_begin(void **state);
 int test_case_end(void **state);
-#define TEST_CASE(function) {#function, function, test_case_begin, test_case_end, NULL}
+#define TEST_CASE(function)                                                                        \
+    { #function, function, test_case_begin, test_case_end, NULL }
 #define TEST_SUITE(name_, on_device_, cases_)                                                      \
     extern const struct test_suite suite_##name_;                                                  \
     const struct test_suite suite_##name_ = {#name_, on_device_, cases_,                           \
                                              sizeof(cases_) / sizeof(cases_)[0]}
 
 struct test_context {
-    const char *selector;   // of --device
-    struct grt_dev *dev;    // NULL in suites without a device
-    struct grt_dev *ref;    // the C reading, beside it
-    bool on_ref;            // the device is the C reading: nothing to compare with
-    bool small;             // GPURT_TEST_SMALL=1: few and small cases, for slow checkers
-    bool big;               // GPURT_TEST_BIG=1: cases that need tens of GiB
-    char here[4096];        // folder of the running program: test data lies beside it
+    const char *selector;  // of --device
+    struct grt_dev *dev;   // NULL in suites without a device
+    struct grt_dev *ref;   // the C reading, beside it
+    bool on_ref;           // the device is the C reading: nothing to compare with
+    bool small;            // GPURT_TEST_SMALL=1: few and small cases, for slow checkers
+    bool big;              // GPURT_TEST_BIG=1: cases that need tens of GiB
+    char here[4096];       // folder of the running program: test data lies beside it
 };
 extern struct test_context test;
 
 // ---- the log ----
 
 struct test_log {
-    uint32_t lines[GRT_LOG_LEVEL_COUNT];    // since the case began
-    uint32_t expected;                      // errors that a case asked for
-    bool quiet;                             // keep lines off stderr
+    uint32_t lines[GRT_LOG_LEVEL_COUNT];  // since the case began
+    uint32_t expected;                    // errors that a case asked for
+    bool quiet;                           // keep lines off stderr
     char newest[2048];
 };
 extern struct test_log test_log;
@@ -82,11 +83,11 @@ void test_usable(struct grt_dev *dev);
 // ---- inputs ----
 
 #define TEST_INPUTS(X)                                                                             \
-    X(PLAIN)      /* [-2, 2], one in eight a zero, some of them -0 */                              \
-    X(WIDE)       /* either sign, 2^-60 to 2^60, and zeros */                                      \
-    X(POSITIVE)   /* 2^-20 to 2^20 */                                                              \
-    X(INTEGER)    /* whole numbers, -4 to 4: sums of up to 4 million of them are exact */          \
-    X(BITS)       /* any 32 bits */
+    X(PLAIN)    /* [-2, 2], one in eight a zero, some of them -0 */                                \
+    X(WIDE)     /* either sign, 2^-60 to 2^60, and zeros */                                        \
+    X(POSITIVE) /* 2^-20 to 2^20 */                                                                \
+    X(INTEGER)  /* whole numbers, -4 to 4: sums of up to 4 million of them are exact */            \
+    X(BITS)     /* any 32 bits */
 
 enum test_input {
 #define X(name) TEST_##name,
@@ -95,7 +96,7 @@ enum test_input {
 };
 
 uint32_t test_next(uint64_t *state);
-double test_unit(uint64_t *state);      // [0, 1)
+double test_unit(uint64_t *state);  // [0, 1)
 float test_float(uint64_t *state, enum test_input input);
 // Allocated; freed by the caller. Never NULL.
 float *test_floats(uint64_t seed, enum test_input input, size_t count);
@@ -123,10 +124,10 @@ static inline float test_as_f32(uint32_t bits) {
 extern const uint32_t test_prefills[TEST_PREFILLS];
 
 struct test_tensor {
-    struct grt_tensor tensor;   // first, so that &t.tensor is what an op takes
+    struct grt_tensor tensor;  // first, so that &t.tensor is what an op takes
     struct grt_dev *dev;
     uint64_t bytes;
-    uint64_t total;             // bytes of the buffer, canaries included
+    uint64_t total;  // bytes of the buffer, canaries included
 };
 
 // A tensor of rank 1 or 2 (cols 0: rank 1); elements hold the first pre-fill.
@@ -154,12 +155,13 @@ void *test_run_filled(struct test_tensor *out, test_record_fn *record, void *con
 
 struct test_compare {
     const struct grt_dev *dev;
-    const char *what;       // kernel or op, with its case
+    const char *what;  // kernel or op, with its case
     uint64_t bad;
 };
 struct test_compare test_compare(const struct grt_dev *dev, const char *format, ...)
     GRT_PRINTF(2, 3);
-void test_compare_value(struct test_compare *c, uint64_t index, float got, struct oracle_value want);
+void test_compare_value(struct test_compare *c, uint64_t index, float got,
+                        struct oracle_value want);
 void test_compare_exact(struct test_compare *c, uint64_t index, double got, double want);
 void test_compare_bits(struct test_compare *c, uint64_t index, uint32_t got, uint32_t want);
 // Fails the case if any comparison failed; prints how many.

@@ -9,7 +9,7 @@
 __attribute__((visibility("default"))) int32_t
 vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version);
 __attribute__((visibility("default"))) void (*vk_icdGetInstanceProcAddr(void *instance,
-                                                                         const char *name))(void);
+                                                                        const char *name))(void);
 
 int32_t vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version) {
     (void)version;

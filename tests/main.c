@@ -58,8 +58,8 @@ static void find_here(void) {
 static int open_devices(void **state) {
     (void)state;
     bool named_ref = strcmp(test.selector, "ref") == 0;
-    test.dev = grt_dev_create(grt_dev_desc(.device = named_ref ? "ref:0" : test.selector,
-                                           .validate = true));
+    test.dev = grt_dev_create(
+        grt_dev_desc(.device = named_ref ? "ref:0" : test.selector, .validate = true));
     test.ref = grt_dev_create(grt_dev_desc(.device = "ref:0"));
     if (!test.dev || !test.ref) {
         return -1;

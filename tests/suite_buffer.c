@@ -170,8 +170,7 @@ static void memory_limit(void **state) {
     grt_buf_destroy(&half);
     TEST_REFUSED(grt_buf_create(dev, grt_buf_desc(.size = UINT64_MAX)), GRT_NO_MEMORY, "MB");
     TEST_REFUSED(grt_buf_create(dev, grt_buf_desc(.size = UINT64_MAX - 2)), GRT_NO_MEMORY, "MB");
-    TEST_REFUSED(grt_buf_create(dev, grt_buf_desc(.size = (uint64_t)1 << 50)), GRT_NO_MEMORY,
-                 "MB");
+    TEST_REFUSED(grt_buf_create(dev, grt_buf_desc(.size = (uint64_t)1 << 50)), GRT_NO_MEMORY, "MB");
     test_usable(dev);
     grt_dev_destroy(&dev);
 }
@@ -181,9 +180,8 @@ static void bad_descs(void **state) {
     TEST_REFUSED(grt_buf_create(NULL, grt_buf_desc(.size = 4)), GRT_INVALID, "device");
     TEST_REFUSED(grt_buf_create(test.dev, NULL), GRT_INVALID, "desc");
     TEST_REFUSED(grt_buf_create(test.dev, grt_buf_desc(.size = 0)), GRT_INVALID, "size");
-    TEST_REFUSED(
-        grt_buf_create(test.dev, grt_buf_desc(.size = 4, .kind = (enum grt_buf_kind)9)),
-        GRT_INVALID, "kind");
+    TEST_REFUSED(grt_buf_create(test.dev, grt_buf_desc(.size = 4, .kind = (enum grt_buf_kind)9)),
+                 GRT_INVALID, "kind");
     struct grt_buf *buf = test_buf(test.dev, 16, GRT_BUF_DEVICE);
     char bytes[32] = {0};
     TEST_REFUSED(grt_buf_write(NULL, 0, bytes, 4), GRT_INVALID, "buffer");
@@ -226,8 +224,9 @@ static void device_closed_too_early(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sizes_and_kinds), TEST_CASE(odd_offsets_and_sizes), TEST_CASE(large_transfers),
-    TEST_CASE(account),         TEST_CASE(many_labels),           TEST_CASE(memory_limit),
+    TEST_CASE(sizes_and_kinds), TEST_CASE(odd_offsets_and_sizes),
+    TEST_CASE(large_transfers), TEST_CASE(account),
+    TEST_CASE(many_labels),     TEST_CASE(memory_limit),
     TEST_CASE(bad_descs),       TEST_CASE(device_closed_too_early),
 };
 TEST_SUITE(buffer, true, cases);

@@ -45,7 +45,8 @@ static int end(void **state) {
     return test_case_end(state);
 }
 
-#define CACHE_CASE(function) {#function, function, begin, end, NULL}
+#define CACHE_CASE(function)                                                                       \
+    { #function, function, begin, end, NULL }
 
 // Path of the one entry in the cache; fails the case when there are several, or files left over.
 static void only_entry(char *path, size_t capacity) {

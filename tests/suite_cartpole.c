@@ -25,11 +25,10 @@ static void roll_out(struct grt_dev *dev, uint32_t envs, uint32_t steps, uint32_
     for (uint32_t first = 0; first < steps; first += at_once) {
         struct params params = {envs, steps - first < at_once ? steps - first : at_once, first,
                                 SEED};
-        grt_graph_dispatch(graph, grt_dispatch(.kernel = kernel, .params = &params,
-                                               .params_size = sizeof params,
-                                               .groups = {(envs + 63) / 64},
-                                               .bindings = {state.tensor.range,
-                                                            episodes.tensor.range}));
+        grt_graph_dispatch(graph,
+                           grt_dispatch(.kernel = kernel, .params = &params,
+                                        .params_size = sizeof params, .groups = {(envs + 63) / 64},
+                                        .bindings = {state.tensor.range, episodes.tensor.range}));
     }
     assert_true(grt_graph_finish(graph));
     grt_graph_destroy(&graph);
@@ -93,7 +92,7 @@ struct copy {
     struct oracle_cartpole s;
     struct spread spread;
     uint32_t episodes;
-    bool unsure;    // so near the edge that a rounding decides whether the episode ended
+    bool unsure;  // so near the edge that a rounding decides whether the episode ended
 };
 
 static uint32_t word(uint32_t env, uint32_t stream, uint32_t step, int i) {

@@ -180,9 +180,9 @@ static void bad_descs(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(best_of_all),       TEST_CASE(hardware_before_backend),
-    TEST_CASE(of_one_backend),    TEST_CASE(by_device),
-    TEST_CASE(refusals),          TEST_CASE(problems_are_told),
-    TEST_CASE(long_names),        TEST_CASE(bad_descs),
+    TEST_CASE(best_of_all),    TEST_CASE(hardware_before_backend),
+    TEST_CASE(of_one_backend), TEST_CASE(by_device),
+    TEST_CASE(refusals),       TEST_CASE(problems_are_told),
+    TEST_CASE(long_names),     TEST_CASE(bad_descs),
 };
 TEST_SUITE(choose, false, cases);

@@ -166,7 +166,7 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(all_16_bit_numbers), TEST_CASE(all_ties), TEST_CASE(any_bits),
-    TEST_CASE(sizes),              TEST_CASE(refusals),
+    TEST_CASE(all_16_bit_numbers), TEST_CASE(all_ties), TEST_CASE(any_bits), TEST_CASE(sizes),
+    TEST_CASE(refusals),
 };
 TEST_SUITE(convert, true, cases);

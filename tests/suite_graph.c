@@ -32,9 +32,9 @@ static void dependences_by_byte_range(void **state) {
         for (int second = 0; second < 2; second += 1) {
             uint32_t conflict = first || second ? 1 : 0;
             assert_int_equal(pair(first, 0, second, 0, 64), conflict);
-            assert_int_equal(pair(first, 0, second, 60, 64), conflict);   // one word in common
+            assert_int_equal(pair(first, 0, second, 60, 64), conflict);  // one word in common
             assert_int_equal(pair(first, 60, second, 0, 64), conflict);
-            assert_int_equal(pair(first, 0, second, 64, 64), 0);          // neighbours
+            assert_int_equal(pair(first, 0, second, 64, 64), 0);  // neighbours
             assert_int_equal(pair(first, 64, second, 0, 64), 0);
             assert_int_equal(pair(first, 0, second, 4096, 64), 0);
         }
@@ -46,12 +46,16 @@ static void dependences_of_dispatches(void **state) {
     uint32_t n = kit.step / 4;
     struct grt_graph *graph = kit_graph();
     kit_copy(graph, kit_part(kit.b, 0, kit.step), kit_part(kit.a, 0, kit.step), n);
-    kit_copy(graph, kit_part(kit.b, kit.step, kit.step), kit_part(kit.a, 0, kit.step), n);      // reads the same: none
-    kit_copy(graph, kit_part(kit.a, kit.step, kit.step), kit_part(kit.b, kit.step, kit.step), n);   // RAW
-    kit_copy(graph, kit_part(kit.b, 2 * kit.step, kit.step), kit_part(kit.a, 0, kit.step), n);  // none
-    kit_copy(graph, kit_part(kit.a, 0, kit.step), kit_part(kit.b, 3 * kit.step, kit.step), n);  // WAR
-    grt_graph_fill(graph, kit_part(kit.a, 0, 4), 1);                           // WAW
-    grt_graph_copy(graph, kit_part(kit.a, 4 * kit.step, 4), kit_part(kit.a, 0, 4));        // RAW
+    kit_copy(graph, kit_part(kit.b, kit.step, kit.step), kit_part(kit.a, 0, kit.step),
+             n);  // reads the same: none
+    kit_copy(graph, kit_part(kit.a, kit.step, kit.step), kit_part(kit.b, kit.step, kit.step),
+             n);  // RAW
+    kit_copy(graph, kit_part(kit.b, 2 * kit.step, kit.step), kit_part(kit.a, 0, kit.step),
+             n);  // none
+    kit_copy(graph, kit_part(kit.a, 0, kit.step), kit_part(kit.b, 3 * kit.step, kit.step),
+             n);                                                                     // WAR
+    grt_graph_fill(graph, kit_part(kit.a, 0, 4), 1);                                 // WAW
+    grt_graph_copy(graph, kit_part(kit.a, 4 * kit.step, 4), kit_part(kit.a, 0, 4));  // RAW
     assert_int_equal(barriers_of(graph), 4);
 }
 
@@ -163,7 +167,7 @@ static void phases(void **state) {
         assert_true(grt_graph_run(graph));
         uint32_t count = grt_graph_times(graph, times, 4);
         assert_int_equal(count, grt_dev_info(test.dev)->caps.timestamps ? 3 : 0);
-        for (uint32_t i = 0; i < count; i += 1) {
+        for (uint32_t i = 0; i < count && i < 3; i += 1) {
             assert_string_equal(times[i].name, names[i]);
             assert_true(times[i].seconds >= 0 && times[i].seconds < 60);
         }
@@ -200,9 +204,13 @@ static void buffer_destroyed_before_its_graph(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    KIT_CASE(dependences_by_byte_range), KIT_CASE(dependences_of_dispatches),
-    KIT_CASE(one_barrier_serves_all_before), KIT_CASE(upload_compute_readback),
-    KIT_CASE(replayed_without_waiting), KIT_CASE(graphs_follow_each_other), KIT_CASE(phases),
+    KIT_CASE(dependences_by_byte_range),
+    KIT_CASE(dependences_of_dispatches),
+    KIT_CASE(one_barrier_serves_all_before),
+    KIT_CASE(upload_compute_readback),
+    KIT_CASE(replayed_without_waiting),
+    KIT_CASE(graphs_follow_each_other),
+    KIT_CASE(phases),
     KIT_CASE(buffer_destroyed_before_its_graph),
 };
 TEST_SUITE(graph, true, cases);

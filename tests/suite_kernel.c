@@ -82,26 +82,25 @@ static void workgroup_sizes(void **state) {
     (void)state;
     uint32_t limit = grt_dev_info(test.dev)->caps.max_wg;
     for (uint32_t wg = 1; wg <= limit && wg <= 1024; wg *= test.small ? 16 : 4) {
-        assert_non_null(grt_kernel_get(
-            test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", wg}})));
+        assert_non_null(
+            grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", wg}})));
     }
     assert_non_null(
         grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", 96}})));
-    TEST_REFUSED(grt_kernel_get(test.dev,
-                                grt_kernel_desc(.name = "copy", .specs = {{"WG", limit + 1}})),
-                 GRT_UNSUPPORTED, "copy");
     TEST_REFUSED(
-        grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", 0}})),
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", limit + 1}})),
         GRT_UNSUPPORTED, "copy");
+    TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", 0}})),
+                 GRT_UNSUPPORTED, "copy");
     test_usable(test.dev);
 }
 
 static void shared_memory_limit(void **state) {
     (void)state;
     // A tile of 4 x 1000 x 1001 bytes fits into no workgroup's shared memory.
-    TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "transpose",
-                                                          .specs = {{"TILE", 1000}})),
-                 GRT_UNSUPPORTED, "shared memory");
+    TEST_REFUSED(
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "transpose", .specs = {{"TILE", 1000}})),
+        GRT_UNSUPPORTED, "shared memory");
     test_usable(test.dev);
 }
 
@@ -127,9 +126,8 @@ static void refusals(void **state) {
     (void)state;
     TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "copyy")), GRT_INVALID, "copyy");
     TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "")), GRT_INVALID, "kernel");
-    TEST_REFUSED(
-        grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"TILE", 8}})),
-        GRT_INVALID, "TILE");
+    TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"TILE", 8}})),
+                 GRT_INVALID, "TILE");
     TEST_REFUSED(grt_kernel_get(NULL, grt_kernel_desc(.name = "copy")), GRT_INVALID, "device");
     TEST_REFUSED(grt_kernel_get(test.dev, NULL), GRT_INVALID, "kernel");
     TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = NULL)), GRT_INVALID, "kernel");
@@ -149,8 +147,8 @@ static void strays_on_purpose(void **state) {
     const struct grt_kernel *copy = grt_kernel_get(test.dev, grt_kernel_desc(.name = "copy"));
     const uint32_t words = 4096;
     struct grt_graph *graph = grt_graph_create(test.dev, "stray");
-    grt_graph_dispatch(graph, grt_dispatch(.kernel = copy, .bindings = {{x}, {y}},
-                                           .params = &words, .params_size = sizeof words));
+    grt_graph_dispatch(graph, grt_dispatch(.kernel = copy, .bindings = {{x}, {y}}, .params = &words,
+                                           .params_size = sizeof words));
     assert_true(grt_graph_finish(graph));
     grt_graph_destroy(&graph);
     grt_buf_destroy(&x);
@@ -158,9 +156,8 @@ static void strays_on_purpose(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(list_names_every_kernel), TEST_CASE(every_kernel_builds),
-    TEST_CASE(workgroup_sizes),         TEST_CASE(shared_memory_limit),
-    TEST_CASE(kept_by_the_device),      TEST_CASE(refusals),
+    TEST_CASE(list_names_every_kernel), TEST_CASE(every_kernel_builds), TEST_CASE(workgroup_sizes),
+    TEST_CASE(shared_memory_limit),     TEST_CASE(kept_by_the_device),  TEST_CASE(refusals),
     TEST_CASE(strays_on_purpose),
 };
 TEST_SUITE(kernel, true, cases);

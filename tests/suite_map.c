@@ -198,8 +198,8 @@ static void special_values(void **state) {
             }
         }
         bool clamp = map == GRT_MAP_CLAMP;
-        struct map_case c = {(enum grt_map)map, clamp ? -2.0f : 1.0f, clamp ? 2.0f : 1.0f,
-                             count, a, two ? b : NULL};
+        struct map_case c = {(enum grt_map)map, clamp ? -2.0f : 1.0f, clamp ? 2.0f : 1.0f, count, a,
+                             two ? b : NULL};
         check(&c);
     }
 }
@@ -260,7 +260,8 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(every_map),      TEST_CASE(default_factors), TEST_CASE(special_values),
-    TEST_CASE(both_operands_in_place), TEST_CASE(refusals),
+    TEST_CASE(every_map),      TEST_CASE(default_factors),
+    TEST_CASE(special_values), TEST_CASE(both_operands_in_place),
+    TEST_CASE(refusals),
 };
 TEST_SUITE(map, true, cases);

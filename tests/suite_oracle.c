@@ -36,19 +36,19 @@ static void narrow_known_answers(void **state) {
         {1.0, 0x3c00, 0x3f80},
         {-2.0, 0xc000, 0xc000},
         {0.1, 0x2e66, 0x3dcd},
-        {65504.0, 0x7bff, 0x4780},          // largest half; bf16 rounds it to 65536
+        {65504.0, 0x7bff, 0x4780},  // largest half; bf16 rounds it to 65536
         {65519.0, 0x7bff, 0x4780},
-        {65520.0, 0x7c00, 0x4780},          // tie: up to infinity
-        {0x1p-24, 0x0001, 0x3380},          // smallest half
-        {0x1p-25, 0x0000, 0x3300},          // tie: down to zero
+        {65520.0, 0x7c00, 0x4780},  // tie: up to infinity
+        {0x1p-24, 0x0001, 0x3380},  // smallest half
+        {0x1p-25, 0x0000, 0x3300},  // tie: down to zero
         {0x1.000002p-25, 0x0001, 0x3300},
-        {0x1.8p-24, 0x0002, 0x33c0},        // tie: to even
-        {0x1.ff8p-15, 0x03ff, 0x3880},      // largest half below the normal ones
-        {0x1.ffcp-15, 0x0400, 0x3880},      // tie: up to the smallest normal one
-        {0x1.01p0, 0x3c04, 0x3f80},         // tie in bf16: to even
+        {0x1.8p-24, 0x0002, 0x33c0},    // tie: to even
+        {0x1.ff8p-15, 0x03ff, 0x3880},  // largest half below the normal ones
+        {0x1.ffcp-15, 0x0400, 0x3880},  // tie: up to the smallest normal one
+        {0x1.01p0, 0x3c04, 0x3f80},     // tie in bf16: to even
         {0x1.03p0, 0x3c0c, 0x3f82},
         {(double)FLT_MAX, 0x7c00, 0x7f80},
-        {0x1p-133, 0x0000, 0x0001},         // smallest bf16
+        {0x1p-133, 0x0000, 0x0001},  // smallest bf16
         {0x1p-134, 0x0000, 0x0000},
         {(double)INFINITY, 0x7c00, 0x7f80},
         {-(double)INFINITY, 0xfc00, 0xff80},
@@ -145,9 +145,9 @@ static void cartpole_known_answers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(philox_known_answers),   TEST_CASE(narrow_known_answers),
-    TEST_CASE(formats_round_trip),     TEST_CASE(agreement),
-    TEST_CASE(map_known_answers),      TEST_CASE(reduce_known_answers),
-    TEST_CASE(shape_known_answers),    TEST_CASE(cartpole_known_answers),
+    TEST_CASE(philox_known_answers), TEST_CASE(narrow_known_answers),
+    TEST_CASE(formats_round_trip),   TEST_CASE(agreement),
+    TEST_CASE(map_known_answers),    TEST_CASE(reduce_known_answers),
+    TEST_CASE(shape_known_answers),  TEST_CASE(cartpole_known_answers),
 };
 TEST_SUITE(oracle, false, cases);

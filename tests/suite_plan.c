@@ -19,16 +19,20 @@ static struct grt_tensor *declare(struct grt_plan *plan, const struct grt_tensor
 static void shapes_and_sizes(void **state) {
     (void)state;
     static const struct {
-        enum grt_dtype dtype;
         uint64_t shape[GRT_MAX_RANK];
-        uint32_t rank;
         uint64_t count, bytes;
+        enum grt_dtype dtype;
+        uint32_t rank;
     } rows[] = {
-        {GRT_F32, {0}, 0, 1, 4},          {GRT_F32, {7}, 1, 7, 28},
-        {GRT_F16, {7}, 1, 7, 14},         {GRT_BF16, {3, 5}, 2, 15, 30},
-        {GRT_U32, {2, 3, 4}, 3, 24, 96},  {GRT_I8, {2, 3, 4, 5}, 4, 120, 120},
-        {GRT_U8, {1}, 1, 1, 1},           {GRT_F16, {0}, 0, 1, 2},
-        {GRT_I32, {1, 1, 1, 9}, 4, 9, 36},
+        {{0}, 1, 4, GRT_F32, 0},
+        {{7}, 7, 28, GRT_F32, 1},
+        {{7}, 7, 14, GRT_F16, 1},
+        {{3, 5}, 15, 30, GRT_BF16, 2},
+        {{2, 3, 4}, 24, 96, GRT_U32, 3},
+        {{2, 3, 4, 5}, 120, 120, GRT_I8, 4},
+        {{1}, 1, 1, GRT_U8, 1},
+        {{0}, 1, 2, GRT_F16, 0},
+        {{1, 1, 1, 9}, 9, 36, GRT_I32, 4},
     };
     struct grt_plan *plan = plan_create(test.dev);
     struct grt_tensor *tensors[sizeof rows / sizeof rows[0]];
@@ -218,9 +222,9 @@ static void tensors_keep_apart(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(shapes_and_sizes),     TEST_CASE(bytes_before_are_bytes_after),
-    TEST_CASE(groups_run_parallel),  TEST_CASE(refused_with_numbers),
-    TEST_CASE(mistakes_stick),       TEST_CASE(empty_plan),
+    TEST_CASE(shapes_and_sizes),    TEST_CASE(bytes_before_are_bytes_after),
+    TEST_CASE(groups_run_parallel), TEST_CASE(refused_with_numbers),
+    TEST_CASE(mistakes_stick),      TEST_CASE(empty_plan),
     TEST_CASE(tensors_keep_apart),
 };
 TEST_SUITE(plan, true, cases);

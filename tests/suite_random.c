@@ -30,9 +30,7 @@ static void known_answers(void **state) {
         struct grt_rng_state rng = {{counter[4], counter[5]}, {counter[2], counter[3]}};
         struct grt_buf *buf = state_of(test.dev, &rng);
         struct test_tensor y = test_tensor(test.dev, GRT_U32, 4, 0);
-        const struct {
-            uint32_t n, first, stream;
-        } params = {4, counter[0], counter[1]};
+        const struct { uint32_t n, first, stream; } params = {4, counter[0], counter[1]};
         struct grt_graph *graph = grt_graph_create(test.dev, "known answers");
         grt_graph_dispatch(graph,
                            grt_dispatch(.kernel = kernel, .bindings = {{buf}, y.tensor.range},
@@ -47,15 +45,16 @@ static void known_answers(void **state) {
     }
 }
 
-static void record(struct grt_graph *graph, void *context) { grt_op_random(graph, context); }
+static void record(struct grt_graph *graph, void *context) {
+    grt_op_random(graph, context);
+}
 
 static void *draw(struct grt_dev *dev, enum grt_dist dist, const struct grt_rng_state *rng,
                   uint32_t stream, size_t count) {
     struct grt_buf *buf = state_of(dev, rng);
     enum grt_dtype dtype = dist == GRT_DIST_BITS ? GRT_U32 : GRT_F32;
     struct test_tensor y = test_tensor(dev, dtype, count, 0);
-    struct grt_random_desc desc = {.dist = dist, .y = &y.tensor, .state = {buf},
-                                   .stream = stream};
+    struct grt_random_desc desc = {.dist = dist, .y = &y.tensor, .state = {buf}, .stream = stream};
     void *result = test_run_filled(&y, record, &desc);
     struct grt_rng_state after;
     assert_true(grt_buf_read(buf, 0, &after, sizeof after));
@@ -112,10 +111,10 @@ static void replay_draws_anew(void **state) {
     struct test_tensor first = test_tensor(test.dev, GRT_U32, COUNT, 0);
     struct test_tensor second = test_tensor(test.dev, GRT_U32, COUNT, 0);
     struct grt_graph *graph = grt_graph_create(test.dev, "replay");
-    grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_BITS, .y = &first.tensor,
-                                         .state = {buf}, .stream = 1));
-    grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_BITS, .y = &second.tensor,
-                                         .state = {buf}, .stream = 2, .advance = true));
+    grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_BITS, .y = &first.tensor, .state = {buf},
+                                         .stream = 1));
+    grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_BITS, .y = &second.tensor, .state = {buf},
+                                         .stream = 2, .advance = true));
     assert_true(grt_graph_bake(graph));
     for (int run = 0; run < RUNS; run += 1) {
         assert_true(grt_graph_run(graph));
@@ -146,8 +145,12 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double uniform_cdf(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
-static double normal_cdf(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
+static double uniform_cdf(double x) {
+    return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+static double normal_cdf(double x) {
+    return 0.5 * erfc(-x / sqrt(2.0));
+}
 
 // Mean and variance within five standard errors; Kolmogorov's distance below 1.95 / sqrt(n), which a
 // right generator exceeds once in a thousand seeds. The seed is fixed: no chance is involved.
@@ -166,9 +169,9 @@ static void check_distribution(enum grt_dist dist, double mean, double variance,
     struct test_compare c = test_compare(test.dev, "mean, variance and shape of %zu draws", n);
     test_compare_value(&c, 0, (float)(sum / (double)n),
                        (struct oracle_value){mean, 5 * sqrt(variance) / root});
-    test_compare_value(&c, 1, (float)(squares / (double)n),
-                       (struct oracle_value){variance,
-                                             5 * sqrt(fourth - variance * variance) / root});
+    test_compare_value(
+        &c, 1, (float)(squares / (double)n),
+        (struct oracle_value){variance, 5 * sqrt(fourth - variance * variance) / root});
     qsort(x, n, sizeof *x, by_size);
     double distance = 0;
     for (size_t i = 0; i < n; i += 1) {

@@ -22,26 +22,31 @@ static void dispatch_mistakes(void **state) {
     refused(graph, GRT_INVALID, "'x'");
     kit_copy(graph = kit_graph(), kit_whole(kit.down), kit_whole(kit.a), KIT_WORDS);
     refused(graph, GRT_INVALID, "'y'");
-    kit_copy(graph = kit_graph(), kit_part(kit.a, grt_dev_info(test.dev)->caps.align / 2, 64), kit_whole(kit.b), 4);
+    kit_copy(graph = kit_graph(), kit_part(kit.a, grt_dev_info(test.dev)->caps.align / 2, 64),
+             kit_whole(kit.b), 4);
     refused(graph, GRT_INVALID, "multiple of");
     kit_copy(graph = kit_graph(), kit_part(kit.a, kit.step, KIT_BYTES), kit_whole(kit.b), 4);
     refused(graph, GRT_INVALID, "16384");
     kit_copy(graph = kit_graph(), kit_part(kit.a, KIT_BYTES, 0), kit_whole(kit.b), 4);
     refused(graph, GRT_INVALID, "16384");
-    kit_copy(graph = kit_graph(), kit_part(kit.a, UINT64_MAX - kit.step + 1, 2 * kit.step), kit_whole(kit.b), 4);
+    kit_copy(graph = kit_graph(), kit_part(kit.a, UINT64_MAX - kit.step + 1, 2 * kit.step),
+             kit_whole(kit.b), 4);
     refused(graph, GRT_INVALID, "16384");
-    kit_copy(graph = kit_graph(), kit_part(kit.a, 0, 2 * kit.step), kit_part(kit.a, kit.step, kit.step), kit.step / 4);
+    kit_copy(graph = kit_graph(), kit_part(kit.a, 0, 2 * kit.step),
+             kit_part(kit.a, kit.step, kit.step), kit.step / 4);
     refused(graph, GRT_INVALID, "overlap");
     kit_copy(graph = kit_graph(), kit_whole(kit.a), kit_whole(NULL), 4);
     refused(graph, GRT_INVALID, "no buffer");
 
     uint32_t params[2] = {4, 0};
-    grt_graph_dispatch(graph = kit_graph(), grt_dispatch(.kernel = kit.copy,
-                                                     .bindings = {kit_whole(kit.a), kit_whole(kit.b)},
-                                                     .params = params, .params_size = 8));
-    refused(graph, GRT_INVALID, "8");
     grt_graph_dispatch(graph = kit_graph(),
-                       grt_dispatch(.kernel = kit.copy, .bindings = {kit_whole(kit.a), kit_whole(kit.b)}));
+                       grt_dispatch(.kernel = kit.copy,
+                                    .bindings = {kit_whole(kit.a), kit_whole(kit.b)},
+                                    .params = params, .params_size = 8));
+    refused(graph, GRT_INVALID, "8");
+    grt_graph_dispatch(
+        graph = kit_graph(),
+        grt_dispatch(.kernel = kit.copy, .bindings = {kit_whole(kit.a), kit_whole(kit.b)}));
     refused(graph, GRT_INVALID, "parameters");
     grt_graph_dispatch(graph = kit_graph(), grt_dispatch(.params = params, .params_size = 4));
     refused(graph, GRT_INVALID, "kernel");
@@ -57,8 +62,10 @@ static void too_many_groups(void **state) {
             continue;
         }
         uint32_t params[1] = {4};
-        struct grt_dispatch dispatch = {.kernel = kit.copy, .bindings = {kit_whole(kit.a), kit_whole(kit.b)},
-                                        .params = params, .params_size = sizeof params};
+        struct grt_dispatch dispatch = {.kernel = kit.copy,
+                                        .bindings = {kit_whole(kit.a), kit_whole(kit.b)},
+                                        .params = params,
+                                        .params_size = sizeof params};
         dispatch.groups[axis] = limits[axis] + 1;
         struct grt_graph *graph = kit_graph();
         grt_graph_dispatch(graph, &dispatch);
@@ -77,7 +84,8 @@ static void other_device(void **state) {
     uint32_t params[1] = {4};
     const struct grt_kernel *kernel = grt_kernel_get(test.ref, grt_kernel_desc(.name = "copy"));
     grt_graph_dispatch(graph = kit_graph(),
-                       grt_dispatch(.kernel = kernel, .bindings = {kit_whole(kit.a), kit_whole(kit.b)},
+                       grt_dispatch(.kernel = kernel,
+                                    .bindings = {kit_whole(kit.a), kit_whole(kit.b)},
                                     .params = params, .params_size = sizeof params));
     refused(graph, GRT_INVALID, "kernel");
     grt_buf_destroy(&foreign);
@@ -138,7 +146,7 @@ static void order_of_calls(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    KIT_CASE(dispatch_mistakes), KIT_CASE(too_many_groups), KIT_CASE(other_device),
+    KIT_CASE(dispatch_mistakes),      KIT_CASE(too_many_groups), KIT_CASE(other_device),
     KIT_CASE(copy_and_fill_mistakes), KIT_CASE(order_of_calls),
 };
 TEST_SUITE(record, true, cases);

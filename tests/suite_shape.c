@@ -10,7 +10,9 @@
 static const size_t sizes[] = {1, 2, 3, 4, 5, 63, 64, 65, 255, 256, 257, 1000003};
 #define SIZE_COUNT (sizeof sizes / sizeof sizes[0])
 
-static bool too_large(size_t count) { return test.small && count > 1000; }
+static bool too_large(size_t count) {
+    return test.small && count > 1000;
+}
 
 // ---- fill ----
 
@@ -47,9 +49,9 @@ static void check_fill(enum grt_dtype dtype, struct oracle_format format, float 
 
 static void fill(void **state) {
     (void)state;
-    const float values[] = {1.5f,    -0.0f,   0.1f,    65504.0f, 65519.0f, 65520.0f, 70000.0f,
-                            1e-8f,   5.9e-8f, 3e-8f,   -6.1e-5f, 1e-40f,   3.4e38f,  INFINITY,
-                            -INFINITY, NAN,   0x1.01p0f, 0x1.03p0f, 6.0976e-5f};
+    const float values[] = {1.5f,      -0.0f,   0.1f,      65504.0f,  65519.0f,  65520.0f, 70000.0f,
+                            1e-8f,     5.9e-8f, 3e-8f,     -6.1e-5f,  1e-40f,    3.4e38f,  INFINITY,
+                            -INFINITY, NAN,     0x1.01p0f, 0x1.03p0f, 6.0976e-5f};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i += 1) {
         check_fill(GRT_F32, oracle_f32, values[i], 5);
         check_fill(GRT_F16, oracle_f16, values[i], 5);
@@ -164,10 +166,10 @@ static void check_transpose(enum grt_dtype dtype, size_t batch, size_t rows, siz
 static void transpose(void **state) {
     (void)state;
     static const size_t shapes[][3] = {
-        {1, 1, 1},    {1, 1, 17},   {1, 17, 1},    {1, 15, 16},  {1, 16, 16},   {1, 17, 16},
-        {1, 16, 17},  {1, 31, 33},  {1, 64, 64},   {1, 65, 64},  {1, 13, 1009}, {1, 1009, 13},
-        {1, 1, 4099}, {1, 4099, 1}, {1, 997, 1009}, {3, 5, 7},   {7, 16, 16},   {129, 2, 3},
-        {2, 33, 17},
+        {1, 1, 1},     {1, 1, 17},    {1, 17, 1},   {1, 15, 16},  {1, 16, 16},
+        {1, 17, 16},   {1, 16, 17},   {1, 31, 33},  {1, 64, 64},  {1, 65, 64},
+        {1, 13, 1009}, {1, 1009, 13}, {1, 1, 4099}, {1, 4099, 1}, {1, 997, 1009},
+        {3, 5, 7},     {7, 16, 16},   {129, 2, 3},  {2, 33, 17},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i += 1) {
         if (!too_large(shapes[i][0] * shapes[i][1] * shapes[i][2])) {

@@ -19,7 +19,7 @@ static void texts(void **state) {
     }
     assert_string_equal(grt_status_text(GRT_OK), "ok");
     assert_string_equal(grt_status_text((enum grt_status)GRT_STATUS_COUNT), "unknown status");
-    assert_string_equal(grt_status_text((enum grt_status)-1), "unknown status");
+    assert_string_equal(grt_status_text((enum grt_status) - 1), "unknown status");
     assert_string_equal(grt_log_level_text(GRT_LOG_ERROR), "error");
     assert_string_equal(grt_log_level_text(GRT_LOG_DEBUG), "debug");
     assert_non_null(grt_log_level_text((enum grt_log_level)99));

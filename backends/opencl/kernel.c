@@ -165,10 +165,14 @@ static cl_program built(struct gcl_dev *dev, const struct grt_kernel_info *info,
     }
     if (code != CL_SUCCESS) {
         enum grt_status status = gcl_status(code, false);
-        grt_fail(status == GRT_UNSUPPORTED ? GRT_COMPILE : status,
-                 "kernel %s does not build with %s on '%s', %s (%d); the compiler says: %.*s",
-                 info->name, options, dev->base.info.name, gcl_error_name(code), (int)code,
-                 MAX_LOG_IN_ERROR, text ? text : "nothing");
+        if (status == GRT_NO_MEMORY || status == GRT_LOST) {
+            gcl_fail(dev, status, code, "kernel %s cannot be built", info->name);
+        } else {
+            grt_fail(GRT_COMPILE,
+                     "kernel %s does not build with %s on '%s', %s (%d); the compiler says: %.*s",
+                     info->name, options, dev->base.info.name, gcl_error_name(code), (int)code,
+                     MAX_LOG_IN_ERROR, text ? text : "nothing");
+        }
         gcl_check_release(gcl.clReleaseProgram(program), "program");
         program = NULL;
     }

@@ -152,6 +152,9 @@ bool gvk_instance_create(struct gvk_instance *instance, struct grt_dev *watch, c
         return false;
     }
     bool validate = watch != NULL && has_layer();
+    if (watch != NULL) {
+        watch->validated = validate;
+    }
     if (watch != NULL && !validate) {
         grt_log(GRT_LOG_WARN, "validation was asked for, but " LAYER " is not installed: apt-get "
                               "install vulkan-validationlayers");

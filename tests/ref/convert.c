@@ -12,7 +12,9 @@ const struct oracle_format oracle_f16 = {5, 10};
 const struct oracle_format oracle_bf16 = {8, 7};
 const struct oracle_format oracle_f32 = {8, 23};
 
-static int bias(struct oracle_format f) { return (1 << (f.exponent_bits - 1)) - 1; }
+static int bias(struct oracle_format f) {
+    return (1 << (f.exponent_bits - 1)) - 1;
+}
 
 bool oracle_is_nan(struct oracle_format f, uint32_t bits) {
     uint32_t top = (1u << f.exponent_bits) - 1;

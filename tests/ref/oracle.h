@@ -74,6 +74,23 @@ struct oracle_gemm {
 };
 struct oracle_value oracle_gemm(const struct oracle_gemm *g, size_t row, size_t col);
 
+// ---- rows and columns (nn.c) ----
+
+// y[i] for every i of a row.
+void oracle_softmax(const float *x, size_t count, struct oracle_value *y);
+
+// What a row is normed by: its mean, and 1 / sqrt(variance + eps).
+struct oracle_norm {
+    struct oracle_value mean, rstd;
+};
+struct oracle_norm oracle_norm(const float *x, size_t count, double eps);
+// (x - mean) rstd weight + bias
+struct oracle_value oracle_layer_norm(const struct oracle_norm *norm, double x, double weight,
+                                      double bias);
+
+// Sum of x[row][col] over the rows.
+struct oracle_value oracle_colsum(const float *x, size_t rows, size_t cols, size_t col);
+
 // ---- shapes (shape.c) ----
 
 // y[j][i] = x[i][j] of elements of `size` bytes.

@@ -42,7 +42,9 @@ uint32_t oracle_bits(const uint32_t seed[2], const uint32_t step[2], uint32_t st
     return block[i % 4];
 }
 
-double oracle_uniform(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
+double oracle_uniform(uint32_t word) {
+    return (double)(word >> 8) * 0x1p-24;
+}
 
 struct oracle_value oracle_normal(uint32_t word0, uint32_t word1, bool second) {
     double u1 = ((double)(word0 >> 8) + 1.0) * 0x1p-24;  // (0, 1]: its logarithm exists

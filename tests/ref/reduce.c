@@ -19,7 +19,9 @@ static double height(size_t count) {
     return ceil((double)count / LANES) + 4 + ceil(log2((double)count + 1));
 }
 
-static double growth(double h) { return expm1(h * log1p(ORACLE_U)); }
+static double growth(double h) {
+    return expm1(h * log1p(ORACLE_U));
+}
 
 struct oracle_value oracle_reduce(const char *reduce, const float *x, size_t count) {
     double sum = 0;

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and layer norm over rows, and sums over columns.
+//
+//     column sums:  x [rows][cols] = chunks of rows -> one partial row each -> y [cols]
+//
+// How many lanes a row gets and how many rows a chunk has depends on the shape and the kind of device
+// alone, so the order of additions does too.
+#include "internal.h"
+#include "op_support.h"
+#include "ops.h"
+#include "report.h"
+
+#define MANY_ROWS 256u  // from here on columns are summed in two launches
+#define MAX_CHUNKS 256u
+
+// A part of a range, counted in numbers.
+static struct grt_range part(struct grt_range range, uint64_t first, uint64_t count) {
+    return grt_op_part(range, first * 4, count * 4);
+}
+
+// The smallest power of two that is not below, from 1 to `most`.
+static uint32_t power_above(uint64_t value, uint32_t most) {
+    uint32_t power = 1;
+    while (power < value && power < most) {
+        power *= 2;
+    }
+    return power;
+}
+
+static bool is_f32(struct grt_graph *graph, const char *op, const struct grt_tensor *x,
+                   uint64_t count) {
+    if (x->dtype == GRT_F32 && grt_tensor_count(x) == count) {
+        return true;
+    }
+    grt_graph_reject(graph, GRT_INVALID, "%s: '%s' must hold %llu of f32", op, x->label,
+                     (unsigned long long)count);
+    return false;
+}
+
+// ---- rows ----
+
+// Lanes of a row: four columns each keep a GPU's lanes busy in short rows. On a CPU a lane is a
+// thread's work, and trees cost barriers: only long rows are shared.
+static uint32_t row_lanes(const struct grt_dev *dev, uint64_t cols) {
+    if (dev->info.caps.software) {
+        return cols > 1024 ? grt_op_tree_wg(dev) : 1;
+    }
+    return power_above((cols + 3) / 4, grt_op_tree_wg(dev));
+}
+
+static void launch_rows(struct grt_graph *graph, struct grt_kernel_desc *kernel, uint64_t rows,
+                        uint64_t cols, const void *params, uint32_t params_size,
+                        const struct grt_range *ranges, uint32_t range_count) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint32_t wg = grt_op_tree_wg(dev), lanes = row_lanes(dev, cols), groups[3];
+    kernel->specs[0] = (struct grt_spec){"WG", wg};
+    kernel->specs[1] = (struct grt_spec){"LANES", lanes};
+    grt_op_row_grid(dev, (rows + wg / lanes - 1) / (wg / lanes), groups);
+    grt_op_launch(graph, kernel, params, params_size, ranges, range_count, groups);
+}
+
+void grt_op_softmax(struct grt_graph *graph, const struct grt_tensor *y,
+                    const struct grt_tensor *x) {
+    if (!grt_op_tensor(graph, "softmax", "y", y) || !grt_op_tensor(graph, "softmax", "x", x) ||
+        !is_f32(graph, "softmax", x, grt_tensor_count(x)) ||
+        !is_f32(graph, "softmax", y, grt_tensor_count(x))) {
+        return;
+    }
+    uint64_t cols = grt_op_cols(x);
+    struct grt_pieces rows = grt_op_rows(graph, "softmax", grt_tensor_count(x) / cols, cols);
+    while (grt_op_next(&rows)) {
+        const uint32_t params[2] = {(uint32_t)rows.count, (uint32_t)cols};
+        struct grt_range ranges[] = {part(x->range, rows.first * cols, rows.count * cols),
+                                     part(y->range, rows.first * cols, rows.count * cols)};
+        struct grt_kernel_desc kernel = {.name = "softmax"};
+        launch_rows(graph, &kernel, rows.count, cols, params, sizeof params, ranges, 2);
+    }
+}
+
+static bool check_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc *desc) {
+    static const char name[] = "layer norm";
+    if (!grt_op_tensor(graph, name, "y", desc->y) || !grt_op_tensor(graph, name, "x", desc->x) ||
+        (desc->weight && !grt_op_tensor(graph, name, "weight", desc->weight)) ||
+        (desc->bias && !grt_op_tensor(graph, name, "bias", desc->bias)) ||
+        (desc->stats && !grt_op_tensor(graph, name, "stats", desc->stats))) {
+        return false;
+    }
+    if (!(desc->eps >= 0.0f)) {
+        grt_graph_reject(graph, GRT_INVALID, "layer norm of '%s': eps is %g, below 0",
+                         desc->x->label, (double)desc->eps);
+        return false;
+    }
+    uint64_t count = grt_tensor_count(desc->x), cols = grt_op_cols(desc->x);
+    return is_f32(graph, name, desc->x, count) && is_f32(graph, name, desc->y, count) &&
+           (!desc->weight || is_f32(graph, name, desc->weight, cols)) &&
+           (!desc->bias || is_f32(graph, name, desc->bias, cols)) &&
+           (!desc->stats || is_f32(graph, name, desc->stats, 2 * (count / cols)));
+}
+
+void grt_op_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc *desc) {
+    if (!graph || !desc) {
+        grt_graph_reject(graph, GRT_INVALID, "layer norm: no desc");
+        return;
+    }
+    if (!check_layer_norm(graph, desc)) {
+        return;
+    }
+    const struct grt_tensor *x = desc->x, *y = desc->y;
+    uint64_t cols = grt_op_cols(x);
+    struct grt_pieces rows = grt_op_rows(graph, "layer norm", grt_tensor_count(x) / cols, cols);
+    while (grt_op_next(&rows)) {
+        const struct {
+            uint32_t rows, cols;
+            float scale, eps;
+        } params = {(uint32_t)rows.count, (uint32_t)cols, 1.0f / (float)cols,
+                    desc->eps > 0.0f ? desc->eps : 1e-5f};
+        struct grt_range of_x = part(x->range, rows.first * cols, rows.count * cols);
+        // An operand that is not there is bound to something harmless.
+        struct grt_range ranges[] = {
+            of_x,
+            desc->weight ? desc->weight->range : of_x,
+            desc->bias ? desc->bias->range : of_x,
+            part(y->range, rows.first * cols, rows.count * cols),
+            desc->stats ? part(desc->stats->range, 2 * rows.first, 2 * rows.count)
+                        : grt_op_unused(graph),
+        };
+        struct grt_kernel_desc kernel = {"layer_norm",
+                                         {{NULL, 0},
+                                          {NULL, 0},
+                                          {"WEIGHT", desc->weight != NULL},
+                                          {"BIAS", desc->bias != NULL},
+                                          {"SAVE", desc->stats != NULL}}};
+        launch_rows(graph, &kernel, rows.count, cols, &params, sizeof params, ranges, 5);
+    }
+}
+
+// ---- columns ----
+
+// Rows of a chunk, all of them where one launch does. Chunks begin at offsets any binding may have.
+// 0: not even a few rows can be reached at once.
+static uint64_t chunk_rows(const struct grt_dev *dev, uint64_t rows, uint64_t cols) {
+    uint64_t unit = grt_op_row_unit(dev), reach = grt_op_reach(dev) / cols;
+    if (rows <= MANY_ROWS && rows <= reach) {
+        return rows;
+    }
+    uint64_t chunk = (rows + MAX_CHUNKS - 1) / MAX_CHUNKS;
+    chunk = chunk > MANY_ROWS / 2 ? (chunk + 63) / 64 * 64 : MANY_ROWS / 2;
+    return (chunk < reach ? chunk : reach) / unit * unit;
+}
+
+uint64_t grt_op_colsum_scratch(const struct grt_dev *dev, const struct grt_colsum_desc *desc) {
+    if (!dev || !desc || !desc->x || grt_tensor_count(desc->x) == 0) {
+        return 0;
+    }
+    uint64_t cols = grt_op_cols(desc->x), rows = grt_tensor_count(desc->x) / cols;
+    uint64_t chunk = chunk_rows(dev, rows, cols);
+    return chunk == 0 || chunk == rows ? 0 : (rows + chunk - 1) / chunk * cols * 4;
+}
+
+// Sums `rows` rows of x in chunks to rows of y.
+static void sum_chunks(struct grt_graph *graph, struct grt_range x, struct grt_range y,
+                       uint64_t rows, uint64_t cols, uint64_t chunk) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    const struct grt_caps *caps = &dev->info.caps;
+    uint32_t wg = grt_op_tree_wg(dev);
+    uint32_t tile = caps->software ? wg : power_above(cols, 32);
+    uint64_t tiles = (cols + tile - 1) / tile;
+    uint64_t at_once = grt_op_reach(dev) / (chunk * cols);
+    at_once = at_once < caps->max_groups[1] ? at_once : caps->max_groups[1];
+    for (uint64_t first = 0; first * chunk < rows; first += at_once) {
+        uint64_t left = rows - first * chunk;
+        uint64_t here = left < at_once * chunk ? left : at_once * chunk;
+        const uint32_t params[4] = {(uint32_t)here, (uint32_t)cols, (uint32_t)chunk,
+                                    (uint32_t)first};
+        const uint32_t groups[3] = {
+            (uint32_t)(tiles < caps->max_groups[0] ? tiles : caps->max_groups[0]),
+            (uint32_t)((here + chunk - 1) / chunk), 1};
+        struct grt_range ranges[] = {part(x, first * chunk * cols, here * cols), y};
+        const struct grt_kernel_desc kernel = {"colsum", {{"WG", wg}, {"COLS", tile}}};
+        grt_op_launch(graph, &kernel, params, sizeof params, ranges, 2, groups);
+    }
+}
+
+void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc) {
+    if (!graph || !desc) {
+        grt_graph_reject(graph, GRT_INVALID, "column sums: no desc");
+        return;
+    }
+    const struct grt_tensor *x = desc->x, *y = desc->y;
+    if (!grt_op_tensor(graph, "column sums", "y", y) ||
+        !grt_op_tensor(graph, "column sums", "x", x) ||
+        !is_f32(graph, "column sums", x, grt_tensor_count(x)) ||
+        !is_f32(graph, "column sums", y, grt_op_cols(x))) {
+        return;
+    }
+    struct grt_dev *dev = grt_graph_dev(graph);
+    uint64_t cols = grt_op_cols(x), rows = grt_tensor_count(x) / cols;
+    uint64_t chunk = chunk_rows(dev, rows, cols);
+    uint64_t scratch = grt_op_colsum_scratch(dev, desc);
+    if (chunk == 0 || scratch / 4 > grt_op_reach(dev)) {
+        grt_graph_reject(graph, GRT_UNSUPPORTED,
+                         "column sums of '%s', %llu x %llu: %s reaches %llu numbers at once",
+                         x->label, (unsigned long long)rows, (unsigned long long)cols,
+                         dev->info.selector, (unsigned long long)grt_op_reach(dev));
+        return;
+    }
+    if (!grt_op_scratch(graph, "column sums", x, desc->scratch, scratch)) {
+        return;
+    }
+    struct grt_range partial = part(desc->scratch, 0, scratch / 4);
+    sum_chunks(graph, x->range, scratch ? partial : y->range, rows, cols, chunk);
+    if (scratch) {
+        uint64_t chunks = (rows + chunk - 1) / chunk;
+        sum_chunks(graph, partial, y->range, chunks, cols, chunks);
+    }
+}
