@@ -227,6 +227,25 @@ static bool below_a_file(void) {
     return no_folder();
 }
 
+static void count_line(void *context, enum grt_log_level level, const char *line) {
+    (void)line;
+    *(uint32_t *)context += level == GRT_LOG_DEBUG ? 1 : 0;
+}
+
+// A program that compiles fifty kernels hears once that none of them is kept.
+static bool said_once(void) {
+    unsetenv("HOME");
+    unsetenv("XDG_CACHE_HOME");
+    uint32_t lines = 0;
+    grt_log_set(count_line, &lines, GRT_LOG_DEBUG);
+    for (int i = 0; i < 3; i += 1) {
+        if (grt_cache_store("key", "payload", 7) || !misses("key")) {
+            return false;
+        }
+    }
+    return lines == 1;
+}
+
 static bool fresh_home(void) {
     unsetenv("XDG_CACHE_HOME");
     setenv("HOME", folder, 1);
@@ -236,6 +255,7 @@ static bool fresh_home(void) {
 static void folders(void **state) {
     (void)state;
     in_child(no_home, false);
+    in_child(said_once, false);
     in_child(relative_folder, false);
     in_child(below_a_file, false);
     in_child(fresh_home, false);

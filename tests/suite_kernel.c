@@ -104,6 +104,19 @@ static void shared_memory_limit(void **state) {
     test_usable(test.dev);
 }
 
+// A device without 16-bit storage, as far as the runtime knows.
+static void no_16_bit_storage(void **state) {
+    (void)state;
+    uint32_t had = test.dev->info.caps.f16_storage;
+    test.dev->info.caps.f16_storage = 0;
+    test_refusal_begin();
+    uint32_t errors = test_log.lines[GRT_LOG_ERROR];
+    const struct grt_kernel *kernel =
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "widen", .specs = {{"WG", 3}}));
+    test.dev->info.caps.f16_storage = had;
+    test_check_refused(!kernel, GRT_UNSUPPORTED, "16-bit", errors, __FILE__, __LINE__);
+}
+
 static void kept_by_the_device(void **state) {
     (void)state;
     const struct grt_kernel *a = grt_kernel_get(test.dev, grt_kernel_desc(.name = "reduce"));
@@ -158,6 +171,6 @@ static void strays_on_purpose(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(list_names_every_kernel), TEST_CASE(every_kernel_builds), TEST_CASE(workgroup_sizes),
     TEST_CASE(shared_memory_limit),     TEST_CASE(kept_by_the_device),  TEST_CASE(refusals),
-    TEST_CASE(strays_on_purpose),
+    TEST_CASE(no_16_bit_storage),       TEST_CASE(strays_on_purpose),
 };
 TEST_SUITE(kernel, true, cases);
