@@ -14,6 +14,7 @@ struct gemm_params {
     uint32_t a_batch, b_batch, c_batch;
     float alpha, beta;
     uint32_t batch;
+    uint32_t parts;
 };
 
 struct gemm_case {
