@@ -64,7 +64,7 @@ struct tune_task {
     enum grt_dtype in;
     struct bench_gemm_shape shape;
     uint32_t values[2][GRT_PROFILE_NUMBERS];
-    double limit;     // seconds for all of it
+    double limit;     // seconds for all of it; a new child has three times as many
     double seconds;   // of timing
     double hopeless;  // slower than this is not worth timing longer; 0: nothing is
 };

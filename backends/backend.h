@@ -131,7 +131,7 @@ struct grt_dev {
     struct grt_dev_desc desc;  // defaults filled in; strings are not kept
     enum grt_status status;    // GRT_OK until the device is lost
     uint32_t complaints;       // of the validation layer
-    bool validated;                     // the validation layer watches; set by open()
+    bool validated;            // the validation layer watches; set by open()
     uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
     struct grt_profile *profile;
