@@ -81,8 +81,9 @@ struct tune_answer {
     bool good;
     char why[256];                         // what was wrong
     struct tune_time times[2];             // TRY, DUEL
-    uint32_t tunables[TUNE_MAX_TUNABLES];  // VARIANTS: the best first
+    uint32_t tunables[TUNE_MAX_TUNABLES];  // VARIANTS: those of better variants first
     uint32_t count;
+    char best[32];  // VARIANTS: the one that is used, with settings or without
 };
 
 struct tune_worker {

@@ -166,6 +166,8 @@ static void list_variants(struct server *s, const struct tune_task *task,
     struct grt_gemm_desc desc = {.a = &x, .b = &x, .c = &x};
     const char *name = NULL;
     for (uint32_t i = 0; (name = grt_gemm_variant(s->bench.dev, &desc, i)) != NULL; i++) {
+        if (i == 0)
+            snprintf(answer->best, sizeof answer->best, "%s", name);
         for (uint32_t t = 0; grt_tunable(t) && answer->count < TUNE_MAX_TUNABLES; t++) {
             if (!strcmp(grt_tunable(t)->variant, name) && grt_tunable(t)->dtypes >> task->in & 1)
                 answer->tunables[answer->count++] = t;
