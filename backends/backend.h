@@ -40,6 +40,9 @@ struct grt_kernel_info {
     const uint32_t *spirv;                           // the GLSL reading
     size_t spirv_size;                               // bytes
     const char *opencl;                              // the OpenCL reading
+    // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
+    // whoever uses it asks grt_kernel_builds() first.
+    const char *vendor;
 };
 
 // Ends with NULL.
@@ -135,6 +138,8 @@ struct grt_dev {
     uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
     struct grt_profile *profile;
+    const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
+    uint32_t refused_count;
     struct grt_buf *unused;  // bound where a kernel does not look
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];

@@ -64,6 +64,7 @@ struct grt_caps {
     uint32_t integrated;  // 1: shares the host's memory
     uint32_t compute_units;
     uint32_t subgroup;       // lanes that run together
+    uint32_t vector;         // f32 lanes of a CPU driver's vector registers
     uint32_t max_wg;         // invocations of a workgroup
     uint32_t max_groups[3];  // workgroups of a dispatch, per axis
     uint32_t shmem;          // bytes of shared memory a workgroup can have

@@ -11,9 +11,9 @@ static uint32_t lanes(const uint32_t *v) {
     return v[BM] / v[TM] * (v[BN] / v[TN]);
 }
 
-// Sums, operands of one step, elements on their way, and about 40 for addresses and counters.
+// Sums, operands of four steps, elements on their way, and about 40 for addresses and counters.
 static uint32_t registers(const uint32_t *v) {
-    return v[TM] * v[TN] + v[TM] + v[TN] + (v[BM] + v[BN]) * v[BK] / lanes(v) + 40;
+    return v[TM] * v[TN] + 4 * (v[TM] + v[TN]) + (v[BM] + v[BN]) * v[BK] / lanes(v) + 40;
 }
 
 static uint32_t fill_specs(const uint32_t *v, struct grt_spec *specs) {
@@ -26,19 +26,19 @@ static uint32_t fill_specs(const uint32_t *v, struct grt_spec *specs) {
 }
 
 // What shaders/lib/gemm_tiled.k demands: lanes own whole runs of 4 rows and columns, each loads equally
-// many elements, and the arrays of the GLSL reading have fixed lengths.
+// many vectors of 4, and the arrays of the C reading have fixed lengths.
 static const char *misfit(const uint32_t *v) {
-    if (v[TM] % 4 || v[TN] % 4 || v[BM] % v[TM] || v[BN] % v[TN]) {
-        return "TM and TN must be multiples of 4, BM of TM and BN of TN";
+    if (v[BK] % 4 || v[TM] % 4 || v[TN] % 4 || v[BM] % v[TM] || v[BN] % v[TN]) {
+        return "BK, TM and TN must be multiples of 4, BM of TM and BN of TN";
     }
-    if (v[BM] * v[BK] % lanes(v) || v[BN] * v[BK] % lanes(v)) {
-        return "BM BK and BN BK must be multiples of the lanes, BM / TM BN / TN";
+    if (v[BM] * v[BK] / 4 % lanes(v) || v[BN] * v[BK] / 4 % lanes(v)) {
+        return "BM BK / 4 and BN BK / 4 must be multiples of the lanes, BM / TM BN / TN";
     }
     if (v[TM] * v[TN] > 64 || v[TM] > 16 || v[TN] > 16) {
         return "a lane has at most 64 sums, in 16 rows and columns";
     }
-    if (v[BM] * v[BK] / lanes(v) > 32 || v[BN] * v[BK] / lanes(v) > 32) {
-        return "a lane loads at most 32 elements of each tile";
+    if (v[BM] * v[BK] / lanes(v) > 128 || v[BN] * v[BK] / lanes(v) > 128) {
+        return "a lane loads at most 32 vectors of each tile";
     }
     return NULL;
 }
@@ -91,19 +91,31 @@ static const struct grt_tunable *tunable_of(const struct gemm_case *g) {
     return g->in == GRT_F32 ? &gemm_tiled_f32_tunable : &gemm_tiled_16_tunable;
 }
 
-// A CPU driver runs it when it is asked for by name, which tests and the tuner do.
-static bool tiled_usable(const struct gemm_case *g) {
+static bool on_a_gpu(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS];
-    return (!g->dev->info.caps.software || g->desc->variant) && gemm_sizes(g, tunable_of(g), v);
+    return !g->dev->info.caps.software && gemm_sizes(g, tunable_of(g), v);
 }
 
-static void tiled_record(struct grt_graph *graph, const struct gemm_case *g) {
+static bool on_a_cpu(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS];
+    return g->dev->info.caps.software && gemm_sizes(g, tunable_of(g), v);
+}
+
+// Whether every stored row of a and b is whole vectors of 4.
+static bool in_vectors(const struct gemm_case *g) {
+    const struct gemm_params *p = &g->params;
+    return g->in == GRT_F32 && (p->lda | p->ldb | p->a_batch | p->b_batch) % 4 == 0;
+}
+
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     struct grt_spec specs[8];
     gemm_sizes(g, tunable_of(g), v);
     uint32_t count = fill_specs(v, specs);
+    specs[count++] = (struct grt_spec){"VEC", in_vectors(g)};
     const uint32_t groups[3] = {gemm_ceil_div(g->n, v[BN]), gemm_ceil_div(g->m, v[BM]), g->batch};
     gemm_dispatch(graph, g, "tiled", specs, count, groups);
 }
 
-const struct gemm_variant gemm_variant_tiled = {"tiled", tiled_usable, tiled_record};
+const struct gemm_variant gemm_variant_tiled = {"tiled", on_a_gpu, record};
+const struct gemm_variant gemm_variant_tiled_on_cpu = {"tiled", on_a_cpu, record};

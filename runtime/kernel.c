@@ -48,8 +48,11 @@ static bool fill_specs(const struct grt_kernel_info *info, const struct grt_kern
     return true;
 }
 
-static bool has_reading(enum grt_backend_id backend, const struct grt_kernel_info *info) {
-    switch (backend) {
+static bool has_reading(const struct grt_dev_info *dev, const struct grt_kernel_info *info) {
+    if (info->vendor && !strstr(dev->vendor, info->vendor)) {
+        return false;
+    }
+    switch (dev->backend) {
     case GRT_BACKEND_VULKAN:
         return info->spirv != NULL;
     case GRT_BACKEND_OPENCL:
@@ -61,13 +64,13 @@ static bool has_reading(enum grt_backend_id backend, const struct grt_kernel_inf
 
 bool grt_kernel_exists(const struct grt_dev *dev, const char *name) {
     const struct grt_kernel_info *info = dev && name ? find_info(name) : NULL;
-    return info && has_reading(dev->info.backend, info);
+    return info && has_reading(&dev->info, info);
 }
 
 static bool fits(const struct grt_dev_info *dev, const struct grt_kernel_info *info,
                  const uint32_t *values, char *why) {
     const struct grt_caps *caps = &dev->caps;
-    if (!has_reading(dev->backend, info)) {
+    if (!has_reading(dev, info)) {
         snprintf(why, MAX_WHY, "kernel '%s' does not run on %s", info->name, dev->selector);
         return false;
     }
@@ -136,4 +139,23 @@ const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_ke
     kernel->next = dev->kernels;
     dev->kernels = kernel;
     return kernel;
+}
+
+bool grt_kernel_builds(struct grt_dev *dev, const char *name) {
+    const struct grt_kernel_info *info = find_info(name);
+    if (!info || !has_reading(&dev->info, info)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < dev->refused_count; i++) {
+        if (dev->refused[i] == info) {
+            return false;
+        }
+    }
+    bool before = grt_quiet(true);
+    const struct grt_kernel *kernel = grt_kernel_get(dev, grt_kernel_desc(.name = name));
+    grt_quiet(before);
+    if (!kernel && dev->refused_count < sizeof dev->refused / sizeof dev->refused[0]) {
+        dev->refused[dev->refused_count++] = info;
+    }
+    return kernel != NULL;
 }

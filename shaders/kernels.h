@@ -32,4 +32,13 @@
     X(all, gemm, gemm_plain_16f32)                                                                 \
     X(all, gemm, gemm_tiled_f32)                                                                   \
     X(all, gemm, gemm_tiled_16)                                                                    \
-    X(all, gemm, gemm_tiled_16f32)
+    X(all, gemm, gemm_tiled_16f32)                                                                 \
+    X(opencl, gemm, gemm_panel_f32)                                                                \
+    X(opencl, gemm, gemm_panel_16)                                                                 \
+    X(opencl, gemm, gemm_panel_16f32)                                                              \
+    X(opencl, gemm, probe_mma)                                                                     \
+    X(opencl, gemm, gemm_mma_16)                                                                   \
+    X(opencl, gemm, gemm_mma_16f32)                                                                \
+    X(opencl, gemm, probe_wgmma)                                                                   \
+    X(opencl, gemm, gemm_wgmma_16)                                                                 \
+    X(opencl, gemm, gemm_wgmma_16f32)

@@ -5,6 +5,13 @@ match.class = cpu
 
 from = default
 gemm.plain = 16
+# Large tiles take seconds to compile on a CPU and bring nothing.
+gemm.tiled.large = 32 32 16 4 4
+gemm.tiled.medium = 32 32 16 4 4
+gemm.tiled.small = 32 32 16 4 4
+gemm.tiled16.large = 32 32 16 4 4
+gemm.tiled16.medium = 32 32 16 4 4
+gemm.tiled16.small = 32 32 16 4 4
 stream.wg = 1024
 autotune = 1
 
