@@ -33,6 +33,7 @@ struct gemm_variant {
 extern const struct gemm_variant *const gemm_variants[];
 extern const uint32_t gemm_variant_count;
 
+extern const struct gemm_variant gemm_variant_coop;
 extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_plain;
 

@@ -4,6 +4,7 @@
 #include "gemm_case.h"
 
 const struct gemm_variant *const gemm_variants[] = {
+    &gemm_variant_coop,
     &gemm_variant_tiled,
     &gemm_variant_plain,
 };
