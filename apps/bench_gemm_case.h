@@ -29,8 +29,8 @@ double bench_gemm_case_flops(const struct bench_gemm_case *g);
 enum bench_outcome bench_gemm_run_checked(struct bench_gemm_case *g, struct grt_graph *graph,
                                           const char *variant, double *error);
 void bench_gemm_poison(struct bench_gemm_case *g);
-// Compares host_c with sums in double precision at some places; `error` is the largest difference
-// in units of what is allowed.
+// Compares host_c with sums in double precision at some places, a small product everywhere; `error`
+// is the largest difference in units of what is allowed.
 enum bench_outcome bench_gemm_check(const struct bench_gemm_case *g, const char *variant,
                                     double *error);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exit codes, and the guess at what a misspelt word meant.
+// Exit codes, and what is said of a misspelt word.
 #include "command.h"
 
-#include <string.h>
-
+#include "closest.h"
 #include "talk.h"
 
 int command_exit_of(enum grt_status status) {
@@ -28,54 +27,10 @@ int command_exit_of(enum grt_status status) {
     return COMMAND_INTERNAL;
 }
 
-#define LONGEST 31  // letters of a word that is compared
-
-// Insertions, deletions, replacements and swaps of neighbours that turn a into b.
-static size_t distance(const char *a, const char *b) {
-    size_t na = strlen(a);
-    size_t nb = strlen(b);
-    size_t d[LONGEST + 1][LONGEST + 1];
-    if (na > LONGEST || nb > LONGEST)
-        return LONGEST;
-    for (size_t i = 0; i <= na; i++) {
-        for (size_t j = 0; j <= nb; j++) {
-            if (i == 0 || j == 0) {
-                d[i][j] = i + j;
-                continue;
-            }
-            size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            if (d[i - 1][j] + 1 < best)
-                best = d[i - 1][j] + 1;
-            if (d[i][j - 1] + 1 < best)
-                best = d[i][j - 1] + 1;
-            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-            if (swapped && d[i - 2][j - 2] + 1 < best)
-                best = d[i - 2][j - 2] + 1;
-            d[i][j] = best;
-        }
-    }
-    return d[na][nb];
-}
-
-const char *command_closest(const char *word, const void *names, size_t count, size_t stride) {
-    const char *closest = NULL;
-    size_t least = 3;  // two slips; of a short word less than half may be wrong
-    for (size_t i = 0; i < count; i++) {
-        const char *name = NULL;
-        memcpy(&name, (const char *)names + i * stride, sizeof name);
-        size_t slips = distance(word, name);
-        if (slips < least && 2 * slips < strlen(name)) {
-            least = slips;
-            closest = name;
-        }
-    }
-    return closest;
-}
-
 int command_unknown(const struct command_unknown *unknown, const void *names, size_t count,
                     size_t stride) {
     const struct command_unknown *u = unknown;
-    const char *closest = command_closest(u->word, names, count, stride);
+    const char *closest = grt_closest(u->word, names, count, stride);
     const char *prefix = u->prefix ? u->prefix : "";
     if (closest)
         talk_error("no %s '%s%s'; did you mean '%s%s'?", u->what, prefix, u->word, prefix, closest);

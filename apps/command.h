@@ -30,10 +30,6 @@ enum command_exit {
 // The exit code that a failed call of the library leads to.
 int command_exit_of(enum grt_status status);
 
-// The one of `names` (stride bytes apart, each entry beginning with a const char *) that `word` is
-// likely a misspelling of, or NULL.
-const char *command_closest(const char *word, const void *names, size_t count, size_t stride);
-
 // A word that is not among the names.
 struct command_unknown {
     const char *what;  // "command"
@@ -41,7 +37,8 @@ struct command_unknown {
     const char *prefix;  // before word and name in the sentence: "--", or NULL
     const char *help;    // what explains the right ones: "gpurt --help"
 };
-// Says so, with the closest name if there is one; returns COMMAND_USAGE.
+// Says so, with the closest of `names` (as grt_closest() takes them) if one is close; returns
+// COMMAND_USAGE.
 int command_unknown(const struct command_unknown *unknown, const void *names, size_t count,
                     size_t stride);
 
@@ -49,5 +46,7 @@ int command_unknown(const struct command_unknown *unknown, const void *names, si
 int cmd_devices(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
+int cmd_profile(int argc, char **argv);
 
 #endif

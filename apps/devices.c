@@ -43,7 +43,8 @@
     X(BF16, "bf16", "bf16", FLAG, 0)                                                               \
     X(MATRIX_SHORT, NULL, "matrix", TEXT, 0)                                                       \
     X(MATRIX, "matrix", "matrix shapes", TEXT, 0)                                                  \
-    X(TIMESTAMPS, "timestamps", "timestamps", FLAG, 0)
+    X(TIMESTAMPS, "timestamps", "timestamps", FLAG, 0)                                             \
+    X(PROFILES, "profiles", "profiles", TEXT, 0)
 
 enum {
 #define X(name, key, heading, type, limit) DEVICE_##name,
@@ -69,6 +70,7 @@ struct device_text {
     char groups[40];
     char matrix_short[64];
     char matrix[TABLE_TEXT_SIZE];
+    char profiles[TABLE_TEXT_SIZE];
 };
 
 // "f16 16x16x16>f32"
@@ -104,6 +106,27 @@ static json_t *matrix_json(const struct grt_caps *caps) {
     return shapes;
 }
 
+// The profiles whose numbers the device gets, the most specific first, and why; returns the same for
+// JSON.
+static json_t *describe_profiles(const struct grt_dev_info *info, char text[TABLE_TEXT_SIZE]) {
+    struct grt_profile *profile = grt_profile_create(info);
+    struct grt_profile_part part;
+    json_t *all = json_array();
+    size_t used = 0;
+    if (!profile)
+        snprintf(text, TABLE_TEXT_SIZE, "none: %s", grt_last_error());
+    for (uint32_t i = 0; grt_profile_part(profile, i, &part); i++) {
+        json_array_append_new(all, json_pack("{so ss so}", "name", table_json_text(part.name),
+                                             "level", grt_profile_level_text(part.level), "why",
+                                             table_json_text(part.why)));
+        if (used < TABLE_TEXT_SIZE)
+            used += (size_t)snprintf(text + used, TABLE_TEXT_SIZE - used, "%s%s (%s)",
+                                     i ? ", then " : "", part.name, part.why);
+    }
+    grt_profile_destroy(&profile);
+    return all;
+}
+
 static struct table_cell text_cell(const char *text) {
     return (struct table_cell){.known = *text != '\0', .text = text};
 }
@@ -112,7 +135,7 @@ static struct table_cell count_cell(uint64_t count) {
     return (struct table_cell){.known = count != 0, .count = count};
 }
 
-// cells: DEVICE_COLUMN_COUNT; they point into info and text, and own the JSON of two of them.
+// cells: DEVICE_COLUMN_COUNT; they point into info and text, and own the JSON of three of them.
 static void describe(const struct grt_dev_info *info, bool chosen, struct device_text *text,
                      struct table_cell *cells) {
     const struct grt_caps *caps = &info->caps;
@@ -157,6 +180,9 @@ static void describe(const struct grt_dev_info *info, bool chosen, struct device
     cells[DEVICE_MATRIX] = text_cell(text->matrix);
     cells[DEVICE_MATRIX].json = matrix_json(caps);
     cells[DEVICE_TIMESTAMPS] = TABLE_CELL(.count = caps->timestamps);
+    json_t *profiles = describe_profiles(info, text->profiles);
+    cells[DEVICE_PROFILES] = text_cell(text->profiles);
+    cells[DEVICE_PROFILES].json = profiles;
 }
 
 static void forget(struct table_cell *cells) {

@@ -21,7 +21,9 @@ static const struct verb {
 } verbs[] = {
     {"devices", "list every device and what it can do", cmd_devices},
     {"doctor", "say what is missing on this machine and how to mend it", cmd_doctor},
-    {"bench", "measure a device: memory, launch", cmd_bench},
+    {"bench", "measure a device: memory, launch, matrix products", cmd_bench},
+    {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
+    {"profile", "show the settings that a device gets, and why", cmd_profile},
     {"version", "print the version", cmd_version},
     {"help", "explain a command: gpurt help bench", cmd_help},
 };

@@ -77,6 +77,10 @@ bool talk_stopped(void) {
     return stopped != 0;
 }
 
+void talk_resume(void) {
+    stopped = 0;
+}
+
 bool talk_styled(FILE *file) {
     const char *no_color = getenv("NO_COLOR");
     return terminal(file) && !(no_color && *no_color);

@@ -24,6 +24,8 @@ void talk_clear(void);
 
 // True once Ctrl-C was pressed: finish the step and return. A second one ends the process.
 bool talk_stopped(void);
+// Ctrl-C was obeyed and nothing is lost: the command ends with its own exit code.
+void talk_resume(void);
 
 // Whether this stream shows bold and colour: a terminal, and NO_COLOR is not set.
 bool talk_styled(FILE *file);

@@ -40,6 +40,9 @@ struct grt_kernel_info {
     const uint32_t *spirv;                           // the GLSL reading
     size_t spirv_size;                               // bytes
     const char *opencl;                              // the OpenCL reading
+    // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
+    // whoever uses it asks grt_kernel_builds() first.
+    const char *vendor;
 };
 
 // Ends with NULL.
@@ -123,15 +126,20 @@ struct grt_dev_fns {
 
 #define GRT_MAX_ACCOUNTS 64
 
+struct grt_profile;
+
 struct grt_dev {
     const struct grt_dev_fns *fns;
     struct grt_dev_info info;
     struct grt_dev_desc desc;  // defaults filled in; strings are not kept
     enum grt_status status;    // GRT_OK until the device is lost
     uint32_t complaints;       // of the validation layer
-    bool validated;                     // the validation layer watches; set by open()
+    bool validated;            // the validation layer watches; set by open()
     uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
+    struct grt_profile *profile;
+    const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
+    uint32_t refused_count;
     struct grt_buf *unused;  // bound where a kernel does not look
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];

@@ -3,6 +3,10 @@
 //
 // Storage buffers are the first arguments in binding order, parameters the last one, by value. WG
 // and the kernel's own constants arrive as -D options of the build.
+//
+// Built-in functions of the language are avoided where an expression does: PoCL on aarch64 compiles its own
+// for another processor than kernels, so none is inlined and no loop with one becomes vectors (PoCL 3.1,
+// 2026-11).
 #pragma OPENCL FP_CONTRACT OFF
 
 #define GRT_OPENCL_C 1
@@ -19,11 +23,12 @@
 #define U32(x) ((uint)(x))
 #define AS_F32(x) as_float(x)
 #define AS_U32(x) as_uint(x)
-#define ISNAN(x) (isnan(x) != 0)
-#define MULHI(a, b) mul_hi((uint)(a), (uint)(b))
+#define ISNAN(x) ((x) != (x))
+#define MULHI(a, b) ((uint)(((ulong)(uint)(a) * (uint)(b)) >> 32))
 // What the backend says makes the instruction: see make_options() there.
 #define MAD(a, b, c) GRT_FMA(a, b, c)
 
+#define F32X4(x, y, z, w) ((float4)(x, y, z, w))
 #define SPLAT4(x) ((float4)(x))
 FN float4 MAD4(float4 a, float4 b, float4 c) {
 #pragma OPENCL FP_CONTRACT ON

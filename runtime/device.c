@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "profile.h"
 #include "report.h"
 
 #define MAX_DEVICES_PER_BACKEND 32
@@ -280,7 +281,6 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
                  full.max_submit_ms < 0.0 ? "above 0" : "between 0 and 1");
         return NULL;
     }
-    full.mem_fraction = full.mem_fraction > 0.0 ? full.mem_fraction : 0.9;
     full.max_submit_ms = full.max_submit_ms > 0.0 ? full.max_submit_ms : 500.0;
     bool no_device = !full.device || !full.device[0];
     bool no_backend = !full.backend || !full.backend[0] || strcmp(full.backend, "auto") == 0;
@@ -298,15 +298,22 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
     }
     struct grt_dev *dev = NULL;
     const struct grt_dev_info *info = grt_dev_choose(list, &full);
-    if (info) {
+    struct grt_profile *profile = info ? grt_profile_create(info) : NULL;
+    if (profile) {
+        if (full.mem_fraction <= 0.0) {
+            full.mem_fraction = grt_profile_get(profile, GRT_KEY_MEM_FRACTION)->numbers[0];
+        }
         note_opened(info->backend);
         dev = grt_backends[info->backend]->open(info, &full);
     }
     if (dev) {
+        dev->profile = profile;
         dev->info = *info;
         dev->desc = full;
         dev->desc.backend = NULL;  // the caller's strings are not kept
         dev->desc.device = NULL;
+    } else {
+        grt_profile_destroy(&profile);
     }
     grt_dev_list_destroy(&list);
     return dev;
@@ -331,6 +338,7 @@ void grt_dev_destroy(struct grt_dev **dev) {
         d->fns->kernel_destroy(d->kernels);
         d->kernels = next;
     }
+    grt_profile_destroy(&d->profile);
     d->fns->destroy(d);
 }
 

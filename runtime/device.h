@@ -64,6 +64,7 @@ struct grt_caps {
     uint32_t integrated;  // 1: shares the host's memory
     uint32_t compute_units;
     uint32_t subgroup;       // lanes that run together
+    uint32_t vector;         // f32 lanes of a CPU driver's vector registers
     uint32_t max_wg;         // invocations of a workgroup
     uint32_t max_groups[3];  // workgroups of a dispatch, per axis
     uint32_t shmem;          // bytes of shared memory a workgroup can have
@@ -118,7 +119,7 @@ struct grt_dev_desc {
     const char *device;
     bool require_gpu;      // refuse a CPU driver
     bool validate;         // count complaints of the Vulkan validation layer and log them
-    double mem_fraction;   // share of the free device memory that may be taken; 0: 0.9
+    double mem_fraction;   // share of the free device memory that may be taken; 0: the profile's
     uint64_t mem_limit;    // bytes that may be taken at most; 0: no further limit
     double max_submit_ms;  // no submit runs longer where it can be split; 0: 500
     bool reverse_windows;  // ref only: run commands that may overlap in the opposite order

@@ -91,6 +91,7 @@ static void fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt
         .c_batch = d->c->rank == 3 ? g->m * g->n : 0,
         .alpha = d->alpha == 0.0f ? 1.0f : d->alpha,
         .beta = d->beta,
+        .batch = g->batch,
     };
 }
 

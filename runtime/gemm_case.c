@@ -11,6 +11,19 @@ uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
 
+bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
+                uint32_t values[GRT_PROFILE_NUMBERS]) {
+    struct grt_pick pick;
+    bool any =
+        grt_tunable_pick(tunable, &g->dev->info, g->dev->profile, g->m, g->n, g->batch, &pick);
+    memcpy(values, pick.values, sizeof pick.values);
+    return any;
+}
+
+uint32_t gemm_alignment(uint32_t ld) {
+    return ld % 8 == 0 ? 3 : ld % 4 == 0 ? 2 : ld % 2 == 0 ? 1 : 0;
+}
+
 // "f32", "16" or "16f32": how the kernels of one shape differ.
 static const char *type_suffix(const struct gemm_case *g) {
     return g->in == GRT_F32 ? "f32" : g->out == GRT_F32 ? "16f32" : "16";
@@ -46,6 +59,9 @@ void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const cha
                                  d->c->range,
                                  range_or(d->bias, none),
                                  range_or(d->add, none),
-                                 range_or(d->saved, none)};
-    grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges, 6, groups);
+                                 range_or(d->saved, none),
+                                 d->a->range,  // once more, for kernels that read vectors too
+                                 d->b->range};
+    grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges,
+                  sizeof ranges / sizeof ranges[0], groups);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ways to do a matrix product, best first. The first that is usable for a product on a
-// device does it; the last is usable everywhere.
+// device does it; plain is usable everywhere.
 #include "gemm_case.h"
 
 const struct gemm_variant *const gemm_variants[] = {
-    &gemm_variant_coop,
-    &gemm_variant_tiled,
-    &gemm_variant_plain,
+    &gemm_variant_wgmma, &gemm_variant_mma,   &gemm_variant_coop,
+    &gemm_variant_panel, &gemm_variant_tiled, &gemm_variant_plain,
+    &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere
 };
 const uint32_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];

@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "ops.h"
 #include "plan.h"
+#include "profile.h"
 #include "status.h"
 
 #ifdef __cplusplus

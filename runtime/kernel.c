@@ -2,10 +2,13 @@
 // Kernels by name and specialization values, kept by their device.
 #include "kernel.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "internal.h"
 #include "report.h"
+
+#define MAX_WHY 256
 
 static const struct grt_kernel_info *find_info(const char *name) {
     for (uint32_t i = 0; grt_kernel_table[i]; i++) {
@@ -45,8 +48,11 @@ static bool fill_specs(const struct grt_kernel_info *info, const struct grt_kern
     return true;
 }
 
-static bool has_reading(const struct grt_dev *dev, const struct grt_kernel_info *info) {
-    switch (dev->info.backend) {
+static bool has_reading(const struct grt_dev_info *dev, const struct grt_kernel_info *info) {
+    if (info->vendor && !strstr(dev->vendor, info->vendor)) {
+        return false;
+    }
+    switch (dev->backend) {
     case GRT_BACKEND_VULKAN:
         return info->spirv != NULL;
     case GRT_BACKEND_OPENCL:
@@ -58,32 +64,42 @@ static bool has_reading(const struct grt_dev *dev, const struct grt_kernel_info 
 
 bool grt_kernel_exists(const struct grt_dev *dev, const char *name) {
     const struct grt_kernel_info *info = dev && name ? find_info(name) : NULL;
-    return info && has_reading(dev, info);
+    return info && has_reading(&dev->info, info);
 }
 
-static bool fits(const struct grt_dev *dev, const struct grt_kernel_info *info,
-                 const uint32_t *values) {
-    const struct grt_caps *caps = &dev->info.caps;
+static bool fits(const struct grt_dev_info *dev, const struct grt_kernel_info *info,
+                 const uint32_t *values, char *why) {
+    const struct grt_caps *caps = &dev->caps;
     if (!has_reading(dev, info)) {
-        return grt_fail(GRT_UNSUPPORTED, "kernel '%s' does not run on %s", info->name,
-                        dev->info.selector);
+        snprintf(why, MAX_WHY, "kernel '%s' does not run on %s", info->name, dev->selector);
+        return false;
     }
     if (values[0] == 0 || values[0] > caps->max_wg) {
-        return grt_fail(GRT_UNSUPPORTED, "kernel '%s': a workgroup of %u, %s allows 1 to %u",
-                        info->name, values[0], dev->info.selector, caps->max_wg);
+        snprintf(why, MAX_WHY, "kernel '%s': a workgroup of %u, %s allows 1 to %u", info->name,
+                 values[0], dev->selector, caps->max_wg);
+        return false;
     }
     uint32_t shmem = info->shmem(values);
     if (shmem > caps->shmem) {
-        return grt_fail(GRT_UNSUPPORTED, "kernel '%s' needs %u bytes of shared memory, %s has %u",
-                        info->name, shmem, dev->info.selector, caps->shmem);
+        snprintf(why, MAX_WHY, "kernel '%s' needs %u bytes of shared memory, %s has %u", info->name,
+                 shmem, dev->selector, caps->shmem);
+        return false;
     }
     for (uint32_t i = 0; i < info->arg_count; i++) {
         if (strcmp(info->args[i].type, "u16") == 0 && !caps->f16_storage) {
-            return grt_fail(GRT_UNSUPPORTED, "kernel '%s' needs 16-bit storage, %s has none",
-                            info->name, dev->info.selector);
+            snprintf(why, MAX_WHY, "kernel '%s' needs 16-bit storage, %s has none", info->name,
+                     dev->selector);
+            return false;
         }
     }
     return true;
+}
+
+bool grt_kernel_fits(const struct grt_dev_info *info, const struct grt_kernel_desc *desc,
+                     char *why) {
+    const struct grt_kernel_info *kernel = find_info(desc->name);
+    uint32_t values[GRT_MAX_SPECS] = {0};
+    return kernel && fill_specs(kernel, desc, values) && fits(info, kernel, values, why);
 }
 
 const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_kernel_desc *desc) {
@@ -105,7 +121,12 @@ const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_ke
             return k;
         }
     }
-    if (!grt_dev_usable(dev) || !fits(dev, info, values)) {
+    char why[MAX_WHY];
+    if (!grt_dev_usable(dev)) {
+        return NULL;
+    }
+    if (!fits(&dev->info, info, values, why)) {
+        grt_fail(GRT_UNSUPPORTED, "%s", why);
         return NULL;
     }
     struct grt_kernel *kernel = dev->fns->kernel_create(dev, info, values);
@@ -118,4 +139,23 @@ const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_ke
     kernel->next = dev->kernels;
     dev->kernels = kernel;
     return kernel;
+}
+
+bool grt_kernel_builds(struct grt_dev *dev, const char *name) {
+    const struct grt_kernel_info *info = find_info(name);
+    if (!info || !has_reading(&dev->info, info)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < dev->refused_count; i++) {
+        if (dev->refused[i] == info) {
+            return false;
+        }
+    }
+    bool before = grt_quiet(true);
+    const struct grt_kernel *kernel = grt_kernel_get(dev, grt_kernel_desc(.name = name));
+    grt_quiet(before);
+    if (!kernel && dev->refused_count < sizeof dev->refused / sizeof dev->refused[0]) {
+        dev->refused[dev->refused_count++] = info;
+    }
+    return kernel != NULL;
 }

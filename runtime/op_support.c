@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "profile.h"
 #include "report.h"
 
 bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
@@ -62,12 +63,12 @@ bool grt_op_scratch(struct grt_graph *graph, const char *op, const struct grt_te
     return true;
 }
 
-// PoCL makes one loop of a workgroup's lanes and wants it long, with one element a lane: with few groups, a
-// lane's next element is far away (copy of 64 MiB: 1.8 GB/s with 256 groups, 13 with 65536). lavapipe
-// wants one subgroup a workgroup and few of them (0.48 against 0.29 GB/s). GPUs hide latency with 256.
 uint32_t grt_op_wg(const struct grt_dev *dev) {
     const struct grt_caps *caps = &dev->info.caps;
-    uint32_t wg = !caps->software ? 256 : caps->subgroup > 1 ? caps->subgroup : 1024;
+    uint32_t wg = grt_profile_whole(dev->profile, GRT_KEY_STREAM_WG);
+    if (wg == 0) {
+        wg = caps->subgroup > 0 ? caps->subgroup : 1;
+    }
     return wg < caps->max_wg ? wg : caps->max_wg;
 }
 
@@ -164,8 +165,7 @@ void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
     uint32_t wg = grt_op_wg(dev);
     with_wg.specs[spec] = (struct grt_spec){"WG", wg};
     uint64_t groups = (pieces->count + wg - 1) / wg;
-    // Enough workgroups to fill any GPU several times over; past that each lane takes more elements.
-    uint64_t most = dev->info.caps.software && wg < 64 ? 256 : 65535;
+    uint64_t most = grt_profile_whole(dev->profile, GRT_KEY_STREAM_GROUPS);
     uint32_t grid[3] = {(uint32_t)(groups < most ? groups : most), 1, 1};
     grt_op_launch(graph, &with_wg, params, params_size, ranges, range_count, grid);
 }

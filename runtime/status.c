@@ -12,6 +12,7 @@
 
 static _Thread_local enum grt_status last_status;
 static _Thread_local char last_error[2048];
+static _Thread_local bool quiet;
 
 static void log_to_stderr(void *context, enum grt_log_level level, const char *line) {
     (void)context;
@@ -79,10 +80,20 @@ bool grt_fail(enum grt_status status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    if (quiet) {
+        pass_on(GRT_LOG_DEBUG, line);
+        return false;
+    }
     memcpy(last_error, line, sizeof line);
     last_status = status;
     pass_on(GRT_LOG_ERROR, line);
     return false;
+}
+
+bool grt_quiet(bool on) {
+    bool before = quiet;
+    quiet = on;
+    return before;
 }
 
 void grt_log(enum grt_log_level level, const char *format, ...) {

@@ -25,6 +25,7 @@
 // makes a library call of fma(), does not.
 #define MAD(a, b, c) ((a) * (b) + (c))
 // Four at once, for those who count operations: fused where that is one instruction.
+#define F32X4(x, y, z, w) vec4(x, y, z, w)
 #define SPLAT4(x) vec4(x)
 #define MAD4(a, b, c) ((a) * (b) + (c))
 

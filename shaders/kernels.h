@@ -37,4 +37,13 @@
     X(vulkan, gemm, gemm_coop_f16_16)                                                              \
     X(vulkan, gemm, gemm_coop_f16_16f32)                                                           \
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
-    X(bfloat, gemm, gemm_coop_bf16_16f32)
+    X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
+    X(opencl, gemm, gemm_panel_f32)                                                                \
+    X(opencl, gemm, gemm_panel_16)                                                                 \
+    X(opencl, gemm, gemm_panel_16f32)                                                              \
+    X(opencl, gemm, probe_mma)                                                                     \
+    X(opencl, gemm, gemm_mma_16)                                                                   \
+    X(opencl, gemm, gemm_mma_16f32)                                                                \
+    X(opencl, gemm, probe_wgmma)                                                                   \
+    X(opencl, gemm, gemm_wgmma_16)                                                                 \
+    X(opencl, gemm, gemm_wgmma_16f32)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/backend.h"
+
 static void sizes_and_kinds(void **state) {
     (void)state;
     static const uint64_t sizes[] = {1, 3, 4, 5, 63, 64, 65, 4096, 1000003};
@@ -223,10 +225,39 @@ static void device_closed_too_early(void **state) {
     grt_dev_destroy(&kept);
 }
 
+// Once a device is lost every call says so, and what was made can still be destroyed.
+static void lost_device(void **state) {
+    (void)state;
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = grt_dev_info(test.dev)->selector));
+    assert_non_null(dev);
+    struct grt_buf *buf = test_buf(dev, 64, GRT_BUF_DEVICE);
+    struct grt_graph *baked = grt_graph_create(dev, "baked");
+    struct grt_graph *fresh = grt_graph_create(dev, "fresh");
+    grt_graph_fill(baked, (struct grt_range){buf}, 1);
+    grt_graph_fill(fresh, (struct grt_range){buf}, 1);
+    assert_true(grt_graph_bake(baked));
+    dev->status = GRT_LOST;
+    assert_int_equal(grt_dev_status(dev), GRT_LOST);
+    uint32_t word = 0;
+    TEST_REFUSED(grt_dev_wait(dev), GRT_LOST, dev->info.selector);
+    TEST_REFUSED(grt_buf_create(dev, grt_buf_desc(.size = 4)), GRT_LOST, dev->info.selector);
+    TEST_REFUSED(grt_buf_read(buf, 0, &word, 4), GRT_LOST, dev->info.selector);
+    TEST_REFUSED(grt_buf_write(buf, 0, &word, 4), GRT_LOST, dev->info.selector);
+    TEST_REFUSED(grt_graph_run(baked), GRT_LOST, dev->info.selector);
+    TEST_REFUSED(grt_graph_bake(fresh), GRT_LOST, dev->info.selector);
+    TEST_REFUSED(grt_kernel_get(dev, grt_kernel_desc(.name = "copy")), GRT_LOST,
+                 dev->info.selector);
+    grt_graph_destroy(&baked);
+    grt_graph_destroy(&fresh);
+    grt_buf_destroy(&buf);
+    grt_dev_destroy(&dev);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(sizes_and_kinds), TEST_CASE(odd_offsets_and_sizes),
     TEST_CASE(large_transfers), TEST_CASE(account),
     TEST_CASE(many_labels),     TEST_CASE(memory_limit),
     TEST_CASE(bad_descs),       TEST_CASE(device_closed_too_early),
+    TEST_CASE(lost_device),
 };
 TEST_SUITE(buffer, true, cases);

@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct row {
@@ -179,10 +180,36 @@ static void bad_descs(void **state) {
     assert_int_equal(grt_dev_status(NULL), GRT_INVALID);
 }
 
+// The variable stands for a desc that names neither backend nor device, and for no other.
+static void environment(void **state) {
+    (void)state;
+    const char *value = getenv("GPURT_DEVICE");
+    char *before = value ? strdup(value) : NULL;
+    setenv("GPURT_DEVICE", "ref:0", 1);
+    struct grt_dev *dev = grt_dev_create(NULL);
+    assert_non_null(dev);
+    assert_string_equal(grt_dev_info(dev)->selector, "ref:0");
+    grt_dev_destroy(&dev);
+    setenv("GPURT_DEVICE", "ref:7", 1);
+    TEST_REFUSED(grt_dev_create(NULL), GRT_NO_DEVICE, "ref:7");
+    dev = grt_dev_create(grt_dev_desc(.backend = "ref"));
+    assert_non_null(dev);
+    grt_dev_destroy(&dev);
+    dev = grt_dev_create(grt_dev_desc(.device = "ref:0"));
+    assert_non_null(dev);
+    grt_dev_destroy(&dev);
+    unsetenv("GPURT_DEVICE");
+    if (before) {
+        setenv("GPURT_DEVICE", before, 1);
+        free(before);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(best_of_all),    TEST_CASE(hardware_before_backend),
     TEST_CASE(of_one_backend), TEST_CASE(by_device),
     TEST_CASE(refusals),       TEST_CASE(problems_are_told),
     TEST_CASE(long_names),     TEST_CASE(bad_descs),
+    TEST_CASE(environment),
 };
 TEST_SUITE(choose, false, cases);

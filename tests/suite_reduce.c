@@ -117,7 +117,7 @@ static void over_rows(void **state) {
 // More rows than a launch has workgroups on one axis.
 static void many_rows(void **state) {
     (void)state;
-    uint32_t rows = test.small ? 300 : 70001;
+    uint32_t rows = test.small ? 300 : 33001;
     float *x = test_floats(2, TEST_INTEGER, (size_t)2 * rows);
     struct test_tensor from = test_tensor(test.dev, GRT_F32, rows, 2);
     struct test_tensor to = test_tensor(test.dev, GRT_F32, rows, 0);

@@ -7,12 +7,15 @@
     X(choose, H)                                                                                   \
     X(cache, H)                                                                                    \
     X(probe, H)                                                                                    \
+    X(profile, H)                                                                                  \
+    X(shipped, H)                                                                                  \
     X(buffer, D)                                                                                   \
     X(kernel, D)                                                                                   \
     X(record, D)                                                                                   \
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \
     X(plan, D)                                                                                     \
+    X(tuned, D)                                                                                    \
     X(convert, D)                                                                                  \
     X(map, D)                                                                                      \
     X(reduce, D)                                                                                   \

@@ -202,11 +202,14 @@ static void fill_caps(cl_device_id device, const char *extensions, struct grt_ca
     uint32_t align = ask_u32(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
     uint64_t max_alloc = gcl_ask_u64(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
 
+    bool software = (gcl_ask_u64(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+
     *caps = (struct grt_caps){
-        .software = (gcl_ask_u64(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0,
+        .software = software,
         .integrated = ask_u32(device, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0,
         .compute_units = ask_u32(device, CL_DEVICE_MAX_COMPUTE_UNITS),
         .subgroup = find_subgroup(device, extensions),
+        .vector = software ? ask_u32(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) : 0,
         .max_wg = (uint32_t)max_wg,
         .max_groups = {max_groups, max_groups, max_groups},
         .shmem = (uint32_t)(shmem < INT32_MAX ? shmem : INT32_MAX),

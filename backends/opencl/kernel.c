@@ -12,6 +12,13 @@
 // is handed to the driver is what the driver once gave; a driver that refuses it all the same costs
 // one build from source.
 //
+// A text that says `#pragma gpurt ptx_target sm_90a` is built for that NVIDIA architecture. The driver
+// compiles OpenCL C to PTX for the general sm_90, whose assembler refuses the instructions of just this
+// one (wgmma, tensormap); but it hands out the PTX it made even then, and takes it back as a binary with the
+// other target in its head:
+//
+//     source --> PTX, .target sm_90 --> .target sm_90a --> program
+//
 // PoCL is left to its own cache (keeps_binaries). A binary would load in 1.3 ms and source takes 37,
 // but binaries too pass through the folder of that cache, which processes do not lock: of 170
 // processes that started five at once on empty caches 4 were aborted by assertions in PoCL, and
@@ -87,22 +94,31 @@ refused:
     return NULL;
 }
 
-// Failing to store is no failure: the next start builds from source again.
-static void store_binary(cl_program program, const struct grt_kernel_info *info, const char *key) {
-    size_t size = 0;
-    cl_int code = gcl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
-    unsigned char *binary = code == CL_SUCCESS && size > 0 ? malloc(size) : NULL;
+// The program as the driver has it, to be freed, with a zero behind; NULL when it gives none.
+static char *get_binary(cl_program program, const struct grt_kernel_info *info, size_t *size) {
+    *size = 0;
+    cl_int code = gcl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *size, size, NULL);
+    char *binary = code == CL_SUCCESS && *size > 0 ? calloc(1, *size + 1) : NULL;
     if (binary) {
-        unsigned char *binaries[] = {binary};
+        unsigned char *binaries[] = {(unsigned char *)binary};
         code = gcl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binaries, binaries, NULL);
-        if (code == CL_SUCCESS) {
-            grt_cache_store(key, binary, size);
-        }
-        free(binary);
     }
     if (code != CL_SUCCESS) {
         grt_log(GRT_LOG_DEBUG, "the driver gives no binary of kernel %s: %s (%d)", info->name,
                 gcl_error_name(code), (int)code);
+        free(binary);
+        binary = NULL;
+    }
+    return binary;
+}
+
+// Failing to store is no failure: the next start builds from source again.
+static void store_binary(cl_program program, const struct grt_kernel_info *info, const char *key) {
+    size_t size = 0;
+    char *binary = get_binary(program, info, &size);
+    if (binary) {
+        grt_cache_store(key, binary, size);
+        free(binary);
     }
 }
 
@@ -140,22 +156,9 @@ static void log_lines(const struct grt_kernel_info *info, const char *options, c
     }
 }
 
-static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info *info,
-                               const char *options) {
-    const char *source = info->opencl;
-    cl_int code = CL_SUCCESS;
-    cl_program program = gcl.clCreateProgramWithSource(dev->context, 1, &source, NULL, &code);
-    if (!program) {
-        gcl_fail(dev, gcl_status(code, false), code, "no program for kernel %s", info->name);
-        return NULL;
-    }
-    code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
-    if (code == CL_BUILD_PROGRAM_FAILURE && dev->keeps_binaries) {
-        // Two processes that build the same kernel at once trip over each other in PoCL's cache:
-        // one removes the file that the other is about to remove (seen in 1 of 300 starts, five at
-        // once, empty cache). The second time the file is there and nobody removes it.
-        code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
-    }
+// After clBuildProgram(): the log, and when it failed the program's end.
+static cl_program built(struct gcl_dev *dev, const struct grt_kernel_info *info,
+                        const char *options, cl_program program, cl_int code) {
     char *text = build_log(dev, program);
     if (text) {
         log_lines(info, options, text);
@@ -175,6 +178,86 @@ static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info
     }
     free(text);
     return program;
+}
+
+// The architecture that a text asks for, up to `length` characters, or NULL.
+static const char *ptx_target(const struct grt_kernel_info *info, size_t *length) {
+    static const char words[] = "#pragma gpurt ptx_target ";
+    const char *at = strstr(info->opencl, words);
+    at = at ? at + strlen(words) : NULL;
+    *length = at ? strcspn(at, " \r\n") : 0;
+    return at;
+}
+
+// The program's PTX with the last letter of `target`, such as sm_90a, put behind its own sm_90. To be
+// freed; NULL, with a sentence, when the driver has no PTX or compiles for something else.
+static char *retarget(cl_program program, const struct grt_kernel_info *info, const char *target,
+                      size_t length, size_t *size) {
+    static const char words[] = "\n.target ";
+    char *ptx = get_binary(program, info, size);
+    char *at = ptx ? strstr(ptx, words) : NULL;
+    at = at ? at + strlen(words) : NULL;
+    size_t same = length - 1;
+    char *text = NULL;
+    if (!at || strncmp(at, target, same) != 0 || strchr("0123456789", at[same])) {
+        grt_fail(GRT_UNSUPPORTED, "kernel %s is for %.*s only", info->name, (int)length, target);
+    } else if (!(text = malloc(*size + 2))) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for kernel %s", info->name);
+    } else {
+        size_t before = (size_t)(at - ptx) + same;
+        memcpy(text, ptx, before);
+        text[before] = target[same];
+        memcpy(text + before + 1, ptx + before, *size - before + 1);
+        *size += 1;
+    }
+    free(ptx);
+    return text;
+}
+
+static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info *info,
+                               const char *options) {
+    const char *source = info->opencl;
+    cl_int code = CL_SUCCESS;
+    cl_program program = gcl.clCreateProgramWithSource(dev->context, 1, &source, NULL, &code);
+    if (!program) {
+        gcl_fail(dev, gcl_status(code, false), code, "no program for kernel %s", info->name);
+        return NULL;
+    }
+    code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
+    if (code == CL_BUILD_PROGRAM_FAILURE && dev->keeps_binaries) {
+        // Two processes that build the same kernel at once trip over each other in PoCL's cache:
+        // one removes the file that the other is about to remove (seen in 1 of 300 starts, five at
+        // once, empty cache). The second time the file is there and nobody removes it.
+        code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
+    }
+    size_t length = 0, size = 0;
+    const char *target = ptx_target(info, &length);
+    if (!target) {
+        return built(dev, info, options, program, code);
+    }
+    // How that build ended says nothing; whether there is PTX does.
+    char *ptx = retarget(program, info, target, length, &size);
+    char *text = ptx ? NULL : build_log(dev, program);
+    if (text) {
+        log_lines(info, options, text);
+        free(text);
+    }
+    gcl_check_release(gcl.clReleaseProgram(program), "program");
+    if (!ptx) {
+        return NULL;
+    }
+    const unsigned char *binaries[] = {(const unsigned char *)ptx};
+    cl_int status = CL_SUCCESS;
+    program = gcl.clCreateProgramWithBinary(dev->context, 1, &dev->device, &size, binaries, &status,
+                                            &code);
+    free(ptx);
+    if (!program) {
+        gcl_fail(dev, gcl_status(code, false), code, "kernel %s is refused for %.*s", info->name,
+                 (int)length, target);
+        return NULL;
+    }
+    code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
+    return built(dev, info, options, program, code);
 }
 
 // What can only be known of a built kernel: that its arguments are the described ones, and that

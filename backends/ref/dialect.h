@@ -49,6 +49,7 @@ static inline uint32_t AS_U32(float value) {
 }
 
 #define MAD(a, b, c) fmaf(a, b, c)
+#define F32X4(a, b, c, d) ((f32x4){a, b, c, d})
 #define SPLAT4(v) ((f32x4){v, v, v, v})
 static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
     return (f32x4){MAD(a.x, b.x, c.x), MAD(a.y, b.y, c.y), MAD(a.z, b.z, c.z), MAD(a.w, b.w, c.w)};
@@ -85,7 +86,7 @@ static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
 #define KERNEL(name_, P, specs_, args_, shmem_) KERNEL_OF(name_, P, specs_, args_, shmem_)
 #define KERNEL_OF(name_, P, specs_, args_, shmem_)                                                 \
     static void name_##_lane(struct ref_lane *self_);                                              \
-    DESCRIPTION(name_, P, specs_, args_, shmem_, name_##_lane)                                     \
+    DESCRIPTION(name_, P, specs_, args_, shmem_, name_##_lane, NULL)                               \
     static void name_##_lane(struct ref_lane *self_) {                                             \
         const uint32_t *spec_ = self_->spec;                                                       \
         SPEC_LOCAL(0, WG, 0)                                                                       \
@@ -96,9 +97,15 @@ static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
 #define END_KERNEL }
 
 // A kernel of one GPU language: the description without a C reading.
-#define DESCRIBE(name_, P, specs_, args_, shmem_) DESCRIPTION(name_, P, specs_, args_, shmem_, NULL)
+#define DESCRIBE(name_, P, specs_, args_, shmem_)                                                  \
+    DESCRIPTION(name_, P, specs_, args_, shmem_, NULL, NULL)
+// The same for one vendor's devices, named by a string.
+#define DESCRIBE_FOR(vendor_, name_, P, specs_, args_, shmem_)                                     \
+    DESCRIPTION(name_, P, specs_, args_, shmem_, NULL, vendor_)
 
-#define DESCRIPTION(name_, P, specs_, args_, shmem_, lane_)                                        \
+#define DESCRIPTION(name_, P, specs_, args_, shmem_, lane_, vendor_)                               \
+    DESCRIPTION_OF(name_, P, specs_, args_, shmem_, lane_, vendor_)
+#define DESCRIPTION_OF(name_, P, specs_, args_, shmem_, lane_, vendor_)                            \
     static uint32_t name_##_shmem_size(const uint32_t *spec_) {                                    \
         SPEC_LOCAL(0, WG, 0)                                                                       \
         specs_(SPEC_LOCAL) uint32_t size_ = 0;                                                     \
@@ -119,6 +126,7 @@ static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
         .spirv = GRT_SPIRV,                                                                        \
         .spirv_size = GRT_SPIRV_SIZE,                                                              \
         .opencl = (const char *)GRT_OPENCL,                                                        \
+        .vendor = vendor_,                                                                         \
     };
 #define NONE(X)
 

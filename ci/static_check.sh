@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compiles every product kernel with the settings that shipped profiles give it, for GPUs that are not
+# here, and fails on spilled registers or too much shared memory. Usage: ci/static_check.sh [--build DIR]
+# [--list] [TARGET...]; --list prints what each kernel takes.
+#
+#   sm_*     clang to PTX, then NVIDIA's ptxas
+#   gfx*     clang's AMD back end
+#   dg2 ...  Intel's ocloc
+#
+# The compilers are not those of the drivers, so the numbers are indications; but what spills here is
+# a bad choice there. A compiler that is not installed is said and its targets are passed over.
+
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+build=$root/build/release
+list=0
+wanted=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --build)
+        [ $# -gt 1 ] || die "--build wants a folder"
+        build=$(realpath -m "$2")
+        shift
+        ;;
+    --list) list=1 ;;
+    -*) die "unknown option '$1'; usage: ci/static_check.sh [--build DIR] [--list] [TARGET...]" ;;
+    *) wanted+=("$1") ;;
+    esac
+    shift
+done
+[ -x "$build/gpurt" ] || die "no $build/gpurt: run ci/build.sh, or name a build tree with --build"
+
+# target | device's name as its driver gives it | bytes of shared memory
+targets='
+sm_80  | NVIDIA A100-SXM4-80GB              | 49152
+sm_86  | NVIDIA GeForce RTX 3060            | 49152
+sm_86  | NVIDIA GeForce RTX 3060 Laptop GPU | 49152
+sm_86  | NVIDIA GeForce RTX 3090            | 49152
+sm_89  | NVIDIA GeForce RTX 4090            | 49152
+sm_90  | NVIDIA H200                        | 49152
+gfx1030 | AMD Radeon RX 6800 (gfx1030)      | 65536
+gfx1100 | AMD Radeon RX 7900 XTX (gfx1100)  | 65536
+gfx90a | AMD Instinct MI250X (gfx90a)       | 65536
+dg2    | Intel(R) Arc(TM) A770 Graphics     | 65536
+bmg    | Intel(R) Arc(TM) B580 Graphics     | 65536
+'
+
+clang=$(command -v clang-15 || command -v clang || true)
+clc=/usr/lib/clc
+ptxas=$(command -v ptxas || command -v /usr/local/cuda/bin/ptxas || true)
+ocloc=$(command -v ocloc || true)
+
+# As backends/opencl/kernel.c gives them to a GPU's driver.
+common=(-cl-std=CL1.2 -DGRT_FMA=fma)
+
+# missing TARGET: what is not installed, nothing when all is there.
+missing() {
+    case $1 in
+    sm_*)
+        [ -n "$ptxas" ] || echo "ptxas (CUDA toolkit)"
+        [ -f "$clc/nvptx64--nvidiacl.bc" ] || echo "libclc-15"
+        ;;
+    gfx*) [ -f "$clc/amdgcn--amdhsa.bc" ] || echo "libclc-15" ;;
+    *) [ -n "$ocloc" ] || echo "ocloc (intel-opencl-icd)" ;;
+    esac
+    case $1 in sm_* | gfx*) [ -n "$clang" ] || echo "clang-15" ;; esac
+}
+
+# clang_cl TRIPLE LIBRARY OUTPUT SOURCE OPTION...
+clang_cl() {
+    local triple=$1 library=$2 output=$3 source=$4
+    shift 4
+    "$clang" --target="$triple" -x cl "${common[@]}" -O3 -nogpulib -Xclang -finclude-default-header \
+        -Xclang -mlink-builtin-bitcode -Xclang "$clc/$library" -Wno-linker-warnings "$@" \
+        -o "$output" "$source"
+}
+
+# compile TARGET SOURCE OUT DEFINE...: prints "registers shared spills", spills being bytes or counts.
+compile() {
+    local target=$1 source=$2 out=$3
+    shift 3
+    case $target in
+    sm_*)
+        clang_cl nvptx64-nvidia-nvcl nvptx64--nvidiacl.bc "$out.ptx" "$source" -S "$@" \
+            -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature -Xclang +ptx75 \
+            2>"$out.log" || return 1
+        # clang 15 does not know newer chips by name; the text of a program for sm_80 serves all.
+        "$ptxas" -v -arch="$target" "$out.ptx" -o "$out.cubin" 2>"$out.log" || return 1
+        awk '/spill stores/ { for (i = 1; i < NF; i++) if ($i == "bytes" && $(i + 1) ~ /^(stack|spill)/) s += $(i - 1) }
+             /Used [0-9]+ registers/ { for (i = 1; i < NF; i++) { if ($i == "Used") r = $(i + 1)
+                                                                   if ($(i + 1) ~ /^smem/ ) m = $(i - 1) } }
+             END { print r + 0, m + 0, s + 0 }' "$out.log"
+        ;;
+    gfx*)
+        clang_cl amdgcn-amd-amdhsa amdgcn--amdhsa.bc "$out.o" "$source" -c -mcpu="$target" "$@" \
+            -Rpass-analysis=kernel-resource-usage 2>"$out.log" || return 1
+        awk '/remark: / && / VGPRs: / { sub(/.* VGPRs: /, ""); r = $1 }
+             /remark: / && /Spill: / { sub(/.*Spill: /, ""); s += $1 }
+             /remark: / && /ScratchSize/ { sub(/.*: /, ""); s += $1 }
+             /remark: / && /LDS Size/ { sub(/.*\]: /, ""); m = $1 }
+             END { print r + 0, m + 0, s + 0 }' \
+            <(sed 's/ \[-Rpass.*//' "$out.log")
+        ;;
+    *)
+        "$ocloc" compile -q -file "$source" -device "$target" -out_dir "$out.d" \
+            -options "${common[*]} $*" >"$out.log" 2>&1 || return 1
+        awk '/spill/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) n = $i; s += n }
+             END { print 0, 0, s + 0 }' "$out.log"
+        ;;
+    esac
+}
+
+# How a product can be asked for: the ways its operands lie, and what follows it in a forward pass (bias,
+# gelu, the skip connection) and a backward one (the sum of before, the derivative of gelu).
+mode_defines() {
+    local a=0 b=0 forward=0 backward=0
+    case $1 in nt) b=1 ;; tn) a=1 ;; fwd) forward=1 ;; bwd) backward=1 ;; esac
+    echo "-DA_T=${a}u -DB_T=${b}u -DKIND=0u -DBETA=${backward}u -DBIAS=${forward}u" \
+        "-DACT=$((forward * 2))u -DADD=${forward}u -DGRAD=$((backward * 2))u"
+}
+
+# kernels_of SETTING: "kernel mode" lines, for gemm.VARIANT[.CLASS], a variant's name ending in 16
+# for the types of that size.
+kernels_of() {
+    local variant=${1#gemm.} mode
+    variant=${variant%%.*}
+    if [ "$variant" = "${variant%16}" ]; then
+        for mode in nn nt tn fwd bwd; do echo "gemm_${variant}_f32 $mode"; done
+    else
+        for mode in nn fwd bwd; do echo "gemm_${variant%16}_16 $mode"; done
+        echo "gemm_${variant%16}_16f32 nn"
+    fi
+}
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+checked=0
+declare -A known=()
+
+# check TARGET NAME SHARED
+check() {
+    local target=$1 name=$2 shared=$3 count=0 most_r=0 most_m=0 bad=0
+    local setting numbers names wg kernel mode defines i result r m s
+    while IFS=, read -r setting numbers names wg _; do
+        case $setting in gemm.*) ;; *) continue ;; esac
+        defines="-DWG=${wg}u"
+        read -ra numbers_ <<<"$numbers"
+        read -ra names_ <<<"$names"
+        for i in "${!numbers_[@]}"; do
+            [ "${names_[i]}" = WG ] || defines="$defines -D${names_[i]}=${numbers_[i]}u"
+        done
+        while read -r kernel mode; do
+            [ -f "$build/kernels/$kernel.cl" ] || die "no $build/kernels/$kernel.cl"
+            # Devices of one chip share most of their settings.
+            result=${known["$target $kernel $mode $defines"]:-}
+            # shellcheck disable=SC2046,SC2086  # lists of options
+            if [ -z "$result" ] &&
+                ! result=$(compile "$target" "$build/kernels/$kernel.cl" "$tmp/out" $defines \
+                    $(mode_defines "$mode")); then
+                say "$target, $setting = $numbers: $kernel ($mode) does not compile: $(
+                    grep -m1 -E 'error|fatal' "$tmp/out.log" || tail -n1 "$tmp/out.log")"
+                bad=$((bad + 1))
+                continue
+            fi
+            known["$target $kernel $mode $defines"]=$result
+            read -r r m s <<<"$result"
+            [ "$list" -eq 0 ] ||
+                printf '%-8s %-20s %-16s %-16s %-4s %4d registers %6d B shared %4d spilled\n' \
+                    "$target" "$setting" "$numbers" "$kernel" "$mode" "$r" "$m" "$s"
+            if [ "$s" -gt 0 ] || [ "$m" -gt "$shared" ]; then
+                say "$target, $setting = $numbers: $kernel ($mode) spills $s, shared memory $m of $shared"
+                bad=$((bad + 1))
+            fi
+            count=$((count + 1))
+            [ "$r" -le "$most_r" ] || most_r=$r
+            [ "$m" -le "$most_m" ] || most_m=$m
+        done < <(kernels_of "$setting")
+    done < <(XDG_CONFIG_HOME=/nonexistent "$build/gpurt" profile --as "$name" --format csv)
+    [ "$count" -gt 0 ] || die "$target: gpurt names no settings for $name"
+    printf '%-8s %-36s %3d kernels, at most %3d registers, %5d B shared, %d bad\n' "$target" "$name" \
+        "$count" "$most_r" "$most_m" "$bad"
+    failed=$((failed + bad))
+    checked=$((checked + count))
+}
+
+while IFS='|' read -r target name shared; do
+    target=${target// /}
+    name=$(sed 's/^ *//; s/ *$//' <<<"$name")
+    [ -n "$target" ] || continue
+    if [ "${#wanted[@]}" -gt 0 ] && [[ " ${wanted[*]} " != *" $target "* ]]; then continue; fi
+    lacks=$(missing "$target" | sort -u | paste -sd, | sed 's/,/, /g')
+    if [ -n "$lacks" ]; then
+        printf '%-8s %-36s skipped: %s not installed\n' "$target" "$name" "$lacks"
+        continue
+    fi
+    check "$target" "$name" "${shared// /}"
+done <<<"$targets"
+[ "$failed" -eq 0 ] || die "$failed of $checked kernels spill, need too much or do not compile"
+say "$checked kernels compiled, none spills"

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#define HOW 160
+#define KILL_SECONDS 2.0  // a process inside a driver's call may not die at once
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Never returns.
+static void be_child(struct grt_child *parent, grt_child_fn *fn, void *context) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    signal(SIGPIPE, SIG_DFL);
+    // Ctrl-C reaches the whole group of processes; what it means is the parent's to say.
+    signal(SIGINT, SIG_IGN);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    int null = open("/dev/null", O_WRONLY);
+    if (null >= 0) {
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+    }
+    _exit(fn(parent, context));  // no exit handlers: the driver's may be as broken as the driver
+}
+
+bool grt_child_start(struct grt_child *child, grt_child_fn *fn, void *context, char *why) {
+    int down[2], up[2];
+    *child = GRT_NO_CHILD;
+    if (pipe(down) != 0) {
+        goto failed;
+    }
+    if (pipe(up) != 0) {
+        goto undo_down;
+    }
+    // Forked processes share what is buffered: it would be printed twice.
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) {
+        goto undo_up;
+    }
+    if (pid == 0) {
+        close(down[1]);
+        close(up[0]);
+        be_child(&(struct grt_child){0, down[0], up[1]}, fn, context);
+    }
+    close(down[0]);
+    close(up[1]);
+    *child = (struct grt_child){(int)pid, up[0], down[1]};
+    return true;
+undo_up:
+    close(up[0]);
+    close(up[1]);
+undo_down:
+    close(down[0]);
+    close(down[1]);
+failed:
+    snprintf(why, 256, "no child process: %s", strerror(errno));
+    return false;
+}
+
+bool grt_child_send(const struct grt_child *child, const void *data, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(child->to, (const char *)data + done, size - done);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+enum grt_child_news grt_child_receive(const struct grt_child *child, void *data, size_t size,
+                                      double seconds, bool (*stop)(void)) {
+    double deadline = now() + seconds;
+    for (size_t done = 0; done < size;) {
+        struct pollfd waiting = {.fd = child->from, .events = POLLIN};
+        double left = deadline - now();
+        if (stop && stop()) {
+            return GRT_CHILD_STOPPED;
+        }
+        if (seconds > 0 && left <= 0) {
+            return GRT_CHILD_LATE;
+        }
+        int ready = poll(&waiting, 1, seconds > 0 ? (int)(left * 1e3) + 1 : -1);
+        if (ready <= 0) {
+            continue;  // the time is over, or a signal came: both are looked at above
+        }
+        ssize_t n = read(child->from, (char *)data + done, size - done);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return GRT_CHILD_ENDED;
+        }
+        done += (size_t)n;
+    }
+    return GRT_CHILD_ANSWERED;
+}
+
+static void say_how(int status, char *how) {
+    if (WIFSIGNALED(status)) {
+        snprintf(how, HOW, "crashed (signal %d, %s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    } else {
+        snprintf(how, HOW, "ended the process (exit code %d)", WEXITSTATUS(status));
+    }
+}
+
+void grt_child_end(struct grt_child *child, char *how) {
+    int status = 0;
+    if (how) {
+        how[0] = '\0';
+    }
+    if (child->pid <= 0) {
+        return;
+    }
+    // Closing its pipe tells a child that waits for the next request to go; one that has closed its own
+    // is on its way out, and is given the time to say how.
+    struct pollfd gone = {.fd = child->from, .events = POLLIN};
+    bool ending = poll(&gone, 1, 0) > 0 && (gone.revents & POLLHUP);
+    double deadline = now() + KILL_SECONDS;
+    if (!ending) {
+        kill(child->pid, SIGKILL);
+    }
+    pid_t ended = 0;
+    while (ended == 0 && now() < deadline) {
+        ended = waitpid(child->pid, &status, WNOHANG);
+        if (ended == 0) {
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+    }
+    if (ending && ended == 0) {
+        kill(child->pid, SIGKILL);
+    }
+    if (ending && ended > 0 && how) {
+        say_how(status, how);
+    }
+    close(child->from);
+    close(child->to);
+    *child = GRT_NO_CHILD;
+}

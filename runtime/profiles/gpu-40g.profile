@@ -1,0 +1,18 @@
+gpurt-profile 1
+# GPUs of 36 to 70 GiB.
+level = class
+match.class = gpu
+match.memory = 36 70
+
+from = derived: the GPU benchmark guide: 40 GB GPU
+train.small.batch = 2048
+train.small.workers = 8
+train.medium.batch = 512
+train.medium.workers = 8
+train.medium.accumulate = 2
+
+from = derived: half of the 80 GB class with the same effective batch
+train.large.batch = 128
+train.large.workers = 8
+train.large.accumulate = 8
+end

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profiles that are shipped: each can be read, reaches its devices, says where its numbers come from and
+// asks nothing of a device that it has not got.
+#include "harness.h"
+
+#include <string.h>
+
+#include "profile_kit.h"
+#include "runtime/profile_file.h"
+#include "runtime/tunable.h"
+
+static void readable(void **state) {
+    (void)state;
+    uint32_t count = 0;
+    for (; profile_texts[count].name; count += 1) {
+        const char *text = profile_texts[count].text;
+        struct profile_file file;
+        char why[PROFILE_WHY] = "";
+        if (!profile_parse(profile_texts[count].name, text, strlen(text), &file, why)) {
+            print_error("%s\n", why);
+            fail();
+        }
+        assert_int_not_equal(file.level, GRT_PROFILE_USER);
+        uint32_t rows = 0;
+        for (uint32_t key = 0; key < GRT_KEY_COUNT; key += 1) {
+            rows += file.rows[key].line != 0;
+            assert_true(file.rows[key].line == 0 || file.rows[key].from[0] != '\0');
+        }
+        assert_int_not_equal(rows, 0);
+    }
+    assert_in_range(count, 20, 60);
+}
+
+// A device of each kind that is shipped for, and a number that only its own profile gives it.
+static void reach_their_devices(void **state) {
+    (void)state;
+    kit_enter_home();
+    const struct {
+        const char *name, *vendor;
+        double gib;
+        const char *profile;
+        enum grt_profile_key key;
+        double want;
+    } rows[] = {
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "nvidia-a100", GRT_KEY_NUM_ENVS, 1024},
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "nvidia-a100", GRT_KEY_NUM_DIRS, 64},
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "nvidia-a100", GRT_KEY_DIR_CHUNK, 64},
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "nvidia-a100", GRT_KEY_MEM_FRACTION, 0.95},
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "nvidia-a100", GRT_KEY_AUTOTUNE, 3},
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "gpu-80g", GRT_KEY_SMALL_BATCH, 4096},
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "gpu-80g", GRT_KEY_SMALL_WORKERS, 12},
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, "gpu-80g", GRT_KEY_LARGE_ACCUMULATE, 4},
+        {"NVIDIA A100-PCIE-40GB", "NVIDIA Corporation", 39.4, "gpu-40g", GRT_KEY_MEDIUM_BATCH, 512},
+        {"NVIDIA A100-PCIE-40GB", "NVIDIA Corporation", 39.4, "nvidia-a100", GRT_KEY_NUM_ENVS,
+         1024},
+        {"NVIDIA GeForce RTX 3060 Laptop GPU", "NVIDIA", 5.8, "nvidia-rtx-3060-laptop",
+         GRT_KEY_MEM_FRACTION, 0.85},
+        {"NVIDIA GeForce RTX 3060 Laptop GPU", "NVIDIA", 5.8, "nvidia-rtx-3060-laptop",
+         GRT_KEY_NUM_ENVS, 256},
+        {"NVIDIA GeForce RTX 3060 Laptop GPU", "NVIDIA", 5.8, "nvidia-rtx-3060-laptop",
+         GRT_KEY_DIR_CHUNK, 16},
+        {"NVIDIA GeForce RTX 3060", "NVIDIA", 11.8, "gpu-12g", GRT_KEY_MEDIUM_BATCH, 128},
+        {"NVIDIA GeForce RTX 3060", "NVIDIA", 11.8, "gpu-12g", GRT_KEY_MEDIUM_ACCUMULATE, 4},
+        {"NVIDIA GeForce RTX 3060", "NVIDIA", 11.8, "gpu-12g", GRT_KEY_MEDIUM_WORKERS, 6},
+        {"NVIDIA GeForce RTX 3060", "NVIDIA", 11.8, "nvidia-rtx-3060", GRT_KEY_DIR_CHUNK, 32},
+        {"NVIDIA GeForce RTX 3090", "NVIDIA", 23.7, "gpu-24g", GRT_KEY_SMALL_BATCH, 1024},
+        {"NVIDIA GeForce RTX 3090", "NVIDIA", 23.7, "nvidia-rtx-3090", GRT_KEY_DIR_CHUNK, 32},
+        {"NVIDIA GeForce RTX 4090", "NVIDIA", 23.6, "nvidia-rtx-4090", GRT_KEY_GEMM_TILED_MEDIUM,
+         64},
+        {"NVIDIA H100 80GB HBM3", "NVIDIA", 79.1, "nvidia-hopper", GRT_KEY_NUM_ENVS, 2048},
+        {"NVIDIA H200", "NVIDIA", 139.8, "nvidia-hopper", GRT_KEY_AUTOTUNE, 3},
+        {"AMD Radeon RX 6800 (RADV NAVI21)", "AMD", 16, "amd-rdna2", GRT_KEY_GEMM_TILED_MEDIUM, 32},
+        {"gfx1030", "Advanced Micro Devices, Inc.", 16, "amd-rdna2", GRT_KEY_GEMM_TILED_MEDIUM, 32},
+        {"gfx1100", "Advanced Micro Devices, Inc.", 24, "amd-rdna3", GRT_KEY_GEMM_TILED_MEDIUM, 32},
+        {"gfx90a:sramecc+:xnack-", "Advanced Micro Devices, Inc.", 64, "amd-cdna2",
+         GRT_KEY_NUM_ENVS, 1024},
+        {"Intel(R) Arc(TM) A770 Graphics (DG2)", "Intel", 15.9, "intel-dg2",
+         GRT_KEY_GEMM_TILED_MEDIUM, 32},
+        {"Intel(R) Arc(TM) B580 Graphics", "Intel(R) Corporation", 11.9, "intel-battlemage",
+         GRT_KEY_GEMM_TILED_MEDIUM, 64},
+        {"Apple M2 Pro", "Apple", 10.7, "apple", GRT_KEY_MEM_FRACTION, 0.7},
+        {"Adreno (TM) 740", "Qualcomm", 7, "qualcomm-adreno", GRT_KEY_STREAM_WG, 128},
+        {"Mali-G710", "Arm", 7, "arm-mali", GRT_KEY_STREAM_WG, 64},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        struct grt_dev_info info = kit_gpu(rows[i].name, rows[i].vendor, rows[i].gib);
+        struct grt_profile *profile = grt_profile_create(&info);
+        assert_non_null(profile);
+        const struct grt_profile_value *value = grt_profile_get(profile, rows[i].key);
+        if (strncmp(value->profile, rows[i].profile, strlen(rows[i].profile)) != 0) {
+            print_error("%s: %s comes from %s, wanted %s\n", rows[i].name,
+                        grt_profile_key_info(rows[i].key)->key, value->profile, rows[i].profile);
+            fail();
+        }
+        kit_expect(profile, rows[i].key, rows[i].want);
+        grt_profile_destroy(&profile);
+    }
+    kit_leave_home();
+}
+
+// What was not measured by us is not called so: measured numbers stand only in profiles of devices that
+// we had, and name their date.
+static void measured_where_we_were(void **state) {
+    (void)state;
+    static const char *const had[] = {"pocl", "lavapipe", "nvidia-h200"};
+    for (uint32_t i = 0; profile_texts[i].name; i += 1) {
+        bool ours = false;
+        for (size_t k = 0; k < sizeof had / sizeof had[0]; k += 1) {
+            ours = ours || strcmp(had[k], profile_texts[i].name) == 0;
+        }
+        if (!ours && strstr(profile_texts[i].text, "from = measured")) {
+            print_error("%s has measured numbers\n", profile_texts[i].name);
+            fail();
+        }
+    }
+}
+
+// No shipped tile needs what its device has not got.
+static void tiles_are_sensible(void **state) {
+    (void)state;
+    kit_enter_home();
+    const struct {
+        const char *name, *vendor;
+        uint32_t max_wg, shmem;
+    } devices[] = {
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 1024, 48 << 10},
+        {"NVIDIA GeForce RTX 3060", "NVIDIA", 1024, 48 << 10},
+        {"NVIDIA GeForce RTX 3090", "NVIDIA", 1024, 48 << 10},
+        {"NVIDIA GeForce RTX 4090", "NVIDIA", 1024, 48 << 10},
+        {"NVIDIA H200", "NVIDIA", 1024, 48 << 10},
+        {"gfx1030", "AMD", 256, 64 << 10},
+        {"gfx1100", "AMD", 256, 64 << 10},
+        {"gfx90a", "AMD", 256, 64 << 10},
+        {"Intel(R) Arc(TM) A770", "Intel", 512, 64 << 10},
+        {"Intel(R) Arc(TM) B580", "Intel", 512, 64 << 10},
+        {"Apple M2", "Apple", 1024, 32 << 10},
+        {"Adreno (TM) 740", "Qualcomm", 512, 32 << 10},
+        {"Mali-G710", "Arm", 256, 32 << 10},
+        {"Voodoo 9", "3dfx", 256, 48 << 10},
+    };
+    for (size_t d = 0; d < sizeof devices / sizeof devices[0]; d += 1) {
+        struct grt_dev_info info = kit_gpu(devices[d].name, devices[d].vendor, 16);
+        info.caps.max_wg = devices[d].max_wg;
+        info.caps.shmem = devices[d].shmem;
+        struct grt_profile *profile = grt_profile_create(&info);
+        assert_non_null(profile);
+        for (uint32_t t = 0; grt_tunable(t); t += 1) {
+            const struct grt_tunable *tunable = grt_tunable(t);
+            for (uint32_t size = 0; size < tunable->classes; size += 1) {
+                enum grt_profile_key key = (enum grt_profile_key)(tunable->key + size);
+                const struct grt_profile_value *value = grt_profile_get(profile, key);
+                uint32_t values[GRT_PROFILE_NUMBERS];
+                char why[GRT_TUNABLE_WHY] = "";
+                for (uint32_t i = 0; i < value->count; i += 1) {
+                    values[i] = (uint32_t)value->numbers[i];
+                }
+                if (!grt_tunable_sensible(tunable, &info, values, why)) {
+                    print_error("%s, %s of %s: %s\n", info.name, grt_profile_key_info(key)->key,
+                                value->profile, why);
+                    fail();
+                }
+            }
+        }
+        grt_profile_destroy(&profile);
+    }
+    kit_leave_home();
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(readable),
+    TEST_CASE(reach_their_devices),
+    TEST_CASE(measured_where_we_were),
+    TEST_CASE(tiles_are_sensible),
+};
+TEST_SUITE(shipped, false, cases);
