@@ -104,6 +104,8 @@ static void say_progress(struct run *run) {
 
 // ---- trying ----
 
+#define LEAST_SHAPE 128  // a smaller product is mostly overhead
+
 bool tune_job_shape(struct tune *tune, struct tune_job *job, enum grt_size_class size,
                     double most) {
     static const uint32_t sizes[] = {16,  32,  48,  64,   96,   128,  192, 256,
@@ -112,7 +114,7 @@ bool tune_job_shape(struct tune *tune, struct tune_job *job, enum grt_size_class
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint32_t n = sizes[i];
         struct grt_pick pick;
-        if ((!found || n <= most) &&
+        if ((!found || n <= most || job->shape.m < LEAST_SHAPE) &&
             grt_tunable_pick(grt_tunable(job->tunable), &tune->info, tune->profile, n, n, 1,
                              &pick) &&
             pick.size == size) {

@@ -34,7 +34,7 @@ struct tune {
     uint32_t stored;
 };
 
-// Gives the job the largest cube of this class up to `most` rows, or else the smallest; false when
+// Gives the job the largest cube of this class up to `most` rows, or else a small one; false when
 // there is none of this class.
 bool tune_job_shape(struct tune *tune, struct tune_job *job, enum grt_size_class size, double most);
 // Searches until the deadline and stores what is better. An exit code; 0 also when nothing is.

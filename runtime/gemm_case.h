@@ -48,6 +48,7 @@ extern const struct gemm_variant gemm_variant_plain;
 extern const struct grt_tunable gemm_tiled_f32_tunable;
 extern const struct grt_tunable gemm_tiled_16_tunable;
 extern const struct grt_tunable gemm_plain_tunable;
+extern const struct grt_tunable gemm_panel_tunable;
 
 // The sizes of the device's profile for this product, see grt_tunable_pick().
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,

@@ -60,6 +60,10 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
     X(GEMM_TILED16_SMALL, "gemm.tiled16.small", whole, "BM BN BK TM TN", 4, 512, "32 32 16 4 4",   \
       "the same for small products")                                                               \
     X(GEMM_PLAIN, "gemm.plain", whole, "WG", 1, 1024, "64", "workgroup of the plain product")      \
+    X(GEMM_PANEL, "gemm.panel", whole, "MR NV BM BN BK", 0, 1024, "0 0 0 0 0",                     \
+      "panels of the product on a CPU: rows and vectors in registers; rows, columns and depth of " \
+      "a "                                                                                         \
+      "block. 0: by vector width and local memory")                                                \
     X(STREAM_WG, "stream.wg", whole, "WG", 0, 1024, "256",                                         \
       "workgroup of elementwise kernels; 0: one subgroup")                                         \
     X(STREAM_GROUPS, "stream.groups", whole, "groups", 1, 65535, "65535",                          \

@@ -11,6 +11,7 @@ static const struct grt_tunable *const tunables[] = {
     &gemm_tiled_f32_tunable,
     &gemm_tiled_16_tunable,
     &gemm_plain_tunable,
+    &gemm_panel_tunable,
 };
 
 const struct grt_tunable *grt_tunable(uint32_t i) {

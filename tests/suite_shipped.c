@@ -146,6 +146,9 @@ static void tiles_are_sensible(void **state) {
         assert_non_null(profile);
         for (uint32_t t = 0; grt_tunable(t); t += 1) {
             const struct grt_tunable *tunable = grt_tunable(t);
+            if (strcmp(tunable->variant, "panel") == 0) {
+                continue;  // of CPUs
+            }
             for (uint32_t size = 0; size < tunable->classes; size += 1) {
                 enum grt_profile_key key = (enum grt_profile_key)(tunable->key + size);
                 const struct grt_profile_value *value = grt_profile_get(profile, key);
