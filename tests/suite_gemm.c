@@ -74,10 +74,9 @@ static const struct {
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
 // Smallest, primes, vectors, and around the tiles that kernels have.
-static const uint64_t shapes[][3] = {{1, 1, 1},      {17, 31, 13},  {1, 64, 33},    {37, 1, 19},
-                                     {8, 9, 1},      {16, 16, 16},  {65, 129, 33},  {257, 64, 16},
-                                     {128, 128, 64}, {64, 32, 128}, {384, 256, 192},
-                                     {72, 40, 2048}};
+static const uint64_t shapes[][3] = {
+    {1, 1, 1},     {17, 31, 13},  {1, 64, 33},    {37, 1, 19},   {8, 9, 1},       {16, 16, 16},
+    {65, 129, 33}, {257, 64, 16}, {128, 128, 64}, {64, 32, 128}, {384, 256, 192}, {72, 40, 2048}};
 #define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
 
 // Slow checkers see every seventh combination.
