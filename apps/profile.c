@@ -137,7 +137,7 @@ static bool print(struct output *output, const struct profile_options *options,
 }
 
 static const char about[] =
-    "Shows every setting that a device gets, from which profile, and where the numbers come from:\n"
+    "Shows every setting that a device gets, from which profile, and where its numbers come from:\n"
     "measured, derived or default. `gpurt tune` measures better ones.\n";
 
 int cmd_profile(int argc, char **argv) {

@@ -105,9 +105,16 @@ static bool choose_tunables(struct tune *tune, enum grt_dtype in, uint32_t *chos
     }
     if (tune_worker_ask(&tune->worker, &task, &answer) != TUNE_ANSWERED)
         return false;
+    // Settings of a variant that is not the one used would be tuned for nothing.
     bool all = !strcmp(asked, "all") || tune->level == TUNE_LEVEL_0 + 3;
-    *count = all || answer.count < 1 ? answer.count : 1;
-    memcpy(chosen, answer.tunables, *count * sizeof *chosen);
+    for (uint32_t i = 0; i < answer.count; i++) {
+        if (all || !strcmp(grt_tunable(answer.tunables[i])->variant, answer.best))
+            chosen[(*count)++] = answer.tunables[i];
+    }
+    if (!*count && !tune->bench.common.quiet)
+        talk_error(
+            "%s in %s is done by '%s', which has no settings; --variant all tunes the others",
+            tune->op, grt_dtype_text(in), answer.best);
     return true;
 }
 
@@ -175,13 +182,13 @@ static bool plan(struct tune *tune, int *code) {
             }
         }
     }
-    if (!tune->job_count) {
-        talk_error("nothing to tune: no variant '%s' with settings on %s",
-                   tune->bench.gemm.variants, tune->info.selector);
+    const char *variants = tune->bench.gemm.variants;
+    if (!tune->job_count && strcmp(variants, "auto") != 0) {
+        talk_error("nothing to tune: no variant '%s' with settings on %s", variants,
+                   tune->info.selector);
         *code = COMMAND_NO_DEVICE;
-        return false;
     }
-    return true;
+    return tune->job_count > 0;
 }
 
 // ---- running ----

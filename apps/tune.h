@@ -64,7 +64,7 @@ struct tune_task {
     enum grt_dtype in;
     struct bench_gemm_shape shape;
     uint32_t values[2][GRT_PROFILE_NUMBERS];
-    double limit;     // seconds for all of it
+    double limit;     // seconds for all of it; a new child has three times as many
     double seconds;   // of timing
     double hopeless;  // slower than this is not worth timing longer; 0: nothing is
 };
@@ -81,8 +81,9 @@ struct tune_answer {
     bool good;
     char why[256];                         // what was wrong
     struct tune_time times[2];             // TRY, DUEL
-    uint32_t tunables[TUNE_MAX_TUNABLES];  // VARIANTS: the best first
+    uint32_t tunables[TUNE_MAX_TUNABLES];  // VARIANTS: those of better variants first
     uint32_t count;
+    char best[32];  // VARIANTS: the one that is used, with settings or without
 };
 
 struct tune_worker {

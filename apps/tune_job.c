@@ -167,8 +167,6 @@ static enum tune_news try_one(struct run *run, size_t i, struct tune_time *time)
     run->search.all[i].tried = true;
     task.fault = fault(run->tune, i);
     task.hopeless = run->tried ? 1.5 * run->best.fastest : slow(run->tune);
-    // The first try also waits for the operands.
-    task.limit *= run->tried ? 1 : 3;
     *time = (struct tune_time){0};
     enum tune_news news = tune_worker_ask(&run->tune->worker, &task, &answer);
     if (news == TUNE_STOPPED || news == TUNE_NOBODY)

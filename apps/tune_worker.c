@@ -166,6 +166,8 @@ static void list_variants(struct server *s, const struct tune_task *task,
     struct grt_gemm_desc desc = {.a = &x, .b = &x, .c = &x};
     const char *name = NULL;
     for (uint32_t i = 0; (name = grt_gemm_variant(s->bench.dev, &desc, i)) != NULL; i++) {
+        if (i == 0)
+            snprintf(answer->best, sizeof answer->best, "%s", name);
         for (uint32_t t = 0; grt_tunable(t) && answer->count < TUNE_MAX_TUNABLES; t++) {
             if (!strcmp(grt_tunable(t)->variant, name) && grt_tunable(t)->dtypes >> task->in & 1)
                 answer->tunables[answer->count++] = t;
@@ -174,15 +176,15 @@ static void list_variants(struct server *s, const struct tune_task *task,
     answer->good = true;
 }
 
+// Opens the device, then answers until the parent has no more to ask. The process ends right after,
+// so nothing is taken down: a driver may hang in that too.
 static int serve(struct grt_child *parent, void *context) {
-    const struct grt_dev_desc *desc = context;
-    struct server *s = calloc(1, sizeof *s);
+    static struct server server;
+    struct server *s = &server;
     struct tune_answer opened = {0};
     struct tune_task task;
     talk_resume();  // a Ctrl-C of before is the parent's business
-    if (!s)
-        return 1;
-    s->bench.dev = grt_dev_create(desc);
+    s->bench.dev = grt_dev_create(context);
     opened.good = s->bench.dev != NULL;
     if (!opened.good)
         snprintf(opened.why, sizeof opened.why, "%.255s", grt_last_error());
@@ -230,11 +232,14 @@ static bool start(struct tune_worker *worker) {
 enum tune_news tune_worker_ask(struct tune_worker *worker, const struct tune_task *task,
                                struct tune_answer *answer) {
     *answer = (struct tune_answer){0};
-    if (worker->child.pid <= 0 && !start(worker))
+    // A new child makes the operands first, and compiles what makes them.
+    bool fresh = worker->child.pid <= 0;
+    double limit = (fresh ? 3 : 1) * task->limit;
+    if (fresh && !start(worker))
         return TUNE_NOBODY;
     enum grt_child_news news = GRT_CHILD_ENDED;
     if (grt_child_send(&worker->child, task, sizeof *task))
-        news = grt_child_receive(&worker->child, answer, sizeof *answer, task->limit,
+        news = grt_child_receive(&worker->child, answer, sizeof *answer, limit,
                                  task->kind == TUNE_TRY ? talk_stopped : NULL);
     if (news == GRT_CHILD_ANSWERED)
         return TUNE_ANSWERED;
@@ -243,7 +248,7 @@ enum tune_news tune_worker_ask(struct tune_worker *worker, const struct tune_tas
     if (news == GRT_CHILD_STOPPED)
         return TUNE_STOPPED;
     if (news == GRT_CHILD_LATE)
-        snprintf(answer->why, sizeof answer->why, "no answer within %g s", task->limit);
+        snprintf(answer->why, sizeof answer->why, "no answer within %g s", limit);
     else
         snprintf(answer->why, sizeof answer->why, "the driver %s", how);
     return TUNE_DIED;

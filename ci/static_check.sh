@@ -3,7 +3,8 @@
 #
 # Compiles every product kernel with the settings that shipped profiles give it, for GPUs that are not
 # here, and fails on spilled registers or too much shared memory. Usage: ci/static_check.sh [--build DIR]
-# [--list] [TARGET...]; --list prints what each kernel takes.
+# [--list] [TARGET...]; --list prints what each kernel takes. GPURT_PROFILE=FILE checks that file's
+# settings in place of the shipped ones.
 #
 #   sm_*     clang to PTX, then NVIDIA's ptxas
 #   gfx*     clang's AMD back end
@@ -156,6 +157,7 @@ check() {
         done
         while read -r kernel mode; do
             [ -f "$build/kernels/$kernel.cl" ] || die "no $build/kernels/$kernel.cl"
+            count=$((count + 1))
             # Devices of one chip share most of their settings.
             result=${known["$target $kernel $mode $defines"]:-}
             # shellcheck disable=SC2046,SC2086  # lists of options
@@ -176,7 +178,6 @@ check() {
                 say "$target, $setting = $numbers: $kernel ($mode) spills $s, shared memory $m of $shared"
                 bad=$((bad + 1))
             fi
-            count=$((count + 1))
             [ "$r" -le "$most_r" ] || most_r=$r
             [ "$m" -le "$most_m" ] || most_m=$m
         done < <(kernels_of "$setting")

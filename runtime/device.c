@@ -272,6 +272,29 @@ static bool may_select(const char *device, enum grt_backend_id id) {
     return true;
 }
 
+// Opens it with its profile, which has the last defaults.
+static struct grt_dev *open_device(const struct grt_dev_info *info, struct grt_dev_desc *desc) {
+    struct grt_profile *profile = grt_profile_create(info);
+    if (!profile) {
+        return NULL;
+    }
+    if (desc->mem_fraction <= 0.0) {
+        desc->mem_fraction = grt_profile_get(profile, GRT_KEY_MEM_FRACTION)->numbers[0];
+    }
+    note_opened(info->backend);
+    struct grt_dev *dev = grt_backends[info->backend]->open(info, desc);
+    if (!dev) {
+        grt_profile_destroy(&profile);
+        return NULL;
+    }
+    dev->desc = *desc;
+    dev->desc.backend = NULL;  // the caller's strings are not kept
+    dev->desc.device = NULL;
+    dev->info = *info;
+    dev->profile = profile;
+    return dev;
+}
+
 struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
     struct grt_dev_desc full = desc ? *desc : (struct grt_dev_desc){0};
     if (full.mem_fraction < 0.0 || full.mem_fraction > 1.0 || full.max_submit_ms < 0.0) {
@@ -296,25 +319,8 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
     if (!list) {
         return NULL;
     }
-    struct grt_dev *dev = NULL;
     const struct grt_dev_info *info = grt_dev_choose(list, &full);
-    struct grt_profile *profile = info ? grt_profile_create(info) : NULL;
-    if (profile) {
-        if (full.mem_fraction <= 0.0) {
-            full.mem_fraction = grt_profile_get(profile, GRT_KEY_MEM_FRACTION)->numbers[0];
-        }
-        note_opened(info->backend);
-        dev = grt_backends[info->backend]->open(info, &full);
-    }
-    if (dev) {
-        dev->profile = profile;
-        dev->info = *info;
-        dev->desc = full;
-        dev->desc.backend = NULL;  // the caller's strings are not kept
-        dev->desc.device = NULL;
-    } else {
-        grt_profile_destroy(&profile);
-    }
+    struct grt_dev *dev = info ? open_device(info, &full) : NULL;
     grt_dev_list_destroy(&list);
     return dev;
 }

@@ -92,6 +92,7 @@ static void fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt
         .alpha = d->alpha == 0.0f ? 1.0f : d->alpha,
         .beta = d->beta,
         .batch = g->batch,
+        .parts = 1,
     };
 }
 

@@ -14,6 +14,7 @@ struct gemm_params {
     uint32_t a_batch, b_batch, c_batch;
     float alpha, beta;
     uint32_t batch;
+    uint32_t parts;
 };
 
 struct gemm_case {
@@ -38,6 +39,8 @@ extern const uint32_t gemm_variant_count;
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_mma;
+extern const struct gemm_variant gemm_variant_coop;
+extern const struct gemm_variant gemm_variant_coop_deep;
 extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;

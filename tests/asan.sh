@@ -18,8 +18,13 @@ cmake --build --preset asan -j "${CMAKE_BUILD_PARALLEL_LEVEL:-2}" >build/asan/bu
 }
 # Leaks are looked for on ref alone: drivers keep what they allocate until the process ends.
 # The suites that list devices load drivers too.
+<<<<<<< HEAD
+ref=(oracle status cache profile shipped tuned buffer kernel record graph schedule plan convert map
+    reduce shape random chunk cartpole)
+=======
 ref=(oracle status cache buffer kernel record graph schedule plan convert map reduce shape gemm
     random chunk cartpole)
+>>>>>>> main
 GPURT_TEST_SMALL=1 ASAN_OPTIONS=detect_leaks=1 build/asan/gpurt-test --device ref:0 "${ref[@]}"
 export ASAN_OPTIONS=detect_leaks=0
 build/asan/gpurt-test choose probe

@@ -76,7 +76,8 @@ static const struct {
 // Smallest, primes, vectors, and around the tiles that kernels have.
 static const uint64_t shapes[][3] = {{1, 1, 1},      {17, 31, 13},  {1, 64, 33},    {37, 1, 19},
                                      {8, 9, 1},      {16, 16, 16},  {65, 129, 33},  {257, 64, 16},
-                                     {128, 128, 64}, {64, 32, 128}, {384, 256, 192}};
+                                     {128, 128, 64}, {64, 32, 128}, {384, 256, 192},
+                                     {72, 40, 2048}};
 #define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
 
 // Slow checkers see every seventh combination.
@@ -179,6 +180,13 @@ static void epilogues(void **state) {
         size_t every = p.in == GRT_F32 ? 1 : p.in == p.out && p.in == GRT_F16 ? 3 : 12;
         if ((i / TYPE_COUNT + 1) % every == 0 && !left_out(i)) {
             check(&p);
+            // Rows of whole vectors, and more than one tile, for the kernels that want that.
+            p.m = 70;
+            p.n = 136;
+            p.k = 64;
+            if (p.in != GRT_F32) {
+                check(&p);
+            }
         }
     }
 }

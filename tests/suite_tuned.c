@@ -153,7 +153,7 @@ static void candidates_compute(void **state) {
     test_run(dev, record, &p);
     assert_true(grt_buf_read(p.c->range.buf, p.c->range.offset, want, n * n * 4));
     const uint32_t tiles[][5] = {
-        {16, 16, 4, 4, 4}, {16, 64, 8, 4, 4}, {32, 16, 4, 8, 4}, {64, 32, 16, 8, 8}};
+        {16, 16, 4, 4, 4}, {16, 64, 16, 4, 4}, {32, 16, 4, 8, 4}, {64, 32, 16, 8, 8}};
     for (size_t i = 0; i < (test.small ? 1 : sizeof tiles / sizeof tiles[0]); i += 1) {
         struct grt_profile_value value = {.count = 5, .from = "default"};
         char why[GRT_TUNABLE_WHY] = "";

@@ -64,7 +64,8 @@ for fault in crash hang; do
     [ "$(setting)" = $worst ] || wrong "the user's profile is not read"
     GPURT_TUNE_FAULT=$fault run 0 "${tune[@]}" --budget 10s
     [ "$(column before)" = $worst ] || wrong "$fault: started from $(column before), not from what is stored"
-    [ "$(column failed)" = 1 ] || wrong "$fault: $(column failed) candidates failed, wanted 1"
+    # On a busy machine another may not answer in time.
+    [ "$(column failed)" -ge 1 ] || wrong "$fault: no candidate failed"
     [ "$(column result)" = stored ] || wrong "$fault: not stored"
     [ "$(setting)" = "$(column after)" ] || wrong "$fault: found $(column after), uses $(setting)"
     [ "$(setting)" != $worst ] || wrong "$fault: the bad setting stays"

@@ -5,10 +5,10 @@ level = vendor
 match.vendor = arm
 
 from = derived: tiles that stay within the first-level cache, 16 sums a lane
-gemm.tiled.large = 64 64 8 4 4
+gemm.tiled.large = 64 64 16 4 4
 gemm.tiled.medium = 32 32 8 4 4
 gemm.tiled.small = 32 32 8 4 4
-gemm.tiled16.large = 64 64 8 4 4
+gemm.tiled16.large = 64 64 16 4 4
 gemm.tiled16.medium = 32 32 8 4 4
 gemm.tiled16.small = 32 32 8 4 4
 

@@ -4,11 +4,11 @@ level = vendor
 match.vendor = qualcomm
 
 from = derived: half of the shared memory, so that two workgroups fit
-gemm.tiled.large = 64 64 8 4 4
-gemm.tiled.medium = 32 64 8 4 4
+gemm.tiled.large = 64 64 16 4 4
+gemm.tiled.medium = 32 64 16 4 4
 gemm.tiled.small = 32 32 8 4 4
-gemm.tiled16.large = 64 64 8 4 4
-gemm.tiled16.medium = 32 64 8 4 4
+gemm.tiled16.large = 64 64 16 4 4
+gemm.tiled16.medium = 32 64 16 4 4
 gemm.tiled16.small = 32 32 8 4 4
 
 from = default
