@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,10 @@ static bool entry_path(const char *key, char *path, size_t capacity) {
     char why[256];
     const char *dir = grt_cache_dir(why);
     if (!dir) {
-        grt_log(GRT_LOG_DEBUG, "compiled kernels are not kept: %s", why);
+        static atomic_flag said = ATOMIC_FLAG_INIT;
+        if (!atomic_flag_test_and_set(&said)) {
+            grt_log(GRT_LOG_DEBUG, "compiled kernels are not kept: %s", why);
+        }
         return false;
     }
     int length =

@@ -39,6 +39,8 @@ extern const uint32_t gemm_variant_count;
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_mma;
+extern const struct gemm_variant gemm_variant_coop;
+extern const struct gemm_variant gemm_variant_coop_deep;
 extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;

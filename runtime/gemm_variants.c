@@ -8,10 +8,12 @@ const struct gemm_variant *const gemm_variants[] = {
     // clang-format off
     &gemm_variant_wgmma,
     &gemm_variant_mma,
+    &gemm_variant_coop,
     &gemm_variant_panel,
     &gemm_variant_tiled,
     &gemm_variant_plain,
     &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere
+    &gemm_variant_coop_deep,     // a part of coop, for tests
     // clang-format on
 };
 const uint32_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define GRT_MAX_SPECS 16
+#define GRT_MAX_SPECS 24
 
 struct grt_spec {
     const char *name;  // "WG" or a constant of the kernel; NULL ends the list

@@ -26,7 +26,11 @@ else()
 endif()
 
 # The GLSL reading: out/name.spv.h with the array grt_spirv_<name>.
-function(gpurt_glsl_reading file name out environment)
+function(gpurt_glsl_reading file name out environment readings)
+    set(finish)
+    if(readings STREQUAL bfloat)
+        set(finish COMMAND ${CMAKE_COMMAND} -DFILE=${out}/${name}.spv.h -P ${shaders}/bfloat.cmake)
+    endif()
     file(CONFIGURE OUTPUT ${out}/${name}.comp CONTENT
 "#version 460
 #extension GL_GOOGLE_include_directive : require
@@ -37,7 +41,8 @@ function(gpurt_glsl_reading file name out environment)
         COMMAND ${GPURT_GLSLANG} --quiet -V --target-env ${environment} -I${shaders}
             --vn grt_spirv_${name} --depfile ${out}/${name}.spv.d -o ${out}/${name}.spv.h
             ${out}/${name}.comp
-        DEPENDS ${out}/${name}.comp ${shaders}/dialect.h
+        ${finish}
+        DEPENDS ${out}/${name}.comp ${shaders}/dialect.h ${shaders}/bfloat.cmake
         DEPFILE ${out}/${name}.spv.d
         COMMENT "SPIR-V ${file}" VERBATIM)
 endfunction()
@@ -71,12 +76,12 @@ function(gpurt_add_kernels target)
         endif()
         # The C reading, and what the description says of the other two.
         set(code "#include <stdint.h>\n")
-        if(readings STREQUAL all OR (readings STREQUAL vulkan AND GPURT_COOPMAT))
-            set(environment vulkan1.1)
-            if(readings STREQUAL vulkan)
-                set(environment vulkan1.3)
+        if(readings STREQUAL all OR (readings MATCHES "vulkan|bfloat" AND GPURT_COOPMAT))
+            set(environment vulkan1.3)
+            if(readings STREQUAL all)
+                set(environment vulkan1.1)
             endif()
-            gpurt_glsl_reading(${file} ${name} ${out} ${environment})
+            gpurt_glsl_reading(${file} ${name} ${out} ${environment} ${readings})
             target_sources(${target} PRIVATE ${out}/${name}.spv.h)
             string(APPEND code "#include \"${name}.spv.h\"\n#define GRT_SPIRV grt_spirv_${name}\n"
                 "#define GRT_SPIRV_SIZE sizeof grt_spirv_${name}\n")

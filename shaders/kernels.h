@@ -5,7 +5,8 @@
 //
 // readings: `all` for a kernel in the dialect; `vulkan` for one in plain GLSL, with cooperative
 // matrices and the like; `opencl` for one in OpenCL C, in the file cl/folder/name.k, with inline PTX
-// and the like. Those two describe themselves with the dialect's lists too, see DESCRIBE.
+// and the like; `bfloat` for one like `vulkan` whose halves become bfloats (bfloat.cmake). Those
+// describe themselves with the dialect's lists too, see DESCRIBE.
 #define GRT_KERNELS(X)                                                                             \
     X(all, core, fill)                                                                             \
     X(all, core, fill16)                                                                           \
@@ -33,6 +34,10 @@
     X(all, gemm, gemm_tiled_f32)                                                                   \
     X(all, gemm, gemm_tiled_16)                                                                    \
     X(all, gemm, gemm_tiled_16f32)                                                                 \
+    X(vulkan, gemm, gemm_coop_f16_16)                                                              \
+    X(vulkan, gemm, gemm_coop_f16_16f32)                                                           \
+    X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
+    X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
     X(opencl, gemm, gemm_panel_f32)                                                                \
     X(opencl, gemm, gemm_panel_16)                                                                 \
     X(opencl, gemm, gemm_panel_16f32)                                                              \
