@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on Hopper's matrix units, through OpenCL with PTX inside: cl/lib/gemm_wgmma.k.
 //
-// H200, driver 580.159.04, 2026-11, TFLOP/s against torch 2.11 (cuBLAS) in the same run: f16 8192^3
-// 724 / 675, 4096^3 711 / 756, 2048^3 667 / 564, 65536x256x256 354 / 364.
+// H200, driver 580.159.04, 2026-11, TFLOP/s here / torch 2.11 (cuBLAS) one by one / in a CUDA graph, same
+// run: f16 8192^3 712 / 692 / 659, 4096^3 650 / 754 / 689, 2048^3 632 / 575 / 664, 65536x256x256 347 / 364 / 365,
+// 65536x128x128 212 / 130 / 226, 64 x (1024x256x32) 75 / 62 / 75, 1024 x 64^3 68 / 30 / 68;
+// bf16 8192^3 751 / 722 / 707. What bounds the large ones is power: the clock falls under load for both.
 #include "gemm_case.h"
 
 #include <math.h>
@@ -45,11 +47,12 @@ static uint64_t cost(const struct gemm_case *g, const struct tile *t, uint32_t s
 }
 
 // How k is best cut when the smallest tiles do not fill the device. A part costs the last workgroup of a tile
-// about a step, when it adds them up.
+// about a step, when it adds them up. 64x64x65536 on an H200 with 1, 8, 16, 32, 64, 128 parts: 134, 23, 16.3,
+// 15.3, 18.3, 29 us. (Tiles of 128x128 are slower there: four times as much to add.)
 static struct choice cut(const struct gemm_case *g, uint32_t steps) {
     uint32_t room = slots(g, SMALLEST) < MOST_PARTS ? slots(g, SMALLEST) : MOST_PARTS;
     uint64_t most = count(g, SMALLEST) ? room / count(g, SMALLEST) : 0;
-    uint64_t parts = (uint64_t)sqrt(1.5 * (double)steps);
+    uint64_t parts = (uint64_t)sqrt((double)steps);
     parts = parts < most ? parts : most;
     parts = parts < steps / 4 ? parts : steps / 4;
     if (parts < 2) {
