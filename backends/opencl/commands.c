@@ -79,9 +79,9 @@ static cl_mem bind(struct gcl_dev *dev, struct gcl_cmds *list, const struct grt_
     }
     cl_int code = CL_SUCCESS;
     cl_buffer_region region = {(size_t)range->offset, (size_t)range->size};
-    // Each part once, as far as a look back finds it: NVIDIA's driver takes longer for an enqueue
-    // the more sub-buffers there are. 4096 products of 64^3 in a list took 158 us each with six
-    // sub-buffers of their own, and take 8 with shared ones (H200, driver 580.159.04, 2026-11).
+    // Each part once, as far as a look back finds it. `gpurt bench gemm` of 1024 x 64^3 took 158 us
+    // a product when every dispatch had sub-buffers of its own and 8 with shared ones (H200, driver
+    // 580.159.04, 2026-11; other changes lay between the two runs, so this is the likely cause).
     for (uint32_t i = list->sub_count; i > 0 && i + LOOK_BACK > list->sub_count; i--) {
         const struct part *part = &list->subs[i - 1];
         if (part->whole == handle && part->region.origin == region.origin &&
