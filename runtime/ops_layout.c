@@ -43,9 +43,8 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
     uint64_t in_32_bits = UINT32_MAX / (rows * cols);
     at_once = at_once < in_32_bits ? at_once : in_32_bits;
     if (at_once < count) {
-        uint64_t common = gcd(bytes, align);
-        uint64_t unit = common > 0 ? align / common : align;
-        at_once = at_once / unit * unit;
+        uint64_t unit = align / gcd(bytes, align);
+        at_once -= unit > 1 ? at_once % unit : 0;
     }
     at_once = at_once < count ? at_once : count;
     if (at_once == 0) {
