@@ -284,8 +284,8 @@ static bool check(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_pr
     } else if (arg_count != expected) {
         grt_fail(GRT_COMPILE, "kernel %s has %u arguments in OpenCL and %u in its description",
                  info->name, arg_count, expected);
-    } else if (max_wg < wg && !info->vendor) {
-        // NVIDIA says 256 of a kernel that asks for 288 by reqd_work_group_size, and runs it.
+    } else if (max_wg < wg && !strstr(dev->base.info.vendor, "NVIDIA")) {
+        // NVIDIA says 256 of kernels that ask for 288 or 1024 by reqd_work_group_size, and runs them.
         grt_fail(GRT_UNSUPPORTED,
                  "kernel %s can run with workgroups of %zu on '%s', not of %u; choose a smaller WG",
                  info->name, max_wg, dev->base.info.name, wg);
