@@ -139,16 +139,17 @@ bool bench_time(struct bench *bench, struct bench_timing *timing, struct stats *
 // for slow work.
 uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record_fn *record,
                         void *context) {
+    double run_seconds = timing->run_seconds > 0 ? timing->run_seconds : BENCH_RUN_SECONDS;
     for (uint32_t count = 1;;) {
         double seconds = 0;
         grt_graph_destroy(&timing->graph);
         timing->graph = record(context, count);
         if (!timing->graph || !bench_sample(timing, &seconds) || !bench_sample(timing, &seconds))
             return 0;
-        if (seconds >= BENCH_RUN_SECONDS || count >= most)
+        if (seconds >= run_seconds || count >= most)
             return count;
         // Short runs are mostly overhead, so the estimate is not trusted beyond a factor of 16.
-        double factor = 1.25 * BENCH_RUN_SECONDS / (seconds + 1e-6);
+        double factor = 1.25 * run_seconds / (seconds + 1e-6);
         double next = count * (factor < 2 ? 2 : factor > 16 ? 16 : factor);
         count = next < most ? (uint32_t)next : most;
     }

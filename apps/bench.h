@@ -35,6 +35,7 @@
     X(TFLOPS, NULL, "", "TFLOP/s", NUMBER, 2, 8)                                                   \
     X(PEAK, "of_peak", "of peak", NULL, SHARE, 1, 0)                                               \
     X(RATIO, "ratio", "ratio", NULL, NUMBER, 2, 0)                                                 \
+    X(CPUS, "cpus", "CPUs", NULL, NUMBER, 2, 0)                                                    \
     X(GB_PER_S, "gb_per_s", "", "GB/s", NUMBER, 2, 9)                                              \
     X(US, "us", "", "us/dispatch", NUMBER, 3, 0)                                                   \
     X(SPREAD, "spread", "spread", NULL, SHARE, 1, 6)                                               \
@@ -53,7 +54,7 @@ enum bench_column {
 // What only a row that was timed has.
 #define BENCH_MEASURED                                                                             \
     (BENCH_BIT(GB_PER_S) | BENCH_BIT(US) | BENCH_BIT(MS) | BENCH_BIT(GFLOPS) | BENCH_BIT(TFLOPS) | \
-     BENCH_BIT(PEAK) | BENCH_BIT(RATIO))
+     BENCH_BIT(PEAK) | BENCH_BIT(RATIO) | BENCH_BIT(CPUS))
 
 // How a row came out; its word stands in the column "check".
 #define BENCH_OUTCOMES(X)                                                                          \
@@ -105,19 +106,20 @@ enum bench_outcome bench_failure(void);
 // on the wall around run and wait.
 struct bench_timing {
     struct grt_graph *graph;
-    uint32_t replays;   // of one sample
-    bool device_timer;  // where there are timestamps and phases
+    uint32_t replays;    // of one sample
+    bool device_timer;   // where there are timestamps and phases
+    double run_seconds;  // for bench_fill_run(): of one run, at least; 0: BENCH_RUN_SECONDS
 };
 bool bench_time(struct bench *bench, struct bench_timing *timing, struct stats *stats);
 // One sample of it.
 bool bench_sample(void *timing, double *seconds);
 
-#define BENCH_RUN_SECONDS 0.02  // of one run, at least
+#define BENCH_RUN_SECONDS 0.02  // of one run, at least: long enough for every clock
 
 // A baked graph with `count` pieces of work, or NULL when a call failed.
 typedef struct grt_graph *bench_record_fn(void *context, uint32_t count);
-// Records as many pieces of work, up to `most`, as make one run long enough for a clock; the graph
-// is left in timing->graph and the number returned, 0 when a call failed or Ctrl-C was pressed.
+// Records as many pieces of work, up to `most`, as make one run long enough; the graph is left in
+// timing->graph and the number returned, 0 when a call failed or Ctrl-C was pressed.
 uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record_fn *record,
                         void *context);
 

@@ -5,7 +5,9 @@
 //
 //     warm-up   A B peer      round 1   A B peer      round 2   A B peer      ...
 //
-// One run of a contestant has as many products as make it long enough for a clock.
+// One run of a contestant has as many products as make it long enough for a clock. Beside a peer all
+// are timed by the same clock, the wall's, and the column CPUs says how many each had: where other
+// programs take them, a ratio of times is a ratio of luck.
 #include "bench.h"
 
 #include <stdlib.h>
@@ -29,6 +31,7 @@ struct contestant {
     double *samples;  // seconds of one product, STATS_MAX_SAMPLES have room
     size_t sample_count;
     struct stats stats;
+    double wall, cpu;  // seconds of all samples, and CPU seconds that this process had in them
 };
 
 // All that one product is measured with.
@@ -88,7 +91,8 @@ static bool enter(struct field *field, const char *variant, const struct bench_g
         return false;
     }
     *row = (struct contestant){.g = &field->g, .peer = peer, .timing.replays = 1};
-    row->timing.device_timer = grt_dev_info(field->g.bench->dev)->caps.timestamps != 0;
+    row->timing.device_timer =
+        grt_dev_info(field->g.bench->dev)->caps.timestamps != 0 && !field->g.bench->gemm.peer;
     snprintf(row->variant, sizeof row->variant, "%s", variant);
     row->samples = calloc(STATS_MAX_SAMPLES, sizeof *row->samples);
     if (!row->samples) {
@@ -167,10 +171,15 @@ static bool round_of(struct field *field, bool keep) {
         double seconds = 0;
         if (row->outcome != BENCH_GOOD)
             continue;
+        double wall = stats_now();
+        double cpu = stats_cpu();
         if (!sample(row, &seconds))
             return false;
-        if (keep)
-            row->samples[row->sample_count++] = seconds;
+        if (!keep)
+            continue;
+        row->wall += stats_now() - wall;
+        row->cpu += stats_cpu() - cpu;
+        row->samples[row->sample_count++] = seconds;
     }
     return true;
 }
@@ -216,6 +225,7 @@ static bool prepare(struct field *field) {
 static bool print_one(struct field *field, const struct contestant *row, double peer_seconds) {
     struct bench_gemm_case *g = &field->g;
     double rate = bench_gemm_case_flops(g) / row->stats.median;
+    bool software = grt_dev_info(g->bench->dev)->caps.software != 0;
     char shape[64];
     char types[32];
     const char trans[] = {g->a_transposed ? 't' : 'n', g->b_transposed ? 't' : 'n', '\0'};
@@ -223,7 +233,8 @@ static bool print_one(struct field *field, const struct contestant *row, double 
              (unsigned long long)g->shape.n, (unsigned long long)g->shape.k);
     snprintf(types, sizeof types, "%s%s%s", grt_dtype_text(g->in), g->in == g->out ? "" : ">",
              g->in == g->out ? "" : grt_dtype_text(g->out));
-    // The peak of matrix units is not measured yet.
+    // The peak of matrix units is not measured yet. A product above the peak shows that the register
+    // kernel did not reach it (PoCL does not fuse its multiply-adds): no share is better than 200 %.
     double peak =
         g->in == GRT_F32 && !row->peer && row->outcome == BENCH_GOOD ? bench_peak_f32(g->bench) : 0;
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
@@ -236,13 +247,22 @@ static bool print_one(struct field *field, const struct contestant *row, double 
         [BENCH_MS] = TABLE_CELL(.number = 1e3 * row->stats.median),
         [BENCH_GFLOPS] = TABLE_CELL(.number = rate / 1e9),
         [BENCH_TFLOPS] = TABLE_CELL(.number = rate / 1e12),
-        [BENCH_PEAK] = {.known = peak > 0, .number = rate / peak},
+        [BENCH_PEAK] = {.known = peak > 0 && rate <= peak, .number = rate / peak},
         [BENCH_RATIO] = {.known = !row->peer && peer_seconds > 0,
                          .number = peer_seconds / row->stats.median},
+        [BENCH_CPUS] = {.known = row->wall > 0 && (row->peer || software),
+                        .number = row->cpu / row->wall},
         [BENCH_ERROR] = {.known = row->products > 0, .number = row->error},
     };
     return bench_row(g->bench, cells, row->outcome, &row->stats,
                      !row->peer && row->timing.device_timer);
+}
+
+// Says so when other programs took the CPUs from the peer.
+static void warn_if_busy(const struct contestant *row) {
+    if (row->peer && row->wall > 0 && row->cpu < 0.9 * row->peer->cpus * row->wall)
+        talk_error("the machine is busy: %s had %.2f of %d CPUs, so the ratios above say little",
+                   row->variant, row->cpu / row->wall, row->peer->cpus);
 }
 
 static bool print_all(struct field *field) {
@@ -254,6 +274,8 @@ static bool print_all(struct field *field) {
     }
     for (size_t i = 0; good && i < field->count; i++)
         good = print_one(field, &field->rows[i], peer_seconds);
+    for (size_t i = 0; good && i < field->count; i++)
+        warn_if_busy(&field->rows[i]);
     return good;
 }
 
@@ -321,7 +343,7 @@ bool bench_gemm(struct bench *bench) {
                      BENCH_BIT(SAMPLES) | BENCH_BIT(ERROR) | BENCH_BIT(TIMER) | BENCH_BIT(CHECK);
     struct bench_gemm_peer peer = {0};
     shown |= software ? BENCH_BIT(GFLOPS) : BENCH_BIT(TFLOPS);
-    shown |= bench->gemm.peer ? BENCH_BIT(RATIO) : 0;
+    shown |= bench->gemm.peer ? BENCH_BIT(RATIO) | BENCH_BIT(CPUS) : 0;
     if (!bench_gemm_defaults(&bench->gemm, software, bench->quick))
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
     if (bench->gemm.peer && !bench_gemm_peer_open(&peer)) {

@@ -43,6 +43,7 @@ typedef void bench_sgemm_fn(int order, int trans_a, int trans_b, int m, int n, i
 struct bench_gemm_peer {
     void *library;
     bench_sgemm_fn *sgemm;
+    int cpus;  // that this process may use, and threads it was given
 };
 
 // Loads it with as many threads as this process may use CPUs; false with the sentence said.

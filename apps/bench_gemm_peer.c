@@ -24,6 +24,7 @@ static int usable_cpus(void) {
 
 bool bench_gemm_peer_open(struct bench_gemm_peer *peer) {
     void (*set_threads)(int) = NULL;
+    int (*get_threads)(void) = NULL;
     // Its threads would spin for a while after each product, on the cores of whoever is measured
     // next; 2^14 ticks still bridge the gap between two products of one sample.
     setenv("OPENBLAS_THREAD_TIMEOUT", "14", 0);
@@ -35,12 +36,22 @@ bool bench_gemm_peer_open(struct bench_gemm_peer *peer) {
     }
     *(void **)&peer->sgemm = dlsym(peer->library, "cblas_sgemm");
     *(void **)&set_threads = dlsym(peer->library, "openblas_set_num_threads");
-    if (!peer->sgemm || !set_threads) {
-        talk_error("--peer openblas: %s has no cblas_sgemm or openblas_set_num_threads", LIBRARY);
+    *(void **)&get_threads = dlsym(peer->library, "openblas_get_num_threads");
+    if (!peer->sgemm || !set_threads || !get_threads) {
+        talk_error("--peer openblas: %s lacks cblas_sgemm or a function to set its threads",
+                   LIBRARY);
         bench_gemm_peer_close(peer);
         return false;
     }
-    set_threads(usable_cpus());
+    peer->cpus = usable_cpus();
+    set_threads(peer->cpus);
+    // A build without threads would lose by as many times as there are CPUs.
+    if (get_threads() != peer->cpus) {
+        talk_error("--peer openblas: %s takes %d threads and not %d (Debian: libopenblas0-pthread)",
+                   LIBRARY, get_threads(), peer->cpus);
+        bench_gemm_peer_close(peer);
+        return false;
+    }
     return true;
 }
 

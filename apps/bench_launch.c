@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench launch`: what a dispatch costs when it does next to nothing. Each dispatch fills a
-// few numbers, so what is left is the launch.
+// `gpurt bench launch`: what a dispatch costs when it does next to nothing. Each dispatch is one
+// workgroup that fills a few numbers, so what is left is the launch.
 //
 //     independent   dispatch i fills cell i: nothing waits
 //     in order      every dispatch fills cell 0: each waits for the former
@@ -15,8 +15,8 @@
 
 #include "talk.h"
 
-#define CELL_BYTES 1024u  // one workgroup of 256, and a multiple of every alignment met so far
-#define CELL_WORDS (CELL_BYTES / 4)
+#define CELL_BYTES 1024u  // apart, a multiple of every alignment met so far
+#define CELL_WORDS 32u    // filled by one workgroup of as many lanes
 #define SAMPLE_SECONDS 0.002
 #define MAX_COUNT 65536
 
@@ -55,13 +55,18 @@ static float value_of(const struct launch_test *test, uint32_t count, uint32_t c
 
 static bool record(struct grt_graph *graph, struct grt_buf *buf, const struct launch_test *test,
                    uint32_t count) {
+    const struct grt_kernel *fill = grt_kernel_get(
+        grt_graph_dev(graph), grt_kernel_desc(.name = "fill", .specs = {{"WG", CELL_WORDS}}));
     for (uint32_t i = 0; i < count; i++) {
+        const struct {
+            uint32_t n;
+            float value;
+        } params = {CELL_WORDS, (float)(i + 1)};
         uint64_t cell = test->same_cell ? 0 : i;
-        struct grt_tensor y = {.range = {buf, cell * CELL_BYTES, CELL_BYTES},
-                               .dtype = GRT_F32,
-                               .rank = 1,
-                               .shape = {CELL_WORDS}};
-        grt_op_fill(graph, &y, (float)(i + 1));
+        grt_graph_dispatch(graph,
+                           grt_dispatch(.kernel = fill,
+                                        .bindings = {{buf, cell * CELL_BYTES, CELL_WORDS * 4}},
+                                        .params = &params, .params_size = sizeof params));
     }
     return grt_graph_bake(graph);
 }
@@ -78,7 +83,8 @@ static enum bench_outcome check(struct grt_graph *graph, struct grt_buf *buf,
         grt_buf_read(buf, 0, numbers, bytes))
         outcome = BENCH_GOOD;
     for (size_t i = 0; outcome == BENCH_GOOD && i < bytes / sizeof *numbers; i++) {
-        float want = value_of(test, count, (uint32_t)(i / CELL_WORDS));
+        bool filled = i % (CELL_BYTES / 4) < CELL_WORDS;
+        float want = filled ? value_of(test, count, (uint32_t)(i / (CELL_BYTES / 4))) : 0.0f;
         if (numbers[i] != want) {
             talk_error("%s, %u dispatches: number %zu is %g and not %g", test->name, count, i,
                        (double)numbers[i], (double)want);

@@ -56,8 +56,16 @@ bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *conte
     return true;
 }
 
-double stats_now(void) {
+static double read_clock(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double stats_now(void) {
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double stats_cpu(void) {
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -37,5 +37,7 @@ bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *conte
 
 // Seconds of a clock that only goes forward.
 double stats_now(void);
+// Seconds that all threads of this process have computed, on any CPU.
+double stats_cpu(void);
 
 #endif

@@ -186,8 +186,8 @@ static bool transfer_begin(const char *call, struct grt_buf *buf, uint64_t offse
         return grt_fail(GRT_INVALID, "%s: no %s", call, buf ? "data" : "buffer");
     }
     if (offset > buf->size || size > buf->size - offset) {
-        return grt_fail(GRT_INVALID, "%s: bytes %llu to %llu of a buffer of %llu", call,
-                        (unsigned long long)offset, (unsigned long long)(offset + size),
+        return grt_fail(GRT_INVALID, "%s: %llu bytes from %llu on of a buffer of %llu", call,
+                        (unsigned long long)size, (unsigned long long)offset,
                         (unsigned long long)buf->size);
     }
     return grt_dev_wait(buf->dev);

@@ -198,7 +198,7 @@ static uint32_t rank(const struct grt_dev_info *info) {
 // "vulkan:0 'llvmpipe ...' (CPU driver), ..."; backends that could not be listed say why.
 static void describe(const struct grt_dev_list *list, char *text, size_t capacity) {
     size_t used = list->count == 0 ? (size_t)snprintf(text, capacity, "none") : 0;
-    for (uint32_t i = 0; i < list->count && used < capacity; i++) {
+    for (uint32_t i = 0; list->devices && i < list->count && used < capacity; i++) {
         const struct grt_dev_info *info = &list->devices[i];
         used += (size_t)snprintf(text + used, capacity - used, "%s%s '%s'%s", i ? ", " : "",
                                  info->selector, info->name,

@@ -9,12 +9,13 @@ struct tile {
     uint32_t stages;
 };
 
-// Large tiles where they fill the device, smaller ones where they would leave it idle. Shared memory is at
-// most 48 KiB but for the first.
+// Large tiles where they fill the device, smaller ones where they would leave it idle. Shared
+// memory is at most 48 KiB but for the first.
 //
-// TFLOP/s of f16 4096^3 and 8192^3 on an H200 (driver 580.159.04, 2026-11), where mma.sync gives 640 at
-// most: 128x256x64 465 466, 128x256x32 with 4 stages 424 441, 128x128x64 with 2 447 410, 128x128x32
-// with 2, 3, 4 stages 313 321, 378 379, 396 388.
+// Products that wgmma cannot do on Hopper (rows that are no multiples of 16 bytes) come here too.
+// TFLOP/s of f16 4096^3 and 8192^3 on an H200 (driver 580.159.04, 2026-11), where mma.sync gives
+// 640 at most: 128x256x64 465 466, 128x256x32 with 4 stages 424 441, 128x128x64 with 2 447 410,
+// 128x128x32 with 2, 3, 4 stages 313 321, 378 379, 396 388.
 static const struct tile tiles[] = {{128, 256, 64, 64, 64, 3},
                                     {128, 128, 32, 64, 64, 3},
                                     {128, 64, 32, 64, 32, 3},

@@ -91,14 +91,20 @@ static const struct grt_tunable *tunable_of(const struct gemm_case *g) {
     return g->in == GRT_F32 ? &gemm_tiled_f32_tunable : &gemm_tiled_16_tunable;
 }
 
-static bool on_a_gpu(const struct gemm_case *g) {
-    uint32_t v[GRT_PROFILE_NUMBERS];
-    return !g->dev->info.caps.software && gemm_sizes(g, tunable_of(g), v);
+// It also pays on lavapipe: 210 ms against 896 of the plain kernel at 256^3 (Mesa 22.3, two cores,
+// 2026-11). ref and PoCL switch between lanes at each barrier.
+static bool pays(const struct grt_caps *caps) {
+    return !caps->software || caps->subgroup > 1;
 }
 
-static bool on_a_cpu(const struct gemm_case *g) {
+static bool where_it_pays(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS];
-    return g->dev->info.caps.software && gemm_sizes(g, tunable_of(g), v);
+    return pays(&g->dev->info.caps) && gemm_sizes(g, tunable_of(g), v);
+}
+
+static bool where_it_does_not(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS];
+    return !pays(&g->dev->info.caps) && gemm_sizes(g, tunable_of(g), v);
 }
 
 // Whether every stored row of a and b is whole vectors of 4.
@@ -117,5 +123,5 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "tiled", specs, count, groups);
 }
 
-const struct gemm_variant gemm_variant_tiled = {"tiled", on_a_gpu, record};
-const struct gemm_variant gemm_variant_tiled_on_cpu = {"tiled", on_a_cpu, record};
+const struct gemm_variant gemm_variant_tiled = {"tiled", where_it_pays, record};
+const struct gemm_variant gemm_variant_tiled_on_cpu = {"tiled", where_it_does_not, record};

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on Hopper's matrix units, through OpenCL with PTX inside: cl/lib/gemm_wgmma.k.
 //
-// H200, driver 580.159.04, 2026-11, TFLOP/s against torch 2.11 (cuBLAS) in the same run: f16 8192^3
-// 724 / 675, 4096^3 711 / 756, 2048^3 667 / 564, 65536x256x256 354 / 364.
+// H200, driver 580.159.04, 2026-11, TFLOP/s by gpurt bench / torch 2.11 (cuBLAS) one by one / in a
+// CUDA graph, same session: f16 8192^3 712 / 692 / 659, 4096^3 650 / 754 / 689, 2048^3
+// 632 / 575 / 664, 65536x256x256 347 / 364 / 365, 65536x128x128 212 / 130 / 226,
+// 65536x64x64 64 / 33 / 92, 64 x (1024x256x32) 75 / 62 / 75, 1024 x 64^3 68 / 30 / 68;
+// bf16 8192^3 751 / 722 / 707, 4096^3 696 / 789 / 721. A bare OpenCL loop over the same kernel
+// gave 688 to 711 for f16 4096^3; why the bench gives less is not known.
 #include "gemm_case.h"
 
 #include <math.h>
@@ -11,7 +15,8 @@
 #define MOST_GROUPS 512u
 #define MOST_PARTS 320u
 
-// A tile of c, and what it was seen to cost: units of 10 ns for 64 of k, and for beginning and ending.
+// A tile of c, and what it was seen to cost: units of 10 ns for 64 of k, and for beginning and
+// ending.
 struct tile {
     uint32_t bm, bn, stages;
     uint32_t lanes;
@@ -44,12 +49,14 @@ static uint64_t cost(const struct gemm_case *g, const struct tile *t, uint32_t s
     return rounds * ((uint64_t)steps * t->step + t->ends);
 }
 
-// How k is best cut when the smallest tiles do not fill the device. A part costs the last workgroup of a tile
-// about a step, when it adds them up.
+// How k is best cut when the smallest tiles do not fill the device. A part costs the last workgroup
+// of a tile about a step, when it adds them up. 64x64x65536 on an H200 with 1, 8, 16, 32, 64, 128
+// parts: 134, 23, 16.3, 15.3, 18.3, 29 us. (Tiles of 128x128 are slower there: four times as much
+// to add.)
 static struct choice cut(const struct gemm_case *g, uint32_t steps) {
     uint32_t room = slots(g, SMALLEST) < MOST_PARTS ? slots(g, SMALLEST) : MOST_PARTS;
     uint64_t most = count(g, SMALLEST) ? room / count(g, SMALLEST) : 0;
-    uint64_t parts = (uint64_t)sqrt(1.5 * (double)steps);
+    uint64_t parts = (uint64_t)sqrt((double)steps);
     parts = parts < most ? parts : most;
     parts = parts < steps / 4 ? parts : steps / 4;
     if (parts < 2) {
@@ -73,8 +80,8 @@ static struct choice choose(const struct gemm_case *g) {
     return best;
 }
 
-// The copy engine reads rows that are multiples of 16 bytes. Matrices that fill a quarter of the smallest
-// tile are quicker by mma: 4096 of 32^3 7.5 us.
+// The copy engine reads rows that are multiples of 16 bytes. Matrices that fill a quarter of the
+// smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
 static bool wgmma_usable(const struct gemm_case *g) {
     return (g->in == GRT_F16 || g->in == GRT_BF16) && g->params.lda % 8 == 0 &&
            g->params.ldb % 8 == 0 && (g->m > 32 || g->n > 32 || g->desc->variant) &&

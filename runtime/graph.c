@@ -82,9 +82,8 @@ static bool complete(struct grt_graph *graph, struct grt_range *range, const cha
         range->size = buf->size - range->offset;
     }
     if (range->offset >= buf->size || range->size > buf->size - range->offset) {
-        grt_graph_reject(graph, GRT_INVALID, "%s: bytes %llu to %llu of a buffer of %llu", what,
-                         (unsigned long long)range->offset,
-                         (unsigned long long)(range->offset + range->size),
+        grt_graph_reject(graph, GRT_INVALID, "%s: %llu bytes from %llu on of a buffer of %llu",
+                         what, (unsigned long long)range->size, (unsigned long long)range->offset,
                          (unsigned long long)buf->size);
         return false;
     }

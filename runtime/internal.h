@@ -8,8 +8,8 @@
 
 // False, with a sentence, once the device is lost.
 bool grt_dev_usable(struct grt_dev *dev);
-// Whether a kernel, with its constants as they stand, builds on the device. Asked of small kernels that
-// use the instructions others need; tries once, says nothing, and keeps the answer.
+// Whether a kernel, with its constants as they stand, builds on the device. Asked of small kernels
+// that use the instructions others need; tries once, says nothing, and keeps the answer.
 bool grt_kernel_builds(struct grt_dev *dev, const char *name);
 // Baked graphs hold the buffers they use.
 void grt_buf_ref(struct grt_buf *buf);

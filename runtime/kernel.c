@@ -54,7 +54,8 @@ static bool has_reading(const struct grt_dev_info *dev, const struct grt_kernel_
     }
     switch (dev->backend) {
     case GRT_BACKEND_VULKAN:
-        return info->spirv != NULL;
+        // Kernels in plain GLSL are there for the matrix unit.
+        return info->spirv != NULL && (info->lane || dev->caps.matrix_shape_count > 0);
     case GRT_BACKEND_OPENCL:
         return info->opencl != NULL;
     default:

@@ -4,6 +4,7 @@
 #include "op_support.h"
 #include "ops.h"
 
+// Of numbers above 0.
 static uint64_t gcd(uint64_t a, uint64_t b) {
     while (b > 0) {
         uint64_t rest = a % b;
@@ -24,7 +25,7 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
         fits = y->shape[other] == x->shape[i];
     }
     uint32_t size = grt_dtype_size(x->dtype);
-    if (!fits || size == 1) {
+    if (!fits || size < 2) {
         grt_graph_reject(graph, GRT_INVALID, "transpose of '%s' into '%s': %s", x->label, y->label,
                          fits ? "elements of 2 or 4 bytes only"
                               : "same type, and the last two of at least two axes exchanged");
@@ -43,7 +44,7 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
     at_once = at_once < in_32_bits ? at_once : in_32_bits;
     if (at_once < count) {
         uint64_t unit = align / gcd(bytes, align);
-        at_once = at_once / unit * unit;
+        at_once -= unit > 1 ? at_once % unit : 0;
     }
     at_once = at_once < count ? at_once : count;
     if (at_once == 0) {

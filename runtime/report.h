@@ -7,8 +7,8 @@
 
 // Keeps status and sentence for grt_last_error(), logs the sentence as an error, returns false.
 bool grt_fail(enum grt_status status, const char *format, ...) GRT_PRINTF(2, 3);
-// While on, failures of this thread are debug lines and leave no trace in grt_last_error(). Returns what
-// it was.
+// While on, failures of this thread are debug lines and leave no trace in grt_last_error(). Returns
+// what it was.
 bool grt_quiet(bool on);
 void grt_log(enum grt_log_level level, const char *format, ...) GRT_PRINTF(2, 3);
 

@@ -16,10 +16,9 @@ cmake --build --preset asan -j "${CMAKE_BUILD_PARALLEL_LEVEL:-2}" >build/asan/bu
     tail -n 40 build/asan/build.log
     exit 1
 }
-# Leaks are looked for on ref alone: drivers keep what they allocate until the process ends.
-# The suites that list devices load drivers too.
-ref=(oracle status cache profile shipped tuned buffer kernel record graph schedule plan convert map
-    reduce shape gemm random chunk cartpole)
+# Leaks are looked for on ref alone: drivers keep what they allocate until the process ends, and the
+# suites that list devices load drivers too.
+mapfile -t ref < <(build/asan/gpurt-test --list | awk '$1 != "choose" && $1 != "probe" { print $1 }')
 GPURT_TEST_SMALL=1 ASAN_OPTIONS=detect_leaks=1 build/asan/gpurt-test --device ref:0 "${ref[@]}"
 export ASAN_OPTIONS=detect_leaks=0
 build/asan/gpurt-test choose probe

@@ -23,7 +23,8 @@ export OCLGRIND_BUILD_OPTIONS=-cl-opt-disable
 export XDG_CACHE_HOME=$tmp GPURT_TEST_SMALL=1
 
 fail() {
-    tail -n 60 "$tmp/out" "$tmp/log" 2>/dev/null
+    grep -vE '^\[ +(RUN|OK) ' "$tmp/out" | head -n 60
+    head -n 60 "$tmp/log" 2>/dev/null || true
     echo "oclgrind.sh: $1" >&2
     exit 1
 }

@@ -41,14 +41,26 @@ static void list_names_every_kernel(void **state) {
     assert_null(grt_kernel_name(UINT32_MAX));
 }
 
-// 16-bit kernels may be missing where the device cannot store 16 bits; nothing else may.
-static bool storable(const struct grt_kernel_info *info) {
+// What a device lacks for a kernel with its default constants, as the refusal words it, or NULL:
+// some are made for large workgroups or much shared memory. For any other reason none may fail.
+static const char *lacking(const struct grt_kernel_info *info) {
+    const struct grt_caps *caps = &grt_dev_info(test.dev)->caps;
+    uint32_t values[GRT_MAX_SPECS] = {0};
+    for (uint32_t i = 0; i < info->spec_count; i += 1) {
+        values[i] = info->specs[i].value;
+    }
+    if (values[0] > caps->max_wg) {
+        return "workgroup";
+    }
+    if (info->shmem(values) > caps->shmem) {
+        return "shared memory";
+    }
     for (uint32_t a = 0; a < info->arg_count; a += 1) {
-        if (strcmp(info->args[a].type, "u16") == 0 && !grt_dev_info(test.dev)->caps.f16_storage) {
-            return false;
+        if (strcmp(info->args[a].type, "u16") == 0 && !caps->f16_storage) {
+            return "16-bit";
         }
     }
-    return true;
+    return NULL;
 }
 
 static void every_kernel_builds(void **state) {
@@ -64,9 +76,10 @@ static void every_kernel_builds(void **state) {
         if (grt_kernel_table[i]->vendor) {
             continue;  // not for all of a vendor's devices, nor with any constants: see suite_gemm.c
         }
-        if (!storable(grt_kernel_table[i])) {
+        const char *lack = lacking(grt_kernel_table[i]);
+        if (lack) {
             TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = name)), GRT_UNSUPPORTED,
-                         "16-bit");
+                         lack);
             continue;
         }
         const struct grt_kernel *kernel = grt_kernel_get(test.dev, grt_kernel_desc(.name = name));

@@ -17,7 +17,7 @@
 #define UPLOAD 3
 #define READBACK 4
 #define BYTES 16384
-#define UNIT 256  // offsets of tensors; a multiple of every device's alignment
+#define UNIT 512  // offsets of tensors; a multiple of every device's alignment
 
 enum kind { FILL, COPY, DISPATCH, MAP_ONE, MAP_TWO, IN_PLACE, TRANSPOSE, NARROW, KIND_COUNT };
 

@@ -142,20 +142,19 @@ out_of_memory:
 }
 
 static bool run_one(const struct grt_cmd *cmd) {
-    char *dst = cmd->dst.buf ? (char *)cmd->dst.buf->host + cmd->dst.offset : NULL;
-    switch (cmd->kind) {
-    case GRT_CMD_DISPATCH:
+    if (cmd->kind == GRT_CMD_DISPATCH) {
         return ref_lanes_run(cmd);
-    case GRT_CMD_COPY:
+    }
+    if (cmd->kind == GRT_CMD_PHASE) {
+        return true;
+    }
+    char *dst = (char *)cmd->dst.buf->host + cmd->dst.offset;
+    if (cmd->kind == GRT_CMD_COPY) {
         memcpy(dst, (char *)cmd->src.buf->host + cmd->src.offset, cmd->dst.size);
         return true;
-    case GRT_CMD_FILL:
-        for (uint64_t i = 0; i < cmd->dst.size; i += sizeof cmd->value) {
-            memcpy(dst + i, &cmd->value, sizeof cmd->value);
-        }
-        return true;
-    case GRT_CMD_PHASE:
-        return true;
+    }
+    for (uint64_t i = 0; i < cmd->dst.size; i += sizeof cmd->value) {
+        memcpy(dst + i, &cmd->value, sizeof cmd->value);
     }
     return true;
 }
