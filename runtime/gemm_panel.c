@@ -135,7 +135,7 @@ static bool panel_usable(const struct gemm_case *g) {
 
 static void panel_record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
-    struct shape s;
+    struct shape s = {0};
     gemm_sizes(g, &gemm_panel_tunable, v);
     resolve(&g->dev->info, v, &s);
     choose_grid(&s, g);
