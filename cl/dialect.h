@@ -41,6 +41,9 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define LOAD_U16(array, i) ((uint)(array)[i])
 #define STORE_U16(array, i, v) ((array)[i] = (ushort)(v))
 
+#define TEXELS(R, id, name) R(id, float4, name)
+#define FETCH4(array, i) (array)[i]
+
 #define SPEC(id, name, value)
 #define ARG_R(id, type, name) global const type *restrict name,
 #define ARG_W(id, type, name) global type *restrict name,

@@ -74,6 +74,7 @@ struct grt_caps {
     uint32_t bf16;           // bfloat16 arithmetic or matrix products
     uint32_t timestamps;     // device times of phases
     uint64_t max_binding;    // bytes a kernel can reach through one binding
+    uint64_t max_texels;     // vectors of 16 bytes that a kernel can fetch through one binding
     uint64_t max_buffer;     // bytes of one buffer
     uint64_t memory;         // bytes of device memory
     uint32_t matrix_shape_count;

@@ -41,6 +41,7 @@ extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_coop;
 extern const struct gemm_variant gemm_variant_coop_deep;
+extern const struct gemm_variant gemm_variant_lanes;
 extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;

@@ -10,6 +10,7 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_mma,
     &gemm_variant_coop,
     &gemm_variant_panel,
+    &gemm_variant_lanes,
     &gemm_variant_tiled,
     &gemm_variant_plain,
     &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere

@@ -38,6 +38,9 @@
     X(vulkan, gemm, gemm_coop_f16_16f32)                                                           \
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
     X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
+    X(all, gemm, gemm_lanes_f32)                                                                   \
+    X(all, gemm, gemm_lanes_16)                                                                    \
+    X(all, gemm, gemm_lanes_16f32)                                                                 \
     X(opencl, gemm, gemm_panel_f32)                                                                \
     X(opencl, gemm, gemm_panel_16)                                                                 \
     X(opencl, gemm, gemm_panel_16f32)                                                              \

@@ -60,6 +60,10 @@ static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
 #define LOAD_U16(array, i) ((uint32_t)(array)[i])
 #define STORE_U16(array, i, v) ((array)[i] = (uint16_t)(v))
 
+typedef f32x4 texels;
+#define TEXELS(R, id, name) R(id, texels, name)
+#define FETCH4(array, i) (array)[i]
+
 // Names that start with an underscore's worth of distance from a kernel's own: self_, size_.
 #define SPEC_ROW(id, name, value) {#name, value},
 #define SPEC_LOCAL(id, name, value)                                                                \

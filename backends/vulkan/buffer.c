@@ -113,9 +113,9 @@ static struct gvk_buf *create(struct gvk_dev *dev, uint64_t size, enum grt_buf_k
     buf->dev = dev;
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .size = size,
+        .size = (size + 15) / 16 * 16,  // the last texel is whole
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     VkResult result = dev->vk.vkCreateBuffer(dev->handle, &info, NULL, &buf->handle);

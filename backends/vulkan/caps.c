@@ -341,6 +341,8 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
     caps->bf16 = physical->bfloat16.shaderBFloat16Type;
     caps->timestamps = physical->timestamp_bits > 0 && limits->timestampPeriod > 0;
     caps->max_binding = limits->maxStorageBufferRange / caps->align * caps->align;
+    caps->max_texels =
+        limits->minTexelBufferOffsetAlignment <= caps->align ? limits->maxTexelBufferElements : 0;
     caps->max_buffer = p11.maxMemoryAllocationSize;
     if (p13.maxBufferSize > 0 && p13.maxBufferSize < caps->max_buffer) {
         caps->max_buffer = p13.maxBufferSize;

@@ -30,6 +30,8 @@ static const struct work dispatches_and_copies = {
 struct gvk_cmds {
     VkCommandBuffer handle;
     VkDescriptorPool sets;
+    VkBufferView *views;  // of texel bindings
+    uint32_t view_count;
     VkQueryPool queries;  // one timestamp at each phase mark, one at the end
     uint32_t mark_count;
     uint32_t marks[GRT_MAX_PHASES];  // the phase that begins at each mark
@@ -61,22 +63,30 @@ void gvk_barrier(struct gvk_dev *dev, VkCommandBuffer cmds, VkPipelineStageFlags
 static bool create_sets(struct gvk_dev *dev, struct gvk_cmds *list, const struct grt_cmd *cmds,
                         uint32_t count) {
     uint32_t sets = 0;
-    uint32_t buffers = 0;
+    VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0},
+                                    {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 0}};
     for (uint32_t i = 0; i < count; i += 1) {
         if (cmds[i].kind == GRT_CMD_DISPATCH && cmds[i].kernel->info->arg_count > 0) {
+            const struct grt_kernel_info *info = cmds[i].kernel->info;
             sets += 1;
-            buffers += cmds[i].kernel->info->arg_count;
+            for (uint32_t a = 0; a < info->arg_count; a += 1) {
+                sizes[gvk_is_texels(&info->args[a])].descriptorCount += 1;
+            }
         }
     }
     if (sets == 0) {
         return true;
     }
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
+    uint32_t texels = sizes[1].descriptorCount;
+    list->views = texels > 0 ? calloc(texels, sizeof *list->views) : NULL;
+    if (texels > 0 && !list->views) {
+        return grt_fail(GRT_NO_MEMORY, "no memory for %u buffer views", texels);
+    }
     const VkDescriptorPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
         .maxSets = sets,
-        .poolSizeCount = 1,
-        .pPoolSizes = &size,
+        .poolSizeCount = texels > 0 ? 2 : 1,
+        .pPoolSizes = sizes,
     };
     VkResult result = dev->vk.vkCreateDescriptorPool(dev->handle, &info, NULL, &list->sets);
     if (result != VK_SUCCESS) {
@@ -102,6 +112,27 @@ static bool create_queries(struct gvk_dev *dev, struct gvk_cmds *list) {
     return true;
 }
 
+// A view of four floats a texel; the list owns it.
+static VkBufferView *make_view(struct walk *walk, const struct grt_kernel_info *info,
+                               const VkDescriptorBufferInfo *range) {
+    const VkBufferViewCreateInfo view = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
+        .buffer = range->buffer,
+        .format = VK_FORMAT_R32G32B32A32_SFLOAT,
+        .offset = range->offset,
+        .range = (range->range + 15) / 16 * 16,  // buffers end at a multiple of 16
+    };
+    VkBufferView *place = &walk->list->views[walk->list->view_count];
+    VkResult result = walk->dev->vk.vkCreateBufferView(walk->dev->handle, &view, NULL, place);
+    if (result != VK_SUCCESS) {
+        gvk_fail(walk->dev, GRT_NO_MEMORY, result, "vkCreateBufferView failed for kernel %s",
+                 info->name);
+        return NULL;
+    }
+    walk->list->view_count += 1;
+    return place;
+}
+
 // Binds the buffers of a dispatch, unless those of the one before are the same.
 static bool bind_buffers(struct walk *walk, const struct grt_cmd *cmd) {
     struct gvk_dev *dev = walk->dev;
@@ -125,22 +156,31 @@ static bool bind_buffers(struct walk *walk, const struct grt_cmd *cmd) {
                         cmd->kernel->info->name);
     }
     VkDescriptorBufferInfo buffers[GRT_MAX_BINDINGS];
+    VkWriteDescriptorSet writes[GRT_MAX_BINDINGS];
     for (uint32_t i = 0; i < count; i += 1) {
         buffers[i] = (VkDescriptorBufferInfo){
             .buffer = ((const struct gvk_buf *)cmd->bindings[i].buf)->handle,
             .offset = cmd->bindings[i].offset,
             .range = cmd->bindings[i].size,
         };
+        writes[i] = (VkWriteDescriptorSet){
+            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+            .dstSet = set,
+            .dstBinding = i,
+            .descriptorCount = 1,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .pBufferInfo = &buffers[i],
+        };
+        if (gvk_is_texels(&cmd->kernel->info->args[i])) {
+            VkBufferView *view = make_view(walk, cmd->kernel->info, &buffers[i]);
+            if (!view) {
+                return false;
+            }
+            writes[i].descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+            writes[i].pTexelBufferView = view;
+        }
     }
-    // Bindings of one type and consecutive numbers are one write.
-    const VkWriteDescriptorSet write = {
-        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-        .dstSet = set,
-        .descriptorCount = count,
-        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-        .pBufferInfo = buffers,
-    };
-    dev->vk.vkUpdateDescriptorSets(dev->handle, 1, &write, 0, NULL);
+    dev->vk.vkUpdateDescriptorSets(dev->handle, count, writes, 0, NULL);
     dev->vk.vkCmdBindDescriptorSets(walk->list->handle, VK_PIPELINE_BIND_POINT_COMPUTE,
                                     kernel->layout, 0, 1, &set, 0, NULL);
     walk->bound_set = cmd;
@@ -293,6 +333,10 @@ void gvk_cmds_destroy(struct grt_dev *base, void *native) {
         dev->vk.vkFreeCommandBuffers(dev->handle, dev->pool, 1, &list->handle);
     }
     dev->vk.vkDestroyDescriptorPool(dev->handle, list->sets, NULL);
+    for (uint32_t i = 0; i < list->view_count; i += 1) {
+        dev->vk.vkDestroyBufferView(dev->handle, list->views[i], NULL);
+    }
+    free(list->views);
     dev->vk.vkDestroyQueryPool(dev->handle, list->queries, NULL);
     free(list);
 }

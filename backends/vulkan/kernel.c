@@ -108,13 +108,19 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+bool gvk_is_texels(const struct grt_arg_info *arg) {
+    return strcmp(arg->type, "texels") == 0;
+}
+
 static bool create_layout(struct gvk_kernel *kernel, const struct grt_kernel_info *info) {
     struct gvk_dev *dev = kernel->dev;
     VkDescriptorSetLayoutBinding bindings[GRT_MAX_BINDINGS];
     for (uint32_t i = 0; i < info->arg_count; i += 1) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
-            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorType = gvk_is_texels(&info->args[i])
+                                  ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
             .descriptorCount = 1,
             .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
         };

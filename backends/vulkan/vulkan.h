@@ -171,6 +171,8 @@ struct gvk_kernel {
     uint32_t params_size;  // rounded up to a multiple of 4
 };
 
+// Whether an argument is bound as a texel buffer (shaders/dialect.h, TEXELS).
+bool gvk_is_texels(const struct grt_arg_info *arg);
 struct grt_kernel *gvk_kernel_create(struct grt_dev *base, const struct grt_kernel_info *info,
                                      const uint32_t *spec_values);
 void gvk_kernel_destroy(struct grt_kernel *base);
