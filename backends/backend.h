@@ -15,7 +15,7 @@ enum grt_access { GRT_READ, GRT_WRITE, GRT_UPDATE };
 
 struct grt_arg_info {
     const char *name;
-    const char *type;  // "float", "uint", "int" or "u16"
+    const char *type;  // "float", "uint", "int", "u16", a vector, or "texels"
     enum grt_access access;
 };
 

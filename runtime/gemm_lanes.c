@@ -4,19 +4,17 @@
 
 enum { ELEMENTS, TEXELS, ELEMENTS_OF_TEXELS };
 
-static bool is_vulkan(const struct gemm_case *g) {
-    return g->dev->info.backend == GRT_BACKEND_VULKAN;
-}
-
 // How a matrix with stored rows of `ld` elements is read. The last texel may be more than the matrix,
 // which Vulkan buffers have room for and others may not.
 static uint32_t way(const struct gemm_case *g, uint32_t ld) {
     uint32_t per = g->in == GRT_F32 ? 4 : 8;
-    return ld % per == 0 ? TEXELS : is_vulkan(g) ? ELEMENTS_OF_TEXELS : ELEMENTS;
+    return ld % per == 0                                ? TEXELS
+           : g->dev->info.backend == GRT_BACKEND_VULKAN ? ELEMENTS_OF_TEXELS
+                                                        : ELEMENTS;
 }
 
 static bool fetchable(const struct gemm_case *g, const struct grt_tensor *tensor) {
-    return !is_vulkan(g) || (grt_tensor_bytes(tensor) + 15) / 16 <= g->dev->info.caps.max_texels;
+    return (grt_tensor_bytes(tensor) + 15) / 16 <= g->dev->info.caps.max_texels;
 }
 
 // OpenCL has panels.

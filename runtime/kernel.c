@@ -92,6 +92,11 @@ static bool fits(const struct grt_dev_info *dev, const struct grt_kernel_info *i
                      dev->selector);
             return false;
         }
+        if (strcmp(info->args[i].type, "texels") == 0 && caps->max_texels == 0) {
+            snprintf(why, MAX_WHY, "kernel '%s' needs texel buffers, %s has none", info->name,
+                     dev->selector);
+            return false;
+        }
     }
     return true;
 }

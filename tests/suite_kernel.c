@@ -59,6 +59,9 @@ static const char *lacking(const struct grt_kernel_info *info) {
         if (strcmp(info->args[a].type, "u16") == 0 && !caps->f16_storage) {
             return "16-bit";
         }
+        if (strcmp(info->args[a].type, "texels") == 0 && caps->max_texels == 0) {
+            return "texel buffers";
+        }
     }
     return NULL;
 }

@@ -221,6 +221,7 @@ static void fill_caps(cl_device_id device, const char *extensions, struct grt_ca
         .f16_arith = strstr(extensions, " cl_khr_fp16 ") != NULL,
         .timestamps = (GCL_QUEUE_PROPERTIES & CL_QUEUE_PROFILING_ENABLE) != 0,
         .max_binding = max_alloc,
+        .max_texels = max_alloc / 16,
         .max_buffer = max_alloc,
         .memory = gcl_ask_u64(device, CL_DEVICE_GLOBAL_MEM_SIZE),
     };

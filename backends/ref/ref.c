@@ -54,6 +54,7 @@ static int32_t ref_list(struct grt_dev_info *infos, uint32_t capacity, char *pro
                 .f16_storage = 1,
                 .timestamps = 1,
                 .max_binding = memory,
+                .max_texels = memory / 16,
                 .max_buffer = memory,
                 .memory = memory,
             },
