@@ -78,7 +78,7 @@ static bool create_sets(struct gvk_dev *dev, struct gvk_cmds *list, const struct
         return true;
     }
     uint32_t texels = sizes[1].descriptorCount;
-    list->views = texels > 0 ? calloc(texels, sizeof *list->views) : NULL;
+    list->views = texels > 0 ? calloc(texels, sizeof(VkBufferView)) : NULL;
     if (texels > 0 && !list->views) {
         return grt_fail(GRT_NO_MEMORY, "no memory for %u buffer views", texels);
     }
@@ -191,6 +191,9 @@ static bool record_dispatch(struct walk *walk, const struct grt_cmd *cmd) {
     struct gvk_dev *dev = walk->dev;
     const struct gvk_kernel *kernel = (const struct gvk_kernel *)cmd->kernel;
     VkCommandBuffer handle = walk->list->handle;
+    if (!kernel) {
+        return grt_fail(GRT_INVALID, "a dispatch without a kernel");
+    }
     if (walk->bound != kernel) {
         dev->vk.vkCmdBindPipeline(handle, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->handle);
         walk->bound = kernel;
