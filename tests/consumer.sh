@@ -54,7 +54,7 @@ read -ra sanitize <<<"$(sed -n 's/^GPURT_SANITIZE:BOOL=ON$/-fsanitize=address,un
     "$build/CMakeCache.txt")"
 "$cc" -std=c11 -Wall -Wextra -pedantic -Werror "$tmp/program/main.c" -o "$tmp/with-pkg-config" \
     "${flags[@]}" "${sanitize[@]}"
-if ! { cmake -S "$tmp/program" -B "$tmp/program/build" -DCMAKE_PREFIX_PATH="$tmp/first" \
+if ! { cmake -G Ninja -S "$tmp/program" -B "$tmp/program/build" -DCMAKE_PREFIX_PATH="$tmp/first" \
     -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="${sanitize[*]}" &&
     cmake --build "$tmp/program/build"; } >"$tmp/log" 2>&1; then
     cat "$tmp/log"
