@@ -27,6 +27,9 @@
     X(all, nn, softmax)                                                                            \
     X(all, nn, layer_norm)                                                                         \
     X(all, nn, colsum)                                                                             \
+    X(all, mlp, mlp_reduce)                                                                        \
+    X(all, mlp, mlp_pass_f32)                                                                      \
+    X(all, mlp, mlp_grads_f32)                                                                     \
     X(all, env, cartpole)                                                                          \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \

@@ -22,6 +22,7 @@
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
     X(nn, D)                                                                                       \
+    X(fused, D)                                                                                    \
     X(colsum, D)                                                                                   \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \

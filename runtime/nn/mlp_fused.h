@@ -29,12 +29,13 @@ struct grt_mlp_fused_desc {
     uint64_t rows;         // of x
     const char *variant;   // this row of the table only, for tests and measurements; or NULL
 
-    // What is below only grt_op_mlp_fused() looks at.
-
-    // params->list[first + 2 l] is the weight of layer l, then comes its bias; the copy and the masters
-    // are read, the gradients, still times the loss scale, are written.
+    // Whether it is usable is known from what is above; the scratch also takes the parameters: list[first +
+    // 2 l] is the weight of layer l, then comes its bias. The copy and the masters are read, the
+    // gradients, still times the loss scale, are written.
     const struct grt_params *params;
     uint32_t first;
+
+    // What is below only grt_op_mlp_fused() looks at.
     const struct grt_tensor *x;       // [rows][inputs] f32
     const struct grt_tensor *target;  // [rows][outputs] f32; for cross-entropy u32 [rows]
     const struct grt_tensor *y;       // out, [rows][outputs] f32; or NULL
