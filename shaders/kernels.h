@@ -50,6 +50,8 @@
     X(opencl, gemm, probe_mma)                                                                     \
     X(opencl, gemm, gemm_mma_16)                                                                   \
     X(opencl, gemm, gemm_mma_16f32)                                                                \
+    X(opencl, mlp, mlp_pass_mma)                                                                   \
+    X(opencl, mlp, mlp_grads_mma)                                                                  \
     X(opencl, gemm, probe_wgmma)                                                                   \
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
     X(opencl, gemm, gemm_wgmma_16f32)

@@ -10,6 +10,7 @@
 #include "optim.h"
 
 static const struct mlp_variant *const variants[] = {
+    &mlp_variant_mma,
     &mlp_variant_plain,
 };
 #define VARIANT_COUNT (sizeof variants / sizeof variants[0])
@@ -32,8 +33,8 @@ uint32_t mlp_units(const struct mlp_case *c) {
 static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
                       const struct grt_mlp_fused_desc *desc) {
     const struct grt_mlp_desc *m = &desc->model;
-    *c = (struct mlp_case){dev,      desc,     (uint32_t)desc->rows, m->inputs,
-                           m->depth, m->hidden, m->outputs};
+    *c = (struct mlp_case){dev,       desc,      (uint32_t)desc->rows, m->inputs, m->depth,
+                           m->hidden, m->outputs};
     bool width = m->hidden == 16 || m->hidden == 32 || m->hidden == 64 || m->hidden == 128;
     return width && m->inputs >= 1 && m->inputs <= MAX_INPUTS && m->outputs >= 1 &&
            m->outputs <= MAX_OUTPUTS && m->depth >= 1 && m->depth <= MAX_DEPTH && !m->residual &&
@@ -182,9 +183,8 @@ void mlp_launch(struct grt_graph *graph, const struct mlp_call *call, const char
 
 static void record_reduce(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
-    const struct grt_spec specs[] = {{"WG", grt_op_wg(c->dev)},
-                                     {"ADD", c->desc->add},
-                                     {"LOSS_PARTS", GRT_LOSS_PARTS}};
+    const struct grt_spec specs[] = {
+        {"WG", grt_op_wg(c->dev)}, {"ADD", c->desc->add}, {"LOSS_PARTS", GRT_LOSS_PARTS}};
     const struct grt_range ranges[] = {call->sums, call->losses, call->grads, c->desc->parts};
     uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
     uint32_t groups = mlp_ceil_div(largest + c->width, specs[0].value);

@@ -47,9 +47,9 @@ static void record(struct grt_graph *graph, const struct mlp_call *call) {
     uint32_t wg = lanes(c);
     const struct grt_spec pass_specs[] = {
         {"WG", wg}, {"VEC", c->inputs % 4 == 0}, {"KEEP", c->desc->y != NULL}};
-    const struct grt_range pass_ranges[] = {call->x, call->target, call->weights, call->units,
-                                            call->y, call->losses, call->state,   call->x,
-                                            call->weights};
+    const struct grt_range pass_ranges[] = {call->x,     call->target, call->weights,
+                                            call->units, call->y,      call->losses,
+                                            call->state, call->x,      call->weights};
     const uint32_t pass_groups[3] = {call->plan.blocks / wg, 1, 1};
     mlp_launch(graph, call, "mlp_pass_f32", pass_specs, 3, pass_ranges, 9, pass_groups);
 
