@@ -57,6 +57,8 @@ extern const struct mlp_variant mlp_variant_plain;
 
 uint32_t mlp_ceil_div(uint32_t a, uint32_t b);
 uint32_t mlp_units(const struct mlp_case *c);
+// Cuts the padded rows into about `wanted` parts, each several pieces of `piece` rows.
+void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece);
 // Records a kernel with the constants that all have (shaders/lib/mlp.k) and `own` ones.
 void mlp_launch(struct grt_graph *graph, const struct mlp_call *call, const char *kernel,
                 const struct grt_spec *own, uint32_t own_count, const struct grt_range *ranges,

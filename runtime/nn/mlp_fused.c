@@ -10,6 +10,7 @@
 #include "optim.h"
 
 static const struct mlp_variant *const variants[] = {
+    &mlp_variant_coop,
     &mlp_variant_mma,
     &mlp_variant_plain,
 };
@@ -27,6 +28,13 @@ uint32_t mlp_ceil_div(uint32_t a, uint32_t b) {
 // Compute units, or a guess.
 uint32_t mlp_units(const struct mlp_case *c) {
     return c->dev->info.caps.compute_units ? c->dev->info.caps.compute_units : 16;
+}
+
+void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece) {
+    uint32_t most = mlp_ceil_div(plan->padded, 2 * piece);
+    uint32_t parts = wanted > most ? most : wanted;
+    plan->chunk = mlp_ceil_div(mlp_ceil_div(plan->padded, parts > 1 ? parts : 1), piece) * piece;
+    plan->parts = mlp_ceil_div(plan->padded, plan->chunk);
 }
 
 // Whether any variant could do such a model.

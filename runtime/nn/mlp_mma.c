@@ -63,13 +63,9 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     uint32_t block = pass.warps * pass.tiles * 16;
     p->blocks = mlp_ceil_div(c->rows, block);
     p->padded = p->blocks * block;
-    // Two workgroups a processor, more of small ones; parts of at least two pieces.
+    // Two workgroups a processor, more of small ones.
     uint32_t at_once = mlp_units(c) * (c->width >= 64 ? 2 : 6);
-    uint32_t wanted = at_once / grads.tiles, most = mlp_ceil_div(p->padded, 2 * grads.bk);
-    wanted = wanted > most ? most : wanted;
-    wanted = wanted > 1 ? wanted : 1;
-    p->chunk = mlp_ceil_div(mlp_ceil_div(p->padded, wanted), grads.bk) * grads.bk;
-    p->parts = mlp_ceil_div(p->padded, p->chunk);
+    mlp_cut(p, at_once / grads.tiles, grads.bk);
     uint64_t row = inputs_padded(c) + 2ull * c->depth * c->width + OUTPUTS_PADDED;
     p->units_bytes = row * p->padded * 2;
 }
