@@ -13,9 +13,11 @@
 // command. On hardware a new buffer is therefore moved to the device at once, with contents that
 // nobody needs, so that "out of memory" is the answer of buf_create.
 //
-// Parts of a buffer are bound as sub-buffers, each made once and kept: NVIDIA's driver faults when
-// one is released after a kernel that had it as argument (580.159.04, 2026-11; the first few times it
-// goes well), so none is released before its buffer.
+// Parts of a buffer are bound as sub-buffers, each made once and kept as long as the buffer. NVIDIA's
+// driver faults in clReleaseMemObject when overlapping ones are released in another order than the
+// opposite of their making (580.159.04, 2026-11), so that is the order here. On hardware a part also
+// reaches to the end of the buffer, since a kernel gets no more than its address: one for each offset. CPU
+// drivers and checkers get the exact range.
 #include "opencl.h"
 
 #include <inttypes.h>
@@ -24,8 +26,14 @@
 
 struct gcl_part {
     uint64_t offset, size;
+    uint32_t number;  // in the order of their making
     cl_mem handle;
 };
+
+static int newest_first(const void *a, const void *b) {
+    const struct gcl_part *x = a, *y = b;
+    return x->number < y->number ? 1 : x->number > y->number ? -1 : 0;
+}
 
 // Makes the driver allocate the buffer now.
 static bool settle(struct gcl_dev *dev, cl_mem handle, uint64_t size) {
@@ -97,6 +105,9 @@ void gcl_buf_destroy(struct grt_buf *base) {
         code = code == CL_SUCCESS ? gcl.clFlush(dev->queue) : code;
         gcl_check_release(code, "mapped buffer");
     }
+    if (buf->part_count > 0) {
+        qsort(buf->parts, buf->part_count, sizeof *buf->parts, newest_first);
+    }
     for (uint32_t i = 0; i < buf->part_count; i++) {
         gcl_check_release(gcl.clReleaseMemObject(buf->parts[i].handle), "sub-buffer");
     }
@@ -121,6 +132,9 @@ static uint32_t place_of(const struct gcl_buf *buf, uint64_t offset, uint64_t si
 }
 
 cl_mem gcl_buf_part(struct gcl_buf *buf, uint64_t offset, uint64_t size, cl_int *code) {
+    if (!buf->base.dev->info.caps.software) {
+        size = buf->base.size - offset;
+    }
     if (offset == 0 && size == buf->base.size) {
         return buf->handle;
     }
@@ -145,7 +159,7 @@ cl_mem gcl_buf_part(struct gcl_buf *buf, uint64_t offset, uint64_t size, cl_int 
     if (handle) {
         memmove(&buf->parts[place + 1], &buf->parts[place],
                 (buf->part_count - place) * sizeof *buf->parts);
-        buf->parts[place] = (struct gcl_part){offset, size, handle};
+        buf->parts[place] = (struct gcl_part){offset, size, buf->part_count, handle};
         buf->part_count++;
     }
     return handle;
