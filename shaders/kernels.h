@@ -48,6 +48,7 @@
     X(all, nn, pool_grad_f32)                                                                      \
     X(all, nn, pool_grad_16)                                                                       \
     X(all, env, cartpole)                                                                          \
+    X(all, env, pendulum)                                                                          \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \
