@@ -132,8 +132,7 @@ uint64_t grt_op_colsum_scratch(const struct grt_dev *dev, const struct grt_colsu
 
 // Sums `rows` rows of x in chunks to rows of y, or adds to them.
 static void sum_chunks(struct grt_graph *graph, struct grt_range x, enum grt_dtype dtype,
-                       struct grt_range y, bool add, uint64_t rows, uint64_t cols,
-                       uint64_t chunk) {
+                       struct grt_range y, bool add, uint64_t rows, uint64_t cols, uint64_t chunk) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_caps *caps = &dev->info.caps;
     uint32_t wg = grt_op_tree_wg(dev);

@@ -100,15 +100,13 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b) {
     struct grt_tensor sums[2];
     for (uint32_t i = 0; i < 2; i++) {
         sums[i] = grt_nn_matrix(b->scratch, chunks, cols);
-        sums[i].range = grt_op_part(b->scratch->range, i * sums_bytes(rows, cols), chunks * cols * 4);
+        sums[i].range =
+            grt_op_part(b->scratch->range, i * sums_bytes(rows, cols), chunks * cols * 4);
     }
-    const struct grt_range ranges[] = {b->dh->range,
-                                       b->z->range,
-                                       b->weight->master.range,
-                                       b->bias->master.range,
-                                       b->stats->range,
-                                       sums[0].range,
-                                       sums[1].range};
+    const struct grt_range ranges[] = {
+        b->dh->range,          b->z->range,     b->weight->master.range,
+        b->bias->master.range, b->stats->range, sums[0].range,
+        sums[1].range};
     const uint32_t params[3] = {(uint32_t)rows, (uint32_t)cols, (uint32_t)chunk};
     uint32_t wg = dev->info.caps.software ? grt_op_wg(dev) : 32;
     const uint32_t groups[3] = {(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1};

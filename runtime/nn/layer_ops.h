@@ -17,7 +17,7 @@ struct grt_block {
     const struct grt_tensor *x;      // residual, or NULL
     enum grt_act act;
     const struct grt_param *weight, *bias;  // of the norm, or NULL
-    const struct grt_tensor *stats;         // with a norm: f32 [rows][2], out in forward, in in backward
+    const struct grt_tensor *stats;  // with a norm: f32 [rows][2], out in forward, in in backward
     // Backward only.
     const struct grt_tensor *dh, *dz;
     const struct grt_tensor *scratch;  // grt_block_scratch() bytes

@@ -17,6 +17,12 @@ void grt_module_destroy(struct grt_module **module) {
     }
 }
 
+struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_desc *desc) {
+    struct grt_tensor *tensor = grt_plan_tensor(net->plan, desc);
+    net->params->failed |= !tensor;
+    return tensor;
+}
+
 void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const char *prefix,
                         uint64_t rows_each) {
     const struct grt_linear_desc *d = &linear->desc;
@@ -42,27 +48,26 @@ static const struct grt_tensor *weights(const struct grt_linear *linear) {
 
 void grt_linear_forward(const struct grt_linear *linear, struct grt_graph *graph,
                         const struct grt_tensor *x, const struct grt_tensor *y, enum grt_act act) {
-    grt_op_gemm(graph, grt_gemm_desc(.a = x, .b = weights(linear), .b_transposed = true, .c = y,
-                                     .bias = linear->bias ? &linear->bias->master : NULL,
-                                     .act = act));
+    grt_op_gemm(graph,
+                grt_gemm_desc(.a = x, .b = weights(linear), .b_transposed = true, .c = y,
+                              .bias = linear->bias ? &linear->bias->master : NULL, .act = act));
 }
 
 void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *graph,
                          const struct grt_linear_backward *b) {
     if (b->dx) {
-        grt_op_gemm(graph,
-                    grt_gemm_desc(.a = b->dz, .b = weights(linear), .c = b->dx, .add = b->add,
-                                  .grad_act = b->act, .saved = b->saved));
+        grt_op_gemm(graph, grt_gemm_desc(.a = b->dz, .b = weights(linear), .c = b->dx,
+                                         .add = b->add, .grad_act = b->act, .saved = b->saved));
     }
-    grt_op_gemm(graph, grt_gemm_desc(.a = b->dz, .a_transposed = true, .b = b->x,
-                                     .c = &linear->weight->grad,
-                                     .beta = b->accumulate ? 1.0f : 0.0f));
+    grt_op_gemm(graph,
+                grt_gemm_desc(.a = b->dz, .a_transposed = true, .b = b->x,
+                              .c = &linear->weight->grad, .beta = b->accumulate ? 1.0f : 0.0f));
     if (linear->bias) {
         struct grt_net *net = linear->base.net;
-        grt_op_colsum(graph,
-                      grt_colsum_desc(.y = &linear->bias->grad, .x = b->dz, .add = b->accumulate,
-                                      .scratch = net->scratch ? net->scratch->range
-                                                              : (struct grt_range){0}));
+        grt_op_colsum(
+            graph,
+            grt_colsum_desc(.y = &linear->bias->grad, .x = b->dz, .add = b->accumulate,
+                            .scratch = net->scratch ? net->scratch->range : (struct grt_range){0}));
     }
 }
 

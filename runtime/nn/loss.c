@@ -25,14 +25,16 @@ static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
     const char *why = NULL;
     if ((unsigned)d->loss >= GRT_LOSS_COUNT) {
         why = "no such loss";
-    } else if (d->y->rank != 2 || d->y->dtype != GRT_F32 || count > grt_op_reach(grt_graph_dev(graph))) {
+    } else if (d->y->rank != 2 || d->y->dtype != GRT_F32 ||
+               count > grt_op_reach(grt_graph_dev(graph))) {
         why = "what the model gave must be [rows][outputs] of f32 that a binding reaches";
     } else if (grt_tensor_count(d->target) != wanted ||
                d->target->dtype != (classes ? GRT_U32 : GRT_F32)) {
-        why = classes ? "targets must be one u32 a row" : "targets must be f32, one for each output";
-    } else if (d->dy && (grt_tensor_count(d->dy) != count ||
-                         (d->dy->dtype != GRT_F32 && d->dy->dtype != GRT_F16 &&
-                          d->dy->dtype != GRT_BF16))) {
+        why =
+            classes ? "targets must be one u32 a row" : "targets must be f32, one for each output";
+    } else if (d->dy &&
+               (grt_tensor_count(d->dy) != count ||
+                (d->dy->dtype != GRT_F32 && d->dy->dtype != GRT_F16 && d->dy->dtype != GRT_BF16))) {
         why = "the gradient must be f32, f16 or bf16, one for each output";
     } else if (!d->parts.buf || !d->state.buf) {
         why = "no room for the parts, or no state";
@@ -82,8 +84,8 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
                                                 {"KIND", kind},
                                                 {"GRAD", d->dy != NULL},
                                                 {"HITS", d->hits.buf != NULL}}};
-        const struct grt_range hits = d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4)
-                                                  : grt_op_unused(graph);
+        const struct grt_range hits =
+            d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused(graph);
         const struct grt_range ranges[] = {d->y->range, d->target->range, dy, parts, state, hits};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 6, groups);
         return;

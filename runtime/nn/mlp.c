@@ -42,16 +42,15 @@ static bool is_output(const struct grt_mlp *mlp, uint32_t layer) {
 
 static struct grt_tensor *hidden_tensor(struct grt_mlp *mlp, const char *label) {
     struct grt_net *net = mlp->base.net;
-    return grt_plan_tensor(
-        net->plan,
-        grt_tensor_desc(.label = label, .group = "acts", .dtype = net->dtype,
-                        .shape = {net->rows * mlp->rows_each, mlp->desc.hidden}));
+    return grt_net_tensor(net,
+                          grt_tensor_desc(.label = label, .group = "acts", .dtype = net->dtype,
+                                          .shape = {net->rows * mlp->rows_each, mlp->desc.hidden}));
 }
 
 // A tensor for hidden layer i: of its own, or that of the layer at the same place of the first
 // segment.
-static struct grt_tensor *slot(struct grt_mlp *mlp, struct grt_tensor **list, uint32_t i,
-                               bool own, const char *stem, const char *prefix) {
+static struct grt_tensor *slot(struct grt_mlp *mlp, struct grt_tensor **list, uint32_t i, bool own,
+                               const char *stem, const char *prefix) {
     if (!own && mlp->segment > 0 && i >= mlp->segment) {
         return list[i % mlp->segment];
     }
@@ -59,9 +58,8 @@ static struct grt_tensor *slot(struct grt_mlp *mlp, struct grt_tensor **list, ui
     snprintf(label, sizeof label, "%s%s.%u", prefix, stem, i);
     if (strcmp(stem, "stats") == 0) {
         struct grt_net *net = mlp->base.net;
-        return grt_plan_tensor(net->plan,
-                               grt_tensor_desc(.label = label, .group = "acts",
-                                               .shape = {net->rows * mlp->rows_each, 2}));
+        return grt_net_tensor(net, grt_tensor_desc(.label = label, .group = "acts",
+                                                   .shape = {net->rows * mlp->rows_each, 2}));
     }
     return hidden_tensor(mlp, label);
 }
@@ -121,8 +119,7 @@ static void declare(struct grt_module *module, struct grt_net *net, const char *
     for (uint32_t i = 0; d->layer_norm && i < d->depth; i++) {
         const uint64_t shape[GRT_MAX_RANK] = {d->hidden};
         snprintf(name, sizeof name, "%snorms.%u.", prefix, i);
-        mlp->norms[2 * i] =
-            grt_params_add(net->params, name, "weight", shape, GRT_INIT_ONES, 0.0f);
+        mlp->norms[2 * i] = grt_params_add(net->params, name, "weight", shape, GRT_INIT_ONES, 0.0f);
         mlp->norms[2 * i + 1] =
             grt_params_add(net->params, name, "bias", shape, GRT_INIT_ZEROS, 0.0f);
     }

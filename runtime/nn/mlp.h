@@ -19,7 +19,7 @@ struct grt_mlp {
     struct grt_tensor **z;      // its product, where that is not h's own
     struct grt_tensor **stats;  // f32 [rows][2], with norms
     struct grt_tensor *dh[2], *dz;
-    uint32_t segment;  // hidden layers computed again together; 0: none
+    uint32_t segment;        // hidden layers computed again together; 0: none
     struct grt_tensor x, y;  // of the newest forward
 };
 

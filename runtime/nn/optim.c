@@ -82,7 +82,8 @@ const char *grt_optim_mistake(const struct grt_optim_desc *d) {
     }
     if (!(d->scale > 0.0) || !(d->growth >= 1.0) || !(d->backoff > 0.0 && d->backoff < 1.0) ||
         d->growth_interval == 0) {
-        return "the loss scale must be above 0, growth at least 1, back-off in (0, 1), the interval "
+        return "the loss scale must be above 0, growth at least 1, back-off in (0, 1), the "
+               "interval "
                "at least 1";
     }
     return NULL;
@@ -189,11 +190,9 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u) {
         const struct {
             uint32_t n;
             float weight_decay, rate, damp, beta1, beta2, rest1, rest2, eps;
-        } params = {(uint32_t)pieces.count, (float)d->weight_decay,
-                    (float)d->momentum,     (float)(1.0 - d->dampening),
-                    (float)d->beta1,        (float)d->beta2,
-                    (float)(1.0 - d->beta1), (float)(1.0 - d->beta2),
-                    (float)d->eps};
+        } params = {(uint32_t)pieces.count,      (float)d->weight_decay,  (float)d->momentum,
+                    (float)(1.0 - d->dampening), (float)d->beta1,         (float)d->beta2,
+                    (float)(1.0 - d->beta1),     (float)(1.0 - d->beta2), (float)d->eps};
         // Operands that this optimizer does not have are bound to what it does not look at, each to
         // something else: written bindings may not overlap.
         const struct grt_range ranges[] = {

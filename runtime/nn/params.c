@@ -9,10 +9,6 @@
 #include "../ops.h"
 #include "../report.h"
 
-static bool has_copy(const struct grt_params *params) {
-    return params->type != GRT_F32;
-}
-
 void grt_params_init(struct grt_params *params, struct grt_dev *dev, enum grt_dtype type) {
     uint64_t align = dev->info.caps.align > 16 ? dev->info.caps.align : 16;
     // In 16 bits an element takes half the bytes, so this many are aligned in both widths.
@@ -29,8 +25,7 @@ void grt_params_finish(struct grt_params *params) {
 
 struct grt_param *grt_params_add(struct grt_params *params, const char *prefix, const char *name,
                                  const uint64_t *shape, enum grt_init init, float bound) {
-    struct grt_param **list =
-        realloc(params->list, (params->count + 1) * sizeof *params->list);
+    struct grt_param **list = realloc(params->list, (params->count + 1) * sizeof *params->list);
     if (list) {
         params->list = list;
     }
@@ -55,16 +50,22 @@ struct grt_param *grt_params_add(struct grt_params *params, const char *prefix, 
     return param;
 }
 
-void grt_params_declare(struct grt_params *params, struct grt_plan *plan) {
-    const uint64_t n = params->elements;
-    params->master = grt_plan_tensor(
-        plan, grt_tensor_desc(.label = "params", .group = "params", .shape = {n}));
-    params->grad =
-        grt_plan_tensor(plan, grt_tensor_desc(.label = "grads", .group = "grads", .shape = {n}));
-    if (has_copy(params)) {
-        params->copy =
-            grt_plan_tensor(plan, grt_tensor_desc(.label = "params16", .group = "params16",
-                                                  .dtype = params->type, .shape = {n}));
+static struct grt_tensor *group_tensor(struct grt_params *params, struct grt_plan *plan,
+                                       const char *name, enum grt_dtype dtype) {
+    struct grt_tensor *tensor =
+        grt_plan_tensor(plan, grt_tensor_desc(.label = name, .group = name, .dtype = dtype,
+                                              .shape = {params->elements}));
+    params->failed |= !tensor;
+    return tensor;
+}
+
+void grt_params_declare(struct grt_params *params, struct grt_plan *plan, bool grads) {
+    params->master = group_tensor(params, plan, "params", GRT_F32);
+    if (params->type != GRT_F32) {
+        params->copy = group_tensor(params, plan, "params16", params->type);
+    }
+    if (grads) {
+        params->grad = group_tensor(params, plan, "grads", GRT_F32);
     }
 }
 
@@ -73,9 +74,8 @@ struct grt_tensor grt_params_view(const struct grt_param *param, const struct gr
     uint64_t size = grt_dtype_size(whole->dtype);
     struct grt_tensor view = {.dtype = whole->dtype, .rank = param->rank};
     memcpy(view.shape, param->shape, sizeof view.shape);
-    view.range = (struct grt_range){whole->range.buf,
-                                    whole->range.offset + (first + param->first) * size,
-                                    param->count * size};
+    view.range = (struct grt_range){
+        whole->range.buf, whole->range.offset + (first + param->first) * size, param->count * size};
     memcpy(view.label, param->name, sizeof view.label);
     return view;
 }
@@ -84,7 +84,9 @@ void grt_params_place(struct grt_params *params) {
     for (uint32_t i = 0; i < params->count; i++) {
         struct grt_param *param = params->list[i];
         param->master = grt_params_view(param, params->master, 0);
-        param->grad = grt_params_view(param, params->grad, 0);
+        if (params->grad) {
+            param->grad = grt_params_view(param, params->grad, 0);
+        }
         if (params->copy) {
             param->copy = grt_params_view(param, params->copy, 0);
         }
@@ -99,10 +101,10 @@ static void record_draw(struct grt_graph *graph, const struct grt_param *param,
         grt_op_fill(graph, w, param->init == GRT_INIT_ONES ? 1.0f : 0.0f);
         return;
     }
-    grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_UNIFORM, .y = w, .state = rng,
-                                         .stream = stream));
-    grt_op_map(graph, grt_map_desc(.map = GRT_MAP_SCALE, .y = w, .a = w, .alpha = 2.0f,
-                                   .beta = -1.0f));
+    grt_op_random(
+        graph, grt_random_desc(.dist = GRT_DIST_UNIFORM, .y = w, .state = rng, .stream = stream));
+    grt_op_map(graph,
+               grt_map_desc(.map = GRT_MAP_SCALE, .y = w, .a = w, .alpha = 2.0f, .beta = -1.0f));
     grt_op_map(graph, grt_map_desc(.map = GRT_MAP_SCALE, .y = w, .a = w, .alpha = param->bound));
 }
 
@@ -114,7 +116,9 @@ bool grt_params_draw(struct grt_params *params, uint64_t seed) {
     bool ok = graph && grt_buf_write(rng, 0, &state, sizeof state);
     if (ok) {
         grt_op_fill(graph, params->master, 0.0f);
-        grt_op_fill(graph, params->grad, 0.0f);
+        if (params->grad) {
+            grt_op_fill(graph, params->grad, 0.0f);
+        }
         for (uint32_t i = 0; i < params->count; i++) {
             record_draw(graph, params->list[i], (struct grt_range){rng, 0, sizeof state}, i);
         }

@@ -53,10 +53,9 @@ static void declare(struct grt_module *module, struct grt_net *net, const char *
     };
     for (uint32_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
         if (tensors[i].wanted) {
-            *tensors[i].tensor = grt_plan_tensor(
-                net->plan, grt_tensor_desc(.label = tensors[i].label, .group = "acts",
-                                           .dtype = tensors[i].dtype,
-                                           .shape = {tensors[i].rows, width}));
+            *tensors[i].tensor = grt_net_tensor(
+                net, grt_tensor_desc(.label = tensors[i].label, .group = "acts",
+                                     .dtype = tensors[i].dtype, .shape = {tensors[i].rows, width}));
         }
     }
 }
