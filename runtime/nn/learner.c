@@ -215,9 +215,11 @@ bool grt_learner_begin(struct grt_learner *l) {
     if (!graph) {
         return false;
     }
-    grt_graph_fill(graph, l->history->range, 0);
-    if (l->kept) {
-        grt_graph_fill(graph, l->kept->range, 0);
+    struct grt_tensor *const clear[] = {l->history, l->kept, l->x, l->target, l->y};
+    for (uint32_t i = 0; i < sizeof clear / sizeof clear[0]; i++) {
+        if (clear[i]) {
+            grt_graph_fill(graph, clear[i]->range, 0);
+        }
     }
     bool ok = grt_graph_finish(graph);
     grt_graph_destroy(&graph);
