@@ -290,9 +290,12 @@ static void normalisation(void **state) {
         assert_int_equal(info.part_rows[GRT_PART_TRAIN], 75);
         struct grt_loader *loader = grt_loader_create(grt_loader_desc(.data = plain, .batch = 75));
         struct grt_loader *scaled = grt_loader_create(grt_loader_desc(.data = data, .batch = 75));
-        struct grt_batch raw, got;
-        assert_true(loader && scaled && grt_loader_next(loader, &raw) &&
-                    grt_loader_next(scaled, &got));
+        struct grt_batch raw = {0}, got = {0};
+        if (!loader || !scaled || !grt_loader_next(loader, &raw) ||
+            !grt_loader_next(scaled, &got) || !raw.x || !got.x) {
+            fail();
+            return;
+        }
         uint32_t f = info.features, count = 75 * 6 / f;
         for (uint32_t k = 0; k < f; k++) {
             double mean = 0, square = 0;

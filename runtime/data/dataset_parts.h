@@ -43,7 +43,7 @@ enum grt_read_mode {
 };
 // Rows of the file, in this order: x [count][x_width] and y [count][y_width] (may be NULL).
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
-                     uint32_t count, float *x, uint32_t *y, struct grt_fault *fault);
+                     uint32_t count, float *x, void *y, struct grt_fault *fault);
 
 // dataset_scan.c: what only a look at every row tells. Each is kept for the next run.
 bool grt_scan_dropped(struct grt_dataset *data);

@@ -17,7 +17,7 @@
 
 // Sees `count` rows from `first` on; false ends the scan.
 typedef bool scan_fn(void *context, const struct grt_dataset *data, uint64_t first, uint32_t count,
-                     const float *x, const uint32_t *y);
+                     const float *x, const void *y);
 
 static bool scan(struct grt_dataset *data, bool with_y, scan_fn *see, void *context) {
     const struct grt_dataset_info *info = &data->info;
@@ -89,13 +89,13 @@ struct drops {
 };
 
 static bool see_drops(void *context, const struct grt_dataset *data, uint64_t first, uint32_t count,
-                      const float *x, const uint32_t *y) {
+                      const float *x, const void *y) {
     struct drops *drops = context;
     uint64_t xw = data->info.x_width, yw = data->info.y_width;
-    bool floats = y && data->info.classes == 0;
+    const float *floats = data->info.classes == 0 ? y : NULL;
     for (uint32_t i = 0; i < count; i++) {
         if (grt_not_finite(x + i * xw, xw) == xw &&
-            (!floats || grt_not_finite((const float *)y + i * yw, yw) == yw))
+            (!floats || grt_not_finite(floats + i * yw, yw) == yw))
             continue;
         if (drops->count == drops->capacity) {
             drops->capacity = drops->capacity ? 2 * drops->capacity : 64;
@@ -145,11 +145,12 @@ bool grt_scan_dropped(struct grt_dataset *data) {
 // ---- classes ----
 
 static bool see_classes(void *context, const struct grt_dataset *data, uint64_t first,
-                        uint32_t count, const float *x, const uint32_t *y) {
+                        uint32_t count, const float *x, const void *y) {
     (void)data, (void)first, (void)x;
     uint32_t *most = context;
+    const uint32_t *classes = y;
     for (uint32_t i = 0; i < count; i++)
-        *most = y[i] > *most ? y[i] : *most;
+        *most = classes[i] > *most ? classes[i] : *most;
     return true;
 }
 
@@ -186,7 +187,7 @@ struct moments {
 };
 
 static bool see_moments(void *context, const struct grt_dataset *data, uint64_t first,
-                        uint32_t count, const float *x, const uint32_t *y) {
+                        uint32_t count, const float *x, const void *y) {
     (void)y;
     struct moments *m = context;
     uint32_t features = data->info.features;
@@ -205,7 +206,7 @@ static bool see_moments(void *context, const struct grt_dataset *data, uint64_t 
             return grt_fail(GRT_BAD_DATA,
                             "%s: row %llu of the inputs is not finite (column %llu); on_nan: drop "
                             "leaves such rows out",
-                            data->path, (unsigned long long)(first + i), (unsigned long long)bad);
+                            data->path, (unsigned long long)first + i, (unsigned long long)bad);
         for (uint64_t k = 0; m->points == 0 && k < features; k++)
             m->shift[k] = row[k];
         for (const float *end = row + xw; row < end; row += features) {
@@ -233,9 +234,13 @@ bool grt_scan_moments(struct grt_dataset *data) {
     free(known);
     double *sums = calloc(3 * (size_t)features, sizeof *sums);
     float *answer = malloc(bytes);
+    if (!sums || !answer) {
+        free(sums);
+        free(answer);
+        return grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
+    }
     struct moments m = {sums, sums + features, sums + 2 * (size_t)features, 0, 0, 0};
-    bool good = sums && answer ? scan(data, false, see_moments, &m) && m.points > 0
-                               : grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
+    bool good = scan(data, false, see_moments, &m);
     for (uint32_t k = 0; good && k < features; k++) {
         double mean = m.sum[k] / (double)m.points;
         double variance = m.square[k] / (double)m.points - mean * mean;

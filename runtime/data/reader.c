@@ -265,7 +265,7 @@ static void copy_kept(const struct grt_dataset *data, const uint64_t *rows, uint
 }
 
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
-                     uint32_t count, float *x, uint32_t *y, struct grt_fault *fault) {
+                     uint32_t count, float *x, void *y, struct grt_fault *fault) {
     const struct grt_dataset *data = reader->data;
     const struct grt_dataset_info *info = &data->info;
     bool checked = mode == GRT_READ_CHECKED;
@@ -283,7 +283,7 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
         const struct sink sink = {
             .array = &data->arrays[i],
             .tiles = data->tiles[i],
-            .out = (unsigned char *)(target ? (void *)y : (void *)x) + data->feature_at[i] * 4,
+            .out = (unsigned char *)(target ? y : (void *)x) + data->feature_at[i] * 4,
             .width = target ? info->y_width : info->x_width,
             .pitch = target ? data->arrays[i].shape[2] : info->features,
             .classes = target ? info->classes : 0,
@@ -293,8 +293,7 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
     if (!good || !checked)
         return good;
     if (!all_finite(rows, count, x, info->x_width, "inputs", fault) ||
-        (y && info->classes == 0 &&
-         !all_finite(rows, count, (const float *)y, info->y_width, "targets", fault)))
+        (y && info->classes == 0 && !all_finite(rows, count, y, info->y_width, "targets", fault)))
         return false;
     if (data->mean)
         normalise(data, count, x);
