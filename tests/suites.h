@@ -8,6 +8,10 @@
     X(cache, H)                                                                                    \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
+    X(config, H)                                                                                   \
+    X(checkpoint, H)                                                                               \
+    X(safetensors, H)                                                                              \
+    X(runlog, H)                                                                                   \
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \
