@@ -109,7 +109,7 @@ static void same_bits_as_ref(void **state) {
 static void refusals(void **state) {
     (void)state;
     struct test_tensor x = test_tensor(test.dev, GRT_F32, 300, 8);
-    struct test_tensor h = test_tensor(test.dev, GRT_F16, 300, 8);
+    struct test_tensor h = test_tensor(test.dev, GRT_U32, 300, 8);
     struct test_tensor few = test_tensor(test.dev, GRT_F32, 7, 0);
     struct test_tensor sums = test_tensor(test.dev, GRT_F32, 8, 0);
     struct grt_range little = {few.tensor.range.buf, few.tensor.range.offset, 4};
