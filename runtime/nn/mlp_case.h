@@ -26,6 +26,7 @@ struct mlp_plan {
     uint32_t padded;       // rows of the scratch, at least as many as there are
     uint32_t blocks;       // numbers that the pass leaves of the loss
     uint32_t parts;        // that the rows are cut into for the gradients
+    uint32_t most_parts;   // that any number of rows is cut into, up to these
     uint32_t chunk;        // rows of one
     uint64_t units_bytes;  // what the pass leaves for the gradients
 };

@@ -35,6 +35,7 @@ void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece) {
     uint32_t parts = wanted > most ? most : wanted;
     plan->chunk = mlp_ceil_div(mlp_ceil_div(plan->padded, parts > 1 ? parts : 1), piece) * piece;
     plan->parts = mlp_ceil_div(plan->padded, plan->chunk);
+    plan->most_parts = wanted > 1 ? wanted : 1;
 }
 
 // Whether any variant could do such a model.
@@ -83,6 +84,7 @@ bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *
 }
 
 // ---- scratch: | units | sums | losses | ----
+// As much as any smaller number of rows needs too: the last batch of an epoch.
 
 struct sizes {
     uint64_t units, sums, all;  // where sums and losses begin, and the end
@@ -96,8 +98,8 @@ static uint64_t aligned(const struct grt_dev *dev, uint64_t bytes) {
 static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_plan *plan) {
     struct sizes s;
     s.units = aligned(c->dev, plan->units_bytes);
-    s.sums = s.units + aligned(c->dev, plan->parts * c->desc->params->elements * 4);
-    s.all = s.sums + aligned(c->dev, (uint64_t)plan->blocks * 4);
+    s.sums = s.units + aligned(c->dev, plan->most_parts * c->desc->params->elements * 4);
+    s.all = s.sums + aligned(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
     return s;
 }
 

@@ -19,7 +19,7 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     uint32_t groups = mlp_ceil_div(quads, wg), most = 8 * mlp_units(c);
     p->padded = quads * 4;
     p->blocks = (groups < most ? groups : most) * wg;
-    p->parts = mlp_ceil_div(c->rows, 2048);
+    p->parts = p->most_parts = mlp_ceil_div(c->rows, 2048);
     p->chunk = mlp_ceil_div(quads, p->parts) * 4;
     p->units_bytes = (uint64_t)row_units(c) * p->padded * 4;
 }
