@@ -294,6 +294,7 @@ static int bench_kinds(int argc, char **argv) {
     ranges_destroy(&bench.sizes);
     ranges_destroy(&bench.counts);
     bench_gemm_options_end(&bench.gemm);
+    bench_rollout_options_end(&bench.rollout);
     free(words);
     return code;
 }
