@@ -23,6 +23,7 @@
 #define RUN_SECONDS 0.02  // of one run, at least
 #define MAX_STEPS 1000    // of one run
 #define MAX_MODELS 16
+#define PHASE_STEPS 6
 
 #define COLUMNS(X)                                                                                 \
     X(MODEL, "model", "model", NULL, TEXT, 0, 7)                                                   \
@@ -33,6 +34,9 @@
     X(VARIANT, "variant", "variant", NULL, TEXT, 0, 12)                                            \
     X(MS, "ms", "", "ms/step", NUMBER, 4, 9)                                                       \
     X(RATE, "msamples_per_s", "", "M samples/s", NUMBER, 3, 0)                                     \
+    X(FORWARD, "forward_ms", "forward", NULL, NUMBER, 4, 8)                                        \
+    X(BACKWARD, "backward_ms", "backward", NULL, NUMBER, 4, 8)                                     \
+    X(UPDATE, "optimizer_ms", "optimizer", NULL, NUMBER, 4, 0)                                     \
     X(TFLOPS, "tflop_per_s", "", "TFLOP/s", NUMBER, 3, 8)                                          \
     X(DISPATCHES, "dispatches", "dispatches", NULL, COUNT, 0, 0)                                   \
     X(STEPS, "steps_per_run", "steps a run", NULL, COUNT, 0, 0)                                    \
@@ -200,6 +204,7 @@ struct mlp_case {
     struct mlp_samples samples;
     double error;
     uint32_t steps, dispatches;
+    double forward, backward, update;  // device milliseconds; 0: unknown
     uint64_t bytes;
     char kernels[24];  // "fused coop"
 };
@@ -348,6 +353,25 @@ static bool measure(struct mlp_bench *bench, struct mlp_case *c, struct stats *s
     return good;
 }
 
+// What the phases of a step take, by the device's clock; barriers between them cost a little.
+static bool measure_phases(struct mlp_case *c) {
+    struct grt_graph *graph = grt_learner_step(
+        c->learner, grt_step_desc(.label = "bench mlp", .steps = PHASE_STEPS, .phases = true));
+    struct grt_phase_time times[GRT_MAX_PHASES];
+    bool good = graph && grt_graph_finish(graph) && grt_graph_finish(graph);
+    uint32_t count = good ? grt_graph_times(graph, times, GRT_MAX_PHASES) : 0;
+    for (uint32_t i = 0; i < count && i < GRT_MAX_PHASES; i++) {
+        double *into = !strcmp(times[i].name, "forward")     ? &c->forward
+                       : !strcmp(times[i].name, "backward")  ? &c->backward
+                       : !strcmp(times[i].name, "optimizer") ? &c->update
+                                                             : NULL;
+        if (into)
+            *into += 1e3 * times[i].seconds / PHASE_STEPS;
+    }
+    grt_graph_destroy(&graph);
+    return good;
+}
+
 // Products of forward, backward and gradients; there is no gradient of the inputs.
 static double flops(const struct mlp_case *c) {
     double h = c->model->hidden, hidden = (c->model->depth - 1) * h * h + h * OUTPUTS;
@@ -367,6 +391,9 @@ static bool print_row(struct mlp_bench *bench, struct mlp_case *c, const struct 
         [COLUMN_VARIANT] = {.known = c->kernels[0] != 0, .text = c->kernels},
         [COLUMN_MS] = {.known = timed, .number = 1e3 * seconds},
         [COLUMN_RATE] = {.known = timed, .number = 1e-6 * c->batch / seconds},
+        [COLUMN_FORWARD] = {.known = c->forward > 0, .number = c->forward},
+        [COLUMN_BACKWARD] = {.known = c->backward > 0, .number = c->backward},
+        [COLUMN_UPDATE] = {.known = c->update > 0, .number = c->update},
         [COLUMN_TFLOPS] = {.known = timed, .number = 1e-12 * flops(c) / seconds},
         [COLUMN_DISPATCHES] = {.known = c->dispatches > 0, .count = c->dispatches},
         [COLUMN_STEPS] = {.known = timed, .count = c->steps},
@@ -401,7 +428,7 @@ static bool run_case(struct mlp_bench *bench, struct mlp_case *c) {
         outcome = "FAILED";
         bench->wrong++;
     } else {
-        good = measure(bench, c, &stats);
+        good = measure(bench, c, &stats) && measure_phases(c);
         bench->good += good;
     }
     good = good && print_row(bench, c, &stats, outcome);

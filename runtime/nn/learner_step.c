@@ -98,7 +98,7 @@ static struct grt_tensor record_forward(struct feed *f) {
     return x;
 }
 
-// Forward, loss and backward as one op; its time counts as forward.
+// Forward, loss and backward as one op. Rows go forward and back in one launch, whose time counts as forward.
 static void record_fused(struct feed *f) {
     struct grt_learner *l = f->l;
     struct grt_mlp_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
@@ -110,7 +110,7 @@ static void record_fused(struct feed *f) {
     desc.parts = parts(f, l->loss_parts);
     desc.state = l->state->range;
     desc.scratch = l->fused_scratch->range;
-    phase(f, "forward");
+    desc.phases = f->desc->phases;
     grt_op_mlp_fused(f->graph, &desc);
 }
 

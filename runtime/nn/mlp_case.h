@@ -48,8 +48,9 @@ struct mlp_variant {
     // Whether it is faster than layer by layer, where it is usable.
     bool (*better)(const struct mlp_case *c);
     void (*plan)(const struct mlp_case *c, struct mlp_plan *plan);
-    // The first two launches; a failure is rejected to the graph.
-    void (*record)(struct grt_graph *graph, const struct mlp_call *call);
+    // One launch each; a failure is rejected to the graph.
+    void (*record_pass)(struct grt_graph *graph, const struct mlp_call *call);
+    void (*record_grads)(struct grt_graph *graph, const struct mlp_call *call);
 };
 
 extern const struct mlp_variant mlp_variant_coop;

@@ -90,10 +90,9 @@ static bool better(const struct mlp_case *c) {
     return true;
 }
 
-static void record(struct grt_graph *graph, const struct mlp_call *call) {
+static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
     const struct pass *pass = choose_pass(c);
-    struct grads grads = choose_grads(c);
     uint32_t lanes = c->dev->info.caps.subgroup;
     uint32_t aligned = (c->inputs % 8 == 0 ? 1u : 0u) | (c->inputs % 4 == 0 ? 2u : 0u);
     const struct grt_spec pass_specs[] = {{"WG", pass->down * pass->across * lanes},
@@ -110,7 +109,12 @@ static void record(struct grt_graph *graph, const struct mlp_call *call) {
     const uint32_t pass_groups[3] = {call->plan.blocks, 1, 1};
     mlp_launch(graph, call, "mlp_pass_coop", pass_specs, sizeof pass_specs / sizeof pass_specs[0],
                pass_ranges, sizeof pass_ranges / sizeof pass_ranges[0], pass_groups);
+}
 
+static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
+    const struct mlp_case *c = call->c;
+    struct grads grads = choose_grads(c);
+    uint32_t lanes = c->dev->info.caps.subgroup;
     const struct grt_spec grads_specs[] = {{"WG", grads.subgroups * lanes},
                                            {"IP", inputs_padded(c)},
                                            {"LANES", lanes},
@@ -123,4 +127,5 @@ static void record(struct grt_graph *graph, const struct mlp_call *call) {
                sizeof grads_specs / sizeof grads_specs[0], grads_ranges, 2, grads_groups);
 }
 
-const struct mlp_variant mlp_variant_coop = {"coop", usable, better, plan, record};
+const struct mlp_variant mlp_variant_coop = {"coop", usable,      better,
+                                             plan,   record_pass, record_grads};

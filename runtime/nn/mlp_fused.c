@@ -245,6 +245,13 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     return true;
 }
 
+static void record_phase(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc,
+                         const char *name) {
+    if (desc->phases) {
+        grt_graph_phase(graph, name);
+    }
+}
+
 void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
     if (!graph) {
         grt_fail(GRT_INVALID, "grt_op_mlp_fused: no graph");
@@ -271,7 +278,10 @@ void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *
         return;
     }
     if (fill_call(graph, &c, variant, &call)) {
-        variant->record(graph, &call);
+        record_phase(graph, desc, "forward");
+        variant->record_pass(graph, &call);
+        record_phase(graph, desc, "backward");
+        variant->record_grads(graph, &call);
         record_reduce(graph, &call);
     }
 }

@@ -45,6 +45,7 @@ struct grt_mlp_fused_desc {
     struct grt_range hits;            // likewise, or buf NULL
     struct grt_range state;           // a struct grt_learn_state: its loss scale is read
     struct grt_range scratch;         // grt_mlp_fused_scratch() bytes
+    bool phases;                      // times the pass as "forward", the rest as "backward"
 };
 #define grt_mlp_fused_desc(...) (&(struct grt_mlp_fused_desc){__VA_ARGS__})
 

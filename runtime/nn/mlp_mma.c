@@ -80,13 +80,11 @@ static bool better(const struct mlp_case *c) {
     return true;
 }
 
-static void record(struct grt_graph *graph, const struct mlp_call *call) {
+static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
     struct pass pass = choose_pass(c);
-    struct grads grads = choose_grads(c);
-    uint32_t kind = c->desc->dtype == GRT_BF16;
     const struct grt_spec pass_specs[] = {{"WG", pass.warps * 32},
-                                          {"KIND", kind},
+                                          {"KIND", c->desc->dtype == GRT_BF16},
                                           {"KEEP", c->desc->y != NULL},
                                           {"MT", pass.tiles},
                                           {"BUFS", c->width < 128 || roomy(c) ? 2 : 1}};
@@ -95,9 +93,13 @@ static void record(struct grt_graph *graph, const struct mlp_call *call) {
     const uint32_t pass_groups[3] = {call->plan.blocks, 1, 1};
     mlp_launch(graph, call, "mlp_pass_mma", pass_specs, sizeof pass_specs / sizeof pass_specs[0],
                pass_ranges, sizeof pass_ranges / sizeof pass_ranges[0], pass_groups);
+}
 
+static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
+    const struct mlp_case *c = call->c;
+    struct grads grads = choose_grads(c);
     const struct grt_spec grads_specs[] = {{"WG", grads_warps(c, &grads) * 32},
-                                           {"KIND", kind},
+                                           {"KIND", c->desc->dtype == GRT_BF16},
                                            {"WM", grads.wm},
                                            {"WN", grads.wn},
                                            {"BK", grads.bk},
@@ -108,4 +110,4 @@ static void record(struct grt_graph *graph, const struct mlp_call *call) {
                sizeof grads_specs / sizeof grads_specs[0], grads_ranges, 2, grads_groups);
 }
 
-const struct mlp_variant mlp_variant_mma = {"mma", usable, better, plan, record};
+const struct mlp_variant mlp_variant_mma = {"mma", usable, better, plan, record_pass, record_grads};

@@ -42,7 +42,7 @@ static uint32_t tiles(uint32_t from, uint32_t to) {
     return mlp_ceil_div(from, 4) * mlp_ceil_div(to, 4);
 }
 
-static void record(struct grt_graph *graph, const struct mlp_call *call) {
+static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
     uint32_t wg = lanes(c);
     const struct grt_spec pass_specs[] = {
@@ -52,7 +52,11 @@ static void record(struct grt_graph *graph, const struct mlp_call *call) {
                                             call->state, call->x,      call->weights};
     const uint32_t pass_groups[3] = {call->plan.blocks / wg, 1, 1};
     mlp_launch(graph, call, "mlp_pass_f32", pass_specs, 3, pass_ranges, 9, pass_groups);
+}
 
+static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
+    const struct mlp_case *c = call->c;
+    uint32_t wg = lanes(c);
     uint32_t all = tiles(c->inputs, c->width) + (c->depth - 1) * tiles(c->width, c->width) +
                    tiles(c->width, c->outputs);
     const struct grt_spec grads_specs[] = {{"WG", wg}};
@@ -61,4 +65,5 @@ static void record(struct grt_graph *graph, const struct mlp_call *call) {
     mlp_launch(graph, call, "mlp_grads_f32", grads_specs, 1, grads_ranges, 2, grads_groups);
 }
 
-const struct mlp_variant mlp_variant_plain = {"plain", usable, better, plan, record};
+const struct mlp_variant mlp_variant_plain = {"plain", usable,      better,
+                                              plan,    record_pass, record_grads};
