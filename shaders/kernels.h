@@ -28,6 +28,7 @@
     X(all, nn, layer_norm)                                                                         \
     X(all, nn, colsum)                                                                             \
     X(all, env, cartpole)                                                                          \
+    X(all, env, pendulum)                                                                          \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \
