@@ -12,7 +12,7 @@
 #define GRT_OPENCL_C 1
 
 #define STRUCT(name) typedef struct name name; struct name
-#define FN static inline
+#define FN static inline __attribute__((always_inline))
 #define EXACT
 #define u16 ushort
 #define u32x4 uint4

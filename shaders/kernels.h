@@ -29,6 +29,8 @@
     X(all, nn, colsum)                                                                             \
     X(all, env, cartpole)                                                                          \
     X(all, env, pendulum)                                                                          \
+    X(all, env, standing)                                                                          \
+    X(all, env, standing_probe)                                                                    \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \
