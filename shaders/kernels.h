@@ -31,6 +31,11 @@
     X(all, env, pendulum)                                                                          \
     X(all, env, standing)                                                                          \
     X(all, env, standing_probe)                                                                    \
+    X(all, es, es_perturb)                                                                         \
+    X(all, es, es_reduce)                                                                          \
+    X(all, es, es_rank)                                                                            \
+    X(all, es, es_sum)                                                                             \
+    X(all, es, es_step)                                                                            \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \

@@ -16,7 +16,7 @@ extern "C" {
 
 #define GRT_ARCHIVE_NAME 192       // bytes of a tensor's name, its end included
 #define GRT_ARCHIVE_VALUE_NAME 64  // of a value's name
-#define GRT_ARCHIVE_MAX_TENSORS 65536
+#define GRT_ARCHIVE_MAX_TENSORS 16384
 #define GRT_ARCHIVE_MAX_VALUES 1024
 #define GRT_ARCHIVE_MAX_TEXT 60000  // bytes of a text value: HDF5 keeps attributes below 64 KiB
 
