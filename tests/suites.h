@@ -13,11 +13,15 @@
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \
     X(shipped, H)                                                                                  \
+    X(order, H)                                                                                    \
+    X(dataset, H)                                                                                  \
+    X(hostile, H)                                                                                  \
     X(buffer, D)                                                                                   \
     X(kernel, D)                                                                                   \
     X(record, D)                                                                                   \
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \
+    X(loader, D)                                                                                   \
     X(plan, D)                                                                                     \
     X(tuned, D)                                                                                    \
     X(convert, D)                                                                                  \

@@ -71,8 +71,8 @@ struct grt_dataset_desc {
 
 struct grt_dataset;
 
-// NULL with the sentence: GRT_IO when the file cannot be read, GRT_INVALID when it is not what the
-// desc says or is not to be trusted.
+// NULL with the sentence: GRT_NO_INPUT when the file cannot be opened, GRT_BAD_DATA when it is not
+// what the desc says or is not to be trusted, GRT_IO when reading failed.
 GRT_API struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc);
 // After every loader of it.
 GRT_API void grt_dataset_close(struct grt_dataset **data);
@@ -97,7 +97,7 @@ GRT_API struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data)
 // One data set of a file, as `gpurt data info` shows it.
 struct grt_array_info {
     char name[256];
-    char dtype[16];                     // "f32", "f32 be", or "" when it is none of ours
+    char dtype[16];                     // "f32", "f32 swapped", or "" when it is none of ours
     uint32_t rank;                      // of the file; shape has the first GRT_DATA_MAX_RANK
     uint64_t shape[GRT_DATA_MAX_RANK];  // 0 past the rank
     uint64_t chunk[GRT_DATA_MAX_RANK];  // all 0: contiguous
@@ -113,7 +113,7 @@ struct grt_file_info {
     struct grt_array_info *arrays;
     uint64_t bytes;  // of the file
     char made_by[64];
-    double noise_floor;  // attribute of files of grt_data_make(); negative: none
+    double noise_floor;  // of files of grt_data_make(); negative: none
     uint32_t classes;    // the same; 0: none
 };
 // NULL with the sentence. Data sets that would be refused are listed, with the reason.

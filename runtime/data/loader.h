@@ -21,7 +21,7 @@ extern "C" {
 #define GRT_CACHES(X)                                                                              \
     X(NONE, "none")     /* every batch is read from the file */                                    \
     X(RAM, "ram")       /* all rows are read once and kept, as f32, in host memory */              \
-    X(DEVICE, "device") /* the same in device memory: a batch is a list of row numbers */
+    X(DEVICE, "device") /* the same in device memory: see grt_loader_device() */
 
 enum grt_cache {
 #define X(name, text) GRT_CACHE_##name,
@@ -60,8 +60,8 @@ struct grt_batch {
     struct grt_loader_position position;
     uint32_t rows;             // the rest of a last batch that is not full is zero
     uint32_t slot;             // 0 .. slots - 1
-    const float *x;            // [rows][x_width]; NULL with cache device
-    const void *y;             // [rows][y_width], f32 or u32; NULL the same, and without targets
+    const float *x;            // [rows][x_width]
+    const void *y;             // [rows][y_width], f32 or u32; NULL without targets
     struct grt_range x_range;  // pin: where x and y lie in an upload buffer; else no buffer
     struct grt_range y_range;
     double waited;  // seconds that grt_loader_next() took
@@ -91,12 +91,21 @@ GRT_API void grt_loader_release(struct grt_loader *loader, const struct grt_batc
 GRT_API bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position position);
 
 // Where grt_loader_upload() puts batches: x f32 and y f32 or u32 (NULL without targets), at least
-// `batch` rows. Bakes a graph for each slot: with pin it copies, with cache device it gathers rows.
+// `batch` rows. With pin, bakes a graph that copies for each slot.
 GRT_API bool grt_loader_bind(struct grt_loader *loader, const struct grt_tensor *x,
                              const struct grt_tensor *y);
 // Queues the transfer of a batch to the bound tensors and returns; without pin it waits for all
 // that is queued, then writes.
 GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch);
+
+// cache device: all rows of the file, x [N][features] or [N][points][features] and y [N][y_width] (or
+// [N] classes; no buffer without targets), for steps that gather by themselves in the order of
+// grt_loader_order(). Such a loader has no workers and no batches of its own.
+GRT_API bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
+                               struct grt_tensor *y);
+// Rows of the file at positions first .. first + count - 1 of an epoch; any loader.
+GRT_API bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
+                              uint64_t count, uint32_t *rows);
 
 #ifdef __cplusplus
 }

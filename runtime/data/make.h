@@ -32,7 +32,7 @@ struct grt_make_desc {
     uint32_t features;
     uint32_t points;   // points: 0: 64
     uint32_t classes;  // classification: 0: 10
-    double noise;      // standard deviation, of y or around the centres; negative: 0.1
+    double noise;      // standard deviation of what no model can know; negative: 0.1, classes 1
     uint64_t seed;
     uint64_t chunk;      // rows of a chunk; 0: contiguous, or 1024 with deflate
     uint32_t deflate;    // 0 to 9; 0: none. Shuffle goes with it
@@ -41,9 +41,9 @@ struct grt_make_desc {
 };
 #define grt_make_desc(...) (&(struct grt_make_desc){__VA_ARGS__})
 
-// Writes /x and /y. Attributes of the file: gpurt_make, seed, noise, and noise_floor, the mean
-// squared error (classification: share of rows) that no model can go below but by luck; /y has
-// classes.
+// Writes /x and /y. Attributes of the file: gpurt_make ("regression"), seed, noise, classes, and
+// noise_floor, the mean squared error (classification: share of rows taken for another class) that no
+// model goes below but by luck.
 GRT_API bool grt_data_make(const struct grt_make_desc *desc);
 
 #ifdef __cplusplus
