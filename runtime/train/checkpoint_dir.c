@@ -66,7 +66,7 @@ static uint64_t *list_steps(const char *dir, size_t *count, bool clean) {
     size_t room = 0;
     *count = 0;
     if (!folder) {
-        grt_fail(GRT_IO, "cannot read the folder %s: %s", dir, strerror(errno));
+        grt_fail(GRT_NO_INPUT, "cannot read the folder %s: %s", dir, strerror(errno));
         return NULL;
     }
     for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
@@ -146,7 +146,7 @@ struct grt_archive *grt_checkpoint_newest(const char *dir) {
     }
     free(steps);
     if (!archive) {
-        grt_fail(GRT_IO, "no whole checkpoint in %s", dir);
+        grt_fail(GRT_NO_INPUT, "no whole checkpoint in %s", dir);
     }
     return archive;
 }

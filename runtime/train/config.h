@@ -97,8 +97,8 @@ struct grt_config {
 
 // Everything at its default.
 GRT_API void grt_config_init(struct grt_config *config);
-// Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_IO when it
-// cannot be read. One file for each config.
+// Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_NO_INPUT when
+// it cannot be read. One file for each config.
 GRT_API bool grt_config_read(struct grt_config *config, const char *path);
 // The same of text in memory; `path` only names it in messages.
 GRT_API bool grt_config_parse(struct grt_config *config, const char *path, const char *text,
