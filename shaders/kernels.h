@@ -29,6 +29,11 @@
     X(all, nn, colsum)                                                                             \
     X(all, env, cartpole)                                                                          \
     X(all, env, pendulum)                                                                          \
+    X(all, es, es_perturb)                                                                         \
+    X(all, es, es_reduce)                                                                          \
+    X(all, es, es_rank)                                                                            \
+    X(all, es, es_sum)                                                                             \
+    X(all, es, es_step)                                                                            \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \

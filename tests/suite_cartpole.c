@@ -22,7 +22,7 @@ static void roll_out(struct grt_dev *dev, uint32_t envs, uint32_t steps, uint32_
     const struct grt_kernel *kernel = grt_kernel_get(
         dev, grt_kernel_desc(.name = "cartpole", .specs = {{"WG", WG}, {"RESTART", 1}}));
     assert_non_null(kernel);
-    static const uint32_t control[4] = {0, SEED, 0, 0};
+    static const uint32_t control[4] = {SEED, 0, 0, 0};
     static const float zero[8] = {0};
     struct test_tensor words = test_tensor(dev, GRT_U32, 4, 0);
     struct test_tensor theta = test_tensor(dev, GRT_F32, 4, 0);
