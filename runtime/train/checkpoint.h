@@ -40,6 +40,11 @@ GRT_API bool grt_checkpoint_store(const struct grt_checkpoint_dir *dir,
 GRT_API struct grt_archive *grt_checkpoint_newest(const char *dir);
 // Writes the path of a step's file; false when it is too long.
 GRT_API bool grt_checkpoint_path(const char *dir, uint64_t step, char *path, size_t capacity);
+// Whether a folder has any checkpoint, whole or not.
+GRT_API bool grt_checkpoint_any(const char *dir);
+// Moves all of them, and best.h5, to a new folder inside it, earlier-1, earlier-2, ..., whose path is
+// written.
+GRT_API bool grt_checkpoint_set_aside(const char *dir, char *path, size_t capacity);
 // Makes a folder, and its parents, when missing.
 GRT_API bool grt_checkpoint_make_dir(const char *dir);
 

@@ -108,6 +108,9 @@ GRT_API bool grt_config_parse(struct grt_config *config, const char *path, const
 GRT_API bool grt_config_override(struct grt_config *config, const char *pair);
 // One key by its value's text, as if given on the command line.
 GRT_API bool grt_config_set(struct grt_config *config, enum grt_config_key key, const char *text);
+// The value of a key, and where it was given, from one config to another.
+GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *from,
+                             enum grt_config_key key);
 // Whether it was given anywhere.
 GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
 // Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be NULL)
