@@ -31,6 +31,9 @@
     X(gemm, D)                                                                                     \
     X(nn, D)                                                                                       \
     X(colsum, D)                                                                                   \
+    X(grads, D)                                                                                    \
+    X(optim, D)                                                                                    \
+    X(learner, D)                                                                                  \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \

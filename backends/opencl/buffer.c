@@ -143,7 +143,7 @@ cl_mem gcl_buf_part(struct gcl_buf *buf, uint64_t offset, uint64_t size, cl_int 
     if (found && found->offset == offset && found->size == size) {
         return found->handle;
     }
-    if (buf->part_count == buf->part_room) {
+    if (!buf->parts || buf->part_count == buf->part_room) {
         uint32_t room = buf->part_room ? 2 * buf->part_room : 8;
         struct gcl_part *parts = realloc(buf->parts, room * sizeof *parts);
         if (!parts) {

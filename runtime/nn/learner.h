@@ -91,8 +91,9 @@ struct grt_step_desc {
     // Or, data on the device: rows of these in the order of `order`, u32, from the state's
     // cursor on, which each step moves by its rows. The order has enough of them.
     const struct grt_tensor *data_x, *data_y, *order;
-    // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one name may
-    // come several times: add). Costs barriers.
+    // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
+    // name may come several times: add). The fused variant has "fused" in place of forward and
+    // backward. Costs barriers; 32 phases at most, 3 a micro-batch and 1 a step.
     bool phases;
 };
 #define grt_step_desc(...) (&(struct grt_step_desc){__VA_ARGS__})

@@ -40,7 +40,7 @@ struct grt_loss_desc {
     struct grt_range parts;  // GRT_LOSS_PARTS f32, all written
     struct grt_range state;  // a struct grt_learn_state: its loss scale is read
     // Cross-entropy: beside each part the number of samples whose largest logit is the target, as
-    // f32, GRT_LOSS_PARTS of them; or buf NULL.
+    // f32, GRT_LOSS_PARTS of them; or buf NULL, where dy is wanted.
     struct grt_range hits;
 };
 #define grt_loss_desc(...) (&(struct grt_loss_desc){__VA_ARGS__})

@@ -33,6 +33,9 @@ struct grt_net {
     struct grt_tensor *scratch;
 };
 
+// A tensor of the net's plan; NULL, and the parameters marked as failed, without host memory.
+struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_desc *desc);
+
 struct grt_module;
 
 struct grt_module_fns {

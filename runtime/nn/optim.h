@@ -75,6 +75,8 @@ struct grt_optim_desc {
     uint32_t growth_interval;
 };
 GRT_API struct grt_optim_desc grt_optim_defaults(enum grt_optim kind);
+// What is wrong with it, or NULL.
+GRT_API const char *grt_optim_mistake(const struct grt_optim_desc *desc);
 // lr for a batch of another size: times the square root of the ratio.
 GRT_API double grt_lr_for_batch(double lr, uint64_t batch, uint64_t base_batch);
 
@@ -110,7 +112,7 @@ struct grt_learn_row {
     float loss, grad_norm, lr, loss_scale;  // loss_scale: 0 minus it when the step was skipped
 };
 
-#define GRT_NORM_PARTS 64
+#define GRT_NORM_PARTS 256
 
 // How many tensors like the masters the optimizer keeps ("optim": exp_avg and exp_avg_sq, or
 // momentum_buffer), and the i-th one's name.

@@ -61,8 +61,8 @@ void grt_params_finish(struct grt_params *params);
 // set, when there is no host memory.
 struct grt_param *grt_params_add(struct grt_params *params, const char *prefix, const char *name,
                                  const uint64_t *shape, enum grt_init init, float bound);
-// Declares the groups "params", "params16" and "grads" in the plan.
-void grt_params_declare(struct grt_params *params, struct grt_plan *plan);
+// Declares the groups "params", "params16" and, where wanted, "grads" in the plan.
+void grt_params_declare(struct grt_params *params, struct grt_plan *plan, bool grads);
 // After grt_plan_alloc(): gives the views their buffers.
 void grt_params_place(struct grt_params *params);
 // A view of parameter i in any f32 range laid out like the masters, whose first element is `first`

@@ -91,6 +91,42 @@ struct oracle_value oracle_layer_norm(const struct oracle_norm *norm, double x, 
 // Sum of x[row][col] over the rows.
 struct oracle_value oracle_colsum(const float *x, size_t rows, size_t cols, size_t col);
 
+// ---- learning (learn.c) ----
+
+// A model by its parts. points 0: an mlp over the inputs; else the same hidden layers over each point,
+// pooled, then head_depth hidden layers and the output.
+struct oracle_model {
+    size_t inputs, points, depth, hidden, outputs, head_depth;
+    const char *act;  // "none", "relu", "gelu", "tanh"
+    bool residual, norm;
+    bool pool_max;
+    const char *loss;  // "mse", "huber", "cross_entropy", "bce"
+    double delta;      // of Huber
+};
+// How many parameter tensors it has, and the elements of each, in the order of a state_dict: weights and
+// biases of the layers, then those of the norms; for points first those over each point.
+size_t oracle_model_tensors(const struct oracle_model *m);
+size_t oracle_model_tensor_size(const struct oracle_model *m, size_t tensor);
+// Mean loss over `rows` samples; targets are classes as numbers for cross-entropy.
+double oracle_model_loss(const struct oracle_model *m, double *const *params, const double *x,
+                         const double *target, size_t rows);
+// Its derivative to element i of a tensor, by central differences.
+double oracle_model_slope(const struct oracle_model *m, double *const *params, size_t tensor,
+                          size_t i, const double *x, const double *target, size_t rows);
+
+// One step of an optimizer over `count` numbers, from the formulas of PyTorch's documentation.
+struct oracle_optim {
+    const char *kind;  // "sgd", "adam", "adamw"
+    double lr, weight_decay;
+    double momentum, dampening;
+    bool nesterov;
+    double beta1, beta2, eps;
+    double max_norm;  // 0: no clipping
+};
+// t counts from 1. first and second: what is kept, zero before the first step.
+void oracle_optim_step(const struct oracle_optim *o, size_t t, size_t count, const double *grad,
+                       double *param, double *first, double *second);
+
 // ---- shapes (shape.c) ----
 
 // y[j][i] = x[i][j] of elements of `size` bytes.
