@@ -7,9 +7,11 @@
 
 #include "../report.h"
 
-// A baked step for the samples of one slot.
+// Graphs that a feed needs: a full batch, a window of them, and the last one of an epoch.
+#define MOST_RECORDED 4
+
 struct recorded {
-    uint32_t slot, rows, steps;
+    uint32_t rows, steps;
     struct grt_graph *graph;
 };
 
@@ -17,9 +19,10 @@ struct feed {
     struct feed_desc desc;
     struct grt_loader_info info;
     struct grt_loader_position next;
-    struct recorded *recorded;
+    struct recorded recorded[MOST_RECORDED];
     uint32_t recorded_count;
-    struct grt_buf *staging[FEED_WINDOW];  // not pinned: x, then y
+    struct grt_plan *plan;     // staging, where a batch has several micro-batches
+    struct grt_tensor *x, *y;  // of the plan, or NULL
     struct grt_batch held[FEED_WINDOW];
     struct grt_tensor data_x, data_y, order;  // rows on the device
     uint32_t *order_rows;
@@ -33,66 +36,59 @@ static struct grt_graph *record(struct feed *f, const struct grt_step_desc *desc
                             : grt_learner_step(f->desc.learner, desc);
 }
 
-// The graph of a slot and a number of rows, made when it is first asked for.
-static struct grt_graph *graph_for(struct feed *f, uint32_t slot, struct grt_step_desc desc) {
+// The graph for a number of rows and steps, made when it is first asked for.
+static struct grt_graph *graph_for(struct feed *f, const struct grt_step_desc *desc) {
     for (uint32_t i = 0; i < f->recorded_count; i++) {
-        const struct recorded *r = &f->recorded[i];
-        if (r->slot == slot && r->rows == desc.rows && r->steps == desc.steps) {
-            return r->graph;
+        if (f->recorded[i].rows == desc->rows && f->recorded[i].steps == desc->steps) {
+            return f->recorded[i].graph;
         }
     }
-    struct recorded *more = realloc(f->recorded, (f->recorded_count + 1) * sizeof *f->recorded);
-    if (!more) {
-        grt_fail(GRT_NO_MEMORY, "no host memory for a step");
-        return NULL;
+    // Positions may be sought at will, but there are only so many different batches in a file.
+    if (f->recorded_count == MOST_RECORDED) {
+        grt_graph_destroy(&f->recorded[--f->recorded_count].graph);
     }
-    f->recorded = more;
-    struct grt_graph *graph = record(f, &desc);
+    struct grt_graph *graph = record(f, desc);
     if (graph) {
         f->recorded[f->recorded_count++] =
-            (struct recorded){.slot = slot, .rows = desc.rows, .steps = desc.steps, .graph = graph};
+            (struct recorded){.rows = desc->rows, .steps = desc->steps, .graph = graph};
     }
     return graph;
 }
 
 // ---- batches of the loader ----
 
-static uint64_t align(uint64_t bytes) {
-    return (bytes + 255) & ~(uint64_t)255;
+// One micro-batch lands in the learner's own tensors, several in staging that they are cut from.
+static bool prepare_batches(struct feed *f) {
+    const struct grt_tensor *x = grt_learner_input(f->desc.learner);
+    const struct grt_tensor *y = grt_learner_target(f->desc.learner);
+    if (x->shape[0] < f->desc.batch) {
+        struct grt_tensor_desc desc = {.label = "batch x", .group = "batches", .dtype = x->dtype};
+        memcpy(desc.shape, x->shape, sizeof desc.shape);
+        desc.shape[0] = f->desc.batch;
+        f->plan = grt_plan_create(f->desc.dev);
+        f->x = f->plan ? grt_plan_tensor(f->plan, &desc) : NULL;
+        desc.label = "batch y";
+        desc.dtype = y->dtype;
+        memcpy(desc.shape, y->shape, sizeof desc.shape);
+        desc.shape[0] = f->desc.batch;
+        f->y = f->x ? grt_plan_tensor(f->plan, &desc) : NULL;
+        if (!f->y || !grt_plan_alloc(f->plan)) {
+            return false;
+        }
+        x = f->x;
+        y = f->y;
+    }
+    return grt_loader_bind(f->desc.loader, x, y);
 }
 
-// Copies a batch to an upload buffer of ours and says where it lies.
-static bool stage(struct feed *f, uint32_t i, struct grt_batch *batch) {
-    uint64_t x_bytes = grt_learner_x_bytes(f->desc.learner);
-    uint64_t y_bytes = grt_learner_y_bytes(f->desc.learner);
-    uint64_t y_at = align(x_bytes * f->desc.batch);
-    if (!f->staging[i]) {
-        f->staging[i] =
-            grt_buf_create(f->desc.dev, grt_buf_desc(.size = y_at + y_bytes * f->desc.batch,
-                                                     .kind = GRT_BUF_UPLOAD, .label = "batches"));
+static bool run_batch(struct feed *f, const struct grt_batch *batch) {
+    struct grt_step_desc desc = {.rows = batch->rows, .steps = 1};
+    if (f->x) {
+        desc.x = f->x->range;
+        desc.y = f->y->range;
     }
-    char *host = grt_buf_host(f->staging[i]);
-    if (!host) {
-        return false;
-    }
-    memcpy(host, batch->x, x_bytes * batch->rows);
-    memcpy(host + y_at, batch->y, y_bytes * batch->rows);
-    batch->x_range = (struct grt_range){f->staging[i], 0, x_bytes * batch->rows};
-    batch->y_range = (struct grt_range){f->staging[i], y_at, y_bytes * batch->rows};
-    batch->slot = i;
-    return true;
-}
-
-static bool run_batch(struct feed *f, uint32_t i) {
-    struct grt_batch batch = f->held[i];
-    if (!batch.x_range.buf && !stage(f, i, &batch)) {
-        return false;
-    }
-    struct grt_graph *graph =
-        graph_for(f, batch.slot,
-                  (struct grt_step_desc){
-                      .rows = batch.rows, .steps = 1, .x = batch.x_range, .y = batch.y_range});
-    return graph && grt_graph_run(graph);
+    struct grt_graph *graph = graph_for(f, &desc);
+    return graph && grt_loader_upload(f->desc.loader, batch) && grt_graph_run(graph);
 }
 
 static void advance(struct feed *f, uint32_t steps, struct feed_done *done) {
@@ -114,7 +110,7 @@ static bool run_batches(struct feed *f, uint32_t most, struct feed_done *done) {
             break;
         }
         done->waited += f->held[held].waited;
-        good = run_batch(f, held++);
+        good = run_batch(f, &f->held[held++]);
         if (good) {
             done->samples += f->held[held - 1].rows;
             done->last_rows = f->held[held - 1].rows;
@@ -167,7 +163,7 @@ static bool run_rows(struct feed *f, uint32_t most, struct feed_done *done) {
                                      .data_x = &f->data_x,
                                      .data_y = &f->data_y,
                                      .order = &f->order};
-        struct grt_graph *graph = graph_for(f, 0, desc);
+        struct grt_graph *graph = graph_for(f, &desc);
         good = graph && grt_graph_run(graph);
         if (good) {
             left -= desc.steps;
@@ -205,7 +201,7 @@ struct feed *feed_create(const struct feed_desc *desc) {
     f->desc = *desc;
     f->info = grt_loader_info(desc->loader);
     f->next = f->info.next;
-    if (desc->on_device && !prepare_rows(f)) {
+    if (!(desc->on_device ? prepare_rows(f) : prepare_batches(f))) {
         feed_destroy(&f);
     }
     return f;
@@ -219,12 +215,9 @@ void feed_destroy(struct feed **feed) {
     for (uint32_t i = 0; i < f->recorded_count; i++) {
         grt_graph_destroy(&f->recorded[i].graph);
     }
-    for (uint32_t i = 0; i < FEED_WINDOW; i++) {
-        grt_buf_destroy(&f->staging[i]);
-    }
+    grt_plan_destroy(&f->plan);
     grt_buf_destroy(&f->order.range.buf);
     free(f->order_rows);
-    free(f->recorded);
     free(f);
     *feed = NULL;
 }

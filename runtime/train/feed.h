@@ -2,12 +2,13 @@
 // Inside runtime/train: brings batches of a loader to a learner and runs its steps, a window of them at
 // once.
 //
-//     loader, pinned      slot --- the step's graph copies from it            a graph for each slot
-//     loader, not pinned  slot -> upload buffer of our own --- the same       a graph for each buffer
-//     rows on the device  order of the epoch -> device, the step gathers      many steps in one graph
+//     batches of the loader   slot -> upload -> the learner's input, or staging  -> a step
+//     rows on the device      the order of an epoch -> the device, steps gather  -> many steps
 //
-// The device works through a window while the loader's workers read on; then the window is waited for
-// and its slots go back. Graphs are baked when a slot, or a last batch that is not full, is first met.
+// One graph trains on every batch: the loader has a small one that copies for each of its slots. (A
+// training graph for each slot saves a submit, but took lavapipe a third of a second each to begin with.)
+// The device works through a window while the loader's workers read on; then the window is waited for and
+// its slots go back.
 #ifndef GRT_FEED_H
 #define GRT_FEED_H
 
