@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt train supervised`: a banner, a row for each epoch, progress in between. The run itself is the
 // library's, runtime/train/supervised.h.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,6 @@ static void print_epoch(struct train *t, const struct grt_supervised_report *r) 
     struct table_cell cells[TRAIN_COLUMN_COUNT] = {
         [TRAIN_EPOCH] = TABLE_CELL(.count = r->epoch),
         [TRAIN_STEP] = TABLE_CELL(.count = r->step),
-        [TRAIN_LOSS] = TABLE_CELL(.number = r->loss),
         [TRAIN_BEST] = TABLE_CELL(.text = r->best ? "*" : ""),
         [TRAIN_LR] = TABLE_CELL(.number = r->lr),
         [TRAIN_SKIPPED] = TABLE_CELL(.count = r->skipped),
@@ -94,7 +94,10 @@ static void print_epoch(struct train *t, const struct grt_supervised_report *r) 
         [TRAIN_DATA] = TABLE_CELL(.number = r->data_share),
         [TRAIN_SECONDS] = TABLE_CELL(.number = stats_now() - t->start),
     };
-    if (r->validated)
+    // What is no number is unknown: JSON has no word for it.
+    if (isfinite(r->loss))
+        cells[TRAIN_LOSS] = TABLE_CELL(.number = r->loss);
+    if (r->validated && isfinite(r->validation_loss))
         cells[TRAIN_CHECK] = TABLE_CELL(.number = r->validation_loss);
     if (r->accuracy >= 0)
         cells[TRAIN_ACCURACY] = TABLE_CELL(.number = r->accuracy);
@@ -202,7 +205,7 @@ static void print_banner(const struct train *t) {
               (unsigned long long)info.parameters, info.variant);
     talk_line("precision   %s", c->precision);
     talk_line(
-        "batch       %llu x %llu: effective %u, in %u micro-batches; %llu steps an epoch, %llu "
+        "batch       %llu x %llu: effective %u, in %u micro-batch%s; %llu steps an epoch, %llu "
         "in all",
         (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.learner.batch,
         info.learner.accumulate, (unsigned long long)info.steps_per_epoch,
@@ -236,8 +239,11 @@ static void explain(const struct grt_config *c) {
 static bool open_table(struct train *t, struct output *output, int argc, char **argv) {
     struct grt_supervised_info info = grt_supervised_info(t->run);
     uint64_t shown = (1ull << TRAIN_COLUMN_COUNT) - 1;
-    if (strcmp(info.config->precision, "f16") != 0)
-        shown &= ~(1ull << TRAIN_SCALE | 1ull << TRAIN_SKIPPED);
+    if (strcmp(info.config->precision, "f16") != 0) {
+        shown &= ~(1ull << TRAIN_SCALE);
+        if (strcmp(info.config->on_nan_loss, "skip") != 0)
+            shown &= ~(1ull << TRAIN_SKIPPED);
+    }
     if (info.data.classes == 0)
         shown &= ~(1ull << TRAIN_ACCURACY);
     struct table_desc desc = {

@@ -35,10 +35,13 @@ static bool plan_memory(struct grt_supervised *run) {
     struct grt_learner_desc *d = &run->task.learner;
     struct grt_fit fit;
     char text[256];
-    // Rows and orders that will be kept on the device, or staging for both loaders.
-    uint64_t rows = on_device(run) ? run->task.info.file_rows : 2 * (uint64_t)d->batch;
-    uint64_t besides = rows * (row_bytes(&run->task.info) + 8);
-    if (!grt_task_fit(run->desc.dev, d, besides, &fit)) {
+    // On the device: all rows and two orders, or the staging of both loaders.
+    uint64_t row = row_bytes(&run->task.info);
+    struct grt_fit_besides besides = {
+        .bytes = on_device(run) ? run->task.info.file_rows * (row + 8) : 0,
+        .row_staged = on_device(run) ? 0 : 2 * row,
+    };
+    if (!grt_task_fit(run->desc.dev, d, &besides, &fit)) {
         return false;
     }
     if (fit.fits) {

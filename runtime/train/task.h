@@ -50,9 +50,13 @@ struct grt_fit {
     uint32_t accumulate;  // micro-batches with which the same batch fits; 0: none does
     uint32_t batch;       // largest batch that fits in one piece; 0: not even one sample
 };
-// Asks the memory plan; allocates nothing. `besides` bytes are needed for other things.
+struct grt_fit_besides {
+    uint64_t bytes;       // that other things take
+    uint64_t row_staged;  // for each sample of a batch, when it has several micro-batches
+};
+// Asks the memory plan; allocates nothing.
 GRT_API bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,
-                          uint64_t besides, struct grt_fit *fit);
+                          const struct grt_fit_besides *besides, struct grt_fit *fit);
 
 #ifdef __cplusplus
 }
