@@ -208,8 +208,8 @@ static void print_banner(const struct train *t) {
         "batch       %llu x %llu: effective %u, in %u micro-batch%s; %llu steps an epoch, %llu "
         "in all",
         (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.learner.batch,
-        info.learner.accumulate, (unsigned long long)info.steps_per_epoch,
-        (unsigned long long)info.steps);
+        info.learner.accumulate, info.learner.accumulate == 1 ? "" : "es",
+        (unsigned long long)info.steps_per_epoch, (unsigned long long)info.steps);
     talk_line("optimizer   %s, learning rate %g, %s", c->optimizer, info.learner.optim.lr,
               c->schedule);
     talk_line("loading     %llu workers, %s, cache %s", (unsigned long long)c->num_workers,
