@@ -42,27 +42,6 @@ struct train {
 
 // ---- options ----
 
-static bool read_text(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!*text) {
-        snprintf(why, RANGES_WHY, "may not be empty");
-        return false;
-    }
-    *(const char **)into = text;
-    return true;
-}
-
-static bool read_count(const char *text, void *into, char why[RANGES_WHY]) {
-    struct ranges list;
-    if (!ranges_parse(text, &(struct ranges_rule){.min = 1, .max = UINT32_MAX}, &list, why))
-        return false;
-    *(uint32_t *)into = (uint32_t)list.values[0];
-    bool one = list.count == 1;
-    ranges_destroy(&list);
-    if (!one)
-        snprintf(why, RANGES_WHY, "one number is wanted");
-    return one;
-}
-
 static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
     char *end = NULL;
     unsigned long long seed = strtoull(text, &end, 10);
@@ -77,7 +56,7 @@ static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
 static bool read_algo(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, word)                                                                              \
     if (!strcmp(text, word))                                                                       \
-        return read_text(word, into, why);
+        return options_read_text(word, into, why);
     GRT_ES_ALGOS(X)
 #undef X
 #define X(name, word) " " word
@@ -89,7 +68,11 @@ static bool read_algo(const char *text, void *into, char why[RANGES_WHY]) {
 #define AT(field) offsetof(struct train, field)
 
 static const struct option_row env_options[] = {
-    {.name = "env", .value = "NAME", .help = "environment", .read = read_text, .at = AT(env)},
+    {.name = "env",
+     .value = "NAME",
+     .help = "environment",
+     .read = options_read_text,
+     .at = AT(env)},
 };
 
 static const struct option_row train_options[] = {
@@ -97,12 +80,12 @@ static const struct option_row train_options[] = {
      .value = "N",
      .help =
          "phase of the environment; 2 and up begin with the policy of the one before (default: 1)",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(phase)},
     {.name = "policy",
      .value = "linear|affine|mlpN|mlpN-tanh",
      .help = "N hidden units, 16 to 256 (default: affine)",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(policy)},
     {.name = "algo",
      .value = "ars|es",
@@ -112,22 +95,22 @@ static const struct option_row train_options[] = {
     {.name = "num-envs",
      .value = "N",
      .help = "environments for each side of a direction (default: by profile)",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(num_envs)},
     {.name = "num-dirs",
      .value = "N",
      .help = "directions of an iteration (default: by profile)",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(num_dirs)},
     {.name = "dir-chunk",
      .value = "N",
      .help = "directions run at once; bounds memory, changes no result (default: by profile)",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(dir_chunk)},
     {.name = "top-dirs",
      .value = "N",
      .help = "best directions that ars uses (default: half)",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(top_dirs)},
     {.name = "step-size",
      .value = "X",
@@ -142,7 +125,7 @@ static const struct option_row train_options[] = {
     {.name = "episode-length",
      .value = "N",
      .help = "steps of an episode (default: the environment's)",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(episode_length)},
     {.name = "no-normalise", .help = "leave observations as they are", .at = AT(no_normalise)},
     {.name = "seed",
@@ -157,7 +140,7 @@ static const struct option_row run_options[] = {
      .value = "N",
      .help = "updates in all, those of a resumed run included",
      .fallback = "100",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(iterations)},
     {.name = "until",
      .value = "SHARE",
@@ -168,38 +151,38 @@ static const struct option_row run_options[] = {
      .value = "N",
      .help = "iterations between trials of the policy without noise",
      .fallback = "10",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(evaluate_every)},
     {.name = "checkpoint",
      .value = "FILE",
      .help = "where it is kept (default: ENV-phaseN.h5)",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(checkpoint)},
     {.name = "checkpoint-every",
      .value = "N",
      .help = "iterations between checkpoints",
      .fallback = "10",
-     .read = read_count,
+     .read = options_read_count,
      .at = AT(checkpoint_every)},
     {.name = "resume",
      .value = "FILE",
      .help = "go on from this checkpoint",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(resume)},
     {.name = "from",
      .value = "FILE|none",
      .help = "begin with its policy (default: the checkpoint of the phase before)",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(from)},
     {.name = "log",
      .value = "FILE",
      .help = "append a JSON line for each iteration",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(log)},
     {.name = "tensorboard",
      .value = "DIR",
      .help = "event files for TensorBoard",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(tensorboard)},
 };
 
