@@ -19,7 +19,6 @@
 #define INPUTS 32
 #define OUTPUTS 1
 #define PERIOD 256        // samples that a batch repeats
-#define SCALE 1024.0      // of the loss, in f16
 #define RUN_SECONDS 0.02  // of one run, at least
 #define MAX_STEPS 1000    // of one run
 #define MAX_MODELS 16
@@ -215,6 +214,15 @@ static double allowed(enum grt_dtype precision) {
     return precision == GRT_F32 ? 1e-4 : precision == GRT_F16 ? 5e-3 : 4e-2;
 }
 
+// Of the loss, in f16: such that the gradients of single samples are far from the smallest numbers, as
+// dynamic scaling would find it.
+static double scale_of(const struct mlp_case *c) {
+    double scale = 16;
+    while (scale < 16.0 * c->batch)
+        scale *= 2;
+    return c->precision == GRT_F16 ? scale : 1;
+}
+
 static bool make_samples(struct mlp_samples *s) {
     uint32_t state = 12345;
     s->period = PERIOD;
@@ -258,7 +266,7 @@ static bool create(struct mlp_bench *bench, struct mlp_case *c) {
         .variant = c->variant,
     };
     desc.optim.lr = 3e-4;
-    desc.optim.scale = SCALE;
+    desc.optim.scale = scale_of(c);
     c->learner = grt_learner_create(bench->dev, &desc);
     if (!c->learner)
         return false;
@@ -311,8 +319,7 @@ static bool check(struct mlp_case *c, struct stats *stats) {
     bool good = graph && grt_graph_finish(graph);
     if (good) {
         c->dispatches = grt_graph_stats(graph).dispatches;
-        c->error =
-            mlp_check(c->learner, before, &c->samples, c->precision == GRT_F16 ? SCALE : 1.0);
+        c->error = mlp_check(c->learner, before, &c->samples, scale_of(c));
         good = c->error >= 0;
     }
     grt_graph_destroy(&graph);

@@ -23,6 +23,8 @@ struct feed {
     uint64_t step;
     struct grt_range out;                // of a prediction
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
+    struct grt_range norms;              // of the gradients, where the model's op has them
+    uint32_t norm_count;
 };
 
 static void phase(const struct feed *f, const char *name) {
@@ -110,6 +112,7 @@ static void record_fused(struct feed *f) {
     desc.parts = parts(f, l->loss_parts);
     desc.state = l->state->range;
     desc.scratch = l->fused_scratch->range;
+    f->norms = grt_mlp_fused_norms(l->dev, &desc, &f->norm_count);
     desc.phases = f->desc->phases;
     grt_op_mlp_fused(f->graph, &desc);
 }
@@ -140,7 +143,8 @@ static void record_step(struct feed *f) {
                                   .state = l->state, .history = l->history,
                                   .loss_parts = l->loss_parts->range,
                                   .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
-                                  .norm_parts = l->norm_parts,
+                                  .norm_parts = l->norm_parts, .norms = f->norms,
+                                  .norm_count = f->norm_count,
                                   .cursor_step = f->desc->data_x ? (uint32_t)f->rows : 0,
                                   .scaling = l->desc.precision == GRT_F16));
 }

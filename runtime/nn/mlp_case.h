@@ -38,7 +38,7 @@ struct mlp_call {
     struct mlp_params params;
     struct grt_range x, target, y, state;
     struct grt_range weights, masters, grads;
-    struct grt_range units, sums, losses;  // scratch
+    struct grt_range units, sums, losses, norms;  // scratch
 };
 
 // Rows stand in order of preference.

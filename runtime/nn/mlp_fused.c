@@ -83,11 +83,11 @@ bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *
     return variant && variant->better(&c);
 }
 
-// ---- scratch: | units | sums | losses | ----
+// ---- scratch: | units | sums | losses | norms | ----
 // As much as any smaller number of rows needs too: the last batch of an epoch.
 
 struct sizes {
-    uint64_t units, sums, all;  // where sums and losses begin, and the end
+    uint64_t units, sums, losses, all;  // where sums, losses and norms begin, and the end
 };
 
 static uint64_t aligned(const struct grt_dev *dev, uint64_t bytes) {
@@ -95,11 +95,24 @@ static uint64_t aligned(const struct grt_dev *dev, uint64_t bytes) {
     return (bytes + align - 1) / align * align;
 }
 
+// Workgroups of the last launch for a layer, and numbers that they leave of all.
+static uint32_t reduce_groups(const struct mlp_case *c) {
+    uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
+    uint32_t groups = mlp_ceil_div(largest + c->width, grt_op_tree_wg(c->dev));
+    uint32_t most = c->dev->info.caps.software ? 2 * mlp_units(c) : 1024;
+    return groups < most ? groups : most;
+}
+
+static uint32_t norm_count(const struct mlp_case *c) {
+    return reduce_groups(c) * (c->depth + 1);
+}
+
 static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_plan *plan) {
     struct sizes s;
     s.units = aligned(c->dev, plan->units_bytes);
     s.sums = s.units + aligned(c->dev, plan->most_parts * c->desc->params->elements * 4);
-    s.all = s.sums + aligned(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
+    s.losses = s.sums + aligned(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
+    s.all = s.losses + aligned(c->dev, norm_count(c) * 4ull);
     return s;
 }
 
@@ -112,6 +125,20 @@ uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_d
     }
     variant->plan(&c, &plan);
     return scratch_sizes(&c, &plan).all;
+}
+
+struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                                     uint32_t *count) {
+    struct mlp_case c;
+    struct mlp_plan plan;
+    const struct mlp_variant *variant = choose(&c, dev, desc, 0);
+    *count = 0;
+    if (!variant || !desc->params || !desc->scratch.buf) {
+        return (struct grt_range){0};
+    }
+    variant->plan(&c, &plan);
+    *count = norm_count(&c);
+    return grt_op_part(desc->scratch, scratch_sizes(&c, &plan).losses, *count * 4ull);
 }
 
 // ---- recording ----
@@ -194,12 +221,10 @@ void mlp_launch(struct grt_graph *graph, const struct mlp_call *call, const char
 static void record_reduce(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
     const struct grt_spec specs[] = {
-        {"WG", grt_op_wg(c->dev)}, {"ADD", c->desc->add}, {"LOSS_PARTS", GRT_LOSS_PARTS}};
-    const struct grt_range ranges[] = {call->sums, call->losses, call->grads, c->desc->parts};
-    uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
-    uint32_t groups = mlp_ceil_div(largest + c->width, specs[0].value);
-    uint32_t most = c->dev->info.caps.software ? 2 * mlp_units(c) : 1024;
-    const uint32_t grid[3] = {groups < most ? groups : most, c->depth + 2, 1};
+        {"WG", grt_op_tree_wg(c->dev)}, {"ADD", c->desc->add}, {"LOSS_PARTS", GRT_LOSS_PARTS}};
+    const struct grt_range ranges[] = {call->sums,     call->losses, call->grads,
+                                       c->desc->parts, call->norms,  call->state};
+    const uint32_t grid[3] = {reduce_groups(c), c->depth + 2, 1};
     mlp_launch(graph, call, "mlp_reduce", specs, sizeof specs / sizeof specs[0], ranges,
                sizeof ranges / sizeof ranges[0], grid);
 }
@@ -242,6 +267,7 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     call->units = grt_op_part(d->scratch, 0, plan->units_bytes);
     call->sums = grt_op_part(d->scratch, sizes.units, plan->parts * d->params->elements * 4);
     call->losses = grt_op_part(d->scratch, sizes.sums, (uint64_t)plan->blocks * 4);
+    call->norms = grt_op_part(d->scratch, sizes.losses, norm_count(c) * 4ull);
     return true;
 }
 

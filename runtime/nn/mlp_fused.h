@@ -56,6 +56,10 @@ GRT_API const char *grt_mlp_fused_variant(struct grt_dev *dev,
 GRT_API bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
 // Bytes that the op needs until it is over; 0 when no variant can do it.
 GRT_API uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
+// Where in its scratch the op leaves parts of the gradients' sum of squares, without the loss scale, for grt_op_update(),
+// and how many.
+GRT_API struct grt_range
+grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc, uint32_t *count);
 GRT_API void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
 
 #ifdef __cplusplus

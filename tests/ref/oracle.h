@@ -152,4 +152,43 @@ struct oracle_cartpole {
 // One Euler step of 0.02 s; right pushes with +10 N, else -10 N.
 struct oracle_cartpole oracle_cartpole_step(struct oracle_cartpole s, bool right);
 
+// ---- the Ant (ant.c) ----
+
+// MuJoCo's order: position, quaternion, hips and ankles of legs 1 to 4; velocity in the world, angular
+// rate along the torso's axes, rates of the hinges.
+struct oracle_ant {
+    double position[3], turn[4], hinge[8];
+    double velocity[3], rate[3], hinge_rate[8];
+};
+struct oracle_ant_sums {
+    double mass;
+    double center[3];
+    double momentum[3];
+    double angular[3];  // momentum about the center
+    double kinetic;     // energy, with the hinges' armature
+};
+struct oracle_ant_sums oracle_ant_sums(const struct oracle_ant *s);
+
+// ---- evolution strategies (es.c) ----
+
+// Augmented random search: the `top` directions by the better of their two returns [dirs][2], and what each
+// weighs; ties go to the first. Then the factor before the weighed sum of their noise.
+void oracle_ars_weights(const double *returns, size_t dirs, size_t top, double *weight, bool *used);
+double oracle_ars_scale(const double *returns, const bool *used, size_t dirs, double step);
+// Ranks spread evenly from 1/2 (the best) to -1/2; a direction weighs the difference of its sides.
+void oracle_es_weights(const double *returns, size_t dirs, double *weight);
+// One step of Adam uphill; step counts from 1.
+double oracle_es_adam(double theta, double g, double *m, double *v, double lr, int step);
+// Number `index` of a direction's noise.
+double oracle_es_noise(uint32_t seed, uint32_t iteration, uint32_t direction, uint32_t index);
+
+struct oracle_pendulum {
+    double angle, rate;
+};
+struct oracle_pendulum oracle_pendulum_step(struct oracle_pendulum s, double action);
+// Of the step that led to s.
+double oracle_pendulum_reward(struct oracle_pendulum s, double action);
+// act(w . x + b), act being tanh or relu.
+double oracle_policy_hidden(const double *w, double b, const double *x, size_t count, bool smooth);
+
 #endif
