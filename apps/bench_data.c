@@ -14,13 +14,13 @@
 #include "talk.h"
 
 #define CHECKED_BATCHES 3
-#define SLICE 0.1          // seconds of the loader, then as many rows raw, in turns
+#define SLICE 0.1  // seconds of the loader, then as many rows raw, in turns
 
 #define COLUMNS(X)                                                                                 \
     X(BATCH, "batch", "batch", NULL, COUNT, 0)                                                     \
     X(WORKERS, "workers", "workers", NULL, COUNT, 0)                                               \
     X(CACHE, "cache", "cache", NULL, TEXT, 0)                                                      \
-    X(ORDER, "order", "order     ", NULL, TEXT, 0)                                                      \
+    X(ORDER, "order", "order", NULL, TEXT, 0)                                                      \
     X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0)                                           \
     X(MB, "mb_per_s", "", "MB/s", NUMBER, 1)                                                       \
     X(RAW, "raw_mb_per_s", "raw", "MB/s", NUMBER, 1)                                               \
@@ -39,7 +39,7 @@ enum column {
 
 static const struct table_column columns[] = {
 #define X(name, key, heading, unit, type, precision)                                               \
-    {key, heading, unit, TABLE_##type, precision, 0, 0},
+    {key, heading, unit, TABLE_##type, precision, COLUMN_##name == COLUMN_ORDER ? 10 : 8, 0},
     COLUMNS(X)
 #undef X
 };
@@ -212,7 +212,8 @@ static bool run_rows(struct data_bench *bench) {
     char title[TABLE_TEXT_SIZE], row[TABLE_TEXT_SIZE];
     struct grt_dataset_info info = grt_dataset_info(bench->data);
     table_bytes_text(info.row_bytes, row);
-    snprintf(title, sizeof title, "data: %.400s, %llu rows of %.20s%s", bench->source.path,
+    snprintf(title, sizeof title, "data: %.400s, %llu rows of %.20s%s",
+             bench->source.synthetic ? "synthetic" : bench->source.path,
              (unsigned long long)info.rows, row, info.filtered ? ", compressed" : "");
     uint64_t shown = (1u << COLUMN_COUNT) - 1;
     shown &= ~(1ull << COLUMN_SAMPLES | 1ull << COLUMN_SYNTHETIC);
