@@ -49,6 +49,8 @@
     X(all, nn, pool_grad_16)                                                                       \
     X(all, env, cartpole)                                                                          \
     X(all, env, pendulum)                                                                          \
+    X(all, env, standing)                                                                          \
+    X(all, env, standing_probe)                                                                    \
     X(all, es, es_perturb)                                                                         \
     X(all, es, es_reduce)                                                                          \
     X(all, es, es_rank)                                                                            \

@@ -37,4 +37,5 @@
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \
+    X(standing, D)                                                                                 \
     X(big, D)

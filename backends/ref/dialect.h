@@ -51,6 +51,7 @@ static inline uint32_t AS_U32(float value) {
 }
 
 #define MAD(a, b, c) fmaf(a, b, c)
+#define CONTRACT(state)
 #define F32X4(a, b, c, d) ((f32x4){a, b, c, d})
 #define SPLAT4(v) ((f32x4){v, v, v, v})
 static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {

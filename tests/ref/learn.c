@@ -139,7 +139,8 @@ static double element_loss(const struct oracle_model *m, double y, double t) {
 static double sample_loss(const struct oracle_model *m, const double *y, const double *t) {
     double sum = 0;
     if (strcmp(m->loss, "cross_entropy") == 0) {
-        for (size_t i = 0; i < m->outputs; i += 1) {
+        sum = exp(y[0]);
+        for (size_t i = 1; i < m->outputs; i += 1) {
             sum += exp(y[i]);
         }
         return log(sum) - y[(size_t)t[0]];

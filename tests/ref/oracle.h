@@ -152,4 +152,21 @@ struct oracle_cartpole {
 // One Euler step of 0.02 s; right pushes with +10 N, else -10 N.
 struct oracle_cartpole oracle_cartpole_step(struct oracle_cartpole s, bool right);
 
+// ---- the Ant (ant.c) ----
+
+// MuJoCo's order: position, quaternion, hips and ankles of legs 1 to 4; velocity in the world, angular
+// rate along the torso's axes, rates of the hinges.
+struct oracle_ant {
+    double position[3], turn[4], hinge[8];
+    double velocity[3], rate[3], hinge_rate[8];
+};
+struct oracle_ant_sums {
+    double mass;
+    double center[3];
+    double momentum[3];
+    double angular[3];  // momentum about the center
+    double kinetic;     // energy, with the hinges' armature
+};
+struct oracle_ant_sums oracle_ant_sums(const struct oracle_ant *s);
+
 #endif
