@@ -189,7 +189,7 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
             "do "
             "at once.",
             100 * row->busy);
-    if (ratio < STILL_GROWS || oom > 0)
+    if (!last || ratio < STILL_GROWS || oom > 0)
         return;
     say(advice,
         "Throughput still grows at the largest batch, %u: %.2f times that of the one before.",
