@@ -25,7 +25,10 @@ static const struct verb {
     {"data", "make data with a known answer, and describe HDF5 files", cmd_data},
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},
-    {"train", "train: policies by evolution strategies", cmd_train},
+    {"train", "train: networks on data, policies by evolution strategies", cmd_train},
+    {"eval", "the loss of a trained network over a file", cmd_eval},
+    {"predict", "what a trained network says of every sample of a file", cmd_predict},
+    {"convert", "checkpoints to and from safetensors", cmd_convert},
     {"version", "print the version", cmd_version},
     {"help", "explain a command: gpurt help bench", cmd_help},
 };
