@@ -17,8 +17,8 @@ struct pass {
 // Blocks of many rows read the weights seldom; where they would leave processors idle, the second row of a
 // width serves. Two workgroups of a processor want no more than 24 KiB each (H200).
 static const struct pass passes[] = {
-    {16, 64, 4, 1, 16}, {16, 32, 2, 1, 16}, {32, 64, 4, 1, 32},   {32, 32, 2, 2, 32},
-    {64, 64, 2, 2, 64}, {64, 32, 1, 4, 64}, {128, 128, 2, 4, 32}, {128, 32, 1, 8, 32},
+    {16, 128, 8, 1, 16}, {16, 32, 2, 1, 16}, {32, 64, 4, 1, 32},   {32, 32, 2, 2, 32},
+    {64, 64, 4, 2, 32},  {64, 32, 2, 4, 64}, {128, 128, 2, 4, 32}, {128, 32, 1, 8, 32},
 };
 
 static const struct pass *choose_pass(const struct mlp_case *c) {
