@@ -15,7 +15,7 @@ struct net {
     uint32_t from[MAX_LAYERS], to[MAX_LAYERS];
     size_t first[MAX_LAYERS];  // of the layer's weights, its biases behind them
     double *weights, *grads;
-    double *h[MAX_LAYERS + 1], *d[MAX_LAYERS];
+    double *h[MAX_LAYERS + 2], *d[MAX_LAYERS];
 };
 
 // To the nearest of the type, ties to even.
@@ -69,35 +69,29 @@ static void add_gradients(struct net *n, double copies) {
     }
 }
 
-static void end(struct net *n) {
-    for (uint32_t l = 0; l < MAX_LAYERS; l++) {
-        free(n->h[l]);
-        free(n->d[l]);
-    }
-    free(n->h[MAX_LAYERS]);
-    free(n->weights);
-    free(n->grads);
-}
-
+// Everything lies in one piece of memory: parameters, their gradients, then h and d of each layer.
 static bool begin(struct net *n, const struct grt_learner_desc *desc, const float *before) {
     const struct grt_model_desc *m = &desc->model;
-    size_t count = 0;
+    size_t count = 0, units = m->inputs;
     *n = (struct net){.kept = desc->precision, .layers = m->depth + 1};
     for (uint32_t l = 0; l < n->layers; l++) {
         n->from[l] = l == 0 ? m->inputs : m->hidden;
         n->to[l] = l == m->depth ? m->outputs : m->hidden;
         n->first[l] = count;
         count += (size_t)n->from[l] * n->to[l] + n->to[l];
-        n->h[l] = calloc(n->from[l], sizeof(double));
-        n->d[l] = calloc(n->to[l], sizeof(double));
-        if (!n->h[l] || !n->d[l])
-            return false;
+        units += 2 * (size_t)n->to[l];
     }
-    n->h[n->layers] = calloc(m->outputs, sizeof(double));
-    n->weights = calloc(count, sizeof(double));
-    n->grads = calloc(count, sizeof(double));
-    if (!n->h[n->layers] || !n->weights || !n->grads)
+    n->weights = calloc(2 * count + units, sizeof(double));
+    if (!n->weights)
         return false;
+    n->grads = n->weights + count;
+    n->h[0] = n->grads + count;
+    n->h[1] = n->h[0] + m->inputs;
+    for (uint32_t l = 0; l < n->layers; l++) {
+        n->d[l] = n->h[l + 1] + n->to[l];
+        if (l + 1 < n->layers)
+            n->h[l + 2] = n->d[l] + n->to[l];
+    }
     for (uint32_t l = 0; l < n->layers; l++) {
         size_t weights = (size_t)n->from[l] * n->to[l];
         for (size_t i = 0; i < weights + n->to[l]; i++) {
@@ -151,6 +145,6 @@ double mlp_check(struct grt_learner *learner, const float *before,
             worst = d < 0 ? d : d > worst ? d : worst;
         }
     }
-    end(&n);
+    free(n.weights);
     return worst;
 }

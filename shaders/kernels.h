@@ -73,6 +73,7 @@
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
     X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
     X(vulkan, mlp, mlp_pass_coop)                                                                  \
+    X(vulkan, mlp, mlp_pass_own)                                                                   \
     X(vulkan, mlp, mlp_grads_coop)                                                                 \
     X(all, gemm, gemm_lanes_f32)                                                                   \
     X(all, gemm, gemm_lanes_16)                                                                    \
