@@ -70,7 +70,9 @@ void learn_set_parameters(struct grt_learner *learner) {
 
 static struct grt_buf *upload(const void *data, size_t bytes) {
     struct grt_buf *buf = test_buf(test.dev, bytes, GRT_BUF_UPLOAD);
-    memcpy(grt_buf_host(buf), data, bytes);
+    if (data) {
+        memcpy(grt_buf_host(buf), data, bytes);
+    }
     return buf;
 }
 

@@ -37,5 +37,7 @@
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \
+    X(es, D)                                                                                       \
+    X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
     X(big, D)

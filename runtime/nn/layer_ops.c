@@ -63,7 +63,7 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
     const struct grt_range ranges[] = {
         z,
         b->weight ? b->weight->master.range : z,
-        b->bias ? b->bias->master.range : z,
+        b->weight ? b->bias->master.range : z,
         b->x ? b->x->range : z,
         b->h->range,
         b->weight ? b->stats->range : grt_op_unused(graph),
@@ -133,7 +133,7 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         b->dh->range,
         z,
         b->weight ? b->weight->master.range : z,
-        b->bias ? b->bias->master.range : z,
+        b->weight ? b->bias->master.range : z,
         b->weight ? b->stats->range : z,
         b->dz->range,
     };

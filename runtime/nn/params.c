@@ -25,7 +25,8 @@ void grt_params_finish(struct grt_params *params) {
 
 struct grt_param *grt_params_add(struct grt_params *params, const char *prefix, const char *name,
                                  const uint64_t *shape, enum grt_init init, float bound) {
-    struct grt_param **list = realloc(params->list, (params->count + 1) * sizeof *params->list);
+    struct grt_param **list =
+        realloc(params->list, (params->count + 1) * sizeof(struct grt_param *));
     if (list) {
         params->list = list;
     }
