@@ -40,4 +40,5 @@
     X(es, D)                                                                                       \
     X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
+    X(standingenv, D)                                                                              \
     X(big, D)
