@@ -38,4 +38,5 @@
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \
     X(standing, D)                                                                                 \
+    X(supervised, D)                                                                               \
     X(big, D)
