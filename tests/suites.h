@@ -37,6 +37,8 @@
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \
+    X(es, D)                                                                                       \
+    X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
     X(supervised, D)                                                                               \
     X(big, D)

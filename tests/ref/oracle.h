@@ -169,4 +169,26 @@ struct oracle_ant_sums {
 };
 struct oracle_ant_sums oracle_ant_sums(const struct oracle_ant *s);
 
+// ---- evolution strategies (es.c) ----
+
+// Augmented random search: the `top` directions by the better of their two returns [dirs][2], and what each
+// weighs; ties go to the first. Then the factor before the weighed sum of their noise.
+void oracle_ars_weights(const double *returns, size_t dirs, size_t top, double *weight, bool *used);
+double oracle_ars_scale(const double *returns, const bool *used, size_t dirs, double step);
+// Ranks spread evenly from 1/2 (the best) to -1/2; a direction weighs the difference of its sides.
+void oracle_es_weights(const double *returns, size_t dirs, double *weight);
+// One step of Adam uphill; step counts from 1.
+double oracle_es_adam(double theta, double g, double *m, double *v, double lr, int step);
+// Number `index` of a direction's noise.
+double oracle_es_noise(uint32_t seed, uint32_t iteration, uint32_t direction, uint32_t index);
+
+struct oracle_pendulum {
+    double angle, rate;
+};
+struct oracle_pendulum oracle_pendulum_step(struct oracle_pendulum s, double action);
+// Of the step that led to s.
+double oracle_pendulum_reward(struct oracle_pendulum s, double action);
+// act(w . x + b), act being tanh or relu.
+double oracle_policy_hidden(const double *w, double b, const double *x, size_t count, bool smooth);
+
 #endif
