@@ -124,11 +124,12 @@ static void resumed(void **state) {
         // Stopped in the first epoch, then in the second, at places that are multiples of nothing.
         struct grt_config part = config_of(part_dir, PAIRS(precisions[p]));
         const uint64_t stops[] = {7, 23, 0};
-        for (uint32_t i = p > 0; i < 3; i++) {
+        uint32_t first = p > 0 ? 1 : 0;
+        for (uint32_t i = first; i < 3; i++) {
             struct watch v = {.stop_at = stops[i]};
-            enum grt_supervised_end end = train(&part, i > (p > 0), &v);
+            enum grt_supervised_end end = train(&part, i > first, &v);
             assert_int_equal(end, i < 2 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
-            assert_int_equal(v.news[GRT_SUPERVISED_RESUMED], i > (p > 0));
+            assert_int_equal(v.news[GRT_SUPERVISED_RESUMED], i > first);
         }
         char a[64], b[64];
         snprintf(a, sizeof a, "%s/" LAST, whole_dir);
