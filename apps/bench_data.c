@@ -56,17 +56,6 @@ struct data_bench {
     bool wrong;
 };
 
-static bool read_cache(const char *text, void *into, char why[RANGES_WHY]) {
-    for (int i = 0; i < GRT_CACHE_DEVICE; i++) {
-        if (!strcmp(text, grt_cache_text((enum grt_cache)i))) {
-            *(enum grt_cache *)into = (enum grt_cache)i;
-            return true;
-        }
-    }
-    snprintf(why, RANGES_WHY, "known are none and ram");
-    return false;
-}
-
 static bool read_order(const char *text, void *into, char why[RANGES_WHY]) {
     bool shuffled = !strcmp(text, "shuffled");
     *(bool *)into = !shuffled;
@@ -96,7 +85,7 @@ static const struct option_row own_options[] = {
      .value = "none|ram",
      .help = "read from the file, or from a copy in memory",
      .fallback = "none",
-     .read = read_cache,
+     .read = bench_read_cache,
      .at = AT(cache)},
     {.name = "order",
      .value = "shuffled|sequential",
