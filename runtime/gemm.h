@@ -5,8 +5,9 @@
 //     c = (act(alpha op(a) op(b) + beta c + bias) + add) * act'(saved)
 //
 // The same call works on every device. Which kernel does it is the first usable row of one table of
-// variants; a row that fails its self-check on a device is left out there. 16-bit elements are
-// summed in f32.
+// variants; one that does not build on a device, or that gives a wrong result in its check there (a small
+// product at first use, remembered for the driver's version), is left out with one warning. 16-bit
+// elements are summed in f32.
 #ifndef GRT_GEMM_H
 #define GRT_GEMM_H
 
@@ -32,7 +33,8 @@ GRT_API const char *grt_act_text(enum grt_act act);
 
 struct grt_gemm_desc {
     // Row-major, of rank 2, or of rank 3 for a batch; a or b of rank 2 serves every product of a batch.
-    // a and b have one type. c has theirs, or is f32.
+    // a and b have one type. c has theirs, or is f32. Both NULL is the product over k = 0, which no
+    // tensor can say: the sum is 0, and all that follows it is done.
     const struct grt_tensor *a;  // [m][k], or [k][m] with a_transposed
     const struct grt_tensor *b;  // [k][n], or [n][k] with b_transposed
     const struct grt_tensor *c;  // [m][n]

@@ -70,8 +70,8 @@ struct oracle_value *made_want(const struct made *x) {
             .k = p->k,
             .a_transposed = p->a_transposed,
             .b_transposed = p->b_transposed,
-            .a = x->a.value + (p->a_shared ? 0 : z * p->m * p->k),
-            .b = x->b.value + (p->b_shared ? 0 : z * p->k * p->n),
+            .a = p->k ? x->a.value + (p->a_shared ? 0 : z * p->m * p->k) : NULL,
+            .b = p->k ? x->b.value + (p->b_shared ? 0 : z * p->k * p->n) : NULL,
             .alpha = p->alpha == 0.0f ? 1.0 : (double)p->alpha,
             .beta = (double)p->beta,
             .c = x->c.value + z * mn,
@@ -89,10 +89,12 @@ struct oracle_value *made_want(const struct made *x) {
 
 void made_begin(struct made *x, const struct product *p) {
     *x = (struct made){.p = p};
-    x->a = random_operand(p->in, p->a_shared ? 0 : p->batch, p->a_transposed ? p->k : p->m,
-                          p->a_transposed ? p->m : p->k, 1);
-    x->b = random_operand(p->in, p->b_shared ? 0 : p->batch, p->b_transposed ? p->n : p->k,
-                          p->b_transposed ? p->k : p->n, 2);
+    if (p->k > 0) {
+        x->a = random_operand(p->in, p->a_shared ? 0 : p->batch, p->a_transposed ? p->k : p->m,
+                              p->a_transposed ? p->m : p->k, 1);
+        x->b = random_operand(p->in, p->b_shared ? 0 : p->batch, p->b_transposed ? p->n : p->k,
+                              p->b_transposed ? p->k : p->n, 2);
+    }
     x->c = random_operand(p->out, p->batch, p->m, p->n, 3);
     if (p->bias) {
         x->bias = random_operand(GRT_F32, 0, 1, p->n, 4);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products: every variant that the device lists for a product, against the oracle; exactly
 // where a product only moves numbers; and to the same bits whatever the batch.
-//
-// A product over k = 0 cannot be written down: no tensor has an extent of 0.
 #include "gemm_kit.h"
 
 #include <stdlib.h>
@@ -187,6 +185,21 @@ static void epilogues(void **state) {
                 check(&p);
             }
         }
+    }
+}
+
+// k = 0: what follows the product is all there is.
+static void without_product(void **state) {
+    (void)state;
+    static const struct product rows[] = {
+        {.m = 7, .n = 5},
+        {.m = 33, .n = 70, .beta = -0.5f, .bias = true, .act = GRT_ACT_RELU},
+        {.m = 9, .n = 16, .batch = 3, .bias = true, .add = true, .grad_act = GRT_ACT_TANH},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] * 3; i += 1) {
+        struct product p = rows[i / 3];
+        p.in = p.out = types[i % 3].in;
+        check(&p);
     }
 }
 
@@ -389,7 +402,8 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(every_shape),  TEST_CASE(batches),     TEST_CASE(epilogues),
-    TEST_CASE(permutations), TEST_CASE(batch_split), TEST_CASE(refusals),
+    TEST_CASE(every_shape),     TEST_CASE(batches),      TEST_CASE(epilogues),
+    TEST_CASE(without_product), TEST_CASE(permutations), TEST_CASE(batch_split),
+    TEST_CASE(refusals),
 };
 TEST_SUITE(gemm, true, cases);

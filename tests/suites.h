@@ -21,6 +21,7 @@
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
+    X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(colsum, D)                                                                                   \
     X(random, D)                                                                                   \
