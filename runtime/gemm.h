@@ -48,6 +48,9 @@ struct grt_gemm_desc {
     // output (relu, tanh) or its argument (gelu).
     enum grt_act grad_act;
     const struct grt_tensor *saved;  // like c, or NULL
+    // Sums of f16 products with an f16 result may be kept in half, where the matrix unit has that: as fast or
+    // faster, and only about 11 bits right. Others keep theirs in f32.
+    bool half_sums;
     const char *variant;  // this row of the table only, for tests and measurements; or NULL
 };
 #define grt_gemm_desc(...) (&(struct grt_gemm_desc){__VA_ARGS__})

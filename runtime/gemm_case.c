@@ -20,6 +20,10 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
     return any;
 }
 
+bool gemm_split_pays(const struct gemm_case *g) {
+    return grt_profile_whole(g->dev->profile, GRT_KEY_GEMM_SPLIT_USE) != 0;
+}
+
 uint32_t gemm_alignment(uint32_t ld) {
     return ld % 8 == 0 ? 3 : ld % 4 == 0 ? 2 : ld % 2 == 0 ? 1 : 0;
 }

@@ -9,6 +9,8 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_wgmma,
     &gemm_variant_mma,
     &gemm_variant_coop,
+    &gemm_variant_split,
+    &gemm_variant_split_mma,
     &gemm_variant_panel,
     &gemm_variant_lanes,
     &gemm_variant_tiled,
