@@ -3,7 +3,6 @@
 #include "gemm_coop.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // H200, driver 580.159.04, 2026-11. On other chips the numbers differ, but hardly the order.
@@ -58,13 +57,6 @@ static uint32_t aligned(const struct gemm_case *g) {
            (g->params.ldc % 8 == 0 ? 4u : 0u);
 }
 
-// Whether sums can go from fragments to memory.
-static bool direct(const struct gemm_case *g, const struct coop_tile *t) {
-    const struct grt_gemm_desc *d = g->desc;
-    return g->m % t->bm == 0 && g->n % t->bn == 0 && d->beta == 0.0f && !d->add && !d->saved &&
-           d->act <= GRT_ACT_RELU && !getenv("GPURT_NO_DIRECT");
-}
-
 void coop_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *kernel,
                    const struct coop_tile *t, uint32_t shape, const struct grt_spec *more,
                    uint32_t more_count) {
@@ -78,13 +70,12 @@ void coop_dispatch(struct grt_graph *graph, const struct gemm_case *g, const cha
         {"SHAPE", shape},
         {"ALIGNED", aligned(g)},
         {"TAIL", g->k % (t->deep ? 2 * t->bk : t->bk) != 0},
-        {"DIRECT", direct(g, t)},
     };
     if (more_count > 0) {
-        memcpy(specs + 10, more, more_count * sizeof *more);
+        memcpy(specs + 9, more, more_count * sizeof *more);
     }
     const uint32_t groups[3] = {gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm), g->batch};
-    gemm_dispatch(graph, g, kernel, specs, 10 + more_count, groups);
+    gemm_dispatch(graph, g, kernel, specs, 9 + more_count, groups);
 }
 
 // ---- tiles ----
@@ -104,7 +95,7 @@ static bool wide_b(const struct gemm_case *g, const struct coop_tile *t) {
 
 // Sums in registers, and the shapes that the kernel wants.
 static bool runs(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape) {
-    return coop_fits(info, t, shape) && t->wm * t->wn / info->caps.subgroup <= 192 &&
+    return coop_fits(info, t, shape) && t->wm * t->wn / info->caps.subgroup <= 160 &&
            (!t->deep || t->bk == 2 * (shape & 255)) &&
            shmem(t, !t->deep, !t->deep, false) <= info->caps.shmem;
 }
@@ -121,7 +112,7 @@ static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint3
 
 // ---- the setting of the profile ----
 
-enum { BM, BN, BK, WM, WN, LOOP, BAND, WARM };
+enum { BM, BN, BK, WM, WN, LOOP, READ };
 
 static struct coop_tile tile_of(const uint32_t *v) {
     return (struct coop_tile){v[BM], v[BN], v[BK], v[WM], v[WN], v[LOOP] == 2, 1, 0, 0, 0};
@@ -158,11 +149,10 @@ const struct grt_tunable gemm_coop_tunable = {
     {{"BM", {32, 64, 128, 160, 256}},
      {"BN", {32, 64, 128, 256}},
      {"BK", {16, 32, 64}},
-     {"WM", {32, 64, 80, 96}},
+     {"WM", {32, 64, 80}},
      {"WN", {32, 64}},
      {"LOOP", {1, 2}},
-     {"BAND", {4, 8, 16, 32}},
-     {"WARM", {2, 4, 8}}},
+     {"READ", {1, 2}}},
     setting_possible,
     setting_lanes,
     setting_registers,
@@ -171,15 +161,14 @@ const struct grt_tunable gemm_coop_tunable = {
 // The tile of the profile, where it names one that suits; else the one whose rounds take least.
 struct choice {
     struct coop_tile tile;  // bm 0: none
-    uint32_t band, warm;
+    uint32_t read;
 };
 
 static struct choice choose(const struct gemm_case *g, uint32_t shape) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     struct choice best = {.tile = {0}};
     gemm_sizes(g, &gemm_coop_tunable, v);
-    best.band = v[BAND] ? v[BAND] : 8;
-    best.warm = v[WARM];
+    best.read = v[READ];
     struct coop_tile own = tile_of(v);
     if (own.bm && possible(g, &own, shape)) {
         best.tile = own;
@@ -224,8 +213,7 @@ static void record(struct grt_graph *graph, const struct gemm_case *g, const str
     const struct grt_spec more[] = {{"DEEP", c->tile.deep},
                                     {"A_WIDE", c->tile.deep},
                                     {"B_WIDE", c->tile.deep && wide_b(g, &c->tile)},
-                                    {"BAND", c->band},
-                                    {"WARM", c->warm}};
+                                    {"FETCHED", c->read == 2}};
     char kernel[16];
     snprintf(kernel, sizeof kernel, "coop_%s", half_sums(g) ? "h" : grt_dtype_text(g->in));
     coop_dispatch(graph, g, kernel, &c->tile, shape_of(g), more, sizeof more / sizeof more[0]);
@@ -245,7 +233,7 @@ const struct gemm_variant gemm_variant_coop = {"coop", coop_usable, coop_record}
 
 // The pipelined loop by itself: products that would choose it are too large for most tests.
 static struct choice deep_choice(const struct gemm_case *g) {
-    return (struct choice){tiles[g->desc->a_transposed ? 1 : 0], 8, 0};
+    return (struct choice){tiles[g->desc->a_transposed ? 1 : 0], 0};
 }
 
 static bool deep_usable(const struct gemm_case *g) {

@@ -81,6 +81,7 @@ struct oracle_value *made_want(const struct made *x) {
             .grad_act = grt_act_text(p->grad_act),
             .saved = x->saved.value ? x->saved.value + z * mn : NULL,
             .out = format_of(p->out),
+            .sum_u = p->half_sums ? 0x1p-11 : 0,
         };
         want[i] = oracle_gemm(&g, i % mn / p->n, i % mn % p->n);
     }
@@ -118,6 +119,7 @@ void made_begin(struct made *x, const struct product *p) {
         .add = tensor_of(&x->add),
         .grad_act = p->grad_act,
         .saved = tensor_of(&x->saved),
+        .half_sums = p->half_sums,
     };
 }
 

@@ -34,6 +34,7 @@ struct product {
     float alpha, beta;
     bool bias, add;
     enum grt_act act, grad_act;
+    bool half_sums;
 };
 
 struct made {

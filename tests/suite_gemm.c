@@ -203,6 +203,32 @@ static void without_product(void **state) {
     }
 }
 
+// Sums that may be kept in half: where they are not, the result is only better.
+static void sums_in_half(void **state) {
+    (void)state;
+    static const uint64_t sizes[][3] = {{17, 31, 13}, {64, 64, 64}, {136, 72, 96}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i += 1) {
+        struct product p = {
+            .m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2], .half_sums = true};
+        p.in = p.out = GRT_F16;
+        p.bias = i == 2;
+        if (!too_large(sizes[i])) {
+            check(&p);
+        }
+    }
+    // Of no meaning for the others.
+    struct product p = {.m = 17, .n = 31, .k = 13, .in = GRT_F32, .out = GRT_F32};
+    struct made x;
+    made_begin(&x, &p);
+    x.desc.half_sums = true;
+    struct oracle_value *want = made_want(&x);
+    void *got = made_run(&x, NULL);
+    compare(&x, want, "any", got);
+    free(got);
+    free(want);
+    made_end(&x);
+}
+
 // ---- exactly ----
 
 // A matrix with a single 1 in each row and column: row i has it at i * step mod n. Multiplied with
@@ -403,7 +429,7 @@ static void refusals(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(every_shape),     TEST_CASE(batches),      TEST_CASE(epilogues),
-    TEST_CASE(without_product), TEST_CASE(permutations), TEST_CASE(batch_split),
-    TEST_CASE(refusals),
+    TEST_CASE(without_product), TEST_CASE(sums_in_half), TEST_CASE(permutations),
+    TEST_CASE(batch_split),     TEST_CASE(refusals),
 };
 TEST_SUITE(gemm, true, cases);
