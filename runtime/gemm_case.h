@@ -39,6 +39,7 @@ extern const uint32_t gemm_variant_count;
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_mma;
+extern const struct gemm_variant gemm_variant_xmx;
 extern const struct gemm_variant gemm_variant_coop;
 extern const struct gemm_variant gemm_variant_split;
 extern const struct gemm_variant gemm_variant_split_wgmma;

@@ -112,7 +112,7 @@ static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint3
 
 // ---- the setting of the profile ----
 
-enum { BM, BN, BK, WM, WN, LOOP, READ };
+enum { BM, BN, BK, WM, WN, LOOP };
 
 static struct coop_tile tile_of(const uint32_t *v) {
     return (struct coop_tile){v[BM], v[BN], v[BK], v[WM], v[WN], v[LOOP] == 2, 1, 0, 0, 0};
@@ -151,35 +151,27 @@ const struct grt_tunable gemm_coop_tunable = {
      {"BK", {16, 32, 64}},
      {"WM", {32, 64, 80}},
      {"WN", {32, 64}},
-     {"LOOP", {1, 2}},
-     {"READ", {1, 2}}},
+     {"LOOP", {1, 2}}},
     setting_possible,
     setting_lanes,
     setting_registers,
 };
 
-// The tile of the profile, where it names one that suits; else the one whose rounds take least.
-struct choice {
-    struct coop_tile tile;  // bm 0: none
-    uint32_t read;
-};
-
-static struct choice choose(const struct gemm_case *g, uint32_t shape) {
+// The tile of the profile, where it names one that suits; else the one whose rounds take least; bm 0: none.
+static struct coop_tile choose(const struct gemm_case *g, uint32_t shape) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
-    struct choice best = {.tile = {0}};
     gemm_sizes(g, &gemm_coop_tunable, v);
-    best.read = v[READ];
-    struct coop_tile own = tile_of(v);
-    if (own.bm && possible(g, &own, shape)) {
-        best.tile = own;
+    struct coop_tile best = tile_of(v);
+    if (best.bm && possible(g, &best, shape)) {
         return best;
     }
+    best.bm = 0;
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < TILE_COUNT; i++) {
         uint64_t time = coop_cost(g, &tiles[i]);
         if (time < least && possible(g, &tiles[i], shape)) {
             least = time;
-            best.tile = tiles[i];
+            best = tiles[i];
         }
     }
     return best;
@@ -209,42 +201,38 @@ static uint32_t usable_shape(const struct gemm_case *g) {
     return there ? shape_of(g) : 0;
 }
 
-static void record(struct grt_graph *graph, const struct gemm_case *g, const struct choice *c) {
-    const struct grt_spec more[] = {{"DEEP", c->tile.deep},
-                                    {"A_WIDE", c->tile.deep},
-                                    {"B_WIDE", c->tile.deep && wide_b(g, &c->tile)},
-                                    {"FETCHED", c->read == 2}};
+static void record(struct grt_graph *graph, const struct gemm_case *g, const struct coop_tile *t) {
+    const struct grt_spec more[] = {
+        {"DEEP", t->deep}, {"A_WIDE", t->deep}, {"B_WIDE", t->deep && wide_b(g, t)}};
     char kernel[16];
     snprintf(kernel, sizeof kernel, "coop_%s", half_sums(g) ? "h" : grt_dtype_text(g->in));
-    coop_dispatch(graph, g, kernel, &c->tile, shape_of(g), more, sizeof more / sizeof more[0]);
+    coop_dispatch(graph, g, kernel, t, shape_of(g), more, sizeof more / sizeof more[0]);
 }
 
 static bool coop_usable(const struct gemm_case *g) {
     uint32_t shape = usable_shape(g);
-    return shape && choose(g, shape).tile.bm;
+    return shape && choose(g, shape).bm;
 }
 
 static void coop_record(struct grt_graph *graph, const struct gemm_case *g) {
-    struct choice choice = choose(g, shape_of(g));
-    record(graph, g, &choice);
+    struct coop_tile t = choose(g, shape_of(g));
+    record(graph, g, &t);
 }
 
 const struct gemm_variant gemm_variant_coop = {"coop", coop_usable, coop_record};
 
 // The pipelined loop by itself: products that would choose it are too large for most tests.
-static struct choice deep_choice(const struct gemm_case *g) {
-    return (struct choice){tiles[g->desc->a_transposed ? 1 : 0], 0};
+static const struct coop_tile *deep_tile(const struct gemm_case *g) {
+    return &tiles[g->desc->a_transposed ? 1 : 0];
 }
 
 static bool deep_usable(const struct gemm_case *g) {
     uint32_t shape = usable_shape(g);
-    struct choice choice = deep_choice(g);
-    return shape && possible(g, &choice.tile, shape);
+    return shape && possible(g, deep_tile(g), shape);
 }
 
 static void deep_record(struct grt_graph *graph, const struct gemm_case *g) {
-    struct choice choice = deep_choice(g);
-    record(graph, g, &choice);
+    record(graph, g, deep_tile(g));
 }
 
 const struct gemm_variant gemm_variant_coop_deep = {"coop_deep", deep_usable, deep_record};

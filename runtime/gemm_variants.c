@@ -8,6 +8,7 @@ const struct gemm_variant *const gemm_variants[] = {
     // clang-format off
     &gemm_variant_wgmma,
     &gemm_variant_mma,
+    &gemm_variant_xmx,
     &gemm_variant_coop,
     &gemm_variant_split,
     &gemm_variant_split_wgmma,

@@ -63,10 +63,9 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
     X(GEMM_PANEL, "gemm.panel", whole, "MR NV BM BN BK", 0, 1024, "0 0 0 0 0",                     \
       "panels of the product on a CPU: rows and vectors in registers; a block's rows, columns, "   \
       "depth. 0: by vector width and local memory")                                                \
-    X(GEMM_COOP, "gemm.coop", whole, "BM BN BK WM WN LOOP READ", 0, 512, "0 0 0 0 0 0 0",          \
+    X(GEMM_COOP, "gemm.coop", whole, "BM BN BK WM WN LOOP", 0, 512, "0 0 0 0 0 0",                 \
       "tile of f16 and bf16 products by cooperative matrices: workgroup's rows, columns, depth; "  \
-      "subgroup's rows, columns; loop, 1 plain, 2 pipelined; read as 1 buffers, 2 texels. 0: by "  \
-      "cost")                                                                                      \
+      "subgroup's rows, columns; loop, 1 plain, 2 pipelined. 0: by what they cost")                \
     X(GEMM_MMA, "gemm.mma", whole, "BM BN BK WM WN STAGES", 0, 512, "0 0 0 0 0 0",                 \
       "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by the product")     \
     X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \

@@ -48,6 +48,12 @@
     X(opencl, gemm, gemm_panel_f32)                                                                \
     X(opencl, gemm, gemm_panel_16)                                                                 \
     X(opencl, gemm, gemm_panel_16f32)                                                              \
+    X(opencl, gemm, probe_xmx8)                                                                    \
+    X(opencl, gemm, probe_xmx16)                                                                   \
+    X(opencl, gemm, gemm_xmx8_16)                                                                  \
+    X(opencl, gemm, gemm_xmx16_16)                                                                 \
+    X(opencl, gemm, gemm_xmx8_16f32)                                                               \
+    X(opencl, gemm, gemm_xmx16_16f32)                                                              \
     X(opencl, gemm, probe_mma)                                                                     \
     X(opencl, gemm, gemm_mma_16)                                                                   \
     X(opencl, gemm, gemm_mma_16f32)                                                                \
