@@ -262,6 +262,7 @@ int cmd_bench(int argc, char **argv) {
     ranges_destroy(&bench.sizes);
     ranges_destroy(&bench.counts);
     bench_gemm_options_end(&bench.gemm);
+    bench_rollout_options_end(&bench.rollout);
     free(words);
     return code;
 }

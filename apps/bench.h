@@ -7,6 +7,7 @@
 #define APPS_BENCH_H
 
 #include "bench_gemm.h"
+#include "bench_rollout.h"
 #include "gpurt.h"
 #include "options.h"
 #include "stats.h"
@@ -16,7 +17,8 @@
 #define BENCH_KINDS(X)                                                                             \
     X(memory, 1, "bandwidth of copies, uploads and readbacks; a copy counts read and written")     \
     X(launch, 1, "cost of a dispatch: independent, each after the former, and a whole replay")     \
-    X(gemm, 7, "matrix products, checked against sums in double precision")
+    X(gemm, 7, "matrix products, checked against sums in double precision")                        \
+    X(rollout, 6, "iterations of evolution strategies, whole episodes in one kernel")
 
 // X(name, key, heading, unit, type, precision, width): all that any kind reports.
 #define BENCH_COLUMNS(X)                                                                           \
@@ -30,6 +32,16 @@
     X(PRECISION, "precision", "types", NULL, TEXT, 0, 8)                                           \
     X(TRANS, "trans", "trans", NULL, TEXT, 0, 0)                                                   \
     X(VARIANT, "variant", "variant", NULL, TEXT, 0, 10)                                            \
+    X(POLICY, "policy", "policy", NULL, TEXT, 0, 7)                                                \
+    X(ENVS, "num_envs", "envs", NULL, COUNT, 0, 0)                                                 \
+    X(DIRS, "num_dirs", "dirs", NULL, COUNT, 0, 0)                                                 \
+    X(CHUNK, "dir_chunk", "chunk", NULL, COUNT, 0, 0)                                              \
+    X(TOTAL, "total_batch", "batch", NULL, COUNT, 0, 8)                                            \
+    X(STEPS, "steps_per_s", "", "steps/s", NUMBER, 0, 10)                                          \
+    X(SUBSTEPS, "substeps_per_s", "", "substeps/s", NUMBER, 0, 11)                                 \
+    X(SPEEDUP, "speedup", "speed-up", NULL, NUMBER, 1, 0)                                          \
+    X(GPU, "gpu", "GPU", NULL, SHARE, 0, 5)                                                        \
+    X(MEMORY, "memory", "memory", NULL, BYTES, 0, 9)                                               \
     X(MS, "ms", "", "ms", NUMBER, 4, 9)                                                            \
     X(GFLOPS, "gflop_per_s", "", "GFLOP/s", NUMBER, 2, 8)                                          \
     X(TFLOPS, NULL, "", "TFLOP/s", NUMBER, 2, 8)                                                   \
@@ -54,7 +66,8 @@ enum bench_column {
 // What only a row that was timed has.
 #define BENCH_MEASURED                                                                             \
     (BENCH_BIT(GB_PER_S) | BENCH_BIT(US) | BENCH_BIT(MS) | BENCH_BIT(GFLOPS) | BENCH_BIT(TFLOPS) | \
-     BENCH_BIT(PEAK) | BENCH_BIT(RATIO) | BENCH_BIT(CPUS))
+     BENCH_BIT(PEAK) | BENCH_BIT(RATIO) | BENCH_BIT(CPUS) | BENCH_BIT(STEPS) |                     \
+     BENCH_BIT(SUBSTEPS) | BENCH_BIT(SPEEDUP) | BENCH_BIT(GPU))
 
 // How a row came out; its word stands in the column "check".
 #define BENCH_OUTCOMES(X)                                                                          \
@@ -75,6 +88,7 @@ struct bench {
     struct ranges sizes;    // --size; empty: by device
     struct ranges counts;   // --count
     struct bench_gemm_options gemm;
+    struct bench_rollout_options rollout;
     double seconds;    // --time, of each row
     uint32_t samples;  // --samples, at least, of each row
     bool quick;        // no kind was named: a short look at everything

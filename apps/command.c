@@ -12,6 +12,10 @@ int command_exit_of(enum grt_status status) {
         return COMMAND_NO_DEVICE;
     case GRT_IO:
         return COMMAND_IO;
+    case GRT_NO_INPUT:
+        return COMMAND_NO_INPUT;
+    case GRT_BAD_DATA:
+        return COMMAND_DATA;
     case GRT_CONFIG:
         return COMMAND_CONFIG;
     // What the user gave was checked before the library was asked, so a call that the library finds

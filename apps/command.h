@@ -48,5 +48,6 @@ int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
+int cmd_train(int argc, char **argv);
 
 #endif

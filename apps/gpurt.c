@@ -24,6 +24,7 @@ static const struct verb {
     {"bench", "measure a device: memory, launch, matrix products", cmd_bench},
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},
+    {"train", "train: policies by evolution strategies", cmd_train},
     {"version", "print the version", cmd_version},
     {"help", "explain a command: gpurt help bench", cmd_help},
 };

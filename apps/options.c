@@ -9,7 +9,7 @@
 
 #define WHY(...) (snprintf(why, RANGES_WHY, __VA_ARGS__), false)
 
-static bool read_text(const char *text, void *into, char why[RANGES_WHY]) {
+bool options_read_text(const char *text, void *into, char why[RANGES_WHY]) {
     if (!*text)
         return WHY("may not be empty");
     *(const char **)into = text;
@@ -19,7 +19,7 @@ static bool read_text(const char *text, void *into, char why[RANGES_WHY]) {
 static bool read_backend(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, word)                                                                              \
     if (!strcmp(text, word))                                                                       \
-        return read_text(word, into, why);
+        return options_read_text(word, into, why);
     X(AUTO, "auto")
     GRT_BACKENDS(X)
 #undef X
@@ -54,6 +54,16 @@ bool options_read_positive(const char *text, void *into, char why[RANGES_WHY]) {
         return WHY("a number above 0 is wanted");
     *(double *)into = value;
     return true;
+}
+
+bool options_read_count(const char *text, void *into, char why[RANGES_WHY]) {
+    struct ranges list;
+    if (!ranges_parse(text, &(struct ranges_rule){.min = 1, .max = UINT32_MAX}, &list, why))
+        return false;
+    *(uint32_t *)into = (uint32_t)list.values[0];
+    bool one = list.count == 1;
+    ranges_destroy(&list);
+    return one || WHY("one number is wanted");
 }
 
 static bool read_fraction(const char *text, void *into, char why[RANGES_WHY]) {
@@ -93,7 +103,7 @@ const struct option_row options_device[] = {
      .value = "DEVICE",
      .help = "vulkan:0, part of a name, or PCI address",
      .env = "GPURT_DEVICE",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(device)},
     {.name = "require-gpu", .help = "refuse drivers that run on the CPU", .at = AT(require_gpu)},
     {.name = "mem-fraction",
@@ -125,7 +135,7 @@ const struct option_row options_output[] = {
      .letter = "o",
      .value = "FILE",
      .help = "write to FILE, which appears when complete",
-     .read = read_text,
+     .read = options_read_text,
      .at = AT(output)},
 };
 

@@ -81,5 +81,9 @@ struct grt_dev_desc options_device_desc(const struct options *options);
 
 // A number above 0, into a double.
 options_read_fn options_read_positive;
+// A text that is not empty, into a const char *.
+options_read_fn options_read_text;
+// One whole number from 1, into a uint32_t.
+options_read_fn options_read_count;
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef GRT_BACKEND_H
 #define GRT_BACKEND_H
 
+#include "runtime/env.h"
 #include "runtime/graph.h"
 
 // ---- kernels, described by the C reading of the dialect ----
@@ -43,6 +44,7 @@ struct grt_kernel_info {
     // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
     // whoever uses it asks grt_kernel_builds() first.
     const char *vendor;
+    const struct grt_env_info *env;  // NULL but for environments
 };
 
 // Ends with NULL.

@@ -7,6 +7,8 @@ install(TARGETS gpurt gpurt_command EXPORT gpurt
 install(FILES runtime/gpurt.h runtime/status.h runtime/device.h runtime/buffer.h runtime/kernel.h
     runtime/closest.h runtime/gemm.h runtime/graph.h runtime/plan.h runtime/ops.h runtime/profile.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt)
+install(FILES runtime/nn/learner.h runtime/nn/loss.h runtime/nn/module.h runtime/nn/optim.h
+    runtime/nn/params.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/nn)
 install(DIRECTORY runtime/profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/profiles
     FILES_MATCHING PATTERN *.profile)
 install(FILES apps/gpurt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -12,7 +12,7 @@
 #define GRT_OPENCL_C 1
 
 #define STRUCT(name) typedef struct name name; struct name
-#define FN static inline
+#define FN static inline __attribute__((always_inline))
 #define EXACT
 #define u16 ushort
 #define u32x4 uint4
@@ -27,6 +27,9 @@
 #define MULHI(a, b) ((uint)(((ulong)(uint)(a) * (uint)(b)) >> 32))
 // What the backend says makes the instruction: see make_options() there.
 #define MAD(a, b, c) GRT_FMA(a, b, c)
+// Whether a*b + c of the functions that follow may be rounded once: CONTRACT(ON), and CONTRACT(OFF) at their end.
+#define CONTRACT_PRAGMA(words) _Pragma(#words)
+#define CONTRACT(state) CONTRACT_PRAGMA(OPENCL FP_CONTRACT state)
 
 #define F32X4(x, y, z, w) ((float4)(x, y, z, w))
 #define SPLAT4(x) ((float4)(x))

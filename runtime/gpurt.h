@@ -5,6 +5,7 @@
 
 #include "buffer.h"
 #include "device.h"
+#include "env.h"
 #include "gemm.h"
 #include "graph.h"
 #include "kernel.h"

@@ -153,17 +153,50 @@ void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel
     grt_graph_dispatch(graph, &dispatch);
 }
 
+uint32_t grt_op_power_above(uint64_t value, uint32_t most) {
+    uint32_t power = 1;
+    while (power < value && power < most) {
+        power *= 2;
+    }
+    return power;
+}
+
+static void add_spec(struct grt_kernel_desc *kernel, const char *name, uint32_t value) {
+    uint32_t spec = 0;
+    while (kernel->specs[spec].name) {
+        spec++;
+    }
+    kernel->specs[spec] = (struct grt_spec){name, value};
+}
+
+// Lanes of a row: four columns each keep a GPU's lanes busy in short rows. On a CPU a lane is a
+// thread's work, and trees cost barriers: only long rows are shared.
+static uint32_t row_lanes(const struct grt_dev *dev, uint64_t cols) {
+    if (dev->info.caps.software) {
+        return cols > 1024 ? grt_op_tree_wg(dev) : 1;
+    }
+    return grt_op_power_above((cols + 3) / 4, grt_op_tree_wg(dev));
+}
+
+void grt_op_launch_rows(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                        uint64_t rows, uint64_t cols, const void *params, uint32_t params_size,
+                        const struct grt_range *ranges, uint32_t range_count) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint32_t wg = grt_op_tree_wg(dev), lanes = row_lanes(dev, cols), groups[3];
+    struct grt_kernel_desc full = *kernel;
+    add_spec(&full, "WG", wg);
+    add_spec(&full, "LANES", lanes);
+    grt_op_row_grid(dev, (rows + wg / lanes - 1) / (wg / lanes), groups);
+    grt_op_launch(graph, &full, params, params_size, ranges, range_count, groups);
+}
+
 void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
                    const struct grt_kernel_desc *kernel, const void *params, uint32_t params_size,
                    const struct grt_range *ranges, uint32_t range_count) {
     struct grt_dev *dev = grt_graph_dev(graph);
     struct grt_kernel_desc with_wg = *kernel;
-    uint32_t spec = 0;
-    while (with_wg.specs[spec].name) {
-        spec++;
-    }
     uint32_t wg = grt_op_wg(dev);
-    with_wg.specs[spec] = (struct grt_spec){"WG", wg};
+    add_spec(&with_wg, "WG", wg);
     uint64_t groups = (pieces->count + wg - 1) / wg;
     uint64_t most = grt_profile_whole(dev->profile, GRT_KEY_STREAM_GROUPS);
     uint32_t grid[3] = {(uint32_t)(groups < most ? groups : most), 1, 1};

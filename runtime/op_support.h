@@ -51,6 +51,12 @@ void grt_op_row_grid(const struct grt_dev *dev, uint64_t count, uint32_t groups[
 void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
                    const struct grt_kernel_desc *kernel, const void *params, uint32_t params_size,
                    const struct grt_range *ranges, uint32_t range_count);
+// The smallest power of two that is not below, from 1 to `most`.
+uint32_t grt_op_power_above(uint64_t value, uint32_t most);
+// Records a kernel made of shaders/lib/rows.k: WG and LANES are added to its constants.
+void grt_op_launch_rows(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                        uint64_t rows, uint64_t cols, const void *params, uint32_t params_size,
+                        const struct grt_range *ranges, uint32_t range_count);
 // Records a kernel over a grid.
 void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
                    const void *params, uint32_t params_size, const struct grt_range *ranges,

@@ -105,7 +105,9 @@ struct grt_layer_norm_desc {
 GRT_API void grt_op_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc *desc);
 
 struct grt_colsum_desc {
-    const struct grt_tensor *y, *x;  // f32: y[col] = sum of x[row][col] over all axes but the last
+    // y[col] = sum of x[row][col] over all axes but the last; y f32, x f32, f16 or bf16, summed in f32
+    const struct grt_tensor *y, *x;
+    bool add;  // to what y holds
     // Partial sums, grt_op_colsum_scratch() bytes; only needed when that is not 0.
     struct grt_range scratch;
 };

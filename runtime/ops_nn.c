@@ -18,13 +18,8 @@ static struct grt_range part(struct grt_range range, uint64_t first, uint64_t co
     return grt_op_part(range, first * 4, count * 4);
 }
 
-// The smallest power of two that is not below, from 1 to `most`.
-static uint32_t power_above(uint64_t value, uint32_t most) {
-    uint32_t power = 1;
-    while (power < value && power < most) {
-        power *= 2;
-    }
-    return power;
+static bool is_16bit(enum grt_dtype dtype) {
+    return dtype == GRT_F16 || dtype == GRT_BF16;
 }
 
 static bool is_f32(struct grt_graph *graph, const char *op, const struct grt_tensor *x,
@@ -39,26 +34,6 @@ static bool is_f32(struct grt_graph *graph, const char *op, const struct grt_ten
 
 // ---- rows ----
 
-// Lanes of a row: four columns each keep a GPU's lanes busy in short rows. On a CPU a lane is a
-// thread's work, and trees cost barriers: only long rows are shared.
-static uint32_t row_lanes(const struct grt_dev *dev, uint64_t cols) {
-    if (dev->info.caps.software) {
-        return cols > 1024 ? grt_op_tree_wg(dev) : 1;
-    }
-    return power_above((cols + 3) / 4, grt_op_tree_wg(dev));
-}
-
-static void launch_rows(struct grt_graph *graph, struct grt_kernel_desc *kernel, uint64_t rows,
-                        uint64_t cols, const void *params, uint32_t params_size,
-                        const struct grt_range *ranges, uint32_t range_count) {
-    const struct grt_dev *dev = grt_graph_dev(graph);
-    uint32_t wg = grt_op_tree_wg(dev), lanes = row_lanes(dev, cols), groups[3];
-    kernel->specs[0] = (struct grt_spec){"WG", wg};
-    kernel->specs[1] = (struct grt_spec){"LANES", lanes};
-    grt_op_row_grid(dev, (rows + wg / lanes - 1) / (wg / lanes), groups);
-    grt_op_launch(graph, kernel, params, params_size, ranges, range_count, groups);
-}
-
 void grt_op_softmax(struct grt_graph *graph, const struct grt_tensor *y,
                     const struct grt_tensor *x) {
     if (!grt_op_tensor(graph, "softmax", "y", y) || !grt_op_tensor(graph, "softmax", "x", x) ||
@@ -72,8 +47,8 @@ void grt_op_softmax(struct grt_graph *graph, const struct grt_tensor *y,
         const uint32_t params[2] = {(uint32_t)rows.count, (uint32_t)cols};
         struct grt_range ranges[] = {part(x->range, rows.first * cols, rows.count * cols),
                                      part(y->range, rows.first * cols, rows.count * cols)};
-        struct grt_kernel_desc kernel = {.name = "softmax"};
-        launch_rows(graph, &kernel, rows.count, cols, params, sizeof params, ranges, 2);
+        grt_op_launch_rows(graph, grt_kernel_desc(.name = "softmax"), rows.count, cols, params,
+                           sizeof params, ranges, 2);
     }
 }
 
@@ -124,13 +99,11 @@ void grt_op_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc
             desc->stats ? part(desc->stats->range, 2 * rows.first, 2 * rows.count)
                         : grt_op_unused(graph),
         };
-        struct grt_kernel_desc kernel = {"layer_norm",
-                                         {{NULL, 0},
-                                          {NULL, 0},
-                                          {"WEIGHT", desc->weight != NULL},
-                                          {"BIAS", desc->bias != NULL},
-                                          {"SAVE", desc->stats != NULL}}};
-        launch_rows(graph, &kernel, rows.count, cols, &params, sizeof params, ranges, 5);
+        const struct grt_kernel_desc kernel = {"layer_norm",
+                                               {{"WEIGHT", desc->weight != NULL},
+                                                {"BIAS", desc->bias != NULL},
+                                                {"SAVE", desc->stats != NULL}}};
+        grt_op_launch_rows(graph, &kernel, rows.count, cols, &params, sizeof params, ranges, 5);
     }
 }
 
@@ -157,16 +130,19 @@ uint64_t grt_op_colsum_scratch(const struct grt_dev *dev, const struct grt_colsu
     return chunk == 0 || chunk == rows ? 0 : (rows + chunk - 1) / chunk * cols * 4;
 }
 
-// Sums `rows` rows of x in chunks to rows of y.
-static void sum_chunks(struct grt_graph *graph, struct grt_range x, struct grt_range y,
-                       uint64_t rows, uint64_t cols, uint64_t chunk) {
+// Sums `rows` rows of x in chunks to rows of y, or adds to them.
+static void sum_chunks(struct grt_graph *graph, struct grt_range x, enum grt_dtype dtype,
+                       struct grt_range y, bool add, uint64_t rows, uint64_t cols, uint64_t chunk) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_caps *caps = &dev->info.caps;
     uint32_t wg = grt_op_tree_wg(dev);
-    uint32_t tile = caps->software ? wg : power_above(cols, 32);
+    uint32_t tile = caps->software ? wg : grt_op_power_above(cols, 32);
     uint64_t tiles = (cols + tile - 1) / tile;
     uint64_t at_once = grt_op_reach(dev) / (chunk * cols);
     at_once = at_once < caps->max_groups[1] ? at_once : caps->max_groups[1];
+    if (is_16bit(dtype) && at_once > 1) {
+        at_once -= at_once % 2;  // chunks are aligned for 4 bytes an element
+    }
     for (uint64_t first = 0; first * chunk < rows; first += at_once) {
         uint64_t left = rows - first * chunk;
         uint64_t here = left < at_once * chunk ? left : at_once * chunk;
@@ -175,8 +151,12 @@ static void sum_chunks(struct grt_graph *graph, struct grt_range x, struct grt_r
         const uint32_t groups[3] = {
             (uint32_t)(tiles < caps->max_groups[0] ? tiles : caps->max_groups[0]),
             (uint32_t)((here + chunk - 1) / chunk), 1};
-        struct grt_range ranges[] = {part(x, first * chunk * cols, here * cols), y};
-        const struct grt_kernel_desc kernel = {"colsum", {{"WG", wg}, {"COLS", tile}}};
+        uint64_t size = grt_dtype_size(dtype);
+        struct grt_range ranges[] = {
+            grt_op_part(x, first * chunk * cols * size, here * cols * size), y};
+        const struct grt_kernel_desc kernel = {
+            is_16bit(dtype) ? "colsum16" : "colsum",
+            {{"WG", wg}, {"COLS", tile}, {"KIND", dtype == GRT_BF16}, {"ADD", add}}};
         grt_op_launch(graph, &kernel, params, sizeof params, ranges, 2, groups);
     }
 }
@@ -189,7 +169,7 @@ void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc) 
     const struct grt_tensor *x = desc->x, *y = desc->y;
     if (!grt_op_tensor(graph, "column sums", "y", y) ||
         !grt_op_tensor(graph, "column sums", "x", x) ||
-        !is_f32(graph, "column sums", x, grt_tensor_count(x)) ||
+        (!is_16bit(x->dtype) && !is_f32(graph, "column sums", x, grt_tensor_count(x))) ||
         !is_f32(graph, "column sums", y, grt_op_cols(x))) {
         return;
     }
@@ -208,9 +188,10 @@ void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc) 
         return;
     }
     struct grt_range partial = part(desc->scratch, 0, scratch / 4);
-    sum_chunks(graph, x->range, scratch ? partial : y->range, rows, cols, chunk);
+    sum_chunks(graph, x->range, x->dtype, scratch ? partial : y->range, desc->add && !scratch, rows,
+               cols, chunk);
     if (scratch) {
         uint64_t chunks = (rows + chunk - 1) / chunk;
-        sum_chunks(graph, partial, y->range, chunks, cols, chunks);
+        sum_chunks(graph, partial, GRT_F32, y->range, desc->add, chunks, cols, chunks);
     }
 }

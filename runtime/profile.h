@@ -85,6 +85,8 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
     X(MEM_FRACTION, "mem_fraction", real, "share", 0.05, 1, "0.9",                                 \
       "share of the free device memory that may be taken")                                         \
     X(AUTOTUNE, "autotune", whole, "level", 0, 3, "2", "how far `gpurt tune` searches")            \
+    X(ROLLOUT_WG, "rollout.wg", whole, "WG", 1, 1024, "128",                                       \
+      "environments of a workgroup, which share the weights of one policy")                        \
     X(NUM_ENVS, "train.num_envs", whole, "count", 1, 1048576, "128", "environments of a rollout")  \
     X(NUM_DIRS, "train.num_dirs", whole, "count", 1, 65536, "16",                                  \
       "directions of an evolution step")                                                           \

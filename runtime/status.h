@@ -28,6 +28,8 @@ extern "C" {
     X(COMPILE, "kernel does not build")                                                            \
     X(LOST, "device lost")                                                                         \
     X(IO, "input or output failed")                                                                \
+    X(NO_INPUT, "no such file")                                                                    \
+    X(BAD_DATA, "bad input data")                                                                  \
     X(CONFIG, "bad configuration")
 
 enum grt_status {

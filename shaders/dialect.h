@@ -24,6 +24,8 @@
 // Fused where the device does that in one instruction: GPU compilers contract this, and lavapipe, which
 // makes a library call of fma(), does not.
 #define MAD(a, b, c) ((a) * (b) + (c))
+// Whether a*b + c of the functions that follow may be rounded once: drivers of GPUs do where nothing is EXACT.
+#define CONTRACT(state)
 // Four at once, for those who count operations: fused where that is one instruction.
 #define F32X4(x, y, z, w) vec4(x, y, z, w)
 #define SPLAT4(x) vec4(x)

@@ -100,7 +100,7 @@ function(gpurt_add_kernels target)
         target_sources(${target} PRIVATE ${out}/${name}.c)
         set_source_files_properties(${out}/${name}.c PROPERTIES
             INCLUDE_DIRECTORIES "${shaders};${PROJECT_SOURCE_DIR}/cl;${out}"
-            COMPILE_OPTIONS -Wno-shadow)
+            COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-parameter")
     endforeach()
     target_sources(${target} PRIVATE ${shaders}/kernels.c)
     target_compile_definitions(${target} PRIVATE GPURT_COOPMAT=${GPURT_COOPMAT})

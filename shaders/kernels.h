@@ -27,7 +27,35 @@
     X(all, nn, softmax)                                                                            \
     X(all, nn, layer_norm)                                                                         \
     X(all, nn, colsum)                                                                             \
+    X(all, nn, colsum16)                                                                           \
+    X(all, nn, loss_f32)                                                                           \
+    X(all, nn, loss_16)                                                                            \
+    X(all, nn, cross_entropy_f32)                                                                  \
+    X(all, nn, cross_entropy_16)                                                                   \
+    X(all, nn, grad_norm)                                                                          \
+    X(all, nn, decide)                                                                             \
+    X(all, nn, tally)                                                                              \
+    X(all, nn, optim)                                                                              \
+    X(all, nn, gather)                                                                             \
+    X(all, nn, block_f32)                                                                          \
+    X(all, nn, block_16)                                                                           \
+    X(all, nn, block_grad_f32)                                                                     \
+    X(all, nn, block_grad_16)                                                                      \
+    X(all, nn, block_sums_f32)                                                                     \
+    X(all, nn, block_sums_16)                                                                      \
+    X(all, nn, pool_f32)                                                                           \
+    X(all, nn, pool_16)                                                                            \
+    X(all, nn, pool_grad_f32)                                                                      \
+    X(all, nn, pool_grad_16)                                                                       \
     X(all, env, cartpole)                                                                          \
+    X(all, env, pendulum)                                                                          \
+    X(all, env, standing)                                                                          \
+    X(all, env, standing_probe)                                                                    \
+    X(all, es, es_perturb)                                                                         \
+    X(all, es, es_reduce)                                                                          \
+    X(all, es, es_rank)                                                                            \
+    X(all, es, es_sum)                                                                             \
+    X(all, es, es_step)                                                                            \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Column sums: against the oracle's bound, exactly where every sum is a whole number, to the same bits
 // as the C reading, and through small windows.
+#include "gemm_kit.h"
 #include "kernel_kit.h"
 
 #include <stdlib.h>
@@ -74,6 +75,46 @@ static void column_sums(void **state) {
     }
 }
 
+// In 16 bits, and added to what is there: whole numbers, so every sum is exact; twice, so three times the sums.
+static void narrow_and_added(void **state) {
+    (void)state;
+    static const size_t sizes[][2] = {{7, 13}, {1009, 6}, {300, 33}};
+    static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
+    for (size_t i = 0; i < 9; i += 1) {
+        size_t rows = sizes[i / 3][0], cols = sizes[i / 3][1];
+        enum grt_dtype type = types[i % 3];
+        struct operand x = operand(type, 0, rows, cols);
+        float *plain = test_floats(i, TEST_INTEGER, rows * cols);
+        for (size_t k = 0; k < rows * cols; k += 1) {
+            x.value[k] = (double)plain[k];
+        }
+        operand_write(&x);
+        struct test_tensor y = test_tensor(test.dev, GRT_F32, cols, 0);
+        struct grt_colsum_desc desc = {.y = &y.tensor, .x = &x.t.tensor};
+        uint64_t bytes = grt_op_colsum_scratch(test.dev, &desc);
+        struct test_tensor scratch = test_tensor(test.dev, GRT_F32, bytes / 4 + 1, 0);
+        desc.scratch = scratch.tensor.range;
+        test_run(test.dev, record, &desc);
+        desc.add = true;
+        test_run(test.dev, record, &desc);
+        test_run(test.dev, record, &desc);
+        float *got = test_alloc(cols * sizeof *got);
+        test_tensor_read(&y, got);
+        struct test_compare compare = test_compare(test.dev, "column sums of %s, %zu x %zu, added",
+                                                   grt_dtype_text(type), rows, cols);
+        for (size_t c = 0; c < cols; c += 1) {
+            test_compare_exact(&compare, c, (double)got[c],
+                               3 * oracle_colsum(plain, rows, cols, c).value);
+        }
+        test_compare_end(&compare);
+        free(got);
+        free(plain);
+        operand_end(&x);
+        test_tensor_end(&y);
+        test_tensor_end(&scratch);
+    }
+}
+
 // With the reach of a binding lowered to a few KiB the op makes many launches of one.
 static void small_windows(void **state) {
     (void)state;
@@ -109,7 +150,7 @@ static void same_bits_as_ref(void **state) {
 static void refusals(void **state) {
     (void)state;
     struct test_tensor x = test_tensor(test.dev, GRT_F32, 300, 8);
-    struct test_tensor h = test_tensor(test.dev, GRT_F16, 300, 8);
+    struct test_tensor h = test_tensor(test.dev, GRT_U32, 300, 8);
     struct test_tensor few = test_tensor(test.dev, GRT_F32, 7, 0);
     struct test_tensor sums = test_tensor(test.dev, GRT_F32, 8, 0);
     struct grt_range little = {few.tensor.range.buf, few.tensor.range.offset, 4};
@@ -144,9 +185,7 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(column_sums),
-    TEST_CASE(small_windows),
-    TEST_CASE(same_bits_as_ref),
-    TEST_CASE(refusals),
+    TEST_CASE(column_sums),      TEST_CASE(narrow_and_added), TEST_CASE(small_windows),
+    TEST_CASE(same_bits_as_ref), TEST_CASE(refusals),
 };
 TEST_SUITE(colsum, true, cases);

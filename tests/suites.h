@@ -8,12 +8,20 @@
     X(cache, H)                                                                                    \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
+    X(config, H)                                                                                   \
+    X(checkpoint, H)                                                                               \
+    X(safetensors, H)                                                                              \
+    X(runlog, H)                                                                                   \
     X(shipped, H)                                                                                  \
+    X(order, H)                                                                                    \
+    X(dataset, H)                                                                                  \
+    X(hostile, H)                                                                                  \
     X(buffer, D)                                                                                   \
     X(kernel, D)                                                                                   \
     X(record, D)                                                                                   \
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \
+    X(loader, D)                                                                                   \
     X(plan, D)                                                                                     \
     X(tuned, D)                                                                                    \
     X(convert, D)                                                                                  \
@@ -24,7 +32,13 @@
     X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(colsum, D)                                                                                   \
+    X(grads, D)                                                                                    \
+    X(optim, D)                                                                                    \
+    X(learner, D)                                                                                  \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \
+    X(es, D)                                                                                       \
+    X(evolve, D)                                                                                   \
+    X(standing, D)                                                                                 \
     X(big, D)

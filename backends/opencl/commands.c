@@ -5,10 +5,10 @@
 //     gcl_op           launch    fill         write              one enqueue each
 //     event slot       0         1            2                  first and last op of a phase only
 //
-// A dispatch has a cl_kernel of its own whose arguments are set when the list is made, and parts of
-// buffers are bound as sub-buffers made at the same time, so that a run is a loop of enqueue calls
-// and nothing else. The queue is in-order: each command sees all that came before it, which is more
-// than the hazards of the list ask for, and `sync` is not needed.
+// A dispatch has a cl_kernel of its own whose arguments are set when the list is made, parts of buffers
+// among them (buffer.c), so that a run is a loop of enqueue calls and nothing else. The queue is
+// in-order: each command sees all that came before it, which is more than the hazards of the list ask
+// for, and `sync` is not needed.
 //
 // A copy has four forms. Host buffers take part by their mapped pointer (buffer.c): from one is a
 // write, to one is a read. Host to host goes in pieces through a small device buffer, so that it
@@ -19,7 +19,6 @@
 #include <stdlib.h>
 
 #define BOUNCE_SIZE ((uint64_t)4 << 20)
-#define LOOK_BACK 256u  // sub-buffers
 
 enum op_kind { OP_LAUNCH, OP_WRITE, OP_READ, OP_COPY, OP_FILL };
 
@@ -40,17 +39,9 @@ struct phase {
     int32_t first, last;  // ops, then event slots; -1 when the phase is empty
 };
 
-// A sub-buffer, and what it is a part of.
-struct part {
-    cl_mem whole, handle;
-    cl_buffer_region region;
-};
-
 struct gcl_cmds {
     struct op *ops;
     uint32_t op_count;
-    struct part *subs;  // of all bindings, each once
-    uint32_t sub_count;
     cl_mem bounce;  // NULL unless the list copies from host to host
     struct phase *phases;
     cl_event *events;      // of the newest run; NULL before the first
@@ -70,37 +61,19 @@ static uint32_t count_ops(const struct grt_cmd *cmd) {
     return is_host_copy(cmd) ? 2 * (uint32_t)((cmd->src.size + BOUNCE_SIZE - 1) / BOUNCE_SIZE) : 1;
 }
 
-// The buffer itself when the range is all of it, else a sub-buffer that the list owns.
-static cl_mem bind(struct gcl_dev *dev, struct gcl_cmds *list, const struct grt_range *range,
-                   const char *kernel, const char *arg) {
-    cl_mem handle = ((struct gcl_buf *)range->buf)->handle;
-    if (range->offset == 0 && range->size == range->buf->size) {
-        return handle;
-    }
+static cl_mem bind(struct gcl_dev *dev, const struct grt_range *range, const char *kernel,
+                   const char *arg) {
     cl_int code = CL_SUCCESS;
-    cl_buffer_region region = {(size_t)range->offset, (size_t)range->size};
-    // Each part once, as far as a look back finds it. `gpurt bench gemm` of 1024 x 64^3 took 158 us
-    // a product when every dispatch had sub-buffers of its own and 8 with shared ones (H200, driver
-    // 580.159.04, 2026-11; other changes lay between the two runs, so this is the likely cause).
-    for (uint32_t i = list->sub_count; i > 0 && i + LOOK_BACK > list->sub_count; i--) {
-        const struct part *part = &list->subs[i - 1];
-        if (part->whole == handle && part->region.origin == region.origin &&
-            part->region.size == region.size) {
-            return part->handle;
-        }
-    }
-    cl_mem sub = gcl.clCreateSubBuffer(handle, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-    if (!sub) {
+    cl_mem handle = gcl_buf_part((struct gcl_buf *)range->buf, range->offset, range->size, &code);
+    if (!handle) {
         gcl_fail(
             dev, gcl_status(code, false), code,
             "cannot bind %" PRIu64 " bytes at %" PRIu64 " of a buffer of %" PRIu64
             " bytes to %s of kernel %s; offsets must be multiples of %u, sizes at most %" PRIu64,
             range->size, range->offset, range->buf->size, arg, kernel, dev->base.info.caps.align,
             dev->base.info.caps.max_binding);
-        return NULL;
     }
-    list->subs[list->sub_count++] = (struct part){handle, sub, region};
-    return sub;
+    return handle;
 }
 
 static bool add_launch(struct gcl_dev *dev, struct gcl_cmds *list, const struct grt_cmd *cmd) {
@@ -122,7 +95,7 @@ static bool add_launch(struct gcl_dev *dev, struct gcl_cmds *list, const struct 
     }
     list->op_count++;  // from here on gcl_cmds_destroy() releases the kernel
     for (uint32_t i = 0; i < info->arg_count; i++) {
-        cl_mem handle = bind(dev, list, &cmd->bindings[i], info->name, info->args[i].name);
+        cl_mem handle = bind(dev, &cmd->bindings[i], info->name, info->args[i].name);
         if (!handle) {
             return false;
         }
@@ -205,11 +178,10 @@ static void assign_events(struct gcl_cmds *list) {
 void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
                       uint32_t phase_count) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
-    size_t op_count = 0, sub_count = 0;
+    size_t op_count = 0;
     bool bounces = false;
     for (uint32_t i = 0; i < count; i++) {
         op_count += count_ops(&cmds[i]);
-        sub_count += cmds[i].kind == GRT_CMD_DISPATCH ? cmds[i].kernel->info->arg_count : 0;
         bounces = bounces || is_host_copy(&cmds[i]);
     }
     struct gcl_cmds *list = calloc(1, sizeof *list);
@@ -219,10 +191,9 @@ void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
     }
     // One more than needed: calloc(0) may be NULL.
     list->ops = calloc(op_count + 1, sizeof *list->ops);
-    list->subs = calloc(sub_count + 1, sizeof *list->subs);
     list->phases = calloc(phase_count + 1, sizeof *list->phases);
     list->events = calloc(2 * (size_t)phase_count + 1, sizeof(cl_event));
-    if (!list->ops || !list->subs || !list->phases || !list->events) {
+    if (!list->ops || !list->phases || !list->events) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a list of %u commands", count);
         goto undo_list;
     }
@@ -292,15 +263,11 @@ void gcl_cmds_destroy(struct grt_dev *base, void *native) {
             gcl_check_release(gcl.clReleaseKernel(list->ops[i].kernel), "kernel");
         }
     }
-    for (uint32_t i = 0; i < list->sub_count; i++) {
-        gcl_check_release(gcl.clReleaseMemObject(list->subs[i].handle), "sub-buffer");
-    }
     if (list->bounce) {
         gcl_check_release(gcl.clReleaseMemObject(list->bounce), "buffer");
     }
     free(list->events);
     free(list->phases);
-    free(list->subs);
     free(list->ops);
     free(list);
 }

@@ -14,6 +14,8 @@
 #include "backends/backend.h"
 #include "lane.h"
 
+#define GRT_C 1
+
 typedef uint32_t uint;
 typedef uint16_t u16;
 typedef struct {
@@ -49,6 +51,7 @@ static inline uint32_t AS_U32(float value) {
 }
 
 #define MAD(a, b, c) fmaf(a, b, c)
+#define CONTRACT(state)
 #define F32X4(a, b, c, d) ((f32x4){a, b, c, d})
 #define SPLAT4(v) ((f32x4){v, v, v, v})
 static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
@@ -107,6 +110,9 @@ typedef f32x4 texels;
 #define DESCRIBE_FOR(vendor_, name_, P, specs_, args_, shmem_)                                     \
     DESCRIPTION(name_, P, specs_, args_, shmem_, NULL, vendor_)
 
+// What an environment's file says of itself (shaders/env/rollout.k).
+#define GRT_ENV NULL
+
 #define DESCRIPTION(name_, P, specs_, args_, shmem_, lane_, vendor_)                               \
     DESCRIPTION_OF(name_, P, specs_, args_, shmem_, lane_, vendor_)
 #define DESCRIPTION_OF(name_, P, specs_, args_, shmem_, lane_, vendor_)                            \
@@ -131,6 +137,7 @@ typedef f32x4 texels;
         .spirv_size = GRT_SPIRV_SIZE,                                                              \
         .opencl = (const char *)GRT_OPENCL,                                                        \
         .vendor = vendor_,                                                                         \
+        .env = GRT_ENV,                                                                            \
     };
 #define NONE(X)
 

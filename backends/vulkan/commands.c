@@ -45,6 +45,7 @@ struct walk {
     uint32_t fence;
     const struct gvk_kernel *bound;
     const struct grt_cmd *bound_set;  // the dispatch whose buffers are bound
+    const struct grt_cmd *pushed;     // the dispatch whose parameters are set
 };
 
 void gvk_barrier(struct gvk_dev *dev, VkCommandBuffer cmds, VkPipelineStageFlags from,
@@ -201,7 +202,10 @@ static bool record_dispatch(struct walk *walk, const struct grt_cmd *cmd) {
     if (!bind_buffers(walk, cmd)) {
         return false;
     }
-    if (kernel->params_size > 0) {
+    bool set = walk->pushed && walk->pushed->kernel == cmd->kernel &&
+               memcmp(walk->pushed->params, cmd->params, kernel->params_size) == 0;
+    if (kernel->params_size > 0 && !set) {
+        walk->pushed = cmd;
         dev->vk.vkCmdPushConstants(handle, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                    kernel->params_size, cmd->params);
     }

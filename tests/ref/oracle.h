@@ -92,6 +92,42 @@ struct oracle_value oracle_layer_norm(const struct oracle_norm *norm, double x, 
 // Sum of x[row][col] over the rows.
 struct oracle_value oracle_colsum(const float *x, size_t rows, size_t cols, size_t col);
 
+// ---- learning (learn.c) ----
+
+// A model by its parts. points 0: an mlp over the inputs; else the same hidden layers over each point,
+// pooled, then head_depth hidden layers and the output.
+struct oracle_model {
+    size_t inputs, points, depth, hidden, outputs, head_depth;
+    const char *act;  // "none", "relu", "gelu", "tanh"
+    bool residual, norm;
+    bool pool_max;
+    const char *loss;  // "mse", "huber", "cross_entropy", "bce"
+    double delta;      // of Huber
+};
+// How many parameter tensors it has, and the elements of each, in the order of a state_dict: weights and
+// biases of the layers, then those of the norms; for points first those over each point.
+size_t oracle_model_tensors(const struct oracle_model *m);
+size_t oracle_model_tensor_size(const struct oracle_model *m, size_t tensor);
+// Mean loss over `rows` samples; targets are classes as numbers for cross-entropy.
+double oracle_model_loss(const struct oracle_model *m, double *const *params, const double *x,
+                         const double *target, size_t rows);
+// Its derivative to element i of a tensor, by central differences.
+double oracle_model_slope(const struct oracle_model *m, double *const *params, size_t tensor,
+                          size_t i, const double *x, const double *target, size_t rows);
+
+// One step of an optimizer over `count` numbers, from the formulas of PyTorch's documentation.
+struct oracle_optim {
+    const char *kind;  // "sgd", "adam", "adamw"
+    double lr, weight_decay;
+    double momentum, dampening;
+    bool nesterov;
+    double beta1, beta2, eps;
+    double max_norm;  // 0: no clipping
+};
+// t counts from 1. first and second: what is kept, zero before the first step.
+void oracle_optim_step(const struct oracle_optim *o, size_t t, size_t count, const double *grad,
+                       double *param, double *first, double *second);
+
 // ---- shapes (shape.c) ----
 
 // y[j][i] = x[i][j] of elements of `size` bytes.
@@ -116,5 +152,44 @@ struct oracle_cartpole {
 };
 // One Euler step of 0.02 s; right pushes with +10 N, else -10 N.
 struct oracle_cartpole oracle_cartpole_step(struct oracle_cartpole s, bool right);
+
+// ---- the Ant (ant.c) ----
+
+// MuJoCo's order: position, quaternion, hips and ankles of legs 1 to 4; velocity in the world, angular
+// rate along the torso's axes, rates of the hinges.
+struct oracle_ant {
+    double position[3], turn[4], hinge[8];
+    double velocity[3], rate[3], hinge_rate[8];
+};
+struct oracle_ant_sums {
+    double mass;
+    double center[3];
+    double momentum[3];
+    double angular[3];  // momentum about the center
+    double kinetic;     // energy, with the hinges' armature
+};
+struct oracle_ant_sums oracle_ant_sums(const struct oracle_ant *s);
+
+// ---- evolution strategies (es.c) ----
+
+// Augmented random search: the `top` directions by the better of their two returns [dirs][2], and what each
+// weighs; ties go to the first. Then the factor before the weighed sum of their noise.
+void oracle_ars_weights(const double *returns, size_t dirs, size_t top, double *weight, bool *used);
+double oracle_ars_scale(const double *returns, const bool *used, size_t dirs, double step);
+// Ranks spread evenly from 1/2 (the best) to -1/2; a direction weighs the difference of its sides.
+void oracle_es_weights(const double *returns, size_t dirs, double *weight);
+// One step of Adam uphill; step counts from 1.
+double oracle_es_adam(double theta, double g, double *m, double *v, double lr, int step);
+// Number `index` of a direction's noise.
+double oracle_es_noise(uint32_t seed, uint32_t iteration, uint32_t direction, uint32_t index);
+
+struct oracle_pendulum {
+    double angle, rate;
+};
+struct oracle_pendulum oracle_pendulum_step(struct oracle_pendulum s, double action);
+// Of the step that led to s.
+double oracle_pendulum_reward(struct oracle_pendulum s, double action);
+// act(w . x + b), act being tanh or relu.
+double oracle_policy_hidden(const double *w, double b, const double *x, size_t count, bool smooth);
 
 #endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of `gpurt train`: one file train_KIND.c and one row each.
+#ifndef APPS_TRAIN_H
+#define APPS_TRAIN_H
+
+// X(name, help)
+#define TRAIN_KINDS(X)                                                                             \
+    X(es, "a policy for an environment, by evolution strategies: --env NAME")                      \
+    X(standing, "the same for the four-legged robot that stands up, in phases")
+
+// argv[0] is the kind. Each returns an exit code.
+#define X(name, help) int train_##name(int argc, char **argv);
+TRAIN_KINDS(X)
+#undef X
+
+#endif

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening a data set: the file is inspected, shapes are matched with what the desc asks for, then,
+// where the answer depends on values, every row is looked at once.
+#include "dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report.h"
+#include "dataset_parts.h"
+
+#define WINDOW_BYTES (64u << 20)  // decoded tiles of one window, at most
+#define TILES_KEPT 40             // decoded tiles of an array: two windows and some
+
+static bool refuse(const char *why) {
+    return grt_fail(GRT_INVALID, "grt_dataset_open: %s", why);
+}
+
+static bool check_desc(const struct grt_dataset_desc *desc) {
+    if (!desc || !desc->path || !desc->path[0])
+        return refuse("no path");
+    if (desc->input_count > GRT_DATA_MAX_ARRAYS || desc->target_count > GRT_DATA_MAX_ARRAYS)
+        return refuse("more than 16 inputs or targets");
+    if ((desc->input_count > 0 && !desc->inputs) || (desc->target_count > 0 && !desc->targets))
+        return refuse("a count of names, and no names");
+    if (desc->no_targets && (desc->target_count > 0 || desc->class_targets))
+        return refuse("targets named, and no_targets");
+    if ((unsigned)desc->on_nan >= GRT_ON_NAN_COUNT)
+        return refuse("unknown on_nan");
+    if (!(desc->validation_split >= 0.0 && desc->validation_split < 1.0))
+        return refuse("validation_split is not from 0 to below 1");
+    if (desc->class_targets && desc->classes > 1u << 24)
+        return refuse("more than 16777216 classes");
+    if (!desc->mean != !desc->std)
+        return refuse("mean without std, or std without mean");
+    return true;
+}
+
+// ---- shapes ----
+
+static bool bad(const struct grt_dataset *data, const char *why, const struct grt_array *array) {
+    return grt_fail(GRT_BAD_DATA, "%s: '%s' %s", data->path, array->name, why);
+}
+
+static bool match_inputs(struct grt_dataset *data) {
+    struct grt_dataset_info *info = &data->info;
+    const struct grt_array *first = &data->arrays[0];
+    info->file_rows = first->shape[0];
+    info->points = first->rank == 3 ? (uint32_t)first->shape[1] : 0;
+    uint64_t features = 0;
+    for (uint32_t i = 0; i < data->input_count; i++) {
+        const struct grt_array *array = &data->arrays[i];
+        if ((array->rank == 3) != (first->rank == 3) || array->shape[1] != first->shape[1])
+            return bad(data, "has another number of points than the first input", array);
+        data->feature_at[i] = (uint32_t)features;
+        features += array->shape[2];
+    }
+    uint64_t width = features * first->shape[1];
+    if (features > 1u << 24 || width > 1u << 28)
+        return bad(data, "makes rows of more than 2^28 numbers", first);
+    info->features = (uint32_t)features;
+    info->x_width = (uint32_t)width;
+    return true;
+}
+
+static bool match_targets(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
+    uint64_t width = 0;
+    for (uint32_t i = data->input_count; i < data->input_count + data->target_count; i++) {
+        const struct grt_array *array = &data->arrays[i];
+        data->feature_at[i] = (uint32_t)width;
+        width += array->shape[1] * array->shape[2];
+        if (width > 1u << 28)
+            return bad(data, "makes rows of more than 2^28 numbers", array);
+        if (desc->class_targets &&
+            (data->target_count > 1 || width > 1 || grt_element_is_float(array->element.type)))
+            return bad(data, "cannot be a class: one integer a row is wanted, in one data set",
+                       array);
+    }
+    data->info.y_width = (uint32_t)width;
+    return true;
+}
+
+static bool match_rows(struct grt_dataset *data) {
+    struct grt_dataset_info *info = &data->info;
+    for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
+        const struct grt_array *array = &data->arrays[i];
+        if (array->shape[0] != info->file_rows)
+            return grt_fail(GRT_BAD_DATA, "%s: '%s' has %llu rows and '%s' has %llu", data->path,
+                            data->arrays[0].name, (unsigned long long)info->file_rows, array->name,
+                            (unsigned long long)array->shape[0]);
+        info->row_bytes +=
+            array->shape[1] * array->shape[2] * grt_element_size(array->element.type);
+        info->filtered = info->filtered || array->filter_count > 0;
+    }
+    return true;
+}
+
+// ---- tiles and order ----
+
+// Rows of the tallest compressed tile: what is worth reading together.
+static uint64_t unit_rows(const struct grt_dataset *data) {
+    uint64_t unit = 1;
+    for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
+        const struct grt_array *array = &data->arrays[i];
+        if (array->filter_count > 0 && array->tile[0] > unit)
+            unit = array->tile[0];
+    }
+    return unit;
+}
+
+uint32_t grt_dataset_window(const struct grt_dataset *data) {
+    uint64_t bytes = data->order.unit * data->info.row_bytes;
+    uint64_t units = WINDOW_BYTES / (bytes > 0 ? bytes : 1);
+    return units < 1 ? 1 : units > 16 ? 16 : (uint32_t)units;
+}
+
+static bool create_tiles(struct grt_dataset *data) {
+    uint64_t unit = data->order.unit;
+    uint32_t window = grt_dataset_window(data);
+    for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
+        const struct grt_array *array = &data->arrays[i];
+        if (array->filter_count == 0)
+            continue;
+        // Tiles over the rows of two windows, in each of the columns of tiles.
+        uint64_t high = 2 * window * ((unit + array->tile[0] - 1) / array->tile[0]);
+        uint64_t kept = (high + 8) * array->grid[1] * array->grid[2];
+        uint64_t all = grt_array_tiles(array);
+        kept = kept < all ? kept : all;
+        kept = kept > TILES_KEPT ? kept : TILES_KEPT;
+        data->tiles[i] = grt_tiles_create(array, data->file.fd, (uint32_t)kept);
+        if (!data->tiles[i])
+            return grt_fail(GRT_NO_MEMORY, "%s: no host memory for %llu chunks", data->path,
+                            (unsigned long long)kept);
+    }
+    return true;
+}
+
+static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
+    struct grt_dataset_info *info = &data->info;
+    uint64_t unit = unit_rows(data);
+    data->order = grt_order(info->file_rows, unit, desc->validation_split, desc->seed);
+    if (!create_tiles(data))
+        return false;
+    // Without classes yet, a class target is read as a float, and is always finite.
+    if (desc->on_nan == GRT_NAN_DROP && !grt_scan_dropped(data))
+        return false;
+    info->rows = info->file_rows - data->order.dropped_count;
+    if (info->rows == 0)
+        return grt_fail(GRT_BAD_DATA, "%s: every row has a number that is not finite", data->path);
+    struct grt_order order = grt_order(info->rows, unit, desc->validation_split, desc->seed);
+    order.dropped = data->order.dropped;
+    order.dropped_count = data->order.dropped_count;
+    data->order = order;
+    for (int part = 0; part < GRT_PART_COUNT; part++)
+        info->part_rows[part] = grt_order_rows(&order, (enum grt_part)part);
+    if (desc->validation_split > 0.0 && info->part_rows[GRT_PART_VALIDATION] == 0)
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: its %llu rows lie in one compressed chunk and cannot be split for "
+                        "validation; h5repack -l CHUNK= makes smaller ones",
+                        data->path, (unsigned long long)info->rows);
+    return true;
+}
+
+static bool find_classes(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
+    if (!desc->class_targets)
+        return true;
+    uint32_t classes = desc->classes;
+    if (classes == 0 && !grt_scan_classes(data, &classes))
+        return false;
+    data->info.classes = classes;
+    return true;
+}
+
+static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
+    if (!desc->normalise)
+        return true;
+    uint32_t features = data->info.features;
+    float *numbers = calloc(3 * (size_t)features, sizeof *numbers);
+    if (!numbers)
+        return grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
+    float *mean = numbers, *std = numbers + features, *scale = numbers + 2 * (size_t)features;
+    data->mean = mean;
+    data->std = std;
+    data->scale = scale;
+    if (desc->mean) {
+        memcpy(mean, desc->mean, features * sizeof *mean);
+        memcpy(std, desc->std, features * sizeof *std);
+    } else if (!grt_scan_moments(data)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < features; k++) {
+        if (!(std[k] > 0.0f))
+            return refuse("a std that is not above 0");
+        scale[k] = 1.0f / std[k];
+    }
+    data->info.mean = mean;
+    data->info.std = std;
+    return true;
+}
+
+// ---- the whole ----
+
+static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
+    static const char *const x[] = {"x"}, *const y[] = {"y"};
+    const char *names[2 * GRT_DATA_MAX_ARRAYS];
+    bool named = desc->input_count > 0, aimed = desc->target_count > 0;
+    data->input_count = named ? desc->input_count : 1;
+    data->target_count = desc->no_targets ? 0 : aimed ? desc->target_count : 1;
+    memcpy(names, named ? desc->inputs : x, data->input_count * sizeof *names);
+    memcpy(names + data->input_count, aimed ? desc->targets : y,
+           data->target_count * sizeof *names);
+    for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
+        if (!names[i])
+            return refuse("a name is NULL");
+    }
+    return grt_file_open(data->path, names, data->input_count + data->target_count, &data->file,
+                         data->arrays);
+}
+
+struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
+    if (!check_desc(desc))
+        return NULL;
+    struct grt_dataset *data = calloc(1, sizeof *data);
+    char *path = strdup(desc->path);
+    if (!data || !path) {
+        free(data);
+        free(path);
+        grt_fail(GRT_NO_MEMORY, "no host memory for a data set");
+        return NULL;
+    }
+    data->path = path;
+    data->file.fd = -1;
+    data->on_nan = desc->on_nan;
+    if (!open_arrays(data, desc) || !match_inputs(data) || !match_targets(data, desc) ||
+        !match_rows(data) || !find_rows(data, desc) || !find_classes(data, desc) ||
+        !find_moments(data, desc))
+        grt_dataset_close(&data);
+    return data;
+}
+
+void grt_dataset_close(struct grt_dataset **data) {
+    if (!data || !*data)
+        return;
+    struct grt_dataset *d = *data;
+    *data = NULL;
+    for (uint32_t i = 0; i < 2 * GRT_DATA_MAX_ARRAYS; i++)
+        grt_tiles_destroy(&d->tiles[i]);
+    grt_file_close(&d->file, d->arrays, 2 * GRT_DATA_MAX_ARRAYS);
+    free(d->ram.x);
+    free(d->ram.y);
+    free(d->dropped);
+    free(d->mean);  // std and scale lie behind it
+    free(d->path);
+    free(d);
+}
+
+struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data) {
+    return data ? data->info : (struct grt_dataset_info){0};
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/data: a data set from within, and reading rows of it.
+#ifndef GRT_DATASET_PARTS_H
+#define GRT_DATASET_PARTS_H
+
+#include "array.h"
+#include "order.h"
+#include "tiles.h"
+
+// All rows as f32, in host memory or on a device; shared by the loaders that asked for it.
+struct grt_rows_kept {
+    uint32_t users;
+    float *x;     // [file_rows][x_width]
+    uint32_t *y;  // [file_rows][y_width], the bits of f32 or u32
+};
+
+struct grt_dataset {
+    char *path;
+    struct grt_file file;
+    uint32_t input_count, target_count;
+    struct grt_array arrays[2 * GRT_DATA_MAX_ARRAYS];  // inputs, then targets
+    struct grt_tiles *tiles[2 * GRT_DATA_MAX_ARRAYS];  // of those with filters
+    uint32_t feature_at[2 * GRT_DATA_MAX_ARRAYS];      // first feature, or first word of y
+    enum grt_on_nan on_nan;
+    struct grt_dataset_info info;
+    struct grt_order order;
+    uint64_t *dropped;
+    float *mean, *std, *scale;  // [features]; scale is 1 / std
+    struct grt_rows_kept ram;
+};
+
+// Units whose rows are mixed when nothing else is asked for: up to 16, and 64 MiB of them.
+uint32_t grt_dataset_window(const struct grt_dataset *data);
+
+// Reads rows; one for each thread. The data set outlives it.
+struct grt_reader;
+struct grt_reader *grt_reader_create(struct grt_dataset *data);
+void grt_reader_destroy(struct grt_reader **reader);
+
+enum grt_read_mode {
+    GRT_READ_CHECKED,  // what batches are: normalised; a number that is not finite is a fault
+    GRT_READ_ANY,      // as it is in the file
+};
+// Rows of the file, in this order: x [count][x_width] and y [count][y_width] (may be NULL).
+bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
+                     uint32_t count, float *x, void *y, struct grt_fault *fault);
+
+// dataset_scan.c: what only a look at every row tells. Each is kept for the next run.
+bool grt_scan_dropped(struct grt_dataset *data);
+bool grt_scan_classes(struct grt_dataset *data, uint32_t *classes);
+bool grt_scan_moments(struct grt_dataset *data);
+
+// dataset_ram.c: all rows in memory, read by `threads`; false with the sentence.
+bool grt_rows_keep(struct grt_dataset *data, uint32_t threads);
+void grt_rows_drop(struct grt_dataset *data);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// All rows in host memory, as batches will want them: f32, normalised, checked.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../report.h"
+#include "dataset_parts.h"
+
+#define BLOCK 4096  // rows that a thread reads at once
+#define MOST_THREADS 64
+
+struct filling {
+    struct grt_dataset *data;
+    float *x;
+    uint32_t *y;
+    atomic_ullong next;  // row
+    pthread_mutex_t lock;
+    struct grt_fault fault;
+};
+
+// Bytes the system could still give without swapping, or 0 when it does not say.
+static uint64_t memory_available(void) {
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    unsigned long long kib = 0;
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
+        continue;
+    if (file)
+        fclose(file);
+    return kib * 1024;
+}
+
+// Rows that were dropped are left zero: nobody asks for them.
+static uint32_t block_rows(const struct grt_dataset *data, uint64_t first, uint64_t *rows,
+                           uint64_t *dropped) {
+    uint64_t end = first + BLOCK < data->info.file_rows ? first + BLOCK : data->info.file_rows;
+    uint32_t count = 0;
+    const struct grt_order *order = &data->order;
+    while (*dropped < order->dropped_count && order->dropped[*dropped] < first)
+        ++*dropped;
+    for (uint64_t row = first; row < end; row++) {
+        if (*dropped < order->dropped_count && order->dropped[*dropped] == row)
+            break;
+        rows[count++] = row;
+    }
+    return count;
+}
+
+static bool fill_block(struct filling *f, struct grt_reader *reader, uint64_t first,
+                       struct grt_fault *fault) {
+    const struct grt_dataset *data = f->data;
+    uint64_t end = first + BLOCK < data->info.file_rows ? first + BLOCK : data->info.file_rows;
+    uint64_t rows[BLOCK], dropped = 0;
+    bool good = true;
+    while (good && first < end) {
+        uint32_t count = block_rows(data, first, rows, &dropped);
+        count = count < end - first ? count : (uint32_t)(end - first);
+        if (count > 0)
+            good = grt_reader_read(reader, GRT_READ_CHECKED, rows, count,
+                                   f->x + first * data->info.x_width,
+                                   f->y ? f->y + first * data->info.y_width : NULL, fault);
+        first += count > 0 ? count : 1;
+    }
+    return good;
+}
+
+static void *fill_blocks(void *context) {
+    struct filling *f = context;
+    struct grt_fault fault = {0};
+    struct grt_reader *reader = grt_reader_create(f->data);
+    if (!reader)
+        grt_fault(&fault, GRT_NO_MEMORY, "no host memory to read rows");
+    uint64_t first;
+    while (reader && fault.status == GRT_OK &&
+           (first = atomic_fetch_add(&f->next, BLOCK)) < f->data->info.file_rows)
+        fill_block(f, reader, first, &fault);
+    grt_reader_destroy(&reader);
+    if (fault.status != GRT_OK) {
+        atomic_store(&f->next, f->data->info.file_rows);
+        pthread_mutex_lock(&f->lock);
+        grt_fault(&f->fault, fault.status, "%s", fault.text);
+        pthread_mutex_unlock(&f->lock);
+    }
+    return NULL;
+}
+
+static bool fill(struct filling *f, uint32_t threads) {
+    pthread_t ids[MOST_THREADS];
+    uint32_t count = 0;
+    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    pthread_mutex_init(&f->lock, NULL);
+    while (count + 1 < threads && pthread_create(&ids[count], NULL, fill_blocks, f) == 0)
+        count++;
+    fill_blocks(f);
+    while (count > 0)
+        pthread_join(ids[--count], NULL);
+    pthread_mutex_destroy(&f->lock);
+    return f->fault.status == GRT_OK ||
+           grt_fail(f->fault.status, "%s: %s", f->data->path, f->fault.text);
+}
+
+bool grt_rows_keep(struct grt_dataset *data, uint32_t threads) {
+    const struct grt_dataset_info *info = &data->info;
+    if (data->ram.users > 0) {
+        data->ram.users++;
+        return true;
+    }
+    double bytes = (double)info->file_rows * ((double)info->x_width + info->y_width) * 4;
+    uint64_t available = memory_available();
+    if (bytes > 1e18 || (available > 0 && bytes > 0.9 * (double)available))
+        return grt_fail(GRT_NO_MEMORY,
+                        "%s: %.1f GB as f32 do not fit into the %.1f GB of memory that are free; "
+                        "use cache: none",
+                        data->path, bytes / 1e9, (double)available / 1e9);
+    struct filling f = {.data = data};
+    f.x = calloc(info->file_rows * (uint64_t)info->x_width, sizeof *f.x);
+    f.y = info->y_width ? calloc(info->file_rows * (uint64_t)info->y_width, sizeof *f.y) : NULL;
+    bool good = f.x && (f.y || info->y_width == 0)
+                    ? fill(&f, threads)
+                    : grt_fail(GRT_NO_MEMORY, "%s: no host memory for %.1f GB of rows", data->path,
+                               bytes / 1e9);
+    if (!good) {
+        free(f.x);
+        free(f.y);
+        return false;
+    }
+    data->ram = (struct grt_rows_kept){1, f.x, f.y};
+    return true;
+}
+
+void grt_rows_drop(struct grt_dataset *data) {
+    if (data->ram.users == 0 || --data->ram.users > 0)
+        return;
+    free(data->ram.x);
+    free(data->ram.y);
+    data->ram = (struct grt_rows_kept){0};
+}

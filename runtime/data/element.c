@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversion of elements. Loops are plain and without branches, so that the compiler makes vector
+// code of them; sources are copied to aligned memory first where a row need not be aligned.
+#include "element.h"
+
+#include <string.h>
+
+#define PIECE 256  // elements converted at once, on the stack
+
+const char *grt_element_text(enum grt_element_type type) {
+    static const char *const texts[] = {
+#define X(name, text, size, is_float) text,
+        GRT_ELEMENTS(X)
+#undef X
+    };
+    return texts[type];
+}
+
+uint32_t grt_element_size(enum grt_element_type type) {
+    static const uint32_t sizes[] = {
+#define X(name, text, size, is_float) size,
+        GRT_ELEMENTS(X)
+#undef X
+    };
+    return sizes[type];
+}
+
+bool grt_element_is_float(enum grt_element_type type) {
+    static const bool floats[] = {
+#define X(name, text, size, is_float) is_float,
+        GRT_ELEMENTS(X)
+#undef X
+    };
+    return floats[type];
+}
+
+void grt_element_swap(void *data, uint32_t size, size_t count) {
+    unsigned char *bytes = data;
+    for (size_t i = 0; i < count; i++, bytes += size) {
+        for (uint32_t k = 0; k < size / 2; k++) {
+            unsigned char byte = bytes[k];
+            bytes[k] = bytes[size - 1 - k];
+            bytes[size - 1 - k] = byte;
+        }
+    }
+}
+
+static float float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// The exponent moves by 112 through a multiplication, which is exact for normal and subnormal
+// numbers alike; infinities and NaN come out as 2^16 and more and get f32's exponent back.
+static float half_to_float(uint16_t half) {
+    float scaled = float_of_bits((uint32_t)(half & 0x7fffu) << 13) * 0x1p112f;
+    uint32_t bits;
+    memcpy(&bits, &scaled, sizeof bits);
+    bits |= scaled >= 65536.0f ? 0x7f800000u : 0u;
+    return float_of_bits(bits | (uint32_t)(half & 0x8000u) << 16);
+}
+
+void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, size_t count) {
+    const unsigned char *bytes = in;
+    if (type == GRT_ELEMENT_F32) {
+        memcpy(out, in, count * sizeof *out);
+        return;
+    }
+    uint32_t size = grt_element_size(type);
+    for (size_t first = 0; first < count; first += PIECE) {
+        size_t n = count - first < PIECE ? count - first : PIECE;
+        float *to = out + first;
+        union {
+            uint16_t f16[PIECE];
+            double f64[PIECE];
+            uint8_t u8[PIECE];
+            int32_t i32[PIECE];
+            int64_t i64[PIECE];
+        } from;
+        memcpy(&from, bytes + first * size, n * size);
+        switch (type) {
+        case GRT_ELEMENT_F16:
+            for (size_t i = 0; i < n; i++)
+                to[i] = half_to_float(from.f16[i]);
+            break;
+        case GRT_ELEMENT_F64:
+            for (size_t i = 0; i < n; i++)
+                to[i] = (float)from.f64[i];
+            break;
+        case GRT_ELEMENT_U8:
+            for (size_t i = 0; i < n; i++)
+                to[i] = (float)from.u8[i];
+            break;
+        case GRT_ELEMENT_I32:
+            for (size_t i = 0; i < n; i++)
+                to[i] = (float)from.i32[i];
+            break;
+        case GRT_ELEMENT_I64:
+            for (size_t i = 0; i < n; i++)
+                to[i] = (float)from.i64[i];
+            break;
+        case GRT_ELEMENT_F32:
+        case GRT_ELEMENT_COUNT:
+            break;
+        }
+    }
+}
+
+static int64_t integer_at(enum grt_element_type type, const unsigned char *at) {
+    int64_t wide = 0;
+    int32_t narrow = 0;
+    switch (type) {
+    case GRT_ELEMENT_U8:
+        return *at;
+    case GRT_ELEMENT_I32:
+        memcpy(&narrow, at, sizeof narrow);
+        return narrow;
+    case GRT_ELEMENT_I64:
+        memcpy(&wide, at, sizeof wide);
+        return wide;
+    default:
+        return -1;  // no class
+    }
+}
+
+size_t grt_element_to_class(enum grt_element_type type, uint32_t *out, const void *in, size_t count,
+                            uint32_t classes, int64_t *bad) {
+    const unsigned char *bytes = in;
+    for (size_t i = 0; i < count; i++, bytes += grt_element_size(type)) {
+        int64_t value = integer_at(type, bytes);
+        if (value < 0 || value >= (int64_t)classes) {
+            *bad = value;
+            return i;
+        }
+        out[i] = (uint32_t)value;
+    }
+    return count;
+}
+
+size_t grt_not_finite(const float *x, size_t count) {
+    for (size_t first = 0; first < count; first += PIECE) {
+        size_t n = count - first < PIECE ? count - first : PIECE;
+        uint32_t any = 0;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t bits;
+            memcpy(&bits, &x[first + i], sizeof bits);
+            any |= (bits & 0x7f800000u) == 0x7f800000u;
+        }
+        for (size_t i = 0; any && i < n; i++) {
+            uint32_t bits;
+            memcpy(&bits, &x[first + i], sizeof bits);
+            if ((bits & 0x7f800000u) == 0x7f800000u)
+                return first + i;
+        }
+    }
+    return count;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/data: element types of files, and their conversion to f32 and to class numbers.
+#ifndef GRT_ELEMENT_H
+#define GRT_ELEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// X(name, text, bytes, is a float)
+#define GRT_ELEMENTS(X)                                                                            \
+    X(F16, "f16", 2, 1)                                                                            \
+    X(F32, "f32", 4, 1)                                                                            \
+    X(F64, "f64", 8, 1)                                                                            \
+    X(U8, "u8", 1, 0)                                                                              \
+    X(I32, "i32", 4, 0)                                                                            \
+    X(I64, "i64", 8, 0)
+
+enum grt_element_type {
+#define X(name, text, size, is_float) GRT_ELEMENT_##name,
+    GRT_ELEMENTS(X)
+#undef X
+        GRT_ELEMENT_COUNT,
+};
+
+struct grt_element {
+    enum grt_element_type type;
+    bool swapped;  // the other byte order than this machine's
+};
+
+const char *grt_element_text(enum grt_element_type type);
+uint32_t grt_element_size(enum grt_element_type type);
+bool grt_element_is_float(enum grt_element_type type);
+
+// Reverses the bytes of each element in place.
+void grt_element_swap(void *data, uint32_t size, size_t count);
+// `in` is in this machine's byte order and need not be aligned.
+void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, size_t count);
+// Integer types. Returns how many there were before the first that is negative or not below
+// `classes`, which is left in *bad; count when all are good.
+size_t grt_element_to_class(enum grt_element_type type, uint32_t *out, const void *in, size_t count,
+                            uint32_t classes, int64_t *bad);
+// Index of the first number that is NaN or infinite, or count.
+size_t grt_not_finite(const float *x, size_t count);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Describing a file: every data set in it, and why one would be refused.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report.h"
+#include "inspect.h"
+
+#define MOST_ARRAYS 1000
+
+struct listing {
+    hid_t id;
+    const struct grt_file *file;
+    struct grt_file_info *info;
+    bool no_memory;
+};
+
+static void describe_filters(hid_t creation, char *text, size_t size) {
+    int n = 0, count = H5Pget_nfilters(creation);
+    text[0] = '\0';
+    for (int i = 0; i < count && n < (int)size; i++) {
+        unsigned flags = 0, config = 0, values[1] = {0};
+        size_t value_count = 1;
+        H5Z_filter_t id =
+            H5Pget_filter2(creation, (unsigned)i, &flags, &value_count, values, 0, NULL, &config);
+        const char *gap = i > 0 ? " " : "";
+        if (id == H5Z_FILTER_SHUFFLE)
+            n += snprintf(text + n, size - (size_t)n, "%sshuffle", gap);
+        else if (id == H5Z_FILTER_DEFLATE)
+            n += snprintf(text + n, size - (size_t)n, "%sdeflate %u", gap, values[0]);
+        else
+            n += snprintf(text + n, size - (size_t)n, "%sfilter %d", gap, (int)id);
+    }
+}
+
+// What can be said of an array that was found sound.
+static void describe(const struct grt_array *array, struct grt_array_info *info) {
+    snprintf(info->dtype, sizeof info->dtype, "%s%s", grt_element_text(array->element.type),
+             array->element.swapped ? " swapped" : "");
+    info->rank = array->rank;
+    const uint64_t *from[2] = {array->shape, array->tile};
+    uint64_t *to[2] = {info->shape, info->chunk};
+    bool chunked = array->tiles[0].stored > 0;
+    for (int i = 0; i < (chunked ? 2 : 1); i++) {
+        to[i][0] = from[i][0];
+        if (array->rank > 1)
+            to[i][1] = array->rank == 2 ? from[i][2] : from[i][1];
+        if (array->rank > 2)
+            to[i][2] = from[i][2];
+    }
+    info->bytes =
+        array->shape[0] * array->shape[1] * array->shape[2] * grt_element_size(array->element.type);
+    info->chunks = chunked ? grt_array_tiles(array) : 0;
+    info->stored = chunked ? 0 : info->bytes;
+    for (uint64_t i = 0; i < info->chunks; i++)
+        info->stored += array->tiles[i].stored;
+}
+
+static void list_array(struct listing *list, const char *name) {
+    struct grt_array_info *arrays = list->info->arrays;
+    struct grt_array_info *more =
+        realloc(arrays, (list->info->count + 1) * sizeof *list->info->arrays);
+    list->no_memory = !more;
+    if (!more)
+        return;
+    list->info->arrays = more;
+    struct grt_array_info *info = &more[list->info->count++];
+    *info = (struct grt_array_info){0};
+    snprintf(info->name, sizeof info->name, "%s", name);
+    struct grt_array array;
+    struct grt_fault fault = {0};
+    if (grt_inspect_array(list->id, list->file, name, &array, &fault))
+        describe(&array, info);
+    else
+        snprintf(info->problem, sizeof info->problem, "%.255s", fault.text);
+    if (info->problem[0] == '\0') {
+        hid_t set = H5Dopen2(list->id, name, H5P_DEFAULT);
+        hid_t creation = H5Dget_create_plist(set);
+        describe_filters(creation, info->filters, sizeof info->filters);
+        H5Pclose(creation);
+        H5Dclose(set);
+    }
+    free(array.tiles);
+}
+
+// Whether a hard link leads to a data set; opening a group or a type does no harm.
+static bool is_data_set(hid_t id, const char *name) {
+    hid_t object = H5Oopen(id, name, H5P_DEFAULT);
+    bool is = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+    H5Oclose(object);
+    return is;
+}
+
+static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *context) {
+    (void)group;
+    struct listing *list = context;
+    if (link->type != H5L_TYPE_HARD || is_data_set(list->id, name))
+        list_array(list, name);
+    return list->no_memory || list->info->count >= MOST_ARRAYS;
+}
+
+static bool read_attribute(hid_t id, const char *name, hid_t type, void *into) {
+    if (H5Aexists(id, name) <= 0)
+        return false;
+    hid_t attribute = H5Aopen(id, name, H5P_DEFAULT);
+    hid_t space = H5Aget_space(attribute);
+    bool one = H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, type, into) >= 0;
+    H5Sclose(space);
+    H5Aclose(attribute);
+    return one;
+}
+
+static void read_attributes(hid_t id, struct grt_file_info *info) {
+    hid_t text = H5Tcopy(H5T_C_S1);
+    H5Tset_size(text, sizeof info->made_by);
+    // Fixed length only: what is longer, or lies elsewhere in the file, is not ours.
+    if (H5Aexists(id, "gpurt_make") > 0) {
+        hid_t attribute = H5Aopen(id, "gpurt_make", H5P_DEFAULT), type = H5Aget_type(attribute);
+        if (H5Tis_variable_str(type) <= 0)
+            read_attribute(id, "gpurt_make", text, info->made_by);
+        H5Tclose(type);
+        H5Aclose(attribute);
+    }
+    info->made_by[sizeof info->made_by - 1] = '\0';
+    H5Tclose(text);
+    if (!read_attribute(id, "noise_floor", H5T_NATIVE_DOUBLE, &info->noise_floor))
+        info->noise_floor = -1;
+    if (!read_attribute(id, "classes", H5T_NATIVE_UINT32, &info->classes))
+        info->classes = 0;
+}
+
+struct grt_file_info *grt_file_info_create(const char *path) {
+    struct grt_fault fault = {0};
+    struct grt_file file = {.fd = -1};
+    struct grt_file_info *info = path ? calloc(1, sizeof *info) : NULL;
+    if (!info) {
+        grt_fail(path ? GRT_NO_MEMORY : GRT_INVALID, "grt_file_info_create: %s",
+                 path ? "no host memory" : "no path");
+        return NULL;
+    }
+    struct listing list = {.file = &file, .info = info};
+    H5E_BEGIN_TRY {
+        list.id = grt_inspect_open(path, &file, &fault);
+        if (list.id >= 0) {
+            info->bytes = file.bytes;
+            read_attributes(list.id, info);
+            if (H5Lvisit(list.id, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0)
+                grt_fault(&fault, GRT_BAD_DATA, "its list of data sets is damaged");
+            if (list.no_memory)
+                grt_fault(&fault, GRT_NO_MEMORY, "no host memory for its list of data sets");
+            grt_inspect_close(list.id, &file);
+        }
+    }
+    H5E_END_TRY;
+    if (fault.status != GRT_OK) {
+        grt_fail(fault.status, "%s: %s", path, fault.text);
+        grt_file_info_destroy(&info);
+    }
+    return info;
+}
+
+void grt_file_info_destroy(struct grt_file_info **info) {
+    if (!info || !*info)
+        return;
+    free((*info)->arrays);
+    free(*info);
+    *info = NULL;
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaders: their memory, and the caller's side of the stream of batches.
+#include "loader.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../report.h"
+#include "loader_parts.h"
+
+#define SLOT_ALIGN 256u
+#define MOST_WORKERS 256u
+#define MOST_SLOTS 4096u
+
+const char *grt_cache_text(enum grt_cache cache) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_CACHES(X)
+#undef X
+    };
+    return (unsigned)cache < GRT_CACHE_COUNT ? texts[cache] : "unknown cache";
+}
+
+// ---- create ----
+
+static bool check_desc(const struct grt_loader_desc *desc) {
+    const char *why = !desc                                           ? "no desc"
+                      : !desc->data                                   ? "no data set"
+                      : (unsigned)desc->part >= GRT_PART_COUNT        ? "unknown part"
+                      : (unsigned)desc->cache >= GRT_CACHE_COUNT      ? "unknown cache"
+                      : desc->batch == 0                              ? "a batch of 0 rows"
+                      : desc->workers > MOST_WORKERS                  ? "over 256 workers"
+                      : desc->pin && !desc->dev                       ? "pin, and no device"
+                      : desc->cache == GRT_CACHE_DEVICE && !desc->dev ? "no device for the cache"
+                                                                      : NULL;
+    return !why || grt_fail(GRT_INVALID, "grt_loader_create: %s", why);
+}
+
+static uint64_t aligned(uint64_t bytes) {
+    return (bytes + SLOT_ALIGN - 1) & ~(uint64_t)(SLOT_ALIGN - 1);
+}
+
+static bool count_rows(struct grt_loader *loader) {
+    const struct grt_loader_desc *desc = &loader->desc;
+    loader->rows = grt_order_rows(&desc->data->order, desc->part);
+    uint64_t whole = loader->rows / desc->batch;
+    loader->per_epoch = desc->drop_last ? whole : whole + (loader->rows % desc->batch != 0);
+    return loader->per_epoch > 0 ||
+           grt_fail(GRT_BAD_DATA, "%s: %llu rows for %s do not fill one batch of %u",
+                    desc->data->path, (unsigned long long)loader->rows,
+                    desc->part == GRT_PART_VALIDATION ? "validation" : "training", desc->batch);
+}
+
+static bool create_slot(struct grt_loader *loader, struct grt_slot *slot) {
+    const struct grt_loader_desc *desc = &loader->desc;
+    uint64_t bytes = loader->x_bytes + loader->y_bytes;
+    unsigned char *host;
+    if (desc->pin) {
+        slot->buf = grt_buf_create(
+            desc->dev, grt_buf_desc(.size = bytes, .kind = GRT_BUF_UPLOAD, .label = "batches"));
+        host = slot->buf ? grt_buf_host(slot->buf) : NULL;
+    } else {
+        slot->memory = aligned_alloc(SLOT_ALIGN, bytes);
+        host = slot->memory;
+        if (!host)
+            grt_fail(GRT_NO_MEMORY, "no host memory for a batch of %.1f MB", (double)bytes / 1e6);
+    }
+    if (!host)
+        return false;
+    loader->host_bytes += bytes;
+    slot->x = (float *)(void *)host;
+    slot->y = loader->y_bytes == 0 ? NULL : (uint32_t *)(void *)(host + loader->x_bytes);
+    return true;
+}
+
+static bool create_slots(struct grt_loader *loader) {
+    const struct grt_loader_desc *desc = &loader->desc;
+    const struct grt_dataset_info *info = &desc->data->info;
+    uint64_t count = (uint64_t)desc->workers * desc->prefetch + desc->held;
+    loader->slot_count = (uint32_t)(count < MOST_SLOTS ? count : MOST_SLOTS);
+    loader->x_bytes = aligned((uint64_t)desc->batch * info->x_width * 4);
+    loader->y_bytes = aligned((uint64_t)desc->batch * info->y_width * 4);
+    loader->slots = calloc(loader->slot_count, sizeof *loader->slots);
+    if (!loader->slots)
+        return grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
+    for (uint32_t i = 0; i < loader->slot_count; i++) {
+        if (!create_slot(loader, &loader->slots[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_cache(struct grt_loader *loader) {
+    const struct grt_loader_desc *desc = &loader->desc;
+    if (desc->cache == GRT_CACHE_DEVICE)
+        return grt_loader_to_device(loader);
+    if (desc->cache == GRT_CACHE_RAM) {
+        loader->kept_rows = grt_rows_keep(desc->data, desc->workers > 0 ? desc->workers : 1);
+        const struct grt_dataset_info *info = &desc->data->info;
+        loader->host_bytes += info->file_rows * (info->x_width + (uint64_t)info->y_width) * 4;
+        return loader->kept_rows;
+    }
+    return true;
+}
+
+static uint64_t number_of(const struct grt_loader *loader, struct grt_loader_position position) {
+    return position.epoch * loader->per_epoch + position.batch;
+}
+
+static struct grt_loader_position position_of(const struct grt_loader *loader, uint64_t number) {
+    return (struct grt_loader_position){number / loader->per_epoch, number % loader->per_epoch};
+}
+
+static bool good_position(const struct grt_loader *loader, struct grt_loader_position position) {
+    if (position.batch < loader->per_epoch && position.epoch < UINT64_MAX / 2 / loader->per_epoch)
+        return true;
+    return grt_fail(GRT_INVALID, "position %llu of epoch %llu: an epoch has %llu batches",
+                    (unsigned long long)position.batch, (unsigned long long)position.epoch,
+                    (unsigned long long)loader->per_epoch);
+}
+
+static void go_to(struct grt_loader *loader, uint64_t number) {
+    loader->next_made = loader->next_given = number;
+    loader->epoch_end = loader->desc.short_workers
+                            ? (number / loader->per_epoch + 1) * loader->per_epoch
+                            : UINT64_MAX;
+    for (uint32_t i = 0; i < loader->slot_count; i++)
+        loader->slots[i].state = GRT_SLOT_FREE;
+}
+
+struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
+    if (!check_desc(desc))
+        return NULL;
+    struct grt_loader *loader = calloc(1, sizeof *loader);
+    if (!loader) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
+        return NULL;
+    }
+    loader->desc = *desc;
+    loader->desc.prefetch = desc->prefetch > 0 ? desc->prefetch : 2;
+    loader->desc.held = desc->held > 0 ? desc->held : 2;
+    loader->draw = (struct grt_draw){
+        .part = desc->part,
+        .shuffle = desc->shuffle,
+        .seed = desc->seed,
+        .window = desc->window > 0 ? desc->window : grt_dataset_window(desc->data),
+    };
+    pthread_mutex_init(&loader->lock, NULL);
+    pthread_cond_init(&loader->made, NULL);
+    pthread_cond_init(&loader->freed, NULL);
+    bool on_device = desc->cache == GRT_CACHE_DEVICE;
+    if (on_device)
+        loader->desc.workers = 0;
+    bool good = count_rows(loader) && good_position(loader, desc->start) &&
+                (on_device || create_slots(loader)) && fill_cache(loader);
+    if (good && loader->desc.workers == 0 && !on_device) {
+        loader->reader = grt_reader_create(desc->data);
+        loader->drawn = malloc(desc->batch * sizeof *loader->drawn);
+        good = (loader->reader && loader->drawn) ||
+               grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
+    }
+    if (good)
+        go_to(loader, number_of(loader, desc->start));
+    if (!good || !grt_loader_start(loader))
+        grt_loader_destroy(&loader);
+    return loader;
+}
+
+void grt_loader_destroy(struct grt_loader **loader) {
+    if (!loader || !*loader)
+        return;
+    struct grt_loader *l = *loader;
+    *loader = NULL;
+    grt_loader_stop(l);
+    for (uint32_t i = 0; l->slots && i < l->slot_count; i++) {
+        grt_graph_destroy(&l->slots[i].graph);
+        grt_buf_destroy(&l->slots[i].buf);
+        free(l->slots[i].memory);
+    }
+    grt_buf_destroy(&l->device_x);
+    grt_buf_destroy(&l->device_y);
+    if (l->kept_rows)
+        grt_rows_drop(l->desc.data);
+    grt_reader_destroy(&l->reader);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->made);
+    pthread_cond_destroy(&l->freed);
+    free(l->drawn);
+    free(l->slots);
+    free(l);
+}
+
+struct grt_loader_info grt_loader_info(const struct grt_loader *loader) {
+    if (!loader)
+        return (struct grt_loader_info){0};
+    uint64_t delivered = loader->per_epoch * loader->desc.batch;
+    return (struct grt_loader_info){
+        .rows = delivered < loader->rows ? delivered : loader->rows,
+        .batches_per_epoch = loader->per_epoch,
+        .slots = loader->slot_count,
+        .host_bytes = loader->host_bytes,
+        .device_bytes = (loader->device_x ? grt_buf_size(loader->device_x) : 0) +
+                        (loader->device_y ? grt_buf_size(loader->device_y) : 0),
+        .next = position_of(loader, loader->next_given),
+    };
+}
+
+// ---- the stream ----
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void describe(const struct grt_loader *loader, const struct grt_slot *slot,
+                     struct grt_batch *batch) {
+    const struct grt_dataset_info *info = &loader->desc.data->info;
+    struct grt_loader_position position = position_of(loader, slot->number);
+    uint64_t left = loader->rows - position.batch * loader->desc.batch;
+    uint32_t rows = left < loader->desc.batch ? (uint32_t)left : loader->desc.batch;
+    *batch = (struct grt_batch){
+        .position = position,
+        .rows = rows,
+        .slot = (uint32_t)(slot - loader->slots),
+        .x = slot->x,
+        .y = slot->y,
+    };
+    if (slot->buf) {
+        uint64_t batch_rows = loader->desc.batch;
+        batch->x_range = (struct grt_range){slot->buf, 0, batch_rows * info->x_width * 4};
+        if (slot->y)
+            batch->y_range =
+                (struct grt_range){slot->buf, loader->x_bytes, batch_rows * info->y_width * 4};
+    }
+}
+
+// With the lock held: waits until the slot holds its batch.
+static void wait_for(struct grt_loader *loader, struct grt_slot *slot, uint64_t number) {
+    while (slot->state != GRT_SLOT_MADE || slot->number != number)
+        pthread_cond_wait(&loader->made, &loader->lock);
+}
+
+bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
+    if (!loader || !batch)
+        return grt_fail(GRT_INVALID, "grt_loader_next: no %s", loader ? "batch" : "loader");
+    if (!loader->slots)
+        return grt_fail(GRT_INVALID, "grt_loader_next: its rows are on the device, see "
+                                     "grt_loader_device()");
+    double begun = seconds_now();
+    uint64_t number = loader->next_given;
+    struct grt_slot *slot = &loader->slots[number % loader->slot_count];
+    pthread_mutex_lock(&loader->lock);
+    bool given = slot->state == GRT_SLOT_GIVEN;
+    pthread_mutex_unlock(&loader->lock);
+    if (given)
+        return grt_fail(GRT_INVALID,
+                        "grt_loader_next: %u batches are held, the desc's `held` is %u",
+                        loader->slot_count, loader->desc.held);
+    if (loader->desc.workers == 0) {
+        if (slot->state == GRT_SLOT_FREE) {
+            slot->number = number;
+            grt_loader_make(loader, slot, loader->reader, loader->drawn);
+            slot->state = GRT_SLOT_MADE;
+        }
+    } else {
+        if (number >= loader->epoch_end) {  // short workers have ended with their epoch
+            grt_loader_stop(loader);
+            loader->epoch_end += loader->per_epoch;
+            if (!grt_loader_start(loader))
+                return false;
+        }
+        pthread_mutex_lock(&loader->lock);
+        wait_for(loader, slot, number);
+        pthread_mutex_unlock(&loader->lock);
+    }
+    if (slot->fault.status != GRT_OK)
+        return grt_fail(slot->fault.status, "%s: %s", loader->desc.data->path, slot->fault.text);
+    slot->state = GRT_SLOT_GIVEN;
+    loader->next_given = number + 1;
+    describe(loader, slot, batch);
+    batch->waited = seconds_now() - begun;
+    return true;
+}
+
+void grt_loader_release(struct grt_loader *loader, const struct grt_batch *batch) {
+    if (!loader || !batch || batch->slot >= loader->slot_count)
+        return;
+    struct grt_slot *slot = &loader->slots[batch->slot];
+    pthread_mutex_lock(&loader->lock);
+    if (slot->state == GRT_SLOT_GIVEN)
+        slot->state = GRT_SLOT_FREE;
+    pthread_cond_broadcast(&loader->freed);
+    pthread_mutex_unlock(&loader->lock);
+}
+
+bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position position) {
+    if (!loader)
+        return grt_fail(GRT_INVALID, "grt_loader_seek: no loader");
+    if (!good_position(loader, position))
+        return false;
+    for (uint32_t i = 0; i < loader->slot_count; i++) {
+        if (loader->slots[i].state == GRT_SLOT_GIVEN)
+            return grt_fail(GRT_INVALID, "grt_loader_seek: a batch is held");
+    }
+    grt_loader_stop(loader);
+    go_to(loader, number_of(loader, position));
+    return grt_loader_start(loader);
+}
+
+bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
+                      uint64_t count, uint32_t *rows) {
+    if (!loader || !rows || first > loader->rows || count > loader->rows - first)
+        return grt_fail(GRT_INVALID, "grt_loader_order: %s",
+                        loader && rows ? "more rows than an epoch has" : "no loader or no rows");
+    uint64_t drawn[256];
+    for (uint64_t done = 0; done < count; done += 256) {
+        uint64_t n = count - done < 256 ? count - done : 256;
+        grt_order_draw(&loader->desc.data->order, &loader->draw, epoch, first + done, n, drawn);
+        for (uint64_t i = 0; i < n; i++)
+            rows[done + i] = (uint32_t)drawn[i];
+    }
+    return true;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaders: batches of a data set, in an order that a seed decides, made ahead by worker threads.
+//
+//     batch 0   1   2   3   4  ...     numbered through all epochs; what is in each follows from
+//       |   |   |   |                  seed, epoch and number alone, whoever makes it
+//     slot 0  1   2   3   0   ...      memory of one batch; workers x prefetch + held of them
+//
+// A batch lands as f32 (classes: u32) where the device can copy from (pin), or in plain memory.
+// Workers read ahead across the ends of epochs. The stream never ends: a caller stops after
+// batches_per_epoch batches, or goes on.
+#ifndef GRT_LOADER_H
+#define GRT_LOADER_H
+
+#include "../plan.h"
+#include "dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_CACHES(X)                                                                              \
+    X(NONE, "none")     /* every batch is read from the file */                                    \
+    X(RAM, "ram")       /* all rows are read once and kept, as f32, in host memory */              \
+    X(DEVICE, "device") /* the same in device memory: see grt_loader_device() */
+
+enum grt_cache {
+#define X(name, text) GRT_CACHE_##name,
+    GRT_CACHES(X)
+#undef X
+        GRT_CACHE_COUNT,
+};
+GRT_API const char *grt_cache_text(enum grt_cache cache);
+
+// Where a loader stands: the batch that comes next. Stored in checkpoints.
+struct grt_loader_position {
+    uint64_t epoch;
+    uint64_t batch;  // within the epoch
+};
+
+struct grt_loader_desc {
+    struct grt_dataset *data;
+    struct grt_dev *dev;  // needed by pin, cache device and grt_loader_upload()
+    enum grt_part part;
+    uint32_t batch;        // rows
+    uint32_t workers;      // threads; 0: batches are made within grt_loader_next()
+    uint32_t prefetch;     // batches that each worker makes ahead; 0: 2
+    uint32_t held;         // batches not yet released at any time; 0: 2
+    bool pin;              // batches land in upload buffers
+    enum grt_cache cache;  // "ram" and "device" are shared by all loaders of a data set
+    bool shuffle;          // anew each epoch
+    bool drop_last;        // leave out the rows that do not fill a batch
+    bool short_workers;    // threads end with their epoch and are started anew
+    uint64_t seed;         // of the shuffling
+    uint32_t window;       // compressed data: chunks whose rows are mixed; 0: 16
+    struct grt_loader_position start;
+};
+#define grt_loader_desc(...) (&(struct grt_loader_desc){__VA_ARGS__})
+
+struct grt_batch {
+    struct grt_loader_position position;
+    uint32_t rows;             // the rest of a last batch that is not full is zero
+    uint32_t slot;             // 0 .. slots - 1
+    const float *x;            // [rows][x_width]
+    const void *y;             // [rows][y_width], f32 or u32; NULL without targets
+    struct grt_range x_range;  // pin: where x and y lie in an upload buffer; else no buffer
+    struct grt_range y_range;
+    double waited;  // seconds that grt_loader_next() took
+};
+
+struct grt_loader;
+
+GRT_API struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc);
+GRT_API void grt_loader_destroy(struct grt_loader **loader);
+
+struct grt_loader_info {
+    uint64_t rows;               // of an epoch, as delivered
+    uint64_t batches_per_epoch;  // 0 when drop_last leaves nothing: grt_loader_create() refuses
+    uint32_t slots;
+    uint64_t host_bytes;    // slots and caches
+    uint64_t device_bytes;  // cache device
+    struct grt_loader_position next;
+};
+GRT_API struct grt_loader_info grt_loader_info(const struct grt_loader *loader);
+
+// The next batch, waiting until it is made. False with the sentence when the file failed under the
+// workers (truncated, damaged, NaN): the position stays, and every later call fails the same way.
+GRT_API bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch);
+// Gives the slot back. What copies from it on the device must have finished.
+GRT_API void grt_loader_release(struct grt_loader *loader, const struct grt_batch *batch);
+// Goes to another place of the stream. No batch may be held.
+GRT_API bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position position);
+
+// Where grt_loader_upload() puts batches: x f32 and y f32 or u32 (NULL without targets), at least
+// `batch` rows. With pin, bakes a graph that copies for each slot.
+GRT_API bool grt_loader_bind(struct grt_loader *loader, const struct grt_tensor *x,
+                             const struct grt_tensor *y);
+// Queues the transfer of a batch to the bound tensors and returns; without pin it waits for all
+// that is queued, then writes.
+GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch);
+
+// cache device: all rows of the file, x [N][features] or [N][points][features] and y [N][y_width] (or
+// [N] classes; no buffer without targets), for steps that gather by themselves in the order of
+// grt_loader_order(). Such a loader has no workers and no batches of its own.
+GRT_API bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
+                               struct grt_tensor *y);
+// Rows of the file at positions first .. first + count - 1 of an epoch; any loader.
+GRT_API bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
+                              uint64_t count, uint32_t *rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

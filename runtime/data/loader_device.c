@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches on their way to the device: a small graph that copies for each pinned slot, baked once, or
+// all rows at once, to stay there.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report.h"
+#include "loader_parts.h"
+
+#define FILL_BYTES (8u << 20)  // rows are put on the device in pieces of this size
+
+// ---- all rows on the device ----
+
+static bool copy_rows(struct grt_loader *loader) {
+    struct grt_dataset *data = loader->desc.data;
+    uint64_t xw = data->info.x_width, yw = data->info.y_width, rows = data->info.file_rows;
+    uint64_t block = FILL_BYTES / ((xw + yw) * 4);
+    block = block < 1 ? 1 : block;
+    bool good = true;
+    for (uint64_t first = 0; good && first < rows; first += block) {
+        uint64_t count = rows - first < block ? rows - first : block;
+        good = grt_buf_write(loader->device_x, first * xw * 4, data->ram.x + first * xw,
+                             count * xw * 4) &&
+               (!loader->device_y || grt_buf_write(loader->device_y, first * yw * 4,
+                                                   data->ram.y + first * yw, count * yw * 4));
+    }
+    return good;
+}
+
+// Through the rows kept in memory, which are given up again unless another loader has them.
+bool grt_loader_to_device(struct grt_loader *loader) {
+    struct grt_dataset *data = loader->desc.data;
+    struct grt_dev *dev = loader->desc.dev;
+    const struct grt_dataset_info *info = &data->info;
+    uint64_t x_bytes = info->file_rows * info->x_width * 4;
+    uint64_t y_bytes = info->file_rows * info->y_width * 4;
+    uint64_t reach = grt_dev_info(dev)->caps.max_binding;
+    if (info->file_rows >= UINT32_MAX || x_bytes / 4 > UINT32_MAX ||
+        (reach > 0 && (x_bytes > reach || y_bytes > reach)))
+        return grt_fail(GRT_NO_MEMORY,
+                        "%s: %.1f MB as f32, and a kernel of %s reaches %.1f MB at once; use "
+                        "cache: ram",
+                        data->path, (double)x_bytes / 1e6, grt_dev_info(dev)->selector,
+                        (double)reach / 1e6);
+    loader->device_x = grt_buf_create(dev, grt_buf_desc(.size = x_bytes, .label = "data"));
+    if (!loader->device_x)
+        return false;
+    if (y_bytes > 0) {
+        loader->device_y = grt_buf_create(dev, grt_buf_desc(.size = y_bytes, .label = "data"));
+        if (!loader->device_y)
+            return false;
+    }
+    uint32_t threads = loader->desc.workers > 0 ? loader->desc.workers : 1;
+    if (!grt_rows_keep(data, threads))
+        return false;
+    bool good = copy_rows(loader);
+    grt_rows_drop(data);
+    return good;
+}
+
+bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
+                       struct grt_tensor *y) {
+    if (!loader || !x || !y || !loader->device_x)
+        return grt_fail(GRT_INVALID, "grt_loader_device: %s",
+                        !loader    ? "no loader"
+                        : !x || !y ? "no tensor to fill"
+                                   : "its cache is not the device");
+    const struct grt_dataset_info *info = &loader->desc.data->info;
+    *x = (struct grt_tensor){
+        .range = {loader->device_x, 0, grt_buf_size(loader->device_x)},
+        .dtype = GRT_F32,
+        .rank = info->points > 0 ? 3 : 2,
+        .shape = {info->file_rows, info->points > 0 ? info->points : info->features,
+                  info->points > 0 ? info->features : 0},
+        .label = "data x",
+    };
+    *y = (struct grt_tensor){.label = "data y"};
+    if (loader->device_y) {
+        y->range = (struct grt_range){loader->device_y, 0, grt_buf_size(loader->device_y)};
+        y->dtype = info->classes > 0 ? GRT_U32 : GRT_F32;
+        y->rank = info->classes > 0 ? 1 : 2;
+        y->shape[0] = info->file_rows;
+        y->shape[1] = info->classes > 0 ? 0 : info->y_width;
+    }
+    return true;
+}
+
+// ---- graphs ----
+
+static bool fits(const struct grt_loader *loader, const char *name, const struct grt_tensor *tensor,
+                 uint64_t width, bool classes) {
+    uint64_t wanted = loader->desc.batch * width;
+    if (tensor && tensor->range.buf && grt_tensor_count(tensor) >= wanted &&
+        tensor->dtype == (classes ? GRT_U32 : GRT_F32))
+        return true;
+    return grt_fail(GRT_INVALID,
+                    "grt_loader_bind: %s must be %s with %llu elements in %u rows, allocated", name,
+                    classes ? "u32" : "f32", (unsigned long long)wanted, loader->desc.batch);
+}
+
+static bool bake(struct grt_loader *loader, struct grt_slot *slot) {
+    const struct grt_range *x = &loader->bound_x.range, *y = &loader->bound_y.range;
+    const struct grt_dataset_info *info = &loader->desc.data->info;
+    uint64_t x_bytes = (uint64_t)loader->desc.batch * info->x_width * 4;
+    uint64_t y_bytes = (uint64_t)loader->desc.batch * info->y_width * 4;
+    grt_graph_destroy(&slot->graph);
+    slot->graph = grt_graph_create(loader->desc.dev, "batch");
+    if (!slot->graph)
+        return false;
+    grt_graph_copy(slot->graph, (struct grt_range){x->buf, x->offset, x_bytes},
+                   (struct grt_range){slot->buf, 0, x_bytes});
+    if (y_bytes > 0)
+        grt_graph_copy(slot->graph, (struct grt_range){y->buf, y->offset, y_bytes},
+                       (struct grt_range){slot->buf, loader->x_bytes, y_bytes});
+    return grt_graph_bake(slot->graph);
+}
+
+bool grt_loader_bind(struct grt_loader *loader, const struct grt_tensor *x,
+                     const struct grt_tensor *y) {
+    if (!loader || !loader->desc.dev || !loader->slots)
+        return grt_fail(GRT_INVALID, "grt_loader_bind: no %s",
+                        !loader             ? "loader"
+                        : !loader->desc.dev ? "device"
+                                            : "batches: its rows are on the device");
+    const struct grt_dataset_info *info = &loader->desc.data->info;
+    loader->bound = false;
+    if (!fits(loader, "x", x, info->x_width, false) ||
+        (info->y_width > 0 && !fits(loader, "y", y, info->y_width, info->classes > 0)))
+        return false;
+    loader->bound_x = *x;
+    loader->bound_y = info->y_width > 0 ? *y : (struct grt_tensor){0};
+    for (uint32_t i = 0; i < loader->slot_count; i++) {
+        if (loader->slots[i].buf && !bake(loader, &loader->slots[i]))
+            return false;
+    }
+    loader->bound = true;
+    return true;
+}
+
+bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch) {
+    if (!loader || !batch || batch->slot >= loader->slot_count || !loader->bound)
+        return grt_fail(GRT_INVALID, "grt_loader_upload: %s",
+                        !loader          ? "no loader"
+                        : !batch         ? "no batch"
+                        : !loader->bound ? "grt_loader_bind() was not called"
+                                         : "no such slot");
+    const struct grt_slot *slot = &loader->slots[batch->slot];
+    if (slot->graph)
+        return grt_graph_run(slot->graph);
+    uint64_t rows = loader->desc.batch;
+    const struct grt_dataset_info *info = &loader->desc.data->info;
+    const struct grt_range *x = &loader->bound_x.range, *y = &loader->bound_y.range;
+    return grt_buf_write(x->buf, x->offset, slot->x, rows * info->x_width * 4) &&
+           (info->y_width == 0 ||
+            grt_buf_write(y->buf, y->offset, slot->y, rows * info->y_width * 4));
+}

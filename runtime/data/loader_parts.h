@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/data: a loader from within.
+//
+//     next_made   the batch that the next free worker takes       both only grow; a batch may be
+//     next_given  the batch that the caller gets next             taken while its slot is free
+//
+//     slot states:  FREE -> MAKING (a worker) -> MADE (or FAILED) -> GIVEN (the caller) -> FREE
+#ifndef GRT_LOADER_PARTS_H
+#define GRT_LOADER_PARTS_H
+
+#include <pthread.h>
+
+#include "dataset_parts.h"
+#include "loader.h"
+
+enum grt_slot_state { GRT_SLOT_FREE, GRT_SLOT_MAKING, GRT_SLOT_MADE, GRT_SLOT_GIVEN };
+
+struct grt_slot {
+    enum grt_slot_state state;
+    uint64_t number;      // of its batch, counted through all epochs
+    struct grt_buf *buf;  // pin; else NULL
+    void *memory;         // plain; NULL with buf
+    float *x;
+    uint32_t *y;
+    struct grt_fault fault;   // of a batch that could not be made
+    struct grt_graph *graph;  // uploads the slot; made by grt_loader_bind()
+};
+
+struct grt_loader {
+    struct grt_loader_desc desc;  // defaults filled in
+    struct grt_draw draw;
+    uint64_t rows;  // of an epoch, as drawn
+    uint64_t per_epoch;
+    uint64_t host_bytes;
+    uint64_t x_bytes;  // of a slot; y begins there
+    uint64_t y_bytes;
+    uint32_t slot_count;
+    struct grt_slot *slots;
+    struct grt_reader *reader;  // workers 0
+    uint64_t *drawn;            // workers 0: row numbers of a batch
+    bool kept_rows;             // holds a share of the rows kept in memory
+    struct grt_buf *device_x;   // cache device: [file_rows][x_width]
+    struct grt_buf *device_y;
+    struct grt_tensor bound_x, bound_y;
+    bool bound;
+
+    pthread_mutex_t lock;
+    pthread_cond_t made;   // a slot was made, or a worker ended
+    pthread_cond_t freed;  // a slot was freed, or workers shall end
+    uint64_t next_made, next_given;
+    uint64_t epoch_end;  // short_workers: batches from here on wait for their epoch
+    bool ending;
+    uint32_t thread_count;
+    pthread_t *threads;
+};
+
+// loader_work.c
+// Fills a slot with its batch; the fault is the slot's.
+void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct grt_reader *reader,
+                     uint64_t *drawn);
+bool grt_loader_start(struct grt_loader *loader);
+void grt_loader_stop(struct grt_loader *loader);
+
+// loader_device.c
+// Puts every row on the device; false with the sentence.
+bool grt_loader_to_device(struct grt_loader *loader);
+
+#endif

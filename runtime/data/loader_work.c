@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making batches, and the threads that do it ahead of time.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report.h"
+#include "loader_parts.h"
+
+void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct grt_reader *reader,
+                     uint64_t *drawn) {
+    struct grt_dataset *data = loader->desc.data;
+    uint32_t batch = loader->desc.batch;
+    uint64_t epoch = slot->number / loader->per_epoch;
+    uint64_t first = slot->number % loader->per_epoch * batch;
+    uint64_t left = loader->rows - first;
+    uint32_t rows = left < batch ? (uint32_t)left : batch;
+    slot->fault = (struct grt_fault){0};
+    grt_order_draw(&data->order, &loader->draw, epoch, first, rows, drawn);
+    uint64_t xw = data->info.x_width, yw = data->info.y_width;
+    grt_reader_read(reader, GRT_READ_CHECKED, drawn, rows, slot->x, slot->y, &slot->fault);
+    memset(slot->x + rows * xw, 0, (batch - rows) * xw * 4);
+    if (slot->y)
+        memset(slot->y + rows * yw, 0, (batch - rows) * yw * 4);
+}
+
+// With the lock held: the slot of the next batch to be made, or NULL when workers shall end.
+static struct grt_slot *take(struct grt_loader *loader) {
+    for (;;) {
+        if (loader->ending || loader->next_made >= loader->epoch_end)
+            return NULL;
+        struct grt_slot *slot = &loader->slots[loader->next_made % loader->slot_count];
+        if (slot->state == GRT_SLOT_FREE) {
+            slot->state = GRT_SLOT_MAKING;
+            slot->number = loader->next_made++;
+            return slot;
+        }
+        pthread_cond_wait(&loader->freed, &loader->lock);
+    }
+}
+
+static void *work(void *context) {
+    struct grt_loader *loader = context;
+    struct grt_reader *reader = grt_reader_create(loader->desc.data);
+    uint64_t *drawn = malloc(loader->desc.batch * sizeof *drawn);
+    struct grt_slot *slot;
+    pthread_mutex_lock(&loader->lock);
+    while ((slot = take(loader)) != NULL) {
+        pthread_mutex_unlock(&loader->lock);
+        if (reader && drawn) {
+            grt_loader_make(loader, slot, reader, drawn);
+        } else {
+            slot->fault = (struct grt_fault){0};
+            grt_fault(&slot->fault, GRT_NO_MEMORY, "no host memory for a worker");
+        }
+        pthread_mutex_lock(&loader->lock);
+        slot->state = GRT_SLOT_MADE;
+        pthread_cond_signal(&loader->made);
+    }
+    pthread_mutex_unlock(&loader->lock);
+    grt_reader_destroy(&reader);
+    free(drawn);
+    return NULL;
+}
+
+// Signals are for the program's own threads: a worker must not be the one that is interrupted.
+bool grt_loader_start(struct grt_loader *loader) {
+    uint32_t wanted = loader->desc.workers;
+    if (wanted == 0)
+        return true;
+    loader->ending = false;
+    loader->threads = calloc(wanted, sizeof *loader->threads);
+    if (!loader->threads)
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u workers", wanted);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (loader->thread_count < wanted &&
+           pthread_create(&loader->threads[loader->thread_count], NULL, work, loader) == 0)
+        loader->thread_count++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (loader->thread_count == 0) {
+        free(loader->threads);
+        loader->threads = NULL;
+        return grt_fail(GRT_NO_MEMORY, "the system refuses to start a worker thread");
+    }
+    if (loader->thread_count < wanted)
+        grt_log(GRT_LOG_WARN, "only %u of %u workers could be started", loader->thread_count,
+                wanted);
+    return true;
+}
+
+void grt_loader_stop(struct grt_loader *loader) {
+    pthread_mutex_lock(&loader->lock);
+    loader->ending = true;
+    pthread_cond_broadcast(&loader->freed);
+    pthread_mutex_unlock(&loader->lock);
+    while (loader->thread_count > 0)
+        pthread_join(loader->threads[--loader->thread_count], NULL);
+    free(loader->threads);
+    loader->threads = NULL;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making data whose answer is known.
+//
+//     regression      y = sum_k s_k tanh(w_k . x) / 2 + noise, 4 directions w_k of length 1
+//     points          the same, the mean of it over the points of a sample, which lie around a centre
+//     classification  x = centre of its class + noise; with classes of equal size and round noise the
+//                     nearest centre is the best guess, so rows nearest to another are the floor
+//
+// Numbers come from a generator with a state of 64 bits for each row, so a row does not depend on those
+// before it.
+#include "make.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../report.h"
+
+#define DIRECTIONS 4
+#define BLOCK_BYTES (4u << 20)  // rows made and written at once
+
+const char *grt_make_text(enum grt_make make) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_MAKES(X)
+#undef X
+    };
+    return (unsigned)make < GRT_MAKE_COUNT ? texts[make] : "unknown kind of data";
+}
+
+// ---- random numbers ----
+
+struct source {
+    uint64_t state;
+    double spare;
+    bool has_spare;
+};
+
+static uint64_t next_bits(struct source *source) {
+    uint64_t x = source->state += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static double uniform(struct source *source) {
+    return ((double)(next_bits(source) >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(struct source *source) {
+    source->has_spare = !source->has_spare;
+    if (!source->has_spare)
+        return source->spare;
+    double radius = sqrt(-2.0 * log(uniform(source))), angle = 6.283185307179586 * uniform(source);
+    source->spare = radius * sin(angle);
+    return radius * cos(angle);
+}
+
+static struct source source_of(uint64_t seed, uint64_t row) {
+    struct source source = {.state = seed};
+    source.state = next_bits(&source) + row * 0xd1342543de82ef95u;
+    return source;
+}
+
+// ---- rows ----
+
+struct making {
+    struct grt_make_desc desc;  // defaults filled in
+    uint64_t width;             // floats of a row's x
+    double *directions;         // [DIRECTIONS][features], or [classes][features] centres
+    double signs[DIRECTIONS];
+    uint64_t missed;  // classification: rows nearest to another centre
+};
+
+static double teach(const struct making *m, const float *x) {
+    double sum = 0;
+    for (int k = 0; k < DIRECTIONS; k++) {
+        double dot = 0;
+        for (uint32_t i = 0; i < m->desc.features; i++)
+            dot += m->directions[(size_t)k * m->desc.features + i] * x[i];
+        sum += m->signs[k] * tanh(dot);
+    }
+    return sum / 2;
+}
+
+static uint32_t nearest(const struct making *m, const float *x) {
+    double best = INFINITY;
+    uint32_t found = 0;
+    for (uint32_t c = 0; c < m->desc.classes; c++) {
+        double distance = 0;
+        for (uint32_t i = 0; i < m->desc.features; i++) {
+            double d = x[i] - m->directions[(size_t)c * m->desc.features + i];
+            distance += d * d;
+        }
+        found = distance < best ? c : found;
+        best = distance < best ? distance : best;
+    }
+    return found;
+}
+
+static void make_row(struct making *m, uint64_t row, float *x, void *y) {
+    const struct grt_make_desc *d = &m->desc;
+    struct source source = source_of(d->seed, row + 1);
+    if (d->make == GRT_MAKE_CLASSIFICATION) {
+        int32_t class = (int32_t)(uniform(&source) * d->classes);
+        const double *centre = m->directions + (size_t) class * d->features;
+        for (uint32_t i = 0; i < d->features; i++)
+            x[i] = (float)(centre[i] + d->noise * normal(&source));
+        m->missed += nearest(m, x) != (uint32_t) class;
+        memcpy(y, &class, sizeof class);
+        return;
+    }
+    double sum = 0;
+    uint32_t points = d->make == GRT_MAKE_POINTS ? d->points : 1;
+    for (uint32_t p = 0; p < points; p++) {
+        float *at = x + (size_t)p * d->features;
+        struct source centre = source_of(d->seed ^ 0x5bd1e995u, row + 1);
+        for (uint32_t i = 0; i < d->features; i++)
+            at[i] =
+                (float)(points == 1 ? normal(&source) : normal(&centre) + 0.5 * normal(&source));
+        sum += teach(m, at);
+    }
+    float value = (float)(sum / points + d->noise * normal(&source));
+    memcpy(y, &value, sizeof value);
+}
+
+// Directions have length 1; centres are normal in each feature.
+static void draw_answer(struct making *m) {
+    struct source source = source_of(m->desc.seed, 0);
+    bool classes = m->desc.make == GRT_MAKE_CLASSIFICATION;
+    uint32_t count = classes ? m->desc.classes : DIRECTIONS;
+    for (uint32_t k = 0; k < count; k++) {
+        double *w = m->directions + (size_t)k * m->desc.features, square = 0;
+        for (uint32_t i = 0; i < m->desc.features; i++) {
+            w[i] = normal(&source);
+            square += w[i] * w[i];
+        }
+        for (uint32_t i = 0; !classes && i < m->desc.features; i++)
+            w[i] /= sqrt(square);
+    }
+    for (int k = 0; k < DIRECTIONS; k++)
+        m->signs[k] = k % 2 == 0 ? 1.0 : -1.0;
+}
+
+// ---- the file ----
+
+static bool put_attribute(hid_t file, const char *name, hid_t type, const void *value) {
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool good = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
+    H5Aclose(attribute);
+    H5Sclose(space);
+    return good;
+}
+
+static bool put_attributes(hid_t file, const struct making *m) {
+    const struct grt_make_desc *d = &m->desc;
+    bool classes = d->make == GRT_MAKE_CLASSIFICATION;
+    const char *kind = grt_make_text(d->make);
+    double floor = classes ? (double)m->missed / (double)d->samples : d->noise * d->noise;
+    hid_t text = H5Tcopy(H5T_C_S1);
+    H5Tset_size(text, strlen(kind) + 1);
+    bool good = put_attribute(file, "gpurt_make", text, kind) &&
+                put_attribute(file, "seed", H5T_NATIVE_UINT64, &d->seed) &&
+                put_attribute(file, "noise", H5T_NATIVE_DOUBLE, &d->noise) &&
+                put_attribute(file, "noise_floor", H5T_NATIVE_DOUBLE, &floor) &&
+                (!classes || put_attribute(file, "classes", H5T_NATIVE_UINT32, &d->classes));
+    H5Tclose(text);
+    return good;
+}
+
+static hid_t create_set(hid_t file, const char *name, hid_t type, int rank, const hsize_t *shape,
+                        const struct grt_make_desc *d) {
+    hid_t space = H5Screate_simple(rank, shape, NULL);
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    if (d->chunk > 0) {
+        hsize_t chunk[3] = {d->chunk < d->samples ? d->chunk : d->samples, shape[1], shape[2]};
+        H5Pset_chunk(creation, rank, chunk);
+        if (d->deflate > 0) {
+            H5Pset_shuffle(creation);
+            H5Pset_deflate(creation, d->deflate);
+        }
+    }
+    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Pclose(creation);
+    H5Sclose(space);
+    return set;
+}
+
+static bool put_rows(hid_t set, hid_t type, int rank, const hsize_t *shape, uint64_t first,
+                     uint64_t count, const void *data) {
+    hsize_t start[3] = {first, 0, 0}, extent[3] = {count, shape[1], shape[2]};
+    hid_t whole = H5Dget_space(set), piece = H5Screate_simple(rank, extent, NULL);
+    bool good = H5Sselect_hyperslab(whole, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
+                H5Dwrite(set, type, piece, whole, H5P_DEFAULT, data) >= 0;
+    H5Sclose(piece);
+    H5Sclose(whole);
+    return good;
+}
+
+// Whole chunks at a time: a chunk written twice is compressed twice.
+static uint64_t block_rows(const struct making *m) {
+    uint64_t rows = BLOCK_BYTES / (m->width * 4), chunk = m->desc.chunk > 0 ? m->desc.chunk : 1;
+    rows = rows < chunk ? chunk : rows - rows % chunk;
+    return rows < m->desc.samples ? rows : m->desc.samples;
+}
+
+static bool write_sets(hid_t file, struct making *m, bool *stopped) {
+    const struct grt_make_desc *d = &m->desc;
+    bool points = d->make == GRT_MAKE_POINTS, classes = d->make == GRT_MAKE_CLASSIFICATION;
+    const hsize_t x_shape[3] = {d->samples, points ? d->points : d->features, d->features};
+    const hsize_t y_shape[3] = {d->samples, 1, 1};
+    int x_rank = points ? 3 : 2, y_rank = classes ? 1 : 2;
+    hid_t y_type = classes ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT;
+    hid_t x_set = create_set(file, "x", H5T_IEEE_F32LE, x_rank, x_shape, d);
+    hid_t y_set =
+        create_set(file, "y", classes ? H5T_STD_I32LE : H5T_IEEE_F32LE, y_rank, y_shape, d);
+    uint64_t block = block_rows(m);
+    float *x = malloc(block * m->width * sizeof *x);
+    uint32_t *y = malloc(block * sizeof *y);
+    bool good = x_set >= 0 && y_set >= 0 && x && y;
+    for (uint64_t first = 0; good && first < d->samples; first += block) {
+        uint64_t count = d->samples - first < block ? d->samples - first : block;
+        for (uint64_t i = 0; i < count; i++)
+            make_row(m, first + i, x + i * m->width, y + i);
+        good = put_rows(x_set, H5T_NATIVE_FLOAT, x_rank, x_shape, first, count, x) &&
+               put_rows(y_set, y_type, y_rank, y_shape, first, count, y);
+        if (d->progress)
+            d->progress(first + count, d->samples);
+        *stopped = d->stop && d->stop();
+        good = good && !*stopped;
+    }
+    free(x);
+    free(y);
+    good = H5Dclose(x_set) >= 0 && good;
+    return H5Dclose(y_set) >= 0 && good;
+}
+
+// On the disk and under its name, or not there at all.
+static bool publish(const char *temporary, const char *path) {
+    int fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    bool good = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return good && rename(temporary, path) == 0;
+}
+
+static bool write_file(struct making *m, const char *temporary) {
+    bool good = false, stopped = false;
+    errno = 0;
+    H5E_BEGIN_TRY {
+        hid_t file = H5Fcreate(temporary, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        good = file >= 0 && write_sets(file, m, &stopped) && put_attributes(file, m);
+        good = file >= 0 && H5Fclose(file) >= 0 && good;
+    }
+    H5E_END_TRY;
+    good = good && publish(temporary, m->desc.path);
+    int error = errno;
+    if (!good)
+        unlink(temporary);
+    return good ||
+           grt_fail(GRT_IO, "%s: %s%s%s", m->desc.path,
+                    stopped ? "not written: interrupted" : "cannot be written",
+                    !stopped && error ? ": " : "", !stopped && error ? strerror(error) : "");
+}
+
+static bool check_desc(const struct grt_make_desc *d) {
+    const char *why = !d                                    ? "no desc"
+                      : !d->path || !d->path[0]             ? "no path"
+                      : (unsigned)d->make >= GRT_MAKE_COUNT ? "unknown kind of data"
+                      : d->samples == 0 || d->features == 0 ? "no samples or no features"
+                      : d->features > 1u << 20 || d->points > 1u << 20 || d->classes > 1u << 20
+                          ? "more than 2^20 features, points or classes"
+                      : d->samples > 1ull << 40 ? "more than 2^40 samples"
+                      : d->deflate > 9          ? "deflate above 9"
+                                                : NULL;
+    return !why || grt_fail(GRT_INVALID, "grt_data_make: %s", why);
+}
+
+bool grt_data_make(const struct grt_make_desc *desc) {
+    if (!check_desc(desc))
+        return false;
+    struct making m = {.desc = *desc};
+    struct grt_make_desc *d = &m.desc;
+    bool classes = d->make == GRT_MAKE_CLASSIFICATION;
+    d->points = d->points > 0 ? d->points : 64;
+    d->classes = d->classes > 0 ? d->classes : 10;
+    d->noise = d->noise >= 0 ? d->noise : classes ? 1.0 : 0.1;
+    d->chunk = d->chunk == 0 && d->deflate > 0 ? 1024 : d->chunk;
+    m.width = (uint64_t)d->features * (d->make == GRT_MAKE_POINTS ? d->points : 1);
+    uint64_t largest = UINT32_MAX / (m.width * 4);  // rows of a chunk: HDF5 allows 4 GiB
+    d->chunk = d->chunk < largest ? d->chunk : largest;
+    m.directions =
+        calloc((size_t)(classes ? d->classes : DIRECTIONS) * d->features, sizeof *m.directions);
+    size_t length = strlen(d->path) + 32;
+    char *temporary = malloc(length);
+    bool good = m.directions && temporary;
+    if (good) {
+        draw_answer(&m);
+        snprintf(temporary, length, "%s.%ld.tmp", d->path, (long)getpid());
+        good = write_file(&m, temporary);
+    } else {
+        grt_fail(GRT_NO_MEMORY, "no host memory to make data");
+    }
+    free(temporary);
+    free(m.directions);
+    return good;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of rows.
+#include "order.h"
+
+// Streams of random keys, so that the same seed gives unrelated permutations.
+enum { STREAM_SPLIT = 1, STREAM_UNITS = 2, STREAM_ROWS = 3 };
+
+// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+static uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+struct grt_permutation grt_permutation(uint64_t n, uint64_t seed, uint64_t stream) {
+    struct grt_permutation p = {.n = n};
+    uint32_t bits = 2;
+    while (bits < 64 && (n - 1) >> bits != 0 && n > 0)
+        bits++;
+    p.low_bits = bits / 2;
+    p.high_bits = bits - p.low_bits;
+    uint64_t state = mix(seed + 0x9e3779b97f4a7c15u) ^ mix(stream * 0x9e3779b97f4a7c15u + n);
+    for (int i = 0; i < 6; i++)
+        p.keys[i] = (uint32_t)(mix(state += 0x9e3779b97f4a7c15u) >> 32);
+    p.turn = n > 0 ? mix(state + 0x9e3779b97f4a7c15u) % n : 0;
+    return p;
+}
+
+static uint32_t scramble(uint32_t x, uint32_t key) {
+    x = (x ^ key) * 0x9e3779b1u;
+    x = (x ^ x >> 15) * 0x85ebca77u;
+    return x ^ x >> 13;
+}
+
+uint64_t grt_permute(const struct grt_permutation *p, uint64_t i) {
+    if (p->n <= 1)
+        return 0;
+    uint32_t low_mask = (uint32_t)((1ull << p->low_bits) - 1);
+    uint32_t high_mask = (uint32_t)((1ull << p->high_bits) - 1);
+    do {
+        uint32_t low = (uint32_t)i & low_mask, high = (uint32_t)(i >> p->low_bits);
+        for (int k = 0; k < 6; k += 2) {
+            low ^= scramble(high, p->keys[k]) & low_mask;
+            high ^= scramble(low, p->keys[k + 1]) & high_mask;
+        }
+        i = (uint64_t)high << p->low_bits | low;
+    } while (i >= p->n);
+    return i < p->n - p->turn ? i + p->turn : i - (p->n - p->turn);
+}
+
+uint64_t grt_permute_back(const struct grt_permutation *p, uint64_t i) {
+    if (p->n <= 1)
+        return 0;
+    uint32_t low_mask = (uint32_t)((1ull << p->low_bits) - 1);
+    uint32_t high_mask = (uint32_t)((1ull << p->high_bits) - 1);
+    i = i >= p->turn ? i - p->turn : i + (p->n - p->turn);
+    do {
+        uint32_t low = (uint32_t)i & low_mask, high = (uint32_t)(i >> p->low_bits);
+        for (int k = 4; k >= 0; k -= 2) {
+            high ^= scramble(low, p->keys[k + 1]) & high_mask;
+            low ^= scramble(high, p->keys[k]) & low_mask;
+        }
+        i = (uint64_t)high << p->low_bits | low;
+    } while (i >= p->n);
+    return i;
+}
+
+struct grt_order grt_order(uint64_t rows, uint64_t unit, double validation_split, uint64_t seed) {
+    struct grt_order order = {.rows = rows, .unit = unit < rows ? unit : rows};
+    order.unit = order.unit > 0 ? order.unit : 1;
+    order.units = rows / order.unit;
+    if (validation_split > 0.0 && order.units > 1) {
+        uint64_t wanted = (uint64_t)(validation_split * (double)order.units + 0.5);
+        order.validation_units = wanted < 1                 ? 1
+                                 : wanted > order.units - 1 ? order.units - 1
+                                                            : wanted;
+    }
+    order.split = grt_permutation(order.units, seed, STREAM_SPLIT);
+    return order;
+}
+
+uint64_t grt_order_rows(const struct grt_order *order, enum grt_part part) {
+    uint64_t validation = order->validation_units * order->unit;
+    return part == GRT_PART_VALIDATION ? validation
+           : part == GRT_PART_TRAIN    ? order->rows - validation
+                                       : order->rows;
+}
+
+bool grt_order_trains(const struct grt_order *order, uint64_t row) {
+    uint64_t unit = row / order->unit;
+    return order->validation_units == 0 || unit >= order->units ||
+           grt_permute_back(&order->split, unit) < order->units - order->validation_units;
+}
+
+// The k-th row of the file that was not dropped.
+static uint64_t kept_row(const struct grt_order *order, uint64_t k) {
+    uint64_t below = 0, above = order->dropped_count;
+    while (below < above) {
+        uint64_t middle = below + (above - below) / 2;
+        if (order->dropped[middle] - middle <= k)
+            below = middle + 1;
+        else
+            above = middle;
+    }
+    return k + below;
+}
+
+// Where a position lands within its window of shuffled units.
+struct window {
+    uint64_t first, rows;  // positions
+    struct grt_permutation inner;
+};
+
+static uint64_t shuffled(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
+                         uint64_t whole, uint64_t position, struct window *window) {
+    uint64_t rows = draw->window * order->unit;
+    if (window->rows == 0 || position - window->first >= window->rows) {
+        uint64_t number = position / rows;
+        window->first = number * rows;
+        window->rows = whole - window->first < rows ? whole - window->first : rows;
+        window->inner =
+            grt_permutation(window->rows, draw->seed ^ mix(epoch), STREAM_ROWS + (number << 2));
+    }
+    return window->first + grt_permute(&window->inner, position - window->first);
+}
+
+void grt_order_draw(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
+                    uint64_t first, uint64_t count, uint64_t *rows) {
+    uint64_t unit = order->unit;
+    // Units of the part, as places before the split: training first, then validation.
+    bool all = draw->part == GRT_PART_ALL;
+    uint64_t begin = draw->part == GRT_PART_VALIDATION ? order->units - order->validation_units : 0;
+    uint64_t units = draw->part == GRT_PART_VALIDATION ? order->validation_units
+                     : all                             ? order->units
+                                                       : order->units - order->validation_units;
+    uint64_t whole = units * unit;  // positions from here on are the rows that fill no unit
+    bool split = !all && order->validation_units > 0;
+    struct grt_permutation outer = grt_permutation(units, draw->seed ^ mix(epoch), STREAM_UNITS);
+    struct window window = {0};
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t position = first + i, row;
+        if (position >= whole) {
+            row = order->units * unit + (position - whole);
+        } else {
+            if (draw->shuffle && unit > 1)
+                position = shuffled(order, draw, epoch, whole, position, &window);
+            uint64_t place = unit > 1 ? position / unit : position;
+            if (draw->shuffle)
+                place = grt_permute(&outer, place);
+            if (split)
+                place = grt_permute(&order->split, begin + place);
+            row = unit > 1 ? place * unit + position % unit : place;
+        }
+        rows[i] = order->dropped_count > 0 ? kept_row(order, row) : row;
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer_ops.h"
+
+#include <stdio.h>
+
+#include "../internal.h"
+#include "../op_support.h"
+#include "../ops.h"
+
+#define MAX_CHUNKS 256u  // what a second launch sums without scratch of its own
+#define CHUNK_ROWS 64u   // at least, where there are more
+
+struct grt_tensor grt_nn_rows(const struct grt_tensor *tensor, uint64_t rows) {
+    struct grt_tensor view = *tensor;
+    view.range.size = grt_tensor_bytes(tensor) / view.shape[0] * rows;
+    view.shape[0] = rows;
+    return view;
+}
+
+struct grt_tensor grt_nn_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols) {
+    struct grt_tensor view = *tensor;
+    view.rank = 2;
+    view.shape[0] = rows;
+    view.shape[1] = cols;
+    view.shape[2] = view.shape[3] = 0;
+    return view;
+}
+
+static uint32_t kind(const struct grt_tensor *x) {
+    return x->dtype == GRT_BF16;  // the kernels' KIND
+}
+
+// "block_f32" or "block_16": the kernel for the type of x.
+static const char *kernel_name(char name[32], const char *stem, const struct grt_tensor *x) {
+    snprintf(name, 32, "%s_%s", stem, x->dtype == GRT_F32 ? "f32" : "16");
+    return name;
+}
+
+// Counted in 32 bits, through one binding.
+static bool reachable(struct grt_graph *graph, const struct grt_tensor *x) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    if (grt_tensor_count(x) <= grt_op_reach(dev)) {
+        return true;
+    }
+    grt_graph_reject(graph, GRT_UNSUPPORTED,
+                     "'%s' has %llu numbers, %s reaches %llu at once; use smaller micro-batches",
+                     x->label, (unsigned long long)grt_tensor_count(x), dev->info.selector,
+                     (unsigned long long)grt_op_reach(dev));
+    return false;
+}
+
+void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
+    if (!reachable(graph, b->z)) {
+        return;
+    }
+    uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
+    const struct {
+        uint32_t rows, cols;
+        float scale, eps;
+    } params = {(uint32_t)rows, (uint32_t)cols, 1.0f / (float)cols, 1e-5f};
+    // An operand that is not there is bound to something harmless.
+    struct grt_range z = b->z->range;
+    const struct grt_range ranges[] = {
+        z,
+        b->weight ? b->weight->master.range : z,
+        b->weight ? b->bias->master.range : z,
+        b->x ? b->x->range : z,
+        b->h->range,
+        b->weight ? b->stats->range : grt_op_unused(graph),
+    };
+    char name[32];
+    const struct grt_kernel_desc kernel = {kernel_name(name, "block", b->z),
+                                           {{"KIND", kind(b->z)},
+                                            {"ACT", (uint32_t)b->act},
+                                            {"NORM", b->weight != NULL},
+                                            {"ADD", b->x != NULL}}};
+    grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 6);
+}
+
+static uint64_t block_chunk(uint64_t rows) {
+    uint64_t chunk = (rows + MAX_CHUNKS - 1) / MAX_CHUNKS;
+    return chunk > CHUNK_ROWS ? chunk : CHUNK_ROWS;
+}
+
+// One of the two arrays of partial sums, at an offset a binding may have.
+static uint64_t sums_bytes(uint64_t rows, uint64_t cols) {
+    uint64_t chunks = (rows + block_chunk(rows) - 1) / block_chunk(rows);
+    return (chunks * cols * 4 + 255) / 256 * 256;
+}
+
+uint64_t grt_block_scratch(uint64_t rows, uint64_t cols) {
+    return 2 * sums_bytes(rows, cols);
+}
+
+// Gradients of the norm's weight and bias.
+static void norm_gradients(struct grt_graph *graph, const struct grt_block *b) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint64_t rows = b->z->shape[0], cols = b->z->shape[1], chunk = block_chunk(rows);
+    uint64_t chunks = (rows + chunk - 1) / chunk;
+    struct grt_tensor sums[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        sums[i] = grt_nn_matrix(b->scratch, chunks, cols);
+        sums[i].range =
+            grt_op_part(b->scratch->range, i * sums_bytes(rows, cols), chunks * cols * 4);
+    }
+    const struct grt_range ranges[] = {
+        b->dh->range,          b->z->range,     b->weight->master.range,
+        b->bias->master.range, b->stats->range, sums[0].range,
+        sums[1].range};
+    const uint32_t params[3] = {(uint32_t)rows, (uint32_t)cols, (uint32_t)chunk};
+    uint32_t wg = dev->info.caps.software ? grt_op_wg(dev) : 32;
+    const uint32_t groups[3] = {(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1};
+    char name[32];
+    const struct grt_kernel_desc kernel = {
+        kernel_name(name, "block_sums", b->z),
+        {{"WG", wg}, {"KIND", kind(b->z)}, {"ACT", (uint32_t)b->act}}};
+    grt_op_launch(graph, &kernel, params, sizeof params, ranges, 7, groups);
+    grt_op_colsum(graph, grt_colsum_desc(.y = &b->weight->grad, .x = &sums[0], .add = b->add));
+    grt_op_colsum(graph, grt_colsum_desc(.y = &b->bias->grad, .x = &sums[1], .add = b->add));
+}
+
+void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
+    if (!reachable(graph, b->z)) {
+        return;
+    }
+    uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
+    const struct {
+        uint32_t rows, cols;
+        float scale;
+    } params = {(uint32_t)rows, (uint32_t)cols, 1.0f / (float)cols};
+    struct grt_range z = b->z->range;
+    const struct grt_range ranges[] = {
+        b->dh->range,
+        z,
+        b->weight ? b->weight->master.range : z,
+        b->weight ? b->bias->master.range : z,
+        b->weight ? b->stats->range : z,
+        b->dz->range,
+    };
+    char name[32];
+    const struct grt_kernel_desc kernel = {
+        kernel_name(name, "block_grad", b->z),
+        {{"KIND", kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", b->weight != NULL}}};
+    grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 6);
+    if (b->weight) {
+        norm_gradients(graph, b);
+    }
+}
+
+static void pool(struct grt_graph *graph, const struct grt_pooling *p, const char *stem,
+                 const struct grt_range ranges[3]) {
+    if (!reachable(graph, p->x)) {
+        return;
+    }
+    uint64_t count = grt_tensor_count(p->y), cols = grt_op_cols(p->y);
+    const struct {
+        uint32_t rows, points;
+        float share;
+    } params = {(uint32_t)(count / cols), (uint32_t)p->points, 1.0f / (float)p->points};
+    char name[32];
+    const struct grt_kernel_desc kernel = {
+        kernel_name(name, stem, p->x),
+        {{"COLS", (uint32_t)cols}, {"KIND", kind(p->x)}, {"LARGEST", p->pool == GRT_POOL_MAX}}};
+    struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
+    grt_op_next(&pieces);
+    grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 3);
+}
+
+void grt_op_pool(struct grt_graph *graph, const struct grt_pooling *p) {
+    const struct grt_range ranges[3] = {p->x->range, p->y->range,
+                                        p->which ? p->which->range : grt_op_unused(graph)};
+    pool(graph, p, "pool", ranges);
+}
+
+void grt_op_pool_backward(struct grt_graph *graph, const struct grt_pooling *p) {
+    const struct grt_range ranges[3] = {
+        p->y->range, p->which ? p->which->range : grt_op_unused(graph), p->x->range};
+    pool(graph, p, "pool_grad", ranges);
+}
+
+void grt_op_gather(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *x,
+                   const struct grt_tensor *order, const struct grt_tensor *state, uint64_t first) {
+    if (!reachable(graph, y) || !reachable(graph, x) || !reachable(graph, order)) {
+        return;
+    }
+    uint64_t cols = grt_tensor_count(y) / y->shape[0];
+    const uint32_t params[2] = {(uint32_t)y->shape[0], (uint32_t)first};
+    const struct grt_range ranges[] = {x->range, order->range, state->range, y->range};
+    const struct grt_kernel_desc kernel = {"gather", {{"COLS", (uint32_t)cols}}};
+    struct grt_pieces pieces = grt_op_pieces(graph, grt_tensor_count(y), 4);
+    grt_op_next(&pieces);
+    grt_op_stream(graph, &pieces, &kernel, params, sizeof params, ranges, 4);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/nn: ops that only modules use. Operands are the modules' own, checked when those were
+// declared; what a device cannot reach at once is rejected to the graph.
+#ifndef GRT_NN_LAYER_OPS_H
+#define GRT_NN_LAYER_OPS_H
+
+#include "module.h"
+
+// The first `rows` rows of a tensor.
+struct grt_tensor grt_nn_rows(const struct grt_tensor *tensor, uint64_t rows);
+// The same elements as [rows][cols].
+struct grt_tensor grt_nn_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
+
+// What follows a product in a layer: h = act(norm(z)) + x.
+struct grt_block {
+    const struct grt_tensor *z, *h;  // [rows][cols], net's dtype
+    const struct grt_tensor *x;      // residual, or NULL
+    enum grt_act act;
+    const struct grt_param *weight, *bias;  // of the norm, or NULL
+    const struct grt_tensor *stats;  // with a norm: f32 [rows][2], out in forward, in in backward
+    // Backward only.
+    const struct grt_tensor *dh, *dz;
+    const struct grt_tensor *scratch;  // grt_block_scratch() bytes
+    bool add;                          // to the gradients of weight and bias
+};
+void grt_op_block(struct grt_graph *graph, const struct grt_block *block);
+void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *block);
+uint64_t grt_block_scratch(uint64_t rows, uint64_t cols);
+
+// y [rows][cols] from x [rows][points][cols]; which: u32 like y, for the largest.
+struct grt_pooling {
+    const struct grt_tensor *x, *y;
+    const struct grt_tensor *which;  // NULL for the mean
+    enum grt_pool pool;
+    uint64_t points;
+};
+void grt_op_pool(struct grt_graph *graph, const struct grt_pooling *pooling);
+// x is dx, y is dy.
+void grt_op_pool_backward(struct grt_graph *graph, const struct grt_pooling *pooling);
+
+// y = rows order[cursor + first ...] of x, 4-byte elements.
+void grt_op_gather(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *x,
+                   const struct grt_tensor *order, const struct grt_tensor *state, uint64_t first);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// A learner: model, loss, optimizer and precision as one object that gives baked training steps.
+//
+//     create   declares every tensor; nothing is allocated, bytes are known
+//     alloc    allocates, draws the parameters by seed
+//     step     a baked graph: input, forward, loss, backward (each micro-batch), then one update
+//     run      grt_graph_run(), again and again; the host reads the small state when it wants to know
+//
+//     batch of 256, accumulate 2:   | micro-batch of 128 | micro-batch of 128 | -> update
+//
+// Same seed, device and driver: same bits. Samples are [features] or [points][features] in f32;
+// targets are f32 [outputs], or one u32 class.
+#ifndef GRT_NN_LEARNER_H
+#define GRT_NN_LEARNER_H
+
+#include "loss.h"
+#include "module.h"
+#include "optim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_MODELS(X)                                                                              \
+    X(MLP, "mlp")                                                                                  \
+    X(LINEAR, "linear")                                                                            \
+    X(POINTS, "points") /* mlp over each point, pool, head */
+
+enum grt_model {
+#define X(name, text) GRT_MODEL_##name,
+    GRT_MODELS(X)
+#undef X
+        GRT_MODEL_COUNT,
+};
+GRT_API const char *grt_model_text(enum grt_model model);
+
+struct grt_model_desc {
+    enum grt_model kind;
+    uint32_t inputs;         // features of a sample, or of a point
+    uint32_t points;         // points only: of a sample
+    uint32_t depth, hidden;  // hidden layers and their width; not for linear
+    uint32_t outputs;
+    enum grt_act act;
+    bool residual, layer_norm;
+    enum grt_pool pool;   // points only, as is
+    uint32_t head_depth;  // hidden layers of the head, as wide; 0: only the output layer
+};
+
+struct grt_learner_desc {
+    struct grt_model_desc model;
+    enum grt_loss loss;
+    float huber_delta;  // 0 means 1
+    struct grt_optim_desc optim;
+    enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
+    uint32_t batch;            // samples of a step
+    uint32_t accumulate;       // micro-batches a step is cut into; 0 means 1
+    bool recompute;            // activation checkpointing
+    bool inference;            // no gradients, no optimizer: evaluate and predict only
+    uint64_t seed;
+    const char *variant;  // "layers" or "fused" only, for tests and measurements; NULL: the best
+};
+#define grt_learner_desc(...) (&(struct grt_learner_desc){__VA_ARGS__})
+
+struct grt_learner;
+
+// Declares; allocates nothing on the device. NULL with a sentence when the desc makes no sense.
+GRT_API struct grt_learner *grt_learner_create(struct grt_dev *dev,
+                                               const struct grt_learner_desc *desc);
+GRT_API void grt_learner_destroy(struct grt_learner **learner);
+// Bytes of device memory that grt_learner_alloc() takes: all of them (NULL), or of one group
+// ("params", "grads", "optim", "acts", ...).
+GRT_API uint64_t grt_learner_bytes(const struct grt_learner *learner, const char *group);
+// Allocates and draws the parameters. False, with the numbers, when it does not fit (GRT_NO_MEMORY).
+GRT_API bool grt_learner_alloc(struct grt_learner *learner);
+
+GRT_API const struct grt_learner_desc *grt_learner_desc_of(const struct grt_learner *learner);
+// "layers" or "fused": how forward and backward are done.
+GRT_API const char *grt_learner_variant(const struct grt_learner *learner);
+GRT_API uint64_t grt_learner_parameters(const struct grt_learner *learner);
+// Bytes of one sample's input and target as a step takes them.
+GRT_API uint64_t grt_learner_x_bytes(const struct grt_learner *learner);
+GRT_API uint64_t grt_learner_y_bytes(const struct grt_learner *learner);
+
+struct grt_step_desc {
+    const char *label;
+    uint32_t rows;   // samples of a step; 0 means the learner's batch; less for the end of an epoch
+    uint32_t steps;  // in one run; 0 means 1
+    // Samples and targets of all steps one behind the other, in upload or device buffers: copied, or read in place
+    // where they lie on the device as a binding may. The run has read them when it is over.
+    struct grt_range x, y;
+    // Or, data on the device: rows of these in the order of `order`, u32, from the state's
+    // cursor on, which each step moves by its rows. The order has enough of them.
+    const struct grt_tensor *data_x, *data_y, *order;
+    // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
+    // name may come several times: add). The fused variant has "fused" in place of forward and
+    // backward. Costs barriers; 32 phases at most, 3 a micro-batch and 1 a step.
+    bool phases;
+};
+#define grt_step_desc(...) (&(struct grt_step_desc){__VA_ARGS__})
+
+// A baked training step, or NULL. The caller runs it any number of times and destroys it before the
+// learner. Neither x nor data_x: the step reads what grt_learner_input() holds; only with one micro-batch.
+GRT_API struct grt_graph *grt_learner_step(struct grt_learner *learner,
+                                           const struct grt_step_desc *desc);
+// The same without learning: adds loss, samples and hits to the eval_ sums of the state.
+GRT_API struct grt_graph *grt_learner_evaluate(struct grt_learner *learner,
+                                               const struct grt_step_desc *desc);
+// y = model(x) for desc->rows samples of desc->x (at most a micro-batch), copied to `out`: a readback or
+// device range of rows * outputs f32.
+GRT_API struct grt_graph *grt_learner_predict(struct grt_learner *learner,
+                                              const struct grt_step_desc *desc,
+                                              struct grt_range out);
+
+// The micro-batch's tensors: x [micro][...] f32, y [micro][outputs] f32 or u32 [micro], and what the
+// model gave, f32.
+GRT_API const struct grt_tensor *grt_learner_input(const struct grt_learner *learner);
+GRT_API const struct grt_tensor *grt_learner_target(const struct grt_learner *learner);
+GRT_API const struct grt_tensor *grt_learner_output(const struct grt_learner *learner);
+
+// Waits for what is queued, then reads or writes the state.
+GRT_API bool grt_learner_state(struct grt_learner *learner, struct grt_learn_state *state);
+GRT_API bool grt_learner_set_state(struct grt_learner *learner,
+                                   const struct grt_learn_state *state);
+// The newest rows of the history, oldest first: steps `first` on, at most `count`, and no more than
+// GRT_HISTORY back. Returns how many were written; *first becomes the step of the first.
+GRT_API uint32_t grt_learner_history(struct grt_learner *learner, uint32_t *first,
+                                     struct grt_learn_row *rows, uint32_t count);
+
+#define GRT_TENSOR_ROLES(X)                                                                        \
+    X(PARAM, "param") /* "layers.0.weight", in the order of a state_dict */                        \
+    X(OPTIM, "optim") /* "exp_avg.layers.0.weight", ... */                                         \
+    X(STATE, "state") /* "state": the words of struct grt_learn_state; not of the model */         \
+    X(GRAD, "grad")   /* "layers.0.weight" again: gradients of the newest step, still scaled */
+
+enum grt_tensor_role {
+#define X(name, text) GRT_TENSOR_##name,
+    GRT_TENSOR_ROLES(X)
+#undef X
+        GRT_TENSOR_ROLE_COUNT,
+};
+// The i-th tensor of a role, with its name; NULL past the last. What a checkpoint holds are
+// params, optim and state. They may be read and written with grt_buf_read() and grt_buf_write();
+// after writing parameters, grt_learner_sync().
+GRT_API const struct grt_tensor *grt_learner_tensor(const struct grt_learner *learner,
+                                                    enum grt_tensor_role role, uint32_t i,
+                                                    const char **name);
+GRT_API bool grt_learner_sync(struct grt_learner *learner);
+// Draws the parameters again by seed, clears optimizer and state.
+GRT_API bool grt_learner_reset(struct grt_learner *learner, uint64_t seed);
+// The first tensor that holds a number that is not finite, in the order parameters, input, output,
+// gradients; into `name`. False: there is none.
+GRT_API bool grt_learner_find_nonfinite(struct grt_learner *learner, char *name, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "params.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../internal.h"
+#include "../ops.h"
+#include "../report.h"
+
+void grt_params_init(struct grt_params *params, struct grt_dev *dev, enum grt_dtype type) {
+    uint64_t align = dev->info.caps.align > 16 ? dev->info.caps.align : 16;
+    // In 16 bits an element takes half the bytes, so this many are aligned in both widths.
+    *params = (struct grt_params){.dev = dev, .type = type, .unit = align / 2};
+}
+
+void grt_params_finish(struct grt_params *params) {
+    for (uint32_t i = 0; i < params->count; i++) {
+        free(params->list[i]);
+    }
+    free(params->list);
+    *params = (struct grt_params){0};
+}
+
+struct grt_param *grt_params_add(struct grt_params *params, const char *prefix, const char *name,
+                                 const uint64_t *shape, enum grt_init init, float bound) {
+    struct grt_param **list =
+        realloc(params->list, (params->count + 1) * sizeof(struct grt_param *));
+    if (list) {
+        params->list = list;
+    }
+    struct grt_param *param = list ? calloc(1, sizeof *param) : NULL;
+    if (!param) {
+        params->failed = true;
+        return NULL;
+    }
+    snprintf(param->name, sizeof param->name, "%s%s", prefix, name);
+    param->first = params->elements;
+    param->init = init;
+    param->bound = bound;
+    param->count = 1;
+    while (param->rank < GRT_MAX_RANK && shape[param->rank] > 0) {
+        param->shape[param->rank] = shape[param->rank];
+        param->count *= shape[param->rank];
+        param->rank += 1;
+    }
+    params->list[params->count++] = param;
+    params->numbers += param->count;
+    params->elements += (param->count + params->unit - 1) / params->unit * params->unit;
+    return param;
+}
+
+static struct grt_tensor *group_tensor(struct grt_params *params, struct grt_plan *plan,
+                                       const char *name, enum grt_dtype dtype) {
+    struct grt_tensor *tensor =
+        grt_plan_tensor(plan, grt_tensor_desc(.label = name, .group = name, .dtype = dtype,
+                                              .shape = {params->elements}));
+    params->failed |= !tensor;
+    return tensor;
+}
+
+void grt_params_declare(struct grt_params *params, struct grt_plan *plan, bool grads) {
+    params->master = group_tensor(params, plan, "params", GRT_F32);
+    if (params->type != GRT_F32) {
+        params->copy = group_tensor(params, plan, "params16", params->type);
+    }
+    if (grads) {
+        params->grad = group_tensor(params, plan, "grads", GRT_F32);
+    }
+}
+
+struct grt_tensor grt_params_view(const struct grt_param *param, const struct grt_tensor *whole,
+                                  uint64_t first) {
+    uint64_t size = grt_dtype_size(whole->dtype);
+    struct grt_tensor view = {.dtype = whole->dtype, .rank = param->rank};
+    memcpy(view.shape, param->shape, sizeof view.shape);
+    view.range = (struct grt_range){
+        whole->range.buf, whole->range.offset + (first + param->first) * size, param->count * size};
+    memcpy(view.label, param->name, sizeof view.label);
+    return view;
+}
+
+void grt_params_place(struct grt_params *params) {
+    for (uint32_t i = 0; i < params->count; i++) {
+        struct grt_param *param = params->list[i];
+        param->master = grt_params_view(param, params->master, 0);
+        if (params->grad) {
+            param->grad = grt_params_view(param, params->grad, 0);
+        }
+        if (params->copy) {
+            param->copy = grt_params_view(param, params->copy, 0);
+        }
+    }
+}
+
+// Numbers of [-1, 1) come from words of [0, 1) exactly, so the bound's product is the only rounding.
+static void record_draw(struct grt_graph *graph, const struct grt_param *param,
+                        struct grt_range rng, uint32_t stream) {
+    const struct grt_tensor *w = &param->master;
+    if (param->init != GRT_INIT_UNIFORM) {
+        grt_op_fill(graph, w, param->init == GRT_INIT_ONES ? 1.0f : 0.0f);
+        return;
+    }
+    grt_op_random(
+        graph, grt_random_desc(.dist = GRT_DIST_UNIFORM, .y = w, .state = rng, .stream = stream));
+    grt_op_map(graph,
+               grt_map_desc(.map = GRT_MAP_SCALE, .y = w, .a = w, .alpha = 2.0f, .beta = -1.0f));
+    grt_op_map(graph, grt_map_desc(.map = GRT_MAP_SCALE, .y = w, .a = w, .alpha = param->bound));
+}
+
+bool grt_params_draw(struct grt_params *params, uint64_t seed) {
+    const struct grt_rng_state state = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, {0, 0}};
+    struct grt_buf *rng =
+        grt_buf_create(params->dev, grt_buf_desc(.size = sizeof state, .label = "init"));
+    struct grt_graph *graph = rng ? grt_graph_create(params->dev, "init") : NULL;
+    bool ok = graph && grt_buf_write(rng, 0, &state, sizeof state);
+    if (ok) {
+        grt_op_fill(graph, params->master, 0.0f);
+        if (params->grad) {
+            grt_op_fill(graph, params->grad, 0.0f);
+        }
+        for (uint32_t i = 0; i < params->count; i++) {
+            record_draw(graph, params->list[i], (struct grt_range){rng, 0, sizeof state}, i);
+        }
+        if (params->copy) {
+            grt_op_convert(graph, params->copy, params->master);
+        }
+        ok = grt_graph_finish(graph);
+    }
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&rng);
+    return ok;
+}
+
+bool grt_params_sync(struct grt_params *params) {
+    if (!params->copy) {
+        return true;
+    }
+    struct grt_graph *graph = grt_graph_create(params->dev, "16-bit copy of the parameters");
+    if (graph) {
+        grt_op_convert(graph, params->copy, params->master);
+    }
+    bool ok = graph && grt_graph_finish(graph);
+    grt_graph_destroy(&graph);
+    return ok;
+}

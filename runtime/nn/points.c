@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network over sets of points: the same mlp over every point, the mean or the largest over the points of a
+// sample, and a head. The order of the points does not matter to it.
+//
+//     x [rows][points][features] --each--> [rows][points][hidden] --pool--> [rows][hidden] --head--> y
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../report.h"
+#include "layer_ops.h"
+#include "mlp.h"
+
+struct points {
+    struct grt_module base;
+    struct grt_points_desc desc;
+    struct grt_module *each, *head;
+    struct grt_tensor *features, *features_grad;  // [rows * points][hidden]
+    struct grt_tensor *pooled, *pooled_grad;      // [rows][hidden]
+    struct grt_tensor *which;                     // u32 [rows][hidden], for the largest
+};
+
+const char *grt_pool_text(enum grt_pool pool) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_POOLS(X)
+#undef X
+    };
+    return (unsigned)pool < GRT_POOL_COUNT ? texts[pool] : "unknown pooling";
+}
+
+static void declare(struct grt_module *module, struct grt_net *net, const char *prefix) {
+    struct points *p = (struct points *)module;
+    char name[48];
+    p->base.net = net;
+    uint64_t rows = net->rows, all = net->rows * p->desc.points, width = p->desc.each.hidden;
+    ((struct grt_mlp *)p->each)->rows_each = p->desc.points;
+    snprintf(name, sizeof name, "%spoint.", prefix);
+    p->each->fns->declare(p->each, net, name);
+    snprintf(name, sizeof name, "%shead.", prefix);
+    p->head->fns->declare(p->head, net, name);
+    struct {
+        struct grt_tensor **tensor;
+        const char *label;
+        uint64_t rows;
+        enum grt_dtype dtype;
+        bool wanted;
+    } tensors[] = {
+        {&p->features, "features", all, net->dtype, true},
+        {&p->features_grad, "features_grad", all, net->dtype, !net->inference},
+        {&p->pooled, "pooled", rows, net->dtype, true},
+        {&p->pooled_grad, "pooled_grad", rows, net->dtype, !net->inference},
+        {&p->which, "which", rows, GRT_U32, p->desc.pool == GRT_POOL_MAX},
+    };
+    for (uint32_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
+        if (tensors[i].wanted) {
+            *tensors[i].tensor = grt_net_tensor(
+                net, grt_tensor_desc(.label = tensors[i].label, .group = "acts",
+                                     .dtype = tensors[i].dtype, .shape = {tensors[i].rows, width}));
+        }
+    }
+}
+
+struct pooled_view {
+    struct grt_tensor x, features, pooled, which;
+};
+
+static struct pooled_view view(const struct points *p, const struct grt_tensor *x, bool gradient) {
+    uint64_t rows = x->shape[0], all = rows * p->desc.points;
+    struct pooled_view v = {
+        .x = grt_nn_matrix(x, all, p->desc.each.inputs),
+        .features = grt_nn_rows(gradient ? p->features_grad : p->features, all),
+        .pooled = grt_nn_rows(gradient ? p->pooled_grad : p->pooled, rows),
+    };
+    if (p->which) {
+        v.which = grt_nn_rows(p->which, rows);
+    }
+    return v;
+}
+
+static struct grt_pooling pooling(const struct points *p, const struct pooled_view *v) {
+    return (struct grt_pooling){.x = &v->features,
+                                .y = &v->pooled,
+                                .which = p->which ? &v->which : NULL,
+                                .pool = p->desc.pool,
+                                .points = p->desc.points};
+}
+
+static void forward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
+                    const struct grt_tensor *y) {
+    struct points *p = (struct points *)module;
+    struct pooled_view v = view(p, x, false);
+    struct grt_pooling pool = pooling(p, &v);
+    p->each->fns->forward(p->each, graph, &v.x, &v.features);
+    grt_op_pool(graph, &pool);
+    p->head->fns->forward(p->head, graph, &v.pooled, y);
+}
+
+static void backward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
+                     const struct grt_tensor *dy, const struct grt_tensor *dx, bool add) {
+    struct points *p = (struct points *)module;
+    struct pooled_view v = view(p, x, false), d = view(p, x, true);
+    struct grt_pooling pool = pooling(p, &d);
+    struct grt_tensor flat = {0};
+    if (dx) {
+        flat = grt_nn_matrix(dx, v.x.shape[0], v.x.shape[1]);
+    }
+    p->head->fns->backward(p->head, graph, &v.pooled, dy, &d.pooled, add);
+    grt_op_pool_backward(graph, &pool);
+    p->each->fns->backward(p->each, graph, &v.x, &d.features, dx ? &flat : NULL, add);
+}
+
+static void destroy(struct grt_module *module) {
+    struct points *p = (struct points *)module;
+    grt_module_destroy(&p->each);
+    grt_module_destroy(&p->head);
+    free(p);
+}
+
+static const struct grt_module_fns points_fns = {"points", declare, forward, backward, destroy};
+
+struct grt_module *grt_points_create(const struct grt_points_desc *desc) {
+    if (!desc || desc->points == 0 || desc->each.outputs != 0 || desc->each.depth == 0 ||
+        (unsigned)desc->pool >= GRT_POOL_COUNT ||
+        (desc->head.inputs != 0 && desc->head.inputs != desc->each.hidden)) {
+        grt_fail(GRT_INVALID, "points: %s",
+                 desc ? "wants points, hidden layers over each of them, no outputs there, a known "
+                        "pooling, and a head as wide as those layers"
+                      : "no desc");
+        return NULL;
+    }
+    struct points *p = calloc(1, sizeof *p);
+    if (!p) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a module");
+        return NULL;
+    }
+    p->base.fns = &points_fns;
+    p->desc = *desc;
+    p->desc.head.inputs = desc->each.hidden;
+    p->each = grt_mlp_create(&p->desc.each);
+    p->head = grt_mlp_create(&p->desc.head);
+    if (!p->each || !p->head) {
+        destroy(&p->base);
+        return NULL;
+    }
+    return &p->base;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: archives as HDF5 files that h5py reads, and a folder of them.
+//
+//     /model/layers.0/weight      a data set; its attribute "name" is PyTorch's state_dict name
+//     /model/layers.0/bias        "layers.0.weight"; "digest" is that of its bytes
+//     /optimizer/...              f16 is IEEE half; bf16 is uint16 with attribute "dtype" = "bf16"
+//     attributes of /             schema, the values, and a digest over names, shapes, digests, values
+//
+// A file is made in memory, written under a temporary name, brought to the disk and renamed, and then
+// the folder is brought to the disk: whoever looks finds the old one or the new one, whole. A file counts
+// as whole only when every digest is right, since HDF5 reads many a damaged file without complaint.
+//
+//     FOLDER/step-000000001200.h5   the newest `keep` of them
+//     FOLDER/best.h5                and what else the program saves under a name of its own
+#ifndef GRT_CHECKPOINT_H
+#define GRT_CHECKPOINT_H
+
+#include "archive.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Replaces the file or leaves what was there; GRT_IO with path and reason (a full disk, say).
+GRT_API bool grt_checkpoint_save(const struct grt_archive *archive, const char *path);
+// All of it, with every digest checked; NULL with path and reason otherwise (GRT_IO when it cannot be
+// read, GRT_INVALID when it is damaged or no checkpoint).
+GRT_API struct grt_archive *grt_checkpoint_load(const char *path);
+
+struct grt_checkpoint_dir {
+    const char *dir;  // made when missing
+    uint32_t keep;    // newest files that stay; 0: all
+};
+// Saves as the checkpoint of a step and removes the oldest ones beyond `keep`, and what killed
+// processes left half written.
+GRT_API bool grt_checkpoint_store(const struct grt_checkpoint_dir *dir,
+                                  const struct grt_archive *archive, uint64_t step);
+// The newest whole one of a folder; a damaged newer one is passed over with a warning. NULL when
+// there is none (GRT_IO).
+GRT_API struct grt_archive *grt_checkpoint_newest(const char *dir);
+// Writes the path of a step's file; false when it is too long.
+GRT_API bool grt_checkpoint_path(const char *dir, uint64_t step, char *path, size_t capacity);
+// Makes a folder, and its parents, when missing.
+GRT_API bool grt_checkpoint_make_dir(const char *dir);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of checkpoints: the newest `keep` stay, and the newest whole one is found.
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../report.h"
+#include "checkpoint.h"
+
+bool grt_checkpoint_path(const char *dir, uint64_t step, char *path, size_t capacity) {
+    int length = snprintf(path, capacity, "%s/step-%012llu.h5", dir, (unsigned long long)step);
+    return length > 0 && (size_t)length < capacity;
+}
+
+bool grt_checkpoint_make_dir(const char *dir) {
+    char path[4096];
+    if (!dir || !*dir || strlen(dir) >= sizeof path) {
+        return grt_fail(GRT_INVALID, "a path of a folder is wanted");
+    }
+    for (size_t i = 1; i <= strlen(dir); i++) {
+        if (dir[i] != '/' && dir[i] != '\0') {
+            continue;
+        }
+        snprintf(path, sizeof path, "%.*s", (int)i, dir);
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+            return grt_fail(GRT_IO, "cannot make the folder %s: %s", path, strerror(errno));
+        }
+    }
+    struct stat info;
+    if (stat(dir, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        return grt_fail(GRT_IO, "%s is no folder", dir);
+    }
+    return true;
+}
+
+// Removes what a process left half written, "step-...h5.PID.tmp", once there is no such process.
+static void remove_left_over(const char *dir, const char *name) {
+    long pid = 0;
+    unsigned long long step = 0;
+    char path[4352];
+    int end = 0;
+    if ((sscanf(name, "step-%llu.h5.%ld.tmp%n", &step, &pid, &end) == 2 ||
+         sscanf(name, "best.h5.%ld.tmp%n", &pid, &end) == 1) &&
+        end > 0 && name[end] == '\0' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        unlink(path);
+    }
+}
+
+static int newest_first(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+// The steps that a folder has files of, the newest first; freed by the caller. NULL when out of memory
+// or there is no such folder.
+static uint64_t *list_steps(const char *dir, size_t *count, bool clean) {
+    DIR *folder = opendir(dir);
+    uint64_t *steps = NULL;
+    size_t room = 0;
+    *count = 0;
+    if (!folder) {
+        grt_fail(GRT_IO, "cannot read the folder %s: %s", dir, strerror(errno));
+        return NULL;
+    }
+    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        unsigned long long step = 0;
+        int end = 0;
+        if (clean) {
+            remove_left_over(dir, entry->d_name);
+        }
+        if (sscanf(entry->d_name, "step-%llu.h5%n", &step, &end) != 1 || end == 0 ||
+            entry->d_name[end] != '\0') {
+            continue;
+        }
+        if (*count == room) {
+            room = room ? 2 * room : 64;
+            uint64_t *more = realloc(steps, room * sizeof *steps);
+            if (!more) {
+                break;
+            }
+            steps = more;
+        }
+        steps[(*count)++] = step;
+    }
+    closedir(folder);
+    if (!steps) {
+        steps = calloc(1, sizeof *steps);
+    }
+    if (*count > 1) {
+        qsort(steps, *count, sizeof *steps, newest_first);
+    }
+    return steps;
+}
+
+bool grt_checkpoint_store(const struct grt_checkpoint_dir *dir, const struct grt_archive *archive,
+                          uint64_t step) {
+    char path[4096];
+    if (!dir || !dir->dir || !archive || !grt_checkpoint_path(dir->dir, step, path, sizeof path)) {
+        return grt_fail(GRT_INVALID, "a folder and an archive are wanted");
+    }
+    if (!grt_checkpoint_make_dir(dir->dir) || !grt_checkpoint_save(archive, path)) {
+        return false;
+    }
+    size_t count = 0;
+    uint64_t *steps = list_steps(dir->dir, &count, true);
+    for (size_t i = dir->keep; steps && dir->keep > 0 && i < count; i++) {
+        // A step beyond this one is of a run that was given up; it goes with the oldest.
+        if (steps[i] != step && grt_checkpoint_path(dir->dir, steps[i], path, sizeof path)) {
+            unlink(path);
+        }
+    }
+    free(steps);
+    return true;
+}
+
+struct grt_archive *grt_checkpoint_newest(const char *dir) {
+    size_t count = 0;
+    char path[4096];
+    struct grt_archive *archive = NULL;
+    if (!dir) {
+        grt_fail(GRT_INVALID, "a folder is wanted");
+        return NULL;
+    }
+    uint64_t *steps = list_steps(dir, &count, false);
+    if (!steps) {
+        return NULL;
+    }
+    for (size_t i = 0; !archive && i < count; i++) {
+        if (!grt_checkpoint_path(dir, steps[i], path, sizeof path)) {
+            break;
+        }
+        bool before = grt_quiet(true);
+        archive = grt_checkpoint_load(path);
+        grt_quiet(before);
+        if (!archive) {
+            grt_log(GRT_LOG_WARN, "%s is damaged or cannot be read; an older one is looked for",
+                    path);
+        }
+    }
+    free(steps);
+    if (!archive) {
+        grt_fail(GRT_IO, "no whole checkpoint in %s", dir);
+    }
+    return archive;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every key of a training config, once; see config.h.
+#ifndef GRT_CONFIG_KEYS_H
+#define GRT_CONFIG_KEYS_H
+
+// Sections that a file may have. A section may be named as a key is (`optimizer: adam`, or
+// `optimizer:` with keys below it).
+#define GRT_CONFIG_SECTIONS(X)                                                                     \
+    X("data")                                                                                      \
+    X("dataset")                                                                                   \
+    X("dataloader")                                                                                \
+    X("model")                                                                                     \
+    X("network")                                                                                   \
+    X("training")                                                                                  \
+    X("train")                                                                                     \
+    X("trainer")                                                                                   \
+    X("gpu")                                                                                       \
+    X("hardware")                                                                                  \
+    X("optimizer")                                                                                 \
+    X("scheduler")                                                                                 \
+    X("loss")                                                                                      \
+    X("checkpoint")                                                                                \
+    X("logging")                                                                                   \
+    X("benchmark")                                                                                 \
+    X("es")
+
+// X(NAME, field, TYPE, section, fallback, min, max, words, aliases, help): every key. `section` is where
+// the writer puts it. `words` are the values of a WORD, each with what else is taken for it:
+// "f16=true=half|...". An alias "a.b" is b inside section a. A fallback is read as a value is, but may
+// lie outside the range; "" leaves the field zero.
+#define GRT_CONFIG_KEYS(X)                                                                         \
+    X(DATA, data, TEXT, "data", "", 0, 0, "",                                                      \
+      "data_path data.path data.file data_file dataset dataset.path h5_path train_data",           \
+      "HDF5 file with the samples")                                                                \
+    X(INPUTS, inputs, NAMES, "data", "", 0, 0, "", "input input_keys input_datasets",              \
+      "its data sets that are the network's inputs, side by side; default: as in `gpurt data "     \
+      "info`")                                                                                     \
+    X(TARGETS, targets, NAMES, "data", "", 0, 0, "", "target target_keys target_datasets labels",  \
+      "its data sets that are the targets")                                                        \
+    X(BATCH_SIZE, batch_size, WHOLE, "data", "0", 1, 1048576, "",                                  \
+      "train_batch_size per_device_train_batch_size batch",                                        \
+      "samples of one batch; default: by the device's profile and the model")                      \
+    X(NUM_WORKERS, num_workers, WHOLE, "data", "0", 0, 256, "",                                    \
+      "workers dataloader_num_workers n_workers",                                                  \
+      "threads that read data, 0: the training thread; default: by the device's profile")          \
+    X(PREFETCH_FACTOR, prefetch_factor, WHOLE, "data", "2", 1, 64, "", "prefetch",                 \
+      "batches that each worker reads ahead")                                                      \
+    X(PIN_MEMORY, pin_memory, FLAG, "data", "true", 0, 0, "", "dataloader_pin_memory",             \
+      "read into memory that the device copies from directly")                                     \
+    X(PERSISTENT_WORKERS, persistent_workers, FLAG, "data", "true", 0, 0, "", "",                  \
+      "accepted: workers always live until the run ends")                                          \
+    X(CACHE, cache, WORD, "data", "none", 0, 0, "none=false|ram=true=memory=host|device=gpu",      \
+      "cache_data data.cache_mode", "keep the data set in memory, or on the device, when it fits") \
+    X(SHUFFLE, shuffle, FLAG, "data", "true", 0, 0, "", "", "a new order of samples each epoch")   \
+    X(DROP_LAST, drop_last, FLAG, "data", "false", 0, 0, "", "dataloader_drop_last",               \
+      "leave out the last batch of an epoch when it is not full")                                  \
+    X(VALIDATION_SPLIT, validation_split, REAL, "data", "0.1", 0, 0.9, "",                         \
+      "val_split validation_fraction val_fraction val_ratio valid_split test_size",                \
+      "share of the samples kept for validation")                                                  \
+    X(NORMALIZE, normalize, FLAG, "data", "false", 0, 0, "", "normalise standardize standardise",  \
+      "shift and scale inputs to mean 0, deviation 1; the numbers are stored with the model")      \
+    X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop", "",                               \
+      "samples with NaN or Inf: refuse the file, or leave them out")                               \
+    X(MODEL, model, WORD, "model", "mlp", 0, 0, "mlp|points=pointnet|small|medium|large",          \
+      "model.name model.type model_name model_type model_size architecture network.type",          \
+      "mlp, points (a point-set network), or an mlp of depth 3, hidden 16 (small), 6, 64 "         \
+      "(medium), 12, 128 (large)")                                                                 \
+    X(DEPTH, depth, WHOLE, "model", "3", 1, 256, "",                                               \
+      "num_layers n_layers layers num_hidden_layers", "hidden layers")                             \
+    X(HIDDEN, hidden, WHOLE, "model", "64", 1, 65536, "",                                          \
+      "hidden_dim hidden_size hidden_channels hidden_units width", "width of a hidden layer")      \
+    X(ACTIVATION, activation, WORD, "model", "relu", 0, 0, "relu|gelu|tanh",                       \
+      "act act_fn nonlinearity", "function after each hidden layer")                               \
+    X(RESIDUAL, residual, FLAG, "model", "false", 0, 0, "", "residuals skip_connections",          \
+      "hidden layers add their input")                                                             \
+    X(LAYER_NORM, layer_norm, FLAG, "model", "false", 0, 0, "", "layernorm use_layer_norm",        \
+      "normalise the input of each hidden layer")                                                  \
+    X(POOLING, pooling, WORD, "model", "max", 0, 0, "mean=avg|max", "pool",                        \
+      "how a point-set network sums up its points")                                                \
+    X(LOSS, loss, WORD, "model", "auto", 0, 0,                                                     \
+      "auto|mse=mse_loss=l2|huber=smooth_l1|cross_entropy=ce=cross-entropy|bce=bce_with_logits",   \
+      "criterion loss_fn loss.name loss.type loss_function",                                       \
+      "auto: cross_entropy for whole-number targets, else mse")                                    \
+    X(HUBER_DELTA, huber_delta, REAL, "model", "1", 1e-9, 1e9, "", "delta loss.delta",             \
+      "where the Huber loss turns from square to linear")                                          \
+    X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
+      "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
+    X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
+      "end after so many steps; 0: by epochs")                                                     \
+    X(PRECISION, precision, WORD, "training", "f32", 0, 0,                                         \
+      "f32=false=fp32=float32=no=32|f16=true=fp16=float16=half=16-mixed=16|bf16=bfloat16=bf16-"    \
+      "mixed",                                                                                     \
+      "use_amp amp mixed_precision amp_dtype fp16 dtype use_fp16",                                 \
+      "type of activations and products; parameters stay f32")                                     \
+    X(ACCUMULATE, accumulate, WHOLE, "training", "1", 1, 4096, "",                                 \
+      "gradient_accumulation_steps gradient_accumulation accumulate_grad_batches grad_accum "      \
+      "grad_accum_steps accumulation_steps",                                                       \
+      "batches whose gradients are added up before a step")                                        \
+    X(AUTO_ACCUMULATE, auto_accumulate, FLAG, "training", "false", 0, 0, "",                       \
+      "auto_find_batch_size",                                                                      \
+      "split a batch that does not fit into micro-batches of the same result")                     \
+    X(ACTIVATION_CHECKPOINTING, activation_checkpointing, FLAG, "training", "false", 0, 0, "",     \
+      "gradient_checkpointing use_gradient_checkpointing",                                         \
+      "compute activations twice instead of keeping them")                                         \
+    X(SEED, seed, WHOLE, "training", "0", 0, 9007199254740992, "", "random_seed manual_seed",      \
+      "of the first parameters and the order of the data")                                         \
+    X(ON_NAN_LOSS, on_nan_loss, WORD, "training", "stop", 0, 0, "stop=error|skip|rollback",        \
+      "on_inf_loss terminate_on_nan",                                                              \
+      "a loss of NaN or Inf: end the run, leave out that step, or go back to the last checkpoint") \
+    X(OPTIMIZER, optimizer, WORD, "optimizer", "adamw", 0, 0, "sgd|adam|adamw",                    \
+      "optimizer.name optimizer.type optim optimizer_name", "with PyTorch's defaults")             \
+    X(LEARNING_RATE, learning_rate, REAL, "optimizer", "0.001", 0, 1000, "", "lr base_lr init_lr", \
+      "step size")                                                                                 \
+    X(LR_RULE, lr_rule, WORD, "optimizer", "none", 0, 0, "none=false|sqrt=true",                   \
+      "lr_scaling scale_lr",                                                                       \
+      "sqrt: learning_rate is for base_batch_size samples, and grows with the root of the batch")  \
+    X(BASE_BATCH_SIZE, base_batch_size, WHOLE, "optimizer", "256", 1, 1048576, "", "",             \
+      "see lr_rule")                                                                               \
+    X(MOMENTUM, momentum, REAL, "optimizer", "0", 0, 0.999999, "", "", "of sgd")                   \
+    X(BETAS, betas, REALS, "optimizer", "[0.9, 0.999]", 0, 0.999999999, "", "adam_betas",          \
+      "of adam and adamw")                                                                         \
+    X(EPS, eps, REAL, "optimizer", "1e-8", 0, 1, "", "epsilon adam_eps adam_epsilon",              \
+      "of adam and adamw")                                                                         \
+    X(WEIGHT_DECAY, weight_decay, REAL, "optimizer", "0", 0, 1000, "", "wd l2_reg",                \
+      "default: 0.01 for adamw, else 0")                                                           \
+    X(MAX_GRAD_NORM, max_grad_norm, REAL, "optimizer", "0", 0, 1e9, "",                            \
+      "clip_grad_norm grad_clip gradient_clip gradient_clip_val clip_norm gradient_clipping",      \
+      "gradients longer than this are shortened; 0: never")                                        \
+    X(SCHEDULE, schedule, WORD, "scheduler", "constant", 0, 0,                                     \
+      "constant=none=false|cosine=cosine_annealing|step=step_lr",                                  \
+      "scheduler lr_scheduler lr_schedule scheduler.name scheduler.type lr_scheduler_type",        \
+      "how the learning rate goes")                                                                \
+    X(WARMUP_STEPS, warmup_steps, WHOLE, "scheduler", "0", 0, 1000000000, "",                      \
+      "warmup num_warmup_steps lr_warmup_steps", "steps in which it grows from 0 first")           \
+    X(MIN_LEARNING_RATE, min_learning_rate, REAL, "scheduler", "0", 0, 1000, "",                   \
+      "min_lr eta_min lr_min", "where cosine ends")                                                \
+    X(LR_STEP, lr_step, WHOLE, "scheduler", "0", 0, 1000000000, "",                                \
+      "lr_step_size scheduler.step_size",                                                          \
+      "epochs after which schedule step multiplies by gamma; 0: a third of all")                   \
+    X(GAMMA, gamma, REAL, "scheduler", "0.1", 0, 1, "", "lr_gamma lr_decay", "see lr_step")        \
+    X(LOSS_SCALE, loss_scale, REAL, "training", "65536", 1, 4294967296.0, "",                      \
+      "init_scale initial_loss_scale", "first loss scale of f16")                                  \
+    X(GROWTH_INTERVAL, growth_interval, WHOLE, "training", "2000", 1, 1000000000, "", "",          \
+      "steps without overflow after which the loss scale doubles")                                 \
+    X(CHECKPOINT_DIR, checkpoint_dir, TEXT, "checkpoint", "checkpoints", 0, 0, "",                 \
+      "output_dir save_dir checkpoint.dir checkpoint_path ckpt_dir", "folder of the checkpoints")  \
+    X(CHECKPOINT_INTERVAL, checkpoint_interval, WHOLE, "checkpoint", "0", 0, 1000000000, "",       \
+      "save_steps save_interval save_every checkpoint.interval save_freq",                         \
+      "steps between checkpoints; 0: each epoch")                                                  \
+    X(KEEP, keep, WHOLE, "checkpoint", "3", 1, 1000000, "",                                        \
+      "save_total_limit keep_last keep_checkpoints max_to_keep save_top_k",                        \
+      "newest checkpoints that are kept, besides the best")                                        \
+    X(LOG, log, TEXT, "logging", "", 0, 0, "", "log_file logging.file",                            \
+      "file for the log, one JSON object a line")                                                  \
+    X(TENSORBOARD, tensorboard, TEXT, "logging", "", 0, 0, "",                                     \
+      "tensorboard_dir log_dir logging_dir logging.dir", "folder for TensorBoard's event files")   \
+    X(LOG_INTERVAL, log_interval, WHOLE, "logging", "50", 1, 1000000000, "",                       \
+      "logging_steps log_every_n_steps log_every print_freq log_freq", "steps between log lines")  \
+    X(BACKEND, backend, WORD, "gpu", "auto", 0, 0, "auto|vulkan|opencl|ref", "gpu_backend",        \
+      "the GPU API")                                                                               \
+    X(DEVICE, device, TEXT, "gpu", "", 0, 0, "", "gpu.name",                                       \
+      "vulkan:0, part of a name, or PCI address; auto, cuda and gpu: the best there is")           \
+    X(MEM_FRACTION, mem_fraction, REAL, "gpu", "0", 0.01, 1, "",                                   \
+      "memory_fraction gpu_memory_fraction per_process_memory_fraction",                           \
+      "share of the free device memory to take; default: by the device's profile")                 \
+    X(AUTOTUNE, autotune, FLAG, "gpu", "false", 0, 0, "", "cudnn_benchmark",                       \
+      "find this device's fastest settings before the start")                                      \
+    X(AUTOTUNE_SECONDS, autotune_seconds, REAL, "gpu", "20", 0.1, 86400, "", "", "time for it")    \
+    X(COMPILE, compile, FLAG, "gpu", "true", 0, 0, "", "torch_compile use_compile compile_model",  \
+      "accepted: a step is always recorded once and replayed")                                     \
+    X(EMPTY_CACHE_FREQ, empty_cache_freq, WHOLE, "gpu", "0", 0, 1000000000, "",                    \
+      "empty_cache_interval empty_cache_every",                                                    \
+      "accepted: memory is planned before the start and does not fragment")                        \
+    X(BATCH_SIZES, batch_sizes, WHOLES, "benchmark", "", 1, 1048576, "", "",                       \
+      "batch sizes that `gpurt bench` tries")                                                      \
+    X(NUM_WORKERS_OPTIONS, num_workers_options, WHOLES, "benchmark", "", 0, 256, "",               \
+      "benchmark.num_workers num_workers_list", "numbers of workers that it tries")                \
+    X(STEPS_PER_TEST, steps_per_test, WHOLE, "benchmark", "10", 1, 1000000, "", "benchmark.steps", \
+      "steps that it times for each")                                                              \
+    X(TEST_MIXED_PRECISION, test_mixed_precision, FLAG, "benchmark", "false", 0, 0, "",            \
+      "test_amp", "try f16 besides f32")                                                           \
+    X(TEST_PIN_MEMORY, test_pin_memory, FLAG, "benchmark", "false", 0, 0, "", "",                  \
+      "try pin_memory on and off")
+
+#endif

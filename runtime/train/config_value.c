@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values: from texts into the fields of a config, and back.
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config_parts.h"
+
+#define WHY(...) (snprintf(why, CONFIG_WHY, __VA_ARGS__), false)
+
+static const char *type_text(enum grt_config_type type) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_CONFIG_TYPES(X)
+#undef X
+    };
+    return texts[type];
+}
+
+// ---- single values ----
+
+// A finite number in the range and nothing behind it; strtod alone would take nan, inf and
+// hexadecimal numbers.
+static bool read_number(const struct grt_config_key_info *info, const char *text, double *number,
+                        char *why) {
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (!*text || *end || strspn(text, "0123456789.eE+-") != strlen(text) || !isfinite(value)) {
+        return WHY("%s wants %s, not '%.64s'", info->name, type_text(info->type), text);
+    }
+    if (value < info->min || value > info->max) {
+        return WHY("%s: %.64s is not between %.12g and %.16g", info->name, text, info->min,
+                   info->max);
+    }
+    *number = value;
+    return true;
+}
+
+static bool read_whole(const struct grt_config_key_info *info, const char *text, uint64_t *whole,
+                       char *why) {
+    double number = 0;
+    if (!read_number(info, text, &number, why)) {
+        return false;
+    }
+    if (number != floor(number)) {
+        return WHY("%s: %.64s is not whole", info->name, text);
+    }
+    *whole = (uint64_t)number;
+    return true;
+}
+
+// YAML 1.1's words, which PyYAML takes, in any case; -1: it is none.
+static int flag_of(const char *text) {
+    static const struct {
+        const char *text;
+        int value;
+    } words[] = {{"true", 1}, {"yes", 1}, {"on", 1}, {"false", 0}, {"no", 0}, {"off", 0}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcasecmp(text, words[i].text) == 0) {
+            return words[i].value;
+        }
+    }
+    return -1;
+}
+
+static bool read_flag(const struct grt_config_key_info *info, const char *text, bool *flag,
+                      char *why) {
+    int value = flag_of(text);
+    if (value < 0) {
+        return WHY("%s wants true or false, not '%.64s'", info->name, text);
+    }
+    *flag = value != 0;
+    return true;
+}
+
+// Looks a text up in "word=synonym=synonym|word|..." and gives the word.
+static bool match_word(const char *words, const char *text, grt_config_WORD word) {
+    while (*words) {
+        size_t group = strcspn(words, "|");
+        size_t first = strcspn(words, "=|");
+        for (size_t at = 0; at < group;) {
+            size_t length = strcspn(words + at, "=|");
+            if (strlen(text) == length && strncasecmp(text, words + at, length) == 0) {
+                snprintf(word, sizeof(grt_config_WORD), "%.*s", (int)first, words);
+                return true;
+            }
+            at += length + 1;
+        }
+        words += group + (words[group] == '|');
+    }
+    return false;
+}
+
+// The words themselves, without synonyms: "f32, f16, bf16".
+static void list_words(const char *words, char *list, size_t capacity) {
+    size_t used = 0;
+    list[0] = '\0';
+    while (*words && used < capacity) {
+        used += (size_t)snprintf(list + used, capacity - used, "%s%.*s", used ? ", " : "",
+                                 (int)strcspn(words, "=|"), words);
+        words += strcspn(words, "|");
+        words += *words == '|';
+    }
+}
+
+static bool read_word(const struct grt_config_key_info *info, const char *text,
+                      grt_config_WORD word, char *why) {
+    int flag = flag_of(text);
+    if (match_word(info->words, text, word) ||
+        (flag >= 0 && match_word(info->words, flag ? "true" : "false", word))) {
+        return true;
+    }
+    char list[256];
+    list_words(info->words, list, sizeof list);
+    return WHY("%s: no '%.64s'; there are %s", info->name, text, list);
+}
+
+static bool read_text(const struct grt_config_key_info *info, const char *text, char *into,
+                      size_t capacity, char *why) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c < ' ' || *c == 127) {
+            return WHY("%s: a byte %u that is no text", info->name, *c);
+        }
+    }
+    if (strlen(text) >= capacity) {
+        return WHY("%s has more than %zu characters", info->name, capacity - 1);
+    }
+    memcpy(into, text, strlen(text) + 1);
+    return true;
+}
+
+// ---- lists ----
+
+static bool read_entry(const struct grt_config_key_info *info, void *field, uint32_t i,
+                       const char *text, char *why) {
+    switch (info->type) {
+    case GRT_CONFIG_IS_NAMES:
+        if (!*text) {
+            return WHY("%s: an empty name", info->name);
+        }
+        return read_text(info, text, ((struct grt_config_names *)field)->values[i], GRT_CONFIG_NAME,
+                         why);
+    case GRT_CONFIG_IS_WHOLES:
+        return read_whole(info, text, &((struct grt_config_wholes *)field)->values[i], why);
+    default:
+        return read_number(info, text, &((struct grt_config_reals *)field)->values[i], why);
+    }
+}
+
+static bool read_entries(const struct grt_config_key_info *info, void *field,
+                         const struct config_given *given, char *why) {
+    uint32_t most = info->type == GRT_CONFIG_IS_NAMES ? GRT_CONFIG_NAMES : GRT_CONFIG_NUMBERS;
+    if (given->count == 0) {
+        return WHY("%s: the list is empty", info->name);
+    }
+    if (given->count > most) {
+        return WHY("%s takes at most %u entries", info->name, most);
+    }
+    for (uint32_t i = 0; i < given->count; i++) {
+        if (!read_entry(info, field, i, given->texts[i], why)) {
+            return false;
+        }
+    }
+    *(uint32_t *)field = (uint32_t)given->count;  // first in all three
+    return true;
+}
+
+// "128, 256" or "[128, 256]": a list as one text, cut at commas.
+static bool read_split(const struct grt_config_key_info *info, void *field, const char *text,
+                       char *why) {
+    char copy[GRT_CONFIG_NAMES * GRT_CONFIG_NAME];
+    const char *texts[GRT_CONFIG_NUMBERS + 1];
+    size_t count = 0;
+    if (strlen(text) >= sizeof copy) {
+        return WHY("%s has more than %zu characters", info->name, sizeof copy - 1);
+    }
+    memcpy(copy, text, strlen(text) + 1);
+    char *at = copy + strspn(copy, " ");
+    size_t length = strlen(at);
+    if (length >= 2 && at[0] == '[' && at[length - 1] == ']') {
+        at[length - 1] = '\0';
+        at++;
+    }
+    while (count <= GRT_CONFIG_NUMBERS) {
+        size_t size = strcspn(at, ",");
+        bool more = at[size] == ',';
+        at[size] = '\0';
+        char *entry = at + strspn(at, " ");
+        for (char *end = entry + strlen(entry); end > entry && end[-1] == ' '; end--) {
+            end[-1] = '\0';
+        }
+        texts[count++] = entry;
+        if (!more) {
+            break;
+        }
+        at += size + 1;
+    }
+    return read_entries(info, field, &(struct config_given){texts, count, true}, why);
+}
+
+bool config_read_value(struct grt_config *config, enum grt_config_key key,
+                       const struct config_given *given, char why[CONFIG_WHY]) {
+    const struct grt_config_key_info *info = &config_keys[key].info;
+    void *field = (char *)config + config_keys[key].offset;
+    bool takes_list = info->type == GRT_CONFIG_IS_NAMES || info->type == GRT_CONFIG_IS_WHOLES ||
+                      info->type == GRT_CONFIG_IS_REALS;
+    if (given->list && takes_list) {
+        return read_entries(info, field, given, why);
+    }
+    if (given->list) {
+        return WHY("%s wants %s, not a list", info->name, type_text(info->type));
+    }
+    const char *text = given->texts[0];
+    if (!*text) {
+        return WHY("%s has no value", info->name);
+    }
+    switch (info->type) {
+    case GRT_CONFIG_IS_WHOLE:
+        return read_whole(info, text, field, why);
+    case GRT_CONFIG_IS_REAL:
+        return read_number(info, text, field, why);
+    case GRT_CONFIG_IS_FLAG:
+        return read_flag(info, text, field, why);
+    case GRT_CONFIG_IS_WORD:
+        return read_word(info, text, field, why);
+    case GRT_CONFIG_IS_TEXT:
+        return read_text(info, text, field, GRT_CONFIG_TEXT_SIZE, why);
+    default:
+        return read_split(info, field, text, why);
+    }
+}
+
+// ---- back to text ----
+
+// The shortest decimal that reads back as the same number.
+static void number_text(double number, char *text, size_t capacity) {
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, capacity, "%.*g", digits, number);
+        if (strtod(text, NULL) == number) {
+            return;
+        }
+    }
+}
+
+// Appends, as long as there is room, and counts on.
+static void append(char *text, size_t capacity, size_t *used, const char *more) {
+    for (; *more; more++, (*used)++) {
+        if (*used + 1 < capacity) {
+            text[*used] = *more;
+        }
+    }
+}
+
+// In double quotes, so that no text is taken for something else.
+static void append_quoted(char *text, size_t capacity, size_t *used, const char *more) {
+    append(text, capacity, used, "\"");
+    for (; *more; more++) {
+        if (*more == '"' || *more == '\\') {
+            append(text, capacity, used, "\\");
+        }
+        append(text, capacity, used, (char[]){*more, '\0'});
+    }
+    append(text, capacity, used, "\"");
+}
+
+static void append_list(const struct config_key *key, const void *field, char *text,
+                        size_t capacity, size_t *used) {
+    uint32_t count = *(const uint32_t *)field;
+    char entry[64];
+    append(text, capacity, used, "[");
+    for (uint32_t i = 0; i < count; i++) {
+        append(text, capacity, used, i ? ", " : "");
+        if (key->info.type == GRT_CONFIG_IS_NAMES) {
+            const struct grt_config_names *names = field;
+            append_quoted(text, capacity, used, names->values[i]);
+            continue;
+        }
+        number_text(key->info.type == GRT_CONFIG_IS_WHOLES
+                        ? (double)((const struct grt_config_wholes *)field)->values[i]
+                        : ((const struct grt_config_reals *)field)->values[i],
+                    entry, sizeof entry);
+        append(text, capacity, used, entry);
+    }
+    append(text, capacity, used, "]");
+}
+
+size_t grt_config_value_text(const struct grt_config *config, enum grt_config_key key, char *text,
+                             size_t capacity) {
+    size_t used = 0;
+    char number[64];
+    if ((unsigned)key >= GRT_CONFIG_KEY_COUNT) {
+        return 0;
+    }
+    const struct config_key *k = &config_keys[key];
+    const void *field = (const char *)config + k->offset;
+    switch (k->info.type) {
+    case GRT_CONFIG_IS_WHOLE:
+        snprintf(number, sizeof number, "%llu", (unsigned long long)*(const uint64_t *)field);
+        append(text, capacity, &used, number);
+        break;
+    case GRT_CONFIG_IS_REAL:
+        number_text(*(const double *)field, number, sizeof number);
+        append(text, capacity, &used, number);
+        break;
+    case GRT_CONFIG_IS_FLAG:
+        append(text, capacity, &used, *(const bool *)field ? "true" : "false");
+        break;
+    case GRT_CONFIG_IS_WORD:
+        append(text, capacity, &used, field);
+        break;
+    case GRT_CONFIG_IS_TEXT:
+        append_quoted(text, capacity, &used, field);
+        break;
+    default:
+        append_list(k, field, text, capacity, &used);
+    }
+    if (capacity > 0) {
+        text[used < capacity ? used : capacity - 1] = '\0';
+    }
+    return used;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn_kit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t learn_hash(uint32_t stream, uint32_t i) {
+    uint32_t v = (i + stream * 7919u + 1u) * 2654435761u;
+    v ^= v >> 16;
+    v *= 2246822519u;
+    return v ^ v >> 13;
+}
+
+float learn_number(uint32_t stream, uint32_t i) {
+    return (float)(learn_hash(stream, i) >> 8) * 0x1p-23f - 1.0f;
+}
+
+// ---- data ----
+
+static struct learn_data make_data(const struct grt_learner_desc *d, size_t samples) {
+    const struct grt_model_desc *m = &d->model;
+    struct learn_data data = {.samples = samples, .x_size = m->inputs, .y_size = m->outputs};
+    if (m->kind == GRT_MODEL_POINTS) {
+        data.x_size *= m->points;
+    }
+    data.x = test_alloc(samples * data.x_size * sizeof *data.x);
+    for (size_t i = 0; i < samples * data.x_size; i += 1) {
+        data.x[i] = learn_number(1, (uint32_t)i);
+    }
+    if (d->loss == GRT_LOSS_CROSS_ENTROPY) {
+        data.y_size = 1;
+        data.classes = test_alloc(samples * sizeof *data.classes);
+        for (size_t i = 0; i < samples; i += 1) {
+            data.classes[i] = learn_hash(2, (uint32_t)i) % m->outputs;
+        }
+        return data;
+    }
+    data.y = test_alloc(samples * data.y_size * sizeof *data.y);
+    for (size_t i = 0; i < samples * data.y_size; i += 1) {
+        float v = learn_number(2, (uint32_t)i);
+        data.y[i] = d->loss == GRT_LOSS_BCE ? (v > 0 ? 1.0f : 0.0f) : v;
+    }
+    return data;
+}
+
+// ---- a learner ----
+
+void learn_set_parameters(struct grt_learner *learner) {
+    const struct grt_tensor *t;
+    const char *name;
+    double bound = 1;
+    for (uint32_t k = 0; (t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, k, &name)); k += 1) {
+        size_t count = (size_t)grt_tensor_count(t);
+        float *v = test_alloc(count * sizeof *v);
+        bool norm = strstr(name, "norms.") != NULL;
+        if (t->rank == 2) {
+            bound = 1 / sqrt((double)t->shape[1]);
+        }
+        for (size_t i = 0; i < count; i += 1) {
+            double n = (double)learn_number(100 + k, (uint32_t)i);
+            double one = strstr(name, "weight") ? 1 : 0;
+            v[i] = (float)(norm ? one + 0.125 * n : n * bound);
+        }
+        assert_true(grt_buf_write(t->range.buf, t->range.offset, v, count * sizeof *v));
+        free(v);
+    }
+    assert_true(grt_learner_sync(learner));
+}
+
+static struct grt_buf *upload(const void *data, size_t bytes) {
+    struct grt_buf *buf = test_buf(test.dev, bytes, GRT_BUF_UPLOAD);
+    if (data) {
+        memcpy(grt_buf_host(buf), data, bytes);
+    }
+    return buf;
+}
+
+struct learn learn_begin(const struct grt_learner_desc *desc, size_t samples) {
+    struct learn l = {.learner = grt_learner_create(test.dev, desc)};
+    assert_non_null(l.learner);
+    assert_true(grt_learner_alloc(l.learner));
+    learn_set_parameters(l.learner);
+    l.data = make_data(desc, samples);
+    l.x = upload(l.data.x, samples * l.data.x_size * 4);
+    const void *targets = l.data.y ? (const void *)l.data.y : l.data.classes;
+    l.y = upload(targets, samples * l.data.y_size * 4);
+    return l;
+}
+
+void learn_end(struct learn *l) {
+    grt_learner_destroy(&l->learner);
+    grt_buf_destroy(&l->x);
+    grt_buf_destroy(&l->y);
+    free(l->data.x);
+    free(l->data.y);
+    free(l->data.classes);
+}
+
+// ---- running ----
+
+struct grt_graph *learn_step(struct learn *l, uint32_t rows, uint32_t steps) {
+    struct grt_graph *graph = grt_learner_step(
+        l->learner, grt_step_desc(.rows = rows, .steps = steps, .x = {l->x}, .y = {l->y}));
+    assert_non_null(graph);
+    return graph;
+}
+
+void learn_run(struct grt_graph *graph, uint32_t times) {
+    for (uint32_t i = 0; i < times; i += 1) {
+        assert_true(grt_graph_run(graph));
+    }
+    assert_true(grt_dev_wait(grt_graph_dev(graph)));
+}
+
+struct grt_learn_state learn_state(const struct learn *l) {
+    struct grt_learn_state state;
+    assert_true(grt_learner_state(l->learner, &state));
+    return state;
+}
+
+float *learn_read(const struct grt_tensor *t) {
+    float *v = test_alloc((size_t)grt_tensor_bytes(t));
+    assert_true(grt_buf_read(t->range.buf, t->range.offset, v, grt_tensor_bytes(t)));
+    return v;
+}
+
+float *learn_parameters(const struct learn *l, size_t *count) {
+    *count = (size_t)grt_learner_parameters(l->learner);
+    float *all = test_alloc(*count * sizeof *all);
+    const struct grt_tensor *t;
+    size_t at = 0;
+    for (uint32_t k = 0; (t = grt_learner_tensor(l->learner, GRT_TENSOR_PARAM, k, NULL)); k += 1) {
+        float *v = learn_read(t);
+        memcpy(all + at, v, (size_t)grt_tensor_bytes(t));
+        at += (size_t)grt_tensor_count(t);
+        free(v);
+    }
+    assert_int_equal(at, *count);
+    return all;
+}

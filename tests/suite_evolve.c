@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evolution strategies as a whole: it learns, on several seeds, and does not with the sign of its update flipped; chunks,
+// cuts and interruptions change no bit.
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/es/es.h"
+#include "runtime/train/checkpoint.h"
+
+#define SEEDS 5
+
+static struct grt_policy policy_named(const char *text) {
+    struct grt_policy policy;
+    assert_true(grt_policy_parse(text, &policy));
+    return policy;
+}
+
+// Iterations until the policy without noise returns `goal`, or `most` when it never does.
+static uint32_t learn(const struct grt_es_desc *desc, uint32_t most, float goal, float *best) {
+    struct grt_es *es = grt_es_create(test.dev, desc);
+    assert_non_null(es);
+    uint32_t taken = most;
+    *best = -INFINITY;
+    for (uint32_t i = 1; i <= most; i++) {
+        struct grt_es_report report, trial;
+        assert_true(grt_es_iterate(es, &report));
+        assert_int_equal(report.iteration, i);
+        if (i % 5 == 0) {
+            assert_true(grt_es_evaluate(es, 1000, &trial));
+            *best = trial.mean_return > *best ? trial.mean_return : *best;
+            if (trial.mean_return >= goal) {
+                taken = i;
+                break;
+            }
+        }
+    }
+    grt_es_destroy(&es);
+    return taken;
+}
+
+// The most there is: a point a step.
+static void cartpole_is_balanced(void **state) {
+    (void)state;
+    struct grt_es_desc desc = {.env = grt_env_find("cartpole"),
+                               .policy = policy_named("linear"),
+                               .num_envs = 8,
+                               .num_dirs = 8,
+                               .dir_chunk = 8,
+                               .step_size = 0.1f,
+                               .noise_std = 0.1f};
+    uint32_t seeds = test.small ? 1 : SEEDS;
+    for (desc.seed = 1; desc.seed <= seeds; desc.seed++) {
+        float best = 0;
+        uint32_t taken = learn(&desc, 40, 500.0f, &best);
+        print_message("# cart-pole, seed %u: %.1f after %u iterations\n", desc.seed, (double)best,
+                      taken);
+        assert_true(best >= 500.0f);
+    }
+    desc.seed = 1;
+    desc.step_size = -desc.step_size;
+    float best = 0;
+    learn(&desc, 20, 500.0f, &best);
+    print_message("# cart-pole, sign flipped: %.1f\n", (double)best);
+    assert_true(best < 250.0f);
+}
+
+// Swing-up from anywhere, to within the best that is known: about -150 over 200 steps; a hanging pendulum has
+// less than -1000.
+static void pendulum_swings_up(void **state) {
+    (void)state;
+    struct grt_es_desc desc = {.env = grt_env_find("pendulum"),
+                               .policy = policy_named("mlp16"),
+                               .num_envs = 8,
+                               .num_dirs = 16,
+                               .dir_chunk = 16,
+                               .step_size = 0.2f,
+                               .noise_std = 0.2f};
+    uint32_t seeds = test.small ? 0 : SEEDS;
+    for (desc.seed = 1; desc.seed <= seeds; desc.seed++) {
+        float best = 0;
+        uint32_t taken = learn(&desc, 150, -200.0f, &best);
+        print_message("# pendulum, seed %u: %.1f after %u iterations\n", desc.seed, (double)best,
+                      taken);
+        assert_true(best >= -200.0f);
+    }
+    desc.seed = 1;
+    desc.step_size = -desc.step_size;
+    float best = 0;
+    learn(&desc, 10, -200.0f, &best);
+    assert_true(best < -900.0f);
+}
+
+static void ranks_learn_too(void **state) {
+    (void)state;
+    struct grt_es_desc desc = {.env = grt_env_find("cartpole"),
+                               .policy = policy_named("affine"),
+                               .algo = GRT_ES_RANKS,
+                               .num_envs = 8,
+                               .num_dirs = 8,
+                               .dir_chunk = 8,
+                               .step_size = 0.1f,
+                               .noise_std = 0.1f,
+                               .seed = 3};
+    float best = 0;
+    learn(&desc, 60, 500.0f, &best);
+    assert_true(best >= 500.0f);
+}
+
+// ---- the same bits ----
+
+static struct grt_archive *saved(struct grt_es *es) {
+    struct grt_archive *archive = grt_archive_create();
+    assert_true(archive && grt_es_save(es, archive));
+    return archive;
+}
+
+static void same_archive(const struct grt_archive *got, const struct grt_archive *want) {
+    assert_int_equal(got->tensor_count, want->tensor_count);
+    for (uint32_t i = 0; i < want->tensor_count; i++) {
+        assert_string_equal(got->tensors[i].name, want->tensors[i].name);
+        assert_int_equal(got->tensors[i].bytes, want->tensors[i].bytes);
+        test_same(test.dev, want->tensors[i].name, got->tensors[i].data, want->tensors[i].data, 4,
+                  want->tensors[i].bytes / 4);
+    }
+    assert_int_equal(grt_archive_whole(got, "iteration", -1),
+                     grt_archive_whole(want, "iteration", -2));
+}
+
+static struct grt_es *iterated(const struct grt_es_desc *desc, uint32_t iterations) {
+    struct grt_es *es = grt_es_create(test.dev, desc);
+    assert_non_null(es);
+    for (uint32_t i = 0; i < iterations; i++) {
+        struct grt_es_report report;
+        assert_true(grt_es_iterate(es, &report));
+    }
+    return es;
+}
+
+static struct grt_es_desc small_desc(enum grt_es_algo algo) {
+    return (struct grt_es_desc){.env = grt_env_find("pendulum"),
+                                .policy = policy_named("mlp16"),
+                                .algo = algo,
+                                .num_envs = 11,
+                                .num_dirs = 7,
+                                .dir_chunk = 7,
+                                .top_dirs = 4,
+                                .episode_length = 37,
+                                .seed = 12};
+}
+
+static void chunks_and_cuts_change_nothing(void **state) {
+    (void)state;
+    struct grt_es_desc desc = small_desc(GRT_ES_ARS);
+    struct grt_es *whole = iterated(&desc, 3);
+    struct grt_archive *want = saved(whole);
+    grt_es_destroy(&whole);
+    static const struct {
+        uint32_t chunk;
+        double submit_ms;
+    } rows[] = {{1, 500}, {3, 500}, {7, 0.02}, {2, 0.02}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        desc.dir_chunk = rows[i].chunk;
+        desc.max_submit_ms = rows[i].submit_ms;
+        struct grt_es *es = iterated(&desc, 3);
+        struct grt_archive *got = saved(es);
+        assert_int_equal(grt_es_size(es).batch, 2 * 7 * 11);
+        assert_true(grt_es_size(es).launches >= (7 + rows[i].chunk - 1) / rows[i].chunk);
+        same_archive(got, want);
+        grt_archive_destroy(&got);
+        grt_es_destroy(&es);
+    }
+    grt_archive_destroy(&want);
+}
+
+static void resumed_to_the_same_bits(void **state) {
+    (void)state;
+    for (int algo = 0; algo < GRT_ES_ALGO_COUNT; algo++) {
+        struct grt_es_desc desc = small_desc((enum grt_es_algo)algo);
+        struct grt_es *whole = iterated(&desc, 4);
+        struct grt_es *half = iterated(&desc, 2);
+        struct grt_es *rest = iterated(&desc, 1);  // what it had is replaced
+        struct grt_archive *want = saved(whole), *middle = saved(half);
+        char path[] = "/tmp/gpurt-evolve-XXXXXX";
+        int file = mkstemp(path);
+        assert_true(file >= 0 && grt_checkpoint_save(middle, path));
+        struct grt_archive *loaded = grt_checkpoint_load(path);
+        assert_true(loaded && grt_es_load(rest, loaded, false));
+        for (int i = 0; i < 2; i++) {
+            struct grt_es_report report;
+            assert_true(grt_es_iterate(rest, &report));
+            assert_int_equal(report.iteration, 3 + i);
+        }
+        struct grt_archive *got = saved(rest);
+        same_archive(got, want);
+        remove(path);
+        grt_archive_destroy(&got);
+        grt_archive_destroy(&loaded);
+        grt_archive_destroy(&want);
+        grt_archive_destroy(&middle);
+        grt_es_destroy(&whole);
+        grt_es_destroy(&half);
+        grt_es_destroy(&rest);
+    }
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct grt_es_desc good = small_desc(GRT_ES_ARS);
+    struct grt_es_desc bad = good;
+    bad.env = NULL;
+    TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "environment");
+    bad = good;
+    bad.phase = 4;
+    TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "no phase 4");
+    bad = good;
+    bad.top_dirs = 8;
+    TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "from 1 to 7");
+    bad = good;
+    bad.num_dirs = 1000000;
+    TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "directions");
+    bad = good;
+    bad.noise_std = -1.0f;
+    TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "noise");
+
+    // A chunk larger than the directions is made smaller; a policy of another shape leaves the learner as it was.
+    good.dir_chunk = 100;
+    struct grt_es *es = iterated(&good, 1);
+    assert_int_equal(grt_es_desc_of(es)->dir_chunk, 7);
+    struct grt_archive *before = saved(es);
+    bad = good;
+    bad.policy = policy_named("affine");
+    struct grt_es *other = iterated(&bad, 0);
+    struct grt_archive *foreign = saved(other);
+    TEST_REFUSED(grt_es_load(es, foreign, false), GRT_INVALID, "'affine' and not 'mlp16'");
+    struct grt_archive *empty = grt_archive_create();
+    TEST_REFUSED(grt_es_load(es, empty, false), GRT_INVALID, "env");
+    struct grt_archive *after = saved(es);
+    same_archive(after, before);
+    grt_archive_destroy(&before);
+    grt_archive_destroy(&after);
+    grt_archive_destroy(&foreign);
+    grt_archive_destroy(&empty);
+    grt_es_destroy(&other);
+    grt_es_destroy(&es);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(chunks_and_cuts_change_nothing),
+    TEST_CASE(resumed_to_the_same_bits),
+    TEST_CASE(refusals),
+    TEST_CASE(cartpole_is_balanced),
+    TEST_CASE(ranks_learn_too),
+    TEST_CASE(pendulum_swings_up),
+};
+TEST_SUITE(evolve, true, cases);

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that lie: each is made here, with the HDF5 library or by damaging what it wrote, and must be
+// refused with a sentence, before memory for the data is asked for and without another file being opened.
+#include "data_kit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct grt_dataset *open_x(const char *path) {
+    return grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
+}
+
+static hid_t create(const char *path) {
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(file >= 0);
+    return file;
+}
+
+// A data set "x" that is never written.
+static void empty_set(hid_t file, hid_t type, int rank, const hsize_t *shape, hid_t creation) {
+    hid_t space = rank > 0 ? H5Screate_simple(rank, shape, NULL) : H5Screate(H5S_SCALAR);
+    hid_t set = H5Dcreate2(file, "x", type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    assert_true(set >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+}
+
+static void not_there_and_not_hdf5(void **state) {
+    (void)state;
+    TEST_REFUSED(open_x(data_kit_path("nothing.h5")), GRT_NO_INPUT, "No such file");
+    TEST_REFUSED(open_x(data_kit_path("")), GRT_NO_INPUT, "not a file");
+    const char *pipe = data_kit_path("pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    TEST_REFUSED(open_x(pipe), GRT_NO_INPUT, "not a file");
+    const char *text = data_kit_path("text.h5");
+    FILE *file = fopen(text, "w");
+    fputs("x,y\n1,2\n", file);
+    fclose(file);
+    TEST_REFUSED(open_x(text), GRT_BAD_DATA, "not an HDF5 file");
+    file = fopen(text, "w");
+    fclose(file);
+    TEST_REFUSED(open_x(text), GRT_BAD_DATA, "not an HDF5 file");
+}
+
+static void external_storage(void **state) {
+    (void)state;
+    const char *secret = data_kit_path("secret");
+    FILE *out = fopen(secret, "w");
+    fputs("sixteen bytes!!!", out);
+    fclose(out);
+    const char *path = data_kit_path("external.h5");
+    hid_t file = create(path), creation = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_external(creation, secret, 0, 16) >= 0);
+    empty_set(file, H5T_IEEE_F32LE, 2, (hsize_t[]){2, 2}, creation);
+    H5Pclose(creation);
+    H5Fclose(file);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "external storage");
+}
+
+static void virtual_data_set(void **state) {
+    (void)state;
+    const char *source = data_kit_path("source.h5"), *path = data_kit_path("virtual.h5");
+    data_kit_write(source, true, &(struct data_kit_set){.name = "x", .shape = {4, 2}});
+    hid_t file = create(path), creation = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(2, (hsize_t[]){4, 2}, NULL);
+    assert_true(H5Pset_virtual(creation, space, source, "x", space) >= 0);
+    empty_set(file, H5T_IEEE_F32LE, 2, (hsize_t[]){4, 2}, creation);
+    H5Sclose(space);
+    H5Pclose(creation);
+    H5Fclose(file);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "virtual data set");
+}
+
+static void links(void **state) {
+    (void)state;
+    const char *other = data_kit_path("other.h5"), *path = data_kit_path("links.h5");
+    data_kit_write(other, true, &(struct data_kit_set){.name = "x", .shape = {4, 2}});
+    hid_t file = create(path);
+    H5Lcreate_external(other, "x", file, "x", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external(other, "/", file, "group", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/group/x", file, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    hid_t inner = H5Gcreate2(file, "inner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_hard(file, "/", inner, "loop", H5P_DEFAULT, H5P_DEFAULT);
+    H5Gclose(inner);
+    H5Fclose(file);
+    static const struct {
+        const char *name, *says;
+    } rows[] = {
+        {"x", "'x' is an external link"},
+        {"group/x", "'group' is an external link"},
+        {"soft", "'soft' is a soft link"},
+        {"inner/loop/inner/loop/soft", "'inner/loop/inner/loop/soft' is a soft link"},
+        {"inner", "'inner' is not a data set"},
+        {"inner/nothing", "no data set 'inner/nothing'"},
+        {"nothing", "no data set 'nothing'"},
+        {"/", "without a name"},
+        {"", "without a name"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .inputs = &rows[i].name,
+                                                       .input_count = 1, .no_targets = true)),
+                     GRT_BAD_DATA, rows[i].says);
+    char name[400];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    const char *names[] = {name};
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .inputs = names, .input_count = 1,
+                                                   .no_targets = true)),
+                 GRT_BAD_DATA, "399 characters");
+    // Listing names the links and follows none; a cycle of groups ends.
+    struct grt_file_info *info = grt_file_info_create(path);
+    assert_non_null(info);
+    assert_true(info->count >= 3);
+    for (uint32_t i = 0; i < info->count; i++)
+        assert_non_null(strstr(info->arrays[i].problem, "link"));
+    grt_file_info_destroy(&info);
+}
+
+static size_t keep_bytes(unsigned flags, size_t cd_count, const unsigned cd[], size_t bytes,
+                         size_t *size, void **buf) {
+    (void)flags, (void)cd_count, (void)cd, (void)size, (void)buf;
+    return bytes;
+}
+
+static void filters(void **state) {
+    (void)state;
+    const H5Z_class2_t class = {H5Z_CLASS_T_VERS, 333, 1, 1, "ours alone", NULL, NULL, keep_bytes};
+    assert_true(H5Zregister(&class) >= 0);
+    static const struct {
+        int filters[5];  // -1: fletcher32
+        const char *says;
+    } rows[] = {
+        {{333}, "filter 333 (ours alone)"},
+        {{H5Z_FILTER_DEFLATE, 333}, "filter 333"},
+        {{-1}, "filter 3"},
+        {{H5Z_FILTER_DEFLATE, H5Z_FILTER_SHUFFLE}, "unusual order"},
+        {{H5Z_FILTER_DEFLATE, H5Z_FILTER_DEFLATE}, "unusual order"},
+        {{H5Z_FILTER_SHUFFLE, H5Z_FILTER_SHUFFLE, H5Z_FILTER_SHUFFLE, H5Z_FILTER_SHUFFLE,
+          H5Z_FILTER_SHUFFLE},
+         "unusual order"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *path = data_kit_path("filters.h5");
+        hid_t file = create(path), creation = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_chunk(creation, 2, (hsize_t[]){2, 2});
+        for (int k = 0; k < 5 && rows[i].filters[k]; k++) {
+            const unsigned level[] = {4};
+            if (rows[i].filters[k] < 0)
+                H5Pset_fletcher32(creation);
+            else
+                H5Pset_filter(creation, rows[i].filters[k], 0, 1, level);
+        }
+        empty_set(file, H5T_IEEE_F32LE, 2, (hsize_t[]){4, 2}, creation);
+        H5Pclose(creation);
+        H5Fclose(file);
+        TEST_REFUSED(open_x(path), GRT_BAD_DATA, rows[i].says);
+    }
+    H5Zunregister(333);
+}
+
+static void types_and_shapes(void **state) {
+    (void)state;
+    hid_t text = H5Tcopy(H5T_C_S1), list = H5Tvlen_create(H5T_NATIVE_FLOAT);
+    H5Tset_size(text, H5T_VARIABLE);
+    hid_t pair = H5Tcreate(H5T_COMPOUND, 8), odd = H5Tcopy(H5T_STD_I32LE);
+    H5Tinsert(pair, "a", 0, H5T_NATIVE_FLOAT);
+    H5Tset_precision(odd, 20);
+    const hid_t types[] = {text, list, pair, odd, H5T_STD_I16LE, H5T_STD_U64LE, H5T_STD_REF_OBJ};
+    const char *path = data_kit_path("types.h5");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        hid_t file = create(path);
+        empty_set(file, types[i], 1, (hsize_t[]){4}, H5P_DEFAULT);
+        H5Fclose(file);
+        TEST_REFUSED(open_x(path), GRT_BAD_DATA, "elements of another type");
+    }
+    static const struct {
+        int rank;
+        hsize_t shape[4];
+        const char *says;
+    } shapes[] = {
+        {0, {0}, "0 axes"},
+        {4, {2, 2, 2, 2}, "4 axes"},
+        {2, {0, 3}, "no rows"},
+        {2, {3, 0}, "no rows or no columns"},
+        {2, {1ull << 40, 1ull << 40}, "more than can be counted"},
+        {3, {1ull << 30, 1ull << 30, 1ull << 30}, "more than can be counted"},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        hid_t file = create(path), creation = H5Pcreate(H5P_DATASET_CREATE);
+        hsize_t chunk[4] = {1, 1, 1, 1};
+        if (shapes[i].rank > 0)
+            H5Pset_chunk(creation, shapes[i].rank, chunk);
+        empty_set(file, H5T_IEEE_F32LE, shapes[i].rank, shapes[i].shape, creation);
+        H5Pclose(creation);
+        H5Fclose(file);
+        TEST_REFUSED(open_x(path), GRT_BAD_DATA, shapes[i].says);
+    }
+    H5Tclose(text);
+    H5Tclose(list);
+    H5Tclose(pair);
+    H5Tclose(odd);
+}
+
+static void never_written(void **state) {
+    (void)state;
+    const char *path = data_kit_path("empty.h5");
+    hid_t file = create(path);
+    empty_set(file, H5T_IEEE_F32LE, 2, (hsize_t[]){4, 2}, H5P_DEFAULT);
+    H5Fclose(file);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "never written");
+    // A small file that claims 2^40 floats, and one of whose chunks some are missing.
+    static const hsize_t shapes[2][2] = {{1ull << 40, 1}, {64, 8}};
+    static const char *const says[] = {"claims", "0 of its 8 chunks"};
+    for (int i = 0; i < 2; i++) {
+        file = create(path);
+        hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_chunk(creation, 2, (hsize_t[]){8, i == 0 ? 1 : 8});
+        H5Pset_deflate(creation, 1);
+        empty_set(file, H5T_IEEE_F32LE, 2, shapes[i], creation);
+        H5Pclose(creation);
+        H5Fclose(file);
+        TEST_REFUSED(open_x(path), GRT_BAD_DATA, says[i]);
+    }
+    file = create(path);
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_layout(creation, H5D_COMPACT);
+    empty_set(file, H5T_IEEE_F32LE, 2, (hsize_t[]){4, 2}, creation);
+    H5Pclose(creation);
+    H5Fclose(file);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "compact");
+    creation = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_userblock(creation, 512);
+    file = H5Fcreate(path, H5F_ACC_TRUNC, creation, H5P_DEFAULT);
+    empty_set(file, H5T_IEEE_F32LE, 2, (hsize_t[]){4, 2}, H5P_DEFAULT);
+    H5Pclose(creation);
+    H5Fclose(file);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "user block of 512 bytes");
+}
+
+static off_t size_of(const char *path) {
+    struct stat state;
+    assert_int_equal(stat(path, &state), 0);
+    return state.st_size;
+}
+
+static void truncated_before(void **state) {
+    (void)state;
+    const char *path = data_kit_path("cut.h5");
+    for (int chunked = 0; chunked < 2; chunked++) {
+        data_kit_write(path, true,
+                       &(struct data_kit_set){.name = "x",
+                                              .shape = {1000, 8},
+                                              .chunk = {chunked ? 64 : 0, 8},
+                                              .deflate = chunked});
+        off_t whole = size_of(path);
+        for (int part = 0; part < 10; part++) {
+            assert_int_equal(truncate(path, whole * (9 - part) / 10), 0);
+            TEST_REFUSED(open_x(path), GRT_BAD_DATA, "not an HDF5 file that can be read");
+        }
+    }
+}
+
+// Every byte of small files changed in turn: each reading is refused or gives rows, nothing worse. The
+// memory that may be taken is limited, so that believing a size is found out.
+static void every_byte_damaged(void **state) {
+    (void)state;
+    if (test.small)
+        skip();
+    const char *path = data_kit_path("flip.h5");
+    uint32_t refused = 0, read = 0;
+    for (int chunked = 0; chunked < 2; chunked++) {
+        data_kit_write(path, true,
+                       &(struct data_kit_set){.name = "x",
+                                              .shape = {24, 2},
+                                              .chunk = {chunked ? 8 : 0, 2},
+                                              .shuffle = chunked,
+                                              .deflate = chunked});
+        off_t size = size_of(path);
+        int fd = open(path, O_RDWR);
+        assert_true(fd >= 0);
+        for (off_t at = 0; at < size; at++) {
+            unsigned char byte, other;
+            assert_int_equal(pread(fd, &byte, 1, at), 1);
+            if (byte == 0 && at % 7 != 0)
+                continue;  // most of the file is empty room; a part of it is enough
+            other = (unsigned char)(byte ^ (1 + at % 255));
+            assert_int_equal(pwrite(fd, &other, 1, at), 1);
+            test_refusal_begin();
+            struct grt_dataset *data = open_x(path);
+            struct grt_loader *loader =
+                data ? grt_loader_create(grt_loader_desc(.data = data, .batch = 24)) : NULL;
+            struct grt_batch batch;
+            bool good = loader && grt_loader_next(loader, &batch);
+            refused += !good;
+            read += good;
+            grt_loader_destroy(&loader);
+            grt_dataset_close(&data);
+            test_log.expected = test_log.lines[GRT_LOG_ERROR];
+            test_log.quiet = false;
+            assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+        }
+        close(fd);
+    }
+    assert_true(refused > 100 && read > 100);
+    struct grt_dataset *data = open_x(path);  // all bytes are back
+    assert_non_null(data);
+    grt_dataset_close(&data);
+}
+
+// The chunk's own bytes: what zlib cannot inflate, or to another size.
+static void damaged_chunks(void **state) {
+    (void)state;
+    const char *path = data_kit_path("chunk.h5");
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){
+            .name = "x", .shape = {64, 4}, .chunk = {16, 4}, .shuffle = true, .deflate = 1});
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), set = H5Dopen2(file, "x", H5P_DEFAULT);
+    static const unsigned char noise[40] = {1, 2, 3, 4};
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, (hsize_t[]){32, 0}, sizeof noise, noise) >= 0);
+    H5Dclose(set);
+    H5Fclose(file);
+    struct grt_dataset *data = open_x(path);
+    assert_non_null(data);
+    struct grt_loader *loader = grt_loader_create(grt_loader_desc(.data = data, .batch = 16));
+    struct grt_batch batch;
+    for (int i = 0; i < 2; i++) {
+        assert_true(grt_loader_next(loader, &batch));
+        grt_loader_release(loader, &batch);
+    }
+    TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "a chunk of 'x' is damaged");
+    TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "a chunk of 'x' is damaged");
+    grt_loader_destroy(&loader);
+    // A chunk that no filter was applied to is as good as any; one of the wrong size is not.
+    float plain[64];
+    for (int i = 0; i < 64; i++)
+        plain[i] = (float)i;
+    grt_dataset_close(&data);
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    set = H5Dopen2(file, "x", H5P_DEFAULT);
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 3, (hsize_t[]){32, 0}, sizeof plain, plain) >= 0);
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 3, (hsize_t[]){48, 0}, 128, plain) >= 0);
+    H5Dclose(set);
+    H5Fclose(file);
+    data = open_x(path);
+    assert_non_null(data);
+    loader = grt_loader_create(grt_loader_desc(.data = data, .batch = 16, .start = {.batch = 2}));
+    assert_true(grt_loader_next(loader, &batch));
+    assert_memory_equal(batch.x, plain, sizeof plain);
+    TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "128 bytes in place of 256");
+    grt_loader_destroy(&loader);
+    grt_dataset_close(&data);
+}
+
+static const struct CMUnitTest cases[] = {
+    DATA_CASE(not_there_and_not_hdf5),
+    DATA_CASE(external_storage),
+    DATA_CASE(virtual_data_set),
+    DATA_CASE(links),
+    DATA_CASE(filters),
+    DATA_CASE(types_and_shapes),
+    DATA_CASE(never_written),
+    DATA_CASE(truncated_before),
+    DATA_CASE(every_byte_damaged),
+    DATA_CASE(damaged_chunks),
+};
+TEST_SUITE(hostile, false, cases);

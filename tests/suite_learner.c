@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learners as a whole: the first losses are PyTorch's; a cut batch learns as an uncut one; computing
+// activations again changes no bit, nor does running again; 16-bit runs arrive where f32 does, and an
+// overflow costs one step; data may lie on the device; what it learns, it learns by going down.
+#include "learn_kit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "golden/torch_losses.h"
+
+#define BATCH 24
+
+// A small model that most cases share, so that its kernels are compiled once.
+static struct grt_learner_desc small_desc(enum grt_dtype precision) {
+    struct grt_learner_desc d = {
+        .model = {.inputs = 8, .depth = 3, .hidden = 16, .outputs = 2, .act = GRT_ACT_RELU},
+        .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+        .precision = precision,
+        .batch = BATCH,
+        .seed = 3,
+        .variant = "layers",
+    };
+    d.optim.lr = 3e-3;
+    return d;
+}
+
+static void train(struct learn *l, uint32_t steps) {
+    struct grt_graph *graph = learn_step(l, 0, 1);
+    learn_run(graph, steps);
+    grt_graph_destroy(&graph);
+}
+
+// ---- PyTorch ----
+
+static void check_golden(const char *name, const struct grt_learner_desc *desc,
+                         const double *golden) {
+    struct learn l = learn_begin(desc, GOLDEN_SAMPLES);
+    const uint32_t batches = GOLDEN_SAMPLES / GOLDEN_BATCH;
+    struct grt_graph *graph = learn_step(&l, 0, batches);
+    learn_run(graph, GOLDEN_STEPS / batches);
+    struct grt_learn_row rows[GOLDEN_STEPS];
+    uint32_t first = 0;
+    assert_int_equal(grt_learner_history(l.learner, &first, rows, GOLDEN_STEPS), GOLDEN_STEPS);
+    assert_int_equal(first, 0);
+    struct test_compare compare =
+        test_compare(test.dev, "losses of %s, %s", name, grt_learner_variant(l.learner));
+    for (uint32_t i = 0; i < GOLDEN_STEPS; i += 1) {
+        test_compare_value(&compare, i, rows[i].loss,
+                           (struct oracle_value){golden[i], 1e-5 * golden[i]});
+    }
+    test_compare_end(&compare);
+    grt_graph_destroy(&graph);
+    learn_end(&l);
+}
+
+static void torch_mlp(void **state) {
+    (void)state;
+    struct grt_learner_desc d = small_desc(GRT_F32);
+    d.batch = GOLDEN_BATCH;
+    check_golden("an mlp", &d, golden_mlp_adamw_mse);
+    d.variant = NULL;  // what the device does best
+    check_golden("an mlp", &d, golden_mlp_adamw_mse);
+    d.optim = grt_optim_defaults(GRT_OPTIM_ADAM);
+    d.optim.lr = 2e-3;
+    d.optim.weight_decay = 0.01;
+    d.optim.max_norm = 0.5;
+    d.optim.schedule = GRT_SCHEDULE_COSINE;
+    d.optim.total = 20;
+    d.optim.min_lr = 1e-4;
+    d.loss = GRT_LOSS_HUBER;
+    d.huber_delta = 0.5f;
+    d.model.act = GRT_ACT_GELU;
+    d.model.residual = d.model.layer_norm = true;
+    check_golden("residual blocks", &d, golden_blocks_adam_huber);
+}
+
+static void torch_points(void **state) {
+    (void)state;
+    struct grt_learner_desc d = {.model = {.kind = GRT_MODEL_POINTS,
+                                           .inputs = 3,
+                                           .points = 6,
+                                           .depth = 2,
+                                           .hidden = 16,
+                                           .outputs = 4,
+                                           .act = GRT_ACT_RELU,
+                                           .pool = GRT_POOL_MAX,
+                                           .head_depth = 1},
+                                 .loss = GRT_LOSS_CROSS_ENTROPY,
+                                 .optim = grt_optim_defaults(GRT_OPTIM_SGD),
+                                 .batch = GOLDEN_BATCH};
+    d.optim.lr = 0.05;
+    d.optim.momentum = 0.9;
+    d.optim.nesterov = true;
+    d.optim.schedule = GRT_SCHEDULE_STEP;
+    d.optim.period = 7;
+    d.optim.gamma = 0.5;
+    check_golden("points", &d, golden_points_sgd_cross_entropy);
+    d.model.outputs = 3;
+    d.model.act = GRT_ACT_TANH;
+    d.model.layer_norm = true;
+    d.model.pool = GRT_POOL_MEAN;
+    d.model.head_depth = 0;
+    d.loss = GRT_LOSS_BCE;
+    d.optim = grt_optim_defaults(GRT_OPTIM_SGD);
+    d.optim.lr = 0.1;
+    d.optim.momentum = 0.5;
+    d.optim.dampening = 0.25;
+    d.optim.weight_decay = 1e-3;
+    check_golden("pooled points", &d, golden_points_sgd_bce);
+}
+
+// ---- the same in other ways ----
+
+// Parameters after a few steps, allocated.
+static float *trained(const struct grt_learner_desc *desc, uint32_t steps, size_t *count) {
+    struct learn l = learn_begin(desc, desc->batch);
+    train(&l, steps);
+    float *p = learn_parameters(&l, count);
+    learn_end(&l);
+    return p;
+}
+
+static void accumulation(void **state) {
+    (void)state;
+    // Plain descent: a parameter differs as its gradient does, by the order of sums over the rows.
+    struct grt_learner_desc d = small_desc(GRT_F32);
+    d.optim = grt_optim_defaults(GRT_OPTIM_SGD);
+    d.optim.lr = 0.1;
+    size_t count;
+    float *whole = trained(&d, 5, &count);
+    static const uint32_t cuts[] = {3, 5};  // 5: four of 5 rows and one of 4
+    for (int i = 0; i < 2; i += 1) {
+        d.accumulate = cuts[i];
+        float *cut = trained(&d, 5, &count);
+        struct test_compare compare = test_compare(test.dev, "%u micro-batches", cuts[i]);
+        for (size_t k = 0; k < count; k += 1) {
+            test_compare_value(
+                &compare, k, cut[k],
+                (struct oracle_value){(double)whole[k],
+                                      5 * BATCH * ORACLE_U * (0.1 + fabs((double)whole[k]))});
+        }
+        test_compare_end(&compare);
+        free(cut);
+    }
+    free(whole);
+}
+
+static void recompute(void **state) {
+    (void)state;
+    for (int blocks = 0; blocks < 2; blocks += 1) {
+        struct grt_learner_desc d = small_desc(blocks ? GRT_F32 : GRT_F16);
+        d.model.depth = 7;
+        d.model.residual = d.model.layer_norm = blocks;
+        d.model.act = blocks ? GRT_ACT_GELU : GRT_ACT_RELU;
+        size_t count;
+        float *kept = trained(&d, 3, &count);
+        struct grt_learner *l = grt_learner_create(test.dev, &d);
+        uint64_t bytes = grt_learner_bytes(l, "acts");
+        grt_learner_destroy(&l);
+        d.recompute = true;
+        l = grt_learner_create(test.dev, &d);
+        assert_in_range(grt_learner_bytes(l, "acts"), 1, bytes - 1);
+        grt_learner_destroy(&l);
+        float *again = trained(&d, 3, &count);
+        test_same(test.dev, "computed again", again, kept, 4, count);
+        free(kept);
+        free(again);
+    }
+}
+
+static void same_bits_twice(void **state) {
+    (void)state;
+    struct grt_learner_desc d = small_desc(GRT_F16);
+    d.batch = 300;
+    size_t count;
+    float *once = trained(&d, 5, &count);
+    float *twice = trained(&d, 5, &count);
+    test_same(test.dev, "a run and the same run", twice, once, 4, count);
+    free(once);
+    free(twice);
+}
+
+// The parameters drawn by a seed: other seeds draw others, the same seed the same, also on the C reading,
+// in the range PyTorch draws from.
+static void drawn_by_seed(void **state) {
+    (void)state;
+    const struct grt_learner_desc d = small_desc(GRT_F32);
+    struct learn l = learn_begin(&d, BATCH);
+    float *p[4];
+    size_t count;
+    static const uint64_t seeds[4] = {3, 4, 3, 3 + ((uint64_t)1 << 32)};
+    for (int i = 0; i < 4; i += 1) {
+        train(&l, 2);
+        assert_true(grt_learner_reset(l.learner, seeds[i]));
+        p[i] = learn_parameters(&l, &count);
+        assert_int_equal(learn_state(&l).steps, 0);
+    }
+    test_same(test.dev, "parameters drawn again", p[2], p[0], 4, count);
+    assert_true(memcmp(p[1], p[0], count * 4) != 0 && memcmp(p[3], p[0], count * 4) != 0);
+    struct grt_learner *ref = grt_learner_create(test.ref, &d);
+    assert_true(ref && grt_learner_alloc(ref));
+    struct learn on_ref = {.learner = ref};
+    float *same = learn_parameters(&on_ref, &count);
+    test_same(test.dev, "parameters drawn on the C reading", p[0], same, 4, count);
+    grt_learner_destroy(&ref);
+    double sum = 0;
+    float top = 0;
+    for (size_t i = 0; i < 16 * 8; i += 1) {  // layers.0.weight
+        sum += (double)p[0][i];
+        top = fmaxf(top, fabsf(p[0][i]));
+    }
+    assert_true(top <= 1 / sqrtf(8.0f) && top > 0.3f && fabs(sum) < 0.2 * 128);
+    for (int i = 0; i < 4; i += 1) {
+        free(p[i]);
+    }
+    free(same);
+    learn_end(&l);
+}
+
+static void data_on_the_device(void **state) {
+    (void)state;
+    struct grt_learner_desc d = small_desc(GRT_F32);
+    d.batch = 10;
+    d.accumulate = 2;
+    enum { SAMPLES = 40 };
+    // In order and copied by the graph, two steps in a run.
+    struct learn l = learn_begin(&d, SAMPLES);
+    struct grt_graph *graph = learn_step(&l, 0, 4);
+    learn_run(graph, 2);
+    grt_graph_destroy(&graph);
+    size_t count;
+    float *want = learn_parameters(&l, &count);
+    // The same samples from the device, where they lie in another order.
+    struct test_tensor x = test_tensor(test.dev, GRT_F32, SAMPLES, 8);
+    struct test_tensor y = test_tensor(test.dev, GRT_F32, SAMPLES, 2);
+    struct test_tensor order = test_tensor(test.dev, GRT_U32, SAMPLES, 0);
+    float xs[SAMPLES * 8], ys[SAMPLES * 2];
+    uint32_t places[SAMPLES];
+    for (uint32_t i = 0; i < SAMPLES; i += 1) {
+        places[i] = i * 7 % SAMPLES;
+        memcpy(xs + places[i] * 8, l.data.x + i * 8, 8 * sizeof *xs);
+        memcpy(ys + places[i] * 2, l.data.y + i * 2, 2 * sizeof *ys);
+    }
+    test_tensor_write(&x, xs);
+    test_tensor_write(&y, ys);
+    test_tensor_write(&order, places);
+    assert_true(grt_learner_reset(l.learner, 0));
+    learn_set_parameters(l.learner);
+    graph = grt_learner_step(l.learner, grt_step_desc(.steps = 2, .data_x = &x.tensor,
+                                                      .data_y = &y.tensor, .order = &order.tensor));
+    assert_non_null(graph);
+    for (int epoch = 0; epoch < 2; epoch += 1) {
+        learn_run(graph, 2);
+        struct grt_learn_state s = learn_state(&l);
+        assert_int_equal(s.cursor, SAMPLES);
+        s.cursor = 0;
+        assert_true(grt_learner_set_state(l.learner, &s));
+    }
+    float *got = learn_parameters(&l, &count);
+    test_same(test.dev, "data on the device", got, want, 4, count);
+    free(got);
+    free(want);
+    grt_graph_destroy(&graph);
+    test_tensor_end(&x);
+    test_tensor_end(&y);
+    test_tensor_end(&order);
+    learn_end(&l);
+}
+
+// ---- 16 bits ----
+
+// The mean loss of `steps` steps over the same batch, begun from the same parameters.
+static float last_loss(enum grt_dtype precision, uint32_t steps, struct grt_learn_state *end) {
+    struct grt_learner_desc d = small_desc(precision);
+    d.optim.growth_interval = 20;
+    struct learn l = learn_begin(&d, BATCH);
+    train(&l, steps);
+    *end = learn_state(&l);
+    learn_end(&l);
+    return end->loss;
+}
+
+static void mixed_precision(void **state) {
+    (void)state;
+    const uint32_t steps = test.small ? 20 : 150;
+    struct grt_learn_state end;
+    float begin = last_loss(GRT_F32, 1, &end);
+    float want = last_loss(GRT_F32, steps, &end);
+    assert_true(want < begin / 2);
+    float half = last_loss(GRT_F16, steps, &end);
+    assert_true(fabsf(half - want) < 0.05f * begin);
+    assert_int_equal(end.updates + end.skipped, steps);
+    assert_true(end.loss_scale != 65536.0f);  // it has grown, or an overflow has halved it
+    float bfloat = last_loss(GRT_BF16, steps, &end);
+    assert_true(fabsf(bfloat - want) < 0.1f * begin);
+    assert_int_equal(end.skipped, 0);
+    assert_true(end.loss_scale == 1.0f);
+}
+
+static void overflow(void **state) {
+    (void)state;
+    const struct grt_learner_desc d = small_desc(GRT_F16);
+    struct learn l = learn_begin(&d, BATCH);
+    struct grt_graph *graph = learn_step(&l, 0, 1);
+    learn_run(graph, 3);
+    struct grt_learn_state s = learn_state(&l);
+    assert_int_equal(s.updates, 3);
+    size_t count;
+    float *before = learn_parameters(&l, &count);
+    const float scale = 0x1p40f;  // no half is so large
+    s.loss_scale = scale;
+    assert_true(grt_learner_set_state(l.learner, &s));
+    learn_run(graph, 1);
+    s = learn_state(&l);
+    assert_int_equal(s.updates, 3);
+    assert_int_equal(s.skipped, 1);
+    assert_int_equal(s.finite, 0);
+    assert_true(s.loss_scale == scale / 2);
+    float *after = learn_parameters(&l, &count);
+    test_same(test.dev, "parameters of a skipped step", after, before, 4, count);
+    // It halves until it fits, then goes on learning.
+    float loss = s.loss;
+    learn_run(graph, 60);
+    s = learn_state(&l);
+    assert_in_range(s.skipped, 2, 50);
+    assert_int_equal(s.updates + s.skipped, 64);
+    assert_int_equal(s.halted, 0);
+    assert_true(s.loss < loss);
+    free(before);
+    free(after);
+    grt_graph_destroy(&graph);
+    learn_end(&l);
+}
+
+static void nonfinite(void **state) {
+    (void)state;
+    const struct grt_learner_desc d = small_desc(GRT_F32);
+    struct learn l = learn_begin(&d, BATCH);
+    struct grt_graph *graph = learn_step(&l, 0, 1);
+    learn_run(graph, 2);
+    char name[64] = "";
+    assert_false(grt_learner_find_nonfinite(l.learner, name, sizeof name));
+    size_t count;
+    float *before = learn_parameters(&l, &count);
+    float *x = grt_buf_host(l.x);
+    x[5] = NAN;
+    learn_run(graph, 2);
+    struct grt_learn_state s = learn_state(&l);
+    assert_int_equal(s.halted, 3);
+    assert_true(isnan(s.loss));
+    assert_true(grt_learner_find_nonfinite(l.learner, name, sizeof name));
+    assert_string_equal(name, "input");
+    x[5] = 0.0f;
+    learn_run(graph, 1);
+    float *after = learn_parameters(&l, &count);
+    test_same(test.dev, "parameters after a halt", after, before, 4, count);
+    free(before);
+    free(after);
+    grt_graph_destroy(&graph);
+    learn_end(&l);
+}
+
+// ---- learning ----
+
+// Whether a model learns the sum of squares of its inputs to a tenth of the loss it begins with.
+static bool learns(uint64_t seed, float direction) {
+    struct grt_learner_desc d = small_desc(GRT_F32);
+    d.model.outputs = 1;
+    d.batch = 128;
+    d.seed = seed;
+    d.optim.lr = 0.01;
+    struct learn l = learn_begin(&d, d.batch);
+    assert_true(grt_learner_reset(l.learner, seed));
+    float *y = grt_buf_host(l.y);
+    for (size_t i = 0; i < l.data.samples; i += 1) {
+        y[i] = 0;
+        for (size_t k = 0; k < 8; k += 1) {
+            y[i] += l.data.x[i * 8 + k] * l.data.x[i * 8 + k];
+        }
+    }
+    struct grt_learn_state s = learn_state(&l);
+    s.lr_factor = direction;
+    assert_true(grt_learner_set_state(l.learner, &s));
+    train(&l, 1);
+    float begin = learn_state(&l).loss;
+    train(&l, 150);
+    float end = learn_state(&l).loss;
+    learn_end(&l);
+    return end < 0.1f * begin;
+}
+
+static void learns_downhill(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < (test.small ? 1 : 3); seed += 1) {
+        assert_true(learns(seed, 1.0f));
+    }
+    assert_false(learns(0, -1.0f));  // an optimizer of the wrong sign
+}
+
+// ---- looking at it ----
+
+static void evaluate_and_predict(void **state) {
+    (void)state;
+    struct grt_learner_desc d = small_desc(GRT_F32);
+    d.model.outputs = 4;
+    d.loss = GRT_LOSS_CROSS_ENTROPY;
+    d.accumulate = 3;
+    enum { ROWS = 19, OUT = 4 };
+    struct learn l = learn_begin(&d, ROWS);
+    const struct grt_step_desc step = {.rows = ROWS, .x = {l.x}, .y = {l.y}};
+    struct grt_buf *out = test_buf(test.dev, ROWS * OUT * 4, GRT_BUF_READBACK);
+    struct grt_graph *predict = grt_learner_predict(l.learner, &step, (struct grt_range){out});
+    struct grt_graph *evaluate = grt_learner_evaluate(l.learner, &step);
+    assert_true(predict && evaluate);
+    learn_run(predict, 1);
+    learn_run(evaluate, 2);
+    const float *y = grt_buf_host(out);
+    double loss = 0;
+    uint32_t hits = 0;
+    for (size_t r = 0; r < ROWS; r += 1) {
+        double sum = 0;
+        size_t best = 0;
+        for (size_t c = 0; c < OUT; c += 1) {
+            sum += exp((double)y[r * OUT + c]);
+            best = y[r * OUT + c] > y[r * OUT + best] ? c : best;
+        }
+        loss += log(sum) - (double)y[r * OUT + l.data.classes[r]];
+        hits += best == l.data.classes[r];
+    }
+    struct grt_learn_state s = learn_state(&l);
+    assert_true(s.eval_samples == 2.0f * ROWS);
+    assert_true(s.eval_hits == 2.0f * (float)hits);
+    assert_true(fabs((double)s.eval_loss - 2 * loss) < 1e-4);
+    assert_int_equal(s.steps, 0);
+    // A learner without gradients says the same.
+    d.inference = true;
+    struct grt_learner *again = grt_learner_create(test.dev, &d);
+    assert_true(again && grt_learner_alloc(again));
+    assert_in_range(grt_learner_bytes(again, NULL), 1, grt_learner_bytes(l.learner, NULL) - 1);
+    learn_set_parameters(again);
+    float first[ROWS * OUT];
+    memcpy(first, y, sizeof first);
+    memset(grt_buf_host(out), 0xff, sizeof first);
+    struct grt_graph *other = grt_learner_predict(again, &step, (struct grt_range){out});
+    assert_non_null(other);
+    learn_run(other, 1);
+    test_same(test.dev, "inference", y, first, 4, (size_t)ROWS * OUT);
+    TEST_REFUSED(grt_learner_step(again, &step), GRT_INVALID, "inference");
+    grt_graph_destroy(&other);
+    grt_graph_destroy(&predict);
+    grt_graph_destroy(&evaluate);
+    grt_learner_destroy(&again);
+    grt_buf_destroy(&out);
+    learn_end(&l);
+}
+
+static void names_and_phases(void **state) {
+    (void)state;
+    struct grt_learner_desc d = small_desc(GRT_F32);
+    struct learn l = learn_begin(&d, BATCH);
+    static const char *const names[] = {"layers.0.weight", "layers.0.bias", "layers.1.weight"};
+    const char *name;
+    for (uint32_t i = 0; i < 3; i += 1) {
+        assert_non_null(grt_learner_tensor(l.learner, GRT_TENSOR_PARAM, i, &name));
+        assert_string_equal(name, names[i]);
+    }
+    const struct grt_tensor *t = grt_learner_tensor(l.learner, GRT_TENSOR_OPTIM, 8, &name);
+    assert_non_null(t);
+    assert_string_equal(name, "exp_avg_sq.layers.0.weight");
+    assert_int_equal(grt_tensor_count(t), 128);
+    assert_null(grt_learner_tensor(l.learner, GRT_TENSOR_OPTIM, 16, NULL));
+    assert_int_equal(grt_learner_parameters(l.learner), 8 * 16 + 16 + 2 * (256 + 16) + 32 + 2);
+    struct grt_graph *graph =
+        grt_learner_step(l.learner, grt_step_desc(.x = {l.x}, .y = {l.y}, .phases = true));
+    assert_non_null(graph);
+    learn_run(graph, 3);
+    struct grt_phase_time times[8];
+    uint32_t count = grt_graph_times(graph, times, 8);
+    if (grt_dev_info(test.dev)->caps.timestamps) {
+        static const char *const phases[] = {"input", "forward", "backward", "optimizer"};
+        assert_int_equal(count, 4);
+        for (int i = 0; i < 4; i += 1) {
+            assert_string_equal(times[i].name, phases[i]);
+            assert_true(times[i].seconds >= 0);
+        }
+    }
+    grt_graph_destroy(&graph);
+    learn_end(&l);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct grt_learner_desc rows[6];
+    for (int i = 0; i < 6; i += 1) {
+        rows[i] = small_desc(GRT_F32);
+    }
+    rows[0].batch = 0;
+    rows[1].model.outputs = 0;
+    rows[2].optim.lr = -1;
+    rows[3].precision = GRT_I8;
+    rows[4].accumulate = BATCH + 1;
+    rows[5].variant = "best";
+    for (int i = 0; i < 6; i += 1) {
+        TEST_REFUSED(grt_learner_create(test.dev, &rows[i]), GRT_INVALID, "learner: ");
+    }
+    TEST_REFUSED(grt_learner_create(NULL, &rows[0]), GRT_INVALID, "no device");
+    // More than there is: known before anything is taken, and said with numbers.
+    struct grt_learner_desc d = small_desc(GRT_F32);
+    d.batch = 1u << 31;
+    d.model.hidden = 1u << 16;
+    struct grt_learner *huge = grt_learner_create(test.dev, &d);
+    assert_non_null(huge);
+    assert_true(grt_learner_bytes(huge, NULL) > (uint64_t)1 << 45);
+    uint64_t taken = grt_dev_mem_use(test.dev, NULL).current;
+    test_log.quiet = true;
+    TEST_REFUSED(grt_learner_alloc(huge), GRT_NO_MEMORY, "");
+    test_log.quiet = false;
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, taken);
+    TEST_REFUSED(grt_learner_step(huge, grt_step_desc(.rows = 1)), GRT_INVALID, "not allocated");
+    grt_learner_destroy(&huge);
+    d = small_desc(GRT_F32);
+    struct learn l = learn_begin(&d, BATCH);
+    TEST_REFUSED(grt_learner_step(l.learner, grt_step_desc(.rows = BATCH + 1)), GRT_INVALID,
+                 "more rows");
+    TEST_REFUSED(grt_learner_step(l.learner, grt_step_desc(.steps = 2, .x = {l.x}, .y = {l.y})),
+                 GRT_INVALID, "smaller than");
+    learn_end(&l);
+    test_usable(test.dev);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(torch_mlp),          TEST_CASE(torch_points),    TEST_CASE(accumulation),
+    TEST_CASE(recompute),          TEST_CASE(same_bits_twice), TEST_CASE(drawn_by_seed),
+    TEST_CASE(data_on_the_device), TEST_CASE(mixed_precision), TEST_CASE(overflow),
+    TEST_CASE(nonfinite),          TEST_CASE(learns_downhill), TEST_CASE(evaluate_and_predict),
+    TEST_CASE(names_and_phases),   TEST_CASE(refusals),
+};
+TEST_SUITE(learner, true, cases);

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// The update that ends a step, by itself: gradients are written by the host, parameters and what the
+// optimizer keeps are compared with the formulas after every step; schedules, clipping, loss scale and
+// what is skipped.
+#include "harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/nn/loss.h"
+#include "runtime/nn/optim.h"
+
+#define COUNT_A 37
+#define COUNT_B 301
+#define COUNT (COUNT_A + COUNT_B)
+
+struct rig {
+    struct grt_plan *plan;
+    struct grt_params params;
+    struct grt_tensor *kept, *state, *history, *norm_parts, *loss_parts;
+    struct grt_graph *graph;
+    struct grt_optim_desc optim;
+};
+
+static struct grt_tensor *tensor(struct rig *r, const char *label, enum grt_dtype dtype,
+                                 uint64_t count) {
+    struct grt_tensor *t =
+        grt_plan_tensor(r->plan, grt_tensor_desc(.label = label, .dtype = dtype, .shape = {count}));
+    assert_non_null(t);
+    return t;
+}
+
+static void write_all(const struct grt_tensor *t, const void *data) {
+    assert_true(grt_buf_write(t->range.buf, t->range.offset, data, grt_tensor_bytes(t)));
+}
+
+static void read_all(const struct grt_tensor *t, void *data) {
+    assert_true(grt_buf_read(t->range.buf, t->range.offset, data, grt_tensor_bytes(t)));
+}
+
+// In place: the graph keeps the address of the desc's optimizer only while it is recorded.
+static void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype type) {
+    memset(r, 0, sizeof *r);
+    r->optim = *optim;
+    r->plan = grt_plan_create(test.dev);
+    assert_non_null(r->plan);
+    grt_params_init(&r->params, test.dev, type);
+    const uint64_t a[GRT_MAX_RANK] = {COUNT_A}, b[GRT_MAX_RANK] = {COUNT_B / 7, 7};
+    assert_non_null(grt_params_add(&r->params, "", "a", a, GRT_INIT_UNIFORM, 1.0f));
+    assert_non_null(grt_params_add(&r->params, "", "b", b, GRT_INIT_UNIFORM, 0.5f));
+    grt_params_declare(&r->params, r->plan, true);
+    r->kept = tensor(r, "kept", GRT_F32, 2 * r->params.elements);
+    r->state = tensor(r, "state", GRT_U32, GRT_LEARN_STATE_WORDS);
+    r->history = tensor(r, "history", GRT_F32, 4 * GRT_HISTORY);
+    r->norm_parts = tensor(r, "norm parts", GRT_F32, GRT_NORM_PARTS);
+    r->loss_parts = tensor(r, "loss parts", GRT_F32, GRT_LOSS_PARTS);
+    assert_true(grt_plan_alloc(r->plan));
+    grt_params_place(&r->params);
+    assert_true(grt_params_draw(&r->params, 7));
+    float *zeros = test_alloc(grt_tensor_bytes(r->kept));
+    memset(zeros, 0, grt_tensor_bytes(r->kept));
+    write_all(r->kept, zeros);
+    free(zeros);
+    float parts[GRT_LOSS_PARTS];
+    for (int i = 0; i < GRT_LOSS_PARTS; i += 1) {
+        parts[i] = (float)i / 64.0f;
+    }
+    write_all(r->loss_parts, parts);
+    r->graph = grt_graph_create(test.dev, "update");
+    grt_op_update(r->graph,
+                  grt_update_desc(.optim = &r->optim, .params = &r->params, .kept = r->kept,
+                                  .state = r->state, .history = r->history,
+                                  .loss_parts = r->loss_parts->range,
+                                  .loss_part_count = GRT_LOSS_PARTS, .norm_parts = r->norm_parts,
+                                  .cursor_step = 5, .scaling = type == GRT_F16));
+    assert_true(grt_graph_bake(r->graph));
+}
+
+static void rig_end(struct rig *r) {
+    grt_graph_destroy(&r->graph);
+    grt_plan_destroy(&r->plan);
+    grt_params_finish(&r->params);
+}
+
+static struct grt_learn_state rig_state(struct rig *r) {
+    struct grt_learn_state s;
+    read_all(r->state, &s);
+    return s;
+}
+
+static void rig_set(struct rig *r, float scale) {
+    const struct grt_learn_state s = {.loss_scale = scale, .lr_factor = 1.0f};
+    write_all(r->state, &s);
+}
+
+// Numbers of both parameters one behind the other.
+static void gather(struct rig *r, const struct grt_tensor *whole, uint64_t first, float *v) {
+    struct grt_tensor a = grt_params_view(r->params.list[0], whole, first);
+    struct grt_tensor b = grt_params_view(r->params.list[1], whole, first);
+    read_all(&a, v);
+    read_all(&b, v + COUNT_A);
+}
+
+static void set_grads(struct rig *r, const float *g) {
+    write_all(&r->params.list[0]->grad, g);
+    write_all(&r->params.list[1]->grad, g + COUNT_A);
+}
+
+static void step(struct rig *r) {
+    assert_true(grt_graph_run(r->graph) && grt_dev_wait(test.dev));
+}
+
+// ---- the formulas ----
+
+struct optim_case {
+    struct grt_optim_desc optim;
+    const char *name;
+};
+
+static struct grt_optim_desc with(enum grt_optim kind, double lr) {
+    struct grt_optim_desc d = grt_optim_defaults(kind);
+    d.lr = lr;
+    return d;
+}
+
+static void check(const char *name, const struct grt_optim_desc *d, enum grt_dtype type) {
+    struct rig r;
+    rig_begin(&r, d, type);
+    float scale = type == GRT_F16 ? 1024.0f : 1.0f;
+    rig_set(&r, scale);
+    const struct oracle_optim o = {.kind = grt_optim_text(d->kind),
+                                   .lr = d->lr,
+                                   .weight_decay = d->weight_decay,
+                                   .momentum = d->momentum,
+                                   .dampening = d->dampening,
+                                   .nesterov = d->nesterov,
+                                   .beta1 = d->beta1,
+                                   .beta2 = d->beta2,
+                                   .eps = d->eps,
+                                   .max_norm = d->max_norm};
+    float got[COUNT], grads[COUNT];
+    double want[COUNT], g[COUNT], first[COUNT] = {0}, second[COUNT] = {0};
+    gather(&r, r.params.master, 0, got);
+    for (int i = 0; i < COUNT; i += 1) {
+        assert_true(fabsf(got[i]) <= (i < COUNT_A ? 1.0f : 0.5f));
+        want[i] = (double)got[i];
+    }
+    uint64_t seed = 11;
+    struct test_compare compare = test_compare(test.dev, "%s, %s", name, grt_dtype_text(type));
+    for (size_t t = 1; t <= 12; t += 1) {
+        double squares = 0;
+        for (int i = 0; i < COUNT; i += 1) {
+            grads[i] = test_float(&seed, TEST_PLAIN) * (i % 5 == 0 ? 0.001f : 1.0f);
+            g[i] = (double)grads[i];
+            squares += g[i] * g[i];
+            grads[i] *= scale;
+        }
+        set_grads(&r, grads);
+        step(&r);
+        oracle_optim_step(&o, t, COUNT, g, want, first, second);
+        gather(&r, r.params.master, 0, got);
+        for (int i = 0; i < COUNT; i += 1) {
+            // Each step moves a number by a few lr with some 40 roundings on the way, most of them in
+            // the corrections of Adam's averages.
+            double moved = d->lr * 10 * (double)t;
+            double bound = 64 * ORACLE_U * moved + 2 * (double)t * ORACLE_U * (1 + fabs(want[i]));
+            test_compare_value(&compare, t * 1000 + (size_t)i, got[i],
+                               (struct oracle_value){want[i], bound});
+        }
+        struct grt_learn_state s = rig_state(&r);
+        test_compare_value(&compare, t, s.grad_norm,
+                           (struct oracle_value){sqrt(squares), 64 * ORACLE_U * sqrt(squares)});
+        test_compare_value(&compare, t, s.loss,
+                           (struct oracle_value){63.0 * 64 / 2 / 64, 64 * ORACLE_U * 32});
+        assert_int_equal(s.steps, t);
+        assert_int_equal(s.updates, t);
+        assert_int_equal(s.skipped, 0);
+        assert_int_equal(s.cursor, 5 * t);
+    }
+    // What lies between the parameters is still zero, and the copy is the masters rounded.
+    float *all = test_alloc(r.params.elements * sizeof *all);
+    read_all(r.params.master, all);
+    for (uint64_t i = COUNT_A; i < r.params.list[1]->first; i += 1) {
+        assert_true(all[i] == 0.0f);
+    }
+    if (type != GRT_F32) {
+        struct oracle_format format = type == GRT_F16 ? oracle_f16 : oracle_bf16;
+        uint16_t *copy = test_alloc(r.params.elements * sizeof *copy);
+        read_all(r.params.copy, copy);
+        for (uint64_t i = 0; i < r.params.elements; i += 1) {
+            test_compare_bits(&compare, i, copy[i], oracle_narrow(format, (double)all[i]));
+        }
+        free(copy);
+    }
+    free(all);
+    test_compare_end(&compare);
+    rig_end(&r);
+}
+
+static void optimizers(void **state) {
+    (void)state;
+    struct grt_optim_desc d = with(GRT_OPTIM_SGD, 0.1);
+    check("sgd", &d, GRT_F32);
+    d.momentum = 0.9;
+    check("sgd, momentum", &d, GRT_F32);
+    d.nesterov = true;
+    d.weight_decay = 0.05;
+    check("sgd, nesterov, decay", &d, GRT_BF16);
+    d.nesterov = false;
+    d.dampening = 0.25;
+    check("sgd, dampening", &d, GRT_F16);
+    d.max_norm = 1.5;
+    check("sgd, clipped", &d, GRT_F32);
+    d = with(GRT_OPTIM_ADAM, 0.01);
+    check("adam", &d, GRT_F32);
+    d.weight_decay = 0.1;
+    d.max_norm = 2.0;
+    check("adam, decay, clipped", &d, GRT_F16);
+    d = with(GRT_OPTIM_ADAMW, 0.01);
+    check("adamw", &d, GRT_F32);
+    d.beta1 = 0.5;
+    d.beta2 = 0.9;
+    d.eps = 1e-3;
+    d.max_norm = 1e6;
+    check("adamw, other constants", &d, GRT_BF16);
+}
+
+// ---- schedules ----
+
+static double schedule(const struct grt_optim_desc *d, uint32_t step) {
+    if (step < d->warmup) {
+        return d->lr * (step + 1) / d->warmup;
+    }
+    uint32_t s = step - d->warmup;
+    if (d->schedule == GRT_SCHEDULE_COSINE) {
+        double share = fmin(1, (double)s / (d->total - d->warmup));
+        return d->min_lr + (d->lr - d->min_lr) * (1 + cos(ORACLE_PI * share)) / 2;
+    }
+    return d->schedule == GRT_SCHEDULE_STEP ? d->lr * pow(d->gamma, floor((double)s / d->period))
+                                            : d->lr;
+}
+
+static void schedules(void **state) {
+    (void)state;
+    struct grt_optim_desc rows[5];
+    for (int i = 0; i < 5; i += 1) {
+        rows[i] = with(GRT_OPTIM_SGD, 0.3);
+        rows[i].warmup = i % 2 ? 7 : 0;
+    }
+    rows[1].schedule = rows[2].schedule = GRT_SCHEDULE_COSINE;
+    rows[1].total = rows[2].total = 25;
+    rows[2].min_lr = 0.01;
+    rows[3].schedule = rows[4].schedule = GRT_SCHEDULE_STEP;
+    rows[3].period = 5;
+    rows[3].gamma = 0.5;
+    rows[4].period = 3;
+    rows[4].gamma = 0.1;
+    for (int i = 0; i < 5; i += 1) {
+        struct rig r;
+        rig_begin(&r, &rows[i], GRT_F32);
+        rig_set(&r, 1.0f);
+        struct test_compare compare =
+            test_compare(test.dev, "schedule %s, warm-up %u", grt_schedule_text(rows[i].schedule),
+                         rows[i].warmup);
+        for (uint32_t s = 0; s < 40; s += 1) {
+            step(&r);
+            double want = schedule(&rows[i], s);
+            test_compare_value(&compare, s, rig_state(&r).lr,
+                               (struct oracle_value){want, 32 * ORACLE_U * rows[i].lr});
+        }
+        test_compare_end(&compare);
+        // Far along, where steps are large numbers.
+        struct grt_learn_state s = rig_state(&r);
+        s.steps = 3000000 + rows[i].warmup;
+        s.lr_factor = 0.5f;
+        write_all(r.state, &s);
+        step(&r);
+        double want = 0.5 * schedule(&rows[i], 3000000 + rows[i].warmup);
+        assert_true(fabs((double)rig_state(&r).lr - want) <= 1e-6);
+        rig_end(&r);
+    }
+    assert_true(fabs(grt_lr_for_batch(1e-3, 1024, 256) - 2e-3) < 1e-12);
+}
+
+// ---- loss scale ----
+
+static void same_parameters(struct rig *r, const float *before, bool same) {
+    float now[COUNT];
+    gather(r, r->params.master, 0, now);
+    bool equal = true;
+    for (int i = 0; i < COUNT; i += 1) {
+        equal = equal && test_as_u32(now[i]) == test_as_u32(before[i]);
+    }
+    assert_true(equal == same);
+}
+
+static void loss_scale(void **state) {
+    (void)state;
+    struct grt_optim_desc d = with(GRT_OPTIM_ADAM, 0.01);
+    d.growth_interval = 3;
+    struct rig r;
+    rig_begin(&r, &d, GRT_F16);
+    rig_set(&r, 1024.0f);
+    float grads[COUNT], before[COUNT];
+    for (int i = 0; i < COUNT; i += 1) {
+        grads[i] = 1.0f;
+    }
+    const float bad[] = {INFINITY, -INFINITY, NAN};
+    gather(&r, r.params.master, 0, before);
+    for (int i = 0; i < 3; i += 1) {
+        grads[i * 100] = bad[i];
+        set_grads(&r, grads);
+        grads[i * 100] = 1.0f;
+        step(&r);
+        struct grt_learn_state s = rig_state(&r);
+        assert_true(s.loss_scale == ldexpf(512.0f, -i));
+        assert_int_equal(s.skipped, i + 1);
+        assert_int_equal(s.updates, 0);
+        assert_int_equal(s.finite, 0);
+        assert_int_equal(s.halted, 0);
+        same_parameters(&r, before, true);
+    }
+    set_grads(&r, grads);
+    for (uint32_t i = 0; i < 7; i += 1) {
+        step(&r);
+        struct grt_learn_state s = rig_state(&r);
+        assert_true(s.loss_scale == ldexpf(128.0f, (int)((i + 1) / 3)));
+        assert_int_equal(s.updates, i + 1);
+        assert_int_equal(s.good, (i + 1) % 3);
+    }
+    same_parameters(&r, before, false);
+    // In the history a skipped step shows by the sign of its scale.
+    struct grt_learn_row rows[GRT_HISTORY];
+    read_all(r.history, rows);
+    assert_true(rows[0].loss_scale == -1024.0f && rows[2].loss_scale == -256.0f);
+    assert_true(rows[3].loss_scale == 128.0f && rows[3].grad_norm > 0.0f);
+    assert_true(isinf(rows[0].grad_norm) || isnan(rows[0].grad_norm));
+    // A scale that can fall no further ends the run.
+    struct grt_learn_state s = rig_state(&r);
+    s.loss_scale = 0x1p-14f;
+    write_all(r.state, &s);
+    grads[0] = NAN;
+    set_grads(&r, grads);
+    step(&r);
+    assert_int_equal(rig_state(&r).halted, 11);
+    rig_end(&r);
+}
+
+static void halt_and_skip(void **state) {
+    (void)state;
+    for (int skip = 0; skip < 2; skip += 1) {
+        struct grt_optim_desc d = with(GRT_OPTIM_SGD, 0.01);
+        d.nonfinite = skip ? GRT_NONFINITE_SKIP : GRT_NONFINITE_HALT;
+        struct rig r;
+        rig_begin(&r, &d, GRT_F32);
+        rig_set(&r, 1.0f);
+        float grads[COUNT], before[COUNT];
+        for (int i = 0; i < COUNT; i += 1) {
+            grads[i] = 1.0f;
+        }
+        set_grads(&r, grads);
+        step(&r);
+        gather(&r, r.params.master, 0, before);
+        float parts[GRT_LOSS_PARTS] = {0};
+        parts[13] = NAN;
+        write_all(r.loss_parts, parts);
+        step(&r);
+        same_parameters(&r, before, true);
+        parts[13] = 1.0f;
+        write_all(r.loss_parts, parts);
+        step(&r);
+        struct grt_learn_state s = rig_state(&r);
+        assert_int_equal(s.halted, skip ? 0 : 2);
+        assert_int_equal(s.skipped, skip ? 1 : 2);
+        assert_int_equal(s.steps, 3);
+        assert_true(s.loss_scale == 1.0f);
+        same_parameters(&r, before, !skip);
+        // Cleared by the host it goes on.
+        s.halted = 0;
+        write_all(r.state, &s);
+        step(&r);
+        same_parameters(&r, before, false);
+        rig_end(&r);
+    }
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct grt_optim_desc rows[10];
+    for (int i = 0; i < 10; i += 1) {
+        rows[i] = grt_optim_defaults(GRT_OPTIM_ADAMW);
+        assert_null(grt_optim_mistake(&rows[i]));
+    }
+    rows[0].lr = 0;
+    rows[1].lr = NAN;
+    rows[2].beta1 = 1;
+    rows[3].eps = -1;
+    rows[4].schedule = GRT_SCHEDULE_COSINE;
+    rows[5].schedule = GRT_SCHEDULE_STEP;
+    rows[6].max_norm = -1;
+    rows[7].nesterov = true;
+    rows[8].backoff = 1;
+    rows[9].kind = GRT_OPTIM_COUNT;
+    for (int i = 0; i < 10; i += 1) {
+        assert_non_null(grt_optim_mistake(&rows[i]));
+    }
+    struct grt_graph *graph = grt_graph_create(test.dev, "bad update");
+    grt_op_update(graph, NULL);
+    TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "no desc");
+    grt_graph_destroy(&graph);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(optimizers),    TEST_CASE(schedules), TEST_CASE(loss_scale),
+    TEST_CASE(halt_and_skip), TEST_CASE(refusals),
+};
+TEST_SUITE(optim, true, cases);
