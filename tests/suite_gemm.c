@@ -77,9 +77,9 @@ static const uint64_t shapes[][3] = {
     {65, 129, 33}, {257, 64, 16}, {128, 128, 64}, {64, 32, 128}, {384, 256, 192}, {72, 40, 2048}};
 #define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
 
-// Slow checkers see every seventh combination.
+// Slow checkers see every 31st combination: each kernel a few times, on products of a few lines.
 static bool left_out(size_t i) {
-    return test.small && i % 7 != 0;
+    return test.small && i % 31 != 0;
 }
 
 // Each type and transposition is a kernel to compile, slowly on CPU drivers: there f32 and f16 see
@@ -181,7 +181,7 @@ static void epilogues(void **state) {
             p.m = 70;
             p.n = 136;
             p.k = 64;
-            if (p.in != GRT_F32) {
+            if (p.in != GRT_F32 && !test.small) {
                 check(&p);
             }
         }
@@ -335,10 +335,10 @@ static void check_split(const struct product *p) {
 
 static void batch_split(void **state) {
     (void)state;
-    for (size_t type = 0; type < TYPE_COUNT; type += 1) {
-        struct product p = {.batch = test.small ? 2 : 6, .m = 33, .n = 20, .k = 47};
+    for (size_t type = 0; type < (test.small ? 1 : TYPE_COUNT); type += 1) {
+        struct product p = {.batch = 6, .m = 33, .n = 20, .k = 47};
         if (test.small) {
-            p.m = 9;
+            p = (struct product){.batch = 2, .m = 9, .n = 5, .k = 7};
         }
         p.in = types[type].in;
         p.out = types[type].out;
