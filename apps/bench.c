@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench`: the table of kinds, and what they share. Kinds run one after the other on one
-// device and print into one table.
+// `gpurt bench`: the table of kinds, and what they share. Kinds of BENCH_KINDS run one after the other on
+// one device and print into one table; those of BENCH_MORE are commands of their own, and the first of
+// them is what `gpurt bench` means.
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_more.h"
 #include "command.h"
 #include "devices.h"
 #include "talk.h"
@@ -21,19 +23,39 @@ static const struct bench_kind {
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 #define ABOUT_SIZE 2048
 
-// The paragraph for --help, with a line for each kind.
-static const char *about(char text[ABOUT_SIZE]) {
+// Kinds that are commands of their own, and the word for a look at all others.
+static const struct bench_more {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} more[] = {
+#define X(name, help) {#name, bench_##name, help},
+    BENCH_MORE(X)
+#undef X
+        {"all", NULL, "a short look at each of the kinds below"},
+};
+#define MORE_COUNT (sizeof more / sizeof *more)
+
+size_t bench_kinds_text(char *text, size_t size) {
     static const char *const helps[] = {
 #define X(name, options, help) help,
         BENCH_KINDS(X)
 #undef X
     };
-    int n = snprintf(text, ABOUT_SIZE,
-                     "Measures a device. Without KIND a short look at all kinds:\n\n");
-    for (size_t k = 0; k < KIND_COUNT; k++)
-        n += snprintf(text + n, (size_t)(ABOUT_SIZE - n), "  %-8s %s\n", kinds[k].name, helps[k]);
+    size_t n = 0;
+    for (size_t k = 0; k < MORE_COUNT + KIND_COUNT && n < size; k++)
+        n += (size_t)snprintf(text + n, size - n, "  %-8s %s\n",
+                              k < MORE_COUNT ? more[k].name : kinds[k - MORE_COUNT].name,
+                              k < MORE_COUNT ? more[k].help : helps[k - MORE_COUNT]);
+    return n < size ? n : size - 1;
+}
+
+// The paragraph for --help, with a line for each kind.
+static const char *about(char text[ABOUT_SIZE]) {
+    size_t n = (size_t)snprintf(text, ABOUT_SIZE, "Measures a device. Kinds:\n\n");
+    n += bench_kinds_text(text + n, ABOUT_SIZE - n);
     snprintf(
-        text + n, (size_t)(ABOUT_SIZE - n),
+        text + n, ABOUT_SIZE - n,
         "\nNumbers are medians; spread is half the interquartile range. A LIST has numbers and "
         "ranges:\n"
         "32,64  1-4  1-8+1  32-1024*2  4KB-256MB*4.\n");
@@ -155,22 +177,31 @@ uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record
     }
 }
 
+// Always 0.
+static uint64_t say_unknown(const char *word) {
+    const char *names[MORE_COUNT + KIND_COUNT];
+    for (size_t i = 0; i < MORE_COUNT + KIND_COUNT; i++)
+        names[i] = i < MORE_COUNT ? more[i].name : kinds[i - MORE_COUNT].name;
+    struct command_unknown unknown = {"kind of bench", word, NULL, "gpurt bench --help"};
+    command_unknown(&unknown, names, MORE_COUNT + KIND_COUNT, sizeof *names);
+    return 0;
+}
+
 // Which kinds the words name, as bits; 0 with the mistake said.
 static uint64_t chosen_kinds(const char **words, size_t count) {
     uint64_t chosen = 0;
+    if (count == 1 && !strcmp(words[0], "all"))
+        return (1ull << KIND_COUNT) - 1;
     for (size_t i = 0; i < count; i++) {
         size_t k = 0;
         while (k < KIND_COUNT && strcmp(words[i], kinds[k].name) != 0)
             k++;
         if (k == KIND_COUNT) {
-            struct command_unknown unknown = {"kind of bench", words[i], NULL,
-                                              "gpurt bench --help"};
-            command_unknown(&unknown, kinds, KIND_COUNT, sizeof *kinds);
-            return 0;
+            return say_unknown(words[i]);
         }
         chosen |= 1ull << k;
     }
-    return count ? chosen : (1ull << KIND_COUNT) - 1;
+    return chosen;
 }
 
 static int run_kinds(struct bench *bench, uint64_t chosen) {
@@ -222,7 +253,8 @@ static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv
     return code ? code : written;
 }
 
-int cmd_bench(int argc, char **argv) {
+// `gpurt bench memory launch ...`; argv[0] is the verb.
+static int bench_kinds(int argc, char **argv) {
     struct bench bench = {0};
     char text[ABOUT_SIZE];
     struct option_list lists[] = {
@@ -248,7 +280,7 @@ int cmd_bench(int argc, char **argv) {
     }
     code = options_parse(&desc, argc, argv, &bench.common, words, &word_count);
     uint64_t chosen = code < 0 ? chosen_kinds(words, word_count) : 0;
-    bench.quick = word_count == 0;
+    bench.quick = word_count == 1 && !strcmp(words[0], "all");
     if (code < 0 && !chosen)
         code = COMMAND_USAGE;
     for (size_t k = 0; code < 0 && k < KIND_COUNT; k++) {
@@ -265,4 +297,28 @@ int cmd_bench(int argc, char **argv) {
     bench_rollout_options_end(&bench.rollout);
     free(words);
     return code;
+}
+
+// Where on the command line the kind stands: first, or behind options; 0 when none is named. A word behind
+// an option may be its value.
+static int find_kind(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] == '-' || (i > 1 && argv[i - 1][0] == '-'))
+            continue;
+        return i;
+    }
+    return 0;
+}
+
+int cmd_bench(int argc, char **argv) {
+    int at = find_kind(argc, argv);
+    size_t found = 0;
+    while (at && found < MORE_COUNT && strcmp(argv[at], more[found].name) != 0)
+        found++;
+    if (at && (found == MORE_COUNT || !more[found].run))
+        return bench_kinds(argc, argv);
+    // The kind is taken out; argv[0] stands for both words.
+    for (int i = at; at && i < argc; i++)
+        argv[i] = argv[i + 1];
+    return more[found].run(argc - (at != 0), argv);
 }

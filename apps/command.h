@@ -46,8 +46,12 @@ int command_unknown(const struct command_unknown *unknown, const void *names, si
 int cmd_devices(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_data(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
+int cmd_convert(int argc, char **argv);
 
 #endif

@@ -15,7 +15,7 @@ _gpurt() {
         words=$(_gpurt_help --help | awk '/^  [a-z]/ { print $1 }')
     else
         case $before in
-        -o | --output)
+        -o | --output | --data | --config | --apply | info)
             compopt -o default
             return
             ;;
@@ -36,7 +36,9 @@ _gpurt() {
         else
             words=$(_gpurt_help "$verb" --help | awk '
                 /^  +(-[a-z], )?--/ { print $1 == "" || $1 ~ /^--/ ? $1 : $2 }')
-            [ "$verb" = bench ] && words="memory launch gemm $words"
+            [ "$verb" = bench ] && words="$(_gpurt_help bench --help |
+                awk '/^  [a-z]+ +[a-z]/ { print $1 }') $words"
+            [ "$verb" = data ] && words="make info regression classification points $words"
         fi
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -118,6 +118,20 @@ bool table_json_row(struct table *table, const struct table_cell *cells) {
     return good;
 }
 
+bool table_note(struct table *table, const char *key, json_t *value) {
+    if (table->rows)
+        return json_object_set_new(table->head, key, value) == 0;
+    json_t *line = table->head ? json_pack("{s:o}", key, value) : NULL;
+    if (!line) {
+        if (!table->head)
+            json_decref(value);
+        return !table->head;
+    }
+    bool good = dump(table, line, JSON_COMPACT);
+    json_decref(line);
+    return good;
+}
+
 bool table_json_close(struct table *table) {
     struct table *t = table;
     bool good = true;

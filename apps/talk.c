@@ -29,11 +29,19 @@ static void on_interrupt(int signal_number) {
     stopped = 1;
 }
 
-void talk_init(void) {
+static void stop_on(int signal_number) {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    sigaction(signal_number, &action, NULL);
+}
+
+void talk_init(void) {
+    stop_on(SIGINT);
     talk_set_level(0);
+}
+
+void talk_stop_on_term(void) {
+    stop_on(SIGTERM);
 }
 
 void talk_set_level(int level) {
@@ -55,8 +63,23 @@ void talk_error(const char *format, ...) {
     va_end(args);
 }
 
+void talk_line(const char *format, ...) {
+    if (quiet)
+        return;
+    va_list args;
+    va_start(args, format);
+    talk_clear();
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+bool talk_shows_progress(void) {
+    return !quiet && terminal(stderr);
+}
+
 void talk_progress(const char *format, ...) {
-    if (quiet || !terminal(stderr))
+    if (!talk_shows_progress())
         return;
     va_list args;
     va_start(args, format);

@@ -17,11 +17,18 @@ void talk_set_level(int level);
 // "gpurt: ..." and the end of the line.
 void talk_error(const char *format, ...) GRT_PRINTF(1, 2);
 
+// A line as it is, unless --quiet.
+void talk_line(const char *format, ...) GRT_PRINTF(1, 2);
+// Whether talk_progress() shows anything.
+bool talk_shows_progress(void);
+
 // Replaces the progress line; does nothing where stderr is no terminal.
 void talk_progress(const char *format, ...) GRT_PRINTF(1, 2);
 // Takes the progress line away, before anything else is printed.
 void talk_clear(void);
 
+// From here on SIGTERM is as Ctrl-C: for verbs that can be resumed.
+void talk_stop_on_term(void);
 // True once Ctrl-C was pressed: finish the step and return. A second one ends the process.
 bool talk_stopped(void);
 // Ctrl-C was obeyed and nothing is lost: the command ends with its own exit code.

@@ -22,7 +22,7 @@ static const struct kind {
 static void print_kinds(FILE *file) {
     fputs("usage: gpurt train KIND [OPTION...]\n\nTrains on the device. Kinds:\n\n", file);
     for (size_t i = 0; i < KIND_COUNT; i++)
-        fprintf(file, "  %-9s %s\n", kinds[i].name, kinds[i].help);
+        fprintf(file, "  %-11s %s\n", kinds[i].name, kinds[i].help);
     fputs("\n`gpurt train KIND --help` explains one.\n", file);
 }
 

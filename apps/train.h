@@ -5,6 +5,7 @@
 
 // X(name, help)
 #define TRAIN_KINDS(X)                                                                             \
+    X(supervised, "a network on samples with targets, from an HDF5 file")                          \
     X(es, "a policy for an environment, by evolution strategies: --env NAME")                      \
     X(standing, "the same for the four-legged robot that stands up, in phases")
 

@@ -14,6 +14,8 @@
 #define STRUCT(name) typedef struct name name; struct name
 #define FN static inline __attribute__((always_inline))
 #define EXACT
+// Counts loops in pure functions; one number in every reading (lib/wide.k).
+#define COUNTER uint
 #define u16 ushort
 #define u32x4 uint4
 #define f32x4 float4

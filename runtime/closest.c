@@ -4,13 +4,15 @@
 #include <string.h>
 
 #define LONGEST 31  // letters of a word that is compared
+#define MOST 2      // slips
 
 // Insertions, deletions, replacements and swaps of neighbours that turn a into b.
 static size_t distance(const char *a, const char *b) {
     size_t na = strlen(a);
     size_t nb = strlen(b);
     size_t d[LONGEST + 1][LONGEST + 1];
-    if (na > LONGEST || nb > LONGEST) {
+    // Each slip changes the length by one at most; most names of a long list end here.
+    if (na > LONGEST || nb > LONGEST || na > nb + MOST || nb > na + MOST) {
         return LONGEST;
     }
     for (size_t i = 0; i <= na; i++) {
@@ -38,7 +40,7 @@ static size_t distance(const char *a, const char *b) {
 
 const char *grt_closest(const char *word, const void *names, size_t count, size_t stride) {
     const char *closest = NULL;
-    size_t least = 3;  // two slips; of a short word less than half may be wrong
+    size_t least = MOST + 1;  // of a short word less than half may be wrong
     for (size_t i = 0; i < count; i++) {
         const char *name = NULL;
         memcpy(&name, (const char *)names + i * stride, sizeof name);

@@ -50,6 +50,9 @@
     X(all, env, cartpole)                                                                          \
     X(all, env, pendulum)                                                                          \
     X(all, env, standing)                                                                          \
+    X(opencl, env, cartpole_wide)                                                                  \
+    X(opencl, env, pendulum_wide)                                                                  \
+    X(opencl, env, standing_wide)                                                                  \
     X(all, env, standing_probe)                                                                    \
     X(all, es, es_perturb)                                                                         \
     X(all, es, es_reduce)                                                                          \

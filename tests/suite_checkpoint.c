@@ -148,10 +148,10 @@ static void refusals(void **state) {
     TEST_REFUSED(grt_checkpoint_save(archive, in_folder("x.h5")), GRT_INVALID, "schema");
     grt_archive_destroy(&archive);
     assert_int_not_equal(access(in_folder("x.h5"), F_OK), 0);
-    TEST_REFUSED(grt_checkpoint_load(in_folder("x.h5")), GRT_IO, "x.h5");
-    TEST_REFUSED(grt_checkpoint_load(folder), GRT_IO, "no regular file");
-    TEST_REFUSED(grt_checkpoint_newest(folder), GRT_IO, "no whole checkpoint");
-    TEST_REFUSED(grt_checkpoint_newest(in_folder("missing")), GRT_IO, "missing");
+    TEST_REFUSED(grt_checkpoint_load(in_folder("x.h5")), GRT_NO_INPUT, "x.h5");
+    TEST_REFUSED(grt_checkpoint_load(folder), GRT_NO_INPUT, "no regular file");
+    TEST_REFUSED(grt_checkpoint_newest(folder), GRT_NO_INPUT, "no whole checkpoint");
+    TEST_REFUSED(grt_checkpoint_newest(in_folder("missing")), GRT_NO_INPUT, "missing");
     leave();
 }
 
@@ -196,7 +196,7 @@ static void bit_flips(void **state) {
         bytes[at] ^= bit;
         write_file(in_folder("flip.h5"), bytes, size);
         bytes[at] ^= bit;
-        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_INVALID, "damaged");
+        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_BAD_DATA, "damaged");
     }
     // In the tensors' bytes, without the seal: each has its own digest.
     const struct grt_archive_tensor *weight = &archive->tensors[2];
@@ -207,7 +207,7 @@ static void bit_flips(void **state) {
         bytes[at] ^= 1;
         write_file(in_folder("flip.h5"), bytes, size - SEAL_BYTES);
         bytes[at] ^= 1;
-        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_INVALID, "digest is wrong");
+        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_BAD_DATA, "digest is wrong");
     }
     write_file(in_folder("flip.h5"), bytes, size - SEAL_BYTES);
     struct grt_archive *back = grt_checkpoint_load(in_folder("flip.h5"));
@@ -217,7 +217,7 @@ static void bit_flips(void **state) {
     // Cut short anywhere.
     for (uint32_t i = 0; i < 100; i++) {
         write_file(in_folder("flip.h5"), bytes, size * i / 101);
-        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_INVALID, "flip.h5");
+        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_BAD_DATA, "flip.h5");
     }
     free(bytes);
     grt_archive_destroy(&archive);

@@ -323,8 +323,8 @@ static void written(void **state) {
     TEST_REFUSED(grt_config_write(&a, "/nowhere/at/all.yaml", NULL), GRT_IO,
                  "/nowhere/at/all.yaml");
     grt_config_init(&b);
-    TEST_REFUSED(grt_config_read(&b, "/nowhere/at/all.yaml"), GRT_IO, "/nowhere/at/all.yaml");
-    TEST_REFUSED(grt_config_read(&b, "/tmp"), GRT_IO, "no regular file");
+    TEST_REFUSED(grt_config_read(&b, "/nowhere/at/all.yaml"), GRT_NO_INPUT, "/nowhere/at/all.yaml");
+    TEST_REFUSED(grt_config_read(&b, "/tmp"), GRT_NO_INPUT, "no regular file");
     assert_int_equal(grt_config_value_text(&a, GRT_CONFIG_LEARNING_RATE, text, 4), 7);
     assert_string_equal(text, "0.0");
 }

@@ -374,6 +374,10 @@ static void policy_follows_the_formulas(void **state) {
         trip.cut = 3;
         float *cut = test_run_filled(&score, record_trip, &trip);
         test_same(test.dev, "pendulum in launches of 3 steps", cut, whole, 4, (size_t)4 * COPIES);
+        free(cut);
+        trip.desc.narrow = true;
+        cut = test_run_filled(&score, record_trip, &trip);
+        test_same(test.dev, "pendulum one by one", cut, whole, 4, (size_t)4 * COPIES);
         struct test_compare c = test_compare(test.dev, "pendulum with %s", names[n]);
         for (uint32_t e = 0; e < COPIES; e++) {
             const uint32_t counter[4] = {e, 1, ITERATION, 0}, key[2] = {SEED, 0};

@@ -74,7 +74,7 @@ static void pendulum_swings_up(void **state) {
     (void)state;
     struct grt_es_desc desc = {.env = grt_env_find("pendulum"),
                                .policy = policy_named("mlp16"),
-                               .num_envs = 8,
+                               .num_envs = 16,
                                .num_dirs = 16,
                                .dir_chunk = 16,
                                .step_size = 0.2f,

@@ -56,16 +56,16 @@ static void forms(void **state) {
     grt_archive_destroy(&a);
 }
 
-#define REFUSE(header, size, part) TEST_REFUSED(parse(header, size), GRT_INVALID, part)
+#define REFUSE(header, size, part) TEST_REFUSED(parse(header, size), GRT_BAD_DATA, part)
 #define ENTRY(type, shape, offsets)                                                                \
     "{\"a\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 
 static void lies(void **state) {
     (void)state;
-    TEST_REFUSED(grt_safetensors_parse("f", "1234567", 7), GRT_INVALID, "too short");
-    TEST_REFUSED(grt_safetensors_parse("f", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10), GRT_INVALID,
+    TEST_REFUSED(grt_safetensors_parse("f", "1234567", 7), GRT_BAD_DATA, "too short");
+    TEST_REFUSED(grt_safetensors_parse("f", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10), GRT_BAD_DATA,
                  "a header of 18446744073709551615 bytes");
-    TEST_REFUSED(grt_safetensors_parse("f", "\x03\0\0\0\0\0\0\0{}", 10), GRT_INVALID,
+    TEST_REFUSED(grt_safetensors_parse("f", "\x03\0\0\0\0\0\0\0{}", 10), GRT_BAD_DATA,
                  "a header of 3 bytes");
     REFUSE("", 0, "no JSON");
     REFUSE("{", 0, "no JSON");
@@ -99,7 +99,7 @@ static void lies(void **state) {
     REFUSE("{\"__metadata__\":[]}", 0, "must be an object");
     REFUSE("{\"../a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
            "is no name for a tensor");
-    TEST_REFUSED(grt_safetensors_load("/nowhere/at/all"), GRT_IO, "/nowhere/at/all");
+    TEST_REFUSED(grt_safetensors_load("/nowhere/at/all"), GRT_NO_INPUT, "/nowhere/at/all");
 }
 
 static void round_trip(void **state) {

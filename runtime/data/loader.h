@@ -107,6 +107,17 @@ GRT_API bool grt_loader_device(const struct grt_loader *loader, struct grt_tenso
 GRT_API bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
                               uint64_t count, uint32_t *rows);
 
+// For benchmarks: what reading alone would take.
+struct grt_loader_raw {
+    uint64_t rows, bytes;
+    double seconds;
+};
+// The rows of the first `batches` batches (0: of an epoch) read with plain pread() calls by this many
+// threads, one call for each row and array, nothing converted or kept. Compressed arrays are read
+// chunk by chunk, and then the batches are always all of an epoch.
+GRT_API bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t batches,
+                            struct grt_loader_raw *raw);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rollout.h"
 
+#include <stdio.h>
+
 #include "../device.h"
 #include "../profile.h"
 
@@ -15,6 +17,14 @@ uint32_t grt_rollout_wg(const struct grt_dev *dev, uint32_t envs) {
         wg /= 2;
     }
     return wg;
+}
+
+// PoCL runs a kernel of its own, in vectors (cl/lib/wide.k); 1 where there is none.
+static uint32_t vector_width(const struct grt_dev *dev, const char *kernel) {
+    const struct grt_dev_info *info = grt_dev_info(dev);
+    bool usable = info->backend == GRT_BACKEND_OPENCL && info->caps.software &&
+                  grt_kernel_exists(dev, kernel);
+    return !usable ? 1 : info->caps.vector >= 4 && info->caps.vector <= 16 ? info->caps.vector : 4;
 }
 
 static bool check(struct grt_graph *graph, const struct grt_rollout_desc *desc) {
@@ -47,10 +57,13 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
     }
     struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_policy *policy = desc->policy;
-    uint32_t wg = desc->wg ? desc->wg : grt_rollout_wg(dev, desc->envs);
-    const struct grt_kernel_desc kernel = {
-        .name = desc->env->name,
-        .specs = {{"WG", wg},
+    char wide[64];
+    snprintf(wide, sizeof wide, "%s_wide", desc->env->name);
+    uint32_t width = desc->narrow ? 1 : vector_width(dev, wide);
+    uint32_t block = desc->wg ? desc->wg : grt_rollout_wg(dev, desc->envs);
+    struct grt_kernel_desc kernel = {
+        .name = width > 1 ? wide : desc->env->name,
+        .specs = {{"WG", width > 1 ? 1 : block},
                   {"POLICY", !policy          ? 0
                              : policy->hidden ? 2
                                               : 1},
@@ -62,6 +75,14 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
                   {"SHIFT", GRT_ROLLOUT_SHIFT},
                   {"RESTART", desc->restart}},
     };
+    if (width > 1) {
+        uint32_t count = 0;
+        while (kernel.specs[count].name) {
+            count++;
+        }
+        kernel.specs[count] = (struct grt_spec){"WIDTH", width};
+        kernel.specs[count + 1] = (struct grt_spec){"BLOCK", block};
+    }
     const struct {
         uint32_t envs, direction, lanes, first, steps, phase;
         float sigma;
@@ -71,7 +92,7 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
         .kernel = grt_kernel_get(dev, &kernel),
         .params = &params,
         .params_size = sizeof params,
-        .groups = {(desc->envs + wg - 1) / wg, desc->sides, 1},
+        .groups = {(desc->envs + block - 1) / block, desc->sides, 1},
         .bindings = {desc->control, desc->theta, desc->norm, desc->state, desc->score, desc->sums},
     };
     if (!dispatch.kernel) {

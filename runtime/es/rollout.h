@@ -26,6 +26,7 @@ struct grt_rollout_desc {
     float sigma;               // of the noise
     bool normalise;            // observations, by `norm`; their sums are kept
     bool restart;              // an episode that ends begins anew
+    bool narrow;               // not several at once on a CPU driver: to compare with
     uint32_t wg;               // environments of a workgroup; 0: by the device
     struct grt_range control;  // a grt_rng_state: seed[0], and the iteration as step[0]
     struct grt_range theta;    // [quads][4] f32

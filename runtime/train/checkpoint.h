@@ -23,8 +23,8 @@ extern "C" {
 
 // Replaces the file or leaves what was there; GRT_IO with path and reason (a full disk, say).
 GRT_API bool grt_checkpoint_save(const struct grt_archive *archive, const char *path);
-// All of it, with every digest checked; NULL with path and reason otherwise (GRT_IO when it cannot be
-// read, GRT_INVALID when it is damaged or no checkpoint).
+// All of it, with every digest checked; NULL with path and reason otherwise (GRT_NO_INPUT when it cannot
+// be read, GRT_BAD_DATA when it is damaged or no checkpoint).
 GRT_API struct grt_archive *grt_checkpoint_load(const char *path);
 
 struct grt_checkpoint_dir {
@@ -36,10 +36,15 @@ struct grt_checkpoint_dir {
 GRT_API bool grt_checkpoint_store(const struct grt_checkpoint_dir *dir,
                                   const struct grt_archive *archive, uint64_t step);
 // The newest whole one of a folder; a damaged newer one is passed over with a warning. NULL when
-// there is none (GRT_IO).
+// there is none (GRT_NO_INPUT).
 GRT_API struct grt_archive *grt_checkpoint_newest(const char *dir);
 // Writes the path of a step's file; false when it is too long.
 GRT_API bool grt_checkpoint_path(const char *dir, uint64_t step, char *path, size_t capacity);
+// Whether a folder has any checkpoint, whole or not.
+GRT_API bool grt_checkpoint_any(const char *dir);
+// Moves all of them, and best.h5, to a new folder inside it, earlier-1, earlier-2, ..., whose path is
+// written.
+GRT_API bool grt_checkpoint_set_aside(const char *dir, char *path, size_t capacity);
 // Makes a folder, and its parents, when missing.
 GRT_API bool grt_checkpoint_make_dir(const char *dir);
 

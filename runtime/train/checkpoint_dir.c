@@ -66,7 +66,7 @@ static uint64_t *list_steps(const char *dir, size_t *count, bool clean) {
     size_t room = 0;
     *count = 0;
     if (!folder) {
-        grt_fail(GRT_IO, "cannot read the folder %s: %s", dir, strerror(errno));
+        grt_fail(GRT_NO_INPUT, "cannot read the folder %s: %s", dir, strerror(errno));
         return NULL;
     }
     for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
@@ -146,7 +146,53 @@ struct grt_archive *grt_checkpoint_newest(const char *dir) {
     }
     free(steps);
     if (!archive) {
-        grt_fail(GRT_IO, "no whole checkpoint in %s", dir);
+        grt_fail(GRT_NO_INPUT, "no whole checkpoint in %s", dir);
     }
     return archive;
+}
+
+bool grt_checkpoint_any(const char *dir) {
+    size_t count = 0;
+    bool before = grt_quiet(true);
+    uint64_t *steps = dir ? list_steps(dir, &count, false) : NULL;
+    grt_quiet(before);
+    free(steps);
+    return count > 0;
+}
+
+// Moves a file of a folder into one below it; one that is not there is no failure.
+static bool move(const char *dir, const char *name, const char *into) {
+    char from[4096];
+    char to[4352];
+    snprintf(from, sizeof from, "%s/%s", dir, name);
+    snprintf(to, sizeof to, "%s/%s", into, name);
+    return rename(from, to) == 0 || errno == ENOENT ||
+           grt_fail(GRT_IO, "cannot move %s to %s: %s", from, to, strerror(errno));
+}
+
+bool grt_checkpoint_set_aside(const char *dir, char *path, size_t capacity) {
+    size_t count = 0;
+    uint64_t *steps = dir && path ? list_steps(dir, &count, false) : NULL;
+    if (!steps) {
+        return false;
+    }
+    int made = -1;
+    for (uint32_t i = 1; made != 0 && i < 100000; i++) {
+        int length = snprintf(path, capacity, "%s/earlier-%u", dir, i);
+        bool fits = length > 0 && (size_t)length < capacity;
+        made = fits ? mkdir(path, 0777) : -1;
+        if (made != 0 && (!fits || errno != EEXIST)) {
+            break;
+        }
+    }
+    bool good =
+        made == 0 || grt_fail(GRT_IO, "cannot make a folder in %s: %s", dir, strerror(errno));
+    for (size_t i = 0; good && i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "step-%012llu.h5", (unsigned long long)steps[i]);
+        good = move(dir, name, path);
+    }
+    good = good && move(dir, "best.h5", path);
+    free(steps);
+    return good;
 }

@@ -26,7 +26,7 @@ struct loader {
 };
 
 static bool damaged(const struct loader *l, const char *what) {
-    return grt_fail(GRT_INVALID, "%s: %s%s%s", l->path, what, l->at[0] ? " at " : "", l->at);
+    return grt_fail(GRT_BAD_DATA, "%s: %s%s%s", l->path, what, l->at[0] ? " at " : "", l->at);
 }
 
 // ---- attributes ----

@@ -12,7 +12,8 @@
 const struct config_key config_keys[GRT_CONFIG_KEY_COUNT] = {
 #define X(name, field, type, section, fallback, min, max, words, aliases, help)                    \
     {{#field, GRT_CONFIG_IS_##type, section, fallback, min, max, words, aliases, help},            \
-     offsetof(struct grt_config, field)},
+     offsetof(struct grt_config, field),                                                           \
+     sizeof((struct grt_config *)0)->field},
     GRT_CONFIG_KEYS(X)
 #undef X
 };
@@ -171,6 +172,13 @@ bool grt_config_override(struct grt_config *config, const char *pair) {
                         closest ? "'?" : "");
     }
     return set(config, key, name, equals + 1);
+}
+
+void grt_config_copy(struct grt_config *to, const struct grt_config *from,
+                     enum grt_config_key key) {
+    const struct config_key *k = &config_keys[key];
+    memcpy((char *)to + k->offset, (const char *)from + k->offset, k->size);
+    to->places[key] = from->places[key];
 }
 
 bool grt_config_given(const struct grt_config *config, enum grt_config_key key) {

@@ -97,8 +97,8 @@ struct grt_config {
 
 // Everything at its default.
 GRT_API void grt_config_init(struct grt_config *config);
-// Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_IO when it
-// cannot be read. One file for each config.
+// Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_NO_INPUT when
+// it cannot be read. One file for each config.
 GRT_API bool grt_config_read(struct grt_config *config, const char *path);
 // The same of text in memory; `path` only names it in messages.
 GRT_API bool grt_config_parse(struct grt_config *config, const char *path, const char *text,
@@ -108,6 +108,9 @@ GRT_API bool grt_config_parse(struct grt_config *config, const char *path, const
 GRT_API bool grt_config_override(struct grt_config *config, const char *pair);
 // One key by its value's text, as if given on the command line.
 GRT_API bool grt_config_set(struct grt_config *config, enum grt_config_key key, const char *text);
+// The value of a key, and where it was given, from one config to another.
+GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *from,
+                             enum grt_config_key key);
 // Whether it was given anywhere.
 GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
 // Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be NULL)

@@ -77,6 +77,8 @@
       "normalise the input of each hidden layer")                                                  \
     X(POOLING, pooling, WORD, "model", "max", 0, 0, "mean=avg|max", "pool",                        \
       "how a point-set network sums up its points")                                                \
+    X(HEAD_DEPTH, head_depth, WHOLE, "model", "1", 0, 256, "", "",                                 \
+      "hidden layers behind the pooling of a point-set network")                                   \
     X(LOSS, loss, WORD, "model", "auto", 0, 0,                                                     \
       "auto|mse=mse_loss=l2|huber=smooth_l1|cross_entropy=ce=cross-entropy|bce=bce_with_logits",   \
       "criterion loss_fn loss.name loss.type loss_function",                                       \
@@ -104,8 +106,8 @@
       "compute activations twice instead of keeping them")                                         \
     X(SEED, seed, WHOLE, "training", "0", 0, 9007199254740992, "", "random_seed manual_seed",      \
       "of the first parameters and the order of the data")                                         \
-    X(ON_NAN_LOSS, on_nan_loss, WORD, "training", "stop", 0, 0, "stop=error|skip|rollback",        \
-      "on_inf_loss terminate_on_nan",                                                              \
+    X(ON_NAN_LOSS, on_nan_loss, WORD, "training", "stop", 0, 0,                                    \
+      "stop=error=true|skip=false|rollback", "on_inf_loss terminate_on_nan",                       \
       "a loss of NaN or Inf: end the run, leave out that step, or go back to the last checkpoint") \
     X(OPTIMIZER, optimizer, WORD, "optimizer", "adamw", 0, 0, "sgd|adam|adamw",                    \
       "optimizer.name optimizer.type optim optimizer_name", "with PyTorch's defaults")             \

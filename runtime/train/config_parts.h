@@ -10,7 +10,7 @@
 // A key with the place of its field.
 struct config_key {
     struct grt_config_key_info info;
-    size_t offset;
+    size_t offset, size;
 };
 extern const struct config_key config_keys[GRT_CONFIG_KEY_COUNT];
 

@@ -40,25 +40,25 @@ static bool read_shape(const struct parse *p, struct entry *e, const json_t *sha
     size_t rank = json_array_size(shape);
     uint64_t bytes = grt_dtype_size(e->dtype);
     if (!json_is_array(shape) || rank > GRT_MAX_RANK) {
-        return grt_fail(GRT_INVALID, "%s: %s: a shape of up to %d numbers is wanted", p->path,
+        return grt_fail(GRT_BAD_DATA, "%s: %s: a shape of up to %d numbers is wanted", p->path,
                         e->name, GRT_MAX_RANK);
     }
     e->rank = (uint32_t)rank;
     for (uint32_t i = 0; i < e->rank; i++) {
         const json_t *size = json_array_get(shape, i);
         if (!json_is_integer(size) || json_integer_value(size) < 0) {
-            return grt_fail(GRT_INVALID, "%s: %s: a shape has whole numbers from 0 on", p->path,
+            return grt_fail(GRT_BAD_DATA, "%s: %s: a shape has whole numbers from 0 on", p->path,
                             e->name);
         }
         e->shape[i] = (uint64_t)json_integer_value(size);
         if (e->shape[i] != 0 && bytes > p->data_size / e->shape[i]) {
-            return grt_fail(GRT_INVALID, "%s: %s: its shape is larger than the file", p->path,
+            return grt_fail(GRT_BAD_DATA, "%s: %s: its shape is larger than the file", p->path,
                             e->name);
         }
         bytes *= e->shape[i];
     }
     if (bytes != e->end - e->begin) {
-        return grt_fail(GRT_INVALID,
+        return grt_fail(GRT_BAD_DATA,
                         "%s: %s: its shape has %" PRIu64 " bytes, its offsets %" PRIu64, p->path,
                         e->name, bytes, e->end - e->begin);
     }
@@ -71,7 +71,7 @@ static bool read_offsets(const struct parse *p, struct entry *e, const json_t *o
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
         json_integer_value(begin) < 0 || json_integer_value(end) < json_integer_value(begin) ||
         (uint64_t)json_integer_value(end) > p->data_size) {
-        return grt_fail(GRT_INVALID, "%s: %s: data_offsets must be two numbers within the file",
+        return grt_fail(GRT_BAD_DATA, "%s: %s: data_offsets must be two numbers within the file",
                         p->path, e->name);
     }
     e->begin = (uint64_t)json_integer_value(begin);
@@ -82,7 +82,7 @@ static bool read_offsets(const struct parse *p, struct entry *e, const json_t *o
 static bool read_entry(const struct parse *p, struct entry *e, const json_t *object) {
     const char *type = json_string_value(json_object_get(object, "dtype"));
     if (!json_is_object(object) || json_object_size(object) != 3 || !type) {
-        return grt_fail(GRT_INVALID, "%s: %.100s: dtype, shape and data_offsets are wanted",
+        return grt_fail(GRT_BAD_DATA, "%s: %.100s: dtype, shape and data_offsets are wanted",
                         p->path, e->name);
     }
     e->dtype = GRT_DTYPE_COUNT;
@@ -92,7 +92,7 @@ static bool read_entry(const struct parse *p, struct entry *e, const json_t *obj
         }
     }
     if (e->dtype == GRT_DTYPE_COUNT) {
-        return grt_fail(GRT_INVALID,
+        return grt_fail(GRT_BAD_DATA,
                         "%s: %.100s: elements of type %.16s are not taken; F32, F16, BF16, U32, "
                         "I32, I8 and U8 are",
                         p->path, e->name, type);
@@ -105,11 +105,11 @@ static bool read_metadata(const struct parse *p, json_t *metadata) {
     const char *name = NULL;
     json_t *text = NULL;
     if (!json_is_object(metadata)) {
-        return grt_fail(GRT_INVALID, "%s: __metadata__ must be an object", p->path);
+        return grt_fail(GRT_BAD_DATA, "%s: __metadata__ must be an object", p->path);
     }
     json_object_foreach(metadata, name, text) {
         if (!json_is_string(text)) {
-            return grt_fail(GRT_INVALID, "%s: __metadata__ has texts only", p->path);
+            return grt_fail(GRT_BAD_DATA, "%s: __metadata__ has texts only", p->path);
         }
         if (!grt_archive_set_text(p->archive, name, json_string_value(text))) {
             return false;
@@ -136,7 +136,7 @@ static bool add_tensors(const struct parse *p, struct entry *entries, size_t cou
     }
     for (size_t i = 0; i < count; i++) {
         if (entries[i].begin != at) {
-            return grt_fail(GRT_INVALID,
+            return grt_fail(GRT_BAD_DATA,
                             "%s: %s: begins at %" PRIu64 ", the tensor before ends at "
                             "%" PRIu64,
                             p->path, entries[i].name, entries[i].begin, at);
@@ -144,13 +144,17 @@ static bool add_tensors(const struct parse *p, struct entry *entries, size_t cou
         at = entries[i].end;
     }
     if (at != p->data_size) {
-        return grt_fail(GRT_INVALID, "%s: tensors end at %" PRIu64 " of %" PRIu64 " bytes", p->path,
-                        at, p->data_size);
+        return grt_fail(GRT_BAD_DATA, "%s: tensors end at %" PRIu64 " of %" PRIu64 " bytes",
+                        p->path, at, p->data_size);
     }
     for (size_t i = 0; i < count; i++) {
-        if (!grt_archive_add(p->archive, entries[i].name, entries[i].dtype, entries[i].rank,
-                             entries[i].shape, p->data + entries[i].begin)) {
-            return false;
+        bool before = grt_quiet(true);
+        bool added = grt_archive_add(p->archive, entries[i].name, entries[i].dtype, entries[i].rank,
+                                     entries[i].shape, p->data + entries[i].begin);
+        grt_quiet(before);
+        if (!added) {
+            return grt_fail(GRT_BAD_DATA, "%s: '%.200s' is no name for a tensor, or no memory",
+                            p->path, entries[i].name);
         }
     }
     return true;
@@ -162,7 +166,7 @@ static bool read_header(const struct parse *p, json_t *header) {
     size_t count = 0;
     size_t most = json_object_size(header);
     if (!json_is_object(header) || most > GRT_ARCHIVE_MAX_TENSORS) {
-        return grt_fail(GRT_INVALID, "%s: the header must be an object of up to %d tensors",
+        return grt_fail(GRT_BAD_DATA, "%s: the header must be an object of up to %d tensors",
                         p->path, GRT_ARCHIVE_MAX_TENSORS);
     }
     struct entry *entries = calloc(most + 1, sizeof *entries);
@@ -190,14 +194,14 @@ struct grt_archive *grt_safetensors_parse(const char *path, const void *bytes, s
     const unsigned char *data = bytes;
     uint64_t header_size = 0;
     if (!path || !bytes || size < 8) {
-        grt_fail(GRT_INVALID, "%s: no safetensors file: it is too short", path ? path : "");
+        grt_fail(GRT_BAD_DATA, "%s: no safetensors file: it is too short", path ? path : "");
         return NULL;
     }
     for (uint32_t i = 0; i < 8; i++) {
         header_size |= (uint64_t)data[i] << 8 * i;
     }
     if (header_size > size - 8 || header_size > GRT_SAFETENSORS_MAX_HEADER) {
-        grt_fail(GRT_INVALID,
+        grt_fail(GRT_BAD_DATA,
                  "%s: no safetensors file: a header of %" PRIu64 " bytes in a file of %zu", path,
                  header_size, size);
         return NULL;
@@ -206,7 +210,7 @@ struct grt_archive *grt_safetensors_parse(const char *path, const void *bytes, s
     json_t *header =
         json_loadb((const char *)data + 8, header_size, JSON_REJECT_DUPLICATES, &error);
     if (!header) {
-        grt_fail(GRT_INVALID, "%s: the header is no JSON: %s, at byte %d", path, error.text,
+        grt_fail(GRT_BAD_DATA, "%s: the header is no JSON: %s, at byte %d", path, error.text,
                  8 + error.position);
         return NULL;
     }

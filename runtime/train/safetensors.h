@@ -19,7 +19,7 @@ extern "C" {
 
 // Names are kept as they are; values become texts of __metadata__.
 GRT_API bool grt_safetensors_save(const struct grt_archive *archive, const char *path);
-// NULL with path and reason (GRT_IO, GRT_INVALID).
+// NULL with path and reason (GRT_NO_INPUT, GRT_BAD_DATA).
 GRT_API struct grt_archive *grt_safetensors_load(const char *path);
 // The same of bytes in memory; `path` only names them in messages.
 GRT_API struct grt_archive *grt_safetensors_parse(const char *path, const void *bytes, size_t size);

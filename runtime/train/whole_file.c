@@ -102,16 +102,16 @@ void *whole_file_read(const char *path, uint64_t most, uint64_t *size) {
     // Not blocking: a pipe without a writer would wait for ever.
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &info) != 0) {
-        grt_fail(GRT_IO, "cannot read %s: %s", path, strerror(errno));
+        grt_fail(GRT_NO_INPUT, "cannot read %s: %s", path, strerror(errno));
         goto close_file;
     }
     if (!S_ISREG(info.st_mode)) {
-        grt_fail(GRT_IO, "cannot read %s: it is no regular file", path);
+        grt_fail(GRT_NO_INPUT, "cannot read %s: it is no regular file", path);
         goto close_file;
     }
     *size = (uint64_t)info.st_size;
     if (*size > most) {
-        grt_fail(GRT_INVALID, "%s has %llu bytes, more than the %llu allowed", path,
+        grt_fail(GRT_BAD_DATA, "%s has %llu bytes, more than the %llu allowed", path,
                  (unsigned long long)*size, (unsigned long long)most);
         goto close_file;
     }

@@ -29,7 +29,7 @@ bool whole_file_close(struct whole_file *file, bool keep);
 bool whole_file_save(const char *path, const void *data, uint64_t size);
 
 // The bytes of a regular file, at most `most`, with a 0 behind them; freed by the caller. NULL with
-// path and reason: GRT_IO, or GRT_INVALID when it is larger.
+// path and reason: GRT_NO_INPUT, GRT_IO, or GRT_BAD_DATA when it is larger.
 void *whole_file_read(const char *path, uint64_t most, uint64_t *size);
 
 #endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of `gpurt bench` that have a command line of their own, since their options have the names
+// that training scripts know; and what they share: the file that is read, or made.
+#ifndef APPS_BENCH_MORE_H
+#define APPS_BENCH_MORE_H
+
+#include "data/dataset.h"
+#include "options.h"
+
+// X(name, help); argv[0] is the kind.
+#define BENCH_MORE(X)                                                                              \
+    X(train, "whole training steps over batch sizes, workers and precisions (the default)")        \
+    X(data, "the loader alone: samples/s, and the share of raw reading")
+
+#define X(name, help) int bench_##name(int argc, char **argv);
+BENCH_MORE(X)
+#undef X
+
+// A line for each kind there is, for --help; returns how many bytes.
+size_t bench_kinds_text(char *text, size_t size);
+
+// Where rows come from.
+struct bench_source {
+    const char *path;              // --data; NULL: synthetic
+    const char *inputs, *targets;  // names with commas between; NULL: x and y
+    bool synthetic;
+    bool class_targets;
+    char made[512];  // the synthetic file, removed at the end
+};
+
+options_read_fn bench_read_text, bench_read_batches, bench_read_workers;
+
+// Rows of an option table whose struct has a bench_source.
+#define BENCH_SOURCE_ROWS(type, field)                                                             \
+    {.name = "data",                                                                               \
+     .value = "FILE",                                                                              \
+     .help = "HDF5 file to read (default: synthetic data)",                                        \
+     .read = bench_read_text,                                                                      \
+     .at = offsetof(type, field.path)},                                                            \
+        {.name = "inputs",                                                                         \
+         .value = "NAME,...",                                                                      \
+         .help = "its data sets that are inputs (default: x)",                                     \
+         .read = bench_read_text,                                                                  \
+         .at = offsetof(type, field.inputs)},                                                      \
+    {                                                                                              \
+        .name = "targets", .value = "NAME,...", .help = "and targets (default: y)",                \
+        .read = bench_read_text, .at = offsetof(type, field.targets)                               \
+    }
+
+// Opens the file; without one, makes it with so many rows and features. NULL with the sentence.
+struct grt_dataset *bench_source_open(struct bench_source *source, uint64_t rows,
+                                      uint32_t features);
+void bench_source_end(struct bench_source *source);
+// For the head of a report.
+json_t *bench_source_json(const struct bench_source *source, const struct grt_dataset *data);
+
+#endif

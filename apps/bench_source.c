@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows that a benchmark reads: a file of the user's, or one made for the occasion.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench_more.h"
+#include "data/make.h"
+#include "talk.h"
+
+bool bench_read_text(const char *text, void *into, char why[RANGES_WHY]) {
+    if (!*text) {
+        snprintf(why, RANGES_WHY, "may not be empty");
+        return false;
+    }
+    *(const char **)into = text;
+    return true;
+}
+
+bool bench_read_batches(const char *text, void *into, char why[RANGES_WHY]) {
+    ranges_destroy(into);
+    return ranges_parse(text, &(struct ranges_rule){.min = 1, .max = 1u << 24}, into, why);
+}
+
+bool bench_read_workers(const char *text, void *into, char why[RANGES_WHY]) {
+    ranges_destroy(into);
+    return ranges_parse(text, &(struct ranges_rule){.min = 0, .max = 256}, into, why);
+}
+
+struct names {
+    char text[1024];
+    const char *values[GRT_DATA_MAX_ARRAYS];
+    uint32_t count;
+};
+
+static bool split(const char *text, struct names *names) {
+    names->count = 0;
+    if (!text)
+        return true;
+    snprintf(names->text, sizeof names->text, "%s", text);
+    char *rest = NULL;
+    for (char *name = strtok_r(names->text, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        if (names->count == GRT_DATA_MAX_ARRAYS) {
+            talk_error("at most %d names of data sets can be given", GRT_DATA_MAX_ARRAYS);
+            return false;
+        }
+        names->values[names->count++] = name;
+    }
+    return true;
+}
+
+static bool make(struct bench_source *source, uint64_t rows, uint32_t features) {
+    const char *folder = getenv("TMPDIR");
+    snprintf(source->made, sizeof source->made, "%.400s/gpurt-bench-XXXXXX",
+             folder && *folder ? folder : "/tmp");
+    int fd = mkstemp(source->made);
+    if (fd < 0) {
+        source->made[0] = '\0';
+        talk_error("no file for synthetic data can be made in %s",
+                   folder && *folder ? folder : "/tmp");
+        return false;
+    }
+    close(fd);
+    talk_progress("making synthetic data");
+    bool made = grt_data_make(
+        grt_make_desc(.path = source->made, .samples = rows, .features = features, .noise = -1));
+    talk_clear();
+    return made;
+}
+
+struct grt_dataset *bench_source_open(struct bench_source *source, uint64_t rows,
+                                      uint32_t features) {
+    struct names inputs, targets;
+    if (!split(source->inputs, &inputs) || !split(source->targets, &targets))
+        return NULL;
+    source->synthetic = !source->path;
+    if (source->synthetic) {
+        if (!make(source, rows, features))
+            return NULL;
+        source->path = source->made;
+    }
+    return grt_dataset_open(grt_dataset_desc(.path = source->path, .inputs = inputs.values,
+                                             .input_count = inputs.count, .targets = targets.values,
+                                             .target_count = targets.count,
+                                             .class_targets = source->class_targets));
+}
+
+void bench_source_end(struct bench_source *source) {
+    if (source->made[0])
+        unlink(source->made);
+    source->made[0] = '\0';
+}
+
+json_t *bench_source_json(const struct bench_source *source, const struct grt_dataset *data) {
+    struct grt_dataset_info info = grt_dataset_info(data);
+    json_t *json = json_pack("{s:o, s:b, s:I, s:I, s:i, s:i, s:b}", "file",
+                             source->synthetic ? json_null() : table_json_text(source->path),
+                             "synthetic", source->synthetic, "rows", (json_int_t)info.rows,
+                             "row_bytes", (json_int_t)info.row_bytes, "x_width", (int)info.x_width,
+                             "y_width", (int)info.y_width, "compressed", info.filtered);
+    return json_pack("{s:o}", "data", json);
+}

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt bench train`, which is also `gpurt bench`: whole training steps over batch sizes, workers,
+// precisions and pinned memory, one row each as it is measured, then what to use.
+//
+// A batch that does not fit ends the way up for its precision: rows beyond it are not tried.
+#include "bench_train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "devices.h"
+#include "stats.h"
+#include "talk.h"
+
+#define FEATURES 32  // of synthetic data
+
+#define COLUMNS(X)                                                                                 \
+    X(BATCH, "batch", "Batch", NULL, COUNT, 0, 6)                                                  \
+    X(WORKERS, "workers", "Workers", NULL, COUNT, 0, 0)                                            \
+    X(AMP, "precision", "AMP", NULL, TEXT, 0, 4)                                                   \
+    X(PIN, "pin_memory", "Pin", NULL, FLAG, 0, 0)                                                  \
+    X(IO, "io_ms", "I/O", "ms", NUMBER, 2, 8)                                                      \
+    X(INPUT, "input_ms", "In", "ms", NUMBER, 2, 7)                                                 \
+    X(FORWARD, "forward_ms", "Fwd", "ms", NUMBER, 2, 8)                                            \
+    X(BACKWARD, "backward_ms", "Bwd", "ms", NUMBER, 2, 8)                                          \
+    X(OPTIMIZER, "optimizer_ms", "Opt", "ms", NUMBER, 2, 8)                                        \
+    X(TOTAL, "total_ms", "Total", "ms", NUMBER, 2, 8)                                              \
+    X(SPREAD, "spread", "Spread", NULL, SHARE, 1, 6)                                               \
+    X(RATE, "samples_per_s", "Samples/s", NULL, NUMBER, 0, 10)                                     \
+    X(BUSY, "device_busy", "GPU %", NULL, SHARE, 1, 6)                                             \
+    X(MEMORY_GB, NULL, "Mem", "GB", NUMBER, 3, 7)                                                  \
+    X(MEMORY, "memory_bytes", "memory", NULL, BYTES, 0, 0)                                         \
+    X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
+    X(VARIANT, "variant", "variant", NULL, TEXT, 0, 0)                                             \
+    X(SYNTHETIC, "synthetic", "synthetic", NULL, FLAG, 0, 0)                                       \
+    X(STATUS, "status", "Status", NULL, TEXT, 0, 8)                                                \
+    X(FOUND, "oom_found_by", "found by", NULL, TEXT, 0, 0)
+
+enum column {
+#define X(name, key, heading, unit, type, precision, width) COLUMN_##name,
+    COLUMNS(X)
+#undef X
+        COLUMN_COUNT,
+};
+
+static const struct table_column columns[] = {
+#define X(name, key, heading, unit, type, precision, width)                                        \
+    {key, heading, unit, TABLE_##type, precision, width, 0},
+    COLUMNS(X)
+#undef X
+};
+
+static const char *const status_texts[] = {
+#define X(name, text) text,
+    TRAIN_STATUSES(X)
+#undef X
+};
+
+static const enum grt_dtype precisions[] = {
+#define X(name, text) GRT_##name,
+    TRAIN_PRECISIONS(X)
+#undef X
+};
+#define PRECISION_COUNT (sizeof precisions / sizeof *precisions)
+
+// ---- options ----
+
+// Words with commas between, each a bit.
+static bool read_bits(const char *text, const char *const *names, size_t count, uint32_t *bits,
+                      char why[RANGES_WHY]) {
+    *bits = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ","), i = 0;
+        while (i < count && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
+            i++;
+        if (i == count) {
+            int n = snprintf(why, RANGES_WHY, "known are");
+            for (i = 0; i < count; i++)
+                n += snprintf(why + n, (size_t)(RANGES_WHY - n), " %s", names[i]);
+            return false;
+        }
+        *bits |= 1u << i;
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
+static bool read_precisions(const char *text, void *into, char why[RANGES_WHY]) {
+#define X(name, word) word,
+    static const char *const names[] = {TRAIN_PRECISIONS(X)};
+#undef X
+    return read_bits(text, names, PRECISION_COUNT, into, why);
+}
+
+static bool read_pins(const char *text, void *into, char why[RANGES_WHY]) {
+    static const char *const names[] = {"on", "off"};
+    return read_bits(text, names, 2, into, why);
+}
+
+static bool read_steps(const char *text, void *into, char why[RANGES_WHY]) {
+    struct ranges_rule rule = {.min = 1, .max = STATS_MAX_SAMPLES};
+    struct ranges list;
+    if (!ranges_parse(text, &rule, &list, why))
+        return false;
+    *(uint64_t *)into = list.values[0];
+    ranges_destroy(&list);
+    return true;
+}
+
+struct model {
+    uint32_t depth, hidden;
+};
+
+static bool read_model(const char *text, void *into, char why[RANGES_WHY]) {
+    static const struct {
+        const char *name;
+        struct model model;
+    } known[] = {{"small", {3, 16}}, {"medium", {6, 64}}, {"large", {12, 128}}};
+    struct model *model = into;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!strcmp(text, known[i].name)) {
+            *model = known[i].model;
+            return true;
+        }
+    }
+    unsigned depth = 0, hidden = 0;
+    char end = '\0';
+    bool both = sscanf(text, "depth=%4u,hidden=%6u%c", &depth, &hidden, &end) == 2 ||
+                sscanf(text, "hidden=%6u,depth=%4u%c", &hidden, &depth, &end) == 2;
+    *model = (struct model){depth, hidden};
+    if (both && depth >= 1 && depth <= 256 && hidden >= 1 && hidden <= 65536)
+        return true;
+    snprintf(why, RANGES_WHY, "small, medium, large, or as in depth=6,hidden=64 is wanted");
+    return false;
+}
+
+#define AT(field) offsetof(struct train_bench, field)
+
+static const struct option_row own_options[] = {
+    {.name = "config",
+     .value = "FILE",
+     .help = "training config; its section benchmark says what is tried",
+     .read = bench_read_text,
+     .at = AT(config_path)},
+    BENCH_SOURCE_ROWS(struct train_bench, source),
+    {.name = "batch-sizes",
+     .value = "LIST",
+     .help = "samples of a step (default: by device)",
+     .read = bench_read_batches,
+     .at = AT(batches)},
+    {.name = "num-workers",
+     .value = "LIST",
+     .help = "threads that read data (default: 0,2; 0,4 on a GPU)",
+     .read = bench_read_workers,
+     .at = AT(workers)},
+    {.name = "precision",
+     .value = "f32,f16,bf16",
+     .help = "types of activations (default: f32; f32,f16 on a GPU)",
+     .read = read_precisions,
+     .at = AT(precisions)},
+    {.name = "pin-memory",
+     .value = "on,off",
+     .help = "batches in memory the device reads (default: on)",
+     .read = read_pins,
+     .at = AT(pins)},
+    {.name = "steps",
+     .value = "N",
+     .help = "samples of each row (default: 10)",
+     .read = read_steps,
+     .at = AT(steps)},
+    {.name = "model",
+     .value = "small|medium|large|depth=D,hidden=H",
+     .help = "3 x 16, 6 x 64, 12 x 128, or this (default: small; medium on a GPU)",
+     .read = read_model,
+     .at = AT(depth)},
+    {.name = "apply",
+     .value = "FILE",
+     .help = "write what is recommended as a training config",
+     .read = bench_read_text,
+     .at = AT(apply)},
+};
+_Static_assert(offsetof(struct train_bench, hidden) ==
+                   offsetof(struct train_bench, depth) + sizeof(uint32_t),
+               "read_model() fills both");
+
+static bool take_list(struct ranges *list, const struct grt_config_wholes *from) {
+    if (list->count > 0 || from->count == 0)
+        return true;
+    list->values = calloc(from->count, sizeof *list->values);
+    if (!list->values) {
+        talk_error("out of memory");
+        return false;
+    }
+    memcpy(list->values, from->values, from->count * sizeof *list->values);
+    list->count = from->count;
+    return true;
+}
+
+// Names of a config as one text, as the options have them.
+static const char *joined(const struct grt_config_names *names, char *text, size_t size) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < names->count && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "," : "", names->values[i]);
+    return names->count > 0 ? text : NULL;
+}
+
+static char config_inputs[2112], config_targets[2112];
+
+// What the command line leaves open comes from the config.
+static bool take_config(struct train_bench *bench) {
+    struct grt_config *config = &bench->config;
+    grt_config_init(config);
+    if (bench->config_path && !grt_config_read(config, bench->config_path))
+        return false;
+    if (!bench->source.path && config->data[0])
+        bench->source.path = config->data;
+    if (!bench->source.inputs)
+        bench->source.inputs = joined(&config->inputs, config_inputs, sizeof config_inputs);
+    if (!bench->source.targets)
+        bench->source.targets = joined(&config->targets, config_targets, sizeof config_targets);
+    if (grt_config_given(config, GRT_CONFIG_BACKEND) && !strcmp(bench->common.backend, "auto"))
+        bench->common.backend = config->backend;
+    if (!bench->common.device && config->device[0])
+        bench->common.device = config->device;
+    if (bench->common.mem_fraction == 0)
+        bench->common.mem_fraction = config->mem_fraction;
+    if (bench->steps == 0)
+        bench->steps =
+            config->steps_per_test < STATS_MAX_SAMPLES ? config->steps_per_test : STATS_MAX_SAMPLES;
+    if (bench->precisions == 0 && grt_config_given(config, GRT_CONFIG_TEST_MIXED_PRECISION))
+        bench->precisions = config->test_mixed_precision ? 3 : 1;
+    if (bench->pins == 0)
+        bench->pins = config->test_pin_memory ? 3 : config->pin_memory ? 1 : 2;
+    char why[RANGES_WHY];
+    if (bench->depth == 0 && grt_config_given(config, GRT_CONFIG_MODEL) &&
+        !read_model(config->model, &bench->depth, why))
+        bench->depth = 0;  // mlp and points: their depth and width are keys of their own
+    if (bench->depth == 0 &&
+        (grt_config_given(config, GRT_CONFIG_MODEL) || grt_config_given(config, GRT_CONFIG_DEPTH) ||
+         grt_config_given(config, GRT_CONFIG_HIDDEN))) {
+        bench->depth = (uint32_t)config->depth;
+        bench->hidden = (uint32_t)config->hidden;
+    }
+    return take_list(&bench->batches, &config->batch_sizes) &&
+           take_list(&bench->workers, &config->num_workers_options);
+}
+
+static int ascending(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// What is left open now depends on the device.
+static bool take_defaults(struct train_bench *bench) {
+    bool software = grt_dev_info(bench->dev)->caps.software != 0;
+    char why[RANGES_WHY];
+    if ((!bench->batches.count &&
+         !bench_read_batches(software ? "64-4096*4" : "256-65536*4", &bench->batches, why)) ||
+        (!bench->workers.count &&
+         !bench_read_workers(software ? "0,2" : "0,4", &bench->workers, why)) ||
+        (!bench->depth && !read_model(software ? "small" : "medium", &bench->depth, why))) {
+        talk_error("%s", why);
+        return false;
+    }
+    if (!bench->precisions)
+        bench->precisions = software ? 1 : 3;
+    // A batch that does not fit ends the way up.
+    qsort(bench->batches.values, bench->batches.count, sizeof *bench->batches.values, ascending);
+    return true;
+}
+
+// ---- rows ----
+
+static bool print_row(struct train_bench *bench, const struct train_row *row) {
+    bool ok = row->status == TRAIN_OK, phases = ok && row->phases;
+    struct table_cell cells[COLUMN_COUNT] = {
+        [COLUMN_BATCH] = TABLE_CELL(.count = row->batch),
+        [COLUMN_WORKERS] = TABLE_CELL(.count = row->workers),
+        [COLUMN_AMP] = TABLE_CELL(.text = train_precision_text(row->precision)),
+        [COLUMN_PIN] = TABLE_CELL(.count = row->pin),
+        [COLUMN_IO] = {.known = ok, .number = round(1e5 * row->io) / 1e2},
+        [COLUMN_INPUT] = {.known = phases, .number = 1e3 * row->input},
+        [COLUMN_FORWARD] = {.known = phases, .number = 1e3 * row->forward},
+        [COLUMN_BACKWARD] = {.known = phases, .number = 1e3 * row->backward},
+        [COLUMN_OPTIMIZER] = {.known = phases, .number = 1e3 * row->optimizer},
+        [COLUMN_TOTAL] = {.known = ok, .number = 1e3 * row->total},
+        [COLUMN_SPREAD] = {.known = ok, .number = row->spread},
+        [COLUMN_RATE] = {.known = ok, .number = row->rate},
+        [COLUMN_BUSY] = {.known = ok, .number = row->busy},
+        [COLUMN_MEMORY_GB] = {.known = row->memory > 0,
+                              .number = round((double)row->memory / 1e6) / 1e3},
+        [COLUMN_MEMORY] = {.known = row->memory > 0, .count = row->memory},
+        [COLUMN_SAMPLES] = {.known = ok, .count = row->samples},
+        [COLUMN_VARIANT] = {.known = row->variant != NULL, .text = row->variant},
+        [COLUMN_SYNTHETIC] = TABLE_CELL(.count = bench->source.synthetic),
+        [COLUMN_STATUS] = TABLE_CELL(.text = status_texts[row->status]),
+        [COLUMN_FOUND] = {.known = row->status == TRAIN_OOM,
+                          .text = row->planned ? "plan" : "allocation"},
+    };
+    return table_row(&bench->table, cells);
+}
+
+static void show_progress(const struct train_bench *bench, const struct train_row *row) {
+    double passed = stats_now() - bench->begun;
+    size_t left = bench->planned > bench->count ? bench->planned - bench->count : 1;
+    char eta[32] = "";
+    if (bench->count > 0)
+        snprintf(eta, sizeof eta, ", %.0f s left", passed / (double)bench->count * (double)left);
+    talk_progress("bench: %zu of %zu, batch %u, %u workers, %s%s", bench->count + 1, bench->planned,
+                  row->batch, row->workers, train_precision_text(row->precision), eta);
+}
+
+// One way up through the batch sizes; false when the bench must stop.
+static bool sweep(struct train_bench *bench, struct train_row like) {
+    for (size_t i = 0; i < bench->batches.count && bench->count < TRAIN_MAX_ROWS; i++) {
+        struct train_row *row = &bench->rows[bench->count];
+        *row = like;
+        row->batch = (uint32_t)bench->batches.values[i];
+        show_progress(bench, row);
+        train_measure(bench, row);
+        if (row->status == TRAIN_BROKEN)
+            return false;
+        bench->count++;
+        if (!print_row(bench, row))
+            return false;
+        if (row->status != TRAIN_OK && row->status != TRAIN_NOT_FINITE) {
+            bench->planned -= bench->batches.count - i - 1;
+            return true;
+        }
+    }
+    return true;
+}
+
+static bool run_rows(struct train_bench *bench) {
+    const struct grt_dev_info *info = grt_dev_info(bench->dev);
+    char title[TABLE_TEXT_SIZE];
+    snprintf(title, sizeof title,
+             "training on %s: %.100s, %.60s; %u hidden layers of %u, %s%.300s, %llu samples",
+             info->selector, info->name, info->driver, bench->depth, bench->hidden,
+             bench->source.synthetic ? "synthetic data" : "",
+             bench->source.synthetic ? "" : bench->source.path,
+             (unsigned long long)bench->info.rows);
+    uint64_t hidden = 1ull << COLUMN_INPUT | 1ull << COLUMN_MEMORY | 1ull << COLUMN_SAMPLES |
+                      1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
+    if (bench->pins != 3)
+        hidden |= 1ull << COLUMN_PIN;
+    if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~hidden, NULL, 0))
+        return false;
+    for (size_t p = 0; p < PRECISION_COUNT; p++) {
+        for (uint32_t pin = 0; pin < 2; pin++) {
+            for (size_t w = 0; w < bench->workers.count; w++) {
+                struct train_row like = {.workers = (uint32_t)bench->workers.values[w],
+                                         .precision = precisions[p],
+                                         .pin = pin == 0};
+                if ((bench->precisions >> p & 1) && (bench->pins >> pin & 1) && !sweep(bench, like))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+static uint32_t bits(uint32_t x) {
+    return x == 0 ? 0 : (x & 1) + bits(x >> 1);
+}
+
+// ---- the whole ----
+
+// Whole numbers, one a row, are classes unless the config says otherwise.
+static bool find_classes(struct train_bench *bench) {
+    bool open = !strcmp(bench->config.loss, "auto");
+    bench->source.class_targets = !strcmp(bench->config.loss, "cross_entropy");
+    if (!bench->source.path || !open)
+        return true;
+    struct grt_file_info *file = grt_file_info_create(bench->source.path);
+    if (!file)
+        return false;
+    const char *target = bench->source.targets ? bench->source.targets : "y";
+    target += target[0] == '/';
+    for (uint32_t i = 0; i < file->count; i++) {
+        const struct grt_array_info *array = &file->arrays[i];
+        if (!strcmp(array->name, target))
+            bench->source.class_targets =
+                (array->dtype[0] == 'i' || array->dtype[0] == 'u') && array->shape[1] <= 1;
+    }
+    grt_file_info_destroy(&file);
+    return true;
+}
+
+static bool open_data(struct train_bench *bench) {
+    uint64_t most = bench->batches.values[bench->batches.count - 1];
+    uint64_t rows = 4 * most < 20000 ? 20000 : 4 * most > 262144 ? 262144 : 4 * most;
+    if (!find_classes(bench))
+        return false;
+    bench->data = bench_source_open(&bench->source, rows > most ? rows : most, FEATURES);
+    if (!bench->data)
+        return false;
+    bench->info = grt_dataset_info(bench->data);
+    return true;
+}
+
+static int finish(struct train_bench *bench, bool good) {
+    bool stopped = talk_stopped();
+    talk_clear();
+    if (!good && !stopped)
+        return command_exit_of(grt_last_status());
+    struct train_summary summary = train_summarise(bench);
+    if (!train_report(bench, &summary))
+        return COMMAND_OK;  // output_close() says what went wrong
+    if (bench->apply && !stopped) {
+        if (!summary.recommended) {
+            talk_error("%s is not written: nothing can be recommended", bench->apply);
+            return COMMAND_INTERNAL;
+        }
+        if (!train_apply(bench, summary.recommended))
+            return grt_last_status() == GRT_IO ? COMMAND_CANNOT_CREATE
+                                               : command_exit_of(grt_last_status());
+    }
+    // Batches that do not fit are an answer, as long as something did.
+    return summary.fastest || stopped ? COMMAND_OK : COMMAND_INTERNAL;
+}
+
+static json_t *head(const struct train_bench *bench) {
+    json_t *json = bench_source_json(&bench->source, bench->data);
+    json_object_set_new(json, "device", devices_json(grt_dev_info(bench->dev)));
+    json_object_set_new(
+        json, "model",
+        json_pack("{s:i, s:i}", "depth", (int)bench->depth, "hidden", (int)bench->hidden));
+    return json;
+}
+
+static int run(struct train_bench *bench, int argc, char **argv) {
+    struct output output;
+    int code = output_open(&output, bench->common.output);
+    if (code)
+        return code;
+    talk_progress("opening the device");
+    bench->dev = options_open_device(&bench->common);
+    bench->rows = calloc(TRAIN_MAX_ROWS, sizeof *bench->rows);
+    if (bench->dev && bench->rows && take_defaults(bench) && open_data(bench)) {
+        struct table_desc desc = {
+            .output = &output,
+            .format = bench->common.format,
+            .columns = columns,
+            .column_count = COLUMN_COUNT,
+            .schema = "gpurt.bench.train/1",
+            .argc = argc,
+            .argv = argv,
+            .head = head(bench),
+        };
+        bench->planned = bench->batches.count * bench->workers.count * bits(bench->precisions) *
+                         bits(bench->pins);
+        bench->begun = stats_now();
+        if (table_open(&bench->table, &desc))
+            code = finish(bench, run_rows(bench));
+        table_close(&bench->table);
+    } else {
+        code = command_exit_of(grt_last_status());
+    }
+    talk_clear();
+    free(bench->rows);
+    grt_dataset_close(&bench->data);
+    bench_source_end(&bench->source);
+    grt_dev_destroy(&bench->dev);
+    bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL;
+    int written = output_close(&output, keep);
+    return code ? code : written;
+}
+
+int bench_train(int argc, char **argv) {
+    static struct train_bench bench;  // its config is too large for the stack
+    char text[4096];
+    size_t n = (size_t)snprintf(
+        text, sizeof text,
+        "Finds the best settings for training on this device: whole steps, with their data.\n"
+        "`gpurt bench KIND` measures something else:\n\n");
+    n += bench_kinds_text(text + n, sizeof text - n);
+    snprintf(
+        text + n, sizeof text - n,
+        "\nEach row is a median. Fwd, Bwd and Opt are device times, I/O is what the step waits "
+        "for\n"
+        "data, GPU %% the device's time over that on the wall. A LIST has numbers and ranges:\n"
+        "32,64  1-4  1-8+1  32-1024*2.\n");
+    struct option_list lists[] = {
+        OPTION_LIST("Options of train", own_options),
+        OPTION_LIST("Device options", options_device),
+        OPTION_LIST("Output options", options_output),
+        OPTION_LIST("General options", options_general),
+    };
+    struct options_desc desc = {
+        .verb = "bench", .words = "[KIND]", .about = text, .lists = lists, .list_count = 4};
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t count = 0;
+    if (!words) {
+        talk_error("out of memory");
+        return COMMAND_INTERNAL;
+    }
+    int code = options_parse(&desc, argc, argv, &bench.common, words, &count);
+    if (code < 0 && count > 0) {
+        talk_error("'%s': the kind comes first, as in `gpurt bench %s`", words[0], words[0]);
+        code = COMMAND_USAGE;
+    }
+    if (code < 0)
+        code = take_config(&bench) ? run(&bench, argc, argv) : command_exit_of(grt_last_status());
+    ranges_destroy(&bench.batches);
+    ranges_destroy(&bench.workers);
+    free(words);
+    return code;
+}

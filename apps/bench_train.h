@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt bench train` from within: one row for each configuration, then what follows from the rows.
+#ifndef APPS_BENCH_TRAIN_H
+#define APPS_BENCH_TRAIN_H
+
+#include "bench_more.h"
+#include "data/loader.h"
+#include "nn/learner.h"
+#include "table.h"
+#include "train/config.h"
+
+#define TRAIN_PRECISIONS(X)                                                                        \
+    X(F32, "f32")                                                                                  \
+    X(F16, "f16")                                                                                  \
+    X(BF16, "bf16")
+
+#define TRAIN_STATUSES(X)                                                                          \
+    X(OK, "ok")                                                                                    \
+    X(OOM, "OOM")           /* does not fit: by the plan, or when it was tried */                  \
+    X(FEW_ROWS, "few rows") /* the data set does not fill one batch */                             \
+    X(UNSUITED, "unsuited") /* the device cannot do this */                                        \
+    X(NOT_FINITE, "NaN")    /* it ran, and the loss was no number */                               \
+    X(BROKEN, "")           /* a call failed, or Ctrl-C: there is no row */
+
+enum train_status {
+#define X(name, text) TRAIN_##name,
+    TRAIN_STATUSES(X)
+#undef X
+};
+
+struct train_row {
+    uint32_t batch, workers;
+    enum grt_dtype precision;
+    bool pin;
+    enum train_status status;
+    bool planned;  // OOM by the plan, before anything was tried
+    // Seconds of one step: medians.
+    double io, input, forward, backward, optimizer, total;
+    double rate;    // samples a second
+    double spread;  // of total
+    double busy;    // the device's time over that on the wall
+    bool phases;    // device times of the phases are known
+    uint32_t samples;
+    uint64_t memory;  // bytes on the device
+    const char *variant;
+};
+
+#define TRAIN_MAX_ROWS 4096
+
+struct train_bench {
+    struct options common;  // first: see options.h
+    struct bench_source source;
+    const char *config_path, *apply;
+    struct ranges batches, workers;
+    uint32_t precisions;  // bits of TRAIN_PRECISIONS; 0: not given
+    uint32_t pins;        // bit 0: on, bit 1: off
+    uint64_t steps;
+    uint32_t model_given;
+    uint32_t depth, hidden;
+    struct grt_config config;
+    struct grt_dev *dev;
+    struct grt_dataset *data;
+    struct grt_dataset_info info;
+    struct table table;
+    struct train_row *rows;
+    size_t count;
+    size_t planned;  // rows that there will be
+    double begun;
+};
+
+// Measures one configuration: fills all but what row says already.
+void train_measure(struct train_bench *bench, struct train_row *row);
+
+// ---- bench_train_advice.c ----
+
+struct train_summary {
+    const struct train_row *fastest, *efficient, *recommended;  // NULL when no row is good
+};
+struct train_summary train_summarise(const struct train_bench *bench);
+// Prints summary and advice for people, or as members of the JSON report.
+bool train_report(struct train_bench *bench, const struct train_summary *summary);
+// Writes the recommended settings as a training config; false with the sentence.
+bool train_apply(const struct train_bench *bench, const struct train_row *row);
+// Device memory that a configuration may take.
+uint64_t train_memory(const struct train_bench *bench);
+const char *train_precision_text(enum grt_dtype precision);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train_config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "talk.h"
+#include "train/checkpoint.h"
+#include "train/safetensors.h"
+
+bool train_read_text(const char *text, void *into, char why[RANGES_WHY]) {
+    if (!*text) {
+        snprintf(why, RANGES_WHY, "may not be empty");
+        return false;
+    }
+    *(const char **)into = text;
+    return true;
+}
+
+const struct option_row train_config_options[] = {
+    {.name = "config",
+     .value = "FILE",
+     .help = "settings in YAML; `man gpurt` lists the keys",
+     .read = train_read_text,
+     .at = offsetof(struct train_config, config)},
+    {.name = "data",
+     .value = "FILE",
+     .help = "HDF5 file with the samples",
+     .read = train_read_text,
+     .at = offsetof(struct train_config, data)},
+};
+
+const struct option_row train_checkpoint_options[] = {
+    {.name = "checkpoint",
+     .value = "PATH",
+     .help = "the trained network: a file, or a folder, whose best is taken",
+     .fallback = "checkpoints",
+     .read = train_read_text,
+     .at = offsetof(struct train_config, checkpoint)},
+};
+
+// Words by which other tools ask for any GPU.
+static bool any_device(const char *device) {
+    return !strcmp(device, "") || !strcmp(device, "auto") || !strcmp(device, "gpu") ||
+           !strcmp(device, "cuda");
+}
+
+int train_config_read(struct train_config *values, const char **words, size_t word_count) {
+    struct grt_config *c = &values->settings;
+    struct options *o = &values->common;
+    grt_config_init(c);
+    bool good = !values->config || grt_config_read(c, values->config);
+    for (size_t i = 0; good && i < word_count; i++)
+        good = grt_config_override(c, words[i]);
+    if (good && values->data)
+        good = grt_config_set(c, GRT_CONFIG_DATA, values->data);
+    if (!good)
+        return command_exit_of(grt_last_status());
+    // The command line's device stands above the config's.
+    if (!o->device && !any_device(c->device))
+        o->device = c->device;
+    if (!strcmp(o->backend, "auto"))
+        o->backend = c->backend;
+    if (o->mem_fraction == 0)
+        o->mem_fraction = c->mem_fraction;
+    return COMMAND_OK;
+}
+
+struct grt_dev *train_config_device(const struct train_config *values) {
+    talk_progress("opening the device");
+    struct grt_dev *dev = options_open_device(&values->common);
+    talk_clear();
+    return dev;
+}
+
+static struct grt_archive *load(const char *path) {
+    size_t length = strlen(path);
+    const char *ending = ".safetensors";
+    bool foreign = length > strlen(ending) && !strcmp(path + length - strlen(ending), ending);
+    return foreign ? grt_safetensors_load(path) : grt_checkpoint_load(path);
+}
+
+struct grt_archive *train_config_model(const struct train_config *values) {
+    struct stat info;
+    char best[4200];
+    if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode))
+        return load(values->checkpoint);
+    snprintf(best, sizeof best, "%.4096s/best.h5", values->checkpoint);
+    return access(best, F_OK) == 0 ? load(best) : grt_checkpoint_newest(values->checkpoint);
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a run: data, memory, learner, loaders, log, the checkpoint to begin with. The run itself is in
+// supervised_run.c.
+#include "supervised.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report.h"
+#include "checkpoint.h"
+#include "supervised_parts.h"
+
+void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, const char *text) {
+    if (run->desc.report) {
+        run->desc.report(run->desc.context, &(struct grt_supervised_report){.news = news,
+                                                                            .step = run->place.step,
+                                                                            .steps = run->steps,
+                                                                            .text = text});
+    }
+}
+
+// ---- memory ----
+
+static bool on_device(const struct grt_supervised *run) {
+    return strcmp(run->task.config.cache, "device") == 0;
+}
+
+static uint64_t row_bytes(const struct grt_dataset_info *info) {
+    return 4 * ((uint64_t)info->x_width + info->y_width);
+}
+
+// Before anything is allocated: does it fit, and if not, what would?
+static bool plan_memory(struct grt_supervised *run) {
+    struct grt_learner_desc *d = &run->task.learner;
+    struct grt_fit fit;
+    char text[256];
+    // On the device: all rows and two orders, or the staging of both loaders.
+    uint64_t row = row_bytes(&run->task.info);
+    struct grt_fit_besides besides = {
+        .bytes = on_device(run) ? run->task.info.file_rows * (row + 8) : 0,
+        .row_staged = on_device(run) ? 0 : 2 * row,
+    };
+    if (!grt_task_fit(run->desc.dev, d, &besides, &fit)) {
+        return false;
+    }
+    if (fit.fits) {
+        return true;
+    }
+    if (!fit.accumulate) {
+        return grt_fail(
+            GRT_NO_MEMORY,
+            "the model does not fit: even one sample at a time needs more than the %.1f "
+            "MB that may be taken%s",
+            (double)fit.left / 1e6, on_device(run) ? " besides the data; try cache: ram" : "");
+    }
+    if (!run->task.config.auto_accumulate) {
+        return grt_fail(GRT_NO_MEMORY,
+                        "a step of %u samples needs %.1f MB, %.1f MB may be taken: batch_size=%u "
+                        "fits, or auto_accumulate=true cuts it into %u micro-batches with the same "
+                        "result",
+                        d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6,
+                        fit.batch / (uint32_t)run->task.config.accumulate
+                            ? fit.batch / (uint32_t)run->task.config.accumulate
+                            : 1,
+                        fit.accumulate);
+    }
+    d->accumulate = fit.accumulate;
+    snprintf(text, sizeof text,
+             "a step of %u samples needs %.1f MB, %.1f MB may be taken: it is cut into %u "
+             "micro-batches, with the same result",
+             d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, fit.accumulate);
+    supervised_say(run, GRT_SUPERVISED_SPLIT, text);
+    return true;
+}
+
+// ---- steps ----
+
+static bool make_loaders(struct grt_supervised *run) {
+    const struct grt_task *task = &run->task;
+    run->train_loader = grt_task_loader(task, run->desc.dev, GRT_PART_TRAIN, FEED_WINDOW);
+    if (!run->train_loader) {
+        return false;
+    }
+    if (task->info.part_rows[GRT_PART_VALIDATION] > 0) {
+        run->check_loader = grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, FEED_WINDOW);
+    }
+    return run->check_loader || task->info.part_rows[GRT_PART_VALIDATION] == 0;
+}
+
+// How many steps there are, which the schedule needs to know.
+static void count_steps(struct grt_supervised *run) {
+    const struct grt_config *c = &run->task.config;
+    struct grt_optim_desc *o = &run->task.learner.optim;
+    run->steps_per_epoch = grt_loader_info(run->train_loader).batches_per_epoch;
+    run->steps = c->epochs * run->steps_per_epoch;
+    if (c->max_steps > 0 && c->max_steps < run->steps) {
+        run->steps = c->max_steps;
+    }
+    uint64_t period = (c->lr_step > 0 ? c->lr_step : (c->epochs + 2) / 3) * run->steps_per_epoch;
+    o->total = (uint32_t)(run->steps < UINT32_MAX ? run->steps : UINT32_MAX);
+    o->period = (uint32_t)(period < UINT32_MAX ? period : UINT32_MAX);
+#define X(name, text)                                                                              \
+    if (strcmp(c->schedule, text) == 0) {                                                          \
+        o->schedule = GRT_SCHEDULE_##name;                                                         \
+    }
+    GRT_SCHEDULES(X)
+#undef X
+}
+
+static bool make_learner(struct grt_supervised *run) {
+    struct grt_dev *dev = run->desc.dev;
+    run->learner = grt_learner_create(dev, &run->task.learner);
+    if (!run->learner || !grt_learner_alloc(run->learner)) {
+        return false;
+    }
+    struct feed_desc feed = {.dev = dev,
+                             .learner = run->learner,
+                             .loader = run->train_loader,
+                             .batch = run->task.learner.batch,
+                             .on_device = on_device(run)};
+    run->train = feed_create(&feed);
+    feed.loader = run->check_loader;
+    feed.evaluate = true;
+    run->check = run->train && run->check_loader ? feed_create(&feed) : NULL;
+    return run->train && (run->check || !run->check_loader);
+}
+
+// ---- where it begins ----
+
+static bool begin(struct grt_supervised *run) {
+    const char *dir = run->task.config.checkpoint_dir;
+    run->saved_step = UINT64_MAX;
+    if (!grt_checkpoint_any(dir)) {
+        if (run->desc.resume) {
+            char text[GRT_CONFIG_TEXT_SIZE + 64];
+            snprintf(text, sizeof text, "no checkpoint in %s: the run begins anew", dir);
+            supervised_say(run, GRT_SUPERVISED_NOTE, text);
+        }
+        return true;
+    }
+    if (!run->desc.resume) {
+        char text[GRT_CONFIG_TEXT_SIZE + 128];
+        char aside[GRT_CONFIG_TEXT_SIZE + 32];
+        if (!grt_checkpoint_set_aside(dir, aside, sizeof aside)) {
+            return false;
+        }
+        snprintf(text, sizeof text, "checkpoints of an earlier run were moved to %s", aside);
+        supervised_say(run, GRT_SUPERVISED_NOTE, text);
+        return true;
+    }
+    struct grt_archive *archive = grt_checkpoint_newest(dir);
+    bool good = archive && supervised_restore(run, archive);
+    if (good) {
+        run->saved_step = run->place.step;
+        supervised_say(run, GRT_SUPERVISED_RESUMED, archive->path);
+    }
+    grt_archive_destroy(&archive);
+    return good;
+}
+
+struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *desc) {
+    if (!desc || !desc->dev || !desc->config) {
+        grt_fail(GRT_INVALID, "a device and a config are wanted");
+        return NULL;
+    }
+    struct grt_supervised *run = calloc(1, sizeof *run);
+    if (!run) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a run");
+        return NULL;
+    }
+    run->desc = *desc;
+    if (!grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev)) || !plan_memory(run) ||
+        !make_loaders(run)) {
+        goto undo_run;
+    }
+    count_steps(run);
+    if (!make_learner(run) || !begin(run)) {
+        goto undo_run;
+    }
+    run->start = run->place.step;
+    run->log = grt_runlog_create(grt_runlog_desc(.jsonl = run->task.config.log,
+                                                 .tensorboard = run->task.config.tensorboard));
+    if (run->log) {
+        return run;
+    }
+undo_run:
+    grt_supervised_destroy(&run);
+    return NULL;
+}
+
+void grt_supervised_destroy(struct grt_supervised **run) {
+    if (!run || !*run) {
+        return;
+    }
+    struct grt_supervised *r = *run;
+    feed_destroy(&r->train);
+    feed_destroy(&r->check);
+    grt_learner_destroy(&r->learner);
+    grt_loader_destroy(&r->train_loader);
+    grt_loader_destroy(&r->check_loader);
+    grt_task_close(&r->task);
+    grt_runlog_destroy(&r->log);
+    free(r);
+    *run = NULL;
+}
+
+struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run) {
+    return (struct grt_supervised_info){
+        .config = &run->task.config,
+        .data = run->task.info,
+        .learner = run->task.learner,
+        .variant = grt_learner_variant(run->learner),
+        .parameters = grt_learner_parameters(run->learner),
+        .bytes = grt_dev_mem_use(run->desc.dev, NULL).current,
+        .steps_per_epoch = run->steps_per_epoch,
+        .steps = run->steps,
+        .start = run->start,
+    };
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a config and a data file make together: the open data set, and the desc of the learner for it.
+// Training begins with a config; evaluation and prediction with a checkpoint, which holds the part of the
+// config that the model depends on.
+#ifndef GRT_TASK_H
+#define GRT_TASK_H
+
+#include "../data/loader.h"
+#include "../nn/learner.h"
+#include "../profile.h"
+#include "archive.h"
+#include "config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grt_task {
+    struct grt_config config;  // with every choice made: batch_size, loss, depth, ...
+    struct grt_dataset *data;  // closed by grt_task_close()
+    struct grt_dataset_info info;
+    struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet
+};
+
+// Opens the data of a config. `profile` gives batch size and workers where the config has none.
+GRT_API bool grt_task_open(struct grt_task *task, const struct grt_config *config,
+                           const struct grt_profile *profile);
+// The same for a trained model: config and normalisation come from its archive; `config` adds where the
+// data are and how they are read. Without targets for predictions.
+GRT_API bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
+                                   const struct grt_config *config,
+                                   const struct grt_profile *profile, bool targets);
+GRT_API void grt_task_close(struct grt_task *task);
+
+// Adds to an archive what grt_task_open_trained() needs.
+GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive);
+// Parameters out of an archive into an allocated learner.
+GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
+
+// The loader of a part of the data, as the config says. `held` batches are used at once.
+GRT_API struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,
+                                           enum grt_part part, uint32_t held);
+
+// ---- what fits ----
+
+struct grt_fit {
+    uint64_t needed;  // bytes of the learner as it was asked for
+    uint64_t left;    // bytes that may be taken
+    bool fits;
+    uint32_t accumulate;  // micro-batches with which the same batch fits; 0: none does
+    uint32_t batch;       // largest batch that fits in one piece; 0: not even one sample
+};
+struct grt_fit_besides {
+    uint64_t bytes;       // that other things take
+    uint64_t row_staged;  // for each sample of a batch, when it has several micro-batches
+};
+// Asks the memory plan; allocates nothing.
+GRT_API bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,
+                          const struct grt_fit_besides *besides, struct grt_fit *fit);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trained models: what a checkpoint says of the task that it was trained for, and that task again.
+#include <stdio.h>
+#include <string.h>
+
+#include "../report.h"
+#include "task_parts.h"
+
+// What the model and the meaning of its numbers depend on.
+static const enum grt_config_key kept_keys[] = {
+    GRT_CONFIG_INPUTS,      GRT_CONFIG_TARGETS,
+    GRT_CONFIG_NORMALIZE,   GRT_CONFIG_MODEL,
+    GRT_CONFIG_DEPTH,       GRT_CONFIG_HIDDEN,
+    GRT_CONFIG_ACTIVATION,  GRT_CONFIG_RESIDUAL,
+    GRT_CONFIG_LAYER_NORM,  GRT_CONFIG_POOLING,
+    GRT_CONFIG_HEAD_DEPTH,  GRT_CONFIG_LOSS,
+    GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_PRECISION,
+    GRT_CONFIG_SEED,        GRT_CONFIG_VALIDATION_SPLIT,
+};
+
+bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive) {
+    char text[8192];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof kept_keys / sizeof *kept_keys; i++) {
+        char value[4200];
+        const struct grt_config_key_info *info = grt_config_key_info(kept_keys[i]);
+        bool list = info->type == GRT_CONFIG_IS_NAMES;
+        if (list && !grt_config_given(&task->config, kept_keys[i])) {
+            continue;  // an empty list cannot be written
+        }
+        grt_config_value_text(&task->config, kept_keys[i], value, sizeof value);
+        int length = snprintf(text + used, sizeof text - used, "%s: %s\n", info->name, value);
+        if (length < 0 || (size_t)length >= sizeof text - used) {
+            return grt_fail(GRT_CONFIG,
+                            "names of inputs and targets are too long for a checkpoint");
+        }
+        used += (size_t)length;
+    }
+    const struct grt_dataset_info *info = &task->info;
+    uint64_t shape[1] = {info->features};
+    return grt_archive_set_text(archive, "config", text) &&
+           grt_archive_set_whole(archive, "features", info->features) &&
+           grt_archive_set_whole(archive, "points", info->points) &&
+           grt_archive_set_whole(archive, "outputs", task->learner.model.outputs) &&
+           grt_archive_set_whole(archive, "classes", info->classes) &&
+           (!info->mean || (grt_archive_add(archive, "data/mean", GRT_F32, 1, shape, info->mean) &&
+                            grt_archive_add(archive, "data/std", GRT_F32, 1, shape, info->std)));
+}
+
+// A tensor of numbers for each feature, or NULL.
+static const float *feature_numbers(const struct grt_archive *archive, const char *name) {
+    const struct grt_archive_tensor *t = grt_archive_find(archive, name);
+    bool right = t && t->dtype == GRT_F32 && t->rank == 1 &&
+                 t->shape[0] == (uint64_t)grt_archive_whole(archive, "features", 0);
+    return right ? t->data : NULL;
+}
+
+static bool check_shapes(const struct grt_task *task, const struct grt_archive *archive) {
+    int64_t features = grt_archive_whole(archive, "features", 0);
+    int64_t points = grt_archive_whole(archive, "points", 0);
+    if (features == task->info.features && points == task->info.points) {
+        return true;
+    }
+    return grt_fail(
+        GRT_BAD_DATA,
+        "%s: samples have %u features and %u points; the model of %s wants %lld and %lld",
+        task->config.data, task->info.features, task->info.points, archive->path,
+        (long long)features, (long long)points);
+}
+
+bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
+                           const struct grt_config *config, const struct grt_profile *profile,
+                           bool targets) {
+    const char *text = grt_archive_text(archive, "config", NULL);
+    memset(task, 0, sizeof *task);
+    grt_config_init(&task->config);
+    if (!text ||
+        !grt_archive_find(archive, "data/std") != !grt_archive_find(archive, "data/mean")) {
+        return grt_fail(GRT_BAD_DATA, "%s holds no model that gpurt train supervised made",
+                        archive->path);
+    }
+    if (!grt_config_parse(&task->config, archive->path, text, strlen(text))) {
+        return false;
+    }
+    // How data are read and where they lie is the caller's; the rest is the model's.
+    static const enum grt_config_key callers[] = {
+        GRT_CONFIG_DATA,        GRT_CONFIG_BATCH_SIZE,
+        GRT_CONFIG_NUM_WORKERS, GRT_CONFIG_PREFETCH_FACTOR,
+        GRT_CONFIG_CACHE,       GRT_CONFIG_ON_NAN,
+        GRT_CONFIG_PIN_MEMORY,  GRT_CONFIG_PRECISION,
+        GRT_CONFIG_INPUTS,      GRT_CONFIG_TARGETS,
+    };
+    for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
+        if (grt_config_given(config, callers[i])) {
+            grt_config_copy(&task->config, config, callers[i]);
+        }
+    }
+    struct task_opening opening = {.no_targets = !targets,
+                                   .mean = feature_numbers(archive, "data/mean"),
+                                   .std = feature_numbers(archive, "data/std"),
+                                   .classes = (uint32_t)grt_archive_whole(archive, "classes", 0)};
+    task->config.normalize = opening.mean && opening.std;
+    if (!task_open(task, profile, &opening)) {
+        return false;
+    }
+    task->learner.model.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
+    task->learner.inference = true;
+    if (!check_shapes(task, archive)) {
+        grt_task_close(task);
+        return false;
+    }
+    return true;
+}
+
+bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive) {
+    const char *name = NULL;
+    const struct grt_tensor *tensor = grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, &name);
+    for (uint32_t i = 0; tensor; i++) {
+        char full[GRT_ARCHIVE_NAME];
+        snprintf(full, sizeof full, "model/%s", name);
+        if (!grt_archive_give(archive, full, tensor)) {
+            return false;
+        }
+        tensor = grt_learner_tensor(learner, GRT_TENSOR_PARAM, i + 1, &name);
+    }
+    return grt_learner_sync(learner);
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt data`, `gpurt bench data` and `gpurt bench` from outside: a file is made, described, read and
+# trained on; mistakes have their exit codes; Ctrl-C gives the summary. Usage: cli_data.sh GPURT JSON_CHECK
+
+set -uo pipefail
+gpurt=${1:?usage: cli_data.sh GPURT JSON_CHECK}
+json=${2:?usage: cli_data.sh GPURT JSON_CHECK}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+unset GPURT_DEVICE
+export XDG_CACHE_HOME=$tmp/cache TMPDIR=$tmp
+failed=0
+
+wrong() {
+    printf 'cli_data.sh: %s\n' "$*" >&2
+    sed 's/^/    stdout: /' "$tmp/out" | head -n 5 >&2
+    sed 's/^/    stderr: /' "$tmp/err" | head -n 5 >&2
+    failed=1
+}
+# expect CODE ARGUMENT...: runs gpurt; out and err keep what it wrote.
+expect() {
+    local want=$1 got=0
+    shift
+    "$gpurt" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || got=$?
+    [ "$got" -eq "$want" ] || wrong "gpurt $*: exit code $got, wanted $want"
+}
+refuse() {
+    local want=$1 word=$2
+    shift 2
+    expect "$want" "$@"
+    grep -qF -- "$word" "$tmp/err" || wrong "gpurt $*: stderr lacks '$word'"
+    [ ! -s "$tmp/out" ] || wrong "gpurt $*: an error, and yet something on stdout"
+}
+said() { grep -qE -- "$1" "$tmp/out" || wrong "stdout lacks '$1'"; }
+
+# ---- make and info ----
+refuse 64 "make KIND" data
+refuse 64 "make KIND" data info
+refuse 64 "'regression'" data make regresion -o "$tmp/x.h5"
+refuse 64 "-o FILE" data make regression
+refuse 64 "samples" data make regression --samples 0 -o "$tmp/x.h5"
+refuse 64 "deflate" data make regression --deflate 10 -o "$tmp/x.h5"
+refuse 64 "noise" data make regression --noise -1 -o "$tmp/x.h5"
+refuse 64 "data make" data info --samples 3 "$tmp/x.h5"
+refuse 66 "No such file" data info "$tmp/x.h5"
+refuse 73 "missing" data make regression --samples 10 -o "$tmp/missing/x.h5"
+[ -z "$(find "$tmp" -name 'x.h5*')" ] || wrong "a refused file was left behind"
+printf 'no data\n' >"$tmp/text.h5"
+refuse 65 "not an HDF5 file" data info "$tmp/text.h5"
+expect 0 data make regression --samples 600 --features 8 -o "$tmp/r.h5"
+[ -z "$(cat "$tmp/out" "$tmp/err")" ] || wrong "data make talks without a terminal"
+expect 0 data make classification --samples 600 --features 4 --classes 5 --seed 3 -o "$tmp/c.h5"
+expect 0 data make points --samples 100 --features 3 --points 6 --chunk 30 --deflate 2 -o "$tmp/p.h5"
+expect 0 data info "$tmp/r.h5"
+said 'regression, noise floor 0\.01'
+said '^x +f32 +600 x 8 '
+expect 0 data info "$tmp/c.h5"
+said ' 5 classes'
+said '^y +i32 +600 '
+expect 0 data info "$tmp/p.h5"
+said '^x +f32 +100 x 6 x 3 +30 x 6 x 3 +shuffle deflate 2'
+for format in json jsonl csv md; do
+    expect 0 data info "$tmp/r.h5" --format "$format"
+    case $format in
+    json) "$json" <"$tmp/out" || wrong "data info: not JSON" ;;
+    jsonl) "$json" --lines <"$tmp/out" || wrong "data info: not JSON lines" ;;
+    csv) said '^x,f32,600 x 8,' ;;
+    md) said '^\| x ' ;;
+    esac
+done
+
+# ---- the loader ----
+refuse 66 "No such file" bench data --data "$tmp/nothing.h5"
+refuse 65 "no data set 'q'" bench data --data "$tmp/r.h5" --inputs q
+refuse 64 "num-workers" bench data --num-workers 1000
+expect 0 bench data --data "$tmp/r.h5" --batch-sizes 32,100 --num-workers 0,2 --time 0.01
+[ "$(grep -c ' ok$' "$tmp/out")" -eq 4 ] || wrong "bench data: not 4 rows"
+expect 0 bench data --data "$tmp/p.h5" --batch-sizes 10 --num-workers 1 --time 0.01 --cache ram --format json
+"$json" <"$tmp/out" || wrong "bench data: not JSON"
+
+# ---- training steps ----
+quick=(--device ref:0 --steps 2 --model 'depth=1,hidden=4')
+refuse 64 "small, medium" bench --model tiny
+refuse 64 "f32 f16 bf16" bench --precision f64
+refuse 64 "the kind comes first" bench -v gemm
+refuse 66 "No such file" bench "${quick[@]}" --data "$tmp/nothing.h5"
+printf 'benchmark:\n  batch_sizs: [1]\n' >"$tmp/bad.yaml"
+refuse 78 "batch_sizs" bench --config "$tmp/bad.yaml" "${quick[@]}"
+for format in json jsonl csv md table; do
+    expect 0 bench train "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,64 --num-workers 0,1 --format "$format"
+    case $format in
+    json) "$json" <"$tmp/out" || wrong "bench: not JSON" ;;
+    jsonl)
+        "$json" --lines <"$tmp/out" || wrong "bench: not JSON lines"
+        said '^\{"summary":'
+        ;;
+    csv) [ "$(wc -l <"$tmp/out")" -eq 5 ] || wrong "bench --format csv: not a head and 4 rows" ;;
+    *)
+        said 'Highest throughput'
+        said 'Best efficiency'
+        said 'Recommended for training'
+        said '^Next: '
+        ;;
+    esac
+done
+for data in c p; do
+    expect 0 bench "${quick[@]}" --data "$tmp/$data.h5" --batch-sizes 50 --num-workers 0
+    said ' ok$'
+done
+# Batches that do not fit, and more rows than there are, end the way up and not the program.
+expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,256,1024,2048 --num-workers 0,1
+[ "$(grep -c 'few rows$' "$tmp/out")" -eq 2 ] || wrong "bench: rows beyond the data set"
+expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,512 --num-workers 0 --mem-limit 20KB --format csv
+said ',OOM,plan$'
+expect 70 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64,512 --num-workers 0 --mem-limit 1KB
+said ' OOM$'
+# What the config asks for, and what is written for training.
+printf 'data:\n  batch_size: 128\nbenchmark:\n  batch_sizes: [32, 64]\n  num_workers_options: [0]\n  steps_per_test: 2
+  test_mixed_precision: true\n  test_pin_memory: true\n' >"$tmp/seed.yaml"
+expect 0 bench --device ref:0 --config "$tmp/seed.yaml" --data "$tmp/r.h5" --apply "$tmp/best.yaml" --format csv
+[ "$(wc -l <"$tmp/out")" -eq 9 ] || wrong "bench --config: not 2 batches x 2 precisions x 2 pins"
+grep -qE '^ +batch_size: (32|64)$' "$tmp/best.yaml" || wrong "bench --apply: no batch size"
+grep -qE '^ +accumulate: (2|4)$' "$tmp/best.yaml" || wrong "bench --apply: no accumulation"
+grep -qE '^ +learning_rate: 0\.001$' "$tmp/best.yaml" || wrong "bench --apply: no learning rate"
+expect 0 bench "${quick[@]}" --config "$tmp/best.yaml" --batch-sizes 16 --num-workers 0
+said 'r\.h5'
+refuse 73 "best.yaml" bench "${quick[@]}" --batch-sizes 16 --num-workers 0 --data "$tmp/r.h5" -q \
+    --format csv -o "$tmp/csv" --apply "$tmp/missing/best.yaml"
+# Ctrl-C: the rows so far, and the summary.
+"$gpurt" bench --device ref:0 --batch-sizes 16,32,64,128,256,512 --num-workers 0,1,2 --steps 1000 \
+    --data "$tmp/r.h5" >"$tmp/out" 2>"$tmp/err" </dev/null &
+pid=$!
+for _ in $(seq 100); do
+    grep -q ' ok$' "$tmp/out" && break
+    sleep 0.1
+done
+kill -INT "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 130 ] || wrong "interrupted bench: exit code $code, wanted 130"
+said 'Highest throughput'
+[ -z "$(find "$tmp" -name 'gpurt-bench-*')" ] || wrong "synthetic data were left behind"
+
+exit "$failed"
