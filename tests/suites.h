@@ -29,6 +29,7 @@
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
+    X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(fused, D)                                                                                    \
     X(colsum, D)                                                                                   \
@@ -41,4 +42,6 @@
     X(es, D)                                                                                       \
     X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
+    X(standingenv, D)                                                                              \
+    X(supervised, D)                                                                               \
     X(big, D)

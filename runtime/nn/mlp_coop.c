@@ -150,6 +150,7 @@ static void own_plan(const struct mlp_case *c, struct mlp_plan *p) {
 static bool own_usable(const struct mlp_case *c) {
     const struct grt_dev_info *info = &c->dev->info;
     return coop_usable(c) && c->width >= 64 && c->inputs <= 64 && info->caps.subgroup == 32 &&
+           grt_kernel_exists(c->dev, "mlp_pass_own");
 }
 
 // Fewer rows leave processors idle.
