@@ -74,7 +74,6 @@
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
     X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
     X(vulkan, mlp, mlp_pass_coop)                                                                  \
-    X(vulkan, mlp, mlp_pass_own)                                                                   \
     X(vulkan, mlp, mlp_grads_coop)                                                                 \
     X(bfloat, gemm, gemm_split_f32)                                                                \
     X(vulkan, gemm, peak_coop_f16)                                                                 \

@@ -45,8 +45,6 @@ struct mlp_call {
 struct mlp_variant {
     const char *name;
     bool (*usable)(const struct mlp_case *c);
-    // Whether it comes before those that stand behind it; NULL: always. Else it comes last.
-    bool (*preferred)(const struct mlp_case *c);
     // Whether it is faster than layer by layer, where it is usable.
     bool (*better)(const struct mlp_case *c);
     void (*plan)(const struct mlp_case *c, struct mlp_plan *plan);
@@ -55,7 +53,6 @@ struct mlp_variant {
     void (*record_grads)(struct grt_graph *graph, const struct mlp_call *call);
 };
 
-extern const struct mlp_variant mlp_variant_coop_own;
 extern const struct mlp_variant mlp_variant_coop;
 extern const struct mlp_variant mlp_variant_mma;
 extern const struct mlp_variant mlp_variant_plain;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused MLP on the matrix unit through Vulkan's KHR cooperative matrices: shaders/mlp/mlp_pass_coop.k or
-// mlp_pass_own.k, and mlp_grads_coop.k.
-
+// The fused MLP on the matrix unit through Vulkan's KHR cooperative matrices: shaders/mlp/mlp_pass_coop.k and
+// mlp_grads_coop.k.
 #include "mlp_case.h"
 
 #define OUTPUTS_PADDED 16u
@@ -30,21 +29,12 @@ static const struct pass *choose_pass(const struct mlp_case *c) {
     return c->rows < p->rows * mlp_units(c) ? p + 1 : p;
 }
 
-// Inputs, padded to a power of two and at least so many.
-static uint32_t inputs_padded(const struct mlp_case *c, uint32_t least) {
-    uint32_t padded = least;
+static uint32_t inputs_padded(const struct mlp_case *c) {
+    uint32_t padded = choose_pass(c)->slab;
     while (padded < c->inputs) {
         padded *= 2;
     }
     return padded;
-}
-
-static uint32_t coop_inputs(const struct mlp_case *c) {
-    return inputs_padded(c, choose_pass(c)->slab);
-}
-
-static uint32_t own_inputs(const struct mlp_case *c) {
-    return inputs_padded(c, 16);
 }
 
 // ---- the gradients ----
@@ -55,25 +45,22 @@ struct grads {
     uint32_t subgroups, tiles;
 };
 
-static struct grads choose_grads(const struct mlp_case *c, uint32_t inputs) {
+static struct grads choose_grads(const struct mlp_case *c) {
     uint32_t blocks = c->width <= 32 ? 1 : c->width / 32;
     uint32_t side = c->width / 16 / blocks;
     return (struct grads){blocks, c->width <= 64 ? 64 : 32, side * side,
-                          mlp_ceil_div(inputs, c->width) + c->depth};
+                          mlp_ceil_div(inputs_padded(c), c->width) + c->depth};
 }
 
-static void cut(const struct mlp_case *c, struct mlp_plan *p, uint32_t block, uint32_t inputs) {
-    struct grads grads = choose_grads(c, inputs);
-    p->blocks = mlp_ceil_div(c->rows, block);
-    p->padded = p->blocks * block;
+static void plan(const struct mlp_case *c, struct mlp_plan *p) {
+    const struct pass *pass = choose_pass(c);
+    struct grads grads = choose_grads(c);
+    p->blocks = mlp_ceil_div(c->rows, pass->rows);
+    p->padded = p->blocks * pass->rows;
     uint32_t at_once = mlp_units(c) * (c->width >= 64 ? 2 : 6);
     mlp_cut(p, at_once / grads.tiles, grads.deep);
-    uint64_t row = inputs + 2ull * c->depth * c->width + OUTPUTS_PADDED;
+    uint64_t row = inputs_padded(c) + 2ull * c->depth * c->width + OUTPUTS_PADDED;
     p->units_bytes = row * p->padded * 2;
-}
-
-static void coop_plan(const struct mlp_case *c, struct mlp_plan *p) {
-    cut(c, p, choose_pass(c)->rows, coop_inputs(c));
 }
 
 static bool has_shape(const struct grt_caps *caps) {
@@ -87,10 +74,10 @@ static bool has_shape(const struct grt_caps *caps) {
 }
 
 // The largest kernel has 8 subgroups and 45 KiB of shared memory.
-static bool coop_usable(const struct mlp_case *c) {
+static bool usable(const struct mlp_case *c) {
     const struct grt_caps *caps = &c->dev->info.caps;
     struct mlp_plan p;
-    coop_plan(c, &p);
+    plan(c, &p);
     return c->desc->dtype == GRT_F16 && c->desc->model.act == GRT_ACT_RELU &&
            (caps->subgroup == 16 || caps->subgroup == 32) && caps->f16_storage && has_shape(caps) &&
            grt_kernel_exists(c->dev, "mlp_pass_coop") && caps->max_wg >= 8 * caps->subgroup &&
@@ -103,100 +90,42 @@ static bool better(const struct mlp_case *c) {
     return true;
 }
 
-// Bit 0: rows of the first layer are whole chunks of 8 weights; bit 1: rows of x whole vectors of 4.
-static uint32_t alignment(const struct mlp_case *c) {
-    return (c->inputs % 8 == 0 ? 1u : 0u) | (c->inputs % 4 == 0 ? 2u : 0u);
-}
-
-static void record_pass(struct grt_graph *graph, const struct mlp_call *call, const char *kernel,
-                        const struct grt_spec *specs, uint32_t count) {
-    const struct grt_range ranges[] = {call->x,     call->target, call->weights, call->masters,
-                                       call->units, call->y,      call->losses,  call->state};
-    const uint32_t groups[3] = {call->plan.blocks, 1, 1};
-    mlp_launch(graph, call, kernel, specs, count, ranges, sizeof ranges / sizeof ranges[0], groups);
-}
-
-static void coop_record(struct grt_graph *graph, const struct mlp_call *call) {
+static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
     const struct pass *pass = choose_pass(c);
     uint32_t lanes = c->dev->info.caps.subgroup;
-    const struct grt_spec specs[] = {{"WG", pass->down * pass->across * lanes},
-                                     {"IP", coop_inputs(c)},
-                                     {"LANES", lanes},
-                                     {"ROWS", pass->rows},
-                                     {"DOWN", pass->down},
-                                     {"ACROSS", pass->across},
-                                     {"SLAB", pass->slab},
-                                     {"ALIGNED", alignment(c)},
-                                     {"KEEP", c->desc->y != NULL}};
-    record_pass(graph, call, "mlp_pass_coop", specs, sizeof specs / sizeof specs[0]);
+    uint32_t aligned = (c->inputs % 8 == 0 ? 1u : 0u) | (c->inputs % 4 == 0 ? 2u : 0u);
+    const struct grt_spec pass_specs[] = {{"WG", pass->down * pass->across * lanes},
+                                          {"IP", inputs_padded(c)},
+                                          {"LANES", lanes},
+                                          {"ROWS", pass->rows},
+                                          {"DOWN", pass->down},
+                                          {"ACROSS", pass->across},
+                                          {"SLAB", pass->slab},
+                                          {"ALIGNED", aligned},
+                                          {"KEEP", c->desc->y != NULL}};
+    const struct grt_range pass_ranges[] = {call->x,     call->target, call->weights, call->masters,
+                                            call->units, call->y,      call->losses,  call->state};
+    const uint32_t pass_groups[3] = {call->plan.blocks, 1, 1};
+    mlp_launch(graph, call, "mlp_pass_coop", pass_specs, sizeof pass_specs / sizeof pass_specs[0],
+               pass_ranges, sizeof pass_ranges / sizeof pass_ranges[0], pass_groups);
 }
 
-// ---- rows kept in registers ----
-
-// Tiles of 16 rows for a subgroup: 2 where there are many weights to read. 8 subgroups.
-static uint32_t own_tiles(const struct mlp_case *c) {
-    return c->width == 128 ? 2 : 1;
-}
-
-static uint32_t own_rows(const struct mlp_case *c) {
-    return own_tiles(c) * 16 * 8;
-}
-
-static void own_plan(const struct mlp_case *c, struct mlp_plan *p) {
-    cut(c, p, own_rows(c), own_inputs(c));
-}
-
-static bool own_usable(const struct mlp_case *c) {
-    const struct grt_dev_info *info = &c->dev->info;
-    return coop_usable(c) && c->width >= 64 && c->inputs <= 64 && info->caps.subgroup == 32 &&
-           grt_kernel_exists(c->dev, "mlp_pass_own");
-}
-
-// Fewer rows leave processors idle.
-static bool own_preferred(const struct mlp_case *c) {
-    return c->rows >= own_rows(c) * mlp_units(c);
-}
-
-static void own_record(struct grt_graph *graph, const struct mlp_call *call) {
+static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
-    const struct grt_spec specs[] = {{"WG", 256},
-                                     {"IP", own_inputs(c)},
-                                     {"LANES", 32},
-                                     {"MT", own_tiles(c)},
-                                     {"NC", 64},
-                                     {"ALIGNED", alignment(c)},
-                                     {"KEEP", c->desc->y != NULL}};
-    record_pass(graph, call, "mlp_pass_own", specs, sizeof specs / sizeof specs[0]);
-}
-
-// ---- the second launch ----
-
-static void record_grads(struct grt_graph *graph, const struct mlp_call *call, uint32_t inputs) {
-    const struct mlp_case *c = call->c;
-    struct grads grads = choose_grads(c, inputs);
+    struct grads grads = choose_grads(c);
     uint32_t lanes = c->dev->info.caps.subgroup;
-    const struct grt_spec specs[] = {{"WG", grads.subgroups * lanes},
-                                     {"IP", inputs},
-                                     {"LANES", lanes},
-                                     {"DEEP", grads.deep},
-                                     {"MI", grads.blocks},
-                                     {"NI", grads.blocks}};
-    const struct grt_range ranges[] = {call->units, call->sums};
-    const uint32_t groups[3] = {grads.tiles, call->plan.parts, 1};
-    mlp_launch(graph, call, "mlp_grads_coop", specs, sizeof specs / sizeof specs[0], ranges, 2,
-               groups);
+    const struct grt_spec grads_specs[] = {{"WG", grads.subgroups * lanes},
+                                           {"IP", inputs_padded(c)},
+                                           {"LANES", lanes},
+                                           {"DEEP", grads.deep},
+                                           {"MI", grads.blocks},
+                                           {"NI", grads.blocks}};
+    const struct grt_range grads_ranges[] = {call->units, call->sums};
+    const uint32_t grads_groups[3] = {grads.tiles, call->plan.parts, 1};
+    mlp_launch(graph, call, "mlp_grads_coop", grads_specs,
+               sizeof grads_specs / sizeof grads_specs[0], grads_ranges, 2, grads_groups);
 }
 
-static void coop_grads(struct grt_graph *graph, const struct mlp_call *call) {
-    record_grads(graph, call, coop_inputs(call->c));
-}
-
-static void own_grads(struct grt_graph *graph, const struct mlp_call *call) {
-    record_grads(graph, call, own_inputs(call->c));
-}
-
-const struct mlp_variant mlp_variant_coop = {"coop",    coop_usable, NULL,      better,
-                                             coop_plan, coop_record, coop_grads};
-const struct mlp_variant mlp_variant_coop_own = {"coop_own", own_usable, own_preferred, better,
-                                                 own_plan,   own_record, own_grads};
+const struct mlp_variant mlp_variant_coop = {"coop", usable,      better,
+                                             plan,   record_pass, record_grads};

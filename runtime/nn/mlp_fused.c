@@ -10,7 +10,6 @@
 #include "optim.h"
 
 static const struct mlp_variant *const variants[] = {
-    &mlp_variant_coop_own,
     &mlp_variant_coop,
     &mlp_variant_mma,
     &mlp_variant_plain,
@@ -63,11 +62,9 @@ static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
     if (!dev || !desc || !fill_case(c, dev, desc)) {
         return NULL;
     }
-    for (uint32_t v = 0; v < 2 * VARIANT_COUNT; v++) {
-        const struct mlp_variant *variant = variants[v % VARIANT_COUNT];
-        bool preferred = !variant->preferred || variant->preferred(c);
-        if (preferred == (v < VARIANT_COUNT) && fits(variant, c) && i-- == 0) {
-            return variant;
+    for (uint32_t v = 0; v < VARIANT_COUNT; v++) {
+        if (fits(variants[v], c) && i-- == 0) {
+            return variants[v];
         }
     }
     return NULL;
