@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_LAYERS 64
 
@@ -14,8 +13,8 @@ struct net {
     uint32_t layers;
     uint32_t from[MAX_LAYERS], to[MAX_LAYERS];
     size_t first[MAX_LAYERS];  // of the layer's weights, its biases behind them
-    double *weights, *grads;
-    double *h[MAX_LAYERS + 2], *d[MAX_LAYERS];
+    double *all;               // parameters, their gradients, then h and d of each layer
+    size_t grads, h[MAX_LAYERS + 2], d[MAX_LAYERS];  // where these begin
 };
 
 // To the nearest of the type, ties to even.
@@ -31,45 +30,44 @@ static double rounded(enum grt_dtype type, double v) {
 
 static void one_sample(struct net *n, const float *x, const float *y, double slope) {
     for (uint32_t i = 0; i < n->from[0]; i++)
-        n->h[0][i] = rounded(n->kept, (double)x[i]);
+        n->all[n->h[0] + i] = rounded(n->kept, (double)x[i]);
     for (uint32_t l = 0; l < n->layers; l++) {
-        const double *w = n->weights + n->first[l], *b = w + (size_t)n->from[l] * n->to[l];
+        const double *w = n->all + n->first[l], *b = w + (size_t)n->from[l] * n->to[l];
         for (uint32_t j = 0; j < n->to[l]; j++) {
             double z = b[j];
             for (uint32_t i = 0; i < n->from[l]; i++)
-                z += w[(size_t)j * n->from[l] + i] * n->h[l][i];
+                z += w[(size_t)j * n->from[l] + i] * n->all[n->h[l] + i];
             bool last = l + 1 == n->layers;
-            n->h[l + 1][j] = last ? z : rounded(n->kept, z > 0 ? z : 0);
+            n->all[n->h[l + 1] + j] = last ? z : rounded(n->kept, z > 0 ? z : 0);
         }
     }
     uint32_t last = n->layers - 1;
     for (uint32_t o = 0; o < n->to[last]; o++)
-        n->d[last][o] = rounded(n->kept, 2 * slope * (n->h[n->layers][o] - (double)y[o]));
+        n->all[n->d[last] + o] =
+            rounded(n->kept, 2 * slope * (n->all[n->h[n->layers] + o] - (double)y[o]));
     for (uint32_t l = last; l > 0; l--) {
-        const double *w = n->weights + n->first[l];
-        memset(n->d[l - 1], 0, n->from[l] * sizeof(double));
-        for (uint32_t j = 0; j < n->to[l]; j++) {
-            for (uint32_t i = 0; i < n->from[l]; i++)
-                n->d[l - 1][i] += w[(size_t)j * n->from[l] + i] * n->d[l][j];
+        const double *w = n->all + n->first[l];
+        for (uint32_t i = 0; i < n->from[l]; i++) {
+            double sum = 0;
+            for (uint32_t j = 0; j < n->to[l]; j++)
+                sum += w[(size_t)j * n->from[l] + i] * n->all[n->d[l] + j];
+            n->all[n->d[l - 1] + i] = n->all[n->h[l] + i] > 0 ? rounded(n->kept, sum) : 0;
         }
-        for (uint32_t i = 0; i < n->from[l]; i++)
-            n->d[l - 1][i] = n->h[l][i] > 0 ? rounded(n->kept, n->d[l - 1][i]) : 0;
     }
 }
 
 static void add_gradients(struct net *n, double copies) {
     for (uint32_t l = 0; l < n->layers; l++) {
-        double *w = n->grads + n->first[l], *b = w + (size_t)n->from[l] * n->to[l];
+        double *w = n->all + n->grads + n->first[l], *b = w + (size_t)n->from[l] * n->to[l];
         for (uint32_t j = 0; j < n->to[l]; j++) {
-            double d = copies * n->d[l][j];
+            double d = copies * n->all[n->d[l] + j];
             for (uint32_t i = 0; d != 0 && i < n->from[l]; i++)
-                w[(size_t)j * n->from[l] + i] += d * n->h[l][i];
+                w[(size_t)j * n->from[l] + i] += d * n->all[n->h[l] + i];
             b[j] += d;
         }
     }
 }
 
-// Everything lies in one piece of memory: parameters, their gradients, then h and d of each layer.
 static bool begin(struct net *n, const struct grt_learner_desc *desc, const float *before) {
     const struct grt_model_desc *m = &desc->model;
     size_t count = 0, units = m->inputs;
@@ -81,11 +79,11 @@ static bool begin(struct net *n, const struct grt_learner_desc *desc, const floa
         count += (size_t)n->from[l] * n->to[l] + n->to[l];
         units += 2 * (size_t)n->to[l];
     }
-    n->weights = calloc(2 * count + units, sizeof(double));
-    if (!n->weights)
+    n->all = calloc(2 * count + units, sizeof(double));
+    if (!n->all)
         return false;
-    n->grads = n->weights + count;
-    n->h[0] = n->grads + count;
+    n->grads = count;
+    n->h[0] = 2 * count;
     n->h[1] = n->h[0] + m->inputs;
     for (uint32_t l = 0; l < n->layers; l++) {
         n->d[l] = n->h[l + 1] + n->to[l];
@@ -97,7 +95,7 @@ static bool begin(struct net *n, const struct grt_learner_desc *desc, const floa
         for (size_t i = 0; i < weights + n->to[l]; i++) {
             double v = (double)before[n->first[l] + i];
             // Biases are added to sums in f32.
-            n->weights[n->first[l] + i] = i < weights ? rounded(n->kept, v) : v;
+            n->all[n->first[l] + i] = i < weights ? rounded(n->kept, v) : v;
         }
     }
     return true;
@@ -140,11 +138,11 @@ double mlp_check(struct grt_learner *learner, const float *before,
             const char *name;
             size_t weights = (size_t)n.from[i / 2] * n.to[i / 2];
             double d = distance(grt_learner_tensor(learner, GRT_TENSOR_GRAD, i, &name),
-                                n.grads + n.first[i / 2] + (i % 2 ? weights : 0),
+                                n.all + n.grads + n.first[i / 2] + (i % 2 ? weights : 0),
                                 i % 2 ? n.to[i / 2] : weights);
             worst = d < 0 ? d : d > worst ? d : worst;
         }
     }
-    free(n.weights);
+    free(n.all);
     return worst;
 }
