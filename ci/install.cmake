@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 install(TARGETS gpurt gpurt_command EXPORT gpurt
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES runtime/gpurt.h runtime/status.h runtime/device.h runtime/buffer.h runtime/kernel.h
-    runtime/closest.h runtime/gemm.h runtime/graph.h runtime/plan.h runtime/ops.h runtime/profile.h
+    runtime/closest.h runtime/env.h runtime/gemm.h runtime/graph.h runtime/plan.h runtime/ops.h
+    runtime/profile.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt)
 install(FILES runtime/nn/learner.h runtime/nn/loss.h runtime/nn/module.h runtime/nn/optim.h
     runtime/nn/params.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/nn)

@@ -20,6 +20,7 @@ done
 mkdir "$tmp/program"
 cat >"$tmp/program/main.c" <<'END'
 #include <gpurt.h>
+#include <nn/learner.h>
 #include <stdio.h>
 int main(void) {
     struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "ref"));

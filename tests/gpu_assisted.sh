@@ -15,4 +15,4 @@ if out=$(GPURT_TEST_STRAY=1 "$test" --device vulkan:0 --case strays_on_purpose k
     exit 1
 fi
 grep -q 'of the validation layer' <<<"$out" || { printf '%s\n' "$out"; exit 1; }
-exec "$test" --device vulkan:0 graph convert map reduce shape random chunk cartpole
+exec "$test" --device vulkan:0 graph convert map reduce shape random chunk optim cartpole

@@ -2,7 +2,7 @@
 // The update that ends a step, by itself: gradients are written by the host, parameters and what the
 // optimizer keeps are compared with the formulas after every step; schedules, clipping, loss scale and
 // what is skipped.
-#include "harness.h"
+#include "kernel_kit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -385,6 +385,89 @@ static void halt_and_skip(void **state) {
     }
 }
 
+// ---- the same bits as the C reading ----
+
+static void same_bits_as_ref(void **state) {
+    (void)state;
+    enum { ROWS = 53, COLS = 7, N = ROWS * COLS };
+    union {
+        struct grt_learn_state state;
+        float words[GRT_LEARN_STATE_WORDS];
+    } s = {.state = {.updates = 3,
+                     .finite = 1,
+                     .loss_scale = 8.0f,
+                     .grad_factor = 0.3f,
+                     .step_size = 0.01f,
+                     .root = 1.7f,
+                     .decay = 0.999f,
+                     .lr_factor = 1.0f,
+                     .steps = 11}};
+    float *y = test_floats(1, TEST_PLAIN, N);
+    float *t = test_floats(2, TEST_PLAIN, N);
+    const struct {
+        uint32_t n;
+        float share, delta;
+    } loss = {N, 1.0f / N, 0.5f};
+    static const uint32_t losses[] = {GRT_LOSS_MSE, GRT_LOSS_HUBER, GRT_LOSS_BCE};
+    for (int i = 0; i < 3; i += 1) {
+        const struct kernel_case c = {
+            .desc = {"loss_f32", {{"WG", 16}, {"LOSS", losses[i]}}},
+            .params = &loss,
+            .params_size = sizeof loss,
+            .groups = 5,
+            .buffers = {{y, N}, {t, N}, {NULL, N}, {NULL, 5}, {s.words, GRT_LEARN_STATE_WORDS}}};
+        kernel_same_as_ref(&c);
+    }
+    float classes[ROWS];
+    for (uint32_t i = 0; i < ROWS; i += 1) {
+        classes[i] = test_as_f32(i * 5 % COLS);
+    }
+    const struct {
+        uint32_t rows, cols;
+        float share;
+    } entropy = {ROWS, COLS, 1.0f / ROWS};
+    const struct kernel_case cross = {
+        .desc = {"cross_entropy_f32", {{"WG", 16}, {"LANES", 4}, {"HITS", 1}}},
+        .params = &entropy,
+        .params_size = sizeof entropy,
+        .groups = 3,
+        .buffers = {{y, N},
+                    {classes, ROWS},
+                    {NULL, N},
+                    {NULL, 3},
+                    {s.words, GRT_LEARN_STATE_WORDS},
+                    {NULL, 3}}};
+    kernel_same_as_ref(&cross);
+    const uint32_t norm[2] = {N, 0};
+    const struct kernel_case squares = {
+        .desc = {"grad_norm", {{"WG", 16}}},
+        .params = norm,
+        .params_size = sizeof norm,
+        .groups = 4,
+        .buffers = {{y, N}, {s.words, GRT_LEARN_STATE_WORDS}, {NULL, 4}}};
+    kernel_same_as_ref(&squares);
+    const struct {
+        uint32_t n;
+        float numbers[8];
+    } adamw = {N, {0.01f, 0.9f, 1.0f, 0.9f, 0.999f, 0.1f, 0.001f, 1e-8f}};
+    for (uint32_t kind = 0; kind < GRT_OPTIM_COUNT; kind += 1) {
+        const struct kernel_case c = {
+            .desc = {"optim", {{"WG", 16}, {"OPTIM", kind}, {"MOMENTUM", 1}, {"COPY", 1}}},
+            .params = &adamw,
+            .params_size = sizeof adamw,
+            .groups = 3,
+            .buffers = {{NULL, N},
+                        {y, N},
+                        {NULL, N},
+                        {NULL, N},
+                        {NULL, N / 2 + 1},
+                        {s.words, GRT_LEARN_STATE_WORDS}}};
+        kernel_same_as_ref(&c);
+    }
+    free(y);
+    free(t);
+}
+
 static void refusals(void **state) {
     (void)state;
     struct grt_optim_desc rows[10];
@@ -412,7 +495,7 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(optimizers),    TEST_CASE(schedules), TEST_CASE(loss_scale),
-    TEST_CASE(halt_and_skip), TEST_CASE(refusals),
+    TEST_CASE(optimizers),    TEST_CASE(schedules),        TEST_CASE(loss_scale),
+    TEST_CASE(halt_and_skip), TEST_CASE(same_bits_as_ref), TEST_CASE(refusals),
 };
 TEST_SUITE(optim, true, cases);

@@ -157,7 +157,7 @@ double oracle_model_loss(const struct oracle_model *m, double *const *params, co
     size_t targets = strcmp(m->loss, "cross_entropy") == 0 ? 1 : m->outputs;
     double sum = 0;
     for (size_t r = 0; r < rows; r += 1) {
-        double y[MAX_WIDTH];
+        double y[MAX_WIDTH] = {0};
         model(m, params, x + r * sample, y);
         sum += sample_loss(m, y, target + r * targets);
     }
