@@ -28,7 +28,8 @@ struct bench_source {
     char made[512];  // the synthetic file, removed at the end
 };
 
-options_read_fn bench_read_text, bench_read_batches, bench_read_workers;
+// bench_read_cache: none or ram.
+options_read_fn bench_read_text, bench_read_batches, bench_read_workers, bench_read_cache;
 
 // Rows of an option table whose struct has a bench_source.
 #define BENCH_SOURCE_ROWS(type, field)                                                             \

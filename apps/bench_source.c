@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bench_more.h"
+#include "data/loader.h"
 #include "data/make.h"
 #include "talk.h"
 
@@ -26,6 +27,17 @@ bool bench_read_batches(const char *text, void *into, char why[RANGES_WHY]) {
 bool bench_read_workers(const char *text, void *into, char why[RANGES_WHY]) {
     ranges_destroy(into);
     return ranges_parse(text, &(struct ranges_rule){.min = 0, .max = 256}, into, why);
+}
+
+bool bench_read_cache(const char *text, void *into, char why[RANGES_WHY]) {
+    for (int i = 0; i < GRT_CACHE_DEVICE; i++) {
+        if (!strcmp(text, grt_cache_text((enum grt_cache)i))) {
+            *(enum grt_cache *)into = (enum grt_cache)i;
+            return true;
+        }
+    }
+    snprintf(why, RANGES_WHY, "known are none and ram");
+    return false;
 }
 
 struct names {

@@ -30,6 +30,7 @@
     X(SPREAD, "spread", "Spread", NULL, SHARE, 1, 6)                                               \
     X(RATE, "samples_per_s", "Samples/s", NULL, NUMBER, 0, 10)                                     \
     X(BUSY, "device_busy", "GPU %", NULL, SHARE, 1, 6)                                             \
+    X(COUNTER, "driver_busy", "driver %", NULL, SHARE, 0, 0)                                       \
     X(MEMORY_GB, NULL, "Mem", "GB", NUMBER, 3, 7)                                                  \
     X(MEMORY, "memory_bytes", "memory", NULL, BYTES, 0, 0)                                         \
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
@@ -166,6 +167,11 @@ static const struct option_row own_options[] = {
      .help = "batches in memory the device reads (default: on)",
      .read = read_pins,
      .at = AT(pins)},
+    {.name = "cache",
+     .value = "none|ram",
+     .help = "read from the file, or from a copy in memory (default: none)",
+     .read = bench_read_cache,
+     .at = AT(cache)},
     {.name = "steps",
      .value = "N",
      .help = "samples of each row (default: 10)",
@@ -290,6 +296,7 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
         [COLUMN_SPREAD] = {.known = ok, .number = row->spread},
         [COLUMN_RATE] = {.known = ok, .number = row->rate},
         [COLUMN_BUSY] = {.known = ok, .number = row->busy},
+        [COLUMN_COUNTER] = {.known = ok && row->counter >= 0, .number = row->counter},
         [COLUMN_MEMORY_GB] = {.known = row->memory > 0,
                               .number = round((double)row->memory / 1e6) / 1e3},
         [COLUMN_MEMORY] = {.known = row->memory > 0, .count = row->memory},
@@ -347,6 +354,8 @@ static bool run_rows(struct train_bench *bench) {
                       1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
     if (bench->pins != 3)
         hidden |= 1ull << COLUMN_PIN;
+    if (bench_counter_read(&bench->counter) < 0)
+        hidden |= 1ull << COLUMN_COUNTER;
     if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~hidden, NULL, 0))
         return false;
     for (size_t p = 0; p < PRECISION_COUNT; p++) {
@@ -453,10 +462,12 @@ static int run(struct train_bench *bench, int argc, char **argv) {
         };
         bench->planned = bench->batches.count * bench->workers.count * bits(bench->precisions) *
                          bits(bench->pins);
+        bench_counter_open(&bench->counter, grt_dev_info(bench->dev));
         bench->begun = stats_now();
         if (table_open(&bench->table, &desc))
             code = finish(bench, run_rows(bench));
         table_close(&bench->table);
+        bench_counter_close(&bench->counter);
     } else {
         code = command_exit_of(grt_last_status());
     }

@@ -207,6 +207,7 @@ static bool time_steps(struct run *run) {
             (count >= LEAST_GROUPS && passed >= MOST_SECONDS))
             break;
     }
+    row->counter = bench_counter_read(&run->bench->counter);
     if (!finish_last(run))
         return false;
     struct stats total = stats_of(totals, count);

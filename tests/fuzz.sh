@@ -18,7 +18,10 @@ trap 'rm -rf "$tmp"' EXIT
 train=$root/runtime/train
 sources_config="$train/config.c $train/config_value.c $train/config_yaml.c $train/whole_file.c"
 sources_safetensors="$train/safetensors.c $train/archive.c $train/whole_file.c"
+data=$root/runtime/data
+sources_filter="$data/filter.c $data/element.c $data/fault.c"
 libs_config=yaml-0.1
+libs_filter=zlib
 libs_safetensors=jansson
 
 seed_config() {
@@ -33,6 +36,12 @@ seed_safetensors() {
     # shellcheck disable=SC2059 # the length is an escape
     printf "\\$(printf %o "${#header}")\\0\\0\\0\\0\\0\\0\\0%s01234567" "$header" >"$1/a"
     printf '"%s"\n' dtype shape data_offsets F32 BF16 U8 __metadata__ >"$1.dict"
+}
+# A word that says type and filters, then the stored bytes: plain, and deflated ones of 64 zeros.
+seed_filter() {
+    printf '\1\0%s' "$(printf 'x%.0s' $(seq 64))" >"$1/a"
+    printf '\1\6\x78\x9c\x63\x60\xa0\x3d\x00\x00\x00\x40\x00\x01' >"$1/b"
+    printf '"\\x78\\x9c"\n' >"$1.dict"
 }
 
 pids=()

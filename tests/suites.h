@@ -40,4 +40,5 @@
     X(es, D)                                                                                       \
     X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
+    X(supervised, D)                                                                               \
     X(big, D)

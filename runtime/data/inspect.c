@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +25,6 @@
 // Tiles, from which on the list is kept for the next run: the library takes 1.7 s for 16,000 of them
 // (1.10.8, where every question walks the index).
 #define LIST_KEEP_FROM 2048
-
-bool grt_fault(struct grt_fault *fault, enum grt_status status, const char *format, ...) {
-    if (fault->status != GRT_OK)
-        return false;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(fault->text, sizeof fault->text, format, args);
-    va_end(args);
-    fault->status = status;
-    return false;
-}
 
 // ---- the file ----
 
