@@ -29,6 +29,7 @@
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
+    X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
