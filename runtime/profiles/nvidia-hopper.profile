@@ -9,4 +9,7 @@ train.num_dirs = 64
 train.dir_chunk = 64
 mem_fraction = 0.95
 autotune = 3
+
+from = derived: measured on an H200, whose processors are those of an H100
+gemm.split.use = 1
 end
