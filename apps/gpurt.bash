@@ -18,8 +18,8 @@ _gpurt() {
         words=$(_gpurt_help --help | awk '/^  [a-z]/ { print $1 }')
     else
         case $before in
-        -o | --output | --data | --config | --apply | --checkpoint | --log | --tensorboard | info | \
-            convert)
+        -o | --output | --data | --config | --apply | --checkpoint | --from | --log | --tensorboard | \
+            info | convert)
             compopt -o default
             return
             ;;
@@ -46,6 +46,7 @@ _gpurt() {
                     awk '/^  [a-z]+ +[a-z]/ { print $1 }') $words"
                 ;;
             esac
+            [ "$verb" = play ] && words="standing cartpole pendulum $words"
             [ "$verb" = data ] && words="make info regression classification points $words"
         fi
     fi
