@@ -56,17 +56,6 @@ struct data_bench {
     bool wrong;
 };
 
-static bool read_cache(const char *text, void *into, char why[RANGES_WHY]) {
-    for (int i = 0; i < GRT_CACHE_DEVICE; i++) {
-        if (!strcmp(text, grt_cache_text((enum grt_cache)i))) {
-            *(enum grt_cache *)into = (enum grt_cache)i;
-            return true;
-        }
-    }
-    snprintf(why, RANGES_WHY, "known are none and ram");
-    return false;
-}
-
 static bool read_order(const char *text, void *into, char why[RANGES_WHY]) {
     bool shuffled = !strcmp(text, "shuffled");
     *(bool *)into = !shuffled;
@@ -96,7 +85,7 @@ static const struct option_row own_options[] = {
      .value = "none|ram",
      .help = "read from the file, or from a copy in memory",
      .fallback = "none",
-     .read = read_cache,
+     .read = bench_read_cache,
      .at = AT(cache)},
     {.name = "order",
      .value = "shuffled|sequential",
@@ -253,7 +242,8 @@ static int run(struct data_bench *bench, int argc, char **argv) {
     int code = output_open(&output, bench->common.output);
     if (code)
         return code;
-    bench->data = bench_source_open(&bench->source, 200000, 32);
+    if (bench_source_make(&bench->source, 200000, 32))
+        bench->data = bench_source_open(&bench->source);
     if (bench->data) {
         struct table_desc desc = {
             .output = &output,

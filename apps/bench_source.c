@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bench_more.h"
+#include "data/loader.h"
 #include "data/make.h"
 #include "talk.h"
 
@@ -26,6 +27,17 @@ bool bench_read_batches(const char *text, void *into, char why[RANGES_WHY]) {
 bool bench_read_workers(const char *text, void *into, char why[RANGES_WHY]) {
     ranges_destroy(into);
     return ranges_parse(text, &(struct ranges_rule){.min = 0, .max = 256}, into, why);
+}
+
+bool bench_read_cache(const char *text, void *into, char why[RANGES_WHY]) {
+    for (int i = 0; i < GRT_CACHE_DEVICE; i++) {
+        if (!strcmp(text, grt_cache_text((enum grt_cache)i))) {
+            *(enum grt_cache *)into = (enum grt_cache)i;
+            return true;
+        }
+    }
+    snprintf(why, RANGES_WHY, "known are none and ram");
+    return false;
 }
 
 struct names {
@@ -50,7 +62,10 @@ static bool split(const char *text, struct names *names) {
     return true;
 }
 
-static bool make(struct bench_source *source, uint64_t rows, uint32_t features) {
+bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t features) {
+    source->synthetic = !source->path;
+    if (source->path)
+        return true;
     const char *folder = getenv("TMPDIR");
     snprintf(source->made, sizeof source->made, "%.400s/gpurt-bench-XXXXXX",
              folder && *folder ? folder : "/tmp");
@@ -66,24 +81,17 @@ static bool make(struct bench_source *source, uint64_t rows, uint32_t features) 
     bool made = grt_data_make(
         grt_make_desc(.path = source->made, .samples = rows, .features = features, .noise = -1));
     talk_clear();
+    source->path = source->made;
     return made;
 }
 
-struct grt_dataset *bench_source_open(struct bench_source *source, uint64_t rows,
-                                      uint32_t features) {
+struct grt_dataset *bench_source_open(const struct bench_source *source) {
     struct names inputs, targets;
     if (!split(source->inputs, &inputs) || !split(source->targets, &targets))
         return NULL;
-    source->synthetic = !source->path;
-    if (source->synthetic) {
-        if (!make(source, rows, features))
-            return NULL;
-        source->path = source->made;
-    }
     return grt_dataset_open(grt_dataset_desc(.path = source->path, .inputs = inputs.values,
                                              .input_count = inputs.count, .targets = targets.values,
-                                             .target_count = targets.count,
-                                             .class_targets = source->class_targets));
+                                             .target_count = targets.count));
 }
 
 void bench_source_end(struct bench_source *source) {

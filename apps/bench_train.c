@@ -30,6 +30,7 @@
     X(SPREAD, "spread", "Spread", NULL, SHARE, 1, 6)                                               \
     X(RATE, "samples_per_s", "Samples/s", NULL, NUMBER, 0, 10)                                     \
     X(BUSY, "device_busy", "GPU %", NULL, SHARE, 1, 6)                                             \
+    X(COUNTER, "driver_busy", "driver %", NULL, SHARE, 0, 0)                                       \
     X(MEMORY_GB, NULL, "Mem", "GB", NUMBER, 3, 7)                                                  \
     X(MEMORY, "memory_bytes", "memory", NULL, BYTES, 0, 0)                                         \
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
@@ -166,6 +167,11 @@ static const struct option_row own_options[] = {
      .help = "batches in memory the device reads (default: on)",
      .read = read_pins,
      .at = AT(pins)},
+    {.name = "cache",
+     .value = "none|ram",
+     .help = "read from the file, or from a copy in memory (default: none)",
+     .read = bench_read_cache,
+     .at = AT(cache)},
     {.name = "steps",
      .value = "N",
      .help = "samples of each row (default: 10)",
@@ -199,16 +205,6 @@ static bool take_list(struct ranges *list, const struct grt_config_wholes *from)
     return true;
 }
 
-// Names of a config as one text, as the options have them.
-static const char *joined(const struct grt_config_names *names, char *text, size_t size) {
-    size_t n = 0;
-    for (uint32_t i = 0; i < names->count && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "," : "", names->values[i]);
-    return names->count > 0 ? text : NULL;
-}
-
-static char config_inputs[2112], config_targets[2112];
-
 // What the command line leaves open comes from the config.
 static bool take_config(struct train_bench *bench) {
     struct grt_config *config = &bench->config;
@@ -217,10 +213,6 @@ static bool take_config(struct train_bench *bench) {
         return false;
     if (!bench->source.path && config->data[0])
         bench->source.path = config->data;
-    if (!bench->source.inputs)
-        bench->source.inputs = joined(&config->inputs, config_inputs, sizeof config_inputs);
-    if (!bench->source.targets)
-        bench->source.targets = joined(&config->targets, config_targets, sizeof config_targets);
     if (grt_config_given(config, GRT_CONFIG_BACKEND) && !strcmp(bench->common.backend, "auto"))
         bench->common.backend = config->backend;
     if (!bench->common.device && config->device[0])
@@ -290,6 +282,7 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
         [COLUMN_SPREAD] = {.known = ok, .number = row->spread},
         [COLUMN_RATE] = {.known = ok, .number = row->rate},
         [COLUMN_BUSY] = {.known = ok, .number = row->busy},
+        [COLUMN_COUNTER] = {.known = ok && row->counter >= 0, .number = row->counter},
         [COLUMN_MEMORY_GB] = {.known = row->memory > 0,
                               .number = round((double)row->memory / 1e6) / 1e3},
         [COLUMN_MEMORY] = {.known = row->memory > 0, .count = row->memory},
@@ -342,11 +335,13 @@ static bool run_rows(struct train_bench *bench) {
              info->selector, info->name, info->driver, bench->depth, bench->hidden,
              bench->source.synthetic ? "synthetic data" : "",
              bench->source.synthetic ? "" : bench->source.path,
-             (unsigned long long)bench->info.rows);
+             (unsigned long long)bench->task.info.rows);
     uint64_t hidden = 1ull << COLUMN_INPUT | 1ull << COLUMN_MEMORY | 1ull << COLUMN_SAMPLES |
                       1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
     if (bench->pins != 3)
         hidden |= 1ull << COLUMN_PIN;
+    if (bench_counter_read(&bench->counter) < 0)
+        hidden |= 1ull << COLUMN_COUNTER;
     if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~hidden, NULL, 0))
         return false;
     for (size_t p = 0; p < PRECISION_COUNT; p++) {
@@ -369,37 +364,34 @@ static uint32_t bits(uint32_t x) {
 
 // ---- the whole ----
 
-// Whole numbers, one a row, are classes unless the config says otherwise.
-static bool find_classes(struct train_bench *bench) {
-    bool open = !strcmp(bench->config.loss, "auto");
-    bench->source.class_targets = !strcmp(bench->config.loss, "cross_entropy");
-    if (!bench->source.path || !open)
-        return true;
-    struct grt_file_info *file = grt_file_info_create(bench->source.path);
-    if (!file)
-        return false;
-    const char *target = bench->source.targets ? bench->source.targets : "y";
-    target += target[0] == '/';
-    for (uint32_t i = 0; i < file->count; i++) {
-        const struct grt_array_info *array = &file->arrays[i];
-        if (!strcmp(array->name, target))
-            bench->source.class_targets =
-                (array->dtype[0] == 'i' || array->dtype[0] == 'u') && array->shape[1] <= 1;
-    }
-    grt_file_info_destroy(&file);
-    return true;
+// The config with what the command line says, and the data; a model named there is one of depth and width.
+static bool open_task(struct train_bench *bench) {
+    static struct grt_config config;
+    config = bench->config;
+    char depth[16], hidden[16];
+    snprintf(depth, sizeof depth, "%u", bench->depth);
+    snprintf(hidden, sizeof hidden, "%u", bench->hidden);
+    bool sized = grt_config_given(&config, GRT_CONFIG_MODEL) && strcmp(config.model, "points") != 0;
+    const struct bench_source *source = &bench->source;
+    struct grt_profile *profile = grt_profile_create(grt_dev_info(bench->dev));
+    bool good =
+        profile && grt_config_set(&config, GRT_CONFIG_DATA, source->path) &&
+        (!source->inputs || grt_config_set(&config, GRT_CONFIG_INPUTS, source->inputs)) &&
+        (!source->targets || grt_config_set(&config, GRT_CONFIG_TARGETS, source->targets)) &&
+        (!sized || grt_config_set(&config, GRT_CONFIG_MODEL, "mlp")) &&
+        grt_config_set(&config, GRT_CONFIG_DEPTH, depth) &&
+        grt_config_set(&config, GRT_CONFIG_HIDDEN, hidden) &&
+        grt_task_open(&bench->task, &config, profile);
+    grt_profile_destroy(&profile);
+    return good;
 }
 
+// Enough synthetic rows that the share for training fills the largest batch.
 static bool open_data(struct train_bench *bench) {
     uint64_t most = bench->batches.values[bench->batches.count - 1];
     uint64_t rows = 4 * most < 20000 ? 20000 : 4 * most > 262144 ? 262144 : 4 * most;
-    if (!find_classes(bench))
-        return false;
-    bench->data = bench_source_open(&bench->source, rows > most ? rows : most, FEATURES);
-    if (!bench->data)
-        return false;
-    bench->info = grt_dataset_info(bench->data);
-    return true;
+    rows = rows > 2 * most ? rows : 2 * most;
+    return bench_source_make(&bench->source, rows, FEATURES) && open_task(bench);
 }
 
 static int finish(struct train_bench *bench, bool good) {
@@ -424,7 +416,7 @@ static int finish(struct train_bench *bench, bool good) {
 }
 
 static json_t *head(const struct train_bench *bench) {
-    json_t *json = bench_source_json(&bench->source, bench->data);
+    json_t *json = bench_source_json(&bench->source, bench->task.data);
     json_object_set_new(json, "device", devices_json(grt_dev_info(bench->dev)));
     json_object_set_new(
         json, "model",
@@ -453,16 +445,18 @@ static int run(struct train_bench *bench, int argc, char **argv) {
         };
         bench->planned = bench->batches.count * bench->workers.count * bits(bench->precisions) *
                          bits(bench->pins);
+        bench_counter_open(&bench->counter, grt_dev_info(bench->dev));
         bench->begun = stats_now();
         if (table_open(&bench->table, &desc))
             code = finish(bench, run_rows(bench));
         table_close(&bench->table);
+        bench_counter_close(&bench->counter);
     } else {
         code = command_exit_of(grt_last_status());
     }
     talk_clear();
     free(bench->rows);
-    grt_dataset_close(&bench->data);
+    grt_task_close(&bench->task);
     bench_source_end(&bench->source);
     grt_dev_destroy(&bench->dev);
     bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL;

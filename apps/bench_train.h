@@ -3,11 +3,10 @@
 #ifndef APPS_BENCH_TRAIN_H
 #define APPS_BENCH_TRAIN_H
 
+#include "bench_counter.h"
 #include "bench_more.h"
-#include "data/loader.h"
-#include "nn/learner.h"
 #include "table.h"
-#include "train/config.h"
+#include "train/task.h"
 
 #define TRAIN_PRECISIONS(X)                                                                        \
     X(F32, "f32")                                                                                  \
@@ -36,10 +35,11 @@ struct train_row {
     bool planned;  // OOM by the plan, before anything was tried
     // Seconds of one step: medians.
     double io, input, forward, backward, optimizer, total;
-    double rate;    // samples a second
-    double spread;  // of total
-    double busy;    // the device's time over that on the wall
-    bool phases;    // device times of the phases are known
+    double rate;     // samples a second
+    double spread;   // of total
+    double busy;     // the device's time over that on the wall
+    double counter;  // the vendor's word on that; negative: it has none
+    bool phases;     // device times of the phases are known
     uint32_t samples;
     uint64_t memory;  // bytes on the device
     const char *variant;
@@ -54,13 +54,13 @@ struct train_bench {
     struct ranges batches, workers;
     uint32_t precisions;  // bits of TRAIN_PRECISIONS; 0: not given
     uint32_t pins;        // bit 0: on, bit 1: off
+    enum grt_cache cache;
     uint64_t steps;
-    uint32_t model_given;
     uint32_t depth, hidden;
-    struct grt_config config;
+    struct grt_config config;  // as it was given
+    struct grt_task task;      // what it makes with the data
     struct grt_dev *dev;
-    struct grt_dataset *data;
-    struct grt_dataset_info info;
+    struct bench_counter counter;
     struct table table;
     struct train_row *rows;
     size_t count;

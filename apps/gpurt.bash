@@ -15,7 +15,7 @@ _gpurt() {
         words=$(_gpurt_help --help | awk '/^  [a-z]/ { print $1 }')
     else
         case $before in
-        -o | --output | --data | --config | --apply | info)
+        -o | --output | --data | --config | --apply | --checkpoint | --resume | --from | --log | --tensorboard | info)
             compopt -o default
             return
             ;;
@@ -38,6 +38,10 @@ _gpurt() {
                 /^  +(-[a-z], )?--/ { print $1 == "" || $1 ~ /^--/ ? $1 : $2 }')
             [ "$verb" = bench ] && words="$(_gpurt_help bench --help |
                 awk '/^  [a-z]+ +[a-z]/ { print $1 }') $words"
+            [ "$verb" = play ] && words="standing cartpole pendulum $words"
+            [ "$verb" = train ] && words="$(_gpurt_help train --help |
+                awk '/^  [a-z]+ +[a-z]/ { print $1 }') $(_gpurt_help train "${COMP_WORDS[2]}" --help |
+                awk '/^  +(-[a-z], )?--/ { print $1 ~ /^--/ ? $1 : $2 }')"
             [ "$verb" = data ] && words="make info regression classification points $words"
         fi
     fi

@@ -10,7 +10,7 @@ json=${2:?usage: cli_data.sh GPURT JSON_CHECK}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 unset GPURT_DEVICE
-export XDG_CACHE_HOME=$tmp/cache TMPDIR=$tmp
+export TMPDIR=$tmp
 failed=0
 
 wrong() {
@@ -104,6 +104,11 @@ for format in json jsonl csv md table; do
         said '^Next: '
         ;;
     esac
+done
+for device in opencl:0 vulkan:0; do
+    expect 0 bench --device "$device" --steps 2 --model 'depth=1,hidden=4' --data "$tmp/r.h5" --cache ram \
+        --batch-sizes 32 --num-workers 0,1 --pin-memory on,off --precision f32,f16
+    [ "$(grep -c ' ok$' "$tmp/out")" -eq 8 ] || wrong "bench on $device: not 8 good rows"
 done
 for data in c p; do
     expect 0 bench "${quick[@]}" --data "$tmp/$data.h5" --batch-sizes 50 --num-workers 0

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Column sums: against the oracle's bound, exactly where every sum is a whole number, to the same bits
-// as the C reading, and through small windows.
+// SPDX-License-Identifier: Apache-2.0 Column sums: against the oracle's bound, exactly where every
+// sum is a whole number, to the same bits as the C reading, and through small windows.
 #include "gemm_kit.h"
 #include "kernel_kit.h"
 
@@ -75,7 +74,8 @@ static void column_sums(void **state) {
     }
 }
 
-// In 16 bits, and added to what is there: whole numbers, so every sum is exact; twice, so three times the sums.
+// In 16 bits, and added to what is there: whole numbers, so every sum is exact; twice, so three
+// times the sums.
 static void narrow_and_added(void **state) {
     (void)state;
     static const size_t sizes[][2] = {{7, 13}, {1009, 6}, {300, 33}};

@@ -41,7 +41,8 @@ static double rounded(enum grt_dtype dtype, float v) {
     return oracle_widen(format, oracle_narrow(format, (double)v));
 }
 
-// The numbers that the device computes with: 16-bit weights and inputs, biases and norms as they are.
+// The numbers that the device computes with: 16-bit weights and inputs, biases and norms as they
+// are.
 static double *widened(const float *v, size_t count, enum grt_dtype dtype) {
     double *d = test_alloc(count * sizeof *d);
     for (size_t i = 0; i < count; i += 1) {
@@ -58,9 +59,10 @@ static double *targets_of(const struct learn_data *data) {
     return t;
 }
 
-// Roundings on the way, each of the activations' type u: forward and backward through every layer, twice
-// where a block follows; and in f32 sums as long as the layers are wide and the batch has rows. All
-// relative to the largest gradient: smaller ones come out of cancelling sums of such numbers.
+// Roundings on the way, each of the activations' type u: forward and backward through every layer,
+// twice where a block follows; and in f32 sums as long as the layers are wide and the batch has
+// rows. All relative to the largest gradient: smaller ones come out of cancelling sums of such
+// numbers.
 static double bound_of(const struct grad_case *c, enum grt_dtype dtype) {
     const struct grt_model_desc *m = &c->model;
     double layers = 2.0 * (m->depth + m->head_depth + 2);
@@ -144,8 +146,9 @@ static void check(const struct grad_case *c, enum grt_dtype dtype, uint32_t accu
     learn_end(&l);
 }
 
-// The C reading goes through all precisions, with and without micro-batches. On a driver each case has its
-// turn with one of them: there every precision and shape of a product is a kernel to compile.
+// The C reading goes through all precisions, with and without micro-batches. On a driver each case
+// has its turn with one of them: there every precision and shape of a product is a kernel to
+// compile.
 static void check_all(const struct grad_case *cases, size_t count) {
     static const struct {
         enum grt_dtype dtype;

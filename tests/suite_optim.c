@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// The update that ends a step, by itself: gradients are written by the host, parameters and what the
-// optimizer keeps are compared with the formulas after every step; schedules, clipping, loss scale and
-// what is skipped.
+// SPDX-License-Identifier: Apache-2.0 The update that ends a step, by itself: gradients are written
+// by the host, parameters and what the optimizer keeps are compared with the formulas after every
+// step; schedules, clipping, loss scale and what is skipped.
 #include "kernel_kit.h"
 
 #include <math.h>
@@ -161,8 +160,8 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
         oracle_optim_step(&o, t, COUNT, g, want, first, second);
         gather(&r, r.params.master, 0, got);
         for (int i = 0; i < COUNT; i += 1) {
-            // Each step moves a number by a few lr with some 40 roundings on the way, most of them in
-            // the corrections of Adam's averages.
+            // Each step moves a number by a few lr with some 40 roundings on the way, most of them
+            // in the corrections of Adam's averages.
             double moved = d->lr * 10 * (double)t;
             double bound = 64 * ORACLE_U * moved + 2 * (double)t * ORACLE_U * (1 + fabs(want[i]));
             test_compare_value(&compare, t * 1000 + (size_t)i, got[i],

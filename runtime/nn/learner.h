@@ -4,7 +4,7 @@
 //     create   declares every tensor; nothing is allocated, bytes are known
 //     alloc    allocates, draws the parameters by seed
 //     step     a baked graph: input, forward, loss, backward (each micro-batch), then one update
-//     run      grt_graph_run(), again and again; the host reads the small state when it wants to know
+//     run      grt_graph_run(), again and again; the host reads the small state when it likes
 //
 //     batch of 256, accumulate 2:   | micro-batch of 128 | micro-batch of 128 | -> update
 //
@@ -70,7 +70,8 @@ GRT_API void grt_learner_destroy(struct grt_learner **learner);
 // Bytes of device memory that grt_learner_alloc() takes: all of them (NULL), or of one group
 // ("params", "grads", "optim", "acts", ...).
 GRT_API uint64_t grt_learner_bytes(const struct grt_learner *learner, const char *group);
-// Allocates and draws the parameters. False, with the numbers, when it does not fit (GRT_NO_MEMORY).
+// Allocates and draws the parameters. False, with the numbers, when it does not fit
+// (GRT_NO_MEMORY).
 GRT_API bool grt_learner_alloc(struct grt_learner *learner);
 
 GRT_API const struct grt_learner_desc *grt_learner_desc_of(const struct grt_learner *learner);
@@ -85,34 +86,37 @@ struct grt_step_desc {
     const char *label;
     uint32_t rows;   // samples of a step; 0 means the learner's batch; less for the end of an epoch
     uint32_t steps;  // in one run; 0 means 1
-    // Samples and targets of all steps one behind the other, in upload or device buffers: copied, or read in place
-    // where they lie on the device as a binding may. The run has read them when it is over.
+    // Samples and targets of all steps one behind the other, in upload or device buffers: copied,
+    // or read in place where they lie on the device as a binding may. The run has read them when it
+    // is over.
     struct grt_range x, y;
     // Or, data on the device: rows of these in the order of `order`, u32, from the state's
     // cursor on, which each step moves by its rows. The order has enough of them.
     const struct grt_tensor *data_x, *data_y, *order;
     // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
-    // name may come several times: add). The fused variant has "fused" in place of forward and
-    // backward. Costs barriers; 32 phases at most, 3 a micro-batch and 1 a step.
+    // name may come several times: add). What the fused variant does for single rows, back through
+    // the layers too, counts as forward. Costs barriers; 32 phases at most, 3 a micro-batch and 1
+    // a step.
     bool phases;
 };
 #define grt_step_desc(...) (&(struct grt_step_desc){__VA_ARGS__})
 
 // A baked training step, or NULL. The caller runs it any number of times and destroys it before the
-// learner. Neither x nor data_x: the step reads what grt_learner_input() holds; only with one micro-batch.
+// learner. Neither x nor data_x: the step reads what grt_learner_input() holds; only with one
+// micro-batch.
 GRT_API struct grt_graph *grt_learner_step(struct grt_learner *learner,
                                            const struct grt_step_desc *desc);
 // The same without learning: adds loss, samples and hits to the eval_ sums of the state.
 GRT_API struct grt_graph *grt_learner_evaluate(struct grt_learner *learner,
                                                const struct grt_step_desc *desc);
-// y = model(x) for desc->rows samples of desc->x (at most a micro-batch), copied to `out`: a readback or
-// device range of rows * outputs f32.
+// y = model(x) for desc->rows samples of desc->x (at most a micro-batch), copied to `out`: a
+// readback or device range of rows * outputs f32.
 GRT_API struct grt_graph *grt_learner_predict(struct grt_learner *learner,
                                               const struct grt_step_desc *desc,
                                               struct grt_range out);
 
-// The micro-batch's tensors: x [micro][...] f32, y [micro][outputs] f32 or u32 [micro], and what the
-// model gave, f32.
+// The micro-batch's tensors: x [micro][...] f32, y [micro][outputs] f32 or u32 [micro], and what
+// the model gave, f32.
 GRT_API const struct grt_tensor *grt_learner_input(const struct grt_learner *learner);
 GRT_API const struct grt_tensor *grt_learner_target(const struct grt_learner *learner);
 GRT_API const struct grt_tensor *grt_learner_output(const struct grt_learner *learner);

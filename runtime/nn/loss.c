@@ -50,7 +50,8 @@ static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
     return !why;
 }
 
-// Lanes of a row of logits: as many as fill a tree's workgroup with a few columns each; one on a CPU.
+// Lanes of a row of logits: as many as fill a tree's workgroup with a few columns each; one on a
+// CPU.
 static uint32_t logit_lanes(const struct grt_dev *dev, uint64_t cols) {
     return dev->info.caps.software ? 1 : grt_op_power_above((cols + 3) / 4, grt_op_tree_wg(dev));
 }

@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-// Losses: the mean over a batch and its gradient with respect to what the model gave, in one kernel.
-// Names, defaults and means are PyTorch's: over all elements, for cross-entropy over samples.
+// SPDX-License-Identifier: Apache-2.0 Losses: the mean over a batch and its gradient with respect
+// to what the model gave, in one kernel. Names, defaults and means are PyTorch's: over all
+// elements, for cross-entropy over samples.
 //
-// The kernel's workgroups leave partial sums; whoever finishes the step adds them in order. They are
-// already shares of the mean: the loss of a step is the sum of the parts of all its micro-batches.
+// The kernel's workgroups leave partial sums; whoever finishes the step adds them in order. They
+// are already shares of the mean: the loss of a step is the sum of the parts of all its
+// micro-batches.
 #ifndef GRT_NN_LOSS_H
 #define GRT_NN_LOSS_H
 

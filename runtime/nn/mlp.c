@@ -1,16 +1,16 @@
-// SPDX-License-Identifier: Apache-2.0
-// A multi-layer perceptron: hidden layers h = act(norm(linear(x))) [+ x], then a linear output layer.
+// SPDX-License-Identifier: Apache-2.0 A multi-layer perceptron: hidden layers h =
+// act(norm(linear(x))) [+ x], then a linear output layer.
 //
-// Where there is only an activation whose derivative can be had from its output, both ends of a layer are
-// done on the way out of a product: two products and a column sum a layer. Otherwise the product
-// leaves z, and a block (layer_ops.h) makes h of it.
+// Where there is only an activation whose derivative can be had from its output, both ends of a
+// layer are done on the way out of a product: two products and a column sum a layer. Otherwise the
+// product leaves z, and a block (layer_ops.h) makes h of it.
 //
 //     forward   x --W0--> h0 --W1--> h1 --W2--> y
 //     backward  dy --W2, act'(h1)--> dz1 --W1, act'(h0)--> dz0          dz alternate in two tensors
 //
-// Computing again (recompute): the hidden layers are cut into segments of about sqrt(depth). Only the last
-// h of a segment is kept; the others share tensors, layer i of every segment the same one, and are
-// filled again, by the same products, before backward goes through their segment.
+// Computing again (recompute): the hidden layers are cut into segments of about sqrt(depth). Only
+// the last h of a segment is kept; the others share tensors, layer i of every segment the same one,
+// and are filled again, by the same products, before backward goes through their segment.
 #include "mlp.h"
 
 #include <math.h>
@@ -21,8 +21,9 @@
 #include "../report.h"
 #include "layer_ops.h"
 
-// Whether the products leave z, and a block makes h. Without an output layer the gradient of the last h comes
-// from outside, and a block takes the activation's derivative from z; of relu it is that from h.
+// Whether the products leave z, and a block makes h. Without an output layer the gradient of the
+// last h comes from outside, and a block takes the activation's derivative from z; of relu it is
+// that from h.
 static bool has_blocks(const struct grt_mlp *mlp) {
     const struct grt_mlp_desc *d = &mlp->desc;
     return d->act == GRT_ACT_GELU || d->residual || d->layer_norm ||
@@ -190,8 +191,8 @@ static void forward(struct grt_module *module, struct grt_graph *graph, const st
 
 // ---- backward ----
 
-// Before backward comes to hidden layer i: if it is the last of its segment, fills what the segment shares. The
-// last segment of all is still as forward left it.
+// Before backward comes to hidden layer i: if it is the last of its segment, fills what the segment
+// shares. The last segment of all is still as forward left it.
 static void again(const struct grt_mlp *mlp, struct grt_graph *graph, uint32_t i) {
     if (mlp->segment == 0 || i + 1 == mlp->desc.depth || (i + 1) % mlp->segment != 0) {
         return;

@@ -27,8 +27,8 @@ struct grt_net {
     uint64_t rows;         // the most that will be recorded at once
     bool recompute;        // keep fewer activations; compute them again in backward
     bool inference;        // forward only: nothing is kept
-    // Bytes that some op needs for a moment; grows in declare. The owner of the net makes the tensor
-    // before the plan is allocated, and every recorded op may use it.
+    // Bytes that some op needs for a moment; grows in declare. The owner of the net makes the
+    // tensor before the plan is allocated, and every recorded op may use it.
     uint64_t scratch_bytes;
     struct grt_tensor *scratch;
 };

@@ -103,7 +103,8 @@ struct decide_params {
     uint32_t interval;
 };
 
-// The logarithm of what Adam's averages forget by; 0, none, makes the corrections 1. beta 0 forgets all.
+// The logarithm of what Adam's averages forget by; 0, none, makes the corrections 1. beta 0 forgets
+// all.
 static float log_beta(const struct grt_optim_desc *d, double beta) {
     return d->kind == GRT_OPTIM_SGD ? 0.0f : beta > 0.0 ? (float)log(beta) : -100.0f;
 }
@@ -142,8 +143,8 @@ static void decide(struct grt_graph *graph, const struct grt_update_desc *u, uin
     grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 4, (const uint32_t[3]){1, 1, 1});
 }
 
-// Parts of the gradients' sum of squares: enough to fill a device, few for what is small. A device that
-// cannot reach all gradients at once takes its share of the parts for each piece.
+// Parts of the gradients' sum of squares: enough to fill a device, few for what is small. A device
+// that cannot reach all gradients at once takes its share of the parts for each piece.
 static uint32_t norm(struct grt_graph *graph, const struct grt_update_desc *u) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     uint32_t wg = grt_op_tree_wg(dev), first = 0;

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Optimizers with PyTorch's names, defaults and order of update, and all that a step decides on the device:
-// unscale, clip by the global norm, skip on overflow, learning rate by schedule, loss scale.
+// SPDX-License-Identifier: Apache-2.0 Optimizers with PyTorch's names, defaults and order of
+// update, and all that a step decides on the device: unscale, clip by the global norm, skip on
+// overflow, learning rate by schedule, loss scale.
 //
 //     grads --norm, finite?--> parts --decide--> state --update--> params, params16, optim
 //
-// Three launches, whatever the number of parameters. The decision reads and writes the state buffer:
-// a replayed step needs nothing from the host.
+// Three launches, whatever the number of parameters. The decision reads and writes the state
+// buffer: a replayed step needs nothing from the host.
 #ifndef GRT_NN_OPTIM_H
 #define GRT_NN_OPTIM_H
 
@@ -41,8 +41,8 @@ enum grt_schedule {
 };
 GRT_API const char *grt_schedule_text(enum grt_schedule schedule);
 
-// What a step does when a gradient or the loss is not finite. f16 always skips and lowers the scale;
-// it halts once the scale is below 2^-14.
+// What a step does when a gradient or the loss is not finite. f16 always skips and lowers the
+// scale; it halts once the scale is below 2^-14.
 #define GRT_NONFINITES(X)                                                                          \
     X(HALT, "halt") /* no update in this step and in none after it, until the host clears it */    \
     X(SKIP, "skip") /* no update in this step */

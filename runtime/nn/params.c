@@ -94,7 +94,8 @@ void grt_params_place(struct grt_params *params) {
     }
 }
 
-// Numbers of [-1, 1) come from words of [0, 1) exactly, so the bound's product is the only rounding.
+// Numbers of [-1, 1) come from words of [0, 1) exactly, so the bound's product is the only
+// rounding.
 static void record_draw(struct grt_graph *graph, const struct grt_param *param,
                         struct grt_range rng, uint32_t stream) {
     const struct grt_tensor *w = &param->master;

@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// The parameters of a model: a list of names and shapes, and one range of elements that is laid out the
-// same in every group of the plan.
+// SPDX-License-Identifier: Apache-2.0 The parameters of a model: a list of names and shapes, and
+// one range of elements that is laid out the same in every group of the plan.
 //
 //     element     0            e1       e2            e3
 //     "params"    | w0 ......  | b0 ..  | w1 .......  | b1 ..  |    f32 masters
-//     "params16"  | w0 ......  | b0 ..  | w1 .......  | b1 ..  |    16-bit copy, written by the optimizer
+//     "params16"  | w0 ......  | b0 ..  | w1 .......  | b1 ..  |    16-bit copy of them
 //     "grads"     | w0 ......  | b0 ..  | w1 .......  | b1 ..  |    f32
 //     "optim"     | ............ once or twice the same, one behind the other .......... |    f32
 //
@@ -69,8 +68,8 @@ void grt_params_place(struct grt_params *params);
 // of `whole`: a part of an optimizer's tensor.
 struct grt_tensor grt_params_view(const struct grt_param *param, const struct grt_tensor *whole,
                                   uint64_t first);
-// Draws every parameter from the counter-based generator by seed, zeroes padding and gradients, writes
-// the 16-bit copy, and waits. The same bits on every device.
+// Draws every parameter from the counter-based generator by seed, zeroes padding and gradients,
+// writes the 16-bit copy, and waits. The same bits on every device.
 bool grt_params_draw(struct grt_params *params, uint64_t seed);
 // Writes the 16-bit copy from the masters, after these were loaded; waits.
 bool grt_params_sync(struct grt_params *params);

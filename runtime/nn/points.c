@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// A network over sets of points: the same mlp over every point, the mean or the largest over the points of a
-// sample, and a head. The order of the points does not matter to it.
+// SPDX-License-Identifier: Apache-2.0 A network over sets of points: the same mlp over every point,
+// the mean or the largest over the points of a sample, and a head. The order of the points does not
+// matter to it.
 //
-//     x [rows][points][features] --each--> [rows][points][hidden] --pool--> [rows][hidden] --head--> y
+//     x [rows][points][features] --each--> [rows][points][hidden] --pool--> [rows][hidden]
+//                                                                           --head--> y
 #include <stdio.h>
 #include <stdlib.h>
 

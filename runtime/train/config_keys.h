@@ -111,8 +111,8 @@
       "a loss of NaN or Inf: end the run, leave out that step, or go back to the last checkpoint") \
     X(OPTIMIZER, optimizer, WORD, "optimizer", "adamw", 0, 0, "sgd|adam|adamw",                    \
       "optimizer.name optimizer.type optim optimizer_name", "with PyTorch's defaults")             \
-    X(LEARNING_RATE, learning_rate, REAL, "optimizer", "0.001", 0, 1000, "", "lr base_lr init_lr", \
-      "step size")                                                                                 \
+    X(LEARNING_RATE, learning_rate, REAL, "optimizer", "0.001", 1e-12, 1000, "",                   \
+      "lr base_lr init_lr", "step size")                                                           \
     X(LR_RULE, lr_rule, WORD, "optimizer", "none", 0, 0, "none=false|sqrt=true",                   \
       "lr_scaling scale_lr",                                                                       \
       "sqrt: learning_rate is for base_batch_size samples, and grows with the root of the batch")  \

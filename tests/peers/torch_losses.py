@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes tests/golden/torch_losses.h: the first 20 losses of training runs by PyTorch, from parameters, samples and
-# targets that are formulas of their index (tests/learn_kit.c has the same). Usage:
+# Makes tests/golden/torch_losses.h: the first 20 losses of training runs by PyTorch, from
+# parameters, samples and targets that are formulas of their index (tests/learn_kit.c has the same).
+# Usage:
 #     torch_losses.py > tests/golden/torch_losses.h
 
 import math
@@ -130,7 +131,8 @@ def main():
           " on a CPU: do not edit.")
     print("// clang-format off")
     print("#ifndef TEST_GOLDEN_TORCH_LOSSES_H\n#define TEST_GOLDEN_TORCH_LOSSES_H\n")
-    print(f"#define GOLDEN_STEPS {STEPS}\n#define GOLDEN_SAMPLES {SAMPLES}\n#define GOLDEN_BATCH {BATCH}")
+    for name, value in ("STEPS", STEPS), ("SAMPLES", SAMPLES), ("BATCH", BATCH):
+        print(f"#define GOLDEN_{name} {value}")
     for name, losses in runs.items():
         print(f"\nstatic const double golden_{name}[GOLDEN_STEPS] = {{")
         for i in range(0, STEPS, 5):

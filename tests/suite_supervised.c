@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Supervised runs through the library: stopped and resumed to the same bits, the same bits for every way
+// that data come, steps that are not finite, memory that is short, and trained models.
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/data/make.h"
+#include "runtime/train/checkpoint.h"
+#include "runtime/train/supervised.h"
+
+static char folder[64];
+static char data_path[96];
+
+static void enter(enum grt_make make) {
+    // In memory where that is to be had: each checkpoint waits for the disk.
+    snprintf(folder, sizeof folder, "%s/gpurt-supervised-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    snprintf(data_path, sizeof data_path, "%s/d.h5", folder);
+    assert_true(
+        grt_data_make(grt_make_desc(.path = data_path, .make = make, .samples = 300, .features = 4,
+                                    .points = 5, .classes = 3, .noise = -1, .seed = 1)));
+}
+
+static void leave(void) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+// What a run said, and when it is to be stopped.
+struct watch {
+    uint64_t stop_at;
+    uint64_t step;
+    uint32_t news[GRT_SUPERVISED_NOTE + 1];
+    double first_loss, last_loss, accuracy;
+    char text[256];
+};
+
+static void on_report(void *context, const struct grt_supervised_report *r) {
+    struct watch *w = context;
+    w->news[r->news]++;
+    w->step = r->step;
+    if (r->news == GRT_SUPERVISED_EPOCH) {
+        w->first_loss = w->news[r->news] == 1 ? r->loss : w->first_loss;
+        w->last_loss = r->loss;
+        w->accuracy = r->accuracy;
+        assert_true(r->validated && isfinite(r->validation_loss));
+    }
+    if (r->news == GRT_SUPERVISED_NONFINITE || r->news == GRT_SUPERVISED_SPLIT) {
+        snprintf(w->text, sizeof w->text, "%.255s", r->text);
+    }
+}
+
+static bool on_stop(void *context) {
+    const struct watch *w = context;
+    return w->stop_at > 0 && w->step >= w->stop_at;
+}
+
+static struct grt_config config_of(const char *dir, const char *const *pairs) {
+    struct grt_config c;
+    char path[128];
+    grt_config_init(&c);
+    snprintf(path, sizeof path, "%s/%s", folder, dir);
+    assert_true(grt_config_set(&c, GRT_CONFIG_DATA, data_path));
+    assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
+    const char *const fixed[] = {"hidden=8", "depth=2",        "batch_size=16",
+                                 "epochs=2", "num_workers=1",  "log_interval=5",
+                                 "keep=2",   "schedule=cosine"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        assert_true(grt_config_override(&c, fixed[i]));
+    }
+    for (; pairs && *pairs; pairs++) {
+        assert_true(grt_config_override(&c, *pairs));
+    }
+    return c;
+}
+#define PAIRS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct grt_supervised *create(const struct grt_config *c, bool resume, struct watch *w) {
+    return grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                               .config = c,
+                                                               .resume = resume,
+                                                               .stop = on_stop,
+                                                               .report = on_report,
+                                                               .context = w});
+}
+
+static enum grt_supervised_end train(const struct grt_config *c, bool resume, struct watch *w) {
+    struct grt_supervised *run = create(c, resume, w);
+    assert_non_null(run);
+    enum grt_supervised_end end = grt_supervised_run(run);
+    grt_supervised_destroy(&run);
+    return end;
+}
+
+// 300 samples, 270 of them to train on: 17 steps an epoch, the last of 14 samples.
+#define LAST "step-000000000034.h5"
+
+static void check_equal(const char *a, const char *b) {
+    char command[512];
+    snprintf(command, sizeof command, "cmp '%s/%s' '%s/%s'", folder, a, folder, b);
+    assert_int_equal(system(command), 0);
+}
+
+static void resumed(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    const char *const precisions[] = {"precision=f32", "precision=f16", "precision=bf16"};
+    for (uint32_t p = 0; p < (test.small ? 1 : 3); p++) {
+        char whole_dir[16], part_dir[16];
+        snprintf(whole_dir, sizeof whole_dir, "whole%u", p);
+        snprintf(part_dir, sizeof part_dir, "part%u", p);
+        struct watch w = {0};
+        struct grt_config c = config_of(whole_dir, PAIRS(precisions[p]));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        assert_true(w.news[GRT_SUPERVISED_EPOCH] == 2 && w.step == 34);
+        assert_true(w.last_loss < w.first_loss && w.accuracy < 0);
+        // Stopped in the first epoch, then in the second, at places that are multiples of nothing.
+        struct grt_config part = config_of(part_dir, PAIRS(precisions[p]));
+        const uint64_t stops[] = {7, 23, 0};
+        uint32_t first = p > 0 ? 1 : 0;
+        for (uint32_t i = first; i < 3; i++) {
+            struct watch v = {.stop_at = stops[i]};
+            enum grt_supervised_end end = train(&part, i > first, &v);
+            assert_int_equal(end, i < 2 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
+            assert_int_equal(v.news[GRT_SUPERVISED_RESUMED], i > first);
+        }
+        char a[64], b[64];
+        snprintf(a, sizeof a, "%s/" LAST, whole_dir);
+        snprintf(b, sizeof b, "%s/" LAST, part_dir);
+        check_equal(a, b);
+        snprintf(a, sizeof a, "%s/best.h5", whole_dir);
+        snprintf(b, sizeof b, "%s/best.h5", part_dir);
+        check_equal(a, b);
+    }
+    // All is done: nothing happens.
+    struct watch v = {0};
+    struct grt_config c = config_of("whole0", NULL);
+    assert_int_equal(train(&c, true, &v), GRT_SUPERVISED_DONE);
+    assert_int_equal(v.news[GRT_SUPERVISED_STEP], 0);
+    leave();
+}
+
+static void ways_of_data(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    const char *const ways[][2] = {{"cache=none", "num_workers=2"},
+                                   {"cache=none", "pin_memory=false"},
+                                   {"cache=ram", "num_workers=0"},
+                                   {"cache=device", "num_workers=0"}};
+    for (uint32_t i = 0; i < 4; i++) {
+        char dir[16], file[64];
+        struct watch w = {0};
+        snprintf(dir, sizeof dir, "way%u", i);
+        struct grt_config c = config_of(dir, PAIRS(ways[i][0], ways[i][1]));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        snprintf(file, sizeof file, "%s/" LAST, dir);
+        check_equal("way0/" LAST, file);
+    }
+    // Stopped with the rows on the device, resumed without.
+    struct watch w = {.stop_at = 20};
+    struct grt_config c = config_of("mixed", PAIRS("cache=device"));
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_STOPPED);
+    c = config_of("mixed", PAIRS("cache=none"));
+    w.stop_at = 0;
+    assert_int_equal(train(&c, true, &w), GRT_SUPERVISED_DONE);
+    check_equal("way0/" LAST, "mixed/" LAST);
+    leave();
+}
+
+static void nonfinite(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    const char *const wild[] = {"optimizer=sgd", "momentum=0.9", "learning_rate=1000",
+                                "on_nan_loss=stop", NULL};
+    struct watch w = {0};
+    struct grt_config c = config_of("stop", wild);
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_HALTED);
+    assert_int_equal(w.news[GRT_SUPERVISED_NONFINITE], 1);
+    assert_non_null(strstr(w.text, " is not finite"));
+    uint32_t step = 0;
+    assert_int_equal(sscanf(w.text, "step %u (epoch 1, batch ", &step), 1);
+    assert_true(step >= 2 && step < 17);
+    // Nothing was written that is not finite.
+    assert_false(grt_checkpoint_any(c.checkpoint_dir));
+    // Rolled back, with a smaller rate each time, then given up.
+    c = config_of("back", wild);
+    assert_true(grt_config_override(&c, "on_nan_loss=rollback"));
+    w = (struct watch){0};
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_HALTED);
+    assert_int_equal(w.news[GRT_SUPERVISED_ROLLBACK], 3);
+    assert_int_equal(w.news[GRT_SUPERVISED_NONFINITE], 4);
+    // Left out: it goes on to the end, with parameters that are finite.
+    c = config_of("skip", wild);
+    assert_true(grt_config_override(&c, "on_nan_loss=skip"));
+    assert_true(grt_config_override(&c, "validation_split=0"));
+    struct grt_supervised *run =
+        grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
+    assert_non_null(run);
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    struct grt_archive *archive = grt_checkpoint_newest(c.checkpoint_dir);
+    assert_non_null(archive);
+    const struct grt_archive_tensor *t = grt_archive_find(archive, "model/layers.0.weight");
+    for (uint32_t i = 0; i < t->bytes / 4; i++) {
+        assert_true(isfinite(((const float *)t->data)[i]));
+    }
+    grt_archive_destroy(&archive);
+    leave();
+}
+
+// A device with room for a part of the activations.
+static void short_memory(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    struct watch w = {0};
+    struct grt_config c = config_of("all", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    struct grt_supervised *run = create(&c, false, &w);
+    assert_non_null(run);
+    uint64_t bytes = grt_supervised_info(run).bytes;
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    double loss = w.last_loss;
+    struct grt_dev *usual = test.dev;
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
+    assert_non_null(test.dev);
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
+    assert_true(grt_config_override(&c, "auto_accumulate=true"));
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+    assert_int_equal(w.news[GRT_SUPERVISED_SPLIT], 1);
+    assert_non_null(strstr(w.text, "micro-batches"));
+    // The same sums in another order.
+    assert_true(fabs(w.last_loss - loss) < 1e-5 * loss);
+    grt_dev_destroy(&test.dev);
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = 1000));
+    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "even one sample");
+    grt_dev_destroy(&test.dev);
+    test.dev = usual;
+    leave();
+}
+
+static void models(void **state) {
+    (void)state;
+    const enum grt_make makes[] = {GRT_MAKE_CLASSIFICATION, GRT_MAKE_POINTS};
+    for (uint32_t i = 0; i < 2; i++) {
+        enter(makes[i]);
+        struct watch w = {0};
+        struct grt_config c =
+            config_of("run", PAIRS("normalize=true", "learning_rate=0.01", "precision=f16"));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        assert_true(w.last_loss < w.first_loss);
+        assert_true(i == 0 ? w.accuracy > 0.4 : w.accuracy < 0);
+        struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
+        assert_non_null(model);
+        struct grt_config use;
+        grt_config_init(&use);
+        assert_true(grt_config_set(&use, GRT_CONFIG_DATA, data_path));
+        struct grt_evaluation e;
+        struct grt_evaluation parts[2];
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, &e));
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_TRAIN, &parts[0]));
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_VALIDATION, &parts[1]));
+        assert_int_equal(e.samples, 300);
+        assert_int_equal(parts[0].samples + parts[1].samples, 300);
+        double sum =
+            parts[0].loss * (double)parts[0].samples + parts[1].loss * (double)parts[1].samples;
+        assert_true(fabs(sum / 300 - e.loss) < 1e-4 * e.loss);
+        // Predictions, evaluated by hand.
+        struct grt_archive *y = grt_predict(test.dev, model, &use, NULL);
+        assert_non_null(y);
+        assert_true(y->tensors[0].rank == 2 && y->tensors[0].shape[0] == 300);
+        assert_int_equal(grt_archive_find(y, "class") != NULL, i == 0);
+        grt_archive_destroy(&y);
+        // Data of another shape.
+        grt_archive_set_whole(model, "features", 5);
+        TEST_REFUSED(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, &e), GRT_BAD_DATA,
+                     "features");
+        grt_archive_destroy(&model);
+        leave();
+    }
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(resumed),      TEST_CASE(ways_of_data), TEST_CASE(nonfinite),
+    TEST_CASE(short_memory), TEST_CASE(models),
+};
+TEST_SUITE(supervised, true, cases);

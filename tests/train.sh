@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Supervised training from end to end on one device: data, training, every way of being interrupted, the
+# same bits after --resume, evaluation, prediction and conversion against NumPy, and the mistakes a
+# person makes. Usage: tests/train.sh GPURT JSON_CHECK DEVICE
+
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+gpurt=$(realpath "$1")
+json=$(realpath "$2")
+export GPURT_DEVICE=$3
+unset NO_COLOR GPURT_PROFILE
+python=/usr/bin/python3 # Debian's, which has h5py
+# In memory where that is to be had: each checkpoint waits for the disk.
+tmp=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export XDG_CONFIG_HOME=$tmp/config
+cd "$tmp" || exit 1
+failed=0
+
+wrong() {
+    echo "wrong: $*"
+    sed 's/^/    /' out err 2>/dev/null | tail -n 25
+    failed=1
+}
+# expect CODE ARGUMENT...: runs gpurt, keeps what it prints, checks the exit code.
+expect() {
+    local want=$1 code=0
+    shift
+    timeout 240 "$gpurt" "$@" >out 2>err || code=$?
+    [ "$code" -eq "$want" ] || wrong "gpurt $*: exit code $code, wanted $want"
+}
+# said PATTERN: in what the last command printed.
+said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
+same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
+
+expect 0 data make regression --samples 3000 --features 8 --seed 3 -o d.h5
+base=(train supervised --data d.h5 model=small batch_size=16 epochs=3 checkpoint_interval=50
+    log_interval=20)
+last=step-000000000507.h5 # 3 epochs of 169 steps over 2700 samples
+
+# ---- an undisturbed run ----
+expect 0 "${base[@]}" checkpoint_dir=whole --log whole.jsonl --tensorboard board --format json
+"$json" <out || wrong "--format json is no JSON"
+"$json" --lines <whole.jsonl || wrong "--log is not one JSON object a line"
+for event in start train epoch validation end; do
+    grep -q "\"event\":\"$event\"" whole.jsonl || wrong "no $event in the log"
+done
+ls board/events.out.tfevents.* >/dev/null 2>&1 || wrong "no TensorBoard file"
+said '^device  .*'
+said 'effective 16, in 1 micro-batch; 169 steps an epoch, 507 in all'
+if [ ! -f "whole/$last" ] || [ ! -f whole/best.h5 ]; then wrong "no last or no best checkpoint"; fi
+[ "$(ls whole | wc -l)" -eq 4 ] || wrong "not three checkpoints and the best: $(ls whole)"
+! grep -q $'\033' err || wrong "colour without a terminal"
+
+# ---- the same bits, however the data come ----
+expect 0 "${base[@]}" checkpoint_dir=ram cache=ram num_workers=0 pin_memory=false -q
+same "ram/$last" "whole/$last"
+expect 0 "${base[@]}" checkpoint_dir=dev cache=device -q
+same "dev/$last" "whole/$last"
+
+# ---- interrupted ----
+# interrupt SIGNAL FOLDER ARGUMENT...: a run that gets the signal after its first log line.
+interrupt() {
+    local signal=$1 folder=$2 code pid
+    shift 2
+    for _ in 1 2 3 4 5; do
+        rm -rf "$folder" "$folder.jsonl"
+        "$gpurt" "$@" checkpoint_dir="$folder" log="$folder.jsonl" >out 2>err &
+        pid=$!
+        while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":[1-9]' "$folder.jsonl"; do
+            sleep 0.01
+        done
+        kill "-$signal" "$pid" 2>/dev/null
+        code=0
+        wait "$pid" 2>/dev/null || code=$?
+        # 0: it was done before the signal came; once more.
+        [ "$code" -eq 0 ] || break
+    done
+    echo "$code" >code
+}
+for signal in INT TERM; do
+    interrupt "$signal" "part-$signal" "${base[@]}"
+    [ "$(cat code)" -eq 75 ] || wrong "$signal: exit code $(cat code), wanted 75"
+    said 'resume'
+    expect 0 "${base[@]}" "checkpoint_dir=part-$signal" --resume
+    said "resumed from part-$signal/step-[0-9]+.h5"
+    same "part-$signal/$last" "whole/$last"
+    same "part-$signal/best.h5" whole/best.h5
+done
+# Killed: the newest checkpoint may be some steps old, or none be there yet.
+interrupt KILL part-KILL "${base[@]}"
+expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
+same "part-KILL/$last" "whole/$last"
+expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
+said 'nothing to do'
+# The newest is damaged: an older one is taken.
+truncate -s 5000 "part-KILL/$last"
+expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
+said 'damaged'
+same "part-KILL/$last" "whole/$last"
+# A new run keeps away from the old one's files.
+expect 0 "${base[@]}" checkpoint_dir=part-KILL epochs=1
+said 'moved to part-KILL/earlier-1'
+[ -f "part-KILL/earlier-1/$last" ] || wrong "the earlier run's checkpoint is gone"
+expect 78 "${base[@]}" checkpoint_dir=whole batch_size=32 --resume
+said 'was made with 16 samples a step'
+
+# ---- trained models ----
+expect 0 eval --data d.h5 --checkpoint whole --part validation --format csv
+loss=$(awk -F, 'NR == 2 { print $2 }' out)
+expect 0 predict --data d.h5 --checkpoint whole -o p.h5
+expect 0 convert whole/best.h5 model.safetensors
+expect 0 convert model.safetensors back.h5
+expect 0 eval --data d.h5 --checkpoint back.h5 --part validation --format csv
+[ "$(awk -F, 'NR == 2 { print $2 }' out)" = "$loss" ] || wrong "another loss after conversion"
+expect 0 convert --all "whole/$last" all.safetensors
+mkdir again && expect 0 convert all.safetensors "again/$last"
+expect 0 "${base[@]}" checkpoint_dir=again epochs=4 --resume
+said 'resumed from again'
+expect 0 data make classification --samples 1500 --features 6 --classes 3 -o c.h5
+expect 0 train supervised --data c.h5 epochs=6 batch_size=32 checkpoint_dir=classes normalize=true \
+    learning_rate=0.01
+said '^ *6 .*[89][0-9]\.[0-9]+%'
+expect 0 predict --data c.h5 --checkpoint classes -o pc.h5
+expect 0 data make points --samples 400 --features 3 --points 8 -o q.h5
+expect 0 train supervised --data q.h5 epochs=2 batch_size=32 hidden=16 checkpoint_dir=points
+expect 0 predict --data q.h5 --checkpoint points -o pq.h5
+"$python" "$here/train_peer.py" "$loss" || wrong "NumPy disagrees"
+expect 65 predict --data c.h5 --checkpoint whole -o never.h5
+[ ! -e never.h5 ] || wrong "a file of a prediction that failed"
+
+# ---- a known answer: the noise is all that is left ----
+expect 0 data make regression --samples 20000 --features 8 --noise 0.1 --seed 5 -o r.h5
+# floor ARGUMENT...: trains, and says whether the validation loss is within a tenth of the noise's square.
+# (Of 2000 samples its own error is 3 %.)
+floor() {
+    expect 0 train supervised --data r.h5 checkpoint_dir=floor cache=ram depth=2 activation=tanh \
+        batch_size=128 schedule=cosine -q --format csv "$@"
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "validation_loss") at = i }
+        END { exit !($at > 0.009 && $at < 0.011) }' out
+}
+floor epochs=12 learning_rate=0.005 || wrong "the noise floor, 0.01, was not reached"
+! floor epochs=1 learning_rate=1e-12 || wrong "the noise floor was reached without learning"
+
+# ---- what does not fit, what is no number ----
+big=(train supervised --data d.h5 batch_size=2048 epochs=1)
+expect 70 "${big[@]}" checkpoint_dir=none --mem-limit 1MB
+said 'a step of 2048 samples needs .* MB may be taken: batch_size=[0-9]+ fits, or auto_accumulate=true'
+expect 0 "${big[@]}" checkpoint_dir=split --mem-limit 1MB auto_accumulate=true
+said 'cut into [0-9]+ micro-batches'
+diverges=("${base[@]}" optimizer=sgd momentum=0.9 learning_rate=1000 -q)
+expect 70 "${diverges[@]}" checkpoint_dir=none
+said 'step [0-9]+ \(epoch 1, batch [0-9]+\): [a-z0-9. ]+ is not finite'
+expect 70 "${diverges[@]}" checkpoint_dir=none on_nan_loss=rollback
+said 'back to step 0, with half the learning rate'
+expect 0 "${diverges[@]}" checkpoint_dir=skipped on_nan_loss=skip epochs=1
+
+# ---- data that fail while they are read ----
+cp d.h5 cut.h5
+timeout 120 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl >out 2>err &
+pid=$!
+while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":[1-9]' cut.jsonl; do sleep 0.01; done
+truncate -s 4096 cut.h5
+code=0
+wait "$pid" || code=$?
+[ "$code" -ne 0 ] || wrong "a file cut short while it was read: exit code 0"
+said 'cut.h5'
+cp d.h5 cut.h5
+expect 0 "${base[@]}" --data cut.h5 epochs=1000 max_steps=1000 checkpoint_dir=cut --resume
+said 'resumed from cut'
+
+# ---- configs ----
+cat >f.yaml <<'YAML'
+data:
+  path: d.h5
+  batch_size: 64
+  num_workers: 1
+training:
+  use_amp: true
+  gradient_accumulation_steps: 2
+gpu:
+  empty_cache_freq: 5
+checkpoint:
+  save_dir: from-yaml
+YAML
+expect 0 train supervised --config f.yaml --epochs 1
+said 'effective 128, in 2 micro-batches'
+said 'precision +f16'
+said 'empty_cache_freq: memory is planned'
+[ -f from-yaml/best.h5 ] || wrong "checkpoint.save_dir was not obeyed"
+printf 'data:\n  batch_szie: 64\n' >bad.yaml
+expect 78 train supervised --config bad.yaml
+said "bad.yaml:2:3: no key 'batch_szie'; did you mean 'batch_size'\?"
+expect 78 train supervised --data d.h5 batch_size=none
+expect 78 train supervised
+said 'no data'
+expect 66 train supervised --config missing.yaml
+expect 66 train supervised --data missing.h5
+expect 66 eval --data d.h5 --checkpoint missing.h5
+expect 66 eval --data d.h5 --checkpoint f
+expect 64 convert f.yaml g.yaml
+expect 64 train voodoo
+expect 65 eval --data d.h5 --checkpoint d.h5
+
+exit "$failed"
