@@ -41,5 +41,6 @@
     X(es, D)                                                                                       \
     X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
+    X(standingenv, D)                                                                              \
     X(supervised, D)                                                                               \
     X(big, D)
