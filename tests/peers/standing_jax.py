@@ -6,10 +6,11 @@
     standing_jax.py train [--iterations 50 ...]                                             returns and stand rates
     standing_jax.py golden > tests/golden/standing_steps.inc                                50 steps in double precision
 
-The equations are those at the head of shaders/env/standing.k, written from vectors, cross products and Jacobians along the
-Ant's own axes instead of being worked out for the leg's. One environment is a pytree of scalars and of arrays over the four
-legs: vmap over environments and directions, lax.scan over the episode, one jit for an iteration. Vectors are tuples and the
-six equations of the torso are solved by unrolled elimination, so that XLA sees elementwise work and can fuse it.
+The equations are those at the head of shaders/env/standing.k, written from vectors, cross products and
+Jacobians along the Ant's own axes instead of being worked out for the leg's. One environment is a pytree of
+scalars and of arrays over the four legs: vmap over environments and directions, lax.scan over the episode,
+one jit for an iteration. Vectors are tuples and the six equations of the torso are solved by unrolled
+elimination, so that XLA sees elementwise work and can fuse it.
 """
 import argparse
 import json
