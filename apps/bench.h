@@ -94,7 +94,7 @@ struct bench {
     bool quick;        // no kind was named: a short look at everything
     struct grt_dev *dev;
     struct table table;
-    double peak_f32;  // see bench_peak_f32()
+    double peaks[3];  // see bench_peak(): f32 arithmetic; the matrix unit in f16, bf16
     bool missing;     // something asked for is not on this machine; the sentence was said
     uint32_t outcomes[BENCH_BROKEN + 1];
 };
@@ -137,8 +137,9 @@ typedef struct grt_graph *bench_record_fn(void *context, uint32_t count);
 uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record_fn *record,
                         void *context);
 
-// Multiply-adds in f32 that the device does in registers alone, as operations a second (a
-// multiply-add is two); measured once and kept. 0 with the sentence said when a call failed.
-double bench_peak_f32(struct bench *bench);
+// Operations a second (a multiply-add is two) that the device does in registers alone, of the kind that
+// this variant of a product does: products of its matrix instruction, or multiply-adds in f32. Measured
+// once and kept. 0 with the sentence said when a call failed.
+double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype);
 
 #endif

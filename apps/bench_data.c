@@ -242,7 +242,8 @@ static int run(struct data_bench *bench, int argc, char **argv) {
     int code = output_open(&output, bench->common.output);
     if (code)
         return code;
-    bench->data = bench_source_open(&bench->source, 200000, 32);
+    if (bench_source_make(&bench->source, 200000, 32))
+        bench->data = bench_source_open(&bench->source);
     if (bench->data) {
         struct table_desc desc = {
             .output = &output,

@@ -233,10 +233,10 @@ static bool print_one(struct field *field, const struct contestant *row, double 
              (unsigned long long)g->shape.n, (unsigned long long)g->shape.k);
     snprintf(types, sizeof types, "%s%s%s", grt_dtype_text(g->in), g->in == g->out ? "" : ">",
              g->in == g->out ? "" : grt_dtype_text(g->out));
-    // The peak of matrix units is not measured yet. A product above the peak shows that the register
-    // kernel did not reach it (PoCL does not fuse its multiply-adds): no share is better than 200 %.
+    // A product above the peak shows that the register kernel did not reach it (PoCL does not fuse its
+    // multiply-adds), or that f32 was done on the matrix unit: no share is better than 200 %.
     double peak =
-        g->in == GRT_F32 && !row->peer && row->outcome == BENCH_GOOD ? bench_peak_f32(g->bench) : 0;
+        !row->peer && row->outcome == BENCH_GOOD ? bench_peak(g->bench, row->variant, g->in) : 0;
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
         [BENCH_KIND] = TABLE_CELL(.text = "gemm"),
         [BENCH_SHAPE] = TABLE_CELL(.text = shape),

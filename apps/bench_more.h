@@ -24,7 +24,6 @@ struct bench_source {
     const char *path;              // --data; NULL: synthetic
     const char *inputs, *targets;  // names with commas between; NULL: x and y
     bool synthetic;
-    bool class_targets;
     char made[512];  // the synthetic file, removed at the end
 };
 
@@ -48,9 +47,10 @@ options_read_fn bench_read_text, bench_read_batches, bench_read_workers, bench_r
         .read = bench_read_text, .at = offsetof(type, field.targets)                               \
     }
 
-// Opens the file; without one, makes it with so many rows and features. NULL with the sentence.
-struct grt_dataset *bench_source_open(struct bench_source *source, uint64_t rows,
-                                      uint32_t features);
+// Where no file is named, makes one with so many rows and features; false with the sentence.
+bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t features);
+// Opens the file, made or not. NULL with the sentence.
+struct grt_dataset *bench_source_open(const struct bench_source *source);
 void bench_source_end(struct bench_source *source);
 // For the head of a report.
 json_t *bench_source_json(const struct bench_source *source, const struct grt_dataset *data);

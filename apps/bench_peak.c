@@ -1,36 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most f32 operations a device does: chains of multiply-adds in registers (shaders/core/peak.k),
-// in shapes that suit different devices. The fastest sample counts: whatever slows one down, a busy
-// neighbour say, is no limit of the device; on CPUs samples are shorter than a slice of the scheduler. GPUs want many lanes, lavapipe a subgroup
-// with chains that fit its registers, PoCL one lane with chains enough to keep its units busy.
+// The most operations a device does, by kernels that do nothing but multiply and add in registers.
+//
+// f32 arithmetic: chains of multiply-adds (shaders/core/peak.k), in shapes that suit different devices. GPUs want
+// many lanes, lavapipe a subgroup with chains that fit its registers, PoCL one lane with chains enough to
+// keep its units busy. Matrix units: the instruction of the variant that is measured.
+//
+// The fastest sample counts: whatever slows one down, a busy neighbour say, is no limit of the device; on
+// CPUs samples are shorter than a slice of the scheduler.
 #include "bench.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "talk.h"
 
 #define STEPS 64u  // of one lane, for each piece of work
-#define ROUND 16u  // multiply-adds of a chain in a step: four rounds of four numbers
 #define MOST 65536u
 #define SLICE_SECONDS 0.002
 
 struct peak_run {
     struct bench *bench;
     struct grt_buf *y;
-    uint32_t wg, groups, chains;
+    struct grt_kernel_desc kernel;
+    float a, b;
+    uint32_t wg, groups;
+    double operations;      // of a workgroup in a step
+    double result, gained;  // what a lane's y is: a number, or so much for each step
     bool phase;
 };
 
 static struct grt_graph *record(void *context, uint32_t count) {
     struct peak_run *run = context;
-    const struct grt_kernel *kernel = grt_kernel_get(
-        run->bench->dev,
-        grt_kernel_desc(.name = "peak", .specs = {{"WG", run->wg}, {"CHAINS", run->chains}}));
+    const struct grt_kernel *kernel = grt_kernel_get(run->bench->dev, &run->kernel);
     struct grt_graph *graph = kernel ? grt_graph_create(run->bench->dev, "bench peak") : NULL;
     const struct {
         uint32_t steps;
         float a, b;
-    } params = {STEPS * count, 0.5f, 1.0f};
+    } params = {STEPS * count, run->a, run->b};
     if (!graph)
         return NULL;
     if (run->phase)
@@ -44,51 +51,145 @@ static struct grt_graph *record(void *context, uint32_t count) {
 }
 
 // Whether every chain of every lane has run.
-static bool right(struct peak_run *run) {
+static bool right(struct peak_run *run, uint32_t steps) {
     size_t count = (size_t)run->groups * run->wg;
     float *y = calloc(count, sizeof *y);
     bool good = y && grt_buf_read(run->y, 0, y, count * sizeof *y);
+    double want = run->result + run->gained * steps;
     for (size_t i = 0; good && i < count; i++)
-        good = y[i] == 8.0f * (float)run->chains;
+        good = fabs((double)y[i] - want) <= 1e-6 * want;
     free(y);
     return good;
 }
 
+// Operations a second; 0 when a call failed or the result was wrong.
 static double measure(struct peak_run *run) {
     struct bench_timing timing = {.replays = 1, .device_timer = run->phase};
     struct stats stats = {0};
     if (grt_dev_info(run->bench->dev)->caps.software)
         timing.run_seconds = SLICE_SECONDS;
     uint32_t count = bench_fill_run(&timing, MOST, record, run);
-    bool good = count && right(run) && bench_time(run->bench, &timing, &stats);
+    bool good = count && right(run, STEPS * count) && bench_time(run->bench, &timing, &stats);
     grt_graph_destroy(&timing.graph);
-    double operations = 2.0 * ROUND * STEPS * count * run->chains * (double)run->wg * run->groups;
-    return good && stats.min > 0 ? operations / stats.min : 0;
+    return good && stats.min > 0 ? run->operations * run->groups * STEPS * count / stats.min : 0;
 }
 
-double bench_peak_f32(struct bench *bench) {
+static uint32_t units(const struct bench *bench) {
+    uint32_t count = grt_dev_info(bench->dev)->caps.compute_units;
+    return count ? count : 16;
+}
+
+static double measure_with(struct peak_run *run, uint32_t groups) {
+    run->groups = groups;
+    run->phase = grt_dev_info(run->bench->dev)->caps.timestamps != 0;
+    run->y = grt_buf_create(
+        run->bench->dev,
+        grt_buf_desc(.size = (uint64_t)groups * run->wg * sizeof(float), .label = "bench peak"));
+    double peak = run->y ? measure(run) : 0;
+    grt_buf_destroy(&run->y);
+    return peak;
+}
+
+// ---- f32 arithmetic ----
+
+static double peak_f32(struct bench *bench) {
     const struct grt_caps *caps = &grt_dev_info(bench->dev)->caps;
-    uint32_t units = caps->compute_units ? caps->compute_units : 16;
     uint32_t wide = caps->software ? (caps->subgroup > 1 ? caps->subgroup : 16) : 256;
-    const struct {
-        uint32_t wg, groups, chains;
-    } shapes[] = {
-        {wide, units * 16, 4},
-        {caps->software ? 1 : wide, units * 16, 16},
-    };
-    if (bench->peak_f32 > 0)
-        return bench->peak_f32;
-    talk_progress("gemm: what the device can do at most");
-    struct peak_run run = {.bench = bench, .phase = caps->timestamps != 0};
-    uint64_t bytes = (uint64_t)units * 16 * wide * sizeof(float);
-    run.y = grt_buf_create(bench->dev, grt_buf_desc(.size = bytes, .label = "bench peak"));
-    for (size_t i = 0; run.y && i < sizeof shapes / sizeof *shapes; i++) {
-        run.wg = shapes[i].wg;
-        run.groups = shapes[i].groups;
-        run.chains = shapes[i].chains;
-        double peak = measure(&run);
-        bench->peak_f32 = peak > bench->peak_f32 ? peak : bench->peak_f32;
+    const struct { uint32_t wg, chains; } shapes[] = {{wide, 4}, {caps->software ? 1 : wide, 16}};
+    double most = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        // A step is four rounds of four numbers in each chain; all end at 2.
+        struct peak_run run = {
+            .bench = bench,
+            .kernel = {"peak", {{"WG", shapes[i].wg}, {"CHAINS", shapes[i].chains}}},
+            .a = 0.5f,
+            .b = 1.0f,
+            .wg = shapes[i].wg,
+            .operations = 2.0 * 16 * shapes[i].chains * shapes[i].wg,
+            .result = 8.0 * shapes[i].chains,
+        };
+        double peak = measure_with(&run, units(bench) * 16);
+        most = peak > most ? peak : most;
     }
-    grt_buf_destroy(&run.y);
-    return bench->peak_f32;
+    return most;
+}
+
+// ---- matrix units ----
+
+// Two 16-bit numbers in the bits of a float: 1, and 1/1024.
+static float both(enum grt_dtype dtype, bool one) {
+    uint32_t bits =
+        dtype == GRT_F16 ? (one ? 0x3c003c00u : 0x14001400u) : (one ? 0x3f803f80u : 0x3a803a80u);
+    float value = 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double peak_coop(struct bench *bench, enum grt_dtype dtype) {
+    const struct grt_caps *caps = &grt_dev_info(bench->dev)->caps;
+    enum { CHAINS = 8, SUBGROUPS = 8 };
+    for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
+        const struct grt_matrix_shape *s = &caps->matrix_shapes[i];
+        if (s->in != dtype || s->out != GRT_F32 || s->m != 16 || s->n != 16 || s->k != 16)
+            continue;
+        struct peak_run run = {
+            .bench = bench,
+            .kernel = {dtype == GRT_F16 ? "peak_coop_f16" : "peak_coop_bf16",
+                       {{"WG", SUBGROUPS * caps->subgroup}, {"CHAINS", CHAINS}}},
+            .a = both(dtype, true),
+            .b = both(dtype, false),
+            .wg = SUBGROUPS * caps->subgroup,
+            .operations = 2.0 * 16 * 16 * 16 * CHAINS * SUBGROUPS,
+            .gained = 16.0 / 1024 * CHAINS,
+        };
+        return measure_with(&run, units(bench) * 4);
+    }
+    return 0;
+}
+
+static double peak_mma(struct bench *bench, enum grt_dtype dtype) {
+    enum { CHAINS = 16, WARPS = 8 };
+    struct peak_run run = {
+        .bench = bench,
+        .kernel = {"peak_mma",
+                   {{"WG", WARPS * 32}, {"CHAINS", CHAINS}, {"KIND", dtype == GRT_BF16}}},
+        .a = both(dtype, true),
+        .b = both(dtype, false),
+        .wg = WARPS * 32,
+        .operations = 2.0 * 16 * 8 * 16 * CHAINS * WARPS,
+        .gained = 16.0 / 1024 * CHAINS,
+    };
+    return measure_with(&run, units(bench) * 4);
+}
+
+static double peak_wgmma(struct bench *bench, enum grt_dtype dtype) {
+    struct peak_run run = {
+        .bench = bench,
+        .kernel = {"peak_wgmma", {{"WG", 256}, {"KIND", dtype == GRT_BF16}}},
+        .a = both(dtype, true),
+        .b = both(dtype, false),
+        .wg = 256,
+        .operations = 2.0 * 64 * 256 * 64 * 2,
+        .gained = 64.0 / 1024,
+    };
+    return measure_with(&run, units(bench) * 2);
+}
+
+double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype) {
+    static const struct {
+        const char *variant;
+        double (*measure)(struct bench *bench, enum grt_dtype dtype);
+    } rows[] = {{"coop", peak_coop}, {"mma", peak_mma}, {"wgmma", peak_wgmma}};
+    double *kept = &bench->peaks[0];
+    size_t i = 0;
+    while (i < sizeof rows / sizeof *rows && strcmp(rows[i].variant, variant) != 0)
+        i++;
+    if (i < sizeof rows / sizeof *rows)
+        kept = &bench->peaks[dtype == GRT_BF16 ? 2 : 1];
+    if (*kept == 0) {
+        talk_progress("gemm: what the device can do at most");
+        double peak = kept == bench->peaks ? peak_f32(bench) : rows[i].measure(bench, dtype);
+        *kept = peak > 0 ? peak : -1;  // not tried again
+    }
+    return *kept > 0 ? *kept : 0;
 }

@@ -62,7 +62,10 @@ static bool split(const char *text, struct names *names) {
     return true;
 }
 
-static bool make(struct bench_source *source, uint64_t rows, uint32_t features) {
+bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t features) {
+    source->synthetic = !source->path;
+    if (source->path)
+        return true;
     const char *folder = getenv("TMPDIR");
     snprintf(source->made, sizeof source->made, "%.400s/gpurt-bench-XXXXXX",
              folder && *folder ? folder : "/tmp");
@@ -78,24 +81,17 @@ static bool make(struct bench_source *source, uint64_t rows, uint32_t features) 
     bool made = grt_data_make(
         grt_make_desc(.path = source->made, .samples = rows, .features = features, .noise = -1));
     talk_clear();
+    source->path = source->made;
     return made;
 }
 
-struct grt_dataset *bench_source_open(struct bench_source *source, uint64_t rows,
-                                      uint32_t features) {
+struct grt_dataset *bench_source_open(const struct bench_source *source) {
     struct names inputs, targets;
     if (!split(source->inputs, &inputs) || !split(source->targets, &targets))
         return NULL;
-    source->synthetic = !source->path;
-    if (source->synthetic) {
-        if (!make(source, rows, features))
-            return NULL;
-        source->path = source->made;
-    }
     return grt_dataset_open(grt_dataset_desc(.path = source->path, .inputs = inputs.values,
                                              .input_count = inputs.count, .targets = targets.values,
-                                             .target_count = targets.count,
-                                             .class_targets = source->class_targets));
+                                             .target_count = targets.count));
 }
 
 void bench_source_end(struct bench_source *source) {

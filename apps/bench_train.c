@@ -205,16 +205,6 @@ static bool take_list(struct ranges *list, const struct grt_config_wholes *from)
     return true;
 }
 
-// Names of a config as one text, as the options have them.
-static const char *joined(const struct grt_config_names *names, char *text, size_t size) {
-    size_t n = 0;
-    for (uint32_t i = 0; i < names->count && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "," : "", names->values[i]);
-    return names->count > 0 ? text : NULL;
-}
-
-static char config_inputs[2112], config_targets[2112];
-
 // What the command line leaves open comes from the config.
 static bool take_config(struct train_bench *bench) {
     struct grt_config *config = &bench->config;
@@ -223,10 +213,6 @@ static bool take_config(struct train_bench *bench) {
         return false;
     if (!bench->source.path && config->data[0])
         bench->source.path = config->data;
-    if (!bench->source.inputs)
-        bench->source.inputs = joined(&config->inputs, config_inputs, sizeof config_inputs);
-    if (!bench->source.targets)
-        bench->source.targets = joined(&config->targets, config_targets, sizeof config_targets);
     if (grt_config_given(config, GRT_CONFIG_BACKEND) && !strcmp(bench->common.backend, "auto"))
         bench->common.backend = config->backend;
     if (!bench->common.device && config->device[0])
@@ -349,7 +335,7 @@ static bool run_rows(struct train_bench *bench) {
              info->selector, info->name, info->driver, bench->depth, bench->hidden,
              bench->source.synthetic ? "synthetic data" : "",
              bench->source.synthetic ? "" : bench->source.path,
-             (unsigned long long)bench->info.rows);
+             (unsigned long long)bench->task.info.rows);
     uint64_t hidden = 1ull << COLUMN_INPUT | 1ull << COLUMN_MEMORY | 1ull << COLUMN_SAMPLES |
                       1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
     if (bench->pins != 3)
@@ -378,37 +364,34 @@ static uint32_t bits(uint32_t x) {
 
 // ---- the whole ----
 
-// Whole numbers, one a row, are classes unless the config says otherwise.
-static bool find_classes(struct train_bench *bench) {
-    bool open = !strcmp(bench->config.loss, "auto");
-    bench->source.class_targets = !strcmp(bench->config.loss, "cross_entropy");
-    if (!bench->source.path || !open)
-        return true;
-    struct grt_file_info *file = grt_file_info_create(bench->source.path);
-    if (!file)
-        return false;
-    const char *target = bench->source.targets ? bench->source.targets : "y";
-    target += target[0] == '/';
-    for (uint32_t i = 0; i < file->count; i++) {
-        const struct grt_array_info *array = &file->arrays[i];
-        if (!strcmp(array->name, target))
-            bench->source.class_targets =
-                (array->dtype[0] == 'i' || array->dtype[0] == 'u') && array->shape[1] <= 1;
-    }
-    grt_file_info_destroy(&file);
-    return true;
+// The config with what the command line says, and the data; a model named there is one of depth and width.
+static bool open_task(struct train_bench *bench) {
+    static struct grt_config config;
+    config = bench->config;
+    char depth[16], hidden[16];
+    snprintf(depth, sizeof depth, "%u", bench->depth);
+    snprintf(hidden, sizeof hidden, "%u", bench->hidden);
+    bool sized = grt_config_given(&config, GRT_CONFIG_MODEL) && strcmp(config.model, "points") != 0;
+    const struct bench_source *source = &bench->source;
+    struct grt_profile *profile = grt_profile_create(grt_dev_info(bench->dev));
+    bool good =
+        profile && grt_config_set(&config, GRT_CONFIG_DATA, source->path) &&
+        (!source->inputs || grt_config_set(&config, GRT_CONFIG_INPUTS, source->inputs)) &&
+        (!source->targets || grt_config_set(&config, GRT_CONFIG_TARGETS, source->targets)) &&
+        (!sized || grt_config_set(&config, GRT_CONFIG_MODEL, "mlp")) &&
+        grt_config_set(&config, GRT_CONFIG_DEPTH, depth) &&
+        grt_config_set(&config, GRT_CONFIG_HIDDEN, hidden) &&
+        grt_task_open(&bench->task, &config, profile);
+    grt_profile_destroy(&profile);
+    return good;
 }
 
+// Enough synthetic rows that the share for training fills the largest batch.
 static bool open_data(struct train_bench *bench) {
     uint64_t most = bench->batches.values[bench->batches.count - 1];
     uint64_t rows = 4 * most < 20000 ? 20000 : 4 * most > 262144 ? 262144 : 4 * most;
-    if (!find_classes(bench))
-        return false;
-    bench->data = bench_source_open(&bench->source, rows > most ? rows : most, FEATURES);
-    if (!bench->data)
-        return false;
-    bench->info = grt_dataset_info(bench->data);
-    return true;
+    rows = rows > 2 * most ? rows : 2 * most;
+    return bench_source_make(&bench->source, rows, FEATURES) && open_task(bench);
 }
 
 static int finish(struct train_bench *bench, bool good) {
@@ -433,7 +416,7 @@ static int finish(struct train_bench *bench, bool good) {
 }
 
 static json_t *head(const struct train_bench *bench) {
-    json_t *json = bench_source_json(&bench->source, bench->data);
+    json_t *json = bench_source_json(&bench->source, bench->task.data);
     json_object_set_new(json, "device", devices_json(grt_dev_info(bench->dev)));
     json_object_set_new(
         json, "model",
@@ -473,7 +456,7 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     }
     talk_clear();
     free(bench->rows);
-    grt_dataset_close(&bench->data);
+    grt_task_close(&bench->task);
     bench_source_end(&bench->source);
     grt_dev_destroy(&bench->dev);
     bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL;

@@ -5,10 +5,8 @@
 
 #include "bench_counter.h"
 #include "bench_more.h"
-#include "data/loader.h"
-#include "nn/learner.h"
 #include "table.h"
-#include "train/config.h"
+#include "train/task.h"
 
 #define TRAIN_PRECISIONS(X)                                                                        \
     X(F32, "f32")                                                                                  \
@@ -59,11 +57,10 @@ struct train_bench {
     enum grt_cache cache;
     uint64_t steps;
     uint32_t depth, hidden;
-    struct grt_config config;
+    struct grt_config config;  // as it was given
+    struct grt_task task;      // what it makes with the data
     struct grt_dev *dev;
     struct bench_counter counter;
-    struct grt_dataset *data;
-    struct grt_dataset_info info;
     struct table table;
     struct train_row *rows;
     size_t count;

@@ -141,7 +141,8 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
     for (size_t i = 0; i < bench->workers.count; i++)
         most = bench->workers.values[i] > most ? (uint32_t)bench->workers.values[i] : most;
     char size[TABLE_TEXT_SIZE];
-    table_bytes_text(bench->info.rows * (bench->info.x_width + bench->info.y_width) * 4, size);
+    table_bytes_text(
+        bench->task.info.rows * (bench->task.info.x_width + bench->task.info.y_width) * 4, size);
     say(advice,
         "Data loading is the bottleneck: %.0f%% of a step goes into it. Use more workers, keep the "
         "data in memory (cache: ram, %.20s, or cache: device), or a faster disk.",
@@ -194,7 +195,7 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
     say(advice,
         "Throughput still grows at the largest batch, %u: %.2f times that of the one before.",
         last->batch, ratio);
-    if ((uint64_t)last->batch * 4 <= bench->info.rows || bench->source.synthetic)
+    if ((uint64_t)last->batch * 4 <= bench->task.info.rows || bench->source.synthetic)
         next_command(bench, advice, " --batch-sizes %u-%u*2", last->batch, last->batch * 4);
 }
 
@@ -378,7 +379,7 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
              row->rate, grt_dev_info(bench->dev)->name, grt_dev_info(bench->dev)->selector,
              bench->config.learning_rate, (unsigned long long)base,
              bench->source.synthetic ? "\nMeasured with synthetic data." : "");
-    bool points = bench->info.points > 0;
+    const char *inputs = bench->source.inputs, *targets = bench->source.targets;
     return (!path || set(&config, GRT_CONFIG_DATA, "%s", path)) &&
            set(&config, GRT_CONFIG_BATCH_SIZE, "%u", row->batch) &&
            set(&config, GRT_CONFIG_NUM_WORKERS, "%u", row->workers) &&
@@ -386,7 +387,9 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
            set(&config, GRT_CONFIG_PRECISION, "%s", train_precision_text(row->precision)) &&
            set(&config, GRT_CONFIG_ACCUMULATE, "%llu", (unsigned long long)pieces) &&
            set(&config, GRT_CONFIG_LEARNING_RATE, "%.6g", rate) &&
-           set(&config, GRT_CONFIG_MODEL, "%s", points ? "points" : "mlp") &&
+           set(&config, GRT_CONFIG_MODEL, "%s", bench->task.config.model) &&
+           (!inputs || set(&config, GRT_CONFIG_INPUTS, "%s", inputs)) &&
+           (!targets || set(&config, GRT_CONFIG_TARGETS, "%s", targets)) &&
            set(&config, GRT_CONFIG_DEPTH, "%u", bench->depth) &&
            set(&config, GRT_CONFIG_HIDDEN, "%u", bench->hidden) &&
            grt_config_write(&config, bench->apply, head);

@@ -32,62 +32,12 @@ struct run {
 
 // ---- set-up ----
 
-static enum grt_loss loss_of(const struct train_bench *bench) {
-    const char *name = bench->config.loss;
-    for (int i = 0; i < GRT_LOSS_COUNT; i++) {
-        if (!strcmp(name, grt_loss_text((enum grt_loss)i)))
-            return (enum grt_loss)i;
-    }
-    return bench->info.classes > 0 ? GRT_LOSS_CROSS_ENTROPY : GRT_LOSS_MSE;
-}
-
-static enum grt_act act_of(const struct grt_config *config) {
-    for (int i = 0; i < GRT_ACT_COUNT; i++) {
-        if (!strcmp(config->activation, grt_act_text((enum grt_act)i)))
-            return (enum grt_act)i;
-    }
-    return GRT_ACT_RELU;
-}
-
-static struct grt_optim_desc optim_of(const struct grt_config *config) {
-    enum grt_optim kind = GRT_OPTIM_ADAMW;
-    for (int i = 0; i < GRT_OPTIM_COUNT; i++) {
-        if (!strcmp(config->optimizer, grt_optim_text((enum grt_optim)i)))
-            kind = (enum grt_optim)i;
-    }
-    struct grt_optim_desc desc = grt_optim_defaults(kind);
-    desc.lr = config->learning_rate;
-    desc.max_norm = config->max_grad_norm;
-    return desc;
-}
-
 static bool create_learner(struct run *run) {
-    const struct train_bench *bench = run->bench;
-    const struct grt_config *config = &bench->config;
-    const struct grt_dataset_info *info = &bench->info;
-    struct grt_learner_desc desc = {
-        .model =
-            {
-                .kind = info->points > 0 ? GRT_MODEL_POINTS : GRT_MODEL_MLP,
-                .inputs = info->features,
-                .points = info->points,
-                .depth = bench->depth,
-                .hidden = bench->hidden,
-                .outputs = info->classes > 0 ? info->classes : info->y_width,
-                .act = act_of(config),
-                .residual = config->residual,
-                .layer_norm = config->layer_norm,
-                .pool = !strcmp(config->pooling, "mean") ? GRT_POOL_MEAN : GRT_POOL_MAX,
-            },
-        .loss = loss_of(bench),
-        .huber_delta = (float)config->huber_delta,
-        .optim = optim_of(config),
-        .precision = run->row->precision,
-        .batch = run->row->batch,
-        .recompute = config->activation_checkpointing,
-        .seed = config->seed,
-    };
-    run->learner = grt_learner_create(bench->dev, &desc);
+    struct grt_learner_desc desc = run->bench->task.learner;
+    desc.precision = run->row->precision;
+    desc.batch = run->row->batch;
+    desc.accumulate = 1;
+    run->learner = grt_learner_create(run->bench->dev, &desc);
     return run->learner != NULL;
 }
 
@@ -111,7 +61,7 @@ static enum train_status failure(void) {
 static enum train_status set_up(struct run *run) {
     const struct train_bench *bench = run->bench;
     struct train_row *row = run->row;
-    if (bench->info.rows < row->batch)
+    if (bench->task.info.part_rows[GRT_PART_TRAIN] < row->batch)
         return TRAIN_FEW_ROWS;
     if (!create_learner(run))
         return failure();
@@ -124,7 +74,7 @@ static enum train_status set_up(struct run *run) {
     if (!grt_learner_alloc(run->learner))
         return failure();
     run->loader = grt_loader_create(
-        grt_loader_desc(.data = bench->data, .dev = bench->dev, .part = GRT_PART_ALL,
+        grt_loader_desc(.data = bench->task.data, .dev = bench->dev, .part = GRT_PART_TRAIN,
                         .batch = row->batch, .workers = row->workers,
                         .prefetch = (uint32_t)bench->config.prefetch_factor, .pin = row->pin,
                         .shuffle = true, .drop_last = true, .seed = bench->config.seed));

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cache.h"
 #include "doctor_files.h"
 
 // What every step of the gathering works on.
@@ -212,11 +213,7 @@ static void gather_cache(struct gather *g) {
     const struct doctor_env *env = &g->source->env;
     char base[DOCTOR_PATH];
     char full[DOCTOR_PATH];
-    if (env->cache_home && env->cache_home[0] == '/') {
-        snprintf(base, sizeof base, "%s", env->cache_home);
-    } else if (env->home && env->home[0] == '/') {
-        snprintf(base, sizeof base, "%.500s/.cache", env->home);
-    } else {
+    if (!grt_cache_base(env->cache_home, env->home, base, sizeof base)) {
         return;
     }
     snprintf(g->facts->cache_dir, DOCTOR_PATH, "%.500s/gpurt", base);

@@ -19,7 +19,7 @@
 struct train {
     struct train_config config;  // first: see train_config.h
     const char *epochs, *seed, *log, *tensorboard;
-    uint32_t resume;
+    uint32_t resume, keys;
     struct grt_dev *dev;
     struct grt_supervised *run;
     struct table table;
@@ -50,6 +50,9 @@ static const struct option_row run_options[] = {
      .help = "event files for TensorBoard",
      .read = train_read_text,
      .at = AT(tensorboard)},
+    {.name = "keys",
+     .help = "list every key of a config with its names in other tools, and exit",
+     .at = AT(keys)},
 };
 
 // ---- rows ----
@@ -360,6 +363,10 @@ int train_supervised(int argc, char **argv) {
     code = options_parse(&desc, argc, argv, &t->config.common, words, &word_count);
     if (code >= 0)
         goto undo_memory;
+    if (t->keys) {
+        code = train_print_keys(&t->config.common, argc, argv);
+        goto undo_memory;
+    }
     talk_stop_on_term();
     code = train_config_read(&t->config, words, word_count);
     if (!code && !set_keys(t))

@@ -6,9 +6,9 @@
 # [--list] [TARGET...]; --list prints what each kernel takes. GPURT_PROFILE=FILE checks that file's
 # settings in place of the shipped ones.
 #
-#   sm_*     clang to PTX, then NVIDIA's ptxas
+#   sm_*     clang to PTX, then NVIDIA's ptxas; the kernels with PTX inside too
 #   gfx*     clang's AMD back end
-#   dg2 ...  Intel's ocloc
+#   dg2 ...  Intel's ocloc; the kernels of its matrix units too
 #
 # The compilers are not those of the drivers, so the numbers are indications; but what spills here is
 # a bad choice there. A compiler that is not installed is said and its targets are passed over.
@@ -66,7 +66,7 @@ stand_in() {
 }
 
 # As backends/opencl/kernel.c gives them to a GPU's driver.
-common=(-cl-std=CL1.2 -DGRT_FMA=fma)
+common=(-cl-std=CL1.2 -DGRT_FMA=fma -Dasm=__asm__)
 
 # missing TARGET: what is not installed, nothing when all is there.
 missing() {
@@ -76,7 +76,13 @@ missing() {
         [ -f "$clc/nvptx64--nvidiacl.bc" ] || echo "libclc-15"
         ;;
     gfx*) [ -f "$clc/amdgcn--amdhsa.bc" ] || echo "libclc-15" ;;
-    *) [ -n "$ocloc" ] || echo "ocloc (intel-opencl-icd)" ;;
+    *)
+        if [ -z "$ocloc" ]; then
+            echo "ocloc (intel-opencl-icd)"
+        elif ! "$ocloc" compile --help 2>&1 | grep -qw -- "$1"; then
+            echo "an ocloc that knows $1"
+        fi
+        ;;
     esac
     case $1 in sm_* | gfx*) [ -n "$clang" ] || echo "clang-15" ;; esac
 }
@@ -100,7 +106,12 @@ compile() {
         clang_cl nvptx64-nvidia-nvcl nvptx64--nvidiacl.bc "$out.ptx" "$source" -S "$@" \
             -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature -Xclang +ptx75 \
             2>"$out.log" || return 1
-        # clang 15 does not know newer chips by name; the text of a program for sm_80 serves all.
+        # clang 15 does not know newer chips by name; the text of a program for sm_80 serves all. What Hopper
+        # alone has wants another head, as the OpenCL backend makes it.
+        if grep -q 'ptx_target sm_90a' "$source"; then
+            target=sm_90a
+            sed -i 's/^\.version.*/.version 8.0/; s/^\.target.*/.target sm_90a/' "$out.ptx"
+        fi
         "$ptxas" -v -arch="$target" "$out.ptx" -o "$out.cubin" 2>"$out.log" || return 1
         awk '/spill stores/ { for (i = 1; i < NF; i++) if ($i == "bytes" && $(i + 1) ~ /^(stack|spill)/) s += $(i - 1) }
              /Used [0-9]+ registers/ { for (i = 1; i < NF; i++) { if ($i == "Used") r = $(i + 1)
@@ -119,7 +130,8 @@ compile() {
         ;;
     *)
         "$ocloc" compile -q -file "$source" -device "$target" -out_dir "$out.d" \
-            -options "${common[*]} $*" >"$out.log" 2>&1 || return 1
+            -options "${common[*]} -Dcl_intel_subgroup_matrix_multiply_accumulate $*" \
+            >"$out.log" 2>&1 || return 1
         awk '/spill/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) n = $i; s += n }
              END { print 0, 0, s + 0 }' "$out.log"
         ;;
@@ -149,19 +161,68 @@ kernels_of() {
     fi
 }
 
+# Kernels of matrix units and the tiles that runtime/gemm_*.c gives them: "kernel lanes constants". Those of
+# mma.sync have 48 KiB of shared memory everywhere; wgmma's are Hopper's alone.
+matrix_kernels() {
+    case $1 in
+    sm_*)
+        echo "gemm_mma_16 128 BM=128 BN=128 BK=32 WM=64 WN=64 STAGES=3 VEC=63 HALF_SUMS=0"
+        echo "gemm_mma_16 128 BM=128 BN=128 BK=32 WM=64 WN=64 STAGES=3 VEC=63 HALF_SUMS=1"
+        echo "gemm_mma_16f32 128 BM=64 BN=64 BK=32 WM=32 WN=32 STAGES=3 VEC=63 HALF_SUMS=0"
+        echo "gemm_split_mma_f32 128 BM=128 BN=64 BK=16 WM=64 WN=32 VEC=63"
+        echo "gemm_split_mma_f32 128 BM=64 BN=64 BK=16 WM=32 WN=32 VEC=63"
+        ;;
+    esac
+    case $1 in
+    sm_90) echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=64 VEC=63" ;;
+    dg2) echo "gemm_xmx8_16 64 BM=128 BN=32" && echo "gemm_xmx8_16f32 64 BM=128 BN=32" ;;
+    pvc | bmg) echo "gemm_xmx16_16 128 BM=128 BN=64" && echo "gemm_xmx16_16f32 128 BM=128 BN=64" ;;
+    esac
+}
+
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 failed=0
 checked=0
 declare -A known=()
 
+# judge TARGET SHARED LABEL KERNEL MODE DEFINE...: compiles one kernel; counts into count, bad, most_r, most_m.
+judge() {
+    local target=$1 shared=$2 label=$3 kernel=$4 mode=$5 result r m s
+    shift 5
+    [ -f "$build/kernels/$kernel.cl" ] || die "no $build/kernels/$kernel.cl"
+    count=$((count + 1))
+    # Devices of one chip share most of their settings.
+    local key
+    key="$(stand_in "$target") $kernel $*"
+    result=${known["$key"]:-}
+    if [ -z "$result" ] &&
+        ! result=$(compile "$target" "$build/kernels/$kernel.cl" "$tmp/out" "$@"); then
+        say "$target, $label: $kernel ($mode) does not compile: $(
+            grep -m1 -E 'error|fatal' "$tmp/out.log" || tail -n1 "$tmp/out.log")"
+        bad=$((bad + 1))
+        return
+    fi
+    known["$key"]=$result
+    read -r r m s <<<"$result"
+    [ "$list" -eq 0 ] ||
+        printf '%-8s %-38s %-20s %-9s %4d registers %6d B shared %4d spilled\n' \
+            "$target" "$label" "$kernel" "$mode" "$r" "$m" "$s"
+    if [ "$s" -gt 0 ] || [ "$m" -gt "$shared" ]; then
+        say "$target, $label: $kernel ($mode) spills $s, shared memory $m of $shared"
+        bad=$((bad + 1))
+    fi
+    [ "$r" -le "$most_r" ] || most_r=$r
+    [ "$m" -le "$most_m" ] || most_m=$m
+}
+
 # check TARGET NAME SHARED
 check() {
     local target=$1 name=$2 shared=$3 count=0 most_r=0 most_m=0 bad=0 as
     as=$(stand_in "$target")
-    local setting numbers names wg kernel mode defines i result r m s
+    local setting numbers names wg kernel mode defines i constants
     while IFS=, read -r setting numbers names wg _; do
-        case $setting in gemm.panel) continue ;; gemm.*) ;; *) continue ;; esac  # panels: CPUs
+        case $setting in gemm.tiled* | gemm.plain) ;; *) continue ;; esac
         defines="-DWG=${wg}u"
         read -ra numbers_ <<<"$numbers"
         read -ra names_ <<<"$names"
@@ -169,33 +230,23 @@ check() {
             [ "${names_[i]}" = WG ] || defines="$defines -D${names_[i]}=${numbers_[i]}u"
         done
         while read -r kernel mode; do
-            [ -f "$build/kernels/$kernel.cl" ] || die "no $build/kernels/$kernel.cl"
-            count=$((count + 1))
-            # Devices of one chip share most of their settings.
-            result=${known["$as $kernel $mode $defines"]:-}
             # shellcheck disable=SC2046,SC2086  # lists of options
-            if [ -z "$result" ] &&
-                ! result=$(compile "$target" "$build/kernels/$kernel.cl" "$tmp/out" $defines \
-                    $(mode_defines "$mode")); then
-                say "$target, $setting = $numbers: $kernel ($mode) does not compile: $(
-                    grep -m1 -E 'error|fatal' "$tmp/out.log" || tail -n1 "$tmp/out.log")"
-                bad=$((bad + 1))
-                continue
-            fi
-            known["$as $kernel $mode $defines"]=$result
-            read -r r m s <<<"$result"
-            [ "$list" -eq 0 ] ||
-                printf '%-8s %-20s %-16s %-16s %-9s %4d registers %6d B shared %4d spilled\n' \
-                    "$target" "$setting" "$numbers" "$kernel" "$mode" "$r" "$m" "$s"
-            if [ "$s" -gt 0 ] || [ "$m" -gt "$shared" ]; then
-                say "$target, $setting = $numbers: $kernel ($mode) spills $s, shared memory $m of $shared"
-                bad=$((bad + 1))
-            fi
-            [ "$r" -le "$most_r" ] || most_r=$r
-            [ "$m" -le "$most_m" ] || most_m=$m
+            judge "$target" "$shared" "$setting = $numbers" "$kernel" "$mode" $defines \
+                $(mode_defines "$mode")
         done < <(kernels_of "$setting")
     done < <(XDG_CONFIG_HOME=/nonexistent "$build/gpurt" profile --as "$name" --format csv)
     [ "$count" -gt 0 ] || die "$target: gpurt names no settings for $name"
+    while read -r kernel wg constants; do
+        defines="-DWG=${wg}u"
+        for i in $constants; do defines="$defines -D${i}u"; done
+        for mode in nn tn bwd; do
+            local room=$shared
+            case $kernel in *wgmma*) room=232448 ;; esac
+            # shellcheck disable=SC2046,SC2086  # lists of options
+            judge "$target" "$room" "$constants" "$kernel" "$mode" \
+                $(mode_defines "$mode" | sed 's/-DVEC=[0-9]u//') $defines
+        done
+    done < <(matrix_kernels "$target")
     printf '%-8s %-36s %3d kernels, at most %3d registers, %5d B shared, %d bad\n' "$target" \
         "$name$([ "$as" = "$target" ] || echo ", as $as")" "$count" "$most_r" "$most_m" "$bad"
     failed=$((failed + bad))

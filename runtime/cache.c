@@ -40,14 +40,8 @@ static bool make_dir(const char *path) {
 
 // Finds and makes the folder. Parents are made one by one: a fresh HOME has no .cache.
 static bool find_dir(char *dir, size_t capacity, char *why) {
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
     char base[3072];
-    if (xdg && xdg[0] == '/') {
-        snprintf(base, sizeof base, "%s", xdg);
-    } else if (home && home[0] == '/') {
-        snprintf(base, sizeof base, "%s/.cache", home);
-    } else {
+    if (!grt_cache_base(getenv("XDG_CACHE_HOME"), getenv("HOME"), base, sizeof base)) {
         snprintf(why, 256, "neither XDG_CACHE_HOME nor HOME names a folder");
         return false;
     }

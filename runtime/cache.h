@@ -13,6 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdbool.h>
+#include <stdio.h>
+
+// Where the folder of all caches lies: `xdg`, the value of XDG_CACHE_HOME, or .cache in `home`; neither counts
+// unless it begins with a slash. False when there is none. In the header for `gpurt doctor`, which asks
+// it of other systems.
+static inline bool grt_cache_base(const char *xdg, const char *home, char *base, size_t capacity) {
+    int length = 0;
+    if (xdg && xdg[0] == '/') {
+        length = snprintf(base, capacity, "%s", xdg);
+    } else if (home && home[0] == '/') {
+        length = snprintf(base, capacity, "%s/.cache", home);
+    }
+    return length > 0 && (size_t)length < capacity;
+}
 
 // The cache folder, created when missing; NULL when there is none to write to. `why` (256 bytes,
 // may be NULL) then says why.

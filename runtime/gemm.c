@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gemm_case.h"
+#include "gemm_check.h"
 #include "internal.h"
 #include "op_support.h"
 #include "report.h"
@@ -31,13 +32,21 @@ static bool same_shape(const struct grt_tensor *x, const struct grt_tensor *c) {
            memcmp(x->shape, c->shape, c->rank * sizeof *c->shape) == 0;
 }
 
-// Why the operands do not fit together, or NULL.
-static const char *misfit(const struct grt_gemm_desc *d) {
+static bool is_real(enum grt_dtype dtype) {
+    return dtype == GRT_F32 || dtype == GRT_F16 || dtype == GRT_BF16;
+}
+
+// Without a and b, k is 0.
+static bool is_empty(const struct grt_gemm_desc *d) {
+    return !d->a && !d->b;
+}
+
+// Why a and b do not fit together and with c, or NULL.
+static const char *operand_misfit(const struct grt_gemm_desc *d) {
     if (!is_matrix(d->a) || !is_matrix(d->b) || !is_matrix(d->c)) {
         return "a, b and c have two axes, or three for a batch";
     }
-    if (d->a->dtype != d->b->dtype ||
-        (d->a->dtype != GRT_F32 && d->a->dtype != GRT_F16 && d->a->dtype != GRT_BF16)) {
+    if (d->a->dtype != d->b->dtype || !is_real(d->a->dtype)) {
         return "a and b must both be f32, f16 or bf16";
     }
     if (d->c->dtype != d->a->dtype && d->c->dtype != GRT_F32) {
@@ -53,6 +62,19 @@ static const char *misfit(const struct grt_gemm_desc *d) {
         (d->b->rank == 3 && d->b->shape[0] != batch)) {
         return "the batches differ";
     }
+    return NULL;
+}
+
+// Why the tensors do not fit together, or NULL.
+static const char *misfit(const struct grt_gemm_desc *d) {
+    const char *why = is_empty(d) ? NULL : operand_misfit(d);
+    if (why) {
+        return why;
+    }
+    if (is_empty(d) && (!is_matrix(d->c) || !is_real(d->c->dtype))) {
+        return "c must be a matrix, or a batch of them, of f32, f16 or bf16";
+    }
+    uint64_t n = extent(d->c, 0);
     if (d->bias && (d->bias->dtype != GRT_F32 || grt_tensor_count(d->bias) != n)) {
         return "bias must be n numbers of f32";
     }
@@ -74,20 +96,23 @@ static void fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt
         .desc = d,
         .m = (uint32_t)extent(d->c, 1),
         .n = (uint32_t)extent(d->c, 0),
-        .k = (uint32_t)extent(d->a, d->a_transposed ? 1 : 0),
         .batch = d->c->rank == 3 ? (uint32_t)d->c->shape[0] : 1,
-        .in = d->a->dtype,
+        .in = d->c->dtype,
         .out = d->c->dtype,
     };
+    if (!is_empty(d)) {
+        g->k = (uint32_t)extent(d->a, d->a_transposed ? 1 : 0);
+        g->in = d->a->dtype;
+    }
     g->params = (struct gemm_params){
         .m = g->m,
         .n = g->n,
         .k = g->k,
-        .lda = (uint32_t)extent(d->a, 0),
-        .ldb = (uint32_t)extent(d->b, 0),
+        .lda = d->a ? (uint32_t)extent(d->a, 0) : 0,
+        .ldb = d->b ? (uint32_t)extent(d->b, 0) : 0,
         .ldc = g->n,
-        .a_batch = d->a->rank == 3 ? g->m * g->k : 0,
-        .b_batch = d->b->rank == 3 ? g->k * g->n : 0,
+        .a_batch = d->a && d->a->rank == 3 ? g->m * g->k : 0,
+        .b_batch = d->b && d->b->rank == 3 ? g->k * g->n : 0,
         .c_batch = d->c->rank == 3 ? g->m * g->n : 0,
         .alpha = d->alpha == 0.0f ? 1.0f : d->alpha,
         .beta = d->beta,
@@ -96,7 +121,14 @@ static void fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt
     };
 }
 
+static const char *label(const struct grt_tensor *tensor) {
+    return tensor ? tensor->label : "nothing";
+}
+
 static bool reachable(struct grt_graph *graph, const char *name, const struct grt_tensor *tensor) {
+    if (!tensor) {
+        return true;
+    }
     uint64_t reach = grt_graph_dev(graph)->info.caps.max_binding;
     if (grt_tensor_count(tensor) > UINT32_MAX || (reach > 0 && grt_tensor_bytes(tensor) > reach)) {
         grt_graph_reject(graph, GRT_UNSUPPORTED,
@@ -113,8 +145,8 @@ static bool check(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
         grt_graph_reject(graph, GRT_INVALID, "gemm: no desc");
         return false;
     }
-    if (!grt_op_tensor(graph, "gemm", "a", desc->a) ||
-        !grt_op_tensor(graph, "gemm", "b", desc->b) ||
+    if ((!is_empty(desc) && (!grt_op_tensor(graph, "gemm", "a", desc->a) ||
+                             !grt_op_tensor(graph, "gemm", "b", desc->b))) ||
         !grt_op_tensor(graph, "gemm", "c", desc->c) ||
         (desc->bias && !grt_op_tensor(graph, "gemm", "bias", desc->bias)) ||
         (desc->add && !grt_op_tensor(graph, "gemm", "add", desc->add)) ||
@@ -123,17 +155,22 @@ static bool check(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
     }
     const char *why = misfit(desc);
     if (why) {
-        grt_graph_reject(graph, GRT_INVALID, "gemm of '%s' and '%s' into '%s': %s", desc->a->label,
-                         desc->b->label, desc->c->label, why);
+        grt_graph_reject(graph, GRT_INVALID, "gemm of '%s' and '%s' into '%s': %s", label(desc->a),
+                         label(desc->b), desc->c->label, why);
         return false;
     }
     return reachable(graph, "a", desc->a) && reachable(graph, "b", desc->b) &&
            reachable(graph, "c", desc->c);
 }
 
-static bool fits(const struct gemm_variant *variant, const struct gemm_case *g) {
-    return (!g->desc->variant || strcmp(g->desc->variant, variant->name) == 0) &&
-           variant->usable(g);
+// Whether row i of the table serves. One that was named is not asked whether it computes right: who
+// names it wants to see that.
+static bool fits(uint32_t i, const struct gemm_case *g) {
+    const char *named = g->desc->variant;
+    // Nothing is gained by the others where there is no product.
+    bool fast_enough = g->k > 0 || gemm_variants[i] == &gemm_variant_plain;
+    return (!named || strcmp(named, gemm_variants[i]->name) == 0) && fast_enough &&
+           gemm_variants[i]->usable(g) && (named || gemm_trusted(g, i));
 }
 
 void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
@@ -147,24 +184,24 @@ void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
     struct gemm_case g;
     fill_case(&g, grt_graph_dev(graph), desc);
     for (uint32_t i = 0; i < gemm_variant_count; i++) {
-        if (fits(gemm_variants[i], &g)) {
+        if (fits(i, &g)) {
             gemm_variants[i]->record(graph, &g);
             return;
         }
     }
     grt_graph_reject(graph, GRT_UNSUPPORTED, "gemm: no variant '%s' for %s on %s",
-                     desc->variant ? desc->variant : "any", grt_dtype_text(desc->a->dtype),
+                     desc->variant ? desc->variant : "any", grt_dtype_text(g.in),
                      grt_graph_dev(graph)->info.selector);
 }
 
 const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *desc, uint32_t i) {
-    if (!dev || !desc || !desc->a || !desc->b || !desc->c || misfit(desc)) {
+    if (!dev || !desc || !desc->a != !desc->b || !desc->c || misfit(desc)) {
         return NULL;
     }
     struct gemm_case g;
     fill_case(&g, dev, desc);
     for (uint32_t v = 0; v < gemm_variant_count; v++) {
-        if (fits(gemm_variants[v], &g) && i-- == 0) {
+        if (fits(v, &g) && i-- == 0) {
             return gemm_variants[v]->name;
         }
     }

@@ -20,6 +20,10 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
     return any;
 }
 
+bool gemm_split_pays(const struct gemm_case *g) {
+    return grt_profile_whole(g->dev->profile, GRT_KEY_GEMM_SPLIT_USE) != 0;
+}
+
 uint32_t gemm_alignment(uint32_t ld) {
     return ld % 8 == 0 ? 3 : ld % 4 == 0 ? 2 : ld % 2 == 0 ? 1 : 0;
 }
@@ -54,14 +58,15 @@ void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const cha
     memcpy(kernel.specs + 8, own, own_count * sizeof *own);
     // An operand that is not there is bound to something harmless.
     struct grt_range none = grt_op_unused(graph);
-    struct grt_range ranges[] = {d->a->range,
-                                 d->b->range,
+    struct grt_range a = range_or(d->a, none), b = range_or(d->b, none);
+    struct grt_range ranges[] = {a,
+                                 b,
                                  d->c->range,
                                  range_or(d->bias, none),
                                  range_or(d->add, none),
                                  range_or(d->saved, none),
-                                 d->a->range,  // once more, for kernels that read vectors too
-                                 d->b->range};
+                                 a,  // once more, for kernels that read vectors too
+                                 b};
     grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges,
                   sizeof ranges / sizeof ranges[0], groups);
 }

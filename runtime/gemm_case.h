@@ -39,7 +39,11 @@ extern const uint32_t gemm_variant_count;
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_mma;
+extern const struct gemm_variant gemm_variant_xmx;
 extern const struct gemm_variant gemm_variant_coop;
+extern const struct gemm_variant gemm_variant_split;
+extern const struct gemm_variant gemm_variant_split_wgmma;
+extern const struct gemm_variant gemm_variant_split_mma;
 extern const struct gemm_variant gemm_variant_coop_deep;
 extern const struct gemm_variant gemm_variant_lanes;
 extern const struct gemm_variant gemm_variant_tiled;
@@ -50,10 +54,19 @@ extern const struct grt_tunable gemm_tiled_f32_tunable;
 extern const struct grt_tunable gemm_tiled_16_tunable;
 extern const struct grt_tunable gemm_plain_tunable;
 extern const struct grt_tunable gemm_panel_tunable;
+extern const struct grt_tunable gemm_coop_tunable;
+extern const struct grt_tunable gemm_split_tunable;
+extern const struct grt_tunable gemm_split_wgmma_tunable;
+extern const struct grt_tunable gemm_split_mma_tunable;
+extern const struct grt_tunable gemm_mma_tunable;
+extern const struct grt_tunable gemm_wgmma_tunable;
 
 // The sizes of the device's profile for this product, see grt_tunable_pick().
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
                 uint32_t values[GRT_PROFILE_NUMBERS]);
+
+// Whether the device's profile says that cutting floats into bfloats pays (gemm.split.use).
+bool gemm_split_pays(const struct gemm_case *g);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.

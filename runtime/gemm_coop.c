@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on the matrix unit through Vulkan's KHR cooperative matrices.
+#include "gemm_coop.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "gemm_case.h"
-
-// A tile of c and what it costs, in nanoseconds: for 32 of k, and for beginning and ending (H200, driver
-// 580.159.04, 2026-11). On other chips the numbers differ, but hardly the order.
-struct tile {
-    uint32_t bm, bn, bk;
-    uint32_t wm, wn;              // of a subgroup
-    uint32_t deep;                // the pipelined loop, for aligned operands
-    uint32_t at_once;             // workgroups on a compute unit
-    uint32_t step, step_t, ends;  // step_t: where a is transposed
-};
-
-static const struct tile tiles[] = {
+// H200, driver 580.159.04, 2026-11. On other chips the numbers differ, but hardly the order.
+static const struct coop_tile tiles[] = {
     {128, 256, 32, 64, 64, 1, 1, 750, 750, 5800},  // 8192^3: 359 TFLOP/s
     {256, 128, 32, 64, 64, 1, 1, 790, 715, 6000},  // 338; 376 with a transposed
     {160, 256, 32, 80, 64, 0, 1, 890, 890, 6500},  // 370
@@ -25,13 +16,13 @@ static const struct tile tiles[] = {
 };
 #define TILE_COUNT (sizeof tiles / sizeof tiles[0])
 
-// The 16 x 16 x 16 instruction, or the first that fits; 0: none.
-static uint32_t choose_shape(const struct gemm_case *g) {
-    const struct grt_caps *caps = &g->dev->info.caps;
+// ---- shared with gemm_split.c ----
+
+uint32_t coop_shape(const struct grt_dev_info *info, enum grt_dtype in, enum grt_dtype sums) {
     uint32_t chosen = 0;
-    for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
-        const struct grt_matrix_shape *s = &caps->matrix_shapes[i];
-        bool fits = s->in == g->in && s->out == GRT_F32 && (s->m == 8 || s->m == 16) &&
+    for (uint32_t i = 0; i < info->caps.matrix_shape_count; i++) {
+        const struct grt_matrix_shape *s = &info->caps.matrix_shapes[i];
+        bool fits = s->in == in && s->out == sums && (s->m == 8 || s->m == 16) &&
                     (s->n == 8 || s->n == 16) && (s->k == 8 || s->k == 16);
         bool square = s->m == 16 && s->n == 16 && s->k == 16;
         if (fits && (chosen == 0 || square)) {
@@ -41,8 +32,23 @@ static uint32_t choose_shape(const struct gemm_case *g) {
     return chosen;
 }
 
-static uint32_t lanes(const struct gemm_case *g, const struct tile *t) {
-    return t->bm / t->wm * (t->bn / t->wn) * g->dev->info.caps.subgroup;
+uint32_t coop_lanes(const struct grt_dev_info *info, const struct coop_tile *t) {
+    return t->bm / t->wm * (t->bn / t->wn) * info->caps.subgroup;
+}
+
+uint64_t coop_cost(const struct gemm_case *g, const struct coop_tile *t) {
+    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
+    uint64_t count = (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
+    uint64_t slots = (uint64_t)units * t->at_once;
+    uint64_t steps = (uint64_t)gemm_ceil_div(g->k, t->bk) * t->bk;
+    uint64_t step = g->desc->a_transposed ? t->step_t : t->step;
+    return (count + slots - 1) / slots * (steps * step / 32 + t->ends);
+}
+
+bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape) {
+    return shape && t->wm % (shape >> 16) == 0 && t->wn % (shape >> 8 & 255) == 0 &&
+           t->bk % (shape & 255) == 0 && t->bm % t->wm == 0 && t->bn % t->wn == 0 &&
+           coop_lanes(info, t) <= info->caps.max_wg;
 }
 
 // Bit 0, 1, 2: rows of a, of b, of c are whole chunks of 8 elements.
@@ -51,11 +57,11 @@ static uint32_t aligned(const struct gemm_case *g) {
            (g->params.ldc % 8 == 0 ? 4u : 0u);
 }
 
-// The kernel's own constants.
-static uint32_t fill_specs(const struct gemm_case *g, const struct tile *t, uint32_t shape,
-                           bool b_wide, struct grt_spec *specs) {
-    const struct grt_spec all[] = {
-        {"WG", lanes(g, t)},
+void coop_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *kernel,
+                   const struct coop_tile *t, uint32_t shape, const struct grt_spec *more,
+                   uint32_t more_count) {
+    struct grt_spec specs[GRT_MAX_SPECS] = {
+        {"WG", coop_lanes(&g->dev->info, t)},
         {"BM", t->bm},
         {"BN", t->bn},
         {"BK", t->bk},
@@ -64,56 +70,124 @@ static uint32_t fill_specs(const struct gemm_case *g, const struct tile *t, uint
         {"SHAPE", shape},
         {"ALIGNED", aligned(g)},
         {"TAIL", g->k % (t->deep ? 2 * t->bk : t->bk) != 0},
-        {"DEEP", t->deep},
-        {"A_WIDE", t->deep},
-        {"B_WIDE", t->deep && b_wide},
     };
-    memcpy(specs, all, sizeof all);
-    return sizeof all / sizeof all[0];
+    if (more_count > 0) {
+        memcpy(specs + 9, more, more_count * sizeof *more);
+    }
+    const uint32_t groups[3] = {gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm), g->batch};
+    gemm_dispatch(graph, g, kernel, specs, 9 + more_count, groups);
 }
+
+// ---- tiles ----
 
 // Bytes of shared memory, as in shaders/lib/gemm_coop.k: tiles with a chunk of padding in each of at most 16
 // rows of a slab; operands whose stored rows are not k and come in wide halves have two.
-static uint32_t shmem(const struct gemm_case *g, const struct tile *t, bool b_wide) {
+static uint32_t shmem(const struct coop_tile *t, bool a_transposed, bool b_transposed,
+                      bool b_wide) {
     uint32_t a = t->bm * t->bk * 2 + 256, b = t->bn * t->bk * 2 + 256;
-    return a * (t->deep && !g->desc->a_transposed ? 2 : 1) +
-           b * (t->deep && g->desc->b_transposed && b_wide ? 2 : 1);
+    return a * (t->deep && !a_transposed ? 2 : 1) + b * (t->deep && b_transposed && b_wide ? 2 : 1);
 }
 
 // Wide halves of b too, where there is room.
-static bool wide_b(const struct gemm_case *g, const struct tile *t) {
-    return shmem(g, t, true) <= g->dev->info.caps.shmem;
+static bool wide_b(const struct gemm_case *g, const struct coop_tile *t) {
+    return shmem(t, g->desc->a_transposed, g->desc->b_transposed, true) <= g->dev->info.caps.shmem;
 }
 
-static bool possible(const struct gemm_case *g, const struct tile *t, uint32_t shape) {
-    const struct grt_caps *caps = &g->dev->info.caps;
+// Sums in registers, and the shapes that the kernel wants.
+static bool runs(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape) {
+    return coop_fits(info, t, shape) && t->wm * t->wn / info->caps.subgroup <= 160 &&
+           (!t->deep || t->bk == 2 * (shape & 255)) &&
+           shmem(t, !t->deep, !t->deep, false) <= info->caps.shmem;
+}
+
+static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint32_t shape) {
+    const struct grt_dev_info *info = &g->dev->info;
     // With a as it is and b transposed no operand comes in full lines: 323 TFLOP/s at best.
-    bool deep = (aligned(g) & 3) == 3 && g->k >= 64 && t->bk == 2 * (shape & 255) &&
-                (g->desc->a_transposed || !g->desc->b_transposed);
-    return (!t->deep || deep) && lanes(g, t) <= caps->max_wg &&
-           t->wm * t->wn / caps->subgroup <= 160 &&  // sums in registers
-           shmem(g, t, false) <= caps->shmem && gemm_ceil_div(g->m, t->bm) <= caps->max_groups[1];
+    bool deep =
+        (aligned(g) & 3) == 3 && g->k >= 64 && (g->desc->a_transposed || !g->desc->b_transposed);
+    return (!t->deep || deep) && runs(info, t, shape) &&
+           shmem(t, g->desc->a_transposed, g->desc->b_transposed, false) <= info->caps.shmem &&
+           gemm_ceil_div(g->m, t->bm) <= info->caps.max_groups[1];
 }
 
-// The tile whose rounds take least.
-static const struct tile *choose_tile(const struct gemm_case *g, uint32_t shape) {
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
-    const struct tile *best = NULL;
+// ---- the setting of the profile ----
+
+enum { BM, BN, BK, WM, WN, LOOP };
+
+static struct coop_tile tile_of(const uint32_t *v) {
+    return (struct coop_tile){v[BM], v[BN], v[BK], v[WM], v[WN], v[LOOP] == 2, 1, 0, 0, 0};
+}
+
+static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
+    struct coop_tile t = tile_of(v);
+    uint32_t shape = coop_shape(info, GRT_F16, GRT_F32);
+    shape = shape ? shape : coop_shape(info, GRT_BF16, GRT_F32);
+    if (v[BM] == 0 || (shape && (v[WM] && v[WN] && runs(info, &t, shape)))) {
+        return true;
+    }
+    snprintf(why, GRT_TUNABLE_WHY,
+             "no matrix unit, or a tile of %u x %u x %u by %u x %u is none of its own, too many "
+             "lanes or too much of %u bytes of shared memory",
+             v[BM], v[BN], v[BK], v[WM], v[WN], info->caps.shmem);
+    return false;
+}
+
+static uint32_t setting_lanes(const uint32_t *v) {
+    return v[BM] ? v[BM] / v[WM] * (v[BN] / v[WN]) * 32 : 1;
+}
+
+static uint32_t setting_registers(const uint32_t *v) {
+    return v[BM] ? v[WM] * v[WN] / 32 + (v[WM] + v[WN]) / 4 * v[LOOP] + 40 : 1;
+}
+
+const struct grt_tunable gemm_coop_tunable = {
+    "gemm",
+    "coop",
+    1u << GRT_F16 | 1u << GRT_BF16,
+    GRT_KEY_GEMM_COOP,
+    1,
+    {{"BM", {32, 64, 128, 160, 256}},
+     {"BN", {32, 64, 128, 256}},
+     {"BK", {16, 32, 64}},
+     {"WM", {32, 64, 80}},
+     {"WN", {32, 64}},
+     {"LOOP", {1, 2}}},
+    setting_possible,
+    setting_lanes,
+    setting_registers,
+};
+
+// The tile of the profile, where it names one that suits; else the one whose rounds take least; bm 0: none.
+static struct coop_tile choose(const struct gemm_case *g, uint32_t shape) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    gemm_sizes(g, &gemm_coop_tunable, v);
+    struct coop_tile best = tile_of(v);
+    if (best.bm && possible(g, &best, shape)) {
+        return best;
+    }
+    best.bm = 0;
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < TILE_COUNT; i++) {
-        const struct tile *t = &tiles[i];
-        uint64_t count =
-            (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
-        uint64_t slots = (uint64_t)units * t->at_once;
-        uint64_t steps = (uint64_t)gemm_ceil_div(g->k, t->bk) * t->bk / 32;
-        uint64_t step = g->desc->a_transposed ? t->step_t : t->step;
-        uint64_t time = (count + slots - 1) / slots * (steps * step + t->ends);
-        if (time < least && possible(g, t, shape)) {
+        uint64_t time = coop_cost(g, &tiles[i]);
+        if (time < least && possible(g, &tiles[i], shape)) {
             least = time;
-            best = t;
+            best = tiles[i];
         }
     }
     return best;
+}
+
+// ---- the variant ----
+
+// Sums in half, where that was asked for and is to be had.
+static bool half_sums(const struct gemm_case *g) {
+    return g->desc->half_sums && g->in == GRT_F16 && g->out == GRT_F16 &&
+           grt_kernel_exists(g->dev, "gemm_coop_h_16") &&
+           coop_shape(&g->dev->info, GRT_F16, GRT_F16);
+}
+
+static uint32_t shape_of(const struct gemm_case *g) {
+    return coop_shape(&g->dev->info, g->in, half_sums(g) ? GRT_F16 : GRT_F32);
 }
 
 // The instruction that serves, or 0.
@@ -124,31 +198,31 @@ static uint32_t usable_shape(const struct gemm_case *g) {
     bool there = (g->in == GRT_F16 || g->in == GRT_BF16) && caps->subgroup >= 8 &&
                  caps->f16_storage && grt_kernel_exists(g->dev, name) &&
                  g->batch <= caps->max_groups[2];
-    return there ? choose_shape(g) : 0;
+    return there ? shape_of(g) : 0;
 }
 
-static void record(struct grt_graph *graph, const struct gemm_case *g, const struct tile *t) {
-    struct grt_spec specs[GRT_MAX_SPECS];
-    uint32_t count = fill_specs(g, t, choose_shape(g), wide_b(g, t), specs);
+static void record(struct grt_graph *graph, const struct gemm_case *g, const struct coop_tile *t) {
+    const struct grt_spec more[] = {
+        {"DEEP", t->deep}, {"A_WIDE", t->deep}, {"B_WIDE", t->deep && wide_b(g, t)}};
     char kernel[16];
-    snprintf(kernel, sizeof kernel, "coop_%s", grt_dtype_text(g->in));
-    const uint32_t groups[3] = {gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm), g->batch};
-    gemm_dispatch(graph, g, kernel, specs, count, groups);
+    snprintf(kernel, sizeof kernel, "coop_%s", half_sums(g) ? "h" : grt_dtype_text(g->in));
+    coop_dispatch(graph, g, kernel, t, shape_of(g), more, sizeof more / sizeof more[0]);
 }
 
 static bool coop_usable(const struct gemm_case *g) {
     uint32_t shape = usable_shape(g);
-    return shape && choose_tile(g, shape);
+    return shape && choose(g, shape).bm;
 }
 
 static void coop_record(struct grt_graph *graph, const struct gemm_case *g) {
-    record(graph, g, choose_tile(g, choose_shape(g)));
+    struct coop_tile t = choose(g, shape_of(g));
+    record(graph, g, &t);
 }
 
 const struct gemm_variant gemm_variant_coop = {"coop", coop_usable, coop_record};
 
 // The pipelined loop by itself: products that would choose it are too large for most tests.
-static const struct tile *deep_tile(const struct gemm_case *g) {
+static const struct coop_tile *deep_tile(const struct gemm_case *g) {
     return &tiles[g->desc->a_transposed ? 1 : 0];
 }
 

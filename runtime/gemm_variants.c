@@ -8,7 +8,11 @@ const struct gemm_variant *const gemm_variants[] = {
     // clang-format off
     &gemm_variant_wgmma,
     &gemm_variant_mma,
+    &gemm_variant_xmx,
     &gemm_variant_coop,
+    &gemm_variant_split,
+    &gemm_variant_split_wgmma,
+    &gemm_variant_split_mma,
     &gemm_variant_panel,
     &gemm_variant_lanes,
     &gemm_variant_tiled,

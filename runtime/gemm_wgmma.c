@@ -10,6 +10,7 @@
 #include "gemm_case.h"
 
 #include <math.h>
+#include <stdio.h>
 
 // As in cl/lib/gemm_wgmma.k.
 #define MOST_GROUPS 512u
@@ -30,10 +31,62 @@ static const struct tile tiles[] = {{128, 256, 4, 288, 1, 70, 240}, {128, 128, 4
 #define SMALLEST (&tiles[sizeof tiles / sizeof tiles[0] - 1])
 
 struct choice {
-    const struct tile *tile;
+    struct tile tile;
     uint32_t parts;  // that k is cut into
     uint64_t cost;
 };
+
+// ---- the setting of the profile ----
+
+enum { BM, BN, STAGES };
+
+static uint32_t setting_lanes(const uint32_t *v) {
+    return v[BM] >= 128 ? 288 : 160;
+}
+
+// Tiles on their way, and 4 KiB for each warp that writes c: all but the last.
+static uint32_t setting_shmem(const uint32_t *v) {
+    return v[STAGES] * (v[BM] + v[BN]) * 128 + (setting_lanes(v) - 32) * 128;
+}
+
+static struct tile tile_of(const uint32_t *v) {
+    uint32_t room = (227u << 10) / (setting_shmem(v) ? setting_shmem(v) : 1);
+    return (struct tile){v[BM], v[BN], v[STAGES], setting_lanes(v), room < 3 ? room : 3, 0, 0};
+}
+
+static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
+    (void)info;
+    bool whole =
+        v[BM] == 0 || ((v[BM] == 64 || v[BM] == 128 || v[BM] == 256) && v[BN] && v[BN] % 64 == 0 &&
+                       v[BN] <= 256 && v[STAGES] >= 2 && setting_shmem(v) <= 226u << 10);
+    if (!whole) {
+        snprintf(
+            why, GRT_TUNABLE_WHY,
+            "rows are 64, 128 or 256, columns a multiple of 64 up to 256, and %u tiles of %u x "
+            "%u must fit 226 KiB",
+            v[STAGES], v[BM], v[BN]);
+    }
+    return whole;
+}
+
+// Sums of one or two blocks of 64 rows.
+static uint32_t setting_registers(const uint32_t *v) {
+    return v[BN] / 2 * (v[BM] / 128 ? v[BM] / 128 : 1) + 40;
+}
+
+const struct grt_tunable gemm_wgmma_tunable = {
+    "gemm",
+    "wgmma",
+    1u << GRT_F16 | 1u << GRT_BF16,
+    GRT_KEY_GEMM_WGMMA,
+    1,
+    {{"BM", {64, 128, 256}}, {"BN", {64, 128, 192, 256}}, {"STAGES", {2, 3, 4, 5, 6}}},
+    setting_possible,
+    setting_lanes,
+    setting_registers,
+};
+
+// ---- what it costs ----
 
 static uint32_t slots(const struct gemm_case *g, const struct tile *t) {
     uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
@@ -60,21 +113,25 @@ static struct choice cut(const struct gemm_case *g, uint32_t steps) {
     parts = parts < most ? parts : most;
     parts = parts < steps / 4 ? parts : steps / 4;
     if (parts < 2) {
-        return (struct choice){NULL, 1, UINT64_MAX};
+        return (struct choice){*SMALLEST, 1, UINT64_MAX};
     }
     // Every part has some of k.
     uint32_t each = gemm_ceil_div(steps, (uint32_t)parts);
     parts = gemm_ceil_div(steps, each);
-    return (struct choice){SMALLEST, (uint32_t)parts, cost(g, SMALLEST, each) + 100 + 20 * parts};
+    return (struct choice){*SMALLEST, (uint32_t)parts, cost(g, SMALLEST, each) + 100 + 20 * parts};
 }
 
 static struct choice choose(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    if (gemm_sizes(g, &gemm_wgmma_tunable, v) && v[BM]) {
+        return (struct choice){tile_of(v), 1, 0};
+    }
     uint32_t steps = gemm_ceil_div(g->k, 64);
     struct choice best = cut(g, steps);
     // The largest leaves no registers for long activations.
     bool heavy = g->desc->act > GRT_ACT_RELU || g->desc->grad_act > GRT_ACT_RELU;
     for (uint32_t i = heavy ? 1 : 0; i < sizeof tiles / sizeof tiles[0]; i++) {
-        struct choice this = {&tiles[i], 1, cost(g, &tiles[i], steps)};
+        struct choice this = {tiles[i], 1, cost(g, &tiles[i], steps)};
         best = this.cost < best.cost ? this : best;
     }
     return best;
@@ -90,7 +147,7 @@ static bool wgmma_usable(const struct gemm_case *g) {
 
 static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(g);
-    const struct tile *t = choice.tile;
+    const struct tile *t = &choice.tile;
     struct gemm_case own = *g;
     own.params.parts = choice.parts;
     const struct grt_spec specs[] = {{"WG", t->lanes},

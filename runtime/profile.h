@@ -61,9 +61,23 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "the same for small products")                                                               \
     X(GEMM_PLAIN, "gemm.plain", whole, "WG", 1, 1024, "64", "workgroup of the plain product")      \
     X(GEMM_PANEL, "gemm.panel", whole, "MR NV BM BN BK", 0, 1024, "0 0 0 0 0",                     \
-      "panels of the product on a CPU: rows and vectors in registers; rows, columns and depth of " \
-      "a "                                                                                         \
-      "block. 0: by vector width and local memory")                                                \
+      "panels of the product on a CPU: rows and vectors in registers; a block's rows, columns, "   \
+      "depth. 0: by vector width and local memory")                                                \
+    X(GEMM_COOP, "gemm.coop", whole, "BM BN BK WM WN LOOP", 0, 512, "0 0 0 0 0 0",                 \
+      "tile of f16 and bf16 products by cooperative matrices: workgroup's rows, columns, depth; "  \
+      "subgroup's rows, columns; loop, 1 plain, 2 pipelined. 0: by what they cost")                \
+    X(GEMM_MMA, "gemm.mma", whole, "BM BN BK WM WN STAGES", 0, 512, "0 0 0 0 0 0",                 \
+      "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by the product")     \
+    X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \
+      "tile of f16 and bf16 products by wgmma, with tiles on their way. 0: by what they cost")     \
+    X(GEMM_SPLIT_USE, "gemm.split.use", whole, "use", 0, 1, "0",                                   \
+      "1: f32 products are done on the matrix unit, each number as three bfloats")                 \
+    X(GEMM_SPLIT, "gemm.split", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",                      \
+      "tile of those by cooperative matrices. 0: by what they cost")                               \
+    X(GEMM_SPLIT_WGMMA, "gemm.split_wgmma", whole, "BM BN BK", 0, 512, "0 0 0",                    \
+      "tile of those by wgmma. 0: by the product")                                                 \
+    X(GEMM_SPLIT_MMA, "gemm.split_mma", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",              \
+      "tile of those by mma.sync. 0: by what they cost")                                           \
     X(STREAM_WG, "stream.wg", whole, "WG", 0, 1024, "256",                                         \
       "workgroup of elementwise kernels; 0: one subgroup")                                         \
     X(STREAM_GROUPS, "stream.groups", whole, "groups", 1, 65535, "65535",                          \

@@ -67,17 +67,31 @@
     X(all, gemm, gemm_tiled_16f32)                                                                 \
     X(vulkan, gemm, gemm_coop_f16_16)                                                              \
     X(vulkan, gemm, gemm_coop_f16_16f32)                                                           \
+    X(vulkan, gemm, gemm_coop_h_16)                                                                \
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
     X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
+    X(bfloat, gemm, gemm_split_f32)                                                                \
+    X(vulkan, gemm, peak_coop_f16)                                                                 \
+    X(bfloat, gemm, peak_coop_bf16)                                                                \
     X(all, gemm, gemm_lanes_f32)                                                                   \
     X(all, gemm, gemm_lanes_16)                                                                    \
     X(all, gemm, gemm_lanes_16f32)                                                                 \
     X(opencl, gemm, gemm_panel_f32)                                                                \
     X(opencl, gemm, gemm_panel_16)                                                                 \
     X(opencl, gemm, gemm_panel_16f32)                                                              \
+    X(opencl, gemm, probe_xmx8)                                                                    \
+    X(opencl, gemm, probe_xmx16)                                                                   \
+    X(opencl, gemm, gemm_xmx8_16)                                                                  \
+    X(opencl, gemm, gemm_xmx16_16)                                                                 \
+    X(opencl, gemm, gemm_xmx8_16f32)                                                               \
+    X(opencl, gemm, gemm_xmx16_16f32)                                                              \
     X(opencl, gemm, probe_mma)                                                                     \
     X(opencl, gemm, gemm_mma_16)                                                                   \
     X(opencl, gemm, gemm_mma_16f32)                                                                \
+    X(opencl, gemm, peak_mma)                                                                      \
+    X(opencl, gemm, gemm_split_mma_f32)                                                            \
     X(opencl, gemm, probe_wgmma)                                                                   \
+    X(opencl, gemm, gemm_split_wgmma_f32)                                                          \
+    X(opencl, gemm, peak_wgmma)                                                                    \
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
     X(opencl, gemm, gemm_wgmma_16f32)

@@ -7,34 +7,8 @@
 set -uo pipefail
 gpurt=${1:?usage: cli.sh GPURT JSON_CHECK}
 json=${2:?usage: cli.sh GPURT JSON_CHECK}
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-unset GPURT_DEVICE
-failed=0
-
-wrong() {
-    printf 'cli.sh: %s\n' "$*" >&2
-    sed 's/^/    stdout: /' "$tmp/out" | head -n 5 >&2
-    sed 's/^/    stderr: /' "$tmp/err" | head -n 5 >&2
-    failed=1
-}
-
-# expect CODE ARGUMENT...: runs gpurt; out and err keep what it wrote.
-expect() {
-    local want=$1 got=0
-    shift
-    "$gpurt" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || got=$?
-    [ "$got" -eq "$want" ] || wrong "gpurt $*: exit code $got, wanted $want"
-}
-# refuse CODE WORD ARGUMENT...: the same, with one line on stderr that has WORD, nothing on stdout.
-refuse() {
-    local want=$1 word=$2
-    shift 2
-    expect "$want" "$@"
-    grep -qF -- "$word" "$tmp/err" || wrong "gpurt $*: stderr lacks '$word'"
-    [ ! -s "$tmp/out" ] || wrong "gpurt $*: an error, and yet something on stdout"
-}
-said() { grep -qE -- "$1" "$tmp/out" || wrong "stdout lacks '$1'"; }
+# shellcheck source-path=SCRIPTDIR source=command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/command.sh"
 
 # ---- usage: 64 ----
 expect 64

@@ -70,8 +70,8 @@ struct oracle_value *made_want(const struct made *x) {
             .k = p->k,
             .a_transposed = p->a_transposed,
             .b_transposed = p->b_transposed,
-            .a = x->a.value + (p->a_shared ? 0 : z * p->m * p->k),
-            .b = x->b.value + (p->b_shared ? 0 : z * p->k * p->n),
+            .a = p->k ? x->a.value + (p->a_shared ? 0 : z * p->m * p->k) : NULL,
+            .b = p->k ? x->b.value + (p->b_shared ? 0 : z * p->k * p->n) : NULL,
             .alpha = p->alpha == 0.0f ? 1.0 : (double)p->alpha,
             .beta = (double)p->beta,
             .c = x->c.value + z * mn,
@@ -81,6 +81,7 @@ struct oracle_value *made_want(const struct made *x) {
             .grad_act = grt_act_text(p->grad_act),
             .saved = x->saved.value ? x->saved.value + z * mn : NULL,
             .out = format_of(p->out),
+            .sum_u = p->half_sums ? 0x1p-11 : 0,
         };
         want[i] = oracle_gemm(&g, i % mn / p->n, i % mn % p->n);
     }
@@ -89,10 +90,12 @@ struct oracle_value *made_want(const struct made *x) {
 
 void made_begin(struct made *x, const struct product *p) {
     *x = (struct made){.p = p};
-    x->a = random_operand(p->in, p->a_shared ? 0 : p->batch, p->a_transposed ? p->k : p->m,
-                          p->a_transposed ? p->m : p->k, 1);
-    x->b = random_operand(p->in, p->b_shared ? 0 : p->batch, p->b_transposed ? p->n : p->k,
-                          p->b_transposed ? p->k : p->n, 2);
+    if (p->k > 0) {
+        x->a = random_operand(p->in, p->a_shared ? 0 : p->batch, p->a_transposed ? p->k : p->m,
+                              p->a_transposed ? p->m : p->k, 1);
+        x->b = random_operand(p->in, p->b_shared ? 0 : p->batch, p->b_transposed ? p->n : p->k,
+                              p->b_transposed ? p->k : p->n, 2);
+    }
     x->c = random_operand(p->out, p->batch, p->m, p->n, 3);
     if (p->bias) {
         x->bias = random_operand(GRT_F32, 0, 1, p->n, 4);
@@ -116,6 +119,7 @@ void made_begin(struct made *x, const struct product *p) {
         .add = tensor_of(&x->add),
         .grad_act = p->grad_act,
         .saved = tensor_of(&x->saved),
+        .half_sums = p->half_sums,
     };
 }
 

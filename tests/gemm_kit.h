@@ -26,14 +26,15 @@ float gemm_element(enum grt_dtype dtype, const void *bytes, size_t i);
 
 // One product to check; zero means without.
 struct product {
-    uint64_t m, n, k;
-    uint64_t batch;  // 0: matrices of rank 2
+    uint64_t m, n, k;  // k 0: without a and b
+    uint64_t batch;    // 0: matrices of rank 2
     bool a_shared, b_shared;
     bool a_transposed, b_transposed;
     enum grt_dtype in, out;
     float alpha, beta;
     bool bias, add;
     enum grt_act act, grad_act;
+    bool half_sums;
 };
 
 struct made {

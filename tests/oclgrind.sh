@@ -35,7 +35,7 @@ grep -q 'opencl:0: Oclgrind' "$tmp/out" || fail "opencl:0 is not oclgrind's simu
 grep -q 'Invalid write' "$tmp/log" || fail "a stray write was not seen"
 rm "$tmp/log"
 
-"$test" --device opencl:0 kernel graph convert map reduce shape random cartpole \
+"$test" --device opencl:0 kernel graph convert map reduce shape gemm random cartpole \
     >"$tmp/out" 2>&1 || fail "a case failed"
 [ ! -s "$tmp/log" ] || fail "complaints above"
 grep -c '^\[ *OK' "$tmp/out" | sed 's/$/ cases, no complaint/'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled kernels on disk: a damaged, foreign or half-written entry is a miss, never a wrong answer.
 // Each case has a cache folder of its own.
-#include "harness.h"
+#include "cache_kit.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -12,41 +12,6 @@
 #include <unistd.h>
 
 #include "runtime/cache.h"
-
-static char folder[256];
-
-static void remove_tree(const char *path) {
-    DIR *dir = opendir(path);
-    for (struct dirent *row = dir ? readdir(dir) : NULL; row; row = readdir(dir)) {
-        if (strcmp(row->d_name, ".") != 0 && strcmp(row->d_name, "..") != 0) {
-            char inside[1024];
-            snprintf(inside, sizeof inside, "%.600s/%.255s", path, row->d_name);
-            remove_tree(inside);
-        }
-    }
-    if (dir) {
-        closedir(dir);
-    }
-    remove(path);
-}
-
-static int begin(void **state) {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%.200s/gpurt-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
-    if (!mkdtemp(folder)) {
-        return -1;
-    }
-    setenv("XDG_CACHE_HOME", folder, 1);
-    return test_case_begin(state);
-}
-
-static int end(void **state) {
-    remove_tree(folder);
-    return test_case_end(state);
-}
-
-#define CACHE_CASE(function)                                                                       \
-    { #function, function, begin, end, NULL }
 
 // Path of the one entry in the cache; fails the case when there are several, or files left over.
 static void only_entry(char *path, size_t capacity) {
@@ -221,7 +186,7 @@ static bool relative_folder(void) {
 
 static bool below_a_file(void) {
     char path[300];
-    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(path, sizeof path, "%s/file", kit_cache);
     FILE *file = fopen(path, "w");
     if (!file || fclose(file) != 0) {
         return false;
@@ -251,7 +216,7 @@ static bool said_once(void) {
 
 static bool fresh_home(void) {
     unsetenv("XDG_CACHE_HOME");
-    setenv("HOME", folder, 1);
+    setenv("HOME", kit_cache, 1);
     return grt_cache_store("key", "payload", 7) && loads("key", "payload", 7);
 }
 
@@ -262,9 +227,9 @@ static void folders(void **state) {
     IN_CHILD(relative_folder, false);
     IN_CHILD(below_a_file, false);
     IN_CHILD(fresh_home, false);
-    assert_int_equal(chmod(folder, 0555), 0);
+    assert_int_equal(chmod(kit_cache, 0555), 0);
     IN_CHILD(no_folder, true);
-    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(chmod(kit_cache, 0755), 0);
 }
 
 #define RACE_BYTES 65536

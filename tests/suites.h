@@ -29,6 +29,7 @@
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
+    X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
@@ -40,5 +41,6 @@
     X(es, D)                                                                                       \
     X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
+    X(standingenv, D)                                                                              \
     X(supervised, D)                                                                               \
     X(big, D)

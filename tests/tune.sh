@@ -7,25 +7,10 @@
 
 set -uo pipefail
 gpurt=${1:?usage: tune.sh GPURT}
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# shellcheck source-path=SCRIPTDIR source=command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/command.sh"
 export XDG_CONFIG_HOME=$tmp/config
-unset GPURT_DEVICE GPURT_PROFILE
-failed=0
 
-wrong() {
-    printf 'tune.sh: %s\n' "$*" >&2
-    sed 's/^/    stdout: /' "$tmp/out" | head -n 8 >&2
-    sed 's/^/    stderr: /' "$tmp/err" | head -n 8 >&2
-    failed=1
-}
-# run CODE ARGUMENT...
-run() {
-    local want=$1 got=0
-    shift
-    "$gpurt" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || got=$?
-    [ "$got" -eq "$want" ] || wrong "gpurt $*: exit code $got, wanted $want"
-}
 # column NAME: of the first row of the CSV in out. Only the last columns may hold commas.
 column() {
     awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i }
@@ -40,14 +25,14 @@ tune=(tune --device opencl:0 --variant plain --shape 4096x8x8 --format csv)
 worst=1024
 
 # ---- usage ----
-run 64 tune --budget never
-run 64 tune --level 7
-run 64 tune --op sort
-run 64 tune --device opencl:0 --variant tiled --shape 512,1024
-run 69 tune --device opencl:0 --variant nosuch
+expect 64 tune --budget never
+expect 64 tune --level 7
+expect 64 tune --op sort
+expect 64 tune --device opencl:0 --variant tiled --shape 512,1024
+expect 69 tune --device opencl:0 --variant nosuch
 
 # ---- the file's name, and a setting that is as bad as can be ----
-run 0 "${tune[@]}" --level 0 --budget 5
+expect 0 "${tune[@]}" --level 0 --budget 5
 [ "$(column result)" = measured ] || wrong "level 0 does more than measure"
 [ ! -e "$tmp/config/gpurt" ] || wrong "level 0 writes"
 file=$(sed -n 's/.* in \(.*\.profile\)$/\1/p' "$tmp/err")
@@ -62,7 +47,7 @@ bad() {
 for fault in crash hang; do
     bad
     [ "$(setting)" = $worst ] || wrong "the user's profile is not read"
-    GPURT_TUNE_FAULT=$fault run 0 "${tune[@]}" --budget 10s
+    GPURT_TUNE_FAULT=$fault expect 0 "${tune[@]}" --budget 10s
     [ "$(column before)" = $worst ] || wrong "$fault: started from $(column before), not from what is stored"
     # On a busy machine another may not answer in time.
     [ "$(column failed)" -ge 1 ] || wrong "$fault: no candidate failed"
@@ -75,14 +60,14 @@ done
 
 # ---- a second run starts there, and what it stores is better ----
 before=$(setting)
-run 0 "${tune[@]}" --budget 5s
+expect 0 "${tune[@]}" --budget 5s
 [ "$(column before)" = "$before" ] || wrong "the second run starts from $(column before)"
 case $(column result) in
 kept) [ "$(setting)" = "$before" ] || wrong "kept, and yet changed" ;;
 stored) [ "$(setting)" = "$(column after)" ] || wrong "stored another" ;;
 *) wrong "the second run came to nothing" ;;
 esac
-run 0 devices -v --backend opencl
+expect 0 devices -v --backend opencl
 grep -qF "$file" "$tmp/out" || wrong "devices -v does not name the user's profile"
 
 # ---- Ctrl-C keeps what was found ----
@@ -101,12 +86,12 @@ grep -q 'interrupted; ' "$tmp/err" || wrong "the interruption is not said"
 
 # ---- a damaged profile is named with its line, and not overwritten ----
 printf 'gpurt-profile 1\nlevel = user\nfrom = default\ngemm.plian = 1\nend\n' >"$file"
-run 78 "${tune[@]}" --budget 5s
+expect 78 "${tune[@]}" --budget 5s
 grep -qF "$file:4: no setting 'gemm.plian'; did you mean 'gemm.plain'?" "$tmp/err" ||
     wrong "a damaged profile is not explained"
 grep -q plian "$file" || wrong "a damaged profile was overwritten"
 printf 'gpurt-profile 9\n' >"$tmp/other.profile"
-GPURT_PROFILE=$tmp/other.profile run 78 "${tune[@]}" --device ref:0 --budget 5s
+GPURT_PROFILE=$tmp/other.profile expect 78 "${tune[@]}" --device ref:0 --budget 5s
 grep -qF "$tmp/other.profile:1: a profile of version 9" "$tmp/err" || wrong "another version is read"
 
-exit $failed
+exit "$failed"

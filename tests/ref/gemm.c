@@ -44,7 +44,8 @@ static struct oracle_value product_sum(const struct oracle_gemm *g, size_t row, 
         absolute += fabs(a * b);
     }
     double k = (double)g->k;
-    struct oracle_value v = {sum, (2 * k + 8) * ORACLE_U * absolute + k * ORACLE_TINY};
+    double u = g->sum_u > 0 ? g->sum_u : ORACLE_U;
+    struct oracle_value v = {sum, (2 * k + 8) * u * absolute + k * ORACLE_TINY};
     return v;
 }
 

@@ -71,6 +71,7 @@ struct oracle_gemm {
     const char *grad_act;
     const double *saved;  // [m][n]: the output of relu and tanh, the argument of gelu
     struct oracle_format out;
+    double sum_u;  // half the gap above 1 of what sums are kept in; 0: ORACLE_U
 };
 struct oracle_value oracle_gemm(const struct oracle_gemm *g, size_t row, size_t col);
 

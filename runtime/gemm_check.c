@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// See gemm_check.h.
+#include "gemm_check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache.h"
+#include "report.h"
+
+enum verdict { UNKNOWN, RIGHT, WRONG };
+
+#define TYPES 3  // f32, f16, bf16: the first of GRT_DTYPES
+
+// ---- numbers of every type ----
+
+// A float that the type holds exactly and that is normal there, or 0.
+static uint32_t narrow(enum grt_dtype dtype, float value) {
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    if (dtype == GRT_F32) {
+        return bits;
+    }
+    if (dtype == GRT_BF16 || value == 0.0f) {
+        return bits >> 16;
+    }
+    return (bits >> 16 & 0x8000u) | (((bits & 0x7fffffffu) - (112u << 23)) >> 13);
+}
+
+static double widen(enum grt_dtype dtype, const unsigned char *bytes) {
+    uint32_t bits = 0;
+    float value = 0.0f;
+    memcpy(&bits, bytes, grt_dtype_size(dtype));
+    if (dtype == GRT_F16) {
+        int exponent = (int)(bits >> 10 & 31);
+        double fraction = bits & 1023;
+        double magnitude = exponent == 31 ? (double)NAN
+                           : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                          : ldexp(fraction, -24);
+        return bits & 0x8000u ? -magnitude : magnitude;
+    }
+    bits = dtype == GRT_BF16 ? bits << 16 : bits;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+// ---- a small product ----
+
+// An extent that leaves the same rest as that of the product, so that the same paths are taken.
+static uint32_t shrink(uint32_t extent) {
+    return extent <= 160 ? extent : 128 + extent % 32;
+}
+
+struct trial {
+    struct grt_gemm_desc desc;
+    struct grt_tensor a, b, c;
+    struct grt_plan *plan;
+    double *a_values, *b_values;  // as stored
+    unsigned char *bytes;         // room for the largest of the three
+};
+
+static uint64_t next(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 40;  // 24 bits
+}
+
+// Numbers of 24 bits for f32, of 6 for the others: exact in every type, as are their sums in f32, but not in
+// 16 bits, so that a wrong way of rounding shows too.
+static bool fill(struct grt_tensor *tensor, uint64_t seed, double *values, unsigned char *bytes) {
+    uint32_t size = grt_dtype_size(tensor->dtype);
+    uint64_t count = grt_tensor_count(tensor);
+    for (uint64_t i = 0; i < count; i++) {
+        double unit = (double)next(&seed) * 0x1p-24;
+        values[i] = tensor->dtype == GRT_F32 ? 2 * unit - 1 : floor(64 * unit) / 16 - 2;
+        uint32_t bits = narrow(tensor->dtype, (float)values[i]);
+        memcpy(bytes + i * size, &bits, size);
+    }
+    return grt_buf_write(tensor->range.buf, tensor->range.offset, bytes, count * size);
+}
+
+static bool begin(struct trial *t, const struct gemm_case *g, const char *variant) {
+    uint32_t m = shrink(g->m), n = shrink(g->n), k = shrink(g->k);
+    const struct grt_gemm_desc *d = g->desc;
+    t->plan = grt_plan_create(g->dev);
+    t->a_values = malloc((size_t)m * k * sizeof *t->a_values);
+    t->b_values = malloc((size_t)k * n * sizeof *t->b_values);
+    uint32_t most = m > n ? m : n;
+    t->bytes = malloc((size_t)most * (most > k ? most : k) * 4);
+    if (!t->plan || !t->a_values || !t->b_values || !t->bytes) {
+        return false;
+    }
+    struct grt_tensor_desc descs[3] = {
+        {.label = "a", .dtype = g->in, .shape = {m, k}},
+        {.label = "b", .dtype = g->in, .shape = {k, n}},
+        {.label = "c", .dtype = g->out, .shape = {m, n}},
+    };
+    if (d->a_transposed) {
+        descs[0].shape[0] = k;
+        descs[0].shape[1] = m;
+    }
+    if (d->b_transposed) {
+        descs[1].shape[0] = n;
+        descs[1].shape[1] = k;
+    }
+    const struct grt_tensor *a = grt_plan_tensor(t->plan, &descs[0]);
+    const struct grt_tensor *b = grt_plan_tensor(t->plan, &descs[1]);
+    const struct grt_tensor *c = grt_plan_tensor(t->plan, &descs[2]);
+    if (!a || !b || !c || !grt_plan_alloc(t->plan)) {
+        return false;
+    }
+    t->a = *a;
+    t->b = *b;
+    t->c = *c;
+    t->desc = (struct grt_gemm_desc){.a = &t->a,
+                                     .b = &t->b,
+                                     .c = &t->c,
+                                     .a_transposed = d->a_transposed,
+                                     .b_transposed = d->b_transposed,
+                                     .variant = variant};
+    return fill(&t->a, 1, t->a_values, t->bytes) && fill(&t->b, 2, t->b_values, t->bytes);
+}
+
+static void end(struct trial *t) {
+    grt_plan_destroy(&t->plan);
+    free(t->a_values);
+    free(t->b_values);
+    free(t->bytes);
+}
+
+// Whether element (row, col) is `got`: each addition may be off by two units of f32's last place, as in matrix
+// units that cut off, and then there is the rounding to c's type.
+static bool agrees(const struct trial *t, uint64_t row, uint64_t col, double got) {
+    bool a_t = t->desc.a_transposed, b_t = t->desc.b_transposed;
+    uint64_t k = t->a.shape[a_t ? 0 : 1];
+    double sum = 0, absolute = 0;
+    for (uint64_t l = 0; l < k; l++) {
+        double x = t->a_values[a_t ? l * t->a.shape[1] + row : row * t->a.shape[1] + l];
+        double y = t->b_values[b_t ? col * t->b.shape[1] + l : l * t->b.shape[1] + col];
+        sum += x * y;
+        absolute += fabs(x * y);
+    }
+    double bound = (2.0 * (double)k + 8) * 0x1p-24 * absolute;
+    bound += t->c.dtype == GRT_F16    ? fabs(sum) * 0x1p-11
+             : t->c.dtype == GRT_BF16 ? fabs(sum) * 0x1p-8
+                                      : 0;
+    return fabs(got - sum) <= bound;  // false for NaN
+}
+
+static bool right(const struct trial *t, bool fault) {
+    uint32_t size = grt_dtype_size(t->c.dtype);
+    uint64_t count = grt_tensor_count(&t->c), cols = t->c.shape[1];
+    if (!grt_buf_read(t->c.range.buf, t->c.range.offset, t->bytes, count * size)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        double got = widen(t->c.dtype, t->bytes + i * size);
+        got += fault && i == count / 2 ? 1000.0 : 0.0;
+        if (!agrees(t, i / cols, i % cols, got)) {
+            grt_log(GRT_LOG_DEBUG, "gemm %s: element %llu, %llu of the check is %g",
+                    t->desc.variant, (unsigned long long)(i / cols), (unsigned long long)(i % cols),
+                    got);
+            return false;
+        }
+    }
+    return true;
+}
+
+// UNKNOWN when there was no memory for it, or the small product is nothing for this variant.
+static enum verdict try(const struct gemm_case *g, const char *variant) {
+    struct trial t = {.plan = NULL};
+    enum verdict verdict = UNKNOWN;
+    struct grt_graph *graph = NULL;
+    bool before = grt_quiet(true);
+    const char *fault = g->dev->gemm_fault ? g->dev->gemm_fault : "";
+    bool faulty = strcmp(fault, "*") == 0 || strcmp(fault, variant) == 0;
+    if (begin(&t, g, variant) && grt_gemm_variant(g->dev, &t.desc, 0)) {
+        graph = grt_graph_create(g->dev, "gemm check");
+    }
+    if (graph) {
+        memset(t.bytes, 0xff, grt_tensor_bytes(&t.c));
+        verdict = WRONG;
+        grt_op_gemm(graph, &t.desc);
+        if (grt_buf_write(t.c.range.buf, t.c.range.offset, t.bytes, grt_tensor_bytes(&t.c)) &&
+            grt_graph_finish(graph) && right(&t, faulty)) {
+            verdict = RIGHT;
+        }
+    }
+    grt_graph_destroy(&graph);
+    end(&t);
+    grt_quiet(before);
+    return verdict;
+}
+
+// ---- verdicts ----
+
+static bool whole_chunks(const struct gemm_case *g) {
+    return g->params.lda % 8 == 0 && g->params.ldb % 8 == 0;
+}
+
+static uint32_t place(const struct gemm_case *g, uint32_t index) {
+    uint32_t types = (uint32_t)g->in * 2 + (g->out != g->in);
+    uint32_t trans = (g->desc->a_transposed ? 2 : 0) + (g->desc->b_transposed ? 1 : 0);
+    return ((index * TYPES * 2 + types) * 4 + trans) * 2 + (whole_chunks(g) ? 1 : 0);
+}
+
+// Of the kernels of all variants, as this device reads them.
+static uint64_t kernels_digest(const struct grt_dev_info *info) {
+    uint64_t digest = 0;
+    for (uint32_t i = 0; grt_kernel_table[i]; i++) {
+        const struct grt_kernel_info *kernel = grt_kernel_table[i];
+        if (strncmp(kernel->name, "gemm_", 5) != 0) {
+            continue;
+        }
+        if (info->backend == GRT_BACKEND_VULKAN && kernel->spirv) {
+            digest = grt_digest(kernel->spirv, kernel->spirv_size, digest);
+        } else if (info->backend == GRT_BACKEND_OPENCL && kernel->opencl) {
+            digest = grt_digest(kernel->opencl, strlen(kernel->opencl), digest);
+        }
+    }
+    return digest;
+}
+
+// Names everything that the verdict depends on.
+static void make_key(const struct gemm_case *g, const char *variant, char *key, size_t size) {
+    const struct grt_dev_info *info = &g->dev->info;
+    snprintf(key, size, "gemm check|%s|%016" PRIx64 "|%s|%s|%s|%s|%s|%s>%s %c%c %s", GPURT_VERSION,
+             kernels_digest(info), grt_backend_text(info->backend), info->name, info->driver,
+             info->driver_version, variant, grt_dtype_text(g->in), grt_dtype_text(g->out),
+             g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
+             whole_chunks(g) ? "aligned" : "ragged");
+}
+
+static enum verdict recall(const char *key) {
+    size_t size = 0;
+    unsigned char *kept = grt_cache_load(key, &size);
+    enum verdict verdict = kept && size == 1 && (kept[0] == RIGHT || kept[0] == WRONG)
+                               ? (enum verdict)kept[0]
+                               : UNKNOWN;
+    free(kept);
+    return verdict;
+}
+
+bool gemm_trusted(const struct gemm_case *g, uint32_t index) {
+    const char *variant = gemm_variants[index]->name;
+    uint32_t at = place(g, index);
+    if (gemm_variants[index] == &gemm_variant_plain || at >= sizeof g->dev->gemm_verdicts) {
+        return true;
+    }
+    if (g->dev->gemm_verdicts[at] == UNKNOWN && grt_dev_status(g->dev) == GRT_OK) {
+        char key[768];
+        make_key(g, variant, key, sizeof key);
+        enum verdict verdict = recall(key);
+        bool known = verdict != UNKNOWN;
+        if (!known) {
+            verdict = try(g, variant);
+        }
+        // A device that was lost in the check gives no verdict on the next start's.
+        if (!known && verdict != UNKNOWN && grt_dev_status(g->dev) == GRT_OK) {
+            const unsigned char kept = (unsigned char)verdict;
+            grt_cache_store(key, &kept, 1);
+        }
+        if (verdict == WRONG) {
+            grt_log(GRT_LOG_WARN,
+                    "gemm: variant '%s' %s wrong in its check (%s, %c%c) on %s, %s %s; it is left "
+                    "out there and the next one serves",
+                    variant, known ? "was" : "is", grt_dtype_text(g->in),
+                    g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
+                    g->dev->info.selector, g->dev->info.driver, g->dev->info.driver_version);
+        }
+        g->dev->gemm_verdicts[at] = (unsigned char)(verdict == WRONG ? WRONG : RIGHT);
+    }
+    return g->dev->gemm_verdicts[at] != WRONG;
+}
+
+void gemm_check_fault(struct grt_dev *dev, const char *variant) {
+    dev->gemm_fault = variant;
+}

@@ -1,0 +1,9 @@
+gpurt-profile 1
+# NVIDIA H200; the rest is nvidia-hopper.
+level = device
+match.vendor = nvidia
+match.name = H200
+
+from = measured: 2026-11-15, driver 580.159.04, f32 4096^3: OpenCL 93 TFLOP/s against 40 without, Vulkan 44 against 40
+gemm.split.use = 1
+end

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// A variant of the matrix product that computes wrong on a device is found out at its first use and
+// left out there, now and later, until the driver changes. The fault is put in by hand.
+#include "cache_kit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/gemm_check.h"
+
+#define M 24u
+#define N 40u
+#define K 16u
+
+// c = a b of ones: every element is K.
+struct ones {
+    struct grt_plan *plan;
+    struct grt_gemm_desc desc;
+};
+
+static struct grt_tensor *tensor(struct grt_plan *plan, const char *label, uint64_t rows,
+                                 uint64_t cols) {
+    struct grt_tensor *t =
+        grt_plan_tensor(plan, grt_tensor_desc(.label = label, .shape = {rows, cols}));
+    assert_non_null(t);
+    return t;
+}
+
+static struct grt_dev *open_again(void) {
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = grt_dev_info(test.dev)->selector));
+    assert_non_null(dev);
+    return dev;
+}
+
+static struct ones begin(struct grt_dev *dev) {
+    struct ones x = {.plan = grt_plan_create(dev)};
+    assert_non_null(x.plan);
+    x.desc.a = tensor(x.plan, "a", M, K);
+    x.desc.b = tensor(x.plan, "b", K, N);
+    x.desc.c = tensor(x.plan, "c", M, N);
+    assert_true(grt_plan_alloc(x.plan));
+    return x;
+}
+
+// Whatever serves must compute right.
+static void run(struct grt_dev *dev, struct ones *x) {
+    struct grt_graph *graph = grt_graph_create(dev, "ones");
+    assert_non_null(graph);
+    grt_op_fill(graph, (struct grt_tensor *)x->desc.a, 1.0f);
+    grt_op_fill(graph, (struct grt_tensor *)x->desc.b, 1.0f);
+    grt_op_gemm(graph, &x->desc);
+    assert_true(grt_graph_finish(graph));
+    float c[M * N];
+    assert_true(grt_buf_read(x->desc.c->range.buf, x->desc.c->range.offset, c, sizeof c));
+    for (size_t i = 0; i < M * N; i += 1) {
+        assert_float_equal(c[i], (float)K, 0);
+    }
+    grt_graph_destroy(&graph);
+}
+
+static bool listed(struct grt_dev *dev, const struct ones *x, const char *variant) {
+    const char *name = NULL;
+    for (uint32_t i = 0; (name = grt_gemm_variant(dev, &x->desc, i)) != NULL; i += 1) {
+        if (strcmp(name, variant) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Opens the device, runs a product and closes it; whether the variant was listed. `warnings` lines are
+// said whatever is asked how often.
+static bool serves(const char *variant, const char *fault, const char *driver_version,
+                   uint32_t warnings) {
+    struct grt_dev *dev = open_again();
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "%s", driver_version);
+    gemm_check_fault(dev, fault);
+    uint32_t before = test_log.lines[GRT_LOG_WARN];
+    struct ones x = begin(dev);
+    test_log.quiet = true;
+    run(dev, &x);
+    run(dev, &x);
+    bool there = listed(dev, &x, variant);
+    test_log.quiet = false;
+    assert_int_equal(test_log.lines[GRT_LOG_WARN] - before, warnings);
+    if (warnings > 0) {
+        assert_non_null(strstr(test_log.newest, variant));
+        assert_non_null(strstr(test_log.newest, "wrong"));
+    }
+    // Who names it gets it all the same.
+    x.desc.variant = variant;
+    run(dev, &x);
+    grt_plan_destroy(&x.plan);
+    grt_dev_destroy(&dev);
+    return there;
+}
+
+static void wrong_results(void **state) {
+    (void)state;
+    struct ones x = begin(test.dev);
+    char variant[32];
+    snprintf(variant, sizeof variant, "%s", grt_gemm_variant(test.dev, &x.desc, 0));
+    grt_plan_destroy(&x.plan);
+    if (strcmp(variant, "plain") == 0) {
+        return;  // nothing is left to fall back on, and nothing is checked
+    }
+    assert_true(serves(variant, NULL, "1.0", 0));
+    assert_false(serves(variant, variant, "1.1", 1));
+    // Remembered, and said again by the next process; another driver version begins anew.
+    assert_false(serves(variant, NULL, "1.1", 1));
+    assert_true(serves(variant, NULL, "1.0", 0));
+    assert_true(serves(variant, NULL, "2.0", 0));
+    assert_false(serves(variant, variant, "3.0", 1));
+    // What is right is not asked again, so a fault that comes later is not seen.
+    assert_true(serves(variant, variant, "2.0", 0));
+    // Without the cache it is given another chance.
+    char path[300];
+    snprintf(path, sizeof path, "%s/gpurt", kit_cache);
+    kit_remove_tree(path);
+    assert_true(serves(variant, NULL, "1.1", 0));
+}
+
+// The plain product serves when every other variant is wrong.
+static void plain_is_left(void **state) {
+    (void)state;
+    struct grt_dev *dev = open_again();
+    struct ones x = begin(dev);
+    test_log.quiet = true;
+    gemm_check_fault(dev, "*");
+    run(dev, &x);
+    assert_string_equal(grt_gemm_variant(dev, &x.desc, 0), "plain");
+    assert_null(grt_gemm_variant(dev, &x.desc, 1));
+    test_log.quiet = false;
+    grt_plan_destroy(&x.plan);
+    grt_dev_destroy(&dev);
+}
+
+// On a device whose drivers are in order nothing is left out, in any type.
+static void nothing_is_wrong_here(void **state) {
+    (void)state;
+    static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i += 1) {
+        struct grt_tensor a = {.dtype = types[i], .rank = 2, .shape = {128, 64}};
+        struct grt_tensor b = {.dtype = types[i], .rank = 2, .shape = {64, 128}};
+        struct grt_tensor c = {.dtype = types[i], .rank = 2, .shape = {128, 128}};
+        struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c};
+        for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v += 1) {
+        }
+    }
+    for (size_t i = 0; i < sizeof test.dev->gemm_verdicts; i += 1) {
+        assert_true(test.dev->gemm_verdicts[i] < 2);
+    }
+    assert_int_equal(test_log.lines[GRT_LOG_WARN], 0);
+}
+
+static const struct CMUnitTest cases[] = {
+    CACHE_CASE(wrong_results),
+    CACHE_CASE(plain_is_left),
+    TEST_CASE(nothing_is_wrong_here),
+};
+TEST_SUITE(quarantine, true, cases);
