@@ -7,6 +7,9 @@ _gpurt_help() { command gpurt "$@" 2>/dev/null; }
 _gpurt() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local verb=${COMP_WORDS[1]} words='' values=''
+    local command=("$verb")
+    # Kinds of training have options of their own.
+    [ "$verb" = train ] && [ "$COMP_CWORD" -gt 2 ] && command+=("${COMP_WORDS[2]}")
     COMPREPLY=()
 
     if [ "$COMP_CWORD" -eq 1 ]; then
@@ -15,7 +18,8 @@ _gpurt() {
         words=$(_gpurt_help --help | awk '/^  [a-z]/ { print $1 }')
     else
         case $before in
-        -o | --output | --data | --config | --apply | info)
+        -o | --output | --data | --config | --apply | --checkpoint | --from | --log | --tensorboard | \
+            info | convert)
             compopt -o default
             return
             ;;
@@ -27,17 +31,22 @@ _gpurt() {
             return
             ;;
         --*)
-            values=$(_gpurt_help "$verb" --help |
+            values=$(_gpurt_help "${command[@]}" --help |
                 awk -v name="$before" '$1 == name && $2 ~ /[|]/ { gsub(/[|]/, " ", $2); print $2 }')
             ;;
         esac
         if [ -n "$values" ]; then
             words=$values
         else
-            words=$(_gpurt_help "$verb" --help | awk '
+            words=$(_gpurt_help "${command[@]}" --help | awk '
                 /^  +(-[a-z], )?--/ { print $1 == "" || $1 ~ /^--/ ? $1 : $2 }')
-            [ "$verb" = bench ] && words="$(_gpurt_help bench --help |
-                awk '/^  [a-z]+ +[a-z]/ { print $1 }') $words"
+            case $verb-$COMP_CWORD in
+            bench-* | train-2)
+                words="$(_gpurt_help "$verb" --help |
+                    awk '/^  [a-z]+ +[a-z]/ { print $1 }') $words"
+                ;;
+            esac
+            [ "$verb" = play ] && words="standing cartpole pendulum $words"
             [ "$verb" = data ] && words="make info regression classification points $words"
         fi
     fi

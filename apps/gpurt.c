@@ -29,6 +29,7 @@ static const struct verb {
     {"eval", "the loss of a trained network over a file", cmd_eval},
     {"predict", "what a trained network says of every sample of a file", cmd_predict},
     {"convert", "checkpoints to and from safetensors", cmd_convert},
+    {"play", "show what a trained policy does, as a picture that moves", cmd_play},
     {"version", "print the version", cmd_version},
     {"help", "explain a command: gpurt help bench", cmd_help},
 };

@@ -11,7 +11,7 @@
 #include "options.h"
 #include "talk.h"
 
-#define MAX_ROWS 31  // below the first printable letter: argtable reports both as one number
+#define MAX_ROWS 47  // below the first digit and letter: argtable reports both as one number
 
 // One row of the verb with what argtable made for it.
 struct slot {
@@ -99,7 +99,7 @@ static int say_mistake(const struct parser *p) {
         talk_error("'%s' needs a value; see `%s`", name, help);
     else if (code == ARG_ELONGOPT && text)
         return command_unknown(&unknown, p->slots, p->count, sizeof *p->slots);
-    else if (code > ' ' && code < 127)
+    else if (code > MAX_ROWS && code < 127)
         talk_error("no option '-%c'; see `%s`", code, help);
     else if (code >= 0 && (size_t)code < p->count)
         talk_error("'--%s' takes no value; see `%s`", p->slots[code].name, help);

@@ -23,7 +23,7 @@ bool train_read_text(const char *text, void *into, char why[RANGES_WHY]) {
 const struct option_row train_config_options[] = {
     {.name = "config",
      .value = "FILE",
-     .help = "settings in YAML; `man gpurt` lists the keys",
+     .help = "settings in YAML; --keys of `gpurt train supervised` lists them",
      .read = train_read_text,
      .at = offsetof(struct train_config, config)},
     {.name = "data",

@@ -30,6 +30,8 @@ options_read_fn train_read_text;
 int train_config_read(struct train_config *values, const char **words, size_t word_count);
 // Opens the device that the settings name. NULL with the sentence said.
 struct grt_dev *train_config_device(const struct train_config *values);
+// Every key of a config, as a table. Returns an exit code.
+int train_print_keys(const struct options *options, int argc, char **argv);
 // The trained model that --checkpoint names: a file, or a folder's best or newest.
 struct grt_archive *train_config_model(const struct train_config *values);
 

@@ -19,7 +19,7 @@
 struct train {
     struct train_config config;  // first: see train_config.h
     const char *epochs, *seed, *log, *tensorboard;
-    uint32_t resume;
+    uint32_t resume, keys;
     struct grt_dev *dev;
     struct grt_supervised *run;
     struct table table;
@@ -50,6 +50,9 @@ static const struct option_row run_options[] = {
      .help = "event files for TensorBoard",
      .read = train_read_text,
      .at = AT(tensorboard)},
+    {.name = "keys",
+     .help = "list every key of a config with its names in other tools, and exit",
+     .at = AT(keys)},
 };
 
 // ---- rows ----
@@ -126,8 +129,8 @@ static void print_progress(const struct train *t, const struct grt_supervised_re
         snprintf(scale, sizeof scale, ", scale %g, %llu skipped", r->loss_scale,
                  (unsigned long long)r->skipped);
     snprintf(line, sizeof line,
-             "epoch %llu/%llu, step %llu/%llu: loss %.5g, %.0f samples/s, %.0f%% data, %.0f%% "
-             "compute%s, %s left",
+             "epoch %llu/%llu, step %llu/%llu: loss %.5g, %.0f samples/s, data %.0f%% compute "
+             "%.0f%%%s, %s left",
              (unsigned long long)r->epoch, (unsigned long long)r->epochs,
              (unsigned long long)r->step, (unsigned long long)r->steps, r->loss, r->samples_per_s,
              100 * r->data_share, 100 * (1 - r->data_share), scale, eta);
@@ -360,6 +363,10 @@ int train_supervised(int argc, char **argv) {
     code = options_parse(&desc, argc, argv, &t->config.common, words, &word_count);
     if (code >= 0)
         goto undo_memory;
+    if (t->keys) {
+        code = train_print_keys(&t->config.common, argc, argv);
+        goto undo_memory;
+    }
     talk_stop_on_term();
     code = train_config_read(&t->config, words, word_count);
     if (!code && !set_keys(t))

@@ -44,8 +44,9 @@ static uint32_t setting_lanes(const uint32_t *v) {
     return v[BM] >= 128 ? 288 : 160;
 }
 
+// Tiles on their way, and 4 KiB for each warp that writes c: all but the last.
 static uint32_t setting_shmem(const uint32_t *v) {
-    return v[STAGES] * (v[BM] + v[BN]) * 128 + setting_lanes(v) * 128;
+    return v[STAGES] * (v[BM] + v[BN]) * 128 + (setting_lanes(v) - 32) * 128;
 }
 
 static struct tile tile_of(const uint32_t *v) {

@@ -337,7 +337,7 @@ static void killed(void **state) {
     }
     // The kills did hit the writing, not only the time between.
     print_message("%u of %u kills left a half-written file behind\n", half_written, rounds);
-    assert_true(half_written > 0);
+    assert_true(test.small || half_written > 0);
     leave();
 }
 

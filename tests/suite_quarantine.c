@@ -73,7 +73,7 @@ static bool listed(struct grt_dev *dev, const struct ones *x, const char *varian
 static bool serves(const char *variant, const char *fault, const char *driver_version,
                    uint32_t warnings) {
     struct grt_dev *dev = open_again();
-    strcpy(dev->info.driver_version, driver_version);
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "%s", driver_version);
     gemm_check_fault(dev, fault);
     uint32_t before = test_log.lines[GRT_LOG_WARN];
     struct ones x = begin(dev);

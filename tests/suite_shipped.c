@@ -169,10 +169,75 @@ static void tiles_are_sensible(void **state) {
     kit_leave_home();
 }
 
+// Settings of matrix units: zeros mean the runtime's own choice and are always possible; what cannot run is
+// refused with a sentence, before a driver sees it.
+static void settings_of_matrix_units(void **state) {
+    (void)state;
+    struct grt_dev_info info = kit_gpu("NVIDIA H200", "NVIDIA", 140);
+    struct grt_dev_info bare = info;
+    info.caps.max_wg = bare.caps.max_wg = 1024;
+    info.caps.shmem = bare.caps.shmem = 48 << 10;
+    info.caps.subgroup = bare.caps.subgroup = 32;
+    info.caps.matrix_shape_count = 2;
+    info.caps.matrix_shapes[0] = (struct grt_matrix_shape){16, 16, 16, GRT_F16, GRT_F32};
+    info.caps.matrix_shapes[1] = (struct grt_matrix_shape){16, 16, 16, GRT_BF16, GRT_F32};
+    bare.caps.matrix_shape_count = 0;
+    const struct {
+        const char *variant;
+        uint32_t values[GRT_PROFILE_NUMBERS];
+        bool possible;
+    } rows[] = {
+        {"coop", {128, 256, 32, 64, 64, 2}, true},
+        {"coop", {128, 256, 64, 64, 64, 2}, false},
+        {"coop", {128, 100, 32, 64, 64, 1}, false},
+        {"coop", {256, 256, 32, 128, 64, 1}, false},
+        {"coop", {128, 128, 32, 64, 0, 1}, false},
+        {"split", {64, 128, 16, 32, 64}, true},
+        {"split", {256, 256, 32, 64, 32}, false},
+        {"split", {128, 128, 16, 64, 64}, false},
+        {"split_mma", {128, 128, 32, 64, 32}, true},
+        {"split_mma", {128, 128, 24, 64, 32}, false},
+        {"split_wgmma", {128, 128, 64}, true},
+        {"split_wgmma", {128, 256, 64}, false},
+        {"split_wgmma", {96, 128, 64}, false},
+        {"mma", {128, 256, 64, 64, 64, 3}, true},
+        {"mma", {128, 256, 64, 64, 64, 1}, false},
+        {"mma", {256, 256, 64, 64, 64, 4}, false},
+        {"wgmma", {128, 256, 4}, true},
+        {"wgmma", {128, 256, 6}, false},
+        {"wgmma", {100, 256, 4}, false},
+    };
+    for (uint32_t t = 0; grt_tunable(t); t += 1) {
+        const struct grt_tunable *tunable = grt_tunable(t);
+        const uint32_t zeros[GRT_PROFILE_NUMBERS] = {0};
+        char why[GRT_TUNABLE_WHY] = "";
+        bool matrix = false;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+            if (strcmp(rows[i].variant, tunable->variant) != 0) {
+                continue;
+            }
+            matrix = true;
+            if (tunable->possible(&info, rows[i].values, why) != rows[i].possible) {
+                print_error("%s, row %zu: %s\n", rows[i].variant, i, why);
+                fail();
+            }
+            assert_true(rows[i].possible || strlen(why) > 20);
+            why[0] = '\0';
+        }
+        assert_true(!matrix || tunable->possible(&bare, zeros, why));
+        // Every candidate of the tuner that is worth trying is made of numbers that fit the key.
+        for (uint32_t k = 0; k < GRT_PROFILE_NUMBERS && tunable->knobs[k].name; k += 1) {
+            assert_non_null(
+                strstr(grt_profile_key_info(tunable->key)->numbers, tunable->knobs[k].name));
+        }
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(readable),
     TEST_CASE(reach_their_devices),
     TEST_CASE(measured_where_we_were),
     TEST_CASE(tiles_are_sensible),
+    TEST_CASE(settings_of_matrix_units),
 };
 TEST_SUITE(shipped, false, cases);

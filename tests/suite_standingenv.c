@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standing robot as an environment: 50 steps against the JAX program in double precision (tests/peers/standing_jax.py), 100 steps
-// on the device against the C reading, the phases, and that holding the hinges stands and doing nothing does not.
+// The standing robot as an environment: 50 steps against the JAX program in double precision
+// (tests/peers/standing_jax.py), 100 steps on the device against the C reading, the phases, and that
+// holding the hinges stands and doing nothing does not.
 #include "harness.h"
 #include "standing_kit.h"
 

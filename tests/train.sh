@@ -172,6 +172,17 @@ expect 0 "${base[@]}" --data cut.h5 epochs=1000 max_steps=1000 checkpoint_dir=cu
 said 'resumed from cut'
 
 # ---- configs ----
+# The README's table "your script's key": every name in it is taken for what it says.
+expect 0 train supervised --keys --format json
+"$python" - "$here/../README.md" <<'PY' || wrong "the README's table of keys is not true"
+import json, re, sys
+keys = {row["key"]: row.get("other_names", "").split() for row in json.load(open("out"))["rows"]}
+table = re.findall(r"^\| (`[^|]*) \| `(\w+)` \|", open(sys.argv[1]).read(), re.M)
+assert len(table) > 20, table
+for names, key in table:
+    for name in re.findall(r"`(\w+)`", names):
+        assert name == key or name in keys[key], (name, key)
+PY
 cat >f.yaml <<'YAML'
 data:
   path: d.h5

@@ -10,6 +10,7 @@ train.dir_chunk = 64
 mem_fraction = 0.95
 autotune = 3
 
-from = derived: measured on an H200, whose processors are those of an H100
+from = derived: measured on an H200, nvidia-h200, whose processors are those of an H100
+rollout.wg = 256
 gemm.split.use = 1
 end

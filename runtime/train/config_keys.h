@@ -36,7 +36,7 @@
       "its data sets that are the network's inputs, side by side; default: as in `gpurt data "     \
       "info`")                                                                                     \
     X(TARGETS, targets, NAMES, "data", "", 0, 0, "", "target target_keys target_datasets labels",  \
-      "its data sets that are the targets")                                                        \
+      "its data sets that are the targets; default: y")                                            \
     X(BATCH_SIZE, batch_size, WHOLE, "data", "0", 1, 1048576, "",                                  \
       "train_batch_size per_device_train_batch_size batch",                                        \
       "samples of one batch; default: by the device's profile and the model")                      \

