@@ -14,7 +14,7 @@
 #include "talk.h"
 
 #define CHECKED_BATCHES 3
-#define SLICE 0.1  // seconds of the loader, then as many rows raw, in turns
+#define SLICE 0.1  // seconds of the loader, and as many batches raw
 
 #define COLUMNS(X)                                                                                 \
     X(BATCH, "batch", "batch", NULL, COUNT, 0)                                                     \
@@ -127,11 +127,11 @@ static bool check(struct grt_loader *a, struct grt_loader *b, const struct grt_d
     return true;
 }
 
-// One slice: rows a second of the loader.
-static bool slice(struct grt_loader *loader, double seconds, double *rate) {
+// Batches from the loader, until both so many and so long: rows a second.
+static bool slice(struct grt_loader *loader, uint64_t batches, double seconds, double *rate) {
     uint64_t rows = 0;
     double begun = stats_now(), passed = 0;
-    while (passed < seconds) {
+    for (uint64_t i = 0; i < batches || passed < seconds; i++) {
         struct grt_batch batch;
         if (!grt_loader_next(loader, &batch))
             return false;
@@ -143,23 +143,32 @@ static bool slice(struct grt_loader *loader, double seconds, double *rate) {
     return true;
 }
 
-// Loader and raw reading in turns, each rate the median of its slices.
+static bool raw_slice(struct grt_loader *loader, uint32_t threads, uint64_t batches, double *rate) {
+    struct grt_loader_raw raw;
+    if (!grt_loader_raw(loader, threads, batches, &raw))
+        return false;
+    *rate = (double)raw.rows / raw.seconds;
+    return true;
+}
+
+// Loader and raw reading in turns over as many batches, now one first and now the other; each rate is
+// the median of its slices.
 static bool measure(struct data_bench *bench, struct grt_loader *loader, uint64_t batch,
                     uint64_t workers, struct stats *rate, struct stats *raw) {
-    double rates[STATS_MAX_SAMPLES], raws[STATS_MAX_SAMPLES], unused = 0;
+    double rates[STATS_MAX_SAMPLES], raws[STATS_MAX_SAMPLES], first = 0;
     uint32_t threads = workers > 0 ? (uint32_t)workers : 1;
     size_t count = 0;
     double begun = stats_now();
-    if (!slice(loader, SLICE / 2, &unused))  // warms up the caches, of chunks too
+    if (!slice(loader, 1, SLICE / 2, &first))  // warms up caches, of chunks too
         return false;
+    uint64_t batches = (uint64_t)(first * SLICE / (double)batch) + threads;
     while (count < 5 || (stats_now() - begun < bench->seconds && count < STATS_MAX_SAMPLES)) {
-        struct grt_loader_raw alone;
-        if (talk_stopped() || !slice(loader, SLICE, &rates[count]))
+        bool raw_first = count % 2 == 1;
+        if (talk_stopped() || (raw_first && !raw_slice(loader, threads, batches, &raws[count])) ||
+            !slice(loader, batches, 0, &rates[count]) ||
+            (!raw_first && !raw_slice(loader, threads, batches, &raws[count])))
             return false;
-        uint64_t batches = (uint64_t)(rates[count] * SLICE / batch) + threads;
-        if (!grt_loader_raw(loader, threads, batches, &alone))
-            return false;
-        raws[count++] = (double)alone.rows / alone.seconds;
+        count++;
     }
     *rate = stats_of(rates, count);
     *raw = stats_of(raws, count);

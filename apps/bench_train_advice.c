@@ -137,16 +137,35 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
                         struct advice *advice) {
     if (!waits_for_data(row))
         return;
-    uint32_t most = 0;
-    for (size_t i = 0; i < bench->workers.count; i++)
-        most = bench->workers.values[i] > most ? (uint32_t)bench->workers.values[i] : most;
+    uint32_t most = row->workers;
+    const struct train_row *more = NULL;
+    for (size_t i = 0; i < bench->workers.count; i++) {
+        uint32_t workers = (uint32_t)bench->workers.values[i];
+        most = workers > most ? workers : most;
+        if (workers > row->workers && !more)
+            more = find(bench, row, row->batch, workers, row->precision);
+    }
     char size[TABLE_TEXT_SIZE];
     table_bytes_text(
         bench->task.info.rows * (bench->task.info.x_width + bench->task.info.y_width) * 4, size);
+    double share = 100 * row->io / row->total;
+    // More workers were measured and the row is still the better one.
+    if (more && bench->cache == GRT_CACHE_NONE) {
+        say(advice,
+            "Data loading is the bottleneck: %.0f%% of a step goes into it. More workers do not "
+            "help "
+            "(%u: %.2f times the throughput); keep the data in memory (cache: ram, %.20s, or "
+            "cache: "
+            "device).",
+            share, more->workers, more->rate / row->rate, size);
+        next_command(bench, advice, " --batch-sizes %u --num-workers %u --cache ram", row->batch,
+                     row->workers);
+        return;
+    }
     say(advice,
         "Data loading is the bottleneck: %.0f%% of a step goes into it. Use more workers, keep the "
         "data in memory (cache: ram, %.20s, or cache: device), or a faster disk.",
-        100 * row->io / row->total, size);
+        share, size);
     next_command(bench, advice, " --batch-sizes %u --num-workers %u,%u", row->batch,
                  most > 0 ? most : 1, most > 0 ? 2 * most : 2);
 }

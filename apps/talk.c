@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t stopped;
@@ -78,15 +79,22 @@ bool talk_shows_progress(void) {
     return !quiet && terminal(stderr);
 }
 
+// A line that wraps could not be taken away again.
+static int line_width(void) {
+    struct winsize size;
+    return ioctl(fileno(stderr), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+}
+
 void talk_progress(const char *format, ...) {
+    char line[512];
     if (!talk_shows_progress())
         return;
     va_list args;
     va_start(args, format);
-    fputs("\r\033[K", stderr);
-    vfprintf(stderr, format, args);
-    fflush(stderr);
+    vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    fprintf(stderr, "\r\033[K%.*s", line_width(), line);
+    fflush(stderr);
     shown = true;
 }
 

@@ -129,8 +129,8 @@ static void print_progress(const struct train *t, const struct grt_supervised_re
         snprintf(scale, sizeof scale, ", scale %g, %llu skipped", r->loss_scale,
                  (unsigned long long)r->skipped);
     snprintf(line, sizeof line,
-             "epoch %llu/%llu, step %llu/%llu: loss %.5g, %.0f samples/s, %.0f%% data, %.0f%% "
-             "compute%s, %s left",
+             "epoch %llu/%llu, step %llu/%llu: loss %.5g, %.0f samples/s, data %.0f%% compute "
+             "%.0f%%%s, %s left",
              (unsigned long long)r->epoch, (unsigned long long)r->epochs,
              (unsigned long long)r->step, (unsigned long long)r->steps, r->loss, r->samples_per_s,
              100 * r->data_share, 100 * (1 - r->data_share), scale, eta);

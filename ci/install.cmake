@@ -10,6 +10,12 @@ install(FILES runtime/gpurt.h runtime/status.h runtime/device.h runtime/buffer.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt)
 install(FILES runtime/nn/learner.h runtime/nn/loss.h runtime/nn/module.h runtime/nn/optim.h
     runtime/nn/params.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/nn)
+install(FILES runtime/data/dataset.h runtime/data/loader.h runtime/data/make.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/data)
+install(FILES runtime/train/archive.h runtime/train/checkpoint.h runtime/train/config.h
+    runtime/train/config_keys.h runtime/train/runlog.h runtime/train/safetensors.h
+    runtime/train/supervised.h runtime/train/task.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/train)
 install(DIRECTORY runtime/profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/profiles
     FILES_MATCHING PATTERN *.profile)
 install(FILES apps/gpurt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -112,9 +112,9 @@ struct grt_loader_raw {
     uint64_t rows, bytes;
     double seconds;
 };
-// The rows of the first `batches` batches (0: of an epoch) read with plain pread() calls by this many
-// threads, one call for each row and array, nothing converted or kept. Compressed arrays are read
-// chunk by chunk, and then the batches are always all of an epoch.
+// The rows of the next `batches` batches (0: an epoch of them) read with plain pread() calls by this many
+// threads, one call for each row and array, nothing converted or kept; the loader stays where it is.
+// Compressed arrays are read chunk by chunk, and then the batches are always an epoch.
 GRT_API bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t batches,
                             struct grt_loader_raw *raw);
 

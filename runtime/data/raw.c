@@ -15,7 +15,7 @@ struct raw {
     uint64_t end;  // of the batches
     atomic_ullong next;
     atomic_ullong next_tile;  // of all compressed arrays, one behind the other
-    atomic_ullong bytes;
+    atomic_ullong bytes, rows;
     pthread_mutex_t lock;
     struct grt_fault fault;
 };
@@ -102,6 +102,7 @@ static void *work(void *context) {
         grt_order_draw(&loader->desc.data->order, &loader->draw, number / loader->per_epoch, first,
                        count, rows);
         good = read_rows(loader->desc.data, rows, count, into, &bytes, &fault);
+        atomic_fetch_add(&raw->rows, count);
     }
     good = good && read_tiles(raw, into, &bytes, &fault);
     atomic_fetch_add(&raw->bytes, bytes);
@@ -120,7 +121,10 @@ bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t 
     if (!loader || !answer)
         return grt_fail(GRT_INVALID, "grt_loader_raw: no loader, or nowhere to put the answer");
     bool all = batches == 0 || batches > loader->per_epoch || loader->desc.data->info.filtered;
-    struct raw raw = {.loader = loader, .end = all ? loader->per_epoch : batches};
+    // Batches that no worker has read just now: what is in the CPU's caches flatters.
+    uint64_t first = loader->next_given + loader->slot_count;
+    struct raw raw = {
+        .loader = loader, .next = first, .end = first + (all ? loader->per_epoch : batches)};
     pthread_t ids[MOST_THREADS];
     uint32_t count = 0;
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
@@ -133,8 +137,7 @@ bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t 
         pthread_join(ids[--count], NULL);
     answer->seconds = seconds_now() - begun;
     answer->bytes = raw.bytes;
-    uint64_t rows = raw.end * loader->desc.batch;
-    answer->rows = rows < loader->rows ? rows : loader->rows;
+    answer->rows = raw.rows;
     pthread_mutex_destroy(&raw.lock);
     return raw.fault.status == GRT_OK ||
            grt_fail(raw.fault.status, "%s: %s", loader->desc.data->path, raw.fault.text);
