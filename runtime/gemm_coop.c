@@ -51,6 +51,18 @@ bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint3
            coop_lanes(info, t) <= info->caps.max_wg;
 }
 
+uint32_t coop_setting_lanes(const uint32_t *v) {
+    return v[0] ? v[0] / v[3] * (v[1] / v[4]) * 32 : 1;
+}
+
+bool coop_setting_refused(const struct grt_dev_info *info, const uint32_t *v, char *why) {
+    snprintf(why, GRT_TUNABLE_WHY,
+             "no matrix unit for it, or a tile of %u x %u x %u by %u x %u is none of its own, too "
+             "many lanes or too much of %u bytes of shared memory",
+             v[0], v[1], v[2], v[3], v[4], info->caps.shmem);
+    return false;
+}
+
 // Bit 0, 1, 2: rows of a, of b, of c are whole chunks of 8 elements.
 static uint32_t aligned(const struct gemm_case *g) {
     return (g->params.lda % 8 == 0 ? 1u : 0u) | (g->params.ldb % 8 == 0 ? 2u : 0u) |
@@ -125,15 +137,7 @@ static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v,
     if (v[BM] == 0 || (shape && (v[WM] && v[WN] && runs(info, &t, shape)))) {
         return true;
     }
-    snprintf(why, GRT_TUNABLE_WHY,
-             "no matrix unit, or a tile of %u x %u x %u by %u x %u is none of its own, too many "
-             "lanes or too much of %u bytes of shared memory",
-             v[BM], v[BN], v[BK], v[WM], v[WN], info->caps.shmem);
-    return false;
-}
-
-static uint32_t setting_lanes(const uint32_t *v) {
-    return v[BM] ? v[BM] / v[WM] * (v[BN] / v[WN]) * 32 : 1;
+    return coop_setting_refused(info, v, why);
 }
 
 static uint32_t setting_registers(const uint32_t *v) {
@@ -153,7 +157,7 @@ const struct grt_tunable gemm_coop_tunable = {
      {"WN", {32, 64}},
      {"LOOP", {1, 2}}},
     setting_possible,
-    setting_lanes,
+    coop_setting_lanes,
     setting_registers,
 };
 

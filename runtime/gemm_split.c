@@ -3,8 +3,6 @@
 // three, shaders/lib/gemm_coop_split.k, which takes six products in place of one and has the error of
 // f32. It pays where the matrix unit is far more than six times as fast as ordinary arithmetic: on large
 // chips (H100: 15 times, A100: 16), not on those for games (RTX 4090: 2 times). The profile says where.
-#include <stdio.h>
-
 #include "gemm_coop.h"
 
 // H200, driver 580.159.04, 2026-11; TFLOP/s of 4096^3, where `tiled` has 40.
@@ -44,15 +42,7 @@ static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v,
     if (v[BM] == 0 || (shape && (v[WM] && v[WN] && v[BK] && runs(info, &t, shape)))) {
         return true;
     }
-    snprintf(why, GRT_TUNABLE_WHY,
-             "no matrix unit of bfloats, or a tile of %u x %u x %u by %u x %u is none of its own, "
-             "too many lanes or too much of %u bytes of shared memory",
-             v[BM], v[BN], v[BK], v[WM], v[WN], info->caps.shmem);
-    return false;
-}
-
-static uint32_t setting_lanes(const uint32_t *v) {
-    return v[BM] ? v[BM] / v[WM] * (v[BN] / v[WN]) * 32 : 1;
+    return coop_setting_refused(info, v, why);
 }
 
 static uint32_t setting_registers(const uint32_t *v) {
@@ -61,19 +51,8 @@ static uint32_t setting_registers(const uint32_t *v) {
 }
 
 const struct grt_tunable gemm_split_tunable = {
-    "gemm",
-    "split",
-    1u << GRT_F32,
-    GRT_KEY_GEMM_SPLIT,
-    1,
-    {{"BM", {32, 64, 128, 256}},
-     {"BN", {32, 64, 128, 256}},
-     {"BK", {16, 32}},
-     {"WM", {16, 32, 64}},
-     {"WN", {16, 32, 64}}},
-    setting_possible,
-    setting_lanes,
-    setting_registers,
+    "gemm",           "split",          1u << GRT_F32,      GRT_KEY_GEMM_SPLIT, 1,
+    GEMM_SPLIT_KNOBS, setting_possible, coop_setting_lanes, setting_registers,
 };
 
 // ---- the variant ----

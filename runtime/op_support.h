@@ -12,6 +12,8 @@ bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
 uint64_t grt_op_cols(const struct grt_tensor *x);
 // `size` bytes of a range, from `offset` on.
 struct grt_range grt_op_part(struct grt_range range, uint64_t offset, uint64_t size);
+// What offsets within scratch are multiples of: enough for every device (NVIDIA's OpenCL asks for it).
+#define GRT_OP_PART_ALIGN 512u
 // Bytes that a binding's offset must be a multiple of, at least 16.
 uint64_t grt_op_align(const struct grt_graph *graph);
 // A small device buffer to bind where a kernel does not look; buf NULL, and the graph rejected, when

@@ -172,7 +172,8 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
         test_compare_value(&compare, t, s.grad_norm,
                            (struct oracle_value){sqrt(squares), 64 * ORACLE_U * sqrt(squares)});
         test_compare_value(&compare, t, s.loss,
-                           (struct oracle_value){63.0 * 64 / 2 / 64, 64 * ORACLE_U * 32});
+                           (struct oracle_value){GRT_LOSS_PARTS * (GRT_LOSS_PARTS - 1) / 128.0,
+                                                 GRT_LOSS_PARTS * ORACLE_U * 128});
         assert_int_equal(s.steps, t);
         assert_int_equal(s.updates, t);
         assert_int_equal(s.skipped, 0);

@@ -50,7 +50,7 @@ static int32_t ref_list(struct grt_dev_info *infos, uint32_t capacity, char *pro
                 .max_wg = 1024,
                 .max_groups = {0x7fffffff, 65535, 65535},
                 .shmem = 64 << 10,
-                .align = 16,
+                .align = 512,  // needs none: as strict as the strictest driver, to find mistakes
                 .f16_storage = 1,
                 .timestamps = 1,
                 .max_binding = memory,

@@ -85,7 +85,7 @@ static uint64_t block_chunk(uint64_t rows) {
 // One of the two arrays of partial sums, at an offset a binding may have.
 static uint64_t sums_bytes(uint64_t rows, uint64_t cols) {
     uint64_t chunks = (rows + block_chunk(rows) - 1) / block_chunk(rows);
-    return (chunks * cols * 4 + 255) / 256 * 256;
+    return (chunks * cols * 4 + GRT_OP_PART_ALIGN - 1) / GRT_OP_PART_ALIGN * GRT_OP_PART_ALIGN;
 }
 
 uint64_t grt_block_scratch(uint64_t rows, uint64_t cols) {

@@ -28,7 +28,7 @@ enum grt_loss {
 };
 GRT_API const char *grt_loss_text(enum grt_loss loss);
 
-#define GRT_LOSS_PARTS 64  // partial sums of one micro-batch
+#define GRT_LOSS_PARTS 128  // partial sums of one micro-batch: GRT_OP_PART_ALIGN bytes of them
 
 struct grt_loss_desc {
     enum grt_loss loss;

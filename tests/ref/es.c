@@ -25,7 +25,7 @@ double oracle_ars_scale(const double *returns, const bool *used, size_t dirs, do
     double mean = 0, square = 0, count = 0;
     for (size_t i = 0; i < 2 * dirs; i++) {
         mean += used[i / 2] ? returns[i] : 0;
-        count += used[i / 2];
+        count += used[i / 2] ? 1 : 0;
     }
     mean /= count;
     for (size_t i = 0; i < 2 * dirs; i++) {

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt train es`, `gpurt train standing`, `gpurt play` and `gpurt bench rollout` from outside: mistakes have one line
+# and their exit code; a resumed run ends with the same file; the picture is whole. Usage: cli_es.sh GPURT JSON_CHECK
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: cli_es.sh GPURT JSON_CHECK}")
+json=$(realpath "${2:?usage: cli_es.sh GPURT JSON_CHECK}")
+# shellcheck source-path=SCRIPTDIR source=command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/command.sh"
+cd "$tmp" || exit 1
+
+# ---- mistakes ----
+refuse 64 "'standing'" train standin
+refuse 64 "--env" train es
+refuse 64 "'cartpole'" train es --env cartpol --device ref:0
+refuse 64 "the least is 1" train es --env cartpole --num-envs 0
+refuse 64 "no phase 4" train standing --phase 4 --from none --device ref:0
+refuse 64 "mlpN" train es --env cartpole --policy mlp7 --device ref:0
+refuse 66 "phase 1" train standing --phase 2 --device ref:0
+refuse 64 "--checkpoint" play cartpole
+refuse 64 "svg json" play cartpole --checkpoint x.h5 --format gif
+refuse 66 "x.h5" play cartpole --checkpoint x.h5
+
+# ---- training, resuming ----
+es=(train es --env cartpole --policy linear --num-envs 4 --num-dirs 4 --episode-length 30 --device ref:0)
+expect 0 "${es[@]}" --iterations 4 --checkpoint whole.h5 --format json
+"$json" <out || wrong "train es: not JSON"
+expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
+"$json" --lines <log.jsonl || wrong "train es: the log is not one JSON object a line"
+expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
+cmp -s whole.h5 rest.h5 || wrong "a resumed run ends with another checkpoint"
+expect 0 "${es[@]}" --iterations 1 --dir-chunk 9 --checkpoint chunk.h5
+grep -q 'using 4' err || wrong "a chunk that is too large is not said"
+cp whole.h5 before.h5
+refuse 65 "'linear' and not 'mlp16'" train es --env cartpole --policy mlp16 --from whole.h5 --checkpoint whole.h5 \
+    --device ref:0
+cmp -s whole.h5 before.h5 || wrong "a refused run touched a checkpoint"
+
+# ---- the picture, the benchmark ----
+refuse 65 "cartpole" play pendulum --checkpoint whole.h5 --device ref:0
+expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0
+said '^</svg>'
+expect 0 play cartpole --checkpoint whole.h5 --steps 9 --format json --device ref:0
+"$json" <out || wrong "play: not JSON"
+expect 0 bench rollout --env cartpole --num-envs 4,8 --num-dirs 2 --dir-chunk 1,2 --episode-length 9 --device ref:0 \
+    --time 0.01 --samples 1 --format json
+"$json" <out || wrong "bench rollout: not JSON"
+
+exit "$failed"
