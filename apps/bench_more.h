@@ -10,7 +10,8 @@
 // X(name, help); argv[0] is the kind.
 #define BENCH_MORE(X)                                                                              \
     X(train, "whole training steps over batch sizes, workers and precisions (the default)")        \
-    X(data, "the loader alone: samples/s, and the share of raw reading")
+    X(data, "the loader alone: samples/s, and the share of raw reading")                           \
+    X(mlp, "the training step of an MLP alone, per model and batch size")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_MORE(X)

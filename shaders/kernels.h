@@ -27,6 +27,9 @@
     X(all, nn, softmax)                                                                            \
     X(all, nn, layer_norm)                                                                         \
     X(all, nn, colsum)                                                                             \
+    X(all, mlp, mlp_reduce)                                                                        \
+    X(all, mlp, mlp_pass_f32)                                                                      \
+    X(all, mlp, mlp_grads_f32)                                                                     \
     X(all, nn, colsum16)                                                                           \
     X(all, nn, loss_f32)                                                                           \
     X(all, nn, loss_16)                                                                            \
@@ -70,6 +73,8 @@
     X(vulkan, gemm, gemm_coop_h_16)                                                                \
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
     X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
+    X(vulkan, mlp, mlp_pass_coop)                                                                  \
+    X(vulkan, mlp, mlp_grads_coop)                                                                 \
     X(bfloat, gemm, gemm_split_f32)                                                                \
     X(vulkan, gemm, peak_coop_f16)                                                                 \
     X(bfloat, gemm, peak_coop_bf16)                                                                \
@@ -88,6 +93,8 @@
     X(opencl, gemm, probe_mma)                                                                     \
     X(opencl, gemm, gemm_mma_16)                                                                   \
     X(opencl, gemm, gemm_mma_16f32)                                                                \
+    X(opencl, mlp, mlp_pass_mma)                                                                   \
+    X(opencl, mlp, mlp_grads_mma)                                                                  \
     X(opencl, gemm, peak_mma)                                                                      \
     X(opencl, gemm, gemm_split_mma_f32)                                                            \
     X(opencl, gemm, probe_wgmma)                                                                   \

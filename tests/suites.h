@@ -31,6 +31,7 @@
     X(gemm, D)                                                                                     \
     X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
+    X(fused, D)                                                                                    \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
     X(optim, D)                                                                                    \

@@ -45,6 +45,7 @@
     X(clGetKernelInfo)                                                                             \
     X(clGetKernelWorkGroupInfo)                                                                    \
     X(clReleaseKernel)                                                                             \
+    X(clRetainKernel)                                                                              \
     X(clEnqueueNDRangeKernel)                                                                      \
     X(clEnqueueWriteBuffer)                                                                        \
     X(clEnqueueReadBuffer)                                                                         \

@@ -10,6 +10,7 @@
 #include "../op_support.h"
 #include "../report.h"
 #include "learner_parts.h"
+#include "mlp_fused.h"
 
 const char *grt_model_text(enum grt_model model) {
     static const char *const texts[] = {
@@ -105,6 +106,30 @@ static void declare_state(struct grt_learner *l) {
     l->hits = declare(l, "hits", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0);
 }
 
+struct grt_mlp_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t rows) {
+    const struct grt_model_desc *m = &l->desc.model;
+    return (struct grt_mlp_fused_desc){.model = mlp_desc(m, m->inputs, m->depth, m->outputs),
+                                       .loss = l->desc.loss,
+                                       .delta = l->desc.huber_delta,
+                                       .dtype = l->desc.precision,
+                                       .rows = rows,
+                                       .params = &l->params};
+}
+
+// Whether forward and backward are one op; false with the sentence said where that was asked for and
+// cannot be.
+static bool choose_fused(struct grt_learner *l) {
+    const struct grt_learner_desc *d = &l->desc;
+    struct grt_mlp_fused_desc fused = grt_learner_fused(l, l->micro);
+    bool fits = d->model.kind == GRT_MODEL_MLP && !d->inference && !d->recompute;
+    bool asked = d->variant && strcmp(d->variant, "fused") == 0;
+    l->fused = fits && (asked ? grt_mlp_fused_variant(l->dev, &fused, 0) != NULL
+                              : !d->variant && grt_mlp_fused_usable(l->dev, &fused));
+    return !asked || l->fused ||
+           grt_fail(GRT_UNSUPPORTED, "learner: no fused kernels for such a model in %s on %s",
+                    grt_dtype_text(d->precision), l->dev->info.selector);
+}
+
 static bool declare_all(struct grt_learner *l) {
     const struct grt_learner_desc *d = &l->desc;
     l->net = (struct grt_net){.dev = l->dev,
@@ -113,7 +138,7 @@ static bool declare_all(struct grt_learner *l) {
                               .dtype = d->precision,
                               .rows = l->micro,
                               .recompute = d->recompute,
-                              .inference = d->inference};
+                              .inference = d->inference || l->fused};
     grt_params_init(&l->params, l->dev, d->precision);
     declare_io(l);
     l->module->fns->declare(l->module, &l->net, "");
@@ -124,6 +149,11 @@ static bool declare_all(struct grt_learner *l) {
     declare_state(l);
     if (!d->inference) {
         l->dy = declare(l, "output gradient", "acts", l->net.dtype, l->micro, d->model.outputs, 0);
+        if (l->fused) {
+            struct grt_mlp_fused_desc fused = grt_learner_fused(l, l->micro);
+            uint64_t bytes = grt_mlp_fused_scratch(l->dev, &fused);
+            l->fused_scratch = declare(l, "fused", "acts", GRT_F32, (bytes + 3) / 4, 0, 0);
+        }
         uint64_t kept = grt_optim_tensors(&d->optim) * l->params.elements;
         if (kept > 0) {
             l->kept = declare(l, "optimizer", "optim", GRT_F32, kept, 0, 0);
@@ -154,7 +184,7 @@ struct grt_learner *grt_learner_create(struct grt_dev *dev, const struct grt_lea
     l->desc.variant = desc->variant ? l->variant : NULL;
     l->micro = (desc->batch + l->desc.accumulate - 1) / l->desc.accumulate;
     l->module = make_module(&desc->model);
-    l->plan = l->module ? grt_plan_create(dev) : NULL;
+    l->plan = l->module && choose_fused(l) ? grt_plan_create(dev) : NULL;
     if (!l->plan) {
         grt_learner_destroy(&l);
         return NULL;

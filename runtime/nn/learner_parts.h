@@ -32,6 +32,9 @@ struct grt_learner {
     char (*kept_names)[64];
 };
 
+struct grt_mlp_fused_desc;
+// The fused op of a learner, without its operands.
+struct grt_mlp_fused_desc grt_learner_fused(const struct grt_learner *learner, uint64_t rows);
 // Writes the state of a run that begins.
 bool grt_learner_begin(struct grt_learner *learner);
 

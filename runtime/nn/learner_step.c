@@ -10,6 +10,7 @@
 #include "../report.h"
 #include "layer_ops.h"
 #include "learner_parts.h"
+#include "mlp_fused.h"
 
 // One micro-batch of a recording.
 struct feed {
@@ -22,6 +23,8 @@ struct feed {
     uint64_t step;
     struct grt_range out;                // of a prediction
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
+    struct grt_range norms;              // of the gradients, where the model's op has them
+    uint32_t norm_count;
 };
 
 static void phase(const struct feed *f, const char *name) {
@@ -97,8 +100,29 @@ static struct grt_tensor record_forward(struct feed *f) {
     return x;
 }
 
+// Forward, loss and backward as one op. Rows go forward and back in one launch, whose time counts as forward.
+static void record_fused(struct feed *f) {
+    struct grt_learner *l = f->l;
+    struct grt_mlp_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
+    desc.x = &f->x;
+    desc.target = &f->target;
+    desc.y = &f->y;
+    desc.add = f->micro > 0;
+    desc.samples = f->rows;
+    desc.parts = parts(f, l->loss_parts);
+    desc.state = l->state->range;
+    desc.scratch = l->fused_scratch->range;
+    f->norms = grt_mlp_fused_norms(l->dev, &desc, &f->norm_count);
+    desc.phases = f->desc->phases;
+    grt_op_mlp_fused(f->graph, &desc);
+}
+
 static void record_micro(struct feed *f) {
     struct grt_learner *l = f->l;
+    if (l->fused) {
+        record_fused(f);
+        return;
+    }
     struct grt_tensor x = record_forward(f);
     grt_op_loss(f->graph,
                 grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta, .y = &f->y,
@@ -119,7 +143,8 @@ static void record_step(struct feed *f) {
                                   .state = l->state, .history = l->history,
                                   .loss_parts = l->loss_parts->range,
                                   .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
-                                  .norm_parts = l->norm_parts,
+                                  .norm_parts = l->norm_parts, .norms = f->norms,
+                                  .norm_count = f->norm_count,
                                   .cursor_step = f->desc->data_x ? (uint32_t)f->rows : 0,
                                   .scaling = l->desc.precision == GRT_F16));
 }

@@ -29,12 +29,13 @@ struct grt_mlp_fused_desc {
     uint64_t rows;         // of x
     const char *variant;   // this row of the table only, for tests and measurements; or NULL
 
-    // What is below only grt_op_mlp_fused() looks at.
-
-    // params->list[first + 2 l] is the weight of layer l, then comes its bias; the copy and the masters
-    // are read, the gradients, still times the loss scale, are written.
+    // Whether it is usable is known from what is above; the scratch also takes the parameters: list[first +
+    // 2 l] is the weight of layer l, then comes its bias. The copy and the masters are read, the
+    // gradients, still times the loss scale, are written.
     const struct grt_params *params;
     uint32_t first;
+
+    // What is below only grt_op_mlp_fused() looks at.
     const struct grt_tensor *x;       // [rows][inputs] f32
     const struct grt_tensor *target;  // [rows][outputs] f32; for cross-entropy u32 [rows]
     const struct grt_tensor *y;       // out, [rows][outputs] f32; or NULL
@@ -44,6 +45,7 @@ struct grt_mlp_fused_desc {
     struct grt_range hits;            // likewise, or buf NULL
     struct grt_range state;           // a struct grt_learn_state: its loss scale is read
     struct grt_range scratch;         // grt_mlp_fused_scratch() bytes
+    bool phases;                      // times the pass as "forward", the rest as "backward"
 };
 #define grt_mlp_fused_desc(...) (&(struct grt_mlp_fused_desc){__VA_ARGS__})
 
@@ -54,6 +56,10 @@ GRT_API const char *grt_mlp_fused_variant(struct grt_dev *dev,
 GRT_API bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
 // Bytes that the op needs until it is over; 0 when no variant can do it.
 GRT_API uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
+// Where in its scratch the op leaves parts of the gradients' sum of squares, without the loss scale, for grt_op_update(),
+// and how many.
+GRT_API struct grt_range
+grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc, uint32_t *count);
 GRT_API void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
 
 #ifdef __cplusplus

@@ -138,8 +138,8 @@ static void decide(struct grt_graph *graph, const struct grt_update_desc *u, uin
                                             {"SCHEDULE", (uint32_t)d->schedule},
                                             {"SCALING", u->scaling},
                                             {"HALT", d->nonfinite == GRT_NONFINITE_HALT}}};
-    const struct grt_range ranges[] = {u->norm_parts->range, u->loss_parts, u->state->range,
-                                       u->history->range};
+    const struct grt_range ranges[] = {u->norms.buf ? u->norms : u->norm_parts->range,
+                                       u->loss_parts, u->state->range, u->history->range};
     grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 4, (const uint32_t[3]){1, 1, 1});
 }
 
@@ -228,7 +228,7 @@ void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *u) {
         grt_graph_reject(graph, GRT_INVALID, "update: no parts of a loss");
         return;
     }
-    uint32_t norm_parts = norm(graph, u);
+    uint32_t norm_parts = u->norms.buf ? u->norm_count : norm(graph, u);
     if (norm_parts > 0) {
         decide(graph, u, norm_parts);
         update(graph, u);

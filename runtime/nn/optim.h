@@ -128,8 +128,12 @@ struct grt_update_desc {
     struct grt_range loss_parts;       // f32, added in order for the step's loss
     uint32_t loss_part_count;
     const struct grt_tensor *norm_parts;  // f32 [GRT_NORM_PARTS], scratch
-    uint32_t cursor_step;                 // added to the cursor, modulo nothing
-    bool scaling;                         // loss scaling on
+    // Parts of the gradients' sum of squares, without the loss scale, where whoever made the gradients has
+    // them; buf NULL: they are made here.
+    struct grt_range norms;
+    uint32_t norm_count;
+    uint32_t cursor_step;  // added to the cursor, modulo nothing
+    bool scaling;          // loss scaling on
 };
 #define grt_update_desc(...) (&(struct grt_update_desc){__VA_ARGS__})
 // Ends a step: norm and check, decision, update.
