@@ -348,7 +348,7 @@ static bool open_table(struct train *t, struct output *output, int argc, char **
 
 // True when there is nothing more to do.
 static bool iterate(struct train *t, double start, bool *ok) {
-    struct grt_es_report report, trial;
+    struct grt_es_report report, trial = {0};
     *ok = grt_es_iterate(t->es, &report);
     if (!*ok)
         return true;

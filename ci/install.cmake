@@ -12,6 +12,8 @@ install(FILES runtime/nn/learner.h runtime/nn/loss.h runtime/nn/module.h runtime
     runtime/nn/params.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/nn)
 install(FILES runtime/data/dataset.h runtime/data/loader.h runtime/data/make.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/data)
+install(FILES runtime/es/es.h runtime/es/policy.h runtime/es/rollout.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/es)
 install(FILES runtime/train/archive.h runtime/train/checkpoint.h runtime/train/config.h
     runtime/train/config_keys.h runtime/train/runlog.h runtime/train/safetensors.h
     runtime/train/supervised.h runtime/train/task.h

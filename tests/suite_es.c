@@ -272,9 +272,9 @@ static void update_follows_the_formulas(bool ranks) {
                            (struct oracle_value){want, error + 4 * ORACLE_U * fabs(want)});
     }
     test_compare_end(&c);
-    struct test_tensor *all[] = {&u.control, &u.results, &u.weight, &u.used,
-                                 &u.norm,    &u.report,  &u.theta,  &u.moments};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    struct test_tensor *all[] = {&u.control, &u.results, &u.weight,  &u.used, &u.norm,
+                                 &u.report,  &u.theta,   &u.moments, NULL};
+    for (size_t i = 0; all[i]; i++) {
         test_tensor_end(all[i]);
     }
 }
@@ -411,8 +411,8 @@ static void policy_follows_the_formulas(void **state) {
         free(whole);
         free(cut);
         free(numbers);
-        struct test_tensor *all[] = {&control, &theta, &shift, &last, &score, &sums};
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct test_tensor *all[] = {&control, &theta, &shift, &last, &score, &sums, NULL};
+        for (size_t i = 0; all[i]; i++) {
             test_tensor_end(all[i]);
         }
     }

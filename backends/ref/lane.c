@@ -13,7 +13,7 @@
 
 #include "runtime/report.h"
 
-#define STACK_SIZE ((size_t)64 << 10)  // enough for a sanitizer's frames
+#define STACK_SIZE ((size_t)256 << 10)  // enough for a robot's physics in a sanitizer's frames
 
 struct turn {
     ucontext_t lane, scheduler;

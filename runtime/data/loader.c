@@ -277,7 +277,9 @@ bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
     }
     if (slot->fault.status != GRT_OK)
         return grt_fail(slot->fault.status, "%s: %s", loader->desc.data->path, slot->fault.text);
+    pthread_mutex_lock(&loader->lock);
     slot->state = GRT_SLOT_GIVEN;
+    pthread_mutex_unlock(&loader->lock);
     loader->next_given = number + 1;
     describe(loader, slot, batch);
     batch->waited = seconds_now() - begun;
@@ -300,10 +302,13 @@ bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position posit
         return grt_fail(GRT_INVALID, "grt_loader_seek: no loader");
     if (!good_position(loader, position))
         return false;
-    for (uint32_t i = 0; i < loader->slot_count; i++) {
-        if (loader->slots[i].state == GRT_SLOT_GIVEN)
-            return grt_fail(GRT_INVALID, "grt_loader_seek: a batch is held");
-    }
+    bool held = false;
+    pthread_mutex_lock(&loader->lock);
+    for (uint32_t i = 0; i < loader->slot_count; i++)
+        held = held || loader->slots[i].state == GRT_SLOT_GIVEN;
+    pthread_mutex_unlock(&loader->lock);
+    if (held)
+        return grt_fail(GRT_INVALID, "grt_loader_seek: a batch is held");
     grt_loader_stop(loader);
     go_to(loader, number_of(loader, position));
     return grt_loader_start(loader);

@@ -39,8 +39,10 @@ static void tensor_name(char name[GRT_ARCHIVE_NAME], const struct grt_policy_ten
 static bool save_policy(const struct grt_es *es, struct grt_archive *archive) {
     const struct grt_es_desc *d = &es->desc;
     float *numbers = malloc(grt_tensor_bytes(es->theta));
-    bool ok = numbers ? read_tensor(es->theta, numbers)
-                      : grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
+    if (!numbers) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
+    }
+    bool ok = read_tensor(es->theta, numbers);
     struct grt_policy_tensor t;
     for (uint32_t i = 0; ok && grt_policy_tensor(&d->policy, d->env, i, &t); i++) {
         char name[GRT_ARCHIVE_NAME];
@@ -91,7 +93,11 @@ bool grt_es_save(const struct grt_es *es, struct grt_archive *archive) {
 static float *load_policy(const struct grt_es *es, const struct grt_archive *archive) {
     const struct grt_es_desc *d = &es->desc;
     float *numbers = calloc(es->quads, 4 * sizeof *numbers);
-    bool ok = numbers || grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
+    if (!numbers) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
+        return NULL;
+    }
+    bool ok = true;
     struct grt_policy_tensor t;
     for (uint32_t i = 0; ok && grt_policy_tensor(&d->policy, d->env, i, &t); i++) {
         char name[GRT_ARCHIVE_NAME];

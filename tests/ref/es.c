@@ -25,7 +25,7 @@ double oracle_ars_scale(const double *returns, const bool *used, size_t dirs, do
     double mean = 0, square = 0, count = 0;
     for (size_t i = 0; i < 2 * dirs; i++) {
         mean += used[i / 2] ? returns[i] : 0;
-        count += used[i / 2];
+        count += used[i / 2] ? 1 : 0;
     }
     mean /= count;
     for (size_t i = 0; i < 2 * dirs; i++) {
@@ -38,7 +38,7 @@ double oracle_ars_scale(const double *returns, const bool *used, size_t dirs, do
 static double shaped(const double *returns, size_t sides, size_t i) {
     size_t above = 0;
     for (size_t k = 0; k < sides; k++) {
-        above += returns[k] > returns[i] || (returns[k] == returns[i] && k < i);
+        above += returns[k] > returns[i] || (k < i && returns[k] == returns[i]);
     }
     return 0.5 - (double)above / (double)(sides - 1);
 }
