@@ -2,8 +2,8 @@
 // `gpurt train es` and `gpurt train standing`: a policy by evolution strategies, all of it on the device.
 //
 // Each iteration prints a row; every few the policy without noise is tried too. A checkpoint is written every few
-// iterations and at the end, also after Ctrl-C. What is resumed goes on with the same bits; a phase after the first begins
-// with the policy of the one before.
+// iterations and at the end, also after Ctrl-C or SIGTERM. What is resumed goes on with the same bits; a phase after
+// the first begins with the policy of the one before.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,8 +438,14 @@ static int parse_and_train(struct train *t, const char *verb, const char *about,
         talk_error("which environment? --env NAME; see `gpurt %s --help`", verb);
         return COMMAND_USAGE;
     }
+    talk_stop_on_term();
     return train(t, argc, argv);
 }
+
+#define STOPPING                                                                                   \
+    "Ctrl-C or SIGTERM ends after the iteration with a checkpoint and exit code 75; --resume "     \
+    "goes\n"                                                                                       \
+    "on and reaches the same bits.\n"
 
 int train_es(int argc, char **argv) {
     struct train t = {0};
@@ -454,7 +460,8 @@ int train_es(int argc, char **argv) {
     return parse_and_train(
         &t, "train es",
         "Trains a policy by evolution strategies; whole episodes run inside one kernel.\n"
-        "Environments: cartpole, pendulum, standing, and your own (shaders/env/rollout.k).\n",
+        "Environments: cartpole, pendulum, standing, and your own "
+        "(shaders/env/rollout.k).\n" STOPPING,
         lists, sizeof lists / sizeof *lists, argc, argv);
 }
 
@@ -470,6 +477,6 @@ int train_standing(int argc, char **argv) {
     return parse_and_train(
         &t, "train standing",
         "Trains the four-legged robot. Phases: 1 stand up from a crouch and hold, 2 hold\n"
-        "under pushes, 3 with randomised mass, friction, motors and latency.\n",
+        "under pushes, 3 with randomised mass, friction, motors and latency.\n" STOPPING,
         lists, sizeof lists / sizeof *lists, argc, argv);
 }
