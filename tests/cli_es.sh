@@ -27,6 +27,7 @@ refuse 66 "x.h5" play cartpole --checkpoint x.h5
 es=(train es --env cartpole --policy linear --num-envs 4 --num-dirs 4 --episode-length 30 --device ref:0)
 expect 0 "${es[@]}" --iterations 4 --checkpoint whole.h5 --format json
 "$json" <out || wrong "train es: not JSON"
+recorded train es --env
 expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
 "$json" --lines <log.jsonl || wrong "train es: the log is not one JSON object a line"
 expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
