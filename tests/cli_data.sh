@@ -105,7 +105,7 @@ done
 # Batches that do not fit, and more rows than there are, end the way up and not the program.
 expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,256,1024,2048 --num-workers 0,1
 [ "$(grep -c 'few rows$' "$tmp/out")" -eq 2 ] || wrong "bench: rows beyond the data set"
-expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,512 --num-workers 0 --mem-limit 20KB --format csv
+expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,512 --num-workers 0 --mem-limit 40KB --format csv
 said ',OOM,plan$'
 expect 70 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64,512 --num-workers 0 --mem-limit 1KB
 said ' OOM$'
