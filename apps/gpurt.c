@@ -21,7 +21,7 @@ static const struct verb {
 } verbs[] = {
     {"devices", "list every device and what it can do", cmd_devices},
     {"doctor", "say what is missing on this machine and how to mend it", cmd_doctor},
-    {"bench", "measure a device: memory, launch, matrix products", cmd_bench},
+    {"bench", "find the best training settings; measure memory, launches, products", cmd_bench},
     {"data", "make data with a known answer, and describe HDF5 files", cmd_data},
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "options.h"
 #include "talk.h"
+#include "train/config.h"
 
 #define MAX_ROWS 47  // below the first digit and letter: argtable reports both as one number
 
@@ -83,6 +84,15 @@ static bool make_table(struct parser *p, int argc) {
     return whole && p->words && p->end;
 }
 
+// True when a verb that takes KEY=VALUE was given a key as an option: --batch-size for batch_size.
+static bool is_setting(const struct parser *p, const char *word, char key[64]) {
+    snprintf(key, 64, "%s", word);
+    for (char *c = key; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    return p->desc->words && strstr(p->desc->words, "KEY=VALUE") &&
+           grt_config_key_find(key) != GRT_CONFIG_KEY_COUNT;
+}
+
 // Says argtable's first complaint. An unknown long option and a missing value come with their text,
 // an unknown letter as its code, and a flag that was given a value as the number of its row.
 static int say_mistake(const struct parser *p) {
@@ -90,13 +100,17 @@ static int say_mistake(const struct parser *p) {
     const char *text = p->end->argval[0];
     int code = p->end->error[0];
     char name[64] = "";
+    char key[64];
     char help[64];
     snprintf(help, sizeof help, "gpurt %s --help", verb);
     if (text)
         snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
-    struct command_unknown unknown = {"option", name + strspn(name, "-"), "--", help};
+    const char *word = name + strspn(name, "-");
+    struct command_unknown unknown = {"option", word, "--", help};
     if (code == ARG_EMISSARG && text)
         talk_error("'%s' needs a value; see `%s`", name, help);
+    else if (code == ARG_ELONGOPT && text && is_setting(p, word, key))
+        talk_error("no option '--%s'; it is a setting: give it as %s=VALUE", word, key);
     else if (code == ARG_ELONGOPT && text)
         return command_unknown(&unknown, p->slots, p->count, sizeof *p->slots);
     else if (code > MAX_ROWS && code < 127)

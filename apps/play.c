@@ -279,13 +279,19 @@ int cmd_play(int argc, char **argv) {
     free(words);
     if (code >= 0)
         return code;
-    if (!name || !play.checkpoint) {
+    if (!name) {
         talk_error("what is to be played? `gpurt play ENV --checkpoint FILE -o FILE.svg`");
         return COMMAND_USAGE;
     }
     const struct grt_env_info *env = grt_env_find(name);
     if (!env)
         return COMMAND_USAGE;
+    if (!play.checkpoint) {
+        talk_error("play %s: no policy: name one with --checkpoint FILE, such as %s-phase1.h5 that "
+                   "`gpurt train es --env %s` writes",
+                   name, name, name);
+        return COMMAND_USAGE;
+    }
     struct grt_archive *archive = grt_checkpoint_load(play.checkpoint);
     if (!archive)
         return grt_last_status() == GRT_INVALID ? COMMAND_DATA : COMMAND_NO_INPUT;

@@ -39,6 +39,10 @@ int cmd_train(int argc, char **argv) {
         if (!strcmp(argv[1], kinds[i].name))
             return kinds[i].run(argc - 1, argv + 1);
     }
+    if (argv[1][0] == '-') {
+        talk_error("the kind of training comes before '%s'; see `gpurt train --help`", argv[1]);
+        return COMMAND_USAGE;
+    }
     struct command_unknown unknown = {"kind of training", argv[1], NULL, "gpurt train --help"};
     return command_unknown(&unknown, kinds, KIND_COUNT, sizeof *kinds);
 }

@@ -53,8 +53,15 @@ int train_config_read(struct train_config *values, const char **words, size_t wo
     struct options *o = &values->common;
     grt_config_init(c);
     bool good = !values->config || grt_config_read(c, values->config);
-    for (size_t i = 0; good && i < word_count; i++)
+    for (size_t i = 0; good && i < word_count; i++) {
+        if (!strchr(words[i], '=')) {
+            talk_error("'%s' is not of the form key=value; a file is named with --data FILE or "
+                       "--config FILE",
+                       words[i]);
+            return COMMAND_CONFIG;
+        }
         good = grt_config_override(c, words[i]);
+    }
     if (good && values->data)
         good = grt_config_set(c, GRT_CONFIG_DATA, values->data);
     if (!good)
@@ -86,8 +93,13 @@ static struct grt_archive *load(const char *path) {
 struct grt_archive *train_config_model(const struct train_config *values) {
     struct stat info;
     char best[4200];
-    if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode))
-        return load(values->checkpoint);
+    if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        struct grt_archive *archive = load(values->checkpoint);
+        if (!archive && grt_last_status() == GRT_NO_INPUT)
+            talk_error("the trained network is named with --checkpoint PATH, a file or a folder "
+                       "that `gpurt train supervised` wrote");
+        return archive;
+    }
     snprintf(best, sizeof best, "%.4096s/best.h5", values->checkpoint);
     return access(best, F_OK) == 0 ? load(best) : grt_checkpoint_newest(values->checkpoint);
 }

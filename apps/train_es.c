@@ -4,9 +4,12 @@
 // Each iteration prints a row; every few the policy without noise is tried too. A checkpoint is written every few
 // iterations and at the end, also after Ctrl-C or SIGTERM. What is resumed goes on with the same bits; a phase after
 // the first begins with the policy of the one before.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "devices.h"
@@ -256,6 +259,21 @@ static bool save(struct train *t) {
     return ok;
 }
 
+// Asked before the work: a checkpoint that cannot be written would be found out after it.
+static bool can_save(const char *path) {
+    char dir[PATH_SIZE];
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    int error = access(dir, W_OK | X_OK) != 0                     ? errno
+                : stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? EISDIR
+                                                                  : 0;
+    if (error)
+        talk_error("cannot write the checkpoint %s: %s; --checkpoint FILE names another", path,
+                   strerror(error));
+    return error == 0;
+}
+
 static void phase_path(char path[PATH_SIZE], const char *env, uint32_t phase) {
     snprintf(path, PATH_SIZE, "%s-phase%u.h5", env, phase);
 }
@@ -286,7 +304,9 @@ static bool open_start(struct train *t, struct grt_archive **archive) {
     char before[PATH_SIZE];
     const char *path = t->resume ? t->resume : t->from;
     *archive = NULL;
-    if (!path && t->phase > 1 && t->env) {
+    const struct grt_env_info *env = t->env ? grt_env_find(t->env) : NULL;
+    // A phase that the environment lacks has none before it: grt_es_create() says which there are.
+    if (!path && env && t->phase > 1 && t->phase <= env->phases) {
         phase_path(before, t->env, t->phase - 1);
         path = before;
     }
@@ -382,6 +402,8 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
         phase_path(t->path, desc.env->name, grt_es_desc_of(t->es)->phase);
     else
         snprintf(t->path, sizeof t->path, "%s", t->checkpoint);
+    if (!can_save(t->path))
+        return COMMAND_CANNOT_CREATE;
     t->runlog = grt_runlog_create(grt_runlog_desc(.jsonl = t->log, .tensorboard = t->tensorboard));
     if (!t->runlog)
         return COMMAND_CANNOT_CREATE;
@@ -440,14 +462,15 @@ static int parse_and_train(struct train *t, const char *about, struct option_lis
         talk_error("which environment? --env NAME; see `gpurt %s --help`", t->verb);
         return COMMAND_USAGE;
     }
+    if (t->env && !grt_env_find(t->env))
+        return COMMAND_USAGE;
     talk_stop_on_term();
     return train(t, argc, argv);
 }
 
 #define STOPPING                                                                                   \
-    "Ctrl-C or SIGTERM ends after the iteration with a checkpoint and exit code 75; --resume "     \
-    "goes\n"                                                                                       \
-    "on and reaches the same bits.\n"
+    "Ctrl-C or SIGTERM ends after the iteration with a checkpoint and exit code 75;\n"             \
+    "--resume goes on and reaches the same bits.\n"
 
 int train_es(int argc, char **argv) {
     struct train t = {.verb = "train es"};

@@ -249,11 +249,11 @@ const struct grt_dev_info *grt_dev_choose(const struct grt_dev_list *list,
         char there[1024];
         describe(list, there, sizeof there);
         bool named = device && device[0];
+        bool one = backend && backend[0] && strcmp(backend, "auto") != 0;
         grt_fail(GRT_NO_DEVICE,
                  "no %s%s%s%s%s%s here; there is %s; 'gpurt doctor' tells what is missing",
                  require_gpu ? "GPU" : "device", named ? " '" : "", named ? device : "",
-                 named ? "'" : "", backend && backend[0] ? " of backend " : "",
-                 backend && backend[0] ? backend : "", there);
+                 named ? "'" : "", one ? " of backend " : "", one ? backend : "", there);
     }
     return best;
 }

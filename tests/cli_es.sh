@@ -20,6 +20,10 @@ refuse 64 "no phase 4" train standing --phase 4 --from none --device ref:0
 refuse 64 "mlpN" train es --env cartpole --policy mlp7 --device ref:0
 refuse 66 "phase 1" train standing --phase 2 --device ref:0
 refuse 64 "--checkpoint" play cartpole
+refuse 64 "standing" play ant
+refuse 64 "it has 1 to 3" train standing --phase 9 --device ref:0
+refuse 64 "comes before '--phase'" train --phase 1
+refuse 73 "no-such-folder/p.h5" train es --env cartpole --iterations 1 --checkpoint no-such-folder/p.h5 --device ref:0
 refuse 64 "svg json" play cartpole --checkpoint x.h5 --format gif
 refuse 66 "x.h5" play cartpole --checkpoint x.h5
 

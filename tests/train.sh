@@ -208,6 +208,9 @@ expect 78 train supervised --data d.h5 batch_size=none
 expect 78 train supervised
 said 'no data'
 expect 66 train supervised --config missing.yaml
+refuse 64 'batch_size=VALUE' train supervised --data d.h5 --batch-size 64
+refuse 78 '--data FILE' train supervised d.h5
+refuse 74 'd.h5 is no folder' train supervised --data d.h5 checkpoint_dir=d.h5
 expect 66 train supervised --data missing.h5
 expect 66 eval --data d.h5 --checkpoint missing.h5
 expect 66 eval --data d.h5 --checkpoint f

@@ -35,6 +35,9 @@ bool grt_checkpoint_make_dir(const char *dir) {
     if (stat(dir, &info) != 0 || !S_ISDIR(info.st_mode)) {
         return grt_fail(GRT_IO, "%s is no folder", dir);
     }
+    if (access(dir, W_OK | X_OK) != 0) {
+        return grt_fail(GRT_IO, "cannot write into the folder %s: %s", dir, strerror(errno));
+    }
     return true;
 }
 

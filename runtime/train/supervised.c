@@ -131,6 +131,10 @@ static bool make_learner(struct grt_supervised *run) {
 static bool begin(struct grt_supervised *run) {
     const char *dir = run->task.config.checkpoint_dir;
     run->saved_step = UINT64_MAX;
+    // Made now: a folder that cannot be written would be found out after an epoch of work.
+    if (!grt_checkpoint_make_dir(dir)) {
+        return false;
+    }
     if (!grt_checkpoint_any(dir)) {
         if (run->desc.resume) {
             char text[GRT_CONFIG_TEXT_SIZE + 64];
