@@ -260,6 +260,7 @@ static int run(struct data_bench *bench, int argc, char **argv) {
             .columns = columns,
             .column_count = COLUMN_COUNT,
             .schema = "gpurt.bench.data/1",
+            .verb = "bench data",
             .argc = argc,
             .argv = argv,
             .head = bench_source_json(&bench->source, bench->data),

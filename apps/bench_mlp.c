@@ -491,6 +491,7 @@ static int run(struct mlp_bench *bench, int argc, char **argv) {
             .columns = columns,
             .column_count = COLUMN_COUNT,
             .schema = "gpurt.bench.mlp/1",
+            .verb = "bench mlp",
             .argc = argc,
             .argv = argv,
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),

@@ -7,7 +7,7 @@
 #include "data/dataset.h"
 #include "options.h"
 
-// X(name, help); argv[0] is the kind.
+// X(name, help); argv[0] stands for "bench" and the kind.
 #define BENCH_MORE(X)                                                                              \
     X(train, "whole training steps over batch sizes, workers and precisions (the default)")        \
     X(data, "the loader alone: samples/s, and the share of raw reading")                           \

@@ -439,6 +439,7 @@ static int run(struct train_bench *bench, int argc, char **argv) {
             .columns = columns,
             .column_count = COLUMN_COUNT,
             .schema = "gpurt.bench.train/1",
+            .verb = "bench train",
             .argc = argc,
             .argv = argv,
             .head = head(bench),

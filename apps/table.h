@@ -66,6 +66,7 @@ struct table_desc {
     const struct table_column *columns;
     size_t column_count;
     const char *schema;  // "gpurt.bench/1"
+    const char *verb;    // what argv[0] stands for: "bench mlp"; NULL: itself
     int argc;            // the command line, for the record
     char **argv;
     json_t *head;  // members of the JSON head besides those; the table takes it; may be NULL

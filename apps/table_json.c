@@ -8,6 +8,7 @@
 #include "table_json.h"
 
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 json_t *table_json_text(const char *text) {
@@ -56,7 +57,13 @@ json_t *table_object(const struct table_column *columns, size_t count,
 static json_t *command_line(const struct table_desc *desc) {
     json_t *words = json_array();
     json_array_append_new(words, json_string("gpurt"));
-    for (int i = 0; i < desc->argc; i++)
+    const char *verb = desc->verb ? desc->verb : "";
+    while (*verb) {
+        size_t length = strcspn(verb, " ");
+        json_array_append_new(words, json_stringn(verb, length));
+        verb += length + (verb[length] == ' ');
+    }
+    for (int i = desc->verb ? 1 : 0; i < desc->argc; i++)
         json_array_append_new(words, table_json_text(desc->argv[i]));
     return words;
 }

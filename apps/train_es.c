@@ -2,8 +2,8 @@
 // `gpurt train es` and `gpurt train standing`: a policy by evolution strategies, all of it on the device.
 //
 // Each iteration prints a row; every few the policy without noise is tried too. A checkpoint is written every few
-// iterations and at the end, also after Ctrl-C. What is resumed goes on with the same bits; a phase after the first begins
-// with the policy of the one before.
+// iterations and at the end, also after Ctrl-C or SIGTERM. What is resumed goes on with the same bits; a phase after
+// the first begins with the policy of the one before.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +36,7 @@ struct train {
     double until;
     const char *log, *tensorboard;
 
+    const char *verb;      // "train es"
     char path[PATH_SIZE];  // of the checkpoint
     struct grt_dev *dev;
     struct grt_es *es;
@@ -353,6 +354,7 @@ static bool open_table(struct train *t, struct output *output, int argc, char **
         .columns = columns,
         .column_count = TRAIN_COLUMN_COUNT,
         .schema = "gpurt.train/1",
+        .verb = t->verb,
         .argc = argc,
         .argv = argv,
         .head = json_pack("{so}", "device", devices_json(info)),
@@ -415,7 +417,7 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
         return command_exit_of(grt_last_status());
     if (talk_stopped()) {
         talk_resume();
-        talk_error("interrupted; `gpurt train %s --resume %s` goes on", argv[0], t->path);
+        talk_error("interrupted; `gpurt %s --resume %s` goes on", t->verb, t->path);
         return COMMAND_RESUMABLE;
     }
     return COMMAND_OK;
@@ -444,10 +446,10 @@ static int train(struct train *t, int argc, char **argv) {
     return code;
 }
 
-static int parse_and_train(struct train *t, const char *verb, const char *about,
-                           struct option_list *lists, size_t list_count, int argc, char **argv) {
+static int parse_and_train(struct train *t, const char *about, struct option_list *lists,
+                           size_t list_count, int argc, char **argv) {
     struct options_desc desc = {
-        .verb = verb, .about = about, .lists = lists, .list_count = list_count};
+        .verb = t->verb, .about = about, .lists = lists, .list_count = list_count};
     size_t words = 0;
     int code = options_parse(&desc, argc, argv, &t->common, NULL, &words);
     if (code >= 0)
@@ -457,16 +459,21 @@ static int parse_and_train(struct train *t, const char *verb, const char *about,
         return COMMAND_USAGE;
     }
     if (!t->env && !t->resume) {
-        talk_error("which environment? --env NAME; see `gpurt %s --help`", verb);
+        talk_error("which environment? --env NAME; see `gpurt %s --help`", t->verb);
         return COMMAND_USAGE;
     }
     if (t->env && !grt_env_find(t->env))
         return COMMAND_USAGE;
+    talk_stop_on_term();
     return train(t, argc, argv);
 }
 
+#define STOPPING                                                                                   \
+    "Ctrl-C or SIGTERM ends after the iteration with a checkpoint and exit code 75;\n"             \
+    "--resume goes on and reaches the same bits.\n"
+
 int train_es(int argc, char **argv) {
-    struct train t = {0};
+    struct train t = {.verb = "train es"};
     struct option_list lists[] = {
         OPTION_LIST("Environment", env_options),
         OPTION_LIST("Learning", train_options),
@@ -476,14 +483,15 @@ int train_es(int argc, char **argv) {
         OPTION_LIST("General options", options_general),
     };
     return parse_and_train(
-        &t, "train es",
+        &t,
         "Trains a policy by evolution strategies; whole episodes run inside one kernel.\n"
-        "Environments: cartpole, pendulum, standing, and your own (shaders/env/rollout.k).\n",
+        "Environments: cartpole, pendulum, standing, and your own "
+        "(shaders/env/rollout.k).\n" STOPPING,
         lists, sizeof lists / sizeof *lists, argc, argv);
 }
 
 int train_standing(int argc, char **argv) {
-    struct train t = {.env = "standing"};
+    struct train t = {.verb = "train standing", .env = "standing"};
     struct option_list lists[] = {
         OPTION_LIST("Learning", train_options),
         OPTION_LIST("Run", run_options),
@@ -492,8 +500,8 @@ int train_standing(int argc, char **argv) {
         OPTION_LIST("General options", options_general),
     };
     return parse_and_train(
-        &t, "train standing",
+        &t,
         "Trains the four-legged robot. Phases: 1 stand up from a crouch and hold, 2 hold\n"
-        "under pushes, 3 with randomised mass, friction, motors and latency.\n",
+        "under pushes, 3 with randomised mass, friction, motors and latency.\n" STOPPING,
         lists, sizeof lists / sizeof *lists, argc, argv);
 }

@@ -72,6 +72,7 @@ int train_print_keys(const struct options *options, int argc, char **argv) {
                               .columns = columns,
                               .column_count = KEY_COLUMN_COUNT,
                               .schema = "gpurt.keys/1",
+                              .verb = "train supervised",
                               .argc = argc,
                               .argv = argv,
                               .blocks = options->format == TABLE_PLAIN};

@@ -255,6 +255,7 @@ static bool open_table(struct train *t, struct output *output, int argc, char **
         .columns = columns,
         .column_count = TRAIN_COLUMN_COUNT,
         .schema = "gpurt.train/1",
+        .verb = "train supervised",
         .argc = argc,
         .argv = argv,
         .head = json_pack("{so}", "device", devices_json(grt_dev_info(t->dev))),

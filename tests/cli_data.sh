@@ -7,33 +7,9 @@
 set -uo pipefail
 gpurt=${1:?usage: cli_data.sh GPURT JSON_CHECK}
 json=${2:?usage: cli_data.sh GPURT JSON_CHECK}
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-unset GPURT_DEVICE
+# shellcheck source-path=SCRIPTDIR source=command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/command.sh"
 export TMPDIR=$tmp
-failed=0
-
-wrong() {
-    printf 'cli_data.sh: %s\n' "$*" >&2
-    sed 's/^/    stdout: /' "$tmp/out" | head -n 5 >&2
-    sed 's/^/    stderr: /' "$tmp/err" | head -n 5 >&2
-    failed=1
-}
-# expect CODE ARGUMENT...: runs gpurt; out and err keep what it wrote.
-expect() {
-    local want=$1 got=0
-    shift
-    "$gpurt" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || got=$?
-    [ "$got" -eq "$want" ] || wrong "gpurt $*: exit code $got, wanted $want"
-}
-refuse() {
-    local want=$1 word=$2
-    shift 2
-    expect "$want" "$@"
-    grep -qF -- "$word" "$tmp/err" || wrong "gpurt $*: stderr lacks '$word'"
-    [ ! -s "$tmp/out" ] || wrong "gpurt $*: an error, and yet something on stdout"
-}
-said() { grep -qE -- "$1" "$tmp/out" || wrong "stdout lacks '$1'"; }
 
 # ---- make and info ----
 refuse 64 "make KIND" data
@@ -79,6 +55,15 @@ expect 0 bench data --data "$tmp/r.h5" --batch-sizes 32,100 --num-workers 0,2 --
 [ "$(grep -c ' ok$' "$tmp/out")" -eq 4 ] || wrong "bench data: not 4 rows"
 expect 0 bench data --data "$tmp/p.h5" --batch-sizes 10 --num-workers 1 --time 0.01 --cache ram --format json
 "$json" <"$tmp/out" || wrong "bench data: not JSON"
+recorded bench data --data
+
+# ---- the step of an MLP alone ----
+for kind in 'mlp --device ref:0' '--device ref:0 mlp'; do
+    # shellcheck disable=SC2086  # words
+    expect 0 bench $kind --model small --batch-sizes 16 --time 0.01 --format json
+    "$json" <"$tmp/out" || wrong "bench mlp: not JSON"
+    recorded bench mlp --device ref:0 --model
+done
 
 # ---- training steps ----
 quick=(--device ref:0 --steps 2 --model 'depth=1,hidden=4')
@@ -91,7 +76,10 @@ refuse 78 "batch_sizs" bench --config "$tmp/bad.yaml" "${quick[@]}"
 for format in json jsonl csv md table; do
     expect 0 bench train "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,64 --num-workers 0,1 --format "$format"
     case $format in
-    json) "$json" <"$tmp/out" || wrong "bench: not JSON" ;;
+    json)
+        "$json" <"$tmp/out" || wrong "bench: not JSON"
+        recorded bench train --device
+        ;;
     jsonl)
         "$json" --lines <"$tmp/out" || wrong "bench: not JSON lines"
         said '^\{"summary":'

@@ -31,6 +31,7 @@ refuse 66 "x.h5" play cartpole --checkpoint x.h5
 es=(train es --env cartpole --policy linear --num-envs 4 --num-dirs 4 --episode-length 30 --device ref:0)
 expect 0 "${es[@]}" --iterations 4 --checkpoint whole.h5 --format json
 "$json" <out || wrong "train es: not JSON"
+recorded train es --env
 expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
 "$json" --lines <log.jsonl || wrong "train es: the log is not one JSON object a line"
 expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
@@ -41,6 +42,28 @@ cp whole.h5 before.h5
 refuse 65 "'linear' and not 'mlp16'" train es --env cartpole --policy mlp16 --from whole.h5 --checkpoint whole.h5 \
     --device ref:0
 cmp -s whole.h5 before.h5 || wrong "a refused run touched a checkpoint"
+
+# ---- interrupted ----
+# interrupt SIGNAL ARGUMENT...: a run without an end in sight gets the signal after its first iteration. It ends after
+# one, with a checkpoint that has the same bytes as that of a run of just so many.
+interrupt() {
+    local signal=$1 code=0 pid done_
+    shift
+    rm -f cut.h5 cut.jsonl
+    "$gpurt" "$@" --iterations 1000000 --checkpoint-every 1000000 --checkpoint cut.h5 --log cut.jsonl >out 2>err &
+    pid=$!
+    while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":1,' cut.jsonl; do sleep 0.01; done
+    kill "-$signal" "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null || code=$?
+    [ "$code" -eq 75 ] || wrong "$signal: gpurt $*: exit code $code, wanted 75"
+    grep -q -- '--resume cut.h5' err || wrong "$signal: gpurt $*: how to go on is not said"
+    done_=$(sed -n '$s/.*"step":\([0-9]*\),.*/\1/p' cut.jsonl)
+    expect 0 "$@" --iterations "${done_:-1}" --checkpoint uncut.h5
+    cmp -s cut.h5 uncut.h5 || wrong "$signal: gpurt $*: not the checkpoint of ${done_:-no} iterations"
+}
+interrupt INT "${es[@]}"
+interrupt TERM "${es[@]}"
+interrupt TERM train standing --num-envs 2 --num-dirs 2 --episode-length 10 --device ref:0
 
 # ---- the picture, the benchmark ----
 refuse 65 "cartpole" play pendulum --checkpoint whole.h5 --device ref:0

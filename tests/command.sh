@@ -35,3 +35,9 @@ refuse() {
     [ ! -s "$tmp/out" ] || wrong "gpurt $*: an error, and yet something on stdout"
 }
 said() { grep -qE -- "$1" "$tmp/out" || wrong "stdout lacks '$1'"; }
+# recorded WORD...: the JSON on stdout says that the command began with gpurt and these words.
+recorded() {
+    local want='"command":["gpurt"' word
+    for word in "$@"; do want+=",\"$word\""; done
+    tr -d ' \n' <"$tmp/out" | grep -qF -- "$want" || wrong "the JSON lacks $want"
+}

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Learners as a whole: the first losses are PyTorch's; a cut
-// batch learns as an uncut one; computing activations again changes no bit, nor does running again;
-// 16-bit runs arrive where f32 does, and an overflow costs one step; data may lie on the device;
-// what it learns, it learns by going down.
+// SPDX-License-Identifier: Apache-2.0
+// Learners as a whole: the first losses are PyTorch's; a cut batch learns as an uncut one; computing activations
+// again changes no bit, nor does running again; fused kernels learn what layer by layer does; 16-bit runs arrive where
+// f32 does, and an overflow costs one step; data may lie on the device; what it learns, it learns by going down.
 #include "learn_kit.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "golden/torch_losses.h"
+#include "runtime/nn/mlp_fused.h"
 
 #define BATCH 24
 
@@ -269,6 +270,101 @@ static void data_on_the_device(void **state) {
     learn_end(&l);
 }
 
+// ---- fused ----
+
+// Whether a learner of small_desc() takes the fused kernels when it is free to.
+static bool fused_usable(enum grt_dtype precision) {
+    const struct grt_learner_desc d = small_desc(precision);
+    return grt_mlp_fused_usable(test.dev, grt_mlp_fused_desc(.model = {.inputs = d.model.inputs,
+                                                                       .depth = d.model.depth,
+                                                                       .hidden = d.model.hidden,
+                                                                       .outputs = d.model.outputs,
+                                                                       .act = d.model.act},
+                                                             .loss = d.loss, .dtype = precision,
+                                                             .rows = d.batch));
+}
+
+// By the norm of the difference, as in suite_fused.c: another order of additions may put a unit on the other side of
+// relu's edge, or a sum onto the next 16-bit number.
+static void near(const char *what, const float *got, const float *want, size_t count,
+                 double allowed) {
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < count; i += 1) {
+        double e = (double)got[i] - (double)want[i];
+        difference += e * e;
+        norm += (double)want[i] * (double)want[i];
+    }
+    assert_true(norm > 0);
+    if (!(sqrt(difference) <= allowed * sqrt(norm))) {
+        print_error("%s: off by %g of %g, the share allowed is %g\n", what, sqrt(difference),
+                    sqrt(norm), allowed);
+        fail();
+    }
+}
+
+// Losses of every step, gradients of the last one, parameters: two learners that differ in how a step is done, by plain
+// descent. Both are as far from the right gradient as suite_fused.c allows one to be, and each step adds as much.
+static void check_fused(enum grt_dtype precision, uint32_t steps) {
+    enum { MOST = 8 };
+    struct grt_learner_desc d = small_desc(precision);
+    d.optim = grt_optim_defaults(GRT_OPTIM_SGD);
+    d.optim.lr = 0.1;
+    struct learn layers = learn_begin(&d, BATCH);
+    d.variant = "fused";
+    struct learn fused = learn_begin(&d, BATCH);
+    assert_string_equal(grt_learner_variant(layers.learner), "layers");
+    assert_string_not_equal(grt_learner_variant(fused.learner), "layers");
+    const double passes = d.model.depth + 1.0;
+    const double one = precision == GRT_F32   ? (BATCH + d.model.hidden * passes) * ORACLE_U
+                       : precision == GRT_F16 ? 4 * passes * 0x1p-11
+                                              : 4 * passes * 0x1p-8;
+    const double allowed = 2 * one * steps;
+    train(&layers, steps);
+    train(&fused, steps);
+    assert_int_equal(learn_state(&layers).updates, steps);
+    assert_int_equal(learn_state(&fused).updates, steps);
+
+    struct grt_learn_row want_rows[MOST], got_rows[MOST];
+    uint32_t first = 0;
+    assert_in_range(steps, 1, MOST);
+    assert_int_equal(grt_learner_history(layers.learner, &first, want_rows, MOST), steps);
+    assert_int_equal(grt_learner_history(fused.learner, &first, got_rows, MOST), steps);
+    for (uint32_t i = 0; i < steps; i += 1) {
+        near("loss", &got_rows[i].loss, &want_rows[i].loss, 1, allowed);
+    }
+    static const enum grt_tensor_role roles[] = {GRT_TENSOR_GRAD, GRT_TENSOR_PARAM};
+    for (uint32_t i = 0; i < 2 * 2 * (d.model.depth + 1); i += 1) {
+        const char *name;
+        const struct grt_tensor *w = grt_learner_tensor(layers.learner, roles[i % 2], i / 2, &name);
+        const struct grt_tensor *g = grt_learner_tensor(fused.learner, roles[i % 2], i / 2, NULL);
+        assert_true(w && g);
+        float *want = learn_read(w), *got = learn_read(g);
+        near(name, got, want, (size_t)grt_tensor_count(w), allowed);
+        free(want);
+        free(got);
+    }
+    learn_end(&layers);
+    learn_end(&fused);
+}
+
+static void fused_as_layers(void **state) {
+    (void)state;
+    static const enum grt_dtype precisions[] = {GRT_F32, GRT_F16, GRT_BF16};
+    assert_true(fused_usable(GRT_F32) || !grt_dev_info(test.dev)->caps.software);
+    uint32_t ran = 0;
+    for (int i = 0; i < 3; i += 1) {
+        if (!fused_usable(precisions[i])) {
+            continue;
+        }
+        check_fused(precisions[i], 1);
+        check_fused(precisions[i], 5);
+        ran += 1;
+    }
+    if (ran == 0) {
+        skip();
+    }
+}
+
 // ---- 16 bits ----
 
 // The mean loss of `steps` steps over the same batch, begun from the same parameters.
@@ -299,9 +395,9 @@ static void mixed_precision(void **state) {
     assert_true(end.loss_scale == 1.0f);
 }
 
-static void overflow(void **state) {
-    (void)state;
-    const struct grt_learner_desc d = small_desc(GRT_F16);
+static void check_overflow(const char *variant) {
+    struct grt_learner_desc d = small_desc(GRT_F16);
+    d.variant = variant;
     struct learn l = learn_begin(&d, BATCH);
     struct grt_graph *graph = learn_step(&l, 0, 1);
     learn_run(graph, 3);
@@ -332,6 +428,19 @@ static void overflow(void **state) {
     free(after);
     grt_graph_destroy(&graph);
     learn_end(&l);
+}
+
+static void overflow(void **state) {
+    (void)state;
+    check_overflow("layers");
+}
+
+static void overflow_fused(void **state) {
+    (void)state;
+    if (!fused_usable(GRT_F16)) {
+        skip();
+    }
+    check_overflow("fused");
 }
 
 static void nonfinite(void **state) {
@@ -531,10 +640,11 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(torch_mlp),          TEST_CASE(torch_points),    TEST_CASE(accumulation),
-    TEST_CASE(recompute),          TEST_CASE(same_bits_twice), TEST_CASE(drawn_by_seed),
-    TEST_CASE(data_on_the_device), TEST_CASE(mixed_precision), TEST_CASE(overflow),
-    TEST_CASE(nonfinite),          TEST_CASE(learns_downhill), TEST_CASE(evaluate_and_predict),
-    TEST_CASE(names_and_phases),   TEST_CASE(refusals),
+    TEST_CASE(torch_mlp),          TEST_CASE(torch_points),         TEST_CASE(accumulation),
+    TEST_CASE(recompute),          TEST_CASE(same_bits_twice),      TEST_CASE(drawn_by_seed),
+    TEST_CASE(data_on_the_device), TEST_CASE(fused_as_layers),      TEST_CASE(mixed_precision),
+    TEST_CASE(overflow),           TEST_CASE(overflow_fused),       TEST_CASE(nonfinite),
+    TEST_CASE(learns_downhill),    TEST_CASE(evaluate_and_predict), TEST_CASE(names_and_phases),
+    TEST_CASE(refusals),
 };
 TEST_SUITE(learner, true, cases);
