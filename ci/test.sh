@@ -11,4 +11,5 @@ set -euo pipefail
 "$root/ci/build.sh" release
 cd "$root"
 # No test found would count as success otherwise.
-ctest --preset release --output-on-failure --no-tests=error "$@"
+ctest --preset release --parallel "$CMAKE_BUILD_PARALLEL_LEVEL" --output-on-failure \
+    --no-tests=error "$@"
