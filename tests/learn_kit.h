@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Learners to check: parameters, samples and targets that are
+// SPDX-License-Identifier: Apache-2.0
+// Learners to check: parameters, samples and targets that are
 // plain formulas of their index, so that an independent program can make the same
 // (tests/peers/torch_losses.py), and steps over them.
 #ifndef TEST_LEARN_KIT_H

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Column sums: against the oracle's bound, exactly where every
+// SPDX-License-Identifier: Apache-2.0
+// Column sums: against the oracle's bound, exactly where every
 // sum is a whole number, to the same bits as the C reading, and through small windows.
 #include "gemm_kit.h"
 #include "kernel_kit.h"

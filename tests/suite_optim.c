@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The update that ends a step, by itself: gradients are written
+// SPDX-License-Identifier: Apache-2.0
+// The update that ends a step, by itself: gradients are written
 // by the host, parameters and what the optimizer keeps are compared with the formulas after every
 // step; schedules, clipping, loss scale and what is skipped.
 #include "kernel_kit.h"

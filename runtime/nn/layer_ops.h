@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Inside runtime/nn: ops that only modules use. Operands are
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/nn: ops that only modules use. Operands are
 // the modules' own, checked when those were declared; what a device cannot reach at once is
 // rejected to the graph.
 #ifndef GRT_NN_LAYER_OPS_H

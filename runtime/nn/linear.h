@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Inside runtime/nn: a linear layer as other modules use it,
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/nn: a linear layer as other modules use it,
 // with what the matrix product does on its way out.
 #ifndef GRT_NN_LINEAR_H
 #define GRT_NN_LINEAR_H

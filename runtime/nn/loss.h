@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Losses: the mean over a batch and its gradient with respect
+// SPDX-License-Identifier: Apache-2.0
+// Losses: the mean over a batch and its gradient with respect
 // to what the model gave, in one kernel. Names, defaults and means are PyTorch's: over all
 // elements, for cross-entropy over samples.
 //

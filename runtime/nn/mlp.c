@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A multi-layer perceptron: hidden layers h =
+// SPDX-License-Identifier: Apache-2.0
+// A multi-layer perceptron: hidden layers h =
 // act(norm(linear(x))) [+ x], then a linear output layer.
 //
 // Where there is only an activation whose derivative can be had from its output, both ends of a

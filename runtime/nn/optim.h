@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Optimizers with PyTorch's names, defaults and order of
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers with PyTorch's names, defaults and order of
 // update, and all that a step decides on the device: unscale, clip by the global norm, skip on
 // overflow, learning rate by schedule, loss scale.
 //

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The parameters of a model: a list of names and shapes, and
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a model: a list of names and shapes, and
 // one range of elements that is laid out the same in every group of the plan.
 //
 //     element     0            e1       e2            e3

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A network over sets of points: the same mlp over every point,
+// SPDX-License-Identifier: Apache-2.0
+// A network over sets of points: the same mlp over every point,
 // the mean or the largest over the points of a sample, and a head. The order of the points does not
 // matter to it.
 //
