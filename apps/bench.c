@@ -63,16 +63,10 @@ static const char *about(char text[ABOUT_SIZE]) {
 }
 
 static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
-    struct ranges_rule rule = {.min = 1, .max = STATS_MAX_SAMPLES};
-    struct ranges list;
-    if (!ranges_parse(text, &rule, &list, why))
-        return false;
-    *(uint32_t *)into = (uint32_t)list.values[0];
-    bool one = list.count == 1;
-    ranges_destroy(&list);
-    if (!one)
-        snprintf(why, RANGES_WHY, "one number is wanted");
-    return one;
+    uint64_t value = 0;
+    bool ok = options_whole(text, 1, STATS_MAX_SAMPLES, &value, why);
+    *(uint32_t *)into = (uint32_t)value;
+    return ok;
 }
 
 static const struct option_row measure_options[] = {
@@ -90,12 +84,7 @@ static const struct option_row measure_options[] = {
      .at = offsetof(struct bench, samples)},
 };
 
-static const struct table_column columns[] = {
-#define X(name, key, heading, unit, type, precision, width)                                        \
-    {key, heading, unit, TABLE_##type, precision, width, 0},
-    BENCH_COLUMNS(X)
-#undef X
-};
+static const struct table_column columns[] = {BENCH_COLUMNS(TABLE_COLUMN)};
 
 static const char *const outcome_texts[] = {
 #define X(name, text) text,

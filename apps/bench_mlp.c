@@ -52,23 +52,10 @@ enum column {
         COLUMN_COUNT,
 };
 
-static const struct table_column columns[] = {
-#define X(name, key, heading, unit, type, precision, width)                                        \
-    {key, heading, unit, TABLE_##type, precision, width, 0},
-    COLUMNS(X)
-#undef X
-};
-
-struct mlp_model {
-    char name[8];  // "small", or "own"
-    uint32_t depth, hidden;
-};
-
-static const struct mlp_model known[] = {{"small", 3, 16}, {"medium", 6, 64}, {"large", 12, 128}};
-#define KNOWN_COUNT (sizeof known / sizeof *known)
+static const struct table_column columns[] = {COLUMNS(TABLE_COLUMN)};
 
 struct mlp_models {
-    struct mlp_model values[MAX_MODELS];
+    struct bench_model values[MAX_MODELS];
     size_t count;
 };
 
@@ -86,62 +73,15 @@ struct mlp_bench {
 
 // ---- options ----
 
-// "depth=6,hidden=64" after a comma or at the beginning; moves `at` past it.
-static bool read_own(const char **at, struct mlp_model *model) {
-    unsigned depth = 0, hidden = 0;
-    int length = 0;
-    if (sscanf(*at, "depth=%4u,hidden=%6u%n", &depth, &hidden, &length) != 2 || depth < 1 ||
-        depth > 63 || hidden < 1 || hidden > 8192)
-        return false;
-    *at += length;
-    *model = (struct mlp_model){"own", depth, hidden};
-    return true;
-}
-
-static bool read_model(const char **at, struct mlp_model *model) {
-    size_t length = strcspn(*at, ",");
-    for (size_t i = 0; i < KNOWN_COUNT; i++) {
-        if (strlen(known[i].name) == length && !memcmp(known[i].name, *at, length)) {
-            *model = known[i];
-            *at += length;
-            return true;
-        }
-    }
-    return read_own(at, model);
-}
-
 static bool read_models(const char *text, void *into, char why[RANGES_WHY]) {
     struct mlp_models *models = into;
     models->count = 0;
     for (const char *at = text;; at++) {
-        if (models->count == MAX_MODELS || !read_model(&at, &models->values[models->count++]) ||
+        if (models->count == MAX_MODELS || !bench_model(&at, &models->values[models->count++]) ||
             (*at && *at != ',')) {
-            snprintf(why, RANGES_WHY,
-                     "known are small, medium, large, and depth=N,hidden=N with depth to 63 and "
-                     "hidden to 8192");
+            snprintf(why, RANGES_WHY, BENCH_MODEL_WANTED);
             return false;
         }
-        if (!*at)
-            return true;
-    }
-}
-
-static bool read_bits(const char *text, const char *const *names, uint32_t count, uint32_t *bits,
-                      char why[RANGES_WHY]) {
-    *bits = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
-        uint32_t i = 0;
-        while (i < count && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
-            i++;
-        if (i == count) {
-            int n = snprintf(why, RANGES_WHY, "known are");
-            for (i = 0; i < count; i++)
-                n += snprintf(why + n, (size_t)(RANGES_WHY - n), " %s", names[i]);
-            return false;
-        }
-        *bits |= 1u << i;
-        at += length;
         if (!*at)
             return true;
     }
@@ -150,13 +90,13 @@ static bool read_bits(const char *text, const char *const *names, uint32_t count
 static bool read_precisions(const char *text, void *into, char why[RANGES_WHY]) {
     // In the order of grt_dtype.
     static const char *const names[] = {"f32", "f16", "bf16"};
-    return read_bits(text, names, 3, into, why);
+    return options_bits(text, names, 3, into, why);
 }
 
 static const char *const variant_names[] = {"best", "layers", "fused"};
 
 static bool read_variants(const char *text, void *into, char why[RANGES_WHY]) {
-    return read_bits(text, variant_names, 3, into, why);
+    return options_bits(text, variant_names, 3, into, why);
 }
 
 #define AT(field) offsetof(struct mlp_bench, field)
@@ -195,7 +135,7 @@ static const struct option_row own_options[] = {
 // ---- one row ----
 
 struct mlp_case {
-    const struct mlp_model *model;
+    const struct bench_model *model;
     uint32_t batch;
     enum grt_dtype precision;
     const char *variant;  // NULL: the best

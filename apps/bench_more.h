@@ -28,24 +28,33 @@ struct bench_source {
     char made[512];  // the synthetic file, removed at the end
 };
 
+// The models that benches know by name, and any other as depth=6,hidden=64.
+struct bench_model {
+    const char *name;  // "small", or "own"
+    uint32_t depth, hidden;
+};
+#define BENCH_MODEL_WANTED "small, medium, large, or as in depth=6,hidden=64 is wanted"
+// Reads one and moves `at` past it; false when there is none, or its sizes are none to build.
+bool bench_model(const char **at, struct bench_model *model);
+
 // bench_read_cache: none or ram.
-options_read_fn bench_read_text, bench_read_batches, bench_read_workers, bench_read_cache;
+options_read_fn bench_read_batches, bench_read_workers, bench_read_cache;
 
 // Rows of an option table whose struct has a bench_source.
 #define BENCH_SOURCE_ROWS(type, field)                                                             \
     {.name = "data",                                                                               \
      .value = "FILE",                                                                              \
      .help = "HDF5 file to read (default: synthetic data)",                                        \
-     .read = bench_read_text,                                                                      \
+     .read = options_read_text,                                                                    \
      .at = offsetof(type, field.path)},                                                            \
         {.name = "inputs",                                                                         \
          .value = "NAME,...",                                                                      \
          .help = "its data sets that are inputs (default: x)",                                     \
-         .read = bench_read_text,                                                                  \
+         .read = options_read_text,                                                                \
          .at = offsetof(type, field.inputs)},                                                      \
     {                                                                                              \
         .name = "targets", .value = "NAME,...", .help = "and targets (default: y)",                \
-        .read = bench_read_text, .at = offsetof(type, field.targets)                               \
+        .read = options_read_text, .at = offsetof(type, field.targets)                             \
     }
 
 // Where no file is named, makes one with so many rows and features; false with the sentence.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that a benchmark reads: a file of the user's, or one made for the occasion.
+// What a benchmark of training works on: the model, and the rows that it reads, of a file of the user's or one
+// made for the occasion.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,25 @@
 #include "data/make.h"
 #include "talk.h"
 
-bool bench_read_text(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!*text) {
-        snprintf(why, RANGES_WHY, "may not be empty");
-        return false;
+bool bench_model(const char **at, struct bench_model *model) {
+    static const struct bench_model known[] = {
+        {"small", 3, 16}, {"medium", 6, 64}, {"large", 12, 128}};
+    size_t word = strcspn(*at, ",");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strlen(known[i].name) == word && !memcmp(known[i].name, *at, word)) {
+            *model = known[i];
+            *at += word;
+            return true;
+        }
     }
-    *(const char **)into = text;
+    unsigned depth = 0, hidden = 0;
+    int length = 0;
+    bool both = sscanf(*at, "depth=%4u,hidden=%6u%n", &depth, &hidden, &length) == 2 ||
+                sscanf(*at, "hidden=%6u,depth=%4u%n", &hidden, &depth, &length) == 2;
+    if (!both || depth < 1 || depth > 256 || hidden < 1 || hidden > 65536)
+        return false;
+    *model = (struct bench_model){"own", depth, hidden};
+    *at += length;
     return true;
 }
 

@@ -46,12 +46,7 @@ enum column {
         COLUMN_COUNT,
 };
 
-static const struct table_column columns[] = {
-#define X(name, key, heading, unit, type, precision, width)                                        \
-    {key, heading, unit, TABLE_##type, precision, width, 0},
-    COLUMNS(X)
-#undef X
-};
+static const struct table_column columns[] = {COLUMNS(TABLE_COLUMN)};
 
 static const char *const status_texts[] = {
 #define X(name, text) text,
@@ -68,73 +63,26 @@ static const enum grt_dtype precisions[] = {
 
 // ---- options ----
 
-// Words with commas between, each a bit.
-static bool read_bits(const char *text, const char *const *names, size_t count, uint32_t *bits,
-                      char why[RANGES_WHY]) {
-    *bits = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ","), i = 0;
-        while (i < count && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
-            i++;
-        if (i == count) {
-            int n = snprintf(why, RANGES_WHY, "known are");
-            for (i = 0; i < count; i++)
-                n += snprintf(why + n, (size_t)(RANGES_WHY - n), " %s", names[i]);
-            return false;
-        }
-        *bits |= 1u << i;
-        at += length;
-        if (!*at)
-            return true;
-    }
-}
-
 static bool read_precisions(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, word) word,
     static const char *const names[] = {TRAIN_PRECISIONS(X)};
 #undef X
-    return read_bits(text, names, PRECISION_COUNT, into, why);
+    return options_bits(text, names, PRECISION_COUNT, into, why);
 }
 
 static bool read_pins(const char *text, void *into, char why[RANGES_WHY]) {
     static const char *const names[] = {"on", "off"};
-    return read_bits(text, names, 2, into, why);
+    return options_bits(text, names, 2, into, why);
 }
 
 static bool read_steps(const char *text, void *into, char why[RANGES_WHY]) {
-    struct ranges_rule rule = {.min = 1, .max = STATS_MAX_SAMPLES};
-    struct ranges list;
-    if (!ranges_parse(text, &rule, &list, why))
-        return false;
-    *(uint64_t *)into = list.values[0];
-    ranges_destroy(&list);
-    return true;
+    return options_whole(text, 1, STATS_MAX_SAMPLES, into, why);
 }
 
-struct model {
-    uint32_t depth, hidden;
-};
-
 static bool read_model(const char *text, void *into, char why[RANGES_WHY]) {
-    static const struct {
-        const char *name;
-        struct model model;
-    } known[] = {{"small", {3, 16}}, {"medium", {6, 64}}, {"large", {12, 128}}};
-    struct model *model = into;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!strcmp(text, known[i].name)) {
-            *model = known[i].model;
-            return true;
-        }
-    }
-    unsigned depth = 0, hidden = 0;
-    char end = '\0';
-    bool both = sscanf(text, "depth=%4u,hidden=%6u%c", &depth, &hidden, &end) == 2 ||
-                sscanf(text, "hidden=%6u,depth=%4u%c", &hidden, &depth, &end) == 2;
-    *model = (struct model){depth, hidden};
-    if (both && depth >= 1 && depth <= 256 && hidden >= 1 && hidden <= 65536)
+    if (bench_model(&text, into) && !*text)
         return true;
-    snprintf(why, RANGES_WHY, "small, medium, large, or as in depth=6,hidden=64 is wanted");
+    snprintf(why, RANGES_WHY, BENCH_MODEL_WANTED);
     return false;
 }
 
@@ -144,7 +92,7 @@ static const struct option_row own_options[] = {
     {.name = "config",
      .value = "FILE",
      .help = "training config; its section benchmark says what is tried",
-     .read = bench_read_text,
+     .read = options_read_text,
      .at = AT(config_path)},
     BENCH_SOURCE_ROWS(struct train_bench, source),
     {.name = "batch-sizes",
@@ -181,16 +129,13 @@ static const struct option_row own_options[] = {
      .value = "small|medium|large|depth=D,hidden=H",
      .help = "3 x 16, 6 x 64, 12 x 128, or this (default: small; medium on a GPU)",
      .read = read_model,
-     .at = AT(depth)},
+     .at = AT(model)},
     {.name = "apply",
      .value = "FILE",
      .help = "write what is recommended as a training config",
-     .read = bench_read_text,
+     .read = options_read_text,
      .at = AT(apply)},
 };
-_Static_assert(offsetof(struct train_bench, hidden) ==
-                   offsetof(struct train_bench, depth) + sizeof(uint32_t),
-               "read_model() fills both");
 
 static bool take_list(struct ranges *list, const struct grt_config_wholes *from) {
     if (list->count > 0 || from->count == 0)
@@ -227,14 +172,14 @@ static bool take_config(struct train_bench *bench) {
     if (bench->pins == 0)
         bench->pins = config->test_pin_memory ? 3 : config->pin_memory ? 1 : 2;
     char why[RANGES_WHY];
-    if (bench->depth == 0 && grt_config_given(config, GRT_CONFIG_MODEL) &&
-        !read_model(config->model, &bench->depth, why))
-        bench->depth = 0;  // mlp and points: their depth and width are keys of their own
-    if (bench->depth == 0 &&
+    if (bench->model.depth == 0 && grt_config_given(config, GRT_CONFIG_MODEL) &&
+        !read_model(config->model, &bench->model, why))
+        bench->model.depth = 0;  // mlp and points: their depth and width are keys of their own
+    if (bench->model.depth == 0 &&
         (grt_config_given(config, GRT_CONFIG_MODEL) || grt_config_given(config, GRT_CONFIG_DEPTH) ||
          grt_config_given(config, GRT_CONFIG_HIDDEN))) {
-        bench->depth = (uint32_t)config->depth;
-        bench->hidden = (uint32_t)config->hidden;
+        bench->model.depth = (uint32_t)config->depth;
+        bench->model.hidden = (uint32_t)config->hidden;
     }
     return take_list(&bench->batches, &config->batch_sizes) &&
            take_list(&bench->workers, &config->num_workers_options);
@@ -253,7 +198,7 @@ static bool take_defaults(struct train_bench *bench) {
          !bench_read_batches(software ? "64-4096*4" : "256-65536*4", &bench->batches, why)) ||
         (!bench->workers.count &&
          !bench_read_workers(software ? "0,2" : "0,4", &bench->workers, why)) ||
-        (!bench->depth && !read_model(software ? "small" : "medium", &bench->depth, why))) {
+        (!bench->model.depth && !read_model(software ? "small" : "medium", &bench->model, why))) {
         talk_error("%s", why);
         return false;
     }
@@ -332,7 +277,7 @@ static bool run_rows(struct train_bench *bench) {
     char title[TABLE_TEXT_SIZE];
     snprintf(title, sizeof title,
              "training on %s: %.100s, %.60s; %u hidden layers of %u, %s%.300s, %llu samples",
-             info->selector, info->name, info->driver, bench->depth, bench->hidden,
+             info->selector, info->name, info->driver, bench->model.depth, bench->model.hidden,
              bench->source.synthetic ? "synthetic data" : "",
              bench->source.synthetic ? "" : bench->source.path,
              (unsigned long long)bench->task.info.rows);
@@ -369,8 +314,8 @@ static bool open_task(struct train_bench *bench) {
     static struct grt_config config;
     config = bench->config;
     char depth[16], hidden[16];
-    snprintf(depth, sizeof depth, "%u", bench->depth);
-    snprintf(hidden, sizeof hidden, "%u", bench->hidden);
+    snprintf(depth, sizeof depth, "%u", bench->model.depth);
+    snprintf(hidden, sizeof hidden, "%u", bench->model.hidden);
     bool sized = grt_config_given(&config, GRT_CONFIG_MODEL) && strcmp(config.model, "points") != 0;
     const struct bench_source *source = &bench->source;
     struct grt_profile *profile = grt_profile_create(grt_dev_info(bench->dev));
@@ -418,9 +363,9 @@ static int finish(struct train_bench *bench, bool good) {
 static json_t *head(const struct train_bench *bench) {
     json_t *json = bench_source_json(&bench->source, bench->task.data);
     json_object_set_new(json, "device", devices_json(grt_dev_info(bench->dev)));
-    json_object_set_new(
-        json, "model",
-        json_pack("{s:i, s:i}", "depth", (int)bench->depth, "hidden", (int)bench->hidden));
+    json_object_set_new(json, "model",
+                        json_pack("{s:i, s:i}", "depth", (int)bench->model.depth, "hidden",
+                                  (int)bench->model.hidden));
     return json;
 }
 

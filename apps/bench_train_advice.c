@@ -409,7 +409,7 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
            set(&config, GRT_CONFIG_MODEL, "%s", bench->task.config.model) &&
            (!inputs || set(&config, GRT_CONFIG_INPUTS, "%s", inputs)) &&
            (!targets || set(&config, GRT_CONFIG_TARGETS, "%s", targets)) &&
-           set(&config, GRT_CONFIG_DEPTH, "%u", bench->depth) &&
-           set(&config, GRT_CONFIG_HIDDEN, "%u", bench->hidden) &&
+           set(&config, GRT_CONFIG_DEPTH, "%u", bench->model.depth) &&
+           set(&config, GRT_CONFIG_HIDDEN, "%u", bench->model.hidden) &&
            grt_config_write(&config, bench->apply, head);
 }

@@ -17,34 +17,20 @@ struct data_options {
     double noise;
 };
 
-static bool read_count(const char *text, uint64_t min, uint64_t max, void *into,
-                       char why[RANGES_WHY]) {
-    struct ranges_rule rule = {.min = min, .max = max};
-    struct ranges list;
-    if (!ranges_parse(text, &rule, &list, why))
-        return false;
-    *(uint64_t *)into = list.values[0];
-    bool one = list.count == 1;
-    ranges_destroy(&list);
-    if (!one)
-        snprintf(why, RANGES_WHY, "one number is wanted");
-    return one;
-}
-
 static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
-    return read_count(text, 1, 1ull << 40, into, why);
+    return options_whole(text, 1, 1ull << 40, into, why);
 }
 
 static bool read_some(const char *text, void *into, char why[RANGES_WHY]) {
-    return read_count(text, 1, 1u << 20, into, why);
+    return options_whole(text, 1, 1u << 20, into, why);
 }
 
 static bool read_level(const char *text, void *into, char why[RANGES_WHY]) {
-    return read_count(text, 0, 9, into, why);
+    return options_whole(text, 0, 9, into, why);
 }
 
 static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
-    return read_count(text, 0, 0, into, why);
+    return options_whole(text, 0, 0, into, why);
 }
 
 static bool read_noise(const char *text, void *into, char why[RANGES_WHY]) {

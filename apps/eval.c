@@ -53,12 +53,7 @@ enum eval_column {
         EVAL_COLUMN_COUNT,
 };
 
-static const struct table_column columns[] = {
-#define X(name, key, heading, unit, type, precision, width)                                        \
-    {key, heading, unit, TABLE_##type, precision, width, 0},
-    EVAL_COLUMNS(X)
-#undef X
-};
+static const struct table_column columns[] = {EVAL_COLUMNS(TABLE_COLUMN)};
 
 static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluation *result, int argc,
                  char **argv) {

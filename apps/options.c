@@ -56,14 +56,42 @@ bool options_read_positive(const char *text, void *into, char why[RANGES_WHY]) {
     return true;
 }
 
-bool options_read_count(const char *text, void *into, char why[RANGES_WHY]) {
+bool options_whole(const char *text, uint64_t min, uint64_t max, uint64_t *into,
+                   char why[RANGES_WHY]) {
     struct ranges list;
-    if (!ranges_parse(text, &(struct ranges_rule){.min = 1, .max = UINT32_MAX}, &list, why))
+    if (!ranges_parse(text, &(struct ranges_rule){.min = min, .max = max}, &list, why))
         return false;
-    *(uint32_t *)into = (uint32_t)list.values[0];
+    *into = list.values[0];
     bool one = list.count == 1;
     ranges_destroy(&list);
     return one || WHY("one number is wanted");
+}
+
+bool options_read_count(const char *text, void *into, char why[RANGES_WHY]) {
+    uint64_t value = 0;
+    bool ok = options_whole(text, 1, UINT32_MAX, &value, why);
+    *(uint32_t *)into = (uint32_t)value;
+    return ok;
+}
+
+bool options_bits(const char *text, const char *const *names, size_t count, uint32_t *into,
+                  char why[RANGES_WHY]) {
+    *into = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ","), i = 0;
+        while (i < count && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
+            i++;
+        if (i == count) {
+            int n = snprintf(why, RANGES_WHY, "known are");
+            for (i = 0; i < count; i++)
+                n += snprintf(why + n, (size_t)(RANGES_WHY - n), " %s", names[i]);
+            return false;
+        }
+        *into |= 1u << i;
+        at += length;
+        if (!*at)
+            return true;
+    }
 }
 
 static bool read_fraction(const char *text, void *into, char why[RANGES_WHY]) {

@@ -85,5 +85,11 @@ options_read_fn options_read_positive;
 options_read_fn options_read_text;
 // One whole number from 1, into a uint32_t.
 options_read_fn options_read_count;
+// What readers with bounds or words of their own are made of: one whole number from min to max (0: no
+// bound), and words with commas between, each the bit of its place among the names.
+bool options_whole(const char *text, uint64_t min, uint64_t max, uint64_t *into,
+                   char why[RANGES_WHY]);
+bool options_bits(const char *text, const char *const *names, size_t count, uint32_t *into,
+                  char why[RANGES_WHY]);
 
 #endif

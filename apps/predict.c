@@ -18,7 +18,7 @@ static const struct option_row predict_options[] = {
      .letter = "o",
      .value = "FILE",
      .help = "HDF5 file, which appears when complete",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = offsetof(struct predict, output)},
 };
 

@@ -49,6 +49,10 @@ struct table_column {
     int limit;      // longer text is cut in a plain table; 0: never
 };
 
+// A row of a list X(name, key, heading, unit, type, precision, width) as a column.
+#define TABLE_COLUMN(name, key, heading, unit, type, precision, width)                             \
+    {key, heading, unit, TABLE_##type, precision, width, 0},
+
 #define TABLE_MAX_COLUMNS 64  // a section's columns are bits of a number
 
 struct table_cell {

@@ -11,25 +11,16 @@
 #include "train/checkpoint.h"
 #include "train/safetensors.h"
 
-bool train_read_text(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!*text) {
-        snprintf(why, RANGES_WHY, "may not be empty");
-        return false;
-    }
-    *(const char **)into = text;
-    return true;
-}
-
 const struct option_row train_config_options[] = {
     {.name = "config",
      .value = "FILE",
      .help = "settings in YAML; --keys of `gpurt train supervised` lists them",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = offsetof(struct train_config, config)},
     {.name = "data",
      .value = "FILE",
      .help = "HDF5 file with the samples",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = offsetof(struct train_config, data)},
 };
 
@@ -38,7 +29,7 @@ const struct option_row train_checkpoint_options[] = {
      .value = "PATH",
      .help = "the trained network: a file, or a folder, whose best is taken",
      .fallback = "checkpoints",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = offsetof(struct train_config, checkpoint)},
 };
 

@@ -22,9 +22,6 @@ extern const struct option_row train_config_options[TRAIN_CONFIG_OPTIONS_COUNT];
 #define TRAIN_CHECKPOINT_OPTIONS_COUNT 1
 extern const struct option_row train_checkpoint_options[TRAIN_CHECKPOINT_OPTIONS_COUNT];
 
-// A text that is not empty.
-options_read_fn train_read_text;
-
 // Fills `settings` from the file, the words "key=value" and --data, and the device options that were not
 // given from it. Returns an exit code; a mistake is said.
 int train_config_read(struct train_config *values, const char **words, size_t word_count);

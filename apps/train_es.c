@@ -213,12 +213,7 @@ enum train_column {
         TRAIN_COLUMN_COUNT,
 };
 
-static const struct table_column columns[] = {
-#define X(name, key, heading, unit, type, precision, width)                                        \
-    {key, heading, unit, TABLE_##type, precision, width, 0},
-    TRAIN_COLUMNS(X)
-#undef X
-};
+static const struct table_column columns[] = {TRAIN_COLUMNS(TABLE_COLUMN)};
 
 static bool print_row(struct train *t, const struct grt_es_report *r,
                       const struct grt_es_report *trial, double seconds) {

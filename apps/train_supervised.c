@@ -32,23 +32,23 @@ static const struct option_row run_options[] = {
     {.name = "epochs",
      .value = "N",
      .help = "passes over the data (default: 10)",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = AT(epochs)},
     {.name = "resume", .help = "go on from the newest whole checkpoint", .at = AT(resume)},
     {.name = "seed",
      .value = "N",
      .help = "of the first parameters and the order of the data (default: 0)",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = AT(seed)},
     {.name = "log",
      .value = "FILE",
      .help = "append the log, a JSON object a line",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = AT(log)},
     {.name = "tensorboard",
      .value = "DIR",
      .help = "event files for TensorBoard",
-     .read = train_read_text,
+     .read = options_read_text,
      .at = AT(tensorboard)},
     {.name = "keys",
      .help = "list every key of a config with its names in other tools, and exit",
@@ -79,12 +79,7 @@ enum train_column {
         TRAIN_COLUMN_COUNT,
 };
 
-static const struct table_column columns[] = {
-#define X(name, key, heading, unit, type, precision, width)                                        \
-    {key, heading, unit, TABLE_##type, precision, width, 0},
-    TRAIN_COLUMNS(X)
-#undef X
-};
+static const struct table_column columns[] = {TRAIN_COLUMNS(TABLE_COLUMN)};
 
 static void print_epoch(struct train *t, const struct grt_supervised_report *r) {
     struct table_cell cells[TRAIN_COLUMN_COUNT] = {

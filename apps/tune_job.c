@@ -34,12 +34,7 @@ enum {
         TUNE_COLUMN_COUNT,
 };
 
-static const struct table_column columns[] = {
-#define X(name, key, heading, unit, type, precision, width)                                        \
-    {key, heading, unit, TABLE_##type, precision, width, 0},
-    TUNE_COLUMNS(X)
-#undef X
-};
+static const struct table_column columns[] = {TUNE_COLUMNS(TABLE_COLUMN)};
 
 struct run {
     struct tune *tune;

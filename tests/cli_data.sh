@@ -109,6 +109,9 @@ expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,512 --num-worke
 said ',OOM,plan$'
 expect 70 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64,512 --num-workers 0 --mem-limit 1KB
 said ' OOM$'
+refuse 64 "one number is wanted" bench --device ref:0 --steps 5,10
+refuse 64 "depth=6,hidden=64" bench mlp --device ref:0 --model depth=6
+refuse 64 "known are f32" bench mlp --device ref:0 --precision f33
 # What the config asks for, and what is written for training.
 printf 'data:\n  batch_size: 128\nbenchmark:\n  batch_sizes: [32, 64]\n  num_workers_options: [0]\n  steps_per_test: 2
   test_mixed_precision: true\n  test_pin_memory: true\n' >"$tmp/seed.yaml"

@@ -139,3 +139,22 @@ float *learn_parameters(const struct learn *l, size_t *count) {
     assert_int_equal(at, *count);
     return all;
 }
+
+struct grt_learner_desc learn_small(enum grt_dtype precision) {
+    struct grt_learner_desc d = {
+        .model = {.inputs = 8, .depth = 3, .hidden = 16, .outputs = 2, .act = GRT_ACT_RELU},
+        .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+        .precision = precision,
+        .batch = LEARN_BATCH,
+        .seed = 3,
+        .variant = "layers",
+    };
+    d.optim.lr = 3e-3;
+    return d;
+}
+
+void learn_train(struct learn *l, uint32_t steps) {
+    struct grt_graph *graph = learn_step(l, 0, 1);
+    learn_run(graph, steps);
+    grt_graph_destroy(&graph);
+}

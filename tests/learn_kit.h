@@ -25,6 +25,10 @@ struct learn {
     struct grt_buf *x, *y;  // upload buffers with all of the data
 };
 
+#define LEARN_BATCH 24
+// A small model that most cases share, so that its kernels are compiled once.
+struct grt_learner_desc learn_small(enum grt_dtype precision);
+
 // Allocated, parameters set by formula, data for `samples` samples.
 struct learn learn_begin(const struct grt_learner_desc *desc, size_t samples);
 void learn_end(struct learn *l);
@@ -34,6 +38,8 @@ void learn_set_parameters(struct grt_learner *learner);
 struct grt_graph *learn_step(struct learn *l, uint32_t rows, uint32_t steps);
 // Runs a graph `times` times.
 void learn_run(struct grt_graph *graph, uint32_t times);
+// As many steps over the first batch of the data.
+void learn_train(struct learn *l, uint32_t steps);
 struct grt_learn_state learn_state(const struct learn *l);
 // All parameters one behind the other, allocated; *count of them.
 float *learn_parameters(const struct learn *l, size_t *count);

@@ -36,6 +36,7 @@
     X(grads, D)                                                                                    \
     X(optim, D)                                                                                    \
     X(learner, D)                                                                                  \
+    X(precision, D)                                                                                \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \
