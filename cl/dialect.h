@@ -40,6 +40,10 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
     return a * b + c;
 }
 
+// 0 in round t of a loop, which no compiler knows: what is indexed with it is loaded in every round. NVIDIA's moves
+// loads and addresses that do not change out of a loop, more of them than there are registers (rollout.k).
+#define ANEW(t) ((t) >> 31u)
+
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL __attribute__((opencl_unroll_hint))
 
