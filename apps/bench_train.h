@@ -34,8 +34,9 @@ struct train_row {
     enum train_status status;
     bool planned;  // OOM by the plan, before anything was tried
     // Seconds of one step: medians.
-    double io, input, forward, backward, optimizer, total;
+    double io, upload, input, forward, backward, optimizer, total;
     double rate;     // samples a second
+    double stall;    // share of a step that the device waited for its data, at most
     double spread;   // of total
     double busy;     // the device's time over that on the wall
     double counter;  // the vendor's word on that; negative: it has none
