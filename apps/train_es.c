@@ -412,7 +412,7 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
         return COMMAND_CANNOT_CREATE;
     t->runlog = grt_runlog_create(grt_runlog_desc(.jsonl = t->log, .tensorboard = t->tensorboard));
     if (!t->runlog)
-        return COMMAND_CANNOT_CREATE;
+        return command_exit_of(grt_last_status());
     if (!t->evaluate_every)
         t->evaluate_every = t->iterations < 20 ? 1 : t->iterations / 10;
     double start = stats_now();
