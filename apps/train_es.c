@@ -217,15 +217,16 @@ static const struct table_column columns[] = {TRAIN_COLUMNS(TABLE_COLUMN)};
 // An iteration, a trial of the policy without noise, or both.
 static bool print_row(struct train *t, const struct grt_es_report *r,
                       const struct grt_es_report *trial, double seconds) {
+    uint32_t iteration = r ? r->iteration : trial ? trial->iteration : 0;
     struct table_cell cells[TRAIN_COLUMN_COUNT] = {
-        [TRAIN_ITERATION] = TABLE_CELL(.count = r ? r->iteration : trial->iteration),
+        [TRAIN_ITERATION] = TABLE_CELL(.count = iteration),
         [TRAIN_MEMORY] = TABLE_CELL(.count = grt_dev_mem_use(t->dev, NULL).current),
         [TRAIN_SECONDS] = TABLE_CELL(.number = seconds),
     };
     if (trial) {
         cells[TRAIN_POLICY_RETURN] = TABLE_CELL(.number = (double)trial->mean_return);
         cells[TRAIN_POLICY_GOOD] = TABLE_CELL(.number = (double)trial->good_rate);
-        GRT_RUNLOG_ROW(t->runlog, "evaluate", trial->iteration,
+        GRT_RUNLOG_ROW(t->runlog, "evaluate", iteration,
                        {"return", (double)trial->mean_return, NULL},
                        {"good_rate", (double)trial->good_rate, NULL},
                        {"falls", (double)trial->fall_rate, NULL}, {"seconds", seconds, NULL});
