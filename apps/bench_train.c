@@ -118,15 +118,20 @@ static const struct option_row own_options[] = {
      .read = read_pins,
      .at = AT(pins)},
     {.name = "cache",
-     .value = "none|ram",
-     .help = "read from the file, or from a copy in memory (default: none)",
-     .read = bench_read_cache,
+     .value = "none|ram|device",
+     .help = "read from the file, or a copy in memory or on the device (default: none)",
+     .read = bench_read_any_cache,
      .at = AT(cache)},
     {.name = "steps",
      .value = "N",
-     .help = "samples of each row (default: 10)",
+     .help = "steps of each row at least (default: 10)",
      .read = read_steps,
      .at = AT(steps)},
+    {.name = "time",
+     .value = "SECONDS",
+     .help = "time for each row at least (default: 0.3)",
+     .read = options_read_positive,
+     .at = AT(seconds)},
     {.name = "model",
      .value = "small|medium|large|depth=D,hidden=H",
      .help = "3 x 16, 6 x 64, 12 x 128, or this (default: small; medium on a GPU)",
@@ -358,8 +363,7 @@ static int finish(struct train_bench *bench, bool good) {
             return COMMAND_INTERNAL;
         }
         if (!train_apply(bench, summary.recommended))
-            return grt_last_status() == GRT_IO ? COMMAND_CANNOT_CREATE
-                                               : command_exit_of(grt_last_status());
+            return command_exit_of(grt_last_status());
     }
     // Batches that do not fit are an answer, as long as something did.
     return summary.fastest || stopped ? COMMAND_OK : COMMAND_INTERNAL;

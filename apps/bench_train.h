@@ -57,6 +57,7 @@ struct train_bench {
     uint32_t pins;        // bit 0: on, bit 1: off
     enum grt_cache cache;
     uint64_t steps;
+    double seconds;  // of a row at least; 0: LEAST_SECONDS
     struct bench_model model;
     struct grt_config config;  // as it was given
     struct grt_task task;      // what it makes with the data

@@ -113,6 +113,7 @@ static bool time_steps(struct run *run) {
     double totals[STATS_MAX_SAMPLES], ios[STATS_MAX_SAMPLES], stalls[STATS_MAX_SAMPLES];
     uint32_t slots = grt_loader_info(run->loader).slots;
     uint32_t size = row->workers > 0 && slots > GRT_FEED_WINDOW ? slots : GRT_FEED_WINDOW;
+    double least = run->bench->seconds > 0 ? run->bench->seconds : LEAST_SECONDS;
     struct group group;
     // The first run of each graph is slower: it is timed to be cut.
     if (!run_group(run, 2 * GRT_FEED_WINDOW, &group))
@@ -131,8 +132,8 @@ static bool time_steps(struct run *run) {
         steps += group.steps;
         before = now;
         double passed = now - begun;
-        if ((count >= LEAST_GROUPS && steps >= run->bench->steps && passed >= LEAST_SECONDS) ||
-            (count >= LEAST_GROUPS && passed >= MOST_SECONDS))
+        if (count >= LEAST_GROUPS && ((steps >= run->bench->steps && passed >= least) ||
+                                      passed >= fmax(least, MOST_SECONDS)))
             break;
     }
     row->counter = bench_counter_read(&run->bench->counter);

@@ -35,6 +35,7 @@ struct grt_feed {
     struct grt_tensor *x[PLACES], *y[PLACES];  // of the plan; NULL: the learner's input
     uint64_t read[PLACES];                     // main lane: the newest step that used the place
     uint64_t newest;                           // main lane: the newest step
+    uint32_t newest_place, newest_rows;
     struct sent held[GRT_FEED_HELD];
     uint32_t held_count;
     bool ahead;                               // the last of `held` has not been used yet
@@ -160,6 +161,8 @@ static bool run_batch(struct grt_feed *f, const struct sent *sent) {
         return false;
     }
     f->newest = f->read[turn] = grt_dev_mark(dev, GRT_LANE_MAIN);
+    f->newest_place = turn;
+    f->newest_rows = sent->batch.rows;
     return true;
 }
 
@@ -312,6 +315,15 @@ void grt_feed_destroy(struct grt_feed **feed) {
 
 struct grt_loader_position grt_feed_position(const struct grt_feed *feed) {
     return feed->next;
+}
+
+void grt_feed_newest(const struct grt_feed *f, struct grt_tensor *x, struct grt_tensor *y) {
+    uint32_t i = f->newest_place;
+    *x = f->x[i] ? *f->x[i] : *grt_learner_input(f->desc.learner);
+    *y = f->y[i] ? *f->y[i] : *grt_learner_target(f->desc.learner);
+    if (f->newest_rows > 0) {
+        x->shape[0] = y->shape[0] = f->newest_rows;
+    }
 }
 
 bool grt_feed_seek(struct grt_feed *f, struct grt_loader_position position) {

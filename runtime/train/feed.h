@@ -45,6 +45,11 @@ GRT_API struct grt_loader_position grt_feed_position(const struct grt_feed *feed
 // Where the next step begins. The place where it is keeps what is on its way.
 GRT_API bool grt_feed_seek(struct grt_feed *feed, struct grt_loader_position position);
 
+// Where the samples of the newest step lie on the device, cut to their rows; of rows on the device, what the
+// learner's own tensors hold.
+GRT_API void grt_feed_newest(const struct grt_feed *feed, struct grt_tensor *x,
+                             struct grt_tensor *y);
+
 struct grt_feed_done {
     uint32_t steps;
     uint64_t samples;

@@ -172,10 +172,12 @@ static bool end_epoch(struct loop *l) {
 static void name_nonfinite(struct loop *l, struct grt_loader_position position, uint64_t step) {
     struct grt_supervised *run = l->run;
     struct grt_feed_done done;
+    struct grt_tensor x, y;
     char name[128] = "";
     char text[256];
-    if (!grt_feed_seek(run->train, position) || !grt_feed_run(run->train, 1, false, &done) ||
-        !grt_learner_find_nonfinite(run->learner, name, sizeof name)) {
+    bool again = grt_feed_seek(run->train, position) && grt_feed_run(run->train, 1, false, &done);
+    grt_feed_newest(run->train, &x, &y);
+    if (!again || !grt_learner_find_nonfinite(run->learner, &x, &y, name, sizeof name)) {
         snprintf(name, sizeof name, "the loss");
     }
     snprintf(text, sizeof text, "step %llu (epoch %llu, batch %llu): %s is not finite",
