@@ -37,8 +37,8 @@ struct bench_model {
 // Reads one and moves `at` past it; false when there is none, or its sizes are none to build.
 bool bench_model(const char **at, struct bench_model *model);
 
-// bench_read_cache: none or ram.
-options_read_fn bench_read_batches, bench_read_workers, bench_read_cache;
+// bench_read_cache: none or ram; bench_read_any_cache: the device too.
+options_read_fn bench_read_batches, bench_read_workers, bench_read_cache, bench_read_any_cache;
 
 // Rows of an option table whose struct has a bench_source.
 #define BENCH_SOURCE_ROWS(type, field)                                                             \

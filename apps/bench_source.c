@@ -43,15 +43,26 @@ bool bench_read_workers(const char *text, void *into, char why[RANGES_WHY]) {
     return ranges_parse(text, &(struct ranges_rule){.min = 0, .max = 256}, into, why);
 }
 
-bool bench_read_cache(const char *text, void *into, char why[RANGES_WHY]) {
-    for (int i = 0; i < GRT_CACHE_DEVICE; i++) {
+bool bench_read_any_cache(const char *text, void *into, char why[RANGES_WHY]) {
+    for (int i = 0; i < GRT_CACHE_COUNT; i++) {
         if (!strcmp(text, grt_cache_text((enum grt_cache)i))) {
             *(enum grt_cache *)into = (enum grt_cache)i;
             return true;
         }
     }
-    snprintf(why, RANGES_WHY, "known are none and ram");
+    snprintf(why, RANGES_WHY, "known are none, ram and device");
     return false;
+}
+
+// Without a device there is none to keep data on.
+bool bench_read_cache(const char *text, void *into, char why[RANGES_WHY]) {
+    enum grt_cache cache;
+    bool good = bench_read_any_cache(text, &cache, why) && cache != GRT_CACHE_DEVICE;
+    if (good)
+        *(enum grt_cache *)into = cache;
+    else
+        snprintf(why, RANGES_WHY, "known are none and ram");
+    return good;
 }
 
 struct names {

@@ -22,6 +22,7 @@
     X(AMP, "precision", "AMP", NULL, TEXT, 0, 4)                                                   \
     X(PIN, "pin_memory", "Pin", NULL, FLAG, 0, 0)                                                  \
     X(IO, "io_ms", "I/O", "ms", NUMBER, 2, 8)                                                      \
+    X(UPLOAD, "upload_ms", "Up", "ms", NUMBER, 2, 7)                                               \
     X(INPUT, "input_ms", "In", "ms", NUMBER, 2, 7)                                                 \
     X(FORWARD, "forward_ms", "Fwd", "ms", NUMBER, 2, 8)                                            \
     X(BACKWARD, "backward_ms", "Bwd", "ms", NUMBER, 2, 8)                                          \
@@ -29,6 +30,7 @@
     X(TOTAL, "total_ms", "Total", "ms", NUMBER, 2, 8)                                              \
     X(SPREAD, "spread", "Spread", NULL, SHARE, 1, 6)                                               \
     X(RATE, "samples_per_s", "Samples/s", NULL, NUMBER, 0, 10)                                     \
+    X(STALL, "input_stall", "Stall", NULL, SHARE, 1, 6)                                            \
     X(BUSY, "device_busy", "GPU %", NULL, SHARE, 1, 6)                                             \
     X(COUNTER, "driver_busy", "driver %", NULL, SHARE, 0, 0)                                       \
     X(MEMORY_GB, NULL, "Mem", "GB", NUMBER, 3, 7)                                                  \
@@ -116,15 +118,20 @@ static const struct option_row own_options[] = {
      .read = read_pins,
      .at = AT(pins)},
     {.name = "cache",
-     .value = "none|ram",
-     .help = "read from the file, or from a copy in memory (default: none)",
-     .read = bench_read_cache,
+     .value = "none|ram|device",
+     .help = "read from the file, or a copy in memory or on the device (default: none)",
+     .read = bench_read_any_cache,
      .at = AT(cache)},
     {.name = "steps",
      .value = "N",
-     .help = "samples of each row (default: 10)",
+     .help = "steps of each row at least (default: 10)",
      .read = read_steps,
      .at = AT(steps)},
+    {.name = "time",
+     .value = "SECONDS",
+     .help = "time for each row at least (default: 0.3)",
+     .read = options_read_positive,
+     .at = AT(seconds)},
     {.name = "model",
      .value = "small|medium|large|depth=D,hidden=H",
      .help = "3 x 16, 6 x 64, 12 x 128, or this (default: small; medium on a GPU)",
@@ -219,6 +226,7 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
         [COLUMN_AMP] = TABLE_CELL(.text = train_precision_text(row->precision)),
         [COLUMN_PIN] = TABLE_CELL(.count = row->pin),
         [COLUMN_IO] = {.known = ok, .number = round(1e5 * row->io) / 1e2},
+        [COLUMN_UPLOAD] = {.known = ok && row->upload > 0, .number = 1e3 * row->upload},
         [COLUMN_INPUT] = {.known = phases, .number = 1e3 * row->input},
         [COLUMN_FORWARD] = {.known = phases, .number = 1e3 * row->forward},
         [COLUMN_BACKWARD] = {.known = phases, .number = 1e3 * row->backward},
@@ -226,6 +234,7 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
         [COLUMN_TOTAL] = {.known = ok, .number = 1e3 * row->total},
         [COLUMN_SPREAD] = {.known = ok, .number = row->spread},
         [COLUMN_RATE] = {.known = ok, .number = row->rate},
+        [COLUMN_STALL] = {.known = ok, .number = row->stall},
         [COLUMN_BUSY] = {.known = ok, .number = row->busy},
         [COLUMN_COUNTER] = {.known = ok && row->counter >= 0, .number = row->counter},
         [COLUMN_MEMORY_GB] = {.known = row->memory > 0,
@@ -281,8 +290,9 @@ static bool run_rows(struct train_bench *bench) {
              bench->source.synthetic ? "synthetic data" : "",
              bench->source.synthetic ? "" : bench->source.path,
              (unsigned long long)bench->task.info.rows);
-    uint64_t hidden = 1ull << COLUMN_INPUT | 1ull << COLUMN_MEMORY | 1ull << COLUMN_SAMPLES |
-                      1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
+    uint64_t hidden = 1ull << COLUMN_UPLOAD | 1ull << COLUMN_INPUT | 1ull << COLUMN_MEMORY |
+                      1ull << COLUMN_SAMPLES | 1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC |
+                      1ull << COLUMN_FOUND;
     if (bench->pins != 3)
         hidden |= 1ull << COLUMN_PIN;
     if (bench_counter_read(&bench->counter) < 0)
@@ -353,8 +363,7 @@ static int finish(struct train_bench *bench, bool good) {
             return COMMAND_INTERNAL;
         }
         if (!train_apply(bench, summary.recommended))
-            return grt_last_status() == GRT_IO ? COMMAND_CANNOT_CREATE
-                                               : command_exit_of(grt_last_status());
+            return command_exit_of(grt_last_status());
     }
     // Batches that do not fit are an answer, as long as something did.
     return summary.fastest || stopped ? COMMAND_OK : COMMAND_INTERNAL;

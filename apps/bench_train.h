@@ -34,8 +34,9 @@ struct train_row {
     enum train_status status;
     bool planned;  // OOM by the plan, before anything was tried
     // Seconds of one step: medians.
-    double io, input, forward, backward, optimizer, total;
+    double io, upload, input, forward, backward, optimizer, total;
     double rate;     // samples a second
+    double stall;    // share of a step that the device waited for its data, at most
     double spread;   // of total
     double busy;     // the device's time over that on the wall
     double counter;  // the vendor's word on that; negative: it has none
@@ -56,6 +57,7 @@ struct train_bench {
     uint32_t pins;        // bit 0: on, bit 1: off
     enum grt_cache cache;
     uint64_t steps;
+    double seconds;  // of a row at least; 0: LEAST_SECONDS
     struct bench_model model;
     struct grt_config config;  // as it was given
     struct grt_task task;      // what it makes with the data

@@ -127,10 +127,8 @@ static const struct train_row *find(const struct train_bench *bench, const struc
     return NULL;
 }
 
-// Fetching takes long and the device is idle meanwhile: without workers part of it is hidden behind the
-// step before.
 static bool waits_for_data(const struct train_row *row) {
-    return row->io >= IO_BOUND * row->total && row->busy <= 1 - IO_BOUND;
+    return row->stall >= IO_BOUND;
 }
 
 static void advise_data(const struct train_bench *bench, const struct train_row *row,
@@ -148,12 +146,13 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
     char size[TABLE_TEXT_SIZE];
     table_bytes_text(
         bench->task.info.rows * (bench->task.info.x_width + bench->task.info.y_width) * 4, size);
-    double share = 100 * row->io / row->total;
+    double share = 100 * row->stall;
     // More workers were measured and the row is still the better one.
     if (more && bench->cache == GRT_CACHE_NONE) {
         say(advice,
-            "Data loading is the bottleneck: %.0f%% of a step goes into it. More workers do not "
-            "help "
+            "Data loading is the bottleneck: the device waits for it %.0f%% of a step. More "
+            "workers "
+            "do not help "
             "(%u: %.2f times the throughput); keep the data in memory (cache: ram, %.20s, or "
             "cache: "
             "device).",
@@ -163,8 +162,9 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
         return;
     }
     say(advice,
-        "Data loading is the bottleneck: %.0f%% of a step goes into it. Use more workers, keep the "
-        "data in memory (cache: ram, %.20s, or cache: device), or a faster disk.",
+        "Data loading is the bottleneck: the device waits for it %.0f%% of a step. Use more "
+        "workers, "
+        "keep the data in memory (cache: ram, %.20s, or cache: device), or a faster disk.",
         share, size);
     next_command(bench, advice, " --batch-sizes %u --num-workers %u,%u", row->batch,
                  most > 0 ? most : 1, most > 0 ? 2 * most : 2);
@@ -403,6 +403,8 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
            set(&config, GRT_CONFIG_BATCH_SIZE, "%u", row->batch) &&
            set(&config, GRT_CONFIG_NUM_WORKERS, "%u", row->workers) &&
            set(&config, GRT_CONFIG_PIN_MEMORY, "%s", row->pin ? "true" : "false") &&
+           (bench->cache == GRT_CACHE_NONE ||
+            set(&config, GRT_CONFIG_CACHE, "%s", grt_cache_text(bench->cache))) &&
            set(&config, GRT_CONFIG_PRECISION, "%s", train_precision_text(row->precision)) &&
            set(&config, GRT_CONFIG_ACCUMULATE, "%llu", (unsigned long long)pieces) &&
            set(&config, GRT_CONFIG_LEARNING_RATE, "%.6g", rate) &&

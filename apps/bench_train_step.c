@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring one configuration: a learner and a loader, as training uses them.
+// Measuring one configuration: a learner, a loader and a feed, as training has them.
 //
-//     the wall     next k | wait k-1 | run k | next k+1 | wait k | run k+1 ...
-//     the device           [  step k-1  ]     [  step k            ]
+//     the wall     windows of up to 8 steps: their batches are fetched and sent while the device works
+//     the device   [ step ][ step ][ step ] ... and uploads beside them where it can
 //
-// Data of the next step are fetched while the device works; what next() still takes is I/O. The time of a
-// step is that between two submits, the median over groups of as many steps as there are slots, since
-// workers deliver in bursts. Device times of the phases come from a graph of its own, with marks,
-// whose barriers the steps that are timed do not have.
+// The time of a step is that of a window over its steps: the median over groups of windows, since workers
+// deliver in bursts. Device times of the phases come from a graph of its own, with marks, whose
+// barriers the steps that are timed do not have.
 #include <math.h>
 #include <string.h>
 
 #include "bench_train.h"
 #include "stats.h"
 #include "talk.h"
+#include "train/feed.h"
 
-#define MOST_SLOTS 1024
 #define LEAST_SECONDS 0.3  // of the timed part
 #define MOST_SECONDS 4.0
 #define LEAST_GROUPS 3
@@ -25,9 +24,7 @@ struct run {
     struct train_row *row;
     struct grt_learner *learner;
     struct grt_loader *loader;
-    struct grt_graph *graphs[MOST_SLOTS];  // pin: a step for each slot; else only the first
-    struct grt_batch last;                 // of the step that runs
-    bool running;
+    struct grt_feed *feed;
 };
 
 // ---- set-up ----
@@ -39,15 +36,6 @@ static bool create_learner(struct run *run) {
     desc.accumulate = 1;
     run->learner = grt_learner_create(run->bench->dev, &desc);
     return run->learner != NULL;
-}
-
-static struct grt_graph *create_step(struct run *run, const struct grt_batch *batch, bool phases) {
-    struct grt_step_desc desc = {.label = "step", .phases = phases};
-    if (run->row->pin) {
-        desc.x = batch->x_range;
-        desc.y = batch->y_range;
-    }
-    return grt_learner_step(run->learner, &desc);
 }
 
 // What a failed call means for the row.
@@ -73,15 +61,21 @@ static enum train_status set_up(struct run *run) {
     uint64_t before = grt_dev_mem_use(bench->dev, NULL).current;
     if (!grt_learner_alloc(run->learner))
         return failure();
+    bool on_device = bench->cache == GRT_CACHE_DEVICE;
     run->loader = grt_loader_create(
         grt_loader_desc(.data = bench->task.data, .dev = bench->dev, .part = GRT_PART_TRAIN,
-                        .batch = row->batch, .workers = row->workers,
+                        .batch = row->batch, .workers = row->workers, .cache = bench->cache,
                         .prefetch = (uint32_t)bench->config.prefetch_factor, .pin = row->pin,
-                        .shuffle = true, .drop_last = true, .seed = bench->config.seed));
+                        .held = GRT_FEED_HELD, .turns = grt_dev_lanes(bench->dev), .shuffle = true,
+                        .drop_last = true, .seed = bench->config.seed));
     if (!run->loader)
         return failure();
-    if (!row->pin && !grt_loader_bind(run->loader, grt_learner_input(run->learner),
-                                      grt_learner_target(run->learner)))
+    run->feed = grt_feed_create(&(struct grt_feed_desc){.dev = bench->dev,
+                                                        .learner = run->learner,
+                                                        .loader = run->loader,
+                                                        .batch = row->batch,
+                                                        .on_device = on_device});
+    if (!run->feed)
         return failure();
     row->memory = grt_dev_mem_use(bench->dev, NULL).current - before;
     return TRAIN_OK;
@@ -89,82 +83,66 @@ static enum train_status set_up(struct run *run) {
 
 static void tear_down(struct run *run) {
     grt_dev_wait(run->bench->dev);
-    for (uint32_t i = 0; i < MOST_SLOTS; i++)
-        grt_graph_destroy(&run->graphs[i]);
+    grt_feed_destroy(&run->feed);
     grt_loader_destroy(&run->loader);
     grt_learner_destroy(&run->learner);
 }
 
 // ---- steps ----
 
-static bool finish_last(struct run *run) {
-    if (!run->running)
-        return true;
-    run->running = false;
-    bool good = grt_dev_wait(run->bench->dev);
-    grt_loader_release(run->loader, &run->last);
-    return good;
-}
-
-// Fetches a batch, waits for the step before, begins this one; *io is what fetching took.
-static bool step(struct run *run, double *io) {
-    struct grt_batch batch;
-    if (talk_stopped() || !grt_loader_next(run->loader, &batch))
-        return false;
-    *io = batch.waited;
-    if (!finish_last(run))
-        return false;
-    struct grt_graph **graph = &run->graphs[run->row->pin ? batch.slot % MOST_SLOTS : 0];
-    bool good = true;
-    if (!run->row->pin) {
-        double begun = stats_now();
-        good = grt_loader_upload(run->loader, &batch);
-        *io += stats_now() - begun;
+// Windows until there were that many steps, and what they took.
+struct group {
+    uint32_t steps;
+    double waited, stalled;
+};
+static bool run_group(struct run *run, uint32_t steps, struct group *group) {
+    *group = (struct group){0};
+    while (group->steps < steps) {
+        struct grt_feed_done done;
+        if (talk_stopped() || !grt_feed_run(run->feed, GRT_FEED_WINDOW, true, &done))
+            return false;
+        group->steps += done.steps;
+        group->waited += done.waited;
+        group->stalled += done.stalled;
     }
-    if (good && !*graph)
-        *graph = create_step(run, &batch, false);
-    good = good && *graph && grt_graph_run(*graph);
-    run->last = batch;
-    run->running = true;
-    return good;
+    return true;
 }
 
 static bool time_steps(struct run *run) {
     struct train_row *row = run->row;
-    double totals[STATS_MAX_SAMPLES], ios[STATS_MAX_SAMPLES];
+    double totals[STATS_MAX_SAMPLES], ios[STATS_MAX_SAMPLES], stalls[STATS_MAX_SAMPLES];
     uint32_t slots = grt_loader_info(run->loader).slots;
-    uint32_t group = row->workers > 0 ? slots : 1;
-    double io = 0;
+    uint32_t size = row->workers > 0 && slots > GRT_FEED_WINDOW ? slots : GRT_FEED_WINDOW;
+    double least = run->bench->seconds > 0 ? run->bench->seconds : LEAST_SECONDS;
+    struct group group;
     // The first run of each graph is slower: it is timed to be cut.
-    for (uint32_t i = 0; i < slots + 2; i++) {
-        if (!step(run, &io))
-            return false;
-    }
+    if (!run_group(run, 2 * GRT_FEED_WINDOW, &group))
+        return false;
     size_t count = 0;
+    uint64_t steps = 0;
     double begun = stats_now(), before = begun;
     while (count < STATS_MAX_SAMPLES) {
-        ios[count] = 0;
-        for (uint32_t i = 0; i < group; i++) {
-            if (!step(run, &io))
-                return false;
-            ios[count] += io / group;
-        }
+        if (!run_group(run, size, &group))
+            return false;
         double now = stats_now();
-        totals[count++] = (now - before) / group;
+        totals[count] = (now - before) / group.steps;
+        ios[count] = group.waited / group.steps;
+        stalls[count] = fmin(1.0, group.stalled / (now - before));
+        count++;
+        steps += group.steps;
         before = now;
         double passed = now - begun;
-        if ((count >= run->bench->steps && passed >= LEAST_SECONDS) ||
-            (count >= LEAST_GROUPS && passed >= MOST_SECONDS))
+        if (count >= LEAST_GROUPS && ((steps >= run->bench->steps && passed >= least) ||
+                                      passed >= fmax(least, MOST_SECONDS)))
             break;
     }
     row->counter = bench_counter_read(&run->bench->counter);
-    if (!finish_last(run))
-        return false;
     struct stats total = stats_of(totals, count);
     row->total = total.median;
     row->spread = total.spread;
     row->samples = (uint32_t)count;
     row->io = stats_of(ios, count).median;
+    row->stall = stats_of(stalls, count).median;
     row->rate = row->batch / row->total;
     return true;
 }
@@ -183,10 +161,9 @@ static void add_phases(const struct grt_phase_time *times, uint32_t count, doubl
 static bool time_phases(struct run *run) {
     struct train_row *row = run->row;
     double samples[4][STATS_MAX_SAMPLES], walls[STATS_MAX_SAMPLES];
-    struct grt_batch batch;
-    if (!grt_loader_next(run->loader, &batch))
-        return false;
-    struct grt_graph *graph = create_step(run, &batch, true);
+    // Of the batch that the learner's input still holds.
+    struct grt_graph *graph =
+        grt_learner_step(run->learner, grt_step_desc(.label = "step", .phases = true));
     size_t count = 0;
     bool good = graph && grt_graph_finish(graph) && grt_graph_finish(graph), known = good;
     size_t wanted = run->bench->steps < 50 ? (size_t)run->bench->steps : 50;
@@ -204,7 +181,6 @@ static bool time_phases(struct run *run) {
         count++;
     }
     grt_graph_destroy(&graph);
-    grt_loader_release(run->loader, &batch);
     double *into[4] = {&row->input, &row->forward, &row->backward, &row->optimizer};
     double device = 0;
     for (int k = 0; good && known && k < 4; k++) {
@@ -217,10 +193,34 @@ static bool time_phases(struct run *run) {
     return good;
 }
 
+// What the copy of a batch takes on its own. Where it takes longer than a step, it is what steps wait for,
+// which the host does not see.
+static bool time_upload(struct run *run) {
+    struct train_row *row = run->row;
+    double samples[LEAST_GROUPS];
+    if (run->bench->cache == GRT_CACHE_DEVICE)
+        return true;
+    for (int i = 0; i < LEAST_GROUPS; i++) {
+        struct grt_batch batch;
+        if (!grt_loader_next(run->loader, &batch))
+            return false;
+        double start = stats_now();
+        bool good = grt_loader_upload(run->loader, &batch) && grt_dev_wait(run->bench->dev);
+        samples[i] = stats_now() - start;
+        grt_loader_release(run->loader, &batch);
+        if (!good)
+            return false;
+    }
+    row->upload = stats_of(samples, LEAST_GROUPS).median;
+    double step = row->busy * row->total;
+    row->stall = fmax(row->stall, fmin(1.0, (row->upload - step) / row->total));
+    return true;
+}
+
 void train_measure(struct train_bench *bench, struct train_row *row) {
     struct run run = {.bench = bench, .row = row};
     row->status = set_up(&run);
-    if (row->status == TRAIN_OK && !(time_steps(&run) && time_phases(&run)))
+    if (row->status == TRAIN_OK && !(time_steps(&run) && time_phases(&run) && time_upload(&run)))
         row->status = talk_stopped() ? TRAIN_BROKEN : failure();
     struct grt_learn_state state;
     if (row->status == TRAIN_OK) {

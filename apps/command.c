@@ -12,6 +12,8 @@ int command_exit_of(enum grt_status status) {
         return COMMAND_NO_DEVICE;
     case GRT_IO:
         return COMMAND_IO;
+    case GRT_NO_OUTPUT:
+        return COMMAND_CANNOT_CREATE;
     case GRT_NO_INPUT:
         return COMMAND_NO_INPUT;
     case GRT_BAD_DATA:

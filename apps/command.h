@@ -15,8 +15,8 @@
     X(NO_INPUT, 66, "an input file cannot be read")                                                \
     X(NO_DEVICE, 69, "no such device, or it cannot do this")                                       \
     X(INTERNAL, 70, "a check, a kernel or the device failed")                                      \
-    X(CANNOT_CREATE, 73, "an output file cannot be created")                                       \
-    X(IO, 74, "writing or reading failed")                                                         \
+    X(CANNOT_CREATE, 73, "an output file or folder cannot be created")                             \
+    X(IO, 74, "writing or reading failed after a file was opened")                                 \
     X(RESUMABLE, 75, "interrupted; can be resumed")                                                \
     X(CONFIG, 78, "the configuration is wrong")                                                    \
     X(INTERRUPTED, 130, "interrupted")

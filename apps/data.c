@@ -129,10 +129,7 @@ static int make(const struct data_options *options, const char *word) {
                       .deflate = (uint32_t)options->deflate, .stop = talk_stopped,
                       .progress = show_progress));
     talk_clear();
-    // The only thing that fails here is the file.
-    return made                          ? COMMAND_OK
-           : grt_last_status() == GRT_IO ? COMMAND_CANNOT_CREATE
-                                         : command_exit_of(grt_last_status());
+    return made ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 
 // ---- info ----
@@ -295,6 +292,10 @@ int cmd_data(int argc, char **argv) {
             code = make(&options, words[1]);
         } else if (asking) {
             code = info(&options, words[1], argc, argv);
+        } else if (count > 0 && strcmp(words[0], "make") != 0 && strcmp(words[0], "info") != 0) {
+            static const char *const known[] = {"make", "info"};
+            struct command_unknown unknown = {"command", words[0], "data ", "gpurt data --help"};
+            code = command_unknown(&unknown, known, 2, sizeof *known);
         } else {
             talk_error("data: `make KIND` or `info FILE` is wanted; see `gpurt data --help`");
             code = COMMAND_USAGE;

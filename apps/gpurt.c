@@ -31,7 +31,7 @@ static const struct verb {
     {"convert", "checkpoints to and from safetensors", cmd_convert},
     {"play", "show what a trained policy does, as a picture that moves", cmd_play},
     {"version", "print the version", cmd_version},
-    {"help", "explain a command: gpurt help bench", cmd_help},
+    {"help", "explain a command: gpurt help bench, gpurt help bench mlp", cmd_help},
 };
 #define VERB_COUNT (sizeof verbs / sizeof *verbs)
 
@@ -73,7 +73,16 @@ static int cmd_version(int argc, char **argv) {
     return COMMAND_OK;
 }
 
+// `gpurt bench help`, and `gpurt bench mlp help` of a verb with kinds, mean --help.
+static void take_help(int argc, char **argv) {
+    static char help[] = "--help";
+    bool kinds = !strcmp(argv[0], "bench") || !strcmp(argv[0], "train");
+    if ((argc == 2 || (argc == 3 && kinds)) && !strcmp(argv[argc - 1], "help"))
+        argv[argc - 1] = help;
+}
+
 static int run_verb(int argc, char **argv) {
+    take_help(argc, argv);
     for (size_t i = 0; i < VERB_COUNT; i++) {
         if (!strcmp(argv[0], verbs[i].name))
             return verbs[i].run(argc, argv);
@@ -85,9 +94,10 @@ static int run_verb(int argc, char **argv) {
 static int cmd_help(int argc, char **argv) {
     if (argc < 2 || !strcmp(argv[1], "help") || argv[1][0] == '-')
         return print_help();
-    int code = no_more("help", argc - 1, argv + 1);
+    int code = argc > 3 ? no_more("help", argc - 2, argv + 2) : COMMAND_OK;
     char help[] = "--help";
-    return code ? code : run_verb(2, (char *[]){argv[1], help, NULL});
+    char *words[] = {argv[1], argc > 2 ? argv[2] : help, argc > 2 ? help : NULL, NULL};
+    return code ? code : run_verb(argc > 2 ? 3 : 2, words);
 }
 
 static int run(int argc, char **argv) {

@@ -401,7 +401,7 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
         return COMMAND_CANNOT_CREATE;
     t->runlog = grt_runlog_create(grt_runlog_desc(.jsonl = t->log, .tensorboard = t->tensorboard));
     if (!t->runlog)
-        return COMMAND_CANNOT_CREATE;
+        return command_exit_of(grt_last_status());
     double start = stats_now();
     if (open_table(t, output, argc, argv)) {
         while (!iterate(t, start, &ok)) {

@@ -45,6 +45,14 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
     }
 }
 
+// What stands when a key is not given: its own fallback, or, where that depends on other things, what its
+// help says behind "default: ".
+static const char *fallback_text(const struct grt_config_key_info *info) {
+    const char *depends = strstr(info->help, "default: ");
+    bool open = !info->fallback[0] || !strcmp(info->fallback, "0");
+    return open && depends ? depends + strlen("default: ") : info->fallback;
+}
+
 static struct table_cell cell(const char *text) {
     return (struct table_cell){.known = *text != '\0', .text = text};
 }
@@ -62,7 +70,7 @@ int train_print_keys(const struct options *options, int argc, char **argv) {
         values_text(info, values[i]);
         rows[i][KEY_KEY] = TABLE_CELL(.text = info->name);
         rows[i][KEY_SECTION] = TABLE_CELL(.text = info->section);
-        rows[i][KEY_FALLBACK] = cell(info->fallback);
+        rows[i][KEY_FALLBACK] = cell(fallback_text(info));
         rows[i][KEY_VALUES] = cell(values[i]);
         rows[i][KEY_OTHERS] = cell(info->aliases);
         rows[i][KEY_HELP] = cell(info->help);

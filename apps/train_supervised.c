@@ -228,8 +228,6 @@ static void explain(const struct grt_config *c) {
                   "there is nothing to empty");
     if (grt_config_given(c, GRT_CONFIG_COMPILE) && !c->compile)
         talk_line("compile: a step is always recorded once and replayed");
-    if (!c->persistent_workers)
-        talk_line("persistent_workers: workers always live until the run ends");
 }
 
 // ---- the verb ----

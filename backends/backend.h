@@ -110,17 +110,26 @@ struct grt_dev_fns {
 
     // Translates a command list once. The list is not kept. Time slots of phases are numbered
     // 0 .. phase_count - 1; a list begins as if everything queued before it had finished.
+    // On the lane aside it has copies from upload to device buffers only, and no phases.
     void *(*cmds_create)(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
-                         uint32_t phase_count);
+                         uint32_t phase_count, enum grt_lane lane);
     // The list is not running.
     void (*cmds_destroy)(struct grt_dev *dev, void *native);
-    // Queues the list behind what was queued before, starts it and returns; must not allocate.
+    // Queues the list behind what was queued before on its lane, starts it and returns; must not
+    // allocate. A lane aside without a queue of its own may copy at once, on the calling thread.
     bool (*cmds_run)(struct grt_dev *dev, void *native);
     // Device seconds of the newest run: begin[i] and end[i] of each phase relative to any common
     // start. Queue idle. NULL when caps.timestamps is 0.
     bool (*cmds_times)(struct grt_dev *dev, void *native, double *begin, double *end);
-    // Returns when everything queued has finished.
+    // Returns when everything queued has finished, on all lanes.
     bool (*wait)(struct grt_dev *dev);
+
+    // Marks of lanes (see device.h), from 1 on and growing; several times a step. All three are NULL
+    // where cmds_run has finished the list when it returns. lane_after is called only when
+    // base.lanes is 2.
+    uint64_t (*lane_mark)(struct grt_dev *dev, enum grt_lane lane);
+    bool (*lane_after)(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
+    bool (*lane_passed)(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 
     // Bytes of device memory that the driver could still give. NULL when the driver cannot tell.
     uint64_t (*mem_free)(struct grt_dev *dev);
@@ -137,6 +146,7 @@ struct grt_dev {
     enum grt_status status;    // GRT_OK until the device is lost
     uint32_t complaints;       // of the validation layer
     bool validated;            // the validation layer watches; set by open()
+    uint32_t lanes;            // 2 when uploads have a lane of their own; set by open()
     uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
     struct grt_profile *profile;

@@ -5,6 +5,7 @@
 
 #define LONGEST 31  // letters of a word that is compared
 #define MOST 2      // slips
+#define LEAST_BEGINNING 3
 
 // Insertions, deletions, replacements and swaps of neighbours that turn a into b.
 static size_t distance(const char *a, const char *b) {
@@ -38,6 +39,12 @@ static size_t distance(const char *a, const char *b) {
     return d[na][nb];
 }
 
+// Whether one word is the beginning of the other: "train" and "training", "inf" and "info".
+static bool begins(const char *a, const char *b) {
+    size_t na = strlen(a), nb = strlen(b), n = na < nb ? na : nb;
+    return n >= LEAST_BEGINNING && strncmp(a, b, n) == 0;
+}
+
 const char *grt_closest(const char *word, const void *names, size_t count, size_t stride) {
     const char *closest = NULL;
     size_t least = MOST + 1;  // of a short word less than half may be wrong
@@ -49,6 +56,18 @@ const char *grt_closest(const char *word, const void *names, size_t count, size_
             least = slips;
             closest = name;
         }
+    }
+    // A word that was cut short or drawn out, when only one name can be meant.
+    size_t meant = 0;
+    for (size_t i = 0; !closest && i < count; i++) {
+        const char *name = NULL;
+        memcpy(&name, (const char *)names + i * stride, sizeof name);
+        meant += begins(word, name);
+    }
+    for (size_t i = 0; meant == 1 && !closest && i < count; i++) {
+        const char *name = NULL;
+        memcpy(&name, (const char *)names + i * stride, sizeof name);
+        closest = begins(word, name) ? name : NULL;
     }
     return closest;
 }

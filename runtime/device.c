@@ -369,6 +369,33 @@ bool grt_dev_wait(struct grt_dev *dev) {
     return grt_dev_usable(dev) && dev->fns->wait(dev);
 }
 
+uint32_t grt_dev_lanes(const struct grt_dev *dev) {
+    return dev && dev->lanes > 1 ? dev->lanes : 1;
+}
+
+static bool is_lane(const struct grt_dev *dev, enum grt_lane lane, const char *call) {
+    return (dev && (unsigned)lane < GRT_LANE_COUNT) ||
+           grt_fail(GRT_INVALID, "%s: no such %s", call, dev ? "lane" : "device");
+}
+
+uint64_t grt_dev_mark(struct grt_dev *dev, enum grt_lane lane) {
+    return is_lane(dev, lane, "grt_dev_mark") && dev->fns->lane_mark && dev->status == GRT_OK
+               ? dev->fns->lane_mark(dev, lane)
+               : 0;
+}
+
+bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
+    if (!is_lane(dev, lane, "grt_dev_after") || !grt_dev_usable(dev)) {
+        return false;
+    }
+    return mark == 0 || dev->lanes < 2 || dev->fns->lane_after(dev, lane, mark);
+}
+
+bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
+    return is_lane(dev, lane, "grt_dev_passed") &&
+           (mark == 0 || !dev->fns->lane_passed || dev->fns->lane_passed(dev, lane, mark));
+}
+
 uint32_t grt_dev_complaints(const struct grt_dev *dev) {
     return dev ? dev->complaints : 0;
 }

@@ -143,8 +143,22 @@ GRT_API void grt_dev_destroy(struct grt_dev **dev);
 GRT_API const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev);
 // GRT_OK, or the status of the first failure that left the device unusable.
 GRT_API enum grt_status grt_dev_status(const struct grt_dev *dev);
-// Waits until everything queued has finished.
+// Waits until everything queued has finished, on both lanes.
 GRT_API bool grt_dev_wait(struct grt_dev *dev);
+
+// Work goes down two lanes: the main one, and one for uploads that run beside it
+// (grt_graph_aside()). Each is in order; between them only what grt_dev_after() says.
+enum grt_lane { GRT_LANE_MAIN, GRT_LANE_ASIDE, GRT_LANE_COUNT };
+
+// 2, or 1 where the device has one queue: all lists then share the main lane, in order.
+GRT_API uint32_t grt_dev_lanes(const struct grt_dev *dev);
+// Stands for all that was queued on a lane so far.
+GRT_API uint64_t grt_dev_mark(struct grt_dev *dev, enum grt_lane lane);
+// What is queued on `lane` from now on begins when the other one has come to its `mark`; 0 is passed
+// by all.
+GRT_API bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
+// Whether a lane has come to its mark; waits for nothing.
+GRT_API bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 // Messages of the validation layer so far; a correct program has none.
 GRT_API uint32_t grt_dev_complaints(const struct grt_dev *dev);
 // Whether the validation layer watches: asked for with desc.validate, and installed.

@@ -30,6 +30,14 @@ struct grt_dev *grt_graph_dev(const struct grt_graph *graph) {
     return graph ? graph->dev : NULL;
 }
 
+void grt_graph_aside(struct grt_graph *graph) {
+    if (graph && graph->baked) {
+        grt_graph_reject(graph, GRT_INVALID, "moved aside after the bake");
+    } else if (graph) {
+        graph->lane = GRT_LANE_ASIDE;
+    }
+}
+
 void grt_graph_reject(struct grt_graph *graph, enum grt_status status, const char *format, ...) {
     if (!graph || graph->mistake != GRT_OK) {
         return;

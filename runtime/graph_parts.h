@@ -25,6 +25,7 @@ struct grt_graph {
     struct grt_segment *segments;
     uint32_t segment_count;
     uint32_t barriers;
+    enum grt_lane lane;
     bool baked;
     bool calibrated;  // the cuts are final
     bool over_once;   // a segment was over the limit, perhaps by a driver's first-run work

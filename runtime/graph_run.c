@@ -53,7 +53,8 @@ static bool create_segment(struct grt_graph *graph, struct grt_segment *segment,
         count++;
     }
     grt_find_hazards(cmds, count);
-    segment->native = graph->dev->fns->cmds_create(graph->dev, cmds, count, segment->phase_count);
+    segment->native =
+        graph->dev->fns->cmds_create(graph->dev, cmds, count, segment->phase_count, graph->lane);
     free(cmds);
     return segment->native != NULL;
 }
@@ -105,6 +106,22 @@ static void hold_buffers(struct grt_graph *graph, void (*change)(struct grt_buf 
     }
 }
 
+// Copies that run beside other work are not cut by time: waiting for their first run would undo them.
+static bool check_aside(struct grt_graph *graph) {
+    for (uint32_t i = 0; graph->lane == GRT_LANE_ASIDE && i < graph->count; i++) {
+        const struct grt_cmd *cmd = &graph->cmds[i];
+        if (cmd->kind != GRT_CMD_COPY || cmd->src.buf->kind != GRT_BUF_UPLOAD ||
+            cmd->dst.buf->kind != GRT_BUF_DEVICE) {
+            return grt_fail(GRT_INVALID,
+                            "graph '%s': beside other work only copies from upload to device "
+                            "buffers can run",
+                            graph->label);
+        }
+    }
+    graph->calibrated = graph->lane == GRT_LANE_ASIDE;
+    return true;
+}
+
 bool grt_graph_bake(struct grt_graph *graph) {
     if (!graph) {
         return grt_fail(GRT_INVALID, "grt_graph_bake: no graph");
@@ -115,7 +132,7 @@ bool grt_graph_bake(struct grt_graph *graph) {
     if (graph->baked) {
         return true;
     }
-    if (!grt_dev_usable(graph->dev)) {
+    if (!grt_dev_usable(graph->dev) || !check_aside(graph)) {
         return false;
     }
     graph->costs = calloc(graph->count + 1, sizeof *graph->costs);

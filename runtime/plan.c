@@ -193,6 +193,16 @@ uint64_t grt_plan_bytes(const struct grt_plan *plan, const char *group) {
     return bytes;
 }
 
+const struct grt_tensor *grt_plan_at(const struct grt_plan *plan, const char *group, uint32_t i) {
+    uint32_t wanted = plan && group ? find_group(plan, group) : MAX_GROUPS;
+    for (const struct node *node = plan && group ? plan->first : NULL; node; node = node->next) {
+        if (node->group == wanted && i-- == 0) {
+            return &node->tensor;
+        }
+    }
+    return NULL;
+}
+
 bool grt_plan_alloc(struct grt_plan *plan) {
     if (!plan) {
         return grt_fail(GRT_INVALID, "grt_plan_alloc: no plan");

@@ -52,6 +52,9 @@ GRT_API struct grt_tensor *grt_plan_tensor(struct grt_plan *plan,
 GRT_API uint64_t grt_plan_bytes(const struct grt_plan *plan, const char *group);
 // Allocates every group, or nothing. Refuses with the numbers when it exceeds the device's budget.
 GRT_API bool grt_plan_alloc(struct grt_plan *plan);
+// The i-th tensor of a group in the order of their declaration; NULL past the last.
+GRT_API const struct grt_tensor *grt_plan_at(const struct grt_plan *plan, const char *group,
+                                             uint32_t i);
 // The whole range of a group, for kernels that run over all its tensors; buf NULL when there is no
 // such group or it had to be split.
 GRT_API struct grt_range grt_plan_group(const struct grt_plan *plan, const char *group);

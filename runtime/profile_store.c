@@ -127,7 +127,7 @@ static bool write_file(const char *path, const struct grt_dev_info *info,
     int fd = mkstemp(temporary);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!out) {
-        grt_fail(GRT_IO, "cannot create %s: %s", temporary, strerror(errno));
+        grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", temporary, strerror(errno));
         if (fd >= 0) {
             close(fd);
             unlink(temporary);
@@ -172,7 +172,8 @@ bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key
                                  : "such setting, or of other numbers");
     }
     if (!grt_profile_user_path(info, path, sizeof path) || !config_dir(dir, sizeof dir)) {
-        return grt_fail(GRT_IO, "neither XDG_CONFIG_HOME nor HOME names a folder for the profile");
+        return grt_fail(GRT_NO_OUTPUT,
+                        "neither XDG_CONFIG_HOME nor HOME names a folder for the profile");
     }
     struct profile_file *file = malloc(sizeof *file);
     if (!file) {
@@ -189,7 +190,7 @@ bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key
         good = make_dir(dir);
         snprintf(dir + length, sizeof dir - length, "/gpurt");
         good = (good && make_dir(dir)) ||
-               grt_fail(GRT_IO, "cannot create the folder %s: %s", dir, strerror(errno));
+               grt_fail(GRT_NO_OUTPUT, "cannot create the folder %s: %s", dir, strerror(errno));
         good = good && write_file(path, info, file);
     }
     free(file);

@@ -28,6 +28,7 @@ extern "C" {
     X(COMPILE, "kernel does not build")                                                            \
     X(LOST, "device lost")                                                                         \
     X(IO, "input or output failed")                                                                \
+    X(NO_OUTPUT, "cannot create")                                                                  \
     X(NO_INPUT, "no such file")                                                                    \
     X(BAD_DATA, "bad input data")                                                                  \
     X(CONFIG, "bad configuration")

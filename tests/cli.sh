@@ -96,6 +96,19 @@ expect 0 devices --backend ref
 expect 0 devices --format json -o "$tmp/file"
 "$json" <"$tmp/file" || wrong "-o wrote no JSON"
 [ ! -s "$tmp/out" ] || wrong "-o, and yet something on stdout"
+# Help where a person looks for it, and words that were nearly right.
+for words in "train help" "bench help" "data help" "bench mlp help" "train supervised help" \
+    "help bench mlp" "help train es" "tune help"; do
+    # shellcheck disable=SC2086  # several words
+    expect 0 $words
+    said '^usage: gpurt'
+done
+refuse 64 "did you mean 'train'?" training
+refuse 64 "did you mean 'devices'?" dev
+refuse 64 "did you mean 'data info'?" data inf x.h5
+refuse 64 "did you mean 'data make'?" data maek regression
+refuse 64 "did you mean 'supervised'?" train super
+refuse 64 "did you mean 'gemm'?" bench gem
 refuse 73 "missing" devices -o "$tmp/missing/file"
 if [ -e /dev/full ]; then
     for args in version devices "devices --format json"; do

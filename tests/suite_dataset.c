@@ -376,7 +376,7 @@ static void made_data(void **state) {
     }
     TEST_REFUSED(grt_data_make(grt_make_desc(.path = data_kit_path("no/where.h5"), .samples = 1,
                                              .features = 1)),
-                 GRT_IO, "where.h5");
+                 GRT_NO_OUTPUT, "where.h5");
     TEST_REFUSED(grt_data_make(grt_make_desc(.path = "x", .samples = 0, .features = 1)),
                  GRT_INVALID, "no samples");
     TEST_REFUSED(grt_data_make(NULL), GRT_INVALID, "no desc");

@@ -146,8 +146,8 @@ static void uploads(void **state) {
         assert_true(grt_loader_next(loader, &batch));
         TEST_REFUSED(grt_loader_upload(loader, &batch), GRT_INVALID, "grt_loader_bind");
         grt_loader_release(loader, &batch);
-        TEST_REFUSED(grt_loader_bind(loader, &y.tensor, &y.tensor), GRT_INVALID, "320 elements");
-        assert_true(grt_loader_bind(loader, &x.tensor, &y.tensor));
+        TEST_REFUSED(grt_loader_bind(loader, 0, &y.tensor, &y.tensor), GRT_INVALID, "320 elements");
+        assert_true(grt_loader_bind(loader, 0, &x.tensor, &y.tensor));
         for (int round = 0; round < 10; round++) {
             test_tensor_prefill(&x, test_prefills[round % TEST_PREFILLS]);
             test_tensor_prefill(&y, test_prefills[round % TEST_PREFILLS]);
@@ -206,7 +206,7 @@ static void rows_on_the_device(void **state) {
     TEST_REFUSED(grt_loader_order(loader, 0, grt_loader_info(loader).rows, 1, rows), GRT_INVALID,
                  "more rows");
     TEST_REFUSED(grt_loader_next(loader, &batch), GRT_INVALID, "on the device");
-    TEST_REFUSED(grt_loader_bind(loader, &x, &y), GRT_INVALID, "on the device");
+    TEST_REFUSED(grt_loader_bind(loader, 0, &x, &y), GRT_INVALID, "on the device");
     grt_loader_destroy(&loader);
     assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before.current);
     grt_dataset_close(&data);

@@ -189,7 +189,7 @@ static void nonfinite(void **state) {
     struct grt_graph *graph = learn_step(&l, 0, 1);
     learn_run(graph, 2);
     char name[64] = "";
-    assert_false(grt_learner_find_nonfinite(l.learner, name, sizeof name));
+    assert_false(grt_learner_find_nonfinite(l.learner, NULL, NULL, name, sizeof name));
     size_t count;
     float *before = learn_parameters(&l, &count);
     float *x = grt_buf_host(l.x);
@@ -198,7 +198,7 @@ static void nonfinite(void **state) {
     struct grt_learn_state s = learn_state(&l);
     assert_int_equal(s.halted, 3);
     assert_true(isnan(s.loss));
-    assert_true(grt_learner_find_nonfinite(l.learner, name, sizeof name));
+    assert_true(grt_learner_find_nonfinite(l.learner, NULL, NULL, name, sizeof name));
     assert_string_equal(name, "input");
     x[5] = 0.0f;
     learn_run(graph, 1);
@@ -210,8 +210,54 @@ static void nonfinite(void **state) {
     learn_end(&l);
 }
 
+// Parameters, samples and targets that are finite, and a hidden layer that is not: it is named, however
+// forward and backward are done.
+static void nonfinite_activations(void **state) {
+    (void)state;
+    const struct {
+        enum grt_dtype precision;
+        const char *variant;
+        bool recompute;
+        float huge;
+    } ways[] = {{GRT_F32, "layers", false, 3e38f},
+                {GRT_F32, NULL, false, 3e38f},
+                {GRT_F32, "layers", true, 3e38f},
+                {GRT_F16, NULL, false, 6e4f},
+                {GRT_BF16, NULL, false, 3e38f}};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct grt_learner_desc d = learn_small(ways[i].precision);
+        d.variant = ways[i].variant;
+        d.recompute = ways[i].recompute;
+        struct learn l = learn_begin(&d, LEARN_BATCH);
+        const char *text = NULL;
+        const struct grt_tensor *w = NULL;
+        for (uint32_t k = 0; !text || strcmp(text, "layers.1.weight") != 0; k++) {
+            w = grt_learner_tensor(l.learner, GRT_TENSOR_PARAM, k, &text);
+            assert_non_null(w);
+        }
+        float *numbers = test_alloc(grt_tensor_bytes(w));
+        for (uint64_t k = 0; k < grt_tensor_count(w); k++) {
+            numbers[k] = ways[i].huge;
+        }
+        assert_true(grt_buf_write(w->range.buf, w->range.offset, numbers, grt_tensor_bytes(w)));
+        assert_true(grt_learner_sync(l.learner));
+        free(numbers);
+        float *x = grt_buf_host(l.x);
+        for (uint64_t k = 0; k < grt_buf_size(l.x) / 4; k++) {
+            x[k] = 100.0f;
+        }
+        struct grt_graph *graph = learn_step(&l, 0, 1);
+        learn_run(graph, 1);
+        char name[64] = "";
+        assert_true(grt_learner_find_nonfinite(l.learner, NULL, NULL, name, sizeof name));
+        assert_string_equal(name, "activations of layers.1");
+        grt_graph_destroy(&graph);
+        learn_end(&l);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(fused_as_layers), TEST_CASE(mixed_precision), TEST_CASE(overflow),
-    TEST_CASE(overflow_fused),  TEST_CASE(nonfinite),
+    TEST_CASE(overflow_fused),  TEST_CASE(nonfinite),       TEST_CASE(nonfinite_activations),
 };
 TEST_SUITE(precision, true, cases);

@@ -257,9 +257,9 @@ static void rows(void **state) {
 
 static void refusals(void **state) {
     (void)state;
-    TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.jsonl = "/nowhere/at/all")), GRT_IO,
+    TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.jsonl = "/nowhere/at/all")), GRT_NO_OUTPUT,
                  "/nowhere/at/all");
-    TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.tensorboard = "/dev/null/a")), GRT_IO,
+    TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.tensorboard = "/dev/null/a")), GRT_NO_OUTPUT,
                  "/dev/null");
     // No files: rows are taken and forgotten.
     struct grt_runlog *log = grt_runlog_create(NULL);

@@ -12,6 +12,7 @@
 #include "runtime/data/make.h"
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/supervised.h"
+#include "runtime/train/supervised_parts.h"
 
 static char folder[64];
 static char data_path[96];
@@ -150,15 +151,21 @@ static void resumed(void **state) {
 static void ways_of_data(void **state) {
     (void)state;
     enter(GRT_MAKE_REGRESSION);
-    const char *const ways[][2] = {{"cache=none", "num_workers=2"},
-                                   {"cache=none", "pin_memory=false"},
-                                   {"cache=ram", "num_workers=0"},
-                                   {"cache=device", "num_workers=0"}};
-    for (uint32_t i = 0; i < 4; i++) {
+    // Windows of other lengths, too: the batch behind each is on its way before it is over.
+    const char *const ways[][3] = {
+        {"cache=none", "num_workers=2", "log_interval=5"},
+        {"cache=none", "num_workers=0", "log_interval=5"},
+        {"pin_memory=false", "num_workers=1", "log_interval=5"},
+        {"pin_memory=false", "num_workers=0", "log_interval=1"},
+        {"persistent_workers=false", "num_workers=2", "log_interval=1"},
+        {"cache=ram", "num_workers=0", "log_interval=100"},
+        {"cache=device", "num_workers=0", "log_interval=5"},
+    };
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char dir[16], file[64];
         struct watch w = {0};
         snprintf(dir, sizeof dir, "way%u", i);
-        struct grt_config c = config_of(dir, PAIRS(ways[i][0], ways[i][1]));
+        struct grt_config c = config_of(dir, PAIRS(ways[i][0], ways[i][1], ways[i][2]));
         assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
         snprintf(file, sizeof file, "%s/" LAST, dir);
         check_equal("way0/" LAST, file);
@@ -171,6 +178,26 @@ static void ways_of_data(void **state) {
     w.stop_at = 0;
     assert_int_equal(train(&c, true, &w), GRT_SUPERVISED_DONE);
     check_equal("way0/" LAST, "mixed/" LAST);
+    leave();
+}
+
+// Workers live as long as the run, through every validation, or are started anew for each epoch.
+static void lives_of_workers(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    for (int persistent = 0; persistent < 2; persistent++) {
+        struct watch w = {0};
+        struct grt_config c =
+            config_of(persistent ? "long" : "short",
+                      PAIRS(persistent ? "persistent_workers=true" : "persistent_workers=false",
+                            "num_workers=2", "epochs=3"));
+        struct grt_supervised *run = create(&c, false, &w);
+        assert_non_null(run);
+        assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+        assert_int_equal(grt_loader_info(run->train_loader).threads_started, persistent ? 2 : 6);
+        assert_int_equal(grt_loader_info(run->check_loader).threads_started, persistent ? 2 : 6);
+        grt_supervised_destroy(&run);
+    }
     leave();
 }
 
@@ -288,7 +315,7 @@ static void models(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(resumed),      TEST_CASE(ways_of_data), TEST_CASE(nonfinite),
-    TEST_CASE(short_memory), TEST_CASE(models),
+    TEST_CASE(resumed),   TEST_CASE(ways_of_data), TEST_CASE(lives_of_workers),
+    TEST_CASE(nonfinite), TEST_CASE(short_memory), TEST_CASE(models),
 };
 TEST_SUITE(supervised, true, cases);

@@ -21,6 +21,7 @@
     X(record, D)                                                                                   \
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \
+    X(lanes, D)                                                                                    \
     X(loader, D)                                                                                   \
     X(plan, D)                                                                                     \
     X(tuned, D)                                                                                    \

@@ -33,6 +33,13 @@ expect() {
 }
 # said PATTERN: in what the last command printed.
 said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
+# refuse CODE WORD ARGUMENT...: expect, and the word on stderr.
+refuse() {
+    local want=$1 word=$2
+    shift 2
+    expect "$want" "$@"
+    grep -qF -- "$word" err || wrong "gpurt $*: stderr lacks '$word'"
+}
 same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
 
 expect 0 data make regression --samples 3000 --features 8 --seed 3 -o d.h5
@@ -157,6 +164,34 @@ expect 70 "${diverges[@]}" checkpoint_dir=none on_nan_loss=rollback
 said 'back to step 0, with half the learning rate'
 expect 0 "${diverges[@]}" checkpoint_dir=skipped on_nan_loss=skip epochs=1
 
+# An allocation that the plan allows and the system refuses: the row says so, the program goes on. The
+# driver itself needs some address space, so the least that serves small batches is looked for first.
+row=(bench --model large --num-workers 0 --steps 1)
+for limit in 600000 800000 1000000 1500000 2000000 4000000 none; do
+    [ "$limit" != none ] || { wrong "bench needs more than 4 GB of address space" && break; }
+    # shellcheck disable=SC3045  # it is bash
+    (ulimit -v "$limit" && timeout 60 "$gpurt" "${row[@]}" --batch-sizes 16 >out 2>err) 2>/dev/null &&
+        break
+done
+if [ "$limit" != none ]; then
+    code=0
+    (ulimit -v $((limit + 200000)) && timeout 120 "$gpurt" "${row[@]}" --batch-sizes 16,131072,262144 \
+        --format jsonl >out 2>err) || code=$?
+    [ "$code" -eq 0 ] || wrong "an allocation that failed: exit code $code, wanted 0"
+    said '"batch":131072,.*"status":"OOM","oom_found_by":"allocation"'
+    said 'batches from 131072 on do not fit'
+    ! grep -q '"batch":262144' out || wrong "the way up went on behind what does not fit"
+fi
+
+# ---- autotune ----
+expect 0 "${base[@]}" checkpoint_dir=tuned epochs=1 autotune=true autotune_seconds=1
+said '^autotune: 1 seconds'
+said '^autotune +on'
+[ -f tuned/best.h5 ] || wrong "no checkpoint after autotune"
+printf 'gpu:\n  cudnn_benchmark: true\n  autotune_seconds: 0.2\n' >tuned.yaml
+expect 0 "${base[@]}" --config tuned.yaml checkpoint_dir=tuned2 epochs=1
+said '^autotune +on'
+
 # ---- data that fail while they are read ----
 cp d.h5 cut.h5
 timeout 120 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl >out 2>err &
@@ -210,7 +245,7 @@ said 'no data'
 expect 66 train supervised --config missing.yaml
 refuse 64 'batch_size=VALUE' train supervised --data d.h5 --batch-size 64
 refuse 78 '--data FILE' train supervised d.h5
-refuse 74 'd.h5 is no folder' train supervised --data d.h5 checkpoint_dir=d.h5
+refuse 73 'd.h5 is no folder' train supervised --data d.h5 checkpoint_dir=d.h5
 expect 66 train supervised --data missing.h5
 expect 66 eval --data d.h5 --checkpoint missing.h5
 expect 66 eval --data d.h5 --checkpoint f

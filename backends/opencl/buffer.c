@@ -32,12 +32,25 @@ static bool settle(struct gcl_dev *dev, cl_mem handle, uint64_t size) {
     return true;
 }
 
+// A CPU driver takes the memory at the first use, and PoCL aborts the process where the system then has
+// none. So it is asked for here, and given back.
+static bool host_has(uint64_t size) {
+    void *memory = size <= SIZE_MAX ? malloc((size_t)size) : NULL;
+    bool there = memory != NULL;
+    free(memory);
+    return there ||
+           grt_fail(GRT_NO_MEMORY, "no host memory for a buffer of %" PRIu64 " bytes", size);
+}
+
 struct grt_buf *gcl_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf_kind kind) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     cl_mem_flags flags = CL_MEM_READ_WRITE | (kind == GRT_BUF_DEVICE ? 0 : CL_MEM_ALLOC_HOST_PTR);
     cl_int code = CL_SUCCESS;
     // What was queued before reports its faults here; an error after this is about memory.
     if (!gcl_wait(base)) {
+        return NULL;
+    }
+    if (dev->base.info.caps.software && !host_has(size)) {
         return NULL;
     }
     struct gcl_buf *buf = calloc(1, sizeof *buf);
@@ -55,7 +68,7 @@ struct grt_buf *gcl_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf
         goto undo_memory;
     }
     if (kind == GRT_BUF_DEVICE) {
-        // A CPU driver has no memory of its own to run out of.
+        // A CPU driver has no memory of its own to settle in.
         if (!dev->base.info.caps.software && !settle(dev, buf->handle, size)) {
             goto undo_handle;
         }

@@ -42,6 +42,7 @@ struct phase {
 };
 
 struct gcl_cmds {
+    cl_command_queue queue;
     struct op *ops;
     uint32_t op_count;
     cl_mem bounce;  // NULL unless the list copies from host to host
@@ -212,7 +213,7 @@ static void assign_events(struct gcl_cmds *list) {
 }
 
 void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count) {
+                      uint32_t phase_count, enum grt_lane lane) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     size_t op_count = 0;
     bool bounces = false;
@@ -233,6 +234,7 @@ void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
         grt_fail(GRT_NO_MEMORY, "no host memory for a list of %u commands", count);
         goto undo_list;
     }
+    list->queue = dev->lanes[lane].queue;
     list->phase_count = phase_count;
     for (uint32_t i = 0; i < phase_count; i++) {
         list->phases[i] = (struct phase){-1, -1};
@@ -354,12 +356,12 @@ bool gcl_cmds_run(struct grt_dev *base, void *native) {
     for (uint32_t i = 0; i < list->op_count; i++) {
         const struct op *op = &list->ops[i];
         cl_event *event = op->event < 0 ? NULL : &list->events[op->event];
-        cl_int code = enqueue(dev->queue, op, event);
+        cl_int code = enqueue(list->queue, op, event);
         if (code != CL_SUCCESS) {
             return fail_run(dev, op, i, list->op_count, code);
         }
     }
-    cl_int code = gcl.clFlush(dev->queue);
+    cl_int code = gcl.clFlush(list->queue);
     if (code != CL_SUCCESS) {
         return gcl_fail(dev, gcl_status(code, true), code, "cannot start a list of %u calls",
                         list->op_count);
@@ -395,19 +397,6 @@ bool gcl_cmds_times(struct grt_dev *base, void *native, double *begin, double *e
         }
         begin[i] = (double)(int64_t)(from - origin) * 1e-9;
         end[i] = (double)(int64_t)(to - origin) * 1e-9;
-    }
-    return true;
-}
-
-bool gcl_wait(struct grt_dev *base) {
-    struct gcl_dev *dev = (struct gcl_dev *)base;
-    cl_int code = gcl.clFinish(dev->queue);
-    if (code != CL_SUCCESS) {
-        return gcl_fail(
-            dev, gcl_status(code, true), code,
-            "the work queued on '%s' did not finish: a kernel read or wrote outside its "
-            "buffers, or ran longer than the system allows",
-            dev->base.info.name);
     }
     return true;
 }

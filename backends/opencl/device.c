@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading OpenCL's errors; listing devices and opening one.
 //
-// A device is a context and one in-order queue. list() runs in a child process and open() in the
+// A device is a context and its queues (lanes.c). list() runs in a child process and open() in the
 // parent, so open() makes sure that it found the device that was meant.
 #include "opencl.h"
 
@@ -158,7 +158,7 @@ static uint64_t mem_free_amd(struct grt_dev *base) {
 
 static void destroy(struct grt_dev *base) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
-    gcl_check_release(gcl.clReleaseCommandQueue(dev->queue), "command queue");
+    gcl_lanes_destroy(dev);
     gcl_check_release(gcl.clReleaseContext(dev->context), "context");
     free(dev);
 }
@@ -209,9 +209,7 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
         gcl_fail(NULL, gcl_status(code, false), code, "no OpenCL context on '%s'", info->name);
         goto undo_memory;
     }
-    dev->queue = gcl.clCreateCommandQueue(dev->context, dev->device, GCL_QUEUE_PROPERTIES, &code);
-    if (!dev->queue) {
-        gcl_fail(NULL, gcl_status(code, false), code, "no command queue on '%s'", info->name);
+    if (!gcl_lanes_create(dev, info->name)) {
         goto undo_context;
     }
     cl_device_fp_config fp = gcl_ask_u64(dev->device, CL_DEVICE_SINGLE_FP_CONFIG);
@@ -232,6 +230,9 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
         .cmds_run = gcl_cmds_run,
         .cmds_times = info->caps.timestamps ? gcl_cmds_times : NULL,
         .wait = gcl_wait,
+        .lane_mark = gcl_lane_mark,
+        .lane_after = gcl_lane_after,
+        .lane_passed = gcl_lane_passed,
         // NVIDIA, Intel and PoCL have no such query.
         .mem_free = strstr(extensions, " cl_amd_device_attribute_query ") ? mem_free_amd : NULL,
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside backends/opencl: its objects, the table of OpenCL functions, and how errors are said.
 //
-//     gcl_dev     one context and one in-order queue on one device
+//     gcl_dev     one context and two in-order queues on one device: all work, and uploads beside it
 //     gcl_buf     device memory, or pinned host memory that stays mapped for the buffer's life
 //     gcl_kernel  one program, built for one set of specialization values
 //     gcl_cmds    a list of enqueue calls, every argument set beforehand (commands.c)
@@ -53,6 +53,9 @@
     X(clEnqueueMapBuffer)                                                                          \
     X(clEnqueueUnmapMemObject)                                                                     \
     X(clEnqueueMigrateMemObjects)                                                                  \
+    X(clEnqueueMarkerWithWaitList)                                                                 \
+    X(clEnqueueBarrierWithWaitList)                                                                \
+    X(clGetEventInfo)                                                                              \
     X(clGetEventProfilingInfo)                                                                     \
     X(clReleaseEvent)                                                                              \
     X(clFlush)                                                                                     \
@@ -66,12 +69,22 @@ struct gcl_api {
 
 extern struct gcl_api gcl;
 
+#define GCL_MARKS 32  // of a lane that are remembered
+
+// A queue in order, and events that stand for places in it.
+struct gcl_lane {
+    cl_command_queue queue;
+    cl_event marks[GCL_MARKS];  // of mark i at i % GCL_MARKS
+    uint64_t marked;            // the newest mark; they count from 1
+};
+
 struct gcl_dev {
     struct grt_dev base;
     struct grt_dev_fns fns;  // base.fns points here: mem_free differs from driver to driver
     cl_device_id device;
     cl_context context;
-    cl_command_queue queue;      // in-order
+    cl_command_queue queue;  // of the main lane
+    struct gcl_lane lanes[GRT_LANE_COUNT];
     bool exact_divide;           // division and square root can be rounded correctly
     bool keeps_binaries;         // the driver has a kernel cache of its own; ours stays out
     char platform_version[128];  // part of the cache key
@@ -144,10 +157,18 @@ struct grt_kernel *gcl_kernel_create(struct grt_dev *dev, const struct grt_kerne
 void gcl_kernel_destroy(struct grt_kernel *kernel);
 
 void *gcl_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count);
+                      uint32_t phase_count, enum grt_lane lane);
 void gcl_cmds_destroy(struct grt_dev *dev, void *native);
 bool gcl_cmds_run(struct grt_dev *dev, void *native);
 bool gcl_cmds_times(struct grt_dev *dev, void *native, double *begin, double *end);
+
+// ---- lanes.c ----
+
+bool gcl_lanes_create(struct gcl_dev *dev, const char *name);
+void gcl_lanes_destroy(struct gcl_dev *dev);
 bool gcl_wait(struct grt_dev *dev);
+uint64_t gcl_lane_mark(struct grt_dev *dev, enum grt_lane lane);
+bool gcl_lane_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
+bool gcl_lane_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 
 #endif

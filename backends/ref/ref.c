@@ -120,7 +120,8 @@ static void ref_cmds_destroy(struct grt_dev *dev, void *native) {
 }
 
 static void *ref_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
-                             uint32_t phase_count) {
+                             uint32_t phase_count, enum grt_lane lane) {
+    (void)lane;  // a list is over when its run returns
     struct ref_cmds *list = calloc(1, sizeof *list);
     if (!list) {
         goto out_of_memory;

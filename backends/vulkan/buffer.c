@@ -111,12 +111,15 @@ static struct gvk_buf *create(struct gvk_dev *dev, uint64_t size, enum grt_buf_k
         return NULL;
     }
     buf->dev = dev;
+    bool one = dev->families[GRT_LANE_MAIN] == dev->families[GRT_LANE_ASIDE];
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (size + 15) / 16 * 16,  // the last texel is whole
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+        .sharingMode = one ? VK_SHARING_MODE_EXCLUSIVE : VK_SHARING_MODE_CONCURRENT,
+        .queueFamilyIndexCount = one ? 0 : GRT_LANE_COUNT,
+        .pQueueFamilyIndices = dev->families,
     };
     VkResult result = dev->vk.vkCreateBuffer(dev->handle, &info, NULL, &buf->handle);
     if (result != VK_SUCCESS) {
@@ -161,7 +164,7 @@ static bool staging_create(struct gvk_dev *dev) {
     }
     const VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = dev->pool,
+        .commandPool = dev->lanes[GRT_LANE_MAIN].pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1,
     };
@@ -173,7 +176,8 @@ static bool staging_create(struct gvk_dev *dev) {
     // One buffer serves both ways. Cached, because reading uncached memory is the slower sin.
     dev->staging = create(dev, STAGING_SIZE, GRT_BUF_READBACK);
     if (dev->staging == NULL) {
-        dev->vk.vkFreeCommandBuffers(dev->handle, dev->pool, 1, &dev->staging_cmds);
+        dev->vk.vkFreeCommandBuffers(dev->handle, dev->lanes[GRT_LANE_MAIN].pool, 1,
+                                     &dev->staging_cmds);
         dev->staging_cmds = VK_NULL_HANDLE;
     }
     return dev->staging != NULL;
@@ -182,7 +186,8 @@ static bool staging_create(struct gvk_dev *dev) {
 void gvk_staging_destroy(struct gvk_dev *dev) {
     if (dev->staging) {
         gvk_buf_destroy(&dev->staging->base);
-        dev->vk.vkFreeCommandBuffers(dev->handle, dev->pool, 1, &dev->staging_cmds);
+        dev->vk.vkFreeCommandBuffers(dev->handle, dev->lanes[GRT_LANE_MAIN].pool, 1,
+                                     &dev->staging_cmds);
         dev->staging = NULL;
     }
 }
@@ -210,7 +215,7 @@ static bool copy_and_wait(struct gvk_dev *dev, VkBuffer dst, uint64_t dst_offset
     if (result != VK_SUCCESS) {
         return gvk_fail(dev, GRT_NO_MEMORY, result, "vkEndCommandBuffer failed");
     }
-    return gvk_submit(dev, cmds) && gvk_wait(&dev->base);
+    return gvk_submit(dev, GRT_LANE_MAIN, cmds) && gvk_wait(&dev->base);
 }
 
 bool gvk_buf_write(struct grt_buf *base, uint64_t offset, const void *data, uint64_t size) {

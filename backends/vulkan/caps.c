@@ -46,14 +46,31 @@ static bool find_family(const struct gvk_instance *instance, struct gvk_physical
     VkQueueFamilyProperties families[32];
     uint32_t count = sizeof families / sizeof families[0];
     instance->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
+    uint32_t family = 0;
+    while (family < count && !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
+        family += 1;
+    }
+    if (family == count) {
+        return false;
+    }
+    physical->family = family;
+    physical->timestamp_bits = families[family].timestampValidBits;
+    physical->aside = family;
+    physical->aside_index = 1;
+    physical->has_aside = families[family].queueCount > 1;
+    // A family that copies and does nothing else is a DMA engine, which a second queue need not be.
+    const VkQueueFlags only =
+        VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT | VK_QUEUE_PROTECTED_BIT;
     for (uint32_t i = 0; i < count; i += 1) {
-        if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
-            physical->family = i;
-            physical->timestamp_bits = families[i].timestampValidBits;
-            return true;
+        VkQueueFlags flags = families[i].queueFlags;
+        if ((flags & VK_QUEUE_TRANSFER_BIT) && !(flags & ~only)) {
+            physical->aside = i;
+            physical->aside_index = 0;
+            physical->has_aside = true;
+            break;
         }
     }
-    return false;
+    return true;
 }
 
 // False with the reason in `why` (128 bytes) when gpurt cannot use the device.

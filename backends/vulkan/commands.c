@@ -15,11 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the commands of a list do; one of dispatches alone is spared the stage of copies.
+// What the commands of a list do; one of dispatches alone is spared the stage of copies, and a queue that
+// only copies knows no other.
 struct work {
     VkPipelineStageFlags stages;
     VkAccessFlags writes, reads;
 };
+static const struct work copies = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                                   VK_ACCESS_TRANSFER_READ_BIT};
 static const struct work dispatches = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                        VK_ACCESS_SHADER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT};
 static const struct work dispatches_and_copies = {
@@ -27,8 +30,18 @@ static const struct work dispatches_and_copies = {
     VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
     VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT};
 
+// A copy by the host, between mapped buffers.
+struct host_copy {
+    void *dst;
+    const void *src;
+    size_t size;
+};
+
 struct gvk_cmds {
-    VkCommandBuffer handle;
+    enum grt_lane lane;
+    VkCommandBuffer handle;  // or, where the lane has no queue:
+    struct host_copy *host_copies;
+    uint32_t host_count;
     VkDescriptorPool sets;
     VkBufferView *views;  // of texel bindings
     uint32_t view_count;
@@ -272,8 +285,9 @@ static bool record(struct gvk_dev *dev, struct gvk_cmds *list, const struct grt_
     gvk_barrier(dev, list->handle, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT,
                 VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                 VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
-    struct walk walk = {.dev = dev, .list = list, .work = &dispatches};
-    for (uint32_t i = 0; i < count; i += 1) {
+    bool aside = list->lane == GRT_LANE_ASIDE;
+    struct walk walk = {.dev = dev, .list = list, .work = aside ? &copies : &dispatches};
+    for (uint32_t i = 0; i < count && !aside; i += 1) {
         if (cmds[i].kind == GRT_CMD_COPY || cmds[i].kind == GRT_CMD_FILL) {
             walk.work = &dispatches_and_copies;
         }
@@ -295,8 +309,25 @@ static bool record(struct gvk_dev *dev, struct gvk_cmds *list, const struct grt_
     return true;
 }
 
+static bool note_host_copies(struct gvk_cmds *list, const struct grt_cmd *cmds, uint32_t count) {
+    list->host_copies = calloc(count + 1, sizeof *list->host_copies);
+    if (!list->host_copies) {
+        return grt_fail(GRT_NO_MEMORY, "no memory for the record of a command list");
+    }
+    for (uint32_t i = 0; i < count; i += 1) {
+        char *dst = ((const struct gvk_buf *)cmds[i].dst.buf)->map;
+        const char *src = ((const struct gvk_buf *)cmds[i].src.buf)->map;
+        if (!dst || !src) {
+            return grt_fail(GRT_UNSUPPORTED, "a buffer of a CPU driver that the host cannot reach");
+        }
+        list->host_copies[list->host_count++] = (struct host_copy){
+            dst + cmds[i].dst.offset, src + cmds[i].src.offset, (size_t)cmds[i].dst.size};
+    }
+    return true;
+}
+
 void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count) {
+                      uint32_t phase_count, enum grt_lane lane) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
     struct gvk_cmds *list = calloc(1, sizeof *list);
     if (list == NULL) {
@@ -309,9 +340,16 @@ void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
         }
     }
     (void)phase_count;
+    list->lane = base->lanes > 1 ? lane : GRT_LANE_MAIN;
+    if (!dev->lanes[list->lane].queue) {
+        if (!note_host_copies(list, cmds, count)) {
+            goto undo_list;
+        }
+        return list;
+    }
     const VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = dev->pool,
+        .commandPool = dev->lanes[list->lane].pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1,
     };
@@ -337,45 +375,31 @@ void gvk_cmds_destroy(struct grt_dev *base, void *native) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
     struct gvk_cmds *list = native;
     if (list->handle) {
-        dev->vk.vkFreeCommandBuffers(dev->handle, dev->pool, 1, &list->handle);
+        dev->vk.vkFreeCommandBuffers(dev->handle, dev->lanes[list->lane].pool, 1, &list->handle);
     }
     dev->vk.vkDestroyDescriptorPool(dev->handle, list->sets, NULL);
     for (uint32_t i = 0; i < list->view_count; i += 1) {
         dev->vk.vkDestroyBufferView(dev->handle, list->views[i], NULL);
     }
     free(list->views);
+    free(list->host_copies);
     dev->vk.vkDestroyQueryPool(dev->handle, list->queries, NULL);
     free(list);
 }
 
 // ---- running ----
 
-bool gvk_submit(struct gvk_dev *dev, VkCommandBuffer cmds) {
-    uint64_t value = dev->submitted + 1;
-    const VkTimelineSemaphoreSubmitInfo count = {
-        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &value,
-    };
-    const VkSubmitInfo submit = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .pNext = &count,
-        .commandBufferCount = 1,
-        .pCommandBuffers = &cmds,
-        .signalSemaphoreCount = 1,
-        .pSignalSemaphores = &dev->timeline,
-    };
-    VkResult result = dev->vk.vkQueueSubmit(dev->queue, 1, &submit, VK_NULL_HANDLE);
-    if (result != VK_SUCCESS) {
-        return gvk_fail(dev, GRT_LOST, result, "%s: vkQueueSubmit failed", dev->base.info.name);
-    }
-    dev->submitted = value;
-    return true;
-}
-
 bool gvk_cmds_run(struct grt_dev *base, void *native) {
+    struct gvk_dev *dev = (struct gvk_dev *)base;
     const struct gvk_cmds *list = native;
-    return gvk_submit((struct gvk_dev *)base, list->handle);
+    if (list->handle) {
+        return gvk_submit(dev, list->lane, list->handle);
+    }
+    for (uint32_t i = 0; i < list->host_count; i += 1) {
+        const struct host_copy *copy = &list->host_copies[i];
+        memcpy(copy->dst, copy->src, copy->size);
+    }
+    return true;
 }
 
 bool gvk_cmds_times(struct grt_dev *base, void *native, double *begin, double *end) {
@@ -400,21 +424,6 @@ bool gvk_cmds_times(struct grt_dev *base, void *native, double *begin, double *e
     for (uint32_t i = 0; i < list->mark_count; i += 1) {
         begin[list->marks[i]] = (double)((ticks[i] - ticks[0]) & dev->tick_mask) * dev->tick;
         end[list->marks[i]] = (double)((ticks[i + 1] - ticks[0]) & dev->tick_mask) * dev->tick;
-    }
-    return true;
-}
-
-bool gvk_wait(struct grt_dev *base) {
-    struct gvk_dev *dev = (struct gvk_dev *)base;
-    const VkSemaphoreWaitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-        .semaphoreCount = 1,
-        .pSemaphores = &dev->timeline,
-        .pValues = &dev->submitted,
-    };
-    VkResult result = dev->vk.vkWaitSemaphores(dev->handle, &info, UINT64_MAX);
-    if (result != VK_SUCCESS) {
-        return gvk_fail(dev, GRT_LOST, result, "%s: vkWaitSemaphores failed", dev->base.info.name);
     }
     return true;
 }

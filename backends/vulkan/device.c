@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: listed with an instance that lives for the listing only, opened with one of their own.
 //
-// One device has one compute queue and one timeline semaphore that counts its submits: "wait for
-// everything" is waiting for the newest count, and no fence is ever made. Features are enabled one
-// by one, those that our kernels use, so that a kernel that needs more fails at its creation.
+// One device has one compute queue, and beside it one for uploads where the driver has another (lanes.c).
+// Features are enabled one by one, those that our kernels use, so that a kernel that needs more fails at
+// its creation.
 #include "vulkan.h"
 
 #include <stdarg.h>
@@ -58,12 +58,17 @@ static int32_t list(struct grt_dev_info *infos, uint32_t capacity, char *problem
 }
 
 static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physical) {
-    const float priority = 1.0f;
-    const VkDeviceQueueCreateInfo queue = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = physical->family,
-        .queueCount = 1,
-        .pQueuePriorities = &priority,
+    const float priorities[] = {1.0f, 1.0f};
+    bool same = physical->has_aside && physical->aside == physical->family;
+    const VkDeviceQueueCreateInfo queues[] = {
+        {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+         .queueFamilyIndex = physical->family,
+         .queueCount = same ? 2 : 1,
+         .pQueuePriorities = priorities},
+        {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+         .queueFamilyIndex = physical->aside,
+         .queueCount = 1,
+         .pQueuePriorities = priorities},
     };
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = physical->bfloat16;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
@@ -122,8 +127,8 @@ static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physic
     const VkDeviceCreateInfo create = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &features,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue,
+        .queueCreateInfoCount = physical->has_aside && !same ? 2 : 1,
+        .pQueueCreateInfos = queues,
         .enabledExtensionCount = ext_count,
         .ppEnabledExtensionNames = exts,
     };
@@ -136,33 +141,6 @@ static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physic
     // volk reads a table through this global; the loader's entry is the same for every instance.
     vkGetDeviceProcAddr = dev->instance.GetDeviceProcAddr;
     volkLoadDeviceTable(&dev->vk, dev->handle);
-    dev->vk.vkGetDeviceQueue(dev->handle, physical->family, 0, &dev->queue);
-    return true;
-}
-
-// The queue's own things: where command buffers come from, and the count of submits.
-static bool create_queue_objects(struct gvk_dev *dev, uint32_t family) {
-    const VkCommandPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = family,
-    };
-    VkResult result = dev->vk.vkCreateCommandPool(dev->handle, &pool, NULL, &dev->pool);
-    if (result != VK_SUCCESS) {
-        return gvk_fail(dev, GRT_NO_DEVICE, result, "vkCreateCommandPool failed");
-    }
-    const VkSemaphoreTypeCreateInfo type = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
-    };
-    const VkSemaphoreCreateInfo timeline = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
-        .pNext = &type,
-    };
-    result = dev->vk.vkCreateSemaphore(dev->handle, &timeline, NULL, &dev->timeline);
-    if (result != VK_SUCCESS) {
-        return gvk_fail(dev, GRT_NO_DEVICE, result, "vkCreateSemaphore failed");
-    }
     return true;
 }
 
@@ -198,8 +176,7 @@ static void destroy(struct grt_dev *base) {
         gvk_cache_store(dev);
         gvk_cache_close(dev);
         gvk_staging_destroy(dev);
-        dev->vk.vkDestroySemaphore(dev->handle, dev->timeline, NULL);
-        dev->vk.vkDestroyCommandPool(dev->handle, dev->pool, NULL);
+        gvk_lanes_destroy(dev);
         dev->vk.vkDestroyDevice(dev->handle, NULL);
     }
     gvk_instance_destroy(&dev->instance);
@@ -219,6 +196,9 @@ static const struct grt_dev_fns fns = {
     .cmds_run = gvk_cmds_run,
     .cmds_times = gvk_cmds_times,
     .wait = gvk_wait,
+    .lane_mark = gvk_lane_mark,
+    .lane_after = gvk_lane_after,
+    .lane_passed = gvk_lane_passed,
     .mem_free = gvk_mem_free,
 };
 
@@ -254,11 +234,13 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
         goto undo_devices;
     }
     const struct gvk_physical *physical = &devices[info->index];
-    if (!create_device(dev, physical) || !create_queue_objects(dev, physical->family) ||
-        !gvk_cache_open(dev, info)) {
+    if (!create_device(dev, physical)) {
         goto undo_devices;
     }
     read_limits(dev, physical, &now.caps);
+    if (!gvk_lanes_create(dev, physical) || !gvk_cache_open(dev, info)) {
+        goto undo_devices;
+    }
     free(devices);
     return &dev->base;
 

@@ -6,7 +6,8 @@
 //     device.c    list, open, destroy
 //     buffer.c    memory types, buffers, blocking transfers through a staging buffer
 //     kernel.c    pipelines and the pipeline cache
-//     commands.c  command lists, submits, times, waiting
+//     commands.c  command lists, times
+//     lanes.c     submits, marks, waiting
 //
 // Every open device has its own instance and its own tables of entry points: volk's global ones
 // would be overwritten by the next instance, which may lack the debug extension of the first.
@@ -81,7 +82,10 @@ enum gvk_ext {
 // A device that we can use. Feature structs of what the device does not have are all zero.
 struct gvk_physical {
     VkPhysicalDevice handle;
-    uint32_t family;  // of the queue: the first with compute
+    uint32_t family;       // of the main queue: the first with compute
+    uint32_t aside;        // of the queue for uploads
+    uint32_t aside_index;  // in its family
+    bool has_aside;
     uint32_t timestamp_bits;
     bool is_13;
     bool ext[GVK_EXT_COUNT];
@@ -108,6 +112,15 @@ uint32_t gvk_local_heap(const VkPhysicalDeviceMemoryProperties *memory);
 
 struct gvk_buf;
 
+// A queue in order, and the count of its submits; without a queue the host copies (lanes.c).
+struct gvk_lane {
+    VkQueue queue;
+    VkCommandPool pool;
+    VkSemaphore timeline;
+    uint64_t submitted;  // the timeline's value when everything queued has finished
+    uint64_t after;      // of the other lane's timeline: what the next submit waits for
+};
+
 struct gvk_dev {
     struct grt_dev base;
     struct grt_dev_fns fns;  // without the slots that this device cannot serve
@@ -115,10 +128,8 @@ struct gvk_dev {
     VkPhysicalDevice physical;
     VkDevice handle;
     struct VolkDeviceTable vk;
-    VkQueue queue;
-    VkCommandPool pool;
-    VkSemaphore timeline;  // counts submits
-    uint64_t submitted;    // its value when everything queued has finished
+    struct gvk_lane lanes[GRT_LANE_COUNT];
+    uint32_t families[GRT_LANE_COUNT];  // of the queues; the same where there is one
 
     VkPhysicalDeviceMemoryProperties memory;
     bool shared_memory;  // the host reads and writes device buffers in place
@@ -184,15 +195,25 @@ void gvk_cache_close(struct gvk_dev *dev);
 // ---- commands.c ----
 
 void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count);
+                      uint32_t phase_count, enum grt_lane lane);
 void gvk_cmds_destroy(struct grt_dev *base, void *native);
 bool gvk_cmds_run(struct grt_dev *base, void *native);
 bool gvk_cmds_times(struct grt_dev *base, void *native, double *begin, double *end);
-bool gvk_wait(struct grt_dev *base);
-// Queues a command buffer; allocates nothing.
-bool gvk_submit(struct gvk_dev *dev, VkCommandBuffer cmds);
 // A memory barrier over everything: what `from` wrote is seen by `to`.
 void gvk_barrier(struct gvk_dev *dev, VkCommandBuffer cmds, VkPipelineStageFlags from,
                  VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags used);
+
+// ---- lanes.c ----
+
+bool gvk_lanes_create(struct gvk_dev *dev, const struct gvk_physical *physical);
+void gvk_lanes_destroy(struct gvk_dev *dev);
+// Queues a command buffer; allocates nothing.
+bool gvk_submit(struct gvk_dev *dev, enum grt_lane lane, VkCommandBuffer cmds);
+// Waits until a lane has come to a mark.
+bool gvk_lane_wait(struct gvk_dev *dev, enum grt_lane lane, uint64_t mark);
+bool gvk_wait(struct grt_dev *base);
+uint64_t gvk_lane_mark(struct grt_dev *base, enum grt_lane lane);
+bool gvk_lane_after(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
+bool gvk_lane_passed(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 
 #endif

@@ -31,6 +31,7 @@ static bool check_desc(const struct grt_loader_desc *desc) {
                       : (unsigned)desc->cache >= GRT_CACHE_COUNT      ? "unknown cache"
                       : desc->batch == 0                              ? "a batch of 0 rows"
                       : desc->workers > MOST_WORKERS                  ? "over 256 workers"
+                      : desc->turns > GRT_LOADER_TURNS                ? "over 2 turns"
                       : desc->pin && !desc->dev                       ? "pin, and no device"
                       : desc->cache == GRT_CACHE_DEVICE && !desc->dev ? "no device for the cache"
                                                                       : NULL;
@@ -78,7 +79,9 @@ static bool create_slots(struct grt_loader *loader) {
     const struct grt_loader_desc *desc = &loader->desc;
     const struct grt_dataset_info *info = &desc->data->info;
     uint64_t count = (uint64_t)desc->workers * desc->prefetch + desc->held;
-    loader->slot_count = (uint32_t)(count < MOST_SLOTS ? count : MOST_SLOTS);
+    count = count < MOST_SLOTS ? count : MOST_SLOTS;
+    // A multiple of the turns: a slot always goes to the same place, by one graph.
+    loader->slot_count = (uint32_t)(count + count % desc->turns);
     loader->x_bytes = aligned((uint64_t)desc->batch * info->x_width * 4);
     loader->y_bytes = aligned((uint64_t)desc->batch * info->y_width * 4);
     loader->slots = calloc(loader->slot_count, sizeof *loader->slots);
@@ -140,6 +143,7 @@ struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
     loader->desc = *desc;
     loader->desc.prefetch = desc->prefetch > 0 ? desc->prefetch : 2;
     loader->desc.held = desc->held > 0 ? desc->held : 2;
+    loader->desc.turns = desc->turns > 0 ? desc->turns : 1;
     loader->draw = (struct grt_draw){
         .part = desc->part,
         .shuffle = desc->shuffle,
@@ -199,6 +203,7 @@ struct grt_loader_info grt_loader_info(const struct grt_loader *loader) {
         .rows = delivered < loader->rows ? delivered : loader->rows,
         .batches_per_epoch = loader->per_epoch,
         .slots = loader->slot_count,
+        .threads_started = loader->threads_started,
         .host_bytes = loader->host_bytes,
         .device_bytes = (loader->device_x ? grt_buf_size(loader->device_x) : 0) +
                         (loader->device_y ? grt_buf_size(loader->device_y) : 0),
@@ -224,6 +229,7 @@ static void describe(const struct grt_loader *loader, const struct grt_slot *slo
         .position = position,
         .rows = rows,
         .slot = (uint32_t)(slot - loader->slots),
+        .turn = grt_loader_turn(loader, slot),
         .x = slot->x,
         .y = slot->y,
     };
@@ -242,6 +248,44 @@ static void wait_for(struct grt_loader *loader, struct grt_slot *slot, uint64_t 
         pthread_cond_wait(&loader->made, &loader->lock);
 }
 
+// The slot of the next batch once it is made, with its fault if it has one; NULL with the sentence when
+// the caller holds too many.
+static struct grt_slot *make_next(struct grt_loader *loader) {
+    uint64_t number = loader->next_given;
+    struct grt_slot *slot = &loader->slots[number % loader->slot_count];
+    pthread_mutex_lock(&loader->lock);
+    bool given = slot->state == GRT_SLOT_GIVEN;
+    pthread_mutex_unlock(&loader->lock);
+    if (given) {
+        grt_fail(GRT_INVALID, "grt_loader_next: %u batches are held, the desc's `held` is %u",
+                 loader->slot_count, loader->desc.held);
+        return NULL;
+    }
+    if (loader->desc.workers == 0) {
+        if (slot->state == GRT_SLOT_FREE) {
+            slot->number = number;
+            grt_loader_make(loader, slot, loader->reader, loader->drawn);
+            slot->state = GRT_SLOT_MADE;
+        }
+        return slot;
+    }
+    if (number >= loader->epoch_end) {  // short workers have ended with their epoch
+        grt_loader_stop(loader);
+        loader->epoch_end += loader->per_epoch;
+        if (!grt_loader_start(loader))
+            return NULL;
+    }
+    pthread_mutex_lock(&loader->lock);
+    wait_for(loader, slot, number);
+    pthread_mutex_unlock(&loader->lock);
+    return slot;
+}
+
+bool grt_loader_peek(struct grt_loader *loader) {
+    const struct grt_slot *slot = loader && loader->slots ? make_next(loader) : NULL;
+    return slot && slot->fault.status == GRT_OK;
+}
+
 bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
     if (!loader || !batch)
         return grt_fail(GRT_INVALID, "grt_loader_next: no %s", loader ? "batch" : "loader");
@@ -249,38 +293,15 @@ bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
         return grt_fail(GRT_INVALID, "grt_loader_next: its rows are on the device, see "
                                      "grt_loader_device()");
     double begun = seconds_now();
-    uint64_t number = loader->next_given;
-    struct grt_slot *slot = &loader->slots[number % loader->slot_count];
-    pthread_mutex_lock(&loader->lock);
-    bool given = slot->state == GRT_SLOT_GIVEN;
-    pthread_mutex_unlock(&loader->lock);
-    if (given)
-        return grt_fail(GRT_INVALID,
-                        "grt_loader_next: %u batches are held, the desc's `held` is %u",
-                        loader->slot_count, loader->desc.held);
-    if (loader->desc.workers == 0) {
-        if (slot->state == GRT_SLOT_FREE) {
-            slot->number = number;
-            grt_loader_make(loader, slot, loader->reader, loader->drawn);
-            slot->state = GRT_SLOT_MADE;
-        }
-    } else {
-        if (number >= loader->epoch_end) {  // short workers have ended with their epoch
-            grt_loader_stop(loader);
-            loader->epoch_end += loader->per_epoch;
-            if (!grt_loader_start(loader))
-                return false;
-        }
-        pthread_mutex_lock(&loader->lock);
-        wait_for(loader, slot, number);
-        pthread_mutex_unlock(&loader->lock);
-    }
+    struct grt_slot *slot = make_next(loader);
+    if (!slot)
+        return false;
     if (slot->fault.status != GRT_OK)
         return grt_fail(slot->fault.status, "%s: %s", loader->desc.data->path, slot->fault.text);
     pthread_mutex_lock(&loader->lock);
     slot->state = GRT_SLOT_GIVEN;
     pthread_mutex_unlock(&loader->lock);
-    loader->next_given = number + 1;
+    loader->next_given++;
     describe(loader, slot, batch);
     batch->waited = seconds_now() - begun;
     return true;

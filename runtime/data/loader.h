@@ -45,6 +45,7 @@ struct grt_loader_desc {
     uint32_t workers;      // threads; 0: batches are made within grt_loader_next()
     uint32_t prefetch;     // batches that each worker makes ahead; 0: 2
     uint32_t held;         // batches not yet released at any time; 0: 2
+    uint32_t turns;        // places on the device that batches go to in turn; 0: 1, at most 2
     bool pin;              // batches land in upload buffers
     enum grt_cache cache;  // "ram" and "device" are shared by all loaders of a data set
     bool shuffle;          // anew each epoch
@@ -60,6 +61,7 @@ struct grt_batch {
     struct grt_loader_position position;
     uint32_t rows;             // the rest of a last batch that is not full is zero
     uint32_t slot;             // 0 .. slots - 1
+    uint32_t turn;             // where grt_loader_upload() puts it
     const float *x;            // [rows][x_width]
     const void *y;             // [rows][y_width], f32 or u32; NULL without targets
     struct grt_range x_range;  // pin: where x and y lie in an upload buffer; else no buffer
@@ -76,8 +78,9 @@ struct grt_loader_info {
     uint64_t rows;               // of an epoch, as delivered
     uint64_t batches_per_epoch;  // 0 when drop_last leaves nothing: grt_loader_create() refuses
     uint32_t slots;
-    uint64_t host_bytes;    // slots and caches
-    uint64_t device_bytes;  // cache device
+    uint64_t threads_started;  // workers so far; short ones are started for each epoch
+    uint64_t host_bytes;       // slots and caches
+    uint64_t device_bytes;     // cache device
     struct grt_loader_position next;
 };
 GRT_API struct grt_loader_info grt_loader_info(const struct grt_loader *loader);
@@ -85,17 +88,20 @@ GRT_API struct grt_loader_info grt_loader_info(const struct grt_loader *loader);
 // The next batch, waiting until it is made. False with the sentence when the file failed under the
 // workers (truncated, damaged, NaN): the position stays, and every later call fails the same way.
 GRT_API bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch);
+// Waits until the next batch is made, and says whether grt_loader_next() will give it; says no sentence.
+GRT_API bool grt_loader_peek(struct grt_loader *loader);
 // Gives the slot back. What copies from it on the device must have finished.
 GRT_API void grt_loader_release(struct grt_loader *loader, const struct grt_batch *batch);
 // Goes to another place of the stream. No batch may be held.
 GRT_API bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position position);
 
-// Where grt_loader_upload() puts batches: x f32 and y f32 or u32 (NULL without targets), at least
-// `batch` rows. With pin, bakes a graph that copies for each slot.
-GRT_API bool grt_loader_bind(struct grt_loader *loader, const struct grt_tensor *x,
+// Where grt_loader_upload() puts the batches of a turn: x f32 and y f32 or u32 (NULL without targets), at
+// least `batch` rows. With pin, bakes a graph that copies for each slot.
+GRT_API bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_tensor *x,
                              const struct grt_tensor *y);
-// Queues the transfer of a batch to the bound tensors and returns; without pin it waits for all
-// that is queued, then writes.
+// Queues the transfer of a batch to the bound tensors and returns; with two turns on the lane aside
+// (device.h), where the caller keeps it apart from steps that use the tensors. Without pin it waits for
+// all that is queued, then writes.
 GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch);
 
 // cache device: all rows of the file, x [N][features] or [N][points][features] and y [N][y_width] (or

@@ -99,7 +99,8 @@ static bool fits(const struct grt_loader *loader, const char *name, const struct
 }
 
 static bool bake(struct grt_loader *loader, struct grt_slot *slot) {
-    const struct grt_range *x = &loader->bound_x.range, *y = &loader->bound_y.range;
+    uint32_t turn = grt_loader_turn(loader, slot);
+    const struct grt_range *x = &loader->bound_x[turn].range, *y = &loader->bound_y[turn].range;
     const struct grt_dataset_info *info = &loader->desc.data->info;
     uint64_t x_bytes = (uint64_t)loader->desc.batch * info->x_width * 4;
     uint64_t y_bytes = (uint64_t)loader->desc.batch * info->y_width * 4;
@@ -112,44 +113,49 @@ static bool bake(struct grt_loader *loader, struct grt_slot *slot) {
     if (y_bytes > 0)
         grt_graph_copy(slot->graph, (struct grt_range){y->buf, y->offset, y_bytes},
                        (struct grt_range){slot->buf, loader->x_bytes, y_bytes});
+    if (loader->desc.turns > 1)
+        grt_graph_aside(slot->graph);
     return grt_graph_bake(slot->graph);
 }
 
-bool grt_loader_bind(struct grt_loader *loader, const struct grt_tensor *x,
+bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_tensor *x,
                      const struct grt_tensor *y) {
-    if (!loader || !loader->desc.dev || !loader->slots)
+    if (!loader || !loader->desc.dev || !loader->slots || turn >= loader->desc.turns)
         return grt_fail(GRT_INVALID, "grt_loader_bind: no %s",
                         !loader             ? "loader"
                         : !loader->desc.dev ? "device"
-                                            : "batches: its rows are on the device");
+                        : !loader->slots    ? "batches: its rows are on the device"
+                                            : "such turn");
     const struct grt_dataset_info *info = &loader->desc.data->info;
-    loader->bound = false;
+    loader->bound[turn] = false;
     if (!fits(loader, "x", x, info->x_width, false) ||
         (info->y_width > 0 && !fits(loader, "y", y, info->y_width, info->classes > 0)))
         return false;
-    loader->bound_x = *x;
-    loader->bound_y = info->y_width > 0 ? *y : (struct grt_tensor){0};
-    for (uint32_t i = 0; i < loader->slot_count; i++) {
+    loader->bound_x[turn] = *x;
+    loader->bound_y[turn] = info->y_width > 0 ? *y : (struct grt_tensor){0};
+    for (uint32_t i = turn; i < loader->slot_count; i += loader->desc.turns) {
         if (loader->slots[i].buf && !bake(loader, &loader->slots[i]))
             return false;
     }
-    loader->bound = true;
+    loader->bound[turn] = true;
     return true;
 }
 
 bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch) {
-    if (!loader || !batch || batch->slot >= loader->slot_count || !loader->bound)
+    bool there = loader && batch && batch->slot < loader->slot_count;
+    const struct grt_slot *slot = there ? &loader->slots[batch->slot] : NULL;
+    uint32_t turn = slot ? grt_loader_turn(loader, slot) : 0;
+    if (!slot || !loader->bound[turn])
         return grt_fail(GRT_INVALID, "grt_loader_upload: %s",
-                        !loader          ? "no loader"
-                        : !batch         ? "no batch"
-                        : !loader->bound ? "grt_loader_bind() was not called"
-                                         : "no such slot");
-    const struct grt_slot *slot = &loader->slots[batch->slot];
+                        !loader  ? "no loader"
+                        : !batch ? "no batch"
+                        : slot   ? "grt_loader_bind() was not called"
+                                 : "no such slot");
     if (slot->graph)
         return grt_graph_run(slot->graph);
     uint64_t rows = loader->desc.batch;
     const struct grt_dataset_info *info = &loader->desc.data->info;
-    const struct grt_range *x = &loader->bound_x.range, *y = &loader->bound_y.range;
+    const struct grt_range *x = &loader->bound_x[turn].range, *y = &loader->bound_y[turn].range;
     return grt_buf_write(x->buf, x->offset, slot->x, rows * info->x_width * 4) &&
            (info->y_width == 0 ||
             grt_buf_write(y->buf, y->offset, slot->y, rows * info->y_width * 4));

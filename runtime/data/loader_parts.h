@@ -13,6 +13,8 @@
 #include "dataset_parts.h"
 #include "loader.h"
 
+#define GRT_LOADER_TURNS 2
+
 enum grt_slot_state { GRT_SLOT_FREE, GRT_SLOT_MAKING, GRT_SLOT_MADE, GRT_SLOT_GIVEN };
 
 struct grt_slot {
@@ -41,8 +43,8 @@ struct grt_loader {
     bool kept_rows;             // holds a share of the rows kept in memory
     struct grt_buf *device_x;   // cache device: [file_rows][x_width]
     struct grt_buf *device_y;
-    struct grt_tensor bound_x, bound_y;
-    bool bound;
+    struct grt_tensor bound_x[GRT_LOADER_TURNS], bound_y[GRT_LOADER_TURNS];
+    bool bound[GRT_LOADER_TURNS];
 
     pthread_mutex_t lock;
     pthread_cond_t made;   // a slot was made, or a worker ended
@@ -51,6 +53,7 @@ struct grt_loader {
     uint64_t epoch_end;  // short_workers: batches from here on wait for their epoch
     bool ending;
     uint32_t thread_count;
+    uint64_t threads_started;
     pthread_t *threads;
 };
 
@@ -60,6 +63,12 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
                      uint64_t *drawn);
 bool grt_loader_start(struct grt_loader *loader);
 void grt_loader_stop(struct grt_loader *loader);
+
+// Where the batches of a slot go.
+static inline uint32_t grt_loader_turn(const struct grt_loader *loader,
+                                       const struct grt_slot *slot) {
+    return (uint32_t)(slot - loader->slots) % loader->desc.turns;
+}
 
 // loader_device.c
 // Puts every row on the device; false with the sentence.

@@ -79,6 +79,7 @@ bool grt_loader_start(struct grt_loader *loader) {
            pthread_create(&loader->threads[loader->thread_count], NULL, work, loader) == 0)
         loader->thread_count++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    loader->threads_started += loader->thread_count;
     if (loader->thread_count == 0) {
         free(loader->threads);
         loader->threads = NULL;

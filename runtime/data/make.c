@@ -251,11 +251,12 @@ static bool publish(const char *temporary, const char *path) {
 }
 
 static bool write_file(struct making *m, const char *temporary) {
-    bool good = false, stopped = false;
+    bool good = false, stopped = false, created = false;
     errno = 0;
     H5E_BEGIN_TRY {
         hid_t file = H5Fcreate(temporary, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-        good = file >= 0 && write_sets(file, m, &stopped) && put_attributes(file, m);
+        created = file >= 0;
+        good = created && write_sets(file, m, &stopped) && put_attributes(file, m);
         good = file >= 0 && H5Fclose(file) >= 0 && good;
     }
     H5E_END_TRY;
@@ -264,8 +265,10 @@ static bool write_file(struct making *m, const char *temporary) {
     if (!good)
         unlink(temporary);
     return good ||
-           grt_fail(GRT_IO, "%s: %s%s%s", m->desc.path,
-                    stopped ? "not written: interrupted" : "cannot be written",
+           grt_fail(created ? GRT_IO : GRT_NO_OUTPUT, "%s: %s%s%s", m->desc.path,
+                    stopped   ? "not written: interrupted"
+                    : created ? "cannot be written"
+                              : "cannot be created",
                     !stopped && error ? ": " : "", !stopped && error ? strerror(error) : "");
 }
 

@@ -151,9 +151,12 @@ GRT_API const struct grt_tensor *grt_learner_tensor(const struct grt_learner *le
 GRT_API bool grt_learner_sync(struct grt_learner *learner);
 // Draws the parameters again by seed, clears optimizer and state.
 GRT_API bool grt_learner_reset(struct grt_learner *learner, uint64_t seed);
-// The first tensor that holds a number that is not finite, in the order parameters, input, output,
-// gradients; into `name`. False: there is none.
-GRT_API bool grt_learner_find_nonfinite(struct grt_learner *learner, char *name, size_t capacity);
+// The first tensor that holds a number that is not finite, in the order parameters, input, target,
+// activations layer by layer, output, gradients; into `name`. The samples are those of x and y (y may be
+// NULL when x is: then what the learner's own tensors hold). Activations are computed again, layer by
+// layer, where there is memory for it. False: there is none.
+GRT_API bool grt_learner_find_nonfinite(struct grt_learner *learner, const struct grt_tensor *x,
+                                        const struct grt_tensor *y, char *name, size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A learner from outside: its desc, its tensors under their names, its state and history.
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "../internal.h"
 #include "../report.h"
 #include "learner_parts.h"
@@ -107,47 +103,4 @@ const struct grt_tensor *grt_learner_tensor(const struct grt_learner *l, enum gr
 
 bool grt_learner_sync(struct grt_learner *l) {
     return ready(l, "grt_learner_sync") && grt_params_sync(&l->params);
-}
-
-// ---- what is not finite ----
-
-// Whether f32 tensor `t` holds a number that is not finite.
-static bool has_nonfinite(const struct grt_tensor *t) {
-    uint64_t count = grt_tensor_count(t);
-    float *numbers = malloc(count * sizeof *numbers);
-    bool found = false;
-    if (numbers && grt_buf_read(t->range.buf, t->range.offset, numbers, count * sizeof *numbers)) {
-        for (uint64_t i = 0; i < count && !found; i++) {
-            found = !isfinite(numbers[i]);
-        }
-    }
-    free(numbers);
-    return found;
-}
-
-bool grt_learner_find_nonfinite(struct grt_learner *l, char *name, size_t capacity) {
-    static const char *const roles[] = {"parameter", "gradient"};
-    static const enum grt_tensor_role kinds[] = {GRT_TENSOR_PARAM, GRT_TENSOR_GRAD};
-    if (!ready(l, "grt_learner_find_nonfinite")) {
-        return false;
-    }
-    for (uint32_t k = 0; k < 2; k++) {
-        const struct grt_tensor *others[] = {
-            l->x, l->desc.loss == GRT_LOSS_CROSS_ENTROPY ? NULL : l->target, l->y};
-        const struct grt_tensor *t;
-        const char *text;
-        for (uint32_t i = 0; (t = grt_learner_tensor(l, kinds[k], i, &text)) != NULL; i++) {
-            if (has_nonfinite(t)) {
-                snprintf(name, capacity, "%s %s", roles[k], text);
-                return true;
-            }
-        }
-        for (uint32_t i = 0; k == 0 && i < 3; i++) {
-            if (others[i] && has_nonfinite(others[i])) {
-                snprintf(name, capacity, "%s", others[i]->label);
-                return true;
-            }
-        }
-    }
-    return false;
 }

@@ -21,7 +21,8 @@
 extern "C" {
 #endif
 
-// Replaces the file or leaves what was there; GRT_IO with path and reason (a full disk, say).
+// Replaces the file or leaves what was there, with path and reason: GRT_NO_OUTPUT when it cannot be created,
+// GRT_IO when it cannot be written (a full disk, say).
 GRT_API bool grt_checkpoint_save(const struct grt_archive *archive, const char *path);
 // All of it, with every digest checked; NULL with path and reason otherwise (GRT_NO_INPUT when it cannot
 // be read, GRT_BAD_DATA when it is damaged or no checkpoint).

@@ -28,15 +28,15 @@ bool grt_checkpoint_make_dir(const char *dir) {
         }
         snprintf(path, sizeof path, "%.*s", (int)i, dir);
         if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-            return grt_fail(GRT_IO, "cannot make the folder %s: %s", path, strerror(errno));
+            return grt_fail(GRT_NO_OUTPUT, "cannot make the folder %s: %s", path, strerror(errno));
         }
     }
     struct stat info;
     if (stat(dir, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        return grt_fail(GRT_IO, "%s is no folder", dir);
+        return grt_fail(GRT_NO_OUTPUT, "%s is no folder", dir);
     }
     if (access(dir, W_OK | X_OK) != 0) {
-        return grt_fail(GRT_IO, "cannot write into the folder %s: %s", dir, strerror(errno));
+        return grt_fail(GRT_NO_OUTPUT, "cannot write into the folder %s: %s", dir, strerror(errno));
     }
     return true;
 }
@@ -188,8 +188,8 @@ bool grt_checkpoint_set_aside(const char *dir, char *path, size_t capacity) {
             break;
         }
     }
-    bool good =
-        made == 0 || grt_fail(GRT_IO, "cannot make a folder in %s: %s", dir, strerror(errno));
+    bool good = made == 0 ||
+                grt_fail(GRT_NO_OUTPUT, "cannot make a folder in %s: %s", dir, strerror(errno));
     for (size_t i = 0; good && i < count; i++) {
         char name[64];
         snprintf(name, sizeof name, "step-%012llu.h5", (unsigned long long)steps[i]);

@@ -48,7 +48,7 @@
     X(PIN_MEMORY, pin_memory, FLAG, "data", "true", 0, 0, "", "dataloader_pin_memory",             \
       "read into memory that the device copies from directly")                                     \
     X(PERSISTENT_WORKERS, persistent_workers, FLAG, "data", "true", 0, 0, "", "",                  \
-      "accepted: workers always live until the run ends")                                          \
+      "workers live as long as the run; false: they are started for each epoch")                   \
     X(CACHE, cache, WORD, "data", "none", 0, 0, "none=false|ram=true=memory=host|device=gpu",      \
       "cache_data data.cache_mode", "keep the data set in memory, or on the device, when it fits") \
     X(SHUFFLE, shuffle, FLAG, "data", "true", 0, 0, "", "", "a new order of samples each epoch")   \

@@ -1,48 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/train: brings batches of a loader to a learner and runs its steps, a window of them at
-// once.
+// A feed: brings batches of a loader to a learner and runs its steps, a window of them at once.
 //
 //     batches of the loader   slot -> upload -> the learner's input, or staging  -> a step
 //     rows on the device      the order of an epoch -> the device, steps gather  -> many steps
 //
-// One graph trains on every batch: the loader has a small one that copies for each of its slots. (A
-// training graph for each slot saves a submit, but took lavapipe a third of a second each to begin with.)
-// The device works through a window while the loader's workers read on; then the window is waited for and
-// its slots go back.
+// Uploads run beside the steps where the device has two lanes: batches go to two places in turn, so that
+// batch k + 1 arrives while step k reads its own.
+//
+//     aside   up 0 | up 1 | up 2        | up 3           up k waits for step k - 2, which read its place
+//     main         | step 0    | step 1    | step 2      step k waits for up k
+//
+// One graph a place trains on every batch: the loader has a small one that copies for each of its slots.
+// (A training graph for each slot saves a submit, but took lavapipe a third of a second each to begin with.)
+// The device works through a window while the loader's workers read on; then the window is waited for
+// and its slots go back. The batch behind a window is fetched and sent before that wait, so the device
+// finds it when the next window begins.
 #ifndef GRT_FEED_H
 #define GRT_FEED_H
 
 #include "../data/loader.h"
 #include "../nn/learner.h"
 
-#define FEED_WINDOW 8  // steps queued before the host waits
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-struct feed_desc {
+#define GRT_FEED_WINDOW 8                     // steps queued before the host waits
+#define GRT_FEED_HELD (GRT_FEED_WINDOW + 1u)  // batches that a feed holds of its loader
+
+struct grt_feed_desc {
     struct grt_dev *dev;
     struct grt_learner *learner;
-    struct grt_loader *loader;  // its `held` is at least FEED_WINDOW
+    struct grt_loader *loader;  // its `held` is GRT_FEED_HELD, its turns grt_dev_lanes()
     uint32_t batch;
     bool evaluate;   // evaluations instead of training steps
     bool on_device;  // the loader's cache is the device
 };
 
-struct feed;
+struct grt_feed;
 
-struct feed *feed_create(const struct feed_desc *desc);
-void feed_destroy(struct feed **feed);
-struct grt_loader_position feed_position(const struct feed *feed);
-// Where the next step begins.
-bool feed_seek(struct feed *feed, struct grt_loader_position position);
+GRT_API struct grt_feed *grt_feed_create(const struct grt_feed_desc *desc);
+GRT_API void grt_feed_destroy(struct grt_feed **feed);
+GRT_API struct grt_loader_position grt_feed_position(const struct grt_feed *feed);
+// Where the next step begins. The place where it is keeps what is on its way.
+GRT_API bool grt_feed_seek(struct grt_feed *feed, struct grt_loader_position position);
 
-struct feed_done {
+// Where the samples of the newest step lie on the device, cut to their rows; of rows on the device, what the
+// learner's own tensors hold.
+GRT_API void grt_feed_newest(const struct grt_feed *feed, struct grt_tensor *x,
+                             struct grt_tensor *y);
+
+struct grt_feed_done {
     uint32_t steps;
     uint64_t samples;
     uint32_t last_rows;  // of the last step; all others are full
-    double waited;       // seconds for data
+    double waited;       // seconds that the host took to get data
+    double stalled;      // of these, at most, the device had nothing to do
     bool epoch_ended;
 };
 // Runs up to `most` steps (and no more than a window), not beyond the end of the epoch, and waits for
-// them. When it fails, `done` still says what was run and the position is behind that.
-bool feed_run(struct feed *feed, uint32_t most, struct feed_done *done);
+// them. `more`: another call follows, so its first batch is fetched meanwhile. When it fails, `done` still
+// says what was run and the position is behind that.
+GRT_API bool grt_feed_run(struct grt_feed *feed, uint32_t most, bool more,
+                          struct grt_feed_done *done);
 
+// Device bytes a sample of a batch that a feed takes besides the learner, whose micro-batches are one or
+// several.
+GRT_API uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool several);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -128,7 +128,7 @@ static double now(void) {
 static FILE *open_file(const char *path, const char *mode) {
     FILE *file = fopen(path, mode);
     if (!file) {
-        grt_fail(GRT_IO, "cannot write %s: %s", path, strerror(errno));
+        grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", path, strerror(errno));
     }
     return file;
 }

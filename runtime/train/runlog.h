@@ -28,7 +28,7 @@ struct grt_runlog_desc {
 
 struct grt_runlog;
 
-// NULL when a file cannot be made (GRT_IO). Without either name a log that takes rows and forgets them.
+// NULL when a file cannot be made (GRT_NO_OUTPUT). Without either name a log that takes rows and forgets them.
 GRT_API struct grt_runlog *grt_runlog_create(const struct grt_runlog_desc *desc);
 GRT_API void grt_runlog_destroy(struct grt_runlog **log);
 

@@ -37,9 +37,11 @@ static bool plan_memory(struct grt_supervised *run) {
     char text[256];
     // On the device: all rows and two orders, or the staging of both loaders.
     uint64_t row = row_bytes(&run->task.info);
+    uint64_t feeds = run->task.info.part_rows[GRT_PART_VALIDATION] > 0 ? 2 : 1;
     struct grt_fit_besides besides = {
         .bytes = on_device(run) ? run->task.info.file_rows * (row + 8) : 0,
-        .row_staged = on_device(run) ? 0 : 2 * row,
+        .row = on_device(run) ? 0 : feeds * grt_feed_row_bytes(run->desc.dev, row, false),
+        .row_staged = on_device(run) ? 0 : feeds * grt_feed_row_bytes(run->desc.dev, row, true),
     };
     if (!grt_task_fit(run->desc.dev, d, &besides, &fit)) {
         return false;
@@ -78,12 +80,13 @@ static bool plan_memory(struct grt_supervised *run) {
 
 static bool make_loaders(struct grt_supervised *run) {
     const struct grt_task *task = &run->task;
-    run->train_loader = grt_task_loader(task, run->desc.dev, GRT_PART_TRAIN, FEED_WINDOW);
+    run->train_loader = grt_task_loader(task, run->desc.dev, GRT_PART_TRAIN, GRT_FEED_HELD);
     if (!run->train_loader) {
         return false;
     }
     if (task->info.part_rows[GRT_PART_VALIDATION] > 0) {
-        run->check_loader = grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, FEED_WINDOW);
+        run->check_loader =
+            grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, GRT_FEED_HELD);
     }
     return run->check_loader || task->info.part_rows[GRT_PART_VALIDATION] == 0;
 }
@@ -114,15 +117,15 @@ static bool make_learner(struct grt_supervised *run) {
     if (!run->learner || !grt_learner_alloc(run->learner)) {
         return false;
     }
-    struct feed_desc feed = {.dev = dev,
-                             .learner = run->learner,
-                             .loader = run->train_loader,
-                             .batch = run->task.learner.batch,
-                             .on_device = on_device(run)};
-    run->train = feed_create(&feed);
+    struct grt_feed_desc feed = {.dev = dev,
+                                 .learner = run->learner,
+                                 .loader = run->train_loader,
+                                 .batch = run->task.learner.batch,
+                                 .on_device = on_device(run)};
+    run->train = grt_feed_create(&feed);
     feed.loader = run->check_loader;
     feed.evaluate = true;
-    run->check = run->train && run->check_loader ? feed_create(&feed) : NULL;
+    run->check = run->train && run->check_loader ? grt_feed_create(&feed) : NULL;
     return run->train && (run->check || !run->check_loader);
 }
 
@@ -198,8 +201,8 @@ void grt_supervised_destroy(struct grt_supervised **run) {
         return;
     }
     struct grt_supervised *r = *run;
-    feed_destroy(&r->train);
-    feed_destroy(&r->check);
+    grt_feed_destroy(&r->train);
+    grt_feed_destroy(&r->check);
     grt_learner_destroy(&r->learner);
     grt_loader_destroy(&r->train_loader);
     grt_loader_destroy(&r->check_loader);

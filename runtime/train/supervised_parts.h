@@ -23,7 +23,7 @@ struct grt_supervised {
     struct grt_task task;
     struct grt_learner *learner;
     struct grt_loader *train_loader, *check_loader;  // check: validation, NULL without one
-    struct feed *train, *check;
+    struct grt_feed *train, *check;
     struct grt_runlog *log;
     uint64_t steps_per_epoch, steps;
     uint64_t start;

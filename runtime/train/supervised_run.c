@@ -31,7 +31,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void meter_add(struct meter *m, const struct feed_done *done) {
+static void meter_add(struct meter *m, const struct grt_feed_done *done) {
     m->samples += done->samples;
     m->waited += done->waited;
 }
@@ -110,19 +110,20 @@ bool supervised_tally_end(struct grt_learner *learner, struct grt_evaluation *ev
 
 static bool validate(struct loop *l, struct grt_evaluation *evaluation) {
     struct grt_supervised *run = l->run;
-    struct feed_done done = {0};
-    struct grt_loader_position first = {0};
-    if (!supervised_tally_begin(run->learner) || !feed_seek(run->check, first)) {
+    struct grt_feed_done done = {0};
+    // Validation is not shuffled: each of its epochs is the same, and its workers have begun the next.
+    struct grt_loader_position first = {.epoch = grt_feed_position(run->check).epoch};
+    if (!supervised_tally_begin(run->learner) || !grt_feed_seek(run->check, first)) {
         return false;
     }
     while (!done.epoch_ended) {
-        if (!feed_run(run->check, FEED_WINDOW, &done)) {
+        if (!grt_feed_run(run->check, GRT_FEED_WINDOW, true, &done)) {
             return false;
         }
     }
     // The steps of both feeds move one cursor.
     return supervised_tally_end(run->learner, evaluation) &&
-           feed_seek(run->train, run->place.position);
+           grt_feed_seek(run->train, run->place.position);
 }
 
 // ---- ends of epochs, checkpoints ----
@@ -170,11 +171,13 @@ static bool end_epoch(struct loop *l) {
 // Runs the step that went wrong again: it is halted, so nothing changes, and its tensors can be looked at.
 static void name_nonfinite(struct loop *l, struct grt_loader_position position, uint64_t step) {
     struct grt_supervised *run = l->run;
-    struct feed_done done;
+    struct grt_feed_done done;
+    struct grt_tensor x, y;
     char name[128] = "";
     char text[256];
-    if (!feed_seek(run->train, position) || !feed_run(run->train, 1, &done) ||
-        !grt_learner_find_nonfinite(run->learner, name, sizeof name)) {
+    bool again = grt_feed_seek(run->train, position) && grt_feed_run(run->train, 1, false, &done);
+    grt_feed_newest(run->train, &x, &y);
+    if (!again || !grt_learner_find_nonfinite(run->learner, &x, &y, name, sizeof name)) {
         snprintf(name, sizeof name, "the loss");
     }
     snprintf(text, sizeof text, "step %llu (epoch %llu, batch %llu): %s is not finite",
@@ -214,13 +217,13 @@ static uint32_t steps_ahead(const struct grt_supervised *run) {
         c->checkpoint_interval ? c->checkpoint_interval - step % c->checkpoint_interval : most;
     most = log < most ? log : most;
     most = save < most ? save : most;
-    return (uint32_t)(most < FEED_WINDOW ? most : FEED_WINDOW);
+    return (uint32_t)(most < GRT_FEED_WINDOW ? most : GRT_FEED_WINDOW);
 }
 
 // Adds up the losses of the steps that were just done.
-static bool read_losses(struct loop *l, const struct feed_done *done) {
+static bool read_losses(struct loop *l, const struct grt_feed_done *done) {
     struct grt_supervised *run = l->run;
-    struct grt_learn_row rows[FEED_WINDOW];
+    struct grt_learn_row rows[GRT_FEED_WINDOW];
     if (!grt_learner_state(run->learner, &l->state)) {
         return false;
     }
@@ -244,11 +247,13 @@ static bool read_losses(struct loop *l, const struct feed_done *done) {
 static bool run_window(struct loop *l, enum grt_supervised_end *end) {
     struct grt_supervised *run = l->run;
     struct supervised_place before = run->place;
-    struct feed_done done;
-    bool fed = feed_run(run->train, steps_ahead(run), &done);
+    struct grt_feed_done done;
+    uint32_t most = steps_ahead(run);
+    bool more = run->steps - run->place.step > most;
+    bool fed = grt_feed_run(run->train, most, more, &done);
     *end = GRT_SUPERVISED_FAILED;
     run->place.step += done.steps;
-    run->place.position = feed_position(run->train);
+    run->place.position = grt_feed_position(run->train);
     meter_add(&l->step, &done);
     meter_add(&l->epoch, &done);
     if (done.steps > 0 && !read_losses(l, &done)) {

@@ -139,7 +139,7 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
                         a->path, batch, per_epoch, run->task.learner.batch, run->steps_per_epoch);
     }
     if (!each_tensor(run->learner, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
-        !feed_seek(run->train, p.position)) {
+        !grt_feed_seek(run->train, p.position)) {
         return false;
     }
     run->place = p;
@@ -149,5 +149,6 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
 bool supervised_restart(struct grt_supervised *run) {
     struct grt_loader_position first = {0};
     run->place = (struct supervised_place){0};
-    return grt_learner_reset(run->learner, run->task.config.seed) && feed_seek(run->train, first);
+    return grt_learner_reset(run->learner, run->task.config.seed) &&
+           grt_feed_seek(run->train, first);
 }

@@ -239,5 +239,6 @@ struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *
                         .prefetch = (uint32_t)c->prefetch_factor, .held = held,
                         .pin = c->pin_memory, .cache = (enum grt_cache)cache_of(c->cache),
                         .shuffle = training && c->shuffle, .drop_last = training && c->drop_last,
+                        .short_workers = !c->persistent_workers, .turns = grt_dev_lanes(dev),
                         .seed = c->seed));
 }

@@ -52,7 +52,8 @@ struct grt_fit {
 };
 struct grt_fit_besides {
     uint64_t bytes;       // that other things take
-    uint64_t row_staged;  // for each sample of a batch, when it has several micro-batches
+    uint64_t row;         // for each sample of a batch
+    uint64_t row_staged;  // the same, when it has several micro-batches
 };
 // Asks the memory plan; allocates nothing.
 GRT_API bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,

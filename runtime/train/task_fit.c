@@ -8,10 +8,8 @@ static bool bytes_of(struct grt_dev *dev, const struct grt_learner_desc *desc,
     if (!learner) {
         return false;
     }
-    *bytes = grt_learner_bytes(learner, NULL);
-    if (desc->accumulate > 1) {
-        *bytes += desc->batch * besides->row_staged;
-    }
+    *bytes = grt_learner_bytes(learner, NULL) +
+             desc->batch * (desc->accumulate > 1 ? besides->row_staged : besides->row);
     grt_learner_destroy(&learner);
     return true;
 }

@@ -44,7 +44,7 @@ static bool begin(struct work *w, struct grt_dev *dev, const struct grt_archive 
     if (!w->learner || !grt_learner_alloc(w->learner) || !grt_task_load_model(w->learner, model)) {
         goto undo;
     }
-    w->loader = grt_task_loader(&w->task, dev, part, FEED_WINDOW);
+    w->loader = grt_task_loader(&w->task, dev, part, GRT_FEED_HELD);
     if (w->loader) {
         return true;
     }
@@ -63,7 +63,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                   const struct grt_config *config, enum grt_part part,
                   struct grt_evaluation *evaluation) {
     struct work w;
-    struct feed_done done = {0};
+    struct grt_feed_done done = {0};
     if (!dev || !model || !config || !evaluation || (unsigned)part >= GRT_PART_COUNT) {
         return grt_fail(GRT_INVALID, "a device, a model and a config are wanted");
     }
@@ -71,19 +71,19 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
         return false;
     }
     double start = now();
-    struct feed *feed = feed_create(&(struct feed_desc){.dev = dev,
-                                                        .learner = w.learner,
-                                                        .loader = w.loader,
-                                                        .batch = w.task.learner.batch,
-                                                        .evaluate = true,
-                                                        .on_device = w.on_device});
+    struct grt_feed *feed = grt_feed_create(&(struct grt_feed_desc){.dev = dev,
+                                                                    .learner = w.learner,
+                                                                    .loader = w.loader,
+                                                                    .batch = w.task.learner.batch,
+                                                                    .evaluate = true,
+                                                                    .on_device = w.on_device});
     bool good = feed && supervised_tally_begin(w.learner);
     while (good && !done.epoch_ended) {
-        good = feed_run(feed, FEED_WINDOW, &done);
+        good = grt_feed_run(feed, GRT_FEED_WINDOW, true, &done);
     }
     good = good && supervised_tally_end(w.learner, evaluation);
     evaluation->seconds = now() - start;
-    feed_destroy(&feed);
+    grt_feed_destroy(&feed);
     finish(&w);
     return good;
 }

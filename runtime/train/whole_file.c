@@ -18,13 +18,13 @@ bool whole_file_open(struct whole_file *file, const char *path) {
     free(real);
     file->fd = -1;
     if (length < 0 || (size_t)length >= sizeof file->path) {
-        return grt_fail(GRT_IO, "cannot create %.200s...: the path is too long", path);
+        return grt_fail(GRT_NO_OUTPUT, "cannot create %.200s...: the path is too long", path);
     }
     snprintf(file->temporary, sizeof file->temporary, "%s.%ld.tmp", file->path, (long)getpid());
     // One of that name is left from a killed process that had the same number.
     unlink(file->temporary);
     file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    return file->fd >= 0 || grt_fail(GRT_IO, "cannot create %s: %s", path, strerror(errno));
+    return file->fd >= 0 || grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", path, strerror(errno));
 }
 
 bool whole_file_write(struct whole_file *file, const void *data, uint64_t size) {
@@ -78,7 +78,7 @@ bool whole_file_close(struct whole_file *file, bool keep) {
     }
     file->fd = -1;
     if (keep && good && rename(file->temporary, file->path) != 0) {
-        good = grt_fail(GRT_IO, "cannot create %s: %s", file->path, strerror(errno));
+        good = grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", file->path, strerror(errno));
     }
     if (!keep || !good) {
         unlink(file->temporary);

@@ -19,7 +19,8 @@ struct whole_file {
     char temporary[4128];
 };
 
-// Each says path and reason (GRT_IO) when it fails; after a failed open there is nothing to close.
+// Each says path and reason when it fails: GRT_NO_OUTPUT when the file cannot be created, GRT_IO when it
+// cannot be written. After a failed open there is nothing to close.
 bool whole_file_open(struct whole_file *file, const char *path);
 bool whole_file_write(struct whole_file *file, const void *data, uint64_t size);
 // Ends the writing; unless `keep`, or when something fails, the temporary file is removed and NAME
