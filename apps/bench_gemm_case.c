@@ -79,7 +79,7 @@ enum bench_outcome bench_gemm_case_begin(struct bench_gemm_case *g) {
     const struct grt_tensor *c = declare(g, "c", g->out, s->m, s->n);
     const struct grt_gemm_desc desc = {
         .a = a, .b = b, .c = c, .a_transposed = g->a_transposed, .b_transposed = g->b_transposed};
-    uint64_t scratch_bytes = a && b && c ? grt_op_gemm_scratch(g->bench->dev, &desc) : 0;
+    uint64_t scratch_bytes = grt_op_gemm_scratch(g->bench->dev, &desc);
     const struct grt_tensor *scratch =
         scratch_bytes ? grt_plan_tensor(g->plan, grt_tensor_desc(.label = "scratch",
                                                                  .shape = {scratch_bytes / 4}))
