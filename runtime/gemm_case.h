@@ -65,13 +65,6 @@ extern const struct grt_tunable gemm_wgmma_tunable;
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
                 uint32_t values[GRT_PROFILE_NUMBERS]);
 
-// What is worth trying for products in parts, by cooperative matrices and by mma.sync.
-#define GEMM_SPLIT_KNOBS                                                                           \
-    {                                                                                              \
-        {"BM", {32, 64, 128, 256}}, {"BN", {32, 64, 128, 256}}, {"BK", {16, 32}},                  \
-            {"WM", {16, 32, 64}}, {"WN", {16, 32, 64}},                                            \
-    }
-
 // Whether the device's profile says that cutting floats into bfloats pays (gemm.split.use).
 bool gemm_split_pays(const struct gemm_case *g);
 

@@ -64,8 +64,19 @@ static uint32_t setting_registers(const uint32_t *v) {
 }
 
 const struct grt_tunable gemm_split_mma_tunable = {
-    "gemm",           "split_mma",      1u << GRT_F32, GRT_KEY_GEMM_SPLIT_MMA, 1,
-    GEMM_SPLIT_KNOBS, setting_possible, setting_lanes, setting_registers,
+    "gemm",
+    "split_mma",
+    1u << GRT_F32,
+    GRT_KEY_GEMM_SPLIT_MMA,
+    1,
+    {{"BM", {32, 64, 128, 256}},
+     {"BN", {32, 64, 128, 256}},
+     {"BK", {16, 32}},
+     {"WM", {16, 32, 64}},
+     {"WN", {16, 32, 64}}},
+    setting_possible,
+    setting_lanes,
+    setting_registers,
 };
 
 // ---- the variant ----
