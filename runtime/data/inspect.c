@@ -363,7 +363,7 @@ static bool find_chunks(hid_t set, hid_t creation, hid_t space, const struct grt
                          "'%s' has %llu of its %llu chunks: the rest was "
                          "never written",
                          array->name, (unsigned long long)written, (unsigned long long)count);
-    array->tiles = calloc(count, sizeof *array->tiles);
+    array->tiles = calloc(count + 1, sizeof *array->tiles);
     if (!array->tiles)
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory for %llu chunks",
                          (unsigned long long)count);
