@@ -65,6 +65,8 @@
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \
+    X(all, gemm, gemm_sum_f32)                                                                     \
+    X(all, gemm, gemm_sum_16)                                                                      \
     X(all, gemm, gemm_tiled_f32)                                                                   \
     X(all, gemm, gemm_tiled_16)                                                                    \
     X(all, gemm, gemm_tiled_16f32)                                                                 \
