@@ -15,6 +15,8 @@
 #include <sys/prctl.h>
 #endif
 
+#include "report.h"
+
 #define HOW 160
 #define KILL_SECONDS 2.0  // a process inside a driver's call may not die at once
 
@@ -27,7 +29,11 @@ static double now(void) {
 // Never returns.
 static void be_child(struct grt_child *parent, grt_child_fn *fn, void *context) {
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    signal(SIGPIPE, SIG_DFL);
+    // A program's handlers for crashes (a test runner's jump back into its tests) are for its own.
+    static const int crashes[] = {SIGPIPE, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
+        signal(crashes[i], SIG_DFL);
+    }
     // Ctrl-C reaches the whole group of processes; what it means is the parent's to say.
     signal(SIGINT, SIG_IGN);
 #ifdef __linux__
@@ -52,7 +58,9 @@ bool grt_child_start(struct grt_child *child, grt_child_fn *fn, void *context, c
     }
     // Forked processes share what is buffered: it would be printed twice.
     fflush(NULL);
+    grt_log_hold();
     pid_t pid = fork();
+    grt_log_release();
     if (pid < 0) {
         goto undo_up;
     }
@@ -159,4 +167,33 @@ void grt_child_end(struct grt_child *child, char *how) {
     close(child->from);
     close(child->to);
     *child = GRT_NO_CHILD;
+}
+
+// ---- a trial ----
+
+struct trial {
+    void (*fn)(void *context);
+    void *context;
+};
+
+static int try_it(struct grt_child *parent, void *context) {
+    const struct trial *trial = context;
+    trial->fn(trial->context);
+    return grt_child_send(parent, "", 1) ? 0 : 1;
+}
+
+bool grt_child_survives(void (*fn)(void *context), void *context, double seconds, char *how) {
+    struct grt_child child = GRT_NO_CHILD;
+    struct trial trial = {fn, context};
+    char why[256] = "", byte;
+    if (!grt_child_start(&child, try_it, &trial, why)) {
+        snprintf(how, HOW, "cannot be tried, there is %.120s", why);
+        return false;
+    }
+    enum grt_child_news news = grt_child_receive(&child, &byte, 1, seconds, NULL);
+    grt_child_end(&child, how);
+    if (news == GRT_CHILD_LATE) {
+        snprintf(how, HOW, "did not come back within %g s", seconds);
+    }
+    return news == GRT_CHILD_ANSWERED;
 }

@@ -40,7 +40,7 @@ static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v,
     struct tile t = tile_of(v);
     bool whole =
         v[BM] == 0 || (v[WM] && v[WN] && v[BK] && v[BM] % v[WM] == 0 && v[BN] % v[WN] == 0 &&
-                       v[WM] % 16 == 0 && v[WN] % 16 == 0 && v[BK] % 16 == 0 && 128 % v[BK] == 0 &&
+                       v[WM] % 16 == 0 && v[WN] % 16 == 0 && v[BK] % 16 == 0 &&
                        shmem(&t) <= MOST_SHMEM && tile_lanes(&t) <= info->caps.max_wg);
     if (!whole) {
         snprintf(why, GRT_TUNABLE_WHY,

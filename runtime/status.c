@@ -66,6 +66,14 @@ void grt_log_set(grt_log_fn *fn, void *context, enum grt_log_level level) {
     pthread_mutex_unlock(&log_mutex);
 }
 
+void grt_log_hold(void) {
+    pthread_mutex_lock(&log_mutex);
+}
+
+void grt_log_release(void) {
+    pthread_mutex_unlock(&log_mutex);
+}
+
 static void pass_on(enum grt_log_level level, const char *line) {
     pthread_mutex_lock(&log_mutex);
     if (level <= log_level) {

@@ -3,10 +3,12 @@
 #
 # `gpurt data`, `gpurt bench data` and `gpurt bench` from outside: a file is made, described, read and
 # trained on; mistakes have their exit codes; Ctrl-C gives the summary. Usage: cli_data.sh GPURT JSON_CHECK
+# H5_CRASH
 
 set -uo pipefail
-gpurt=${1:?usage: cli_data.sh GPURT JSON_CHECK}
-json=${2:?usage: cli_data.sh GPURT JSON_CHECK}
+gpurt=${1:?usage: cli_data.sh GPURT JSON_CHECK H5_CRASH}
+json=${2:?usage: cli_data.sh GPURT JSON_CHECK H5_CRASH}
+h5_crash=${3:?usage: cli_data.sh GPURT JSON_CHECK H5_CRASH}
 # shellcheck source-path=SCRIPTDIR source=command.sh
 . "$(dirname "${BASH_SOURCE[0]}")/command.sh"
 export TMPDIR=$tmp
@@ -27,6 +29,30 @@ printf 'no data\n' >"$tmp/text.h5"
 refuse 65 "not an HDF5 file" data info "$tmp/text.h5"
 expect 0 data make regression --samples 600 --features 8 -o "$tmp/r.h5"
 [ -z "$(cat "$tmp/out" "$tmp/err")" ] || wrong "data make talks without a terminal"
+
+# ---- the HDF5 library crashes ----
+export LD_PRELOAD=$h5_crash
+if ! ldd "$gpurt" | grep -q libasan; then
+    refuse 65 "the HDF5 library crashed (signal 11" data info "$tmp/r.h5"
+    refuse 65 "the HDF5 library crashed (signal 11" train supervised --device ref:0 --data "$tmp/r.h5" \
+        checkpoint_dir="$tmp/none"
+    refuse 65 "the HDF5 library crashed (signal 11" convert "$tmp/r.h5" "$tmp/r.safetensors"
+    [ "$(wc -l <"$tmp/err")" -eq 1 ] || wrong "more than one line about a crash"
+fi
+unset LD_PRELOAD
+# Bytes of a good file changed, each time others: it is read or refused, never worse.
+for i in $(seq 1 40); do
+    cp "$tmp/r.h5" "$tmp/flip.h5"
+    for k in 1 2 3; do
+        # The head and the tail of the file are the library's own.
+        at=$(((i * 7919 + k * 104729) % 2048))
+        printf '%b' "\\x$(printf %02x $(((i * 37 + k * 101) % 256)))" |
+            dd of="$tmp/flip.h5" bs=1 seek="$at" conv=notrunc 2>/dev/null
+    done
+    code=0
+    "$gpurt" data info "$tmp/flip.h5" >"$tmp/out" 2>"$tmp/err" || code=$?
+    [ "$code" -eq 0 ] || [ "$code" -eq 65 ] || wrong "data info of damaged file $i: exit code $code"
+done
 expect 0 data make classification --samples 600 --features 4 --classes 5 --seed 3 -o "$tmp/c.h5"
 expect 0 data make points --samples 100 --features 3 --points 6 --chunk 30 --deflate 2 -o "$tmp/p.h5"
 expect 0 data info "$tmp/r.h5"

@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/child.h"
+#include "runtime/train/checkpoint.h"
+
 static struct grt_dataset *open_x(const char *path) {
     return grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
 }
@@ -357,7 +360,146 @@ static void damaged_chunks(void **state) {
     grt_dataset_close(&data);
 }
 
+// ---- bytes by the hundred ----
+
+// A file as people have them: groups, several data sets, chunks enough for an index of two levels,
+// attributes, deflate and shuffle.
+static void write_rich(const char *path) {
+    const struct data_kit_set sets[] = {
+        {.name = "x", .shape = {300, 4}, .chunk = {3, 2}, .deflate = 4, .shuffle = true},
+        {.name = "y", .shape = {300, 1}},
+        {.name = "wide", .shape = {20, 5, 3}, .chunk = {4, 5, 3}},
+        {.name = "counts", .type = H5T_STD_I32LE, .shape = {50}},
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+        data_kit_write(path, i == 0, &sets[i]);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0);
+    for (int i = 0; i < 20; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "group %d", i);
+        H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    }
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute =
+        H5Acreate2(file, "noise_floor", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    double floor = 0.25;
+    H5Awrite(attribute, H5T_NATIVE_DOUBLE, &floor);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+// Where the library keeps its own things: bytes of numbers are mostly data. Flips, and words at the limits.
+static void damage(unsigned char *bytes, size_t size, uint64_t *seed) {
+    uint32_t count = 1 + test_next(seed) % 12;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t at = test_next(seed) % size;
+        switch (test_next(seed) % 4) {
+        case 0:
+            bytes[at] = (unsigned char)test_next(seed);
+            break;
+        case 1:
+            bytes[at] ^= (unsigned char)(1u << test_next(seed) % 8);
+            break;
+        case 2:
+            memset(bytes + at, 0xff, size - at < 8 ? size - at : 8);
+            break;
+        default:
+            memmove(bytes + at, bytes + test_next(seed) % size % (size - (size > 64 ? 64 : 0)),
+                    size - at < 64 ? size - at : 64);
+        }
+    }
+}
+
+// Opens a damaged file in every way that gpurt has; what comes of it is a result or a sentence, and the
+// process goes on. How often the library crashed on the way depends on its version.
+static void hundreds_damaged(void **state) {
+    (void)state;
+    const char *good = data_kit_path("rich.h5"), *bad = data_kit_path("bad.h5");
+    const char *good_kept = data_kit_path("kept.h5");
+    write_rich(good);
+    struct grt_archive *archive = grt_archive_create();
+    const uint64_t shape[2] = {30, 20};
+    assert_non_null(grt_archive_add(archive, "model/layers.0.weight", GRT_F32, 2, shape, NULL));
+    assert_true(grt_archive_set_whole(archive, "step", 7));
+    assert_true(grt_checkpoint_save(archive, good_kept));
+    grt_archive_destroy(&archive);
+    uint32_t given = 0, refused = 0, crashed = 0;
+    uint64_t seed = 2026;
+    for (uint32_t round = 0; round < (test.small ? 20 : 300); round++) {
+        bool kept = round % 4 == 3;
+        size_t size = (size_t)size_of(kept ? good_kept : good);
+        unsigned char *bytes = test_alloc(size);
+        int fd = open(kept ? good_kept : good, O_RDONLY);
+        assert_true(fd >= 0 && read(fd, bytes, size) == (ssize_t)size);
+        close(fd);
+        // Without its seal, of 24 bytes, a checkpoint is one that h5py could have written.
+        size = kept ? size - 24 : size;
+        damage(bytes, size, &seed);
+        fd = open(bad, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        assert_true(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+        close(fd);
+        free(bytes);
+        test_refusal_begin();
+        bool was_given = false;
+        if (kept) {
+            struct grt_archive *loaded = grt_checkpoint_load(bad);
+            was_given = loaded != NULL;
+            grt_archive_destroy(&loaded);
+        } else {
+            struct grt_file_info *info = grt_file_info_create(bad);
+            crashed += !info && strstr(grt_last_error(), "signal") != NULL;
+            struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = bad));
+            was_given = info && data;
+            grt_file_info_destroy(&info);
+            grt_dataset_close(&data);
+        }
+        enum grt_status status = grt_last_status();
+        assert_true(was_given || status == GRT_BAD_DATA || status == GRT_IO ||
+                    status == GRT_NO_INPUT || status == GRT_NO_MEMORY);
+        crashed += !was_given && strstr(grt_last_error(), "signal") != NULL;
+        given += was_given;
+        refused += !was_given;
+        test_log.expected = test_log.lines[GRT_LOG_ERROR];
+        test_log.quiet = false;
+    }
+    print_message("# %u read, %u refused; the HDF5 library crashed %u times\n", given, refused,
+                  crashed);
+    assert_true(refused > given / 20);
+}
+
+static void dies(void *context) {
+    (void)context;
+    abort();
+}
+
+static void sleeps(void *context) {
+    (void)context;
+    for (;;)
+        pause();
+}
+
+static void comes_back(void *context) {
+    *(int *)context = 5;  // of the child's own copy
+}
+
+// Calls that crash or hang cost a sentence.
+static void trials(void **state) {
+    (void)state;
+    char how[160] = "";
+    int number = 0;
+    assert_false(grt_child_survives(dies, NULL, 10, how));
+    assert_non_null(strstr(how, "crashed (signal 6"));
+    assert_false(grt_child_survives(sleeps, NULL, 0.05, how));
+    assert_non_null(strstr(how, "did not come back within 0.05 s"));
+    assert_true(grt_child_survives(comes_back, &number, 10, how));
+    assert_int_equal(number, 0);
+}
+
 static const struct CMUnitTest cases[] = {
+    DATA_CASE(hundreds_damaged),
+    DATA_CASE(trials),
     DATA_CASE(not_there_and_not_hdf5),
     DATA_CASE(external_storage),
     DATA_CASE(virtual_data_set),

@@ -54,7 +54,7 @@ struct grt_fault {
 bool grt_fault(struct grt_fault *fault, enum grt_status status, const char *format, ...)
     GRT_PRINTF(3, 4);
 
-// ---- inspect.c: the HDF5 library, and nowhere else for reading ----
+// ---- inspect.c, inspect_apart.c: the HDF5 library, and nowhere else for reading ----
 
 struct grt_file {
     int fd;

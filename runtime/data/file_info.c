@@ -130,6 +130,49 @@ static void read_attributes(hid_t id, struct grt_file_info *info) {
         info->classes = 0;
 }
 
+static bool ask_info(struct grt_apart *apart, hid_t id, struct grt_fault *fault) {
+    struct listing list = {.id = id, .file = apart->file, .info = apart->context};
+    list.info->bytes = apart->file->bytes;
+    read_attributes(id, list.info);
+    if (H5Lvisit(id, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0)
+        grt_fault(fault, GRT_BAD_DATA, "its list of data sets is damaged");
+    if (list.no_memory)
+        grt_fault(fault, GRT_NO_MEMORY, "no host memory for its list of data sets");
+    return fault->status == GRT_OK;
+}
+
+static bool send_info(const struct grt_apart *apart, const struct grt_child *parent) {
+    const struct grt_file_info *info = apart->context;
+    return grt_child_send(parent, info, sizeof *info) &&
+           grt_child_send(parent, info->arrays, info->count * sizeof *info->arrays);
+}
+
+// Texts end where they should, whatever the child sent.
+static void end_texts(struct grt_file_info *info) {
+    info->made_by[sizeof info->made_by - 1] = '\0';
+    for (uint32_t i = 0; i < info->count; i++) {
+        struct grt_array_info *array = &info->arrays[i];
+        array->name[sizeof array->name - 1] = '\0';
+        array->dtype[sizeof array->dtype - 1] = '\0';
+        array->filters[sizeof array->filters - 1] = '\0';
+        array->problem[sizeof array->problem - 1] = '\0';
+    }
+}
+
+static bool hear_info(struct grt_apart *apart, const struct grt_child *child) {
+    struct grt_file_info *info = apart->context;
+    struct grt_file_info heard;
+    if (!grt_apart_receive(child, &heard, sizeof heard) || heard.count > MOST_ARRAYS)
+        return false;
+    heard.arrays = calloc(heard.count + 1u, sizeof *heard.arrays);
+    *info = heard;
+    bool good =
+        info->arrays && grt_apart_receive(child, info->arrays, info->count * sizeof *info->arrays);
+    if (good)
+        end_texts(info);
+    return good;
+}
+
 struct grt_file_info *grt_file_info_create(const char *path) {
     struct grt_fault fault = {0};
     struct grt_file file = {.fd = -1};
@@ -139,20 +182,14 @@ struct grt_file_info *grt_file_info_create(const char *path) {
                  path ? "no host memory" : "no path");
         return NULL;
     }
-    struct listing list = {.file = &file, .info = info};
-    H5E_BEGIN_TRY {
-        list.id = grt_inspect_open(path, &file, &fault);
-        if (list.id >= 0) {
-            info->bytes = file.bytes;
-            read_attributes(list.id, info);
-            if (H5Lvisit(list.id, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0)
-                grt_fault(&fault, GRT_BAD_DATA, "its list of data sets is damaged");
-            if (list.no_memory)
-                grt_fault(&fault, GRT_NO_MEMORY, "no host memory for its list of data sets");
-            grt_inspect_close(list.id, &file);
-        }
-    }
-    H5E_END_TRY;
+    grt_inspect_apart(&(struct grt_apart){.path = path,
+                                          .file = &file,
+                                          .ask = ask_info,
+                                          .send = send_info,
+                                          .hear = hear_info,
+                                          .context = info},
+                      &fault);
+    grt_file_close(&file, NULL, 0);
     if (fault.status != GRT_OK) {
         grt_fail(fault.status, "%s: %s", path, fault.text);
         grt_file_info_destroy(&info);

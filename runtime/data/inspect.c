@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HDF5 library's part: it opens a file, says what is in it and where the bytes lie, and is
-// closed. No element is ever read through it, so no filter plugin is loaded and no other file is
+// The HDF5 library's part, done in a child process (inspect_apart.c): it opens a file, says what is in it
+// and where the bytes lie, and is closed. No element is ever read through it, so no filter plugin is loaded and no other file is
 // opened: what could lead there (external storage, virtual data sets, links) is refused by its
 // description, in the order in which asking is safe.
 //
@@ -43,7 +43,7 @@ static const char *library_says(char text[160]) {
     return text;
 }
 
-static bool open_fd(const char *path, struct grt_file *file, struct grt_fault *fault) {
+bool grt_inspect_file(const char *path, struct grt_file *file, struct grt_fault *fault) {
     // A pipe must not make the call wait.
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0)
@@ -83,12 +83,7 @@ static bool plain_file(hid_t id, hid_t access, const struct grt_file *file,
     return true;
 }
 
-hid_t grt_inspect_open(const char *path, struct grt_file *file, struct grt_fault *fault) {
-    file->fd = -1;
-    if (!open_fd(path, file, fault)) {
-        grt_inspect_close(-1, file);
-        return -1;
-    }
+hid_t grt_inspect_open(const char *path, const struct grt_file *file, struct grt_fault *fault) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_sec2(access);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
@@ -102,17 +97,7 @@ hid_t grt_inspect_open(const char *path, struct grt_file *file, struct grt_fault
         id = -1;
     }
     H5Pclose(access);
-    if (id < 0)
-        grt_inspect_close(-1, file);
     return id;
-}
-
-void grt_inspect_close(hid_t id, struct grt_file *file) {
-    if (id >= 0)
-        H5Fclose(id);
-    if (file->fd >= 0)
-        close(file->fd);
-    file->fd = -1;
 }
 
 // ---- one data set ----
@@ -378,7 +363,7 @@ static bool find_chunks(hid_t set, hid_t creation, hid_t space, const struct grt
                          "'%s' has %llu of its %llu chunks: the rest was "
                          "never written",
                          array->name, (unsigned long long)written, (unsigned long long)count);
-    array->tiles = calloc(count, sizeof *array->tiles);
+    array->tiles = calloc(count + 1, sizeof *array->tiles);
     if (!array->tiles)
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory for %llu chunks",
                          (unsigned long long)count);
@@ -448,32 +433,4 @@ bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
         array->tiles = NULL;
     }
     return found;
-}
-
-// ---- for data sets ----
-
-bool grt_file_open(const char *path, const char *const *names, uint32_t count,
-                   struct grt_file *file, struct grt_array *arrays) {
-    struct grt_fault fault = {0};
-    memset(arrays, 0, count * sizeof *arrays);
-    H5E_BEGIN_TRY {
-        hid_t id = grt_inspect_open(path, file, &fault);
-        for (uint32_t i = 0; id >= 0 && fault.status == GRT_OK && i < count; i++)
-            grt_inspect_array(id, file, names[i], &arrays[i], &fault);
-        if (id >= 0)
-            H5Fclose(id);
-    }
-    H5E_END_TRY;
-    if (fault.status == GRT_OK)
-        return true;
-    grt_file_close(file, arrays, count);
-    return grt_fail(fault.status, "%s: %s", path, fault.text);
-}
-
-void grt_file_close(struct grt_file *file, struct grt_array *arrays, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        free(arrays[i].tiles);
-        arrays[i].tiles = NULL;
-    }
-    grt_inspect_close(-1, file);
 }

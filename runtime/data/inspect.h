@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/data: what the HDF5 library is asked. Callers silence it with H5E_BEGIN_TRY.
+//
+// A damaged file can make the library crash (1.10 does: a byte of a good file is enough), so it is asked in a
+// child process only. What it found comes back in plain structs; its end costs one sentence.
 #ifndef GRT_INSPECT_H
 #define GRT_INSPECT_H
 
 #include <hdf5.h>
 
+#include "../child.h"
 #include "array.h"
 
-// The library's id, and our own descriptor in file->fd; negative with the fault and nothing open.
-hid_t grt_inspect_open(const char *path, struct grt_file *file, struct grt_fault *fault);
-// id may be negative.
-void grt_inspect_close(hid_t id, struct grt_file *file);
+// Our own descriptor in file->fd, and which file it is; the library is not asked. False with the fault.
+bool grt_inspect_file(const char *path, struct grt_file *file, struct grt_fault *fault);
+// The library's id of that file; negative with the fault and nothing open.
+hid_t grt_inspect_open(const char *path, const struct grt_file *file, struct grt_fault *fault);
 // Checks one data set and lists its tiles. The name need not begin with a slash.
 bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
                        struct grt_array *array, struct grt_fault *fault);
+
+// ---- inspect_apart.c ----
+
+// A question in three parts: `ask` asks the library, in the child; `send` tells the parent what was found,
+// unless there was a fault, which is told without it; `hear` receives the same and says whether it makes
+// sense. False with the fault.
+struct grt_apart {
+    const char *path;
+    struct grt_file *file;  // opened first, here
+    bool (*ask)(struct grt_apart *apart, hid_t id, struct grt_fault *fault);
+    bool (*send)(const struct grt_apart *apart, const struct grt_child *parent);
+    bool (*hear)(struct grt_apart *apart, const struct grt_child *child);
+    void *context;
+};
+bool grt_inspect_apart(struct grt_apart *apart, struct grt_fault *fault);
+// For `hear`: receives, with the time that all of it may take.
+bool grt_apart_receive(const struct grt_child *child, void *data, size_t size);
 
 #endif

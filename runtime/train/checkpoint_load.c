@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "../cache.h"
+#include "../child.h"
 #include "../report.h"
 #include "checkpoint_parts.h"
 #include "whole_file.h"
 
 #define MAX_FILE ((uint64_t)1 << 40)
 #define MAX_DEPTH 8
+#define TRIAL_SECONDS 300.0
 #define MAX_LINKS (4 * GRT_ARCHIVE_MAX_TENSORS)  // groups may be their own members
 
 struct loader {
@@ -312,29 +314,50 @@ static bool load_image(struct loader *l, void *image, uint64_t size) {
     return good;
 }
 
+// What a file asks of the HDF5 library, once: into an archive, or for a trial into none that is kept.
+struct load {
+    const char *path;
+    void *image;
+    uint64_t size;
+    struct grt_archive *archive;
+};
+
+static void load(void *context) {
+    struct load *load = context;
+    struct loader l = {.path = load->path, .left = load->size, .archive = grt_archive_create()};
+    l.digests = calloc(GRT_ARCHIVE_MAX_TENSORS, sizeof *l.digests);
+    struct checkpoint_errors before = checkpoint_errors_off();
+    bool good = l.archive &&
+                (l.digests || grt_fail(GRT_NO_MEMORY, "no host memory for %s", load->path)) &&
+                load_image(&l, load->image, load->size);
+    checkpoint_errors_restore(&before);
+    if (!good) {
+        grt_archive_destroy(&l.archive);
+    }
+    free(l.digests);
+    load->archive = l.archive;
+}
+
 struct grt_archive *grt_checkpoint_load(const char *path) {
-    uint64_t size = 0;
+    struct load work = {.path = path};
+    char how[160];
     if (!path) {
         grt_fail(GRT_INVALID, "a path is wanted");
         return NULL;
     }
-    void *image = whole_file_read(path, MAX_FILE, &size);
-    if (!image) {
+    work.image = whole_file_read(path, MAX_FILE, &work.size);
+    if (!work.image) {
         return NULL;
     }
-    struct loader l = {.path = path, .left = size, .archive = grt_archive_create()};
-    l.digests = calloc(GRT_ARCHIVE_MAX_TENSORS, sizeof *l.digests);
-    struct checkpoint_errors before = checkpoint_errors_off();
-    bool good = l.archive &&
-                (l.digests || grt_fail(GRT_NO_MEMORY, "no host memory for %s", path)) &&
-                load_image(&l, image, size);
-    checkpoint_errors_restore(&before);
-    if (good) {
-        snprintf(l.archive->path, sizeof l.archive->path, "%.1023s", path);
+    // A damaged file can make the library crash. The same bytes make it do the same in a child, first.
+    if (!grt_child_survives(load, &work, TRIAL_SECONDS, how)) {
+        grt_fail(GRT_BAD_DATA, "%s: damaged: the HDF5 library %s while it read it", path, how);
     } else {
-        grt_archive_destroy(&l.archive);
+        load(&work);
     }
-    free(l.digests);
-    free(image);
-    return l.archive;
+    if (work.archive) {
+        snprintf(work.archive->path, sizeof work.archive->path, "%.1023s", path);
+    }
+    free(work.image);
+    return work.archive;
 }
