@@ -77,6 +77,13 @@ enum bench_outcome bench_gemm_case_begin(struct bench_gemm_case *g) {
     const struct grt_tensor *b =
         declare(g, "b", g->in, g->b_transposed ? s->n : s->k, g->b_transposed ? s->k : s->n);
     const struct grt_tensor *c = declare(g, "c", g->out, s->m, s->n);
+    const struct grt_gemm_desc desc = {
+        .a = a, .b = b, .c = c, .a_transposed = g->a_transposed, .b_transposed = g->b_transposed};
+    uint64_t scratch_bytes = grt_op_gemm_scratch(g->bench->dev, &desc);
+    const struct grt_tensor *scratch =
+        scratch_bytes ? grt_plan_tensor(g->plan, grt_tensor_desc(.label = "scratch",
+                                                                 .shape = {scratch_bytes / 4}))
+                      : NULL;
     if (!grt_plan_alloc(g->plan)) {
         outcome = bench_failure();
         goto undo;
@@ -84,6 +91,7 @@ enum bench_outcome bench_gemm_case_begin(struct bench_gemm_case *g) {
     g->a = *a;
     g->b = *b;
     g->c = *c;
+    g->scratch = scratch ? scratch->range : (struct grt_range){0};
     g->host_a = malloc(grt_tensor_bytes(a));
     g->host_b = malloc(grt_tensor_bytes(b));
     g->host_c = malloc(grt_tensor_bytes(c));
@@ -115,6 +123,7 @@ struct grt_gemm_desc bench_gemm_case_desc(const struct bench_gemm_case *g, const
                                   .c = &g->c,
                                   .a_transposed = g->a_transposed,
                                   .b_transposed = g->b_transposed,
+                                  .scratch = g->scratch,
                                   .variant = variant};
 }
 

@@ -15,6 +15,7 @@ struct bench_gemm_case {
     // What bench_gemm_case_begin() makes.
     struct grt_plan *plan;
     struct grt_tensor a, b, c;       // [batch][rows][cols] as stored
+    struct grt_range scratch;        // where the product wants some
     void *host_a, *host_b, *host_c;  // the same on the host; c: room for a result
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dialect read as OpenCL C 1.2: expanded at build time, embedded as text, compiled at run time.
 //
-// Storage buffers are the first arguments in binding order, parameters the last one, by value. WG
+// Storage buffers are the first arguments in binding order, then come the places in them where each binding
+// begins, and the parameters, by value. Sub-buffers would say the same, but NVIDIA's driver faults when
+// overlapping ones are released out of order and slows down with their number (580.159.04, 2026-11). WG
 // and the kernel's own constants arrive as -D options of the build.
 //
 // Built-in functions of the language are avoided where an expression does: PoCL on aarch64 compiles its own
@@ -50,9 +52,14 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define FETCH4(array, i) (array)[i]
 
 #define SPEC(id, name, value)
-#define ARG_R(id, type, name) global const type *restrict name,
-#define ARG_W(id, type, name) global type *restrict name,
-#define ARG_U(id, type, name) global type *restrict name,
+#define ARG_R(id, type, name) global const type *restrict name##_whole,
+#define ARG_W(id, type, name) global type *restrict name##_whole,
+#define ARG_U(id, type, name) global type *restrict name##_whole,
+#define BINDING_R(id, type, name) \
+    global const type *restrict name = (global const type *)((global const char *)name##_whole + places.of[id]);
+#define BINDING_W(id, type, name) global type *restrict name = (global type *)((global char *)name##_whole + places.of[id]);
+#define BINDING_U(id, type, name) BINDING_W(id, type, name)
+typedef struct { ulong of[12]; } binding_places;
 #define SHMEM(type, name, count) local type name[count];
 
 #define LID ((uint)get_local_id(0))
@@ -60,9 +67,13 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define GROUPS(axis) ((uint)get_num_groups(axis))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 
+// The arguments of a kernel, and what its body begins with.
+#define ARGS(args, P) args(ARG_R, ARG_W, ARG_U) const binding_places places, const P p
+#define BINDINGS(args) args(BINDING_R, BINDING_W, BINDING_U)
 #define KERNEL(name, P, specs, args, shmem)                                                        \
     kernel __attribute__((reqd_work_group_size(WG, 1, 1)))                                         \
-    void name(args(ARG_R, ARG_W, ARG_U) const P p) {                                               \
+    void name(ARGS(args, P)) {                                                                     \
+        BINDINGS(args)                                                                             \
         shmem(SHMEM)
 #define END_KERNEL }
 #define NONE(X)

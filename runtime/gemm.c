@@ -173,6 +173,48 @@ static bool fits(uint32_t i, const struct gemm_case *g) {
            gemm_variants[i]->usable(g) && (named || gemm_trusted(g, i));
 }
 
+static const struct gemm_variant *choose(const struct gemm_case *g) {
+    for (uint32_t i = 0; i < gemm_variant_count; i++) {
+        if (fits(i, g)) {
+            return gemm_variants[i];
+        }
+    }
+    return NULL;
+}
+
+void gemm_record(struct grt_graph *graph, const struct gemm_case *g) {
+    const struct gemm_variant *variant = choose(g);
+    if (variant) {
+        variant->record(graph, g);
+        return;
+    }
+    grt_graph_reject(graph, GRT_UNSUPPORTED, "gemm: no variant '%s' for %s on %s",
+                     g->desc->variant ? g->desc->variant : "any", grt_dtype_text(g->in),
+                     grt_graph_dev(graph)->info.selector);
+}
+
+uint64_t grt_op_gemm_scratch(struct grt_dev *dev, const struct grt_gemm_desc *desc) {
+    if (!dev || !desc || !desc->a || !desc->b || !desc->c || misfit(desc)) {
+        return 0;
+    }
+    struct gemm_case g;
+    fill_case(&g, dev, desc);
+    struct gemm_cut cut = gemm_cut_of(&g);
+    return gemm_cut_bytes(&g, &cut);
+}
+
+// Whether there is room for the parts, and the variant would leave the device idle. The graph is
+// rejected when there is some room, but not enough.
+static bool is_cut(struct grt_graph *graph, const struct gemm_case *g, const struct gemm_cut *cut) {
+    struct grt_range scratch = g->desc->scratch;
+    if (cut->parts == 1 || !scratch.buf) {
+        return false;
+    }
+    const struct gemm_variant *variant = choose(g);
+    return variant && !variant->fills &&
+           grt_op_scratch(graph, "gemm", g->desc->c, scratch, gemm_cut_bytes(g, cut));
+}
+
 void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
     if (!graph) {
         grt_fail(GRT_INVALID, "grt_op_gemm: no graph");
@@ -183,15 +225,12 @@ void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
     }
     struct gemm_case g;
     fill_case(&g, grt_graph_dev(graph), desc);
-    for (uint32_t i = 0; i < gemm_variant_count; i++) {
-        if (fits(i, &g)) {
-            gemm_variants[i]->record(graph, &g);
-            return;
-        }
+    struct gemm_cut cut = gemm_cut_of(&g);
+    if (is_cut(graph, &g, &cut)) {
+        gemm_record_cut(graph, &g, &cut);
+    } else {
+        gemm_record(graph, &g);
     }
-    grt_graph_reject(graph, GRT_UNSUPPORTED, "gemm: no variant '%s' for %s on %s",
-                     desc->variant ? desc->variant : "any", grt_dtype_text(g.in),
-                     grt_graph_dev(graph)->info.selector);
 }
 
 const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *desc, uint32_t i) {

@@ -57,11 +57,17 @@ struct grt_gemm_desc {
     // Sums of f16 products with an f16 result may be kept in half, where the matrix unit has that: as fast or
     // faster, and only about 11 bits right. Others keep theirs in f32.
     bool half_sums;
+    // Partial products, grt_op_gemm_scratch() bytes. Without it a long k is not cut, and the product of few
+    // rows and columns leaves most of a device idle.
+    struct grt_range scratch;
     const char *variant;  // this row of the table only, for tests and measurements; or NULL
 };
 #define grt_gemm_desc(...) (&(struct grt_gemm_desc){__VA_ARGS__})
 
 GRT_API void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc);
+
+// Bytes of scratch with which this product is fastest; 0 when it needs none.
+GRT_API uint64_t grt_op_gemm_scratch(struct grt_dev *dev, const struct grt_gemm_desc *desc);
 
 // The variants that could do this product on this device, best first: the i-th name, or NULL.
 GRT_API const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *desc,

@@ -33,17 +33,9 @@ static const char *type_suffix(const struct gemm_case *g) {
     return g->in == GRT_F32 ? "f32" : g->out == GRT_F32 ? "16f32" : "16";
 }
 
-static struct grt_range range_or(const struct grt_tensor *tensor, struct grt_range other) {
-    return tensor ? tensor->range : other;
-}
-
-// Dispatches kernel "gemm_<shape>_<types>" with the constants that all products have and `own` ones,
-// over a grid of `groups`.
-void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *shape,
-                   const struct grt_spec *own, uint32_t own_count, const uint32_t groups[3]) {
+struct grt_kernel_desc gemm_kernel(const struct gemm_case *g, const char *name,
+                                   const struct grt_spec *own, uint32_t own_count) {
     const struct grt_gemm_desc *d = g->desc;
-    char name[48];
-    snprintf(name, sizeof name, "gemm_%s_%s", shape, type_suffix(g));
     struct grt_kernel_desc kernel = {
         name,
         {{"A_T", d->a_transposed},
@@ -56,15 +48,28 @@ void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const cha
          {"GRAD", (uint32_t)d->grad_act}},
     };
     memcpy(kernel.specs + 8, own, own_count * sizeof *own);
+    return kernel;
+}
+
+struct grt_range gemm_range_or(const struct grt_tensor *tensor, struct grt_range other) {
+    return tensor ? tensor->range : other;
+}
+
+void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *shape,
+                   const struct grt_spec *own, uint32_t own_count, const uint32_t groups[3]) {
+    const struct grt_gemm_desc *d = g->desc;
+    char name[48];
+    snprintf(name, sizeof name, "gemm_%s_%s", shape, type_suffix(g));
+    struct grt_kernel_desc kernel = gemm_kernel(g, name, own, own_count);
     // An operand that is not there is bound to something harmless.
     struct grt_range none = grt_op_unused(graph);
-    struct grt_range a = range_or(d->a, none), b = range_or(d->b, none);
+    struct grt_range a = gemm_range_or(d->a, none), b = gemm_range_or(d->b, none);
     struct grt_range ranges[] = {a,
                                  b,
                                  d->c->range,
-                                 range_or(d->bias, none),
-                                 range_or(d->add, none),
-                                 range_or(d->saved, none),
+                                 gemm_range_or(d->bias, none),
+                                 gemm_range_or(d->add, none),
+                                 gemm_range_or(d->saved, none),
                                  a,  // once more, for kernels that read vectors too
                                  b};
     grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges,

@@ -31,6 +31,7 @@ struct gemm_variant {
     bool (*usable)(const struct gemm_case *g);
     // Records the product; a failure is rejected to the graph.
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
+    bool fills;  // the device even where k is long and c small
 };
 
 extern const struct gemm_variant *const gemm_variants[];
@@ -41,6 +42,7 @@ extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_xmx;
 extern const struct gemm_variant gemm_variant_coop;
+extern const struct gemm_variant gemm_variant_split_direct;
 extern const struct gemm_variant gemm_variant_split;
 extern const struct gemm_variant gemm_variant_split_wgmma;
 extern const struct gemm_variant gemm_variant_split_mma;
@@ -61,9 +63,28 @@ extern const struct grt_tunable gemm_split_mma_tunable;
 extern const struct grt_tunable gemm_mma_tunable;
 extern const struct grt_tunable gemm_wgmma_tunable;
 
+// Records the product by the first variant that serves.
+void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
+
+// ---- gemm_tall.c: k in `parts` of `each`, the last maybe shorter; 1 part when that does not pay ----
+struct gemm_cut {
+    uint32_t parts, each;
+};
+struct gemm_cut gemm_cut_of(const struct gemm_case *g);
+uint64_t gemm_cut_bytes(const struct gemm_case *g, const struct gemm_cut *cut);
+void gemm_record_cut(struct grt_graph *graph, const struct gemm_case *g,
+                     const struct gemm_cut *cut);
+
 // The sizes of the device's profile for this product, see grt_tunable_pick().
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
                 uint32_t values[GRT_PROFILE_NUMBERS]);
+
+// What is worth trying for products in parts, by cooperative matrices and by mma.sync.
+#define GEMM_SPLIT_KNOBS                                                                           \
+    {                                                                                              \
+        {"BM", {32, 64, 128, 256}}, {"BN", {32, 64, 128, 256}}, {"BK", {16, 32}},                  \
+            {"WM", {16, 32, 64}}, {"WN", {16, 32, 64}},                                            \
+    }
 
 // Whether the device's profile says that cutting floats into bfloats pays (gemm.split.use).
 bool gemm_split_pays(const struct gemm_case *g);
@@ -71,8 +92,13 @@ bool gemm_split_pays(const struct gemm_case *g);
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.
 uint32_t gemm_alignment(uint32_t ld);
-// Dispatches kernel "gemm_<shape>_<types>", types being f32, 16 or 16f32, with the constants and
-// bindings that all products have (shaders/lib/gemm.k) and `own` constants, over a grid of `groups`.
+// The kernel with the constants that all products have (shaders/lib/gemm.k) and `own` ones.
+struct grt_kernel_desc gemm_kernel(const struct gemm_case *g, const char *name,
+                                   const struct grt_spec *own, uint32_t own_count);
+// What is bound for an operand that may not be there.
+struct grt_range gemm_range_or(const struct grt_tensor *tensor, struct grt_range other);
+// Dispatches kernel "gemm_<shape>_<types>", types being f32, 16 or 16f32, with the bindings
+// that all products have, over a grid of `groups`.
 void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *shape,
                    const struct grt_spec *own, uint32_t own_count, const uint32_t groups[3]);
 

@@ -3,6 +3,7 @@
 #include "gemm_coop.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // H200, driver 580.159.04, 2026-11. On other chips the numbers differ, but hardly the order.
 static const struct coop_tile tiles[] = {
@@ -50,13 +51,46 @@ bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint3
            coop_lanes(info, t) <= info->caps.max_wg;
 }
 
-// ---- tiles ----
+uint32_t coop_setting_lanes(const uint32_t *v) {
+    return v[0] ? v[0] / v[3] * (v[1] / v[4]) * 32 : 1;
+}
+
+bool coop_setting_refused(const struct grt_dev_info *info, const uint32_t *v, char *why) {
+    snprintf(why, GRT_TUNABLE_WHY,
+             "no matrix unit for it, or a tile of %u x %u x %u by %u x %u is none of its own, too "
+             "many lanes or too much of %u bytes of shared memory",
+             v[0], v[1], v[2], v[3], v[4], info->caps.shmem);
+    return false;
+}
 
 // Bit 0, 1, 2: rows of a, of b, of c are whole chunks of 8 elements.
 static uint32_t aligned(const struct gemm_case *g) {
     return (g->params.lda % 8 == 0 ? 1u : 0u) | (g->params.ldb % 8 == 0 ? 2u : 0u) |
            (g->params.ldc % 8 == 0 ? 4u : 0u);
 }
+
+void coop_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *kernel,
+                   const struct coop_tile *t, uint32_t shape, const struct grt_spec *more,
+                   uint32_t more_count) {
+    struct grt_spec specs[GRT_MAX_SPECS] = {
+        {"WG", coop_lanes(&g->dev->info, t)},
+        {"BM", t->bm},
+        {"BN", t->bn},
+        {"BK", t->bk},
+        {"WM", t->wm},
+        {"WN", t->wn},
+        {"SHAPE", shape},
+        {"ALIGNED", aligned(g)},
+        {"TAIL", g->k % (t->deep ? 2 * t->bk : t->bk) != 0},
+    };
+    if (more_count > 0) {
+        memcpy(specs + 9, more, more_count * sizeof *more);
+    }
+    const uint32_t groups[3] = {gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm), g->batch};
+    gemm_dispatch(graph, g, kernel, specs, 9 + more_count, groups);
+}
+
+// ---- tiles ----
 
 // Bytes of shared memory, as in shaders/lib/gemm_coop.k: tiles with a chunk of padding in each of at most 16
 // rows of a slab; operands whose stored rows are not k and come in wide halves have two.
@@ -103,15 +137,7 @@ static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v,
     if (v[BM] == 0 || (shape && (v[WM] && v[WN] && runs(info, &t, shape)))) {
         return true;
     }
-    snprintf(why, GRT_TUNABLE_WHY,
-             "no matrix unit for it, or a tile of %u x %u x %u by %u x %u is none of its own, too "
-             "many lanes or too much of %u bytes of shared memory",
-             v[BM], v[BN], v[BK], v[WM], v[WN], info->caps.shmem);
-    return false;
-}
-
-static uint32_t setting_lanes(const uint32_t *v) {
-    return v[BM] ? v[BM] / v[WM] * (v[BN] / v[WN]) * 32 : 1;
+    return coop_setting_refused(info, v, why);
 }
 
 static uint32_t setting_registers(const uint32_t *v) {
@@ -131,7 +157,7 @@ const struct grt_tunable gemm_coop_tunable = {
      {"WN", {32, 64}},
      {"LOOP", {1, 2}}},
     setting_possible,
-    setting_lanes,
+    coop_setting_lanes,
     setting_registers,
 };
 
@@ -180,24 +206,11 @@ static uint32_t usable_shape(const struct gemm_case *g) {
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g, const struct coop_tile *t) {
-    const struct grt_spec specs[] = {
-        {"WG", coop_lanes(&g->dev->info, t)},
-        {"BM", t->bm},
-        {"BN", t->bn},
-        {"BK", t->bk},
-        {"WM", t->wm},
-        {"WN", t->wn},
-        {"SHAPE", shape_of(g)},
-        {"ALIGNED", aligned(g)},
-        {"TAIL", g->k % (t->deep ? 2 * t->bk : t->bk) != 0},
-        {"DEEP", t->deep},
-        {"A_WIDE", t->deep},
-        {"B_WIDE", t->deep && wide_b(g, t)},
-    };
-    const uint32_t groups[3] = {gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm), g->batch};
+    const struct grt_spec more[] = {
+        {"DEEP", t->deep}, {"A_WIDE", t->deep}, {"B_WIDE", t->deep && wide_b(g, t)}};
     char kernel[16];
     snprintf(kernel, sizeof kernel, "coop_%s", half_sums(g) ? "h" : grt_dtype_text(g->in));
-    gemm_dispatch(graph, g, kernel, specs, sizeof specs / sizeof specs[0], groups);
+    coop_dispatch(graph, g, kernel, t, shape_of(g), more, sizeof more / sizeof more[0]);
 }
 
 static bool coop_usable(const struct gemm_case *g) {

@@ -25,5 +25,13 @@ uint64_t coop_cost(const struct gemm_case *g, const struct coop_tile *t);
 // Whether a tile is made of whole subgroups and instructions, with no more lanes and columns of tiles than the
 // device has.
 bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape);
+// For settings, whose numbers begin with BM BN BK WM WN: lanes of a workgroup, and the sentence for one that
+// does not run, false.
+uint32_t coop_setting_lanes(const uint32_t *v);
+bool coop_setting_refused(const struct grt_dev_info *info, const uint32_t *v, char *why);
+// Dispatches a kernel of gemm_coop.k; `more` are constants that not all of them have.
+void coop_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *kernel,
+                   const struct coop_tile *t, uint32_t shape, const struct grt_spec *more,
+                   uint32_t more_count);
 
 #endif

@@ -39,4 +39,4 @@ static void lanes_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "lanes", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_lanes = {"lanes", lanes_usable, lanes_record};
+const struct gemm_variant gemm_variant_lanes = {"lanes", lanes_usable, lanes_record, true};

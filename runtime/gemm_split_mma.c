@@ -40,7 +40,7 @@ static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v,
     struct tile t = tile_of(v);
     bool whole =
         v[BM] == 0 || (v[WM] && v[WN] && v[BK] && v[BM] % v[WM] == 0 && v[BN] % v[WN] == 0 &&
-                       v[WM] % 16 == 0 && v[WN] % 16 == 0 && v[BK] % 16 == 0 && 128 % v[BK] == 0 &&
+                       v[WM] % 16 == 0 && v[WN] % 16 == 0 && v[BK] % 16 == 0 &&
                        shmem(&t) <= MOST_SHMEM && tile_lanes(&t) <= info->caps.max_wg);
     if (!whole) {
         snprintf(why, GRT_TUNABLE_WHY,
@@ -64,19 +64,8 @@ static uint32_t setting_registers(const uint32_t *v) {
 }
 
 const struct grt_tunable gemm_split_mma_tunable = {
-    "gemm",
-    "split_mma",
-    1u << GRT_F32,
-    GRT_KEY_GEMM_SPLIT_MMA,
-    1,
-    {{"BM", {32, 64, 128, 256}},
-     {"BN", {32, 64, 128, 256}},
-     {"BK", {16, 32}},
-     {"WM", {16, 32, 64}},
-     {"WN", {16, 32, 64}}},
-    setting_possible,
-    setting_lanes,
-    setting_registers,
+    "gemm",           "split_mma",      1u << GRT_F32, GRT_KEY_GEMM_SPLIT_MMA, 1,
+    GEMM_SPLIT_KNOBS, setting_possible, setting_lanes, setting_registers,
 };
 
 // ---- the variant ----

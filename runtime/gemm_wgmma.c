@@ -162,4 +162,4 @@ static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, &own, "wgmma", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma = {"wgmma", wgmma_usable, wgmma_record};
+const struct gemm_variant gemm_variant_wgmma = {"wgmma", wgmma_usable, wgmma_record, true};

@@ -72,7 +72,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "tile of f16 and bf16 products by wgmma, with tiles on their way. 0: by what they cost")     \
     X(GEMM_SPLIT_USE, "gemm.split.use", whole, "use", 0, 1, "0",                                   \
       "1: f32 products are done on the matrix unit, each number as three bfloats")                 \
-    X(GEMM_SPLIT, "gemm.split", whole, "BM BN WN", 0, 512, "0 0 0",                                \
+    X(GEMM_SPLIT, "gemm.split", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",                      \
       "tile of those by cooperative matrices. 0: by what they cost")                               \
     X(GEMM_SPLIT_WGMMA, "gemm.split_wgmma", whole, "BM BN BK", 0, 512, "0 0 0",                    \
       "tile of those by wgmma. 0: by the product")                                                 \

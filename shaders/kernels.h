@@ -65,6 +65,8 @@
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \
+    X(all, gemm, gemm_sum_f32)                                                                     \
+    X(all, gemm, gemm_sum_16)                                                                      \
     X(all, gemm, gemm_tiled_f32)                                                                   \
     X(all, gemm, gemm_tiled_16)                                                                    \
     X(all, gemm, gemm_tiled_16f32)                                                                 \
@@ -76,6 +78,7 @@
     X(vulkan, mlp, mlp_pass_coop)                                                                  \
     X(vulkan, mlp, mlp_grads_coop)                                                                 \
     X(bfloat, gemm, gemm_split_f32)                                                                \
+    X(bfloat, gemm, gemm_split_direct_f32)                                                         \
     X(vulkan, gemm, peak_coop_f16)                                                                 \
     X(bfloat, gemm, peak_coop_bf16)                                                                \
     X(all, gemm, gemm_lanes_f32)                                                                   \

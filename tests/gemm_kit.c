@@ -2,6 +2,7 @@
 // See gemm_kit.h.
 #include "gemm_kit.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,14 @@ void made_begin(struct made *x, const struct product *p) {
         .saved = tensor_of(&x->saved),
         .half_sums = p->half_sums,
     };
+    uint64_t scratch = grt_op_gemm_scratch(test.dev, &x->desc);
+    if (scratch > 0) {
+        x->scratch = operand(GRT_F32, 0, 1, scratch / 4);
+        for (size_t i = 0; i < x->scratch.count; i += 1) {
+            x->scratch.value[i] = (double)NAN;
+        }
+        x->desc.scratch = x->scratch.t.tensor.range;
+    }
 }
 
 void made_end(struct made *x) {
@@ -130,6 +139,7 @@ void made_end(struct made *x) {
     operand_end(&x->bias);
     operand_end(&x->add);
     operand_end(&x->saved);
+    operand_end(&x->scratch);
 }
 
 static void record(struct grt_graph *graph, void *context) {
@@ -138,6 +148,9 @@ static void record(struct grt_graph *graph, void *context) {
 
 void *made_run(struct made *x, const char *variant) {
     x->desc.variant = variant;
+    if (x->scratch.value) {
+        operand_write(&x->scratch);
+    }
     if (x->p->beta == 0.0f) {
         return test_run_filled(&x->c.t, record, &x->desc);
     }
@@ -153,4 +166,58 @@ float gemm_element(enum grt_dtype dtype, const void *bytes, size_t i) {
     uint32_t size = grt_dtype_size(dtype);
     memcpy(&bits, (const unsigned char *)bytes + i * size, size);
     return (float)oracle_widen(format_of(dtype), bits);
+}
+
+// ---- against the oracle ----
+
+void made_compare(const struct made *x, const struct oracle_value *want, const char *variant,
+                  const void *got) {
+    const struct product *p = x->p;
+    struct test_compare c = test_compare(
+        test.dev, "gemm %s %s>%s %c%c %llux%llux%llu batch %llu act %s grad %s beta %g", variant,
+        grt_dtype_text(p->in), grt_dtype_text(p->out), p->a_transposed ? 't' : 'n',
+        p->b_transposed ? 't' : 'n', (unsigned long long)p->m, (unsigned long long)p->n,
+        (unsigned long long)p->k, (unsigned long long)p->batch, grt_act_text(p->act),
+        grt_act_text(p->grad_act), (double)p->beta);
+    for (size_t i = 0; i < x->c.count; i += 1) {
+        test_compare_value(&c, i, gemm_element(p->out, got, i), want[i]);
+    }
+    test_compare_end(&c);
+}
+
+const char *made_variant(struct made *x, uint32_t i) {
+    x->desc.variant = NULL;
+    return grt_gemm_variant(test.dev, &x->desc, i);
+}
+
+// A CPU driver takes a second or more to compile the larger kernels; there, variants that the device
+// would not choose see every seventh product: of all types and transpositions in turn.
+bool variant_passed_over(uint32_t variant) {
+    static uint32_t products;
+    products += variant == 0;
+    return grt_dev_info(test.dev)->caps.software && variant > 0 && products % 7 != 0;
+}
+
+void product_check(const struct product *p) {
+    struct made x;
+    made_begin(&x, p);
+    struct oracle_value *want = made_want(&x);
+    void *chosen = made_run(&x, NULL);
+    assert_non_null(made_variant(&x, 0));
+    for (uint32_t i = 0; made_variant(&x, i); i += 1) {
+        const char *name = made_variant(&x, i);
+        if (variant_passed_over(i)) {
+            continue;
+        }
+        void *got = made_run(&x, name);
+        made_compare(&x, want, name, got);
+        if (i == 0) {
+            test_same(test.dev, "gemm without a variant named", chosen, got, grt_dtype_size(p->out),
+                      x.c.count);
+        }
+        free(got);
+    }
+    free(chosen);
+    free(want);
+    made_end(&x);
 }

@@ -40,6 +40,7 @@ struct product {
 struct made {
     const struct product *p;
     struct operand a, b, c, bias, add, saved;
+    struct operand scratch;  // where the product wants some; filled with NaN before it runs
     struct grt_gemm_desc desc;
 };
 
@@ -51,5 +52,13 @@ struct oracle_value *made_want(const struct made *x);
 // The elements of c after the product by one variant (NULL: the device's choice), allocated. Without
 // beta it runs over each pre-fill of c and must give the same bits.
 void *made_run(struct made *x, const char *variant);
+void made_compare(const struct made *x, const struct oracle_value *want, const char *variant,
+                  const void *got);
+// The i-th variant of the device for this product, or NULL.
+const char *made_variant(struct made *x, uint32_t i);
+// Whether this variant of the next product is left out, to save time.
+bool variant_passed_over(uint32_t variant);
+// Every variant against the oracle, and that the device's own choice is the first of them.
+void product_check(const struct product *p);
 
 #endif

@@ -8,60 +8,6 @@
 
 // ---- against the oracle ----
 
-static void compare(const struct made *x, const struct oracle_value *want, const char *variant,
-                    const void *got) {
-    const struct product *p = x->p;
-    struct test_compare c = test_compare(
-        test.dev, "gemm %s %s>%s %c%c %llux%llux%llu batch %llu act %s grad %s beta %g", variant,
-        grt_dtype_text(p->in), grt_dtype_text(p->out), p->a_transposed ? 't' : 'n',
-        p->b_transposed ? 't' : 'n', (unsigned long long)p->m, (unsigned long long)p->n,
-        (unsigned long long)p->k, (unsigned long long)p->batch, grt_act_text(p->act),
-        grt_act_text(p->grad_act), (double)p->beta);
-    for (size_t i = 0; i < x->c.count; i += 1) {
-        test_compare_value(&c, i, gemm_element(p->out, got, i), want[i]);
-    }
-    test_compare_end(&c);
-}
-
-// The i-th variant of the device for this product, or NULL.
-static const char *variant_of(struct made *x, uint32_t i) {
-    x->desc.variant = NULL;
-    return grt_gemm_variant(test.dev, &x->desc, i);
-}
-
-// A CPU driver takes a second or more to compile the larger kernels; there, variants that the device
-// would not choose see every seventh product: of all types and transpositions in turn.
-static bool passed_over(uint32_t variant) {
-    static uint32_t products;
-    products += variant == 0;
-    return grt_dev_info(test.dev)->caps.software && variant > 0 && products % 7 != 0;
-}
-
-// Every variant, and that the device's own choice is the first of them.
-static void check(const struct product *p) {
-    struct made x;
-    made_begin(&x, p);
-    struct oracle_value *want = made_want(&x);
-    void *chosen = made_run(&x, NULL);
-    assert_non_null(variant_of(&x, 0));
-    for (uint32_t i = 0; variant_of(&x, i); i += 1) {
-        const char *name = variant_of(&x, i);
-        if (passed_over(i)) {
-            continue;
-        }
-        void *got = made_run(&x, name);
-        compare(&x, want, name, got);
-        if (i == 0) {
-            test_same(test.dev, "gemm without a variant named", chosen, got, grt_dtype_size(p->out),
-                      x.c.count);
-        }
-        free(got);
-    }
-    free(chosen);
-    free(want);
-    made_end(&x);
-}
-
 static const struct {
     enum grt_dtype in, out;
 } types[] = {{GRT_F32, GRT_F32},
@@ -115,7 +61,7 @@ static void every_shape(void **state) {
                 .out = types[v / 4].out,
             };
             if (!too_large(shapes[s]) && !left_out(s + v) && !thinned(&p)) {
-                check(&p);
+                product_check(&p);
             }
         }
     }
@@ -139,7 +85,7 @@ static void batches(void **state) {
             .out = types[v / 12].out,
         };
         if (!too_large(size + 1) && !left_out(v) && !thinned(&p)) {
-            check(&p);
+            product_check(&p);
         }
     }
 }
@@ -176,13 +122,13 @@ static void epilogues(void **state) {
         // They differ in conversions alone: f32 sees every row, f16 some, the others the last.
         size_t every = p.in == GRT_F32 ? 1 : p.in == p.out && p.in == GRT_F16 ? 3 : 12;
         if ((i / TYPE_COUNT + 1) % every == 0 && !left_out(i)) {
-            check(&p);
+            product_check(&p);
             // Rows of whole vectors, and more than one tile, for the kernels that want that.
             p.m = 70;
             p.n = 136;
             p.k = 64;
             if (p.in != GRT_F32 && !test.small) {
-                check(&p);
+                product_check(&p);
             }
         }
     }
@@ -199,7 +145,7 @@ static void without_product(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] * 3; i += 1) {
         struct product p = rows[i / 3];
         p.in = p.out = types[i % 3].in;
-        check(&p);
+        product_check(&p);
     }
 }
 
@@ -213,7 +159,7 @@ static void sums_in_half(void **state) {
         p.in = p.out = GRT_F16;
         p.bias = i == 2;
         if (!too_large(sizes[i])) {
-            check(&p);
+            product_check(&p);
         }
     }
     // Of no meaning for the others.
@@ -223,7 +169,7 @@ static void sums_in_half(void **state) {
     x.desc.half_sums = true;
     struct oracle_value *want = made_want(&x);
     void *got = made_run(&x, NULL);
-    compare(&x, want, "any", got);
+    made_compare(&x, want, "any", got);
     free(got);
     free(want);
     made_end(&x);
@@ -252,9 +198,9 @@ static void check_permutation(size_t type, uint64_t n, uint64_t step, bool first
     made_begin(&x, &p);
     permutation(first ? &x.a : &x.b, n, step);
     const double *other = first ? x.b.value : x.a.value;
-    for (uint32_t v = 0; variant_of(&x, v); v += 1) {
-        const char *name = variant_of(&x, v);
-        if (passed_over(v)) {
+    for (uint32_t v = 0; made_variant(&x, v); v += 1) {
+        const char *name = made_variant(&x, v);
+        if (variant_passed_over(v)) {
             continue;
         }
         float *got = made_run(&x, name);
@@ -307,8 +253,8 @@ static void check_split(const struct product *p) {
     made_begin(&x, p);
     struct product single = *p;
     single.batch = 0;
-    for (uint32_t v = 0; variant_of(&x, v); v += 1) {
-        const char *name = variant_of(&x, v);
+    for (uint32_t v = 0; made_variant(&x, v); v += 1) {
+        const char *name = made_variant(&x, v);
         unsigned char *whole = made_run(&x, name);
         for (uint64_t z = 0; z < p->batch; z += 1) {
             struct made y = {.p = &single, .desc = x.desc};

@@ -30,6 +30,7 @@
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
+    X(tall, D)                                                                                     \
     X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(fused, D)                                                                                    \

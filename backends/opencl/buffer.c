@@ -12,28 +12,11 @@
 // OpenCL allocates device memory at the first use and reports a lack of it there, inside some later
 // command. On hardware a new buffer is therefore moved to the device at once, with contents that
 // nobody needs, so that "out of memory" is the answer of buf_create.
-//
-// Parts of a buffer are bound as sub-buffers, each made once and kept as long as the buffer. NVIDIA's
-// driver faults in clReleaseMemObject when overlapping ones are released in another order than the
-// opposite of their making, so that is the order here. It also slows down when many overlap: with parts
-// that all reached to the end of their buffer, 1,024 dispatches took longer than 20 s (both 580.159.04,
-// 2026-11).
 #include "opencl.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct gcl_part {
-    uint64_t offset, size;
-    uint32_t number;  // in the order of their making
-    cl_mem handle;
-};
-
-static int newest_first(const void *a, const void *b) {
-    const struct gcl_part *x = a, *y = b;
-    return x->number < y->number ? 1 : x->number > y->number ? -1 : 0;
-}
 
 // Makes the driver allocate the buffer now.
 static bool settle(struct gcl_dev *dev, cl_mem handle, uint64_t size) {
@@ -118,61 +101,8 @@ void gcl_buf_destroy(struct grt_buf *base) {
         code = code == CL_SUCCESS ? gcl.clFlush(dev->queue) : code;
         gcl_check_release(code, "mapped buffer");
     }
-    if (buf->part_count > 0) {
-        qsort(buf->parts, buf->part_count, sizeof *buf->parts, newest_first);
-    }
-    for (uint32_t i = 0; i < buf->part_count; i++) {
-        gcl_check_release(gcl.clReleaseMemObject(buf->parts[i].handle), "sub-buffer");
-    }
     gcl_check_release(gcl.clReleaseMemObject(buf->handle), "buffer");
-    free(buf->parts);
     free(buf);
-}
-
-// Where the part is, or where it would have to be put in.
-static uint32_t place_of(const struct gcl_buf *buf, uint64_t offset, uint64_t size) {
-    uint32_t low = 0, high = buf->part_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct gcl_part *part = &buf->parts[middle];
-        if (part->offset < offset || (part->offset == offset && part->size < size)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-cl_mem gcl_buf_part(struct gcl_buf *buf, uint64_t offset, uint64_t size, cl_int *code) {
-    if (offset == 0 && size == buf->base.size) {
-        return buf->handle;
-    }
-    uint32_t place = place_of(buf, offset, size);
-    struct gcl_part *found = place < buf->part_count ? &buf->parts[place] : NULL;
-    if (found && found->offset == offset && found->size == size) {
-        return found->handle;
-    }
-    if (!buf->parts || buf->part_count == buf->part_room) {
-        uint32_t room = buf->part_room ? 2 * buf->part_room : 8;
-        struct gcl_part *parts = realloc(buf->parts, room * sizeof *parts);
-        if (!parts) {
-            *code = CL_OUT_OF_HOST_MEMORY;
-            return NULL;
-        }
-        buf->parts = parts;
-        buf->part_room = room;
-    }
-    const cl_buffer_region region = {(size_t)offset, (size_t)size};
-    cl_mem handle =
-        gcl.clCreateSubBuffer(buf->handle, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, code);
-    if (handle) {
-        memmove(&buf->parts[place + 1], &buf->parts[place],
-                (buf->part_count - place) * sizeof *buf->parts);
-        buf->parts[place] = (struct gcl_part){offset, size, buf->part_count, handle};
-        buf->part_count++;
-    }
-    return handle;
 }
 
 bool gcl_buf_write(struct grt_buf *base, uint64_t offset, const void *data, uint64_t size) {

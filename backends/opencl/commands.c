@@ -64,19 +64,34 @@ static uint32_t count_ops(const struct grt_cmd *cmd) {
     return is_host_copy(cmd) ? 2 * (uint32_t)((cmd->src.size + BOUNCE_SIZE - 1) / BOUNCE_SIZE) : 1;
 }
 
-static cl_mem bind(struct gcl_dev *dev, const struct grt_range *range, const char *kernel,
-                   const char *arg) {
-    cl_int code = CL_SUCCESS;
-    cl_mem handle = gcl_buf_part((struct gcl_buf *)range->buf, range->offset, range->size, &code);
-    if (!handle) {
-        gcl_fail(
-            dev, gcl_status(code, false), code,
-            "cannot bind %" PRIu64 " bytes at %" PRIu64 " of a buffer of %" PRIu64
-            " bytes to %s of kernel %s; offsets must be multiples of %u, sizes at most %" PRIu64,
-            range->size, range->offset, range->buf->size, arg, kernel, dev->base.info.caps.align,
-            dev->base.info.caps.max_binding);
+static bool set_arg(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_kernel kernel,
+                    cl_uint at, size_t size, const void *value) {
+    cl_int code = gcl.clSetKernelArg(kernel, at, size, value);
+    if (code != CL_SUCCESS) {
+        const char *name = at < info->arg_count    ? info->args[at].name
+                           : at == info->arg_count ? "its bindings' places"
+                                                   : "its parameters";
+        return gcl_fail(dev, gcl_status(code, false), code,
+                        "kernel %s refuses %s, argument %u of %zu bytes", info->name, name, at,
+                        size);
     }
-    return handle;
+    return true;
+}
+
+// Buffers, where in each the binding begins, parameters: as cl/dialect.h declares them.
+static bool set_args(struct gcl_dev *dev, const struct grt_cmd *cmd, cl_kernel kernel) {
+    const struct grt_kernel_info *info = cmd->kernel->info;
+    cl_ulong places[GRT_MAX_BINDINGS] = {0};
+    for (uint32_t i = 0; i < info->arg_count; i++) {
+        const struct gcl_buf *buf = (const struct gcl_buf *)cmd->bindings[i].buf;
+        places[i] = cmd->bindings[i].offset;
+        if (!set_arg(dev, info, kernel, i, sizeof(cl_mem), &buf->handle)) {
+            return false;
+        }
+    }
+    return set_arg(dev, info, kernel, info->arg_count, sizeof places, places) &&
+           (info->params_size == 0 ||
+            set_arg(dev, info, kernel, info->arg_count + 1, info->params_size, cmd->params));
 }
 
 static bool same_launch(const struct grt_cmd *a, const struct grt_cmd *b) {
@@ -135,26 +150,7 @@ static bool add_launch(struct gcl_dev *dev, struct gcl_cmds *list, const struct 
         return gcl_fail(dev, gcl_status(code, false), code, "no kernel object for %s", info->name);
     }
     list->op_count++;  // from here on gcl_cmds_destroy() releases the kernel
-    for (uint32_t i = 0; i < info->arg_count; i++) {
-        cl_mem handle = bind(dev, &cmd->bindings[i], info->name, info->args[i].name);
-        if (!handle) {
-            return false;
-        }
-        code = gcl.clSetKernelArg(op->kernel, i, sizeof(cl_mem), &handle);
-        if (code != CL_SUCCESS) {
-            return gcl_fail(dev, gcl_status(code, false), code, "kernel %s refuses argument %s",
-                            info->name, info->args[i].name);
-        }
-    }
-    if (info->params_size > 0) {
-        code = gcl.clSetKernelArg(op->kernel, info->arg_count, info->params_size, cmd->params);
-        if (code != CL_SUCCESS) {
-            return gcl_fail(dev, gcl_status(code, false), code,
-                            "kernel %s refuses its parameters of %u bytes", info->name,
-                            info->params_size);
-        }
-    }
-    return true;
+    return set_args(dev, cmd, op->kernel);
 }
 
 static void add_copy(struct gcl_cmds *list, const struct grt_range *dst,

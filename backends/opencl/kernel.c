@@ -278,7 +278,7 @@ static bool check(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_pr
         code = gcl.clGetKernelWorkGroupInfo(kernel, dev->device, CL_KERNEL_WORK_GROUP_SIZE,
                                             sizeof max_wg, &max_wg, NULL);
     }
-    cl_uint expected = info->arg_count + (info->params_size > 0 ? 1 : 0);
+    cl_uint expected = info->arg_count + 1 + (info->params_size > 0 ? 1 : 0);  // 1: the places
     if (code != CL_SUCCESS) {
         gcl_fail(dev, gcl_status(code, false), code, "cannot ask about kernel %s", info->name);
     } else if (arg_count != expected) {

@@ -32,7 +32,6 @@
     X(clCreateCommandQueue)                                                                        \
     X(clReleaseCommandQueue)                                                                       \
     X(clCreateBuffer)                                                                              \
-    X(clCreateSubBuffer)                                                                           \
     X(clReleaseMemObject)                                                                          \
     X(clCreateProgramWithSource)                                                                   \
     X(clCreateProgramWithBinary)                                                                   \
@@ -91,13 +90,9 @@ struct gcl_dev {
     char platform_version[128];  // part of the cache key
 };
 
-struct gcl_part;
-
 struct gcl_buf {
     struct grt_buf base;
     cl_mem handle;
-    struct gcl_part *parts;  // the sub-buffers made so far, sorted by place
-    uint32_t part_count, part_room;
 };
 
 struct gcl_kernel {
@@ -156,9 +151,6 @@ struct grt_buf *gcl_buf_create(struct grt_dev *dev, uint64_t size, enum grt_buf_
 void gcl_buf_destroy(struct grt_buf *buf);
 bool gcl_buf_write(struct grt_buf *buf, uint64_t offset, const void *data, uint64_t size);
 bool gcl_buf_read(struct grt_buf *buf, uint64_t offset, void *data, uint64_t size);
-// The handle for a range of the buffer: its own, or that of a sub-buffer that is made at the first call and
-// lives as long as the buffer. NULL with the driver's code.
-cl_mem gcl_buf_part(struct gcl_buf *buf, uint64_t offset, uint64_t size, cl_int *code);
 
 struct grt_kernel *gcl_kernel_create(struct grt_dev *dev, const struct grt_kernel_info *info,
                                      const uint32_t *spec_values);

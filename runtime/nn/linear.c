@@ -23,6 +23,10 @@ struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_d
     return tensor;
 }
 
+static void want_scratch(struct grt_net *net, uint64_t bytes) {
+    net->scratch_bytes = bytes > net->scratch_bytes ? bytes : net->scratch_bytes;
+}
+
 void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const char *prefix,
                         uint64_t rows_each) {
     const struct grt_linear_desc *d = &linear->desc;
@@ -35,9 +39,15 @@ void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const ch
         linear->bias =
             grt_params_add(net->params, prefix, "bias", (const uint64_t[GRT_MAX_RANK]){d->outputs},
                            GRT_INIT_UNIFORM, bound);
-        const struct grt_tensor dz = {.rank = 2, .shape = {net->rows * rows_each, d->outputs}};
-        uint64_t scratch = grt_op_colsum_scratch(net->dev, grt_colsum_desc(.x = &dz));
-        net->scratch_bytes = scratch > net->scratch_bytes ? scratch : net->scratch_bytes;
+    }
+    const uint64_t rows = net->rows * rows_each;
+    const struct grt_tensor x = {.dtype = net->dtype, .rank = 2, .shape = {rows, d->inputs}};
+    const struct grt_tensor dz = {.dtype = net->dtype, .rank = 2, .shape = {rows, d->outputs}};
+    const struct grt_tensor dw = {.rank = 2, .shape = {d->outputs, d->inputs}};
+    want_scratch(net, grt_op_gemm_scratch(net->dev, grt_gemm_desc(.a = &dz, .a_transposed = true,
+                                                                  .b = &x, .c = &dw)));
+    if (!d->no_bias) {
+        want_scratch(net, grt_op_colsum_scratch(net->dev, grt_colsum_desc(.x = &dz)));
     }
 }
 
@@ -59,15 +69,14 @@ void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *grap
         grt_op_gemm(graph, grt_gemm_desc(.a = b->dz, .b = weights(linear), .c = b->dx,
                                          .add = b->add, .grad_act = b->act, .saved = b->saved));
     }
-    grt_op_gemm(graph,
-                grt_gemm_desc(.a = b->dz, .a_transposed = true, .b = b->x,
-                              .c = &linear->weight->grad, .beta = b->accumulate ? 1.0f : 0.0f));
+    const struct grt_tensor *scratch = linear->base.net->scratch;
+    struct grt_range range = scratch ? scratch->range : (struct grt_range){0};
+    grt_op_gemm(graph, grt_gemm_desc(.a = b->dz, .a_transposed = true, .b = b->x,
+                                     .c = &linear->weight->grad, .scratch = range,
+                                     .beta = b->accumulate ? 1.0f : 0.0f));
     if (linear->bias) {
-        struct grt_net *net = linear->base.net;
-        grt_op_colsum(
-            graph,
-            grt_colsum_desc(.y = &linear->bias->grad, .x = b->dz, .add = b->accumulate,
-                            .scratch = net->scratch ? net->scratch->range : (struct grt_range){0}));
+        grt_op_colsum(graph, grt_colsum_desc(.y = &linear->bias->grad, .x = b->dz,
+                                             .add = b->accumulate, .scratch = range));
     }
 }
 
