@@ -299,7 +299,42 @@ static int find_kind(int argc, char **argv) {
     return 0;
 }
 
+static bool is_number(const char *word) {
+    return word && word[0] >= '0' && word[0] <= '9';
+}
+
+// `--batch-sizes 64 128 256` is `--batch-sizes 64,128,256`: no kind begins with a digit.
+static int join_lists(int argc, char **argv) {
+    static char lists[4096];
+    size_t used = 0, newest = 0;
+    int kept = 0;
+    for (int i = 0; i < argc; i++) {
+        bool joins = kept > 1 && is_number(argv[i]) && is_number(argv[kept - 1]) &&
+                     strncmp(argv[kept - 2], "--", 2) == 0 && !strchr(argv[kept - 2], '=');
+        if (!joins) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        const char *list = argv[kept - 1];
+        bool ours = used > 0 && list == lists + newest;
+        size_t begins = ours ? newest : used;
+        size_t wanted = strlen(list) + strlen(argv[i]) + 2;
+        if (wanted > sizeof lists - begins) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        int length = ours ? (int)strlen(list) : snprintf(lists + begins, wanted, "%s", list);
+        snprintf(lists + begins + length, wanted - (size_t)length, ",%s", argv[i]);
+        argv[kept - 1] = lists + begins;
+        newest = begins;
+        used = begins + wanted;
+    }
+    argv[kept] = NULL;
+    return kept;
+}
+
 int cmd_bench(int argc, char **argv) {
+    argc = join_lists(argc, argv);
     int at = find_kind(argc, argv);
     size_t found = 0;
     while (at && found < MORE_COUNT && strcmp(argv[at], more[found].name) != 0)

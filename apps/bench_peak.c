@@ -187,7 +187,7 @@ double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype
     if (i < sizeof rows / sizeof *rows)
         kept = &bench->peaks[dtype == GRT_BF16 ? 2 : 1];
     if (*kept == 0) {
-        talk_progress("gemm: what the device can do at most");
+        talk_progress("what the device can do at most");
         double peak = kept == bench->peaks ? peak_f32(bench) : rows[i].measure(bench, dtype);
         *kept = peak > 0 ? peak : -1;  // not tried again
     }

@@ -4,7 +4,8 @@
 // A step is one evaluation of the policy with all the physics that follow from it. Episodes that end begin anew, so every
 // environment takes every step. Without lists it measures two settings: what a program had before it was tuned, 128
 // environments, 16 directions, 8 at once; and the device's profile. The check: every step was taken, and the returns are the same
-// bits whatever the chunk.
+// bits whatever the chunk. Where an environment says how many operations a step is, their rate is printed, and what share of
+// the multiply-adds in registers it is (bench_peak.c).
 #include "bench.h"
 
 #include <math.h>
@@ -110,6 +111,15 @@ static enum bench_outcome check(struct rollout_case *c, struct rollout_timing *t
     return BENCH_GOOD;
 }
 
+// Floating point operations of one step: the environment's, the policy's, and the observations normed. 0: not known.
+static double operations(const struct grt_es_desc *d) {
+    struct grt_policy_tensor t;
+    double sum = d->env->operations + 2.0 * d->env->obs;
+    for (uint32_t i = 0; grt_policy_tensor(&d->policy, d->env, i, &t); i++)
+        sum += (t.rank == 2 ? 2.0 : 1.0) * t.shape[0] * (t.rank == 2 ? t.shape[1] : 1);
+    return d->env->operations ? sum : 0;
+}
+
 static bool print_case(struct bench *bench, struct rollout_case *c, float want, double before) {
     struct stats stats = {0};
     struct rollout_timing timing = {0};
@@ -144,6 +154,11 @@ static bool print_case(struct bench *bench, struct rollout_case *c, float want, 
         [BENCH_SUBSTEPS] = TABLE_CELL(.number = c->steps_per_s * c->desc.env->substeps),
         [BENCH_MS] = TABLE_CELL(.number = 1e3 * stats.median),
     };
+    double rate = c->steps_per_s * operations(&c->desc);
+    double peak = rate > 0 ? bench_peak(bench, "", GRT_F32) : 0;
+    cells[BENCH_GFLOPS] = (struct table_cell){.known = rate > 0, .number = rate / 1e9};
+    cells[BENCH_TFLOPS] = (struct table_cell){.known = rate > 0, .number = rate / 1e12};
+    cells[BENCH_PEAK] = (struct table_cell){.known = peak > 0, .number = rate / peak};
     if (before > 0)
         cells[BENCH_SPEEDUP] = TABLE_CELL(.number = c->steps_per_s / before);
     if (c->busy > 0)
@@ -263,10 +278,6 @@ static const char *default_env(void) {
 }
 
 bool bench_rollout(struct bench *bench) {
-    uint64_t shown = BENCH_BIT(TEST) | BENCH_BIT(POLICY) | BENCH_BIT(ENVS) | BENCH_BIT(DIRS) |
-                     BENCH_BIT(CHUNK) | BENCH_BIT(TOTAL) | BENCH_BIT(STEPS) | BENCH_BIT(SUBSTEPS) |
-                     BENCH_BIT(SPEEDUP) | BENCH_BIT(GPU) | BENCH_BIT(MEMORY) | BENCH_BIT(MS) |
-                     BENCH_BIT(SPREAD) | BENCH_BIT(SAMPLES) | BENCH_BIT(CHECK);
     const struct bench_rollout_options *o = &bench->rollout;
     struct grt_es_desc desc = {
         .env = grt_env_find(o->env ? o->env : default_env()),
@@ -276,6 +287,13 @@ bool bench_rollout(struct bench *bench) {
     };
     if (!desc.env)
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
+    uint64_t shown = BENCH_BIT(TEST) | BENCH_BIT(POLICY) | BENCH_BIT(ENVS) | BENCH_BIT(DIRS) |
+                     BENCH_BIT(CHUNK) | BENCH_BIT(TOTAL) | BENCH_BIT(STEPS) | BENCH_BIT(SUBSTEPS) |
+                     BENCH_BIT(SPEEDUP) | BENCH_BIT(GPU) | BENCH_BIT(MEMORY) | BENCH_BIT(MS) |
+                     BENCH_BIT(SPREAD) | BENCH_BIT(SAMPLES) | BENCH_BIT(CHECK);
+    bool software = grt_dev_info(bench->dev)->caps.software != 0;
+    if (desc.env->operations)
+        shown |= BENCH_BIT(PEAK) | (software ? BENCH_BIT(GFLOPS) : BENCH_BIT(TFLOPS));
     if (bench->quick && !desc.episode_length)
         desc.episode_length = QUICK_LENGTH;
     return bench_section(bench, "rollout", shown) && each_policy(bench, &desc);

@@ -55,6 +55,11 @@ static enum train_status set_up(struct run *run) {
         return failure();
     row->variant = grt_learner_variant(run->learner);
     row->memory = grt_learner_bytes(run->learner, NULL);
+    if (bench->cache != GRT_CACHE_DEVICE)
+        row->memory += row->batch * grt_feed_row_bytes(bench->dev,
+                                                       grt_learner_x_bytes(run->learner) +
+                                                           grt_learner_y_bytes(run->learner),
+                                                       false);
     row->planned = row->memory > grt_dev_mem_left(bench->dev);
     if (row->planned)
         return TRAIN_OOM;
@@ -214,6 +219,8 @@ static bool time_upload(struct run *run) {
     row->upload = stats_of(samples, LEAST_GROUPS).median;
     double step = row->busy * row->total;
     row->stall = fmax(row->stall, fmin(1.0, (row->upload - step) / row->total));
+    // A batch that comes late is counted from when it was asked for; the device was busy for a part of that.
+    row->stall = fmin(row->stall, 1 - row->busy);
     return true;
 }
 

@@ -112,6 +112,17 @@ static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
     return true;
 }
 
+bool options_any_device(const char *device) {
+    return !strcmp(device, "auto") || !strcmp(device, "gpu") || !strcmp(device, "cuda");
+}
+
+static bool read_device(const char *text, void *into, char why[RANGES_WHY]) {
+    if (!options_any_device(text))
+        return options_read_text(text, into, why);
+    *(const char **)into = NULL;
+    return true;
+}
+
 #define AT(field) offsetof(struct options, field)
 
 const struct option_row options_general[] = {
@@ -129,9 +140,9 @@ const struct option_row options_device[] = {
      .at = AT(backend)},
     {.name = "device",
      .value = "DEVICE",
-     .help = "vulkan:0, part of a name, or PCI address",
+     .help = "vulkan:0, part of a name, PCI address, or auto",
      .env = "GPURT_DEVICE",
-     .read = options_read_text,
+     .read = read_device,
      .at = AT(device)},
     {.name = "require-gpu", .help = "refuse drivers that run on the CPU", .at = AT(require_gpu)},
     {.name = "mem-fraction",

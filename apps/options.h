@@ -83,6 +83,8 @@ struct grt_dev_desc options_device_desc(const struct options *options);
 options_read_fn options_read_positive;
 // A text that is not empty, into a const char *.
 options_read_fn options_read_text;
+// Words by which other tools ask for any GPU: auto, gpu, cuda.
+bool options_any_device(const char *device);
 // One whole number from 1, into a uint32_t.
 options_read_fn options_read_count;
 // What readers with bounds or words of their own are made of: one whole number from min to max (0: no

@@ -211,7 +211,7 @@ static int show(const struct play *play, const struct stage *s, const struct grt
                              .frames = taken ? taken : 1,
                              .states = frames,
                              .total = (double)score[0],
-                             .good = taken ? (double)score[1] / taken : 0,
+                             .good = (double)score[1] / play->steps,
                              .falls = (uint32_t)score[2]};
     bool ok = true;
     if (!strcmp(play->form, "json"))

@@ -33,12 +33,6 @@ const struct option_row train_checkpoint_options[] = {
      .at = offsetof(struct train_config, checkpoint)},
 };
 
-// Words by which other tools ask for any GPU.
-static bool any_device(const char *device) {
-    return !strcmp(device, "") || !strcmp(device, "auto") || !strcmp(device, "gpu") ||
-           !strcmp(device, "cuda");
-}
-
 int train_config_read(struct train_config *values, const char **words, size_t word_count) {
     struct grt_config *c = &values->settings;
     struct options *o = &values->common;
@@ -58,7 +52,7 @@ int train_config_read(struct train_config *values, const char **words, size_t wo
     if (!good)
         return command_exit_of(grt_last_status());
     // The command line's device stands above the config's.
-    if (!o->device && !any_device(c->device))
+    if (!o->device && !(!*c->device || options_any_device(c->device)))
         o->device = c->device;
     if (!strcmp(o->backend, "auto"))
         o->backend = c->backend;

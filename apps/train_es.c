@@ -153,8 +153,7 @@ static const struct option_row run_options[] = {
      .at = AT(until)},
     {.name = "evaluate-every",
      .value = "N",
-     .help = "iterations between trials of the policy without noise",
-     .fallback = "10",
+     .help = "iterations between trials of the policy without noise (default: a tenth of all)",
      .read = options_read_count,
      .at = AT(evaluate_every)},
     {.name = "checkpoint",
@@ -215,33 +214,39 @@ enum train_column {
 
 static const struct table_column columns[] = {TRAIN_COLUMNS(TABLE_COLUMN)};
 
+// An iteration, a trial of the policy without noise, or both.
 static bool print_row(struct train *t, const struct grt_es_report *r,
                       const struct grt_es_report *trial, double seconds) {
-    double rate = r->steps / r->seconds;
+    uint32_t iteration = r ? r->iteration : trial ? trial->iteration : 0;
     struct table_cell cells[TRAIN_COLUMN_COUNT] = {
-        [TRAIN_ITERATION] = TABLE_CELL(.count = r->iteration),
-        [TRAIN_MEAN] = TABLE_CELL(.number = (double)r->mean_return),
-        [TRAIN_BEST] = TABLE_CELL(.number = (double)r->best_return),
-        [TRAIN_GOOD] = TABLE_CELL(.number = (double)r->good_rate),
-        [TRAIN_FALLS] = TABLE_CELL(.number = (double)r->fall_rate),
-        [TRAIN_STEPS] = TABLE_CELL(.number = rate),
+        [TRAIN_ITERATION] = TABLE_CELL(.count = iteration),
         [TRAIN_MEMORY] = TABLE_CELL(.count = grt_dev_mem_use(t->dev, NULL).current),
         [TRAIN_SECONDS] = TABLE_CELL(.number = seconds),
     };
-    if (r->busy > 0)
-        cells[TRAIN_GPU] = TABLE_CELL(.number = r->busy < r->seconds ? r->busy / r->seconds : 1.0);
     if (trial) {
         cells[TRAIN_POLICY_RETURN] = TABLE_CELL(.number = (double)trial->mean_return);
         cells[TRAIN_POLICY_GOOD] = TABLE_CELL(.number = (double)trial->good_rate);
-        GRT_RUNLOG_ROW(t->runlog, "evaluate", r->iteration,
+        GRT_RUNLOG_ROW(t->runlog, "evaluate", iteration,
                        {"return", (double)trial->mean_return, NULL},
                        {"good_rate", (double)trial->good_rate, NULL},
                        {"falls", (double)trial->fall_rate, NULL}, {"seconds", seconds, NULL});
     }
-    GRT_RUNLOG_ROW(t->runlog, "train", r->iteration, {"mean_return", (double)r->mean_return, NULL},
-                   {"best_return", (double)r->best_return, NULL},
-                   {"good_rate", (double)r->good_rate, NULL}, {"falls", (double)r->fall_rate, NULL},
-                   {"steps_per_s", rate, NULL}, {"seconds", seconds, NULL});
+    if (r) {
+        double rate = r->steps / r->seconds;
+        cells[TRAIN_MEAN] = TABLE_CELL(.number = (double)r->mean_return);
+        cells[TRAIN_BEST] = TABLE_CELL(.number = (double)r->best_return);
+        cells[TRAIN_GOOD] = TABLE_CELL(.number = (double)r->good_rate);
+        cells[TRAIN_FALLS] = TABLE_CELL(.number = (double)r->fall_rate);
+        cells[TRAIN_STEPS] = TABLE_CELL(.number = rate);
+        if (r->busy > 0)
+            cells[TRAIN_GPU] =
+                TABLE_CELL(.number = r->busy < r->seconds ? r->busy / r->seconds : 1);
+        GRT_RUNLOG_ROW(
+            t->runlog, "train", r->iteration, {"mean_return", (double)r->mean_return, NULL},
+            {"best_return", (double)r->best_return, NULL},
+            {"good_rate", (double)r->good_rate, NULL}, {"falls", (double)r->fall_rate, NULL},
+            {"steps_per_s", rate, NULL}, {"seconds", seconds, NULL});
+    }
     return table_row(&t->table, cells);
 }
 
@@ -287,10 +292,10 @@ static void settings_of(struct train *t, const struct grt_archive *a) {
         if (!*counts[i].value)
             *counts[i].value = (uint32_t)grt_archive_whole(a, counts[i].name, 0);
     }
+    t->no_normalise = t->no_normalise || !grt_archive_whole(a, "normalise", 1);
     t->step_size = t->step_size > 0 ? t->step_size : grt_archive_real(a, "step_size", 0);
     t->noise_std = t->noise_std > 0 ? t->noise_std : grt_archive_real(a, "noise_std", 0);
     t->env = t->env ? t->env : grt_archive_text(a, "env", NULL);
-    t->policy = t->policy ? t->policy : grt_archive_text(a, "policy", NULL);
     t->algo = t->algo ? t->algo : grt_archive_text(a, "algo", NULL);
 }
 
@@ -363,6 +368,13 @@ static bool open_table(struct train *t, struct output *output, int argc, char **
            table_section(&t->table, title, (1ull << TRAIN_COLUMN_COUNT) - 1, NULL, 0);
 }
 
+// What there is before the first update: nothing, or the policy of the phase before in this one.
+static bool print_start(struct train *t, double start) {
+    struct grt_es_report trial;
+    return grt_es_evaluate(t->es, EVALUATION_SEED, &trial) &&
+           (trial.iteration > 0 || print_row(t, NULL, &trial, stats_now() - start));
+}
+
 // True when there is nothing more to do.
 static bool iterate(struct train *t, double start, bool *ok) {
     struct grt_es_report report, trial = {0};
@@ -402,8 +414,11 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
     t->runlog = grt_runlog_create(grt_runlog_desc(.jsonl = t->log, .tensorboard = t->tensorboard));
     if (!t->runlog)
         return command_exit_of(grt_last_status());
+    if (!t->evaluate_every)
+        t->evaluate_every = t->iterations < 20 ? 1 : t->iterations / 10;
     double start = stats_now();
-    if (open_table(t, output, argc, argv)) {
+    ok = open_table(t, output, argc, argv) && print_start(t, start);
+    if (ok) {
         while (!iterate(t, start, &ok)) {
         }
     }
@@ -425,6 +440,8 @@ static int train(struct train *t, int argc, char **argv) {
         return grt_last_status() == GRT_INVALID ? COMMAND_DATA : COMMAND_NO_INPUT;
     if (archive && t->resume)
         settings_of(t, archive);
+    if (archive && !t->policy)
+        t->policy = grt_archive_text(archive, "policy", NULL);
     int code = output_open(&output, t->common.output);
     if (!code) {
         talk_progress("opening the device");

@@ -66,7 +66,7 @@ stand_in() {
 }
 
 # As backends/opencl/kernel.c gives them to a GPU's driver.
-common=(-cl-std=CL1.2 -DGRT_FMA=fma -Dasm=__asm__)
+common=(-cl-std=CL1.2 -DGRT_FMA=fma -DGRT_NATIVE=1 -Dasm=__asm__)
 
 # missing TARGET: what is not installed, nothing when all is there.
 missing() {

@@ -42,6 +42,17 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
     return a * b + c;
 }
 
+// Guards work that changes nothing where x is false, so that it may be left out there: a branch on GPUs, where the lanes of
+// a subgroup mostly agree; one branch for all numbers in the wide reading (lib/wide.k).
+#define SOME(x) (x)
+// 1/a and 1/sqrt(a) in one instruction where the backend says that the device is a GPU: see lib/quick.k.
+#define NATIVE_RCP(a, otherwise) (GRT_NATIVE ? native_recip(a) : (otherwise))
+#define NATIVE_RSQRT(a, otherwise) (GRT_NATIVE ? native_rsqrt(a) : (otherwise))
+
+// 0 in round t of a loop, which no compiler knows: what is indexed with it is loaded in every round. NVIDIA's moves
+// loads and addresses that do not change out of a loop, more of them than there are registers (rollout.k).
+#define ANEW(t) ((t) >> 31u)
+
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL __attribute__((opencl_unroll_hint))
 

@@ -22,6 +22,7 @@ struct grt_env_info {
     uint32_t phases;                 // 1, 2, ... this many
     uint32_t length;                 // steps of an episode, unless said otherwise
     float dt;                        // seconds of one step
+    uint32_t operations;             // of one step, in floating point; 0: not counted
 };
 
 // The i-th environment, or NULL past the last.

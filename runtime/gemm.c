@@ -90,7 +90,7 @@ static const char *misfit(const struct grt_gemm_desc *d) {
     return NULL;
 }
 
-static void fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d) {
+void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d) {
     *g = (struct gemm_case){
         .dev = dev,
         .desc = d,
@@ -198,7 +198,7 @@ uint64_t grt_op_gemm_scratch(struct grt_dev *dev, const struct grt_gemm_desc *de
         return 0;
     }
     struct gemm_case g;
-    fill_case(&g, dev, desc);
+    gemm_fill_case(&g, dev, desc);
     struct gemm_cut cut = gemm_cut_of(&g);
     return gemm_cut_bytes(&g, &cut);
 }
@@ -224,7 +224,7 @@ void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
         return;
     }
     struct gemm_case g;
-    fill_case(&g, grt_graph_dev(graph), desc);
+    gemm_fill_case(&g, grt_graph_dev(graph), desc);
     struct gemm_cut cut = gemm_cut_of(&g);
     if (is_cut(graph, &g, &cut)) {
         gemm_record_cut(graph, &g, &cut);
@@ -238,7 +238,7 @@ const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *de
         return NULL;
     }
     struct gemm_case g;
-    fill_case(&g, dev, desc);
+    gemm_fill_case(&g, dev, desc);
     for (uint32_t v = 0; v < gemm_variant_count; v++) {
         if (fits(v, &g) && i-- == 0) {
             return gemm_variants[v]->name;

@@ -11,11 +11,16 @@ uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
 
+const struct gemm_case *gemm_meant(const struct gemm_case *g) {
+    return g->stands_for ? g->stands_for : g;
+}
+
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
                 uint32_t values[GRT_PROFILE_NUMBERS]) {
+    const struct gemm_case *meant = gemm_meant(g);
     struct grt_pick pick;
-    bool any =
-        grt_tunable_pick(tunable, &g->dev->info, g->dev->profile, g->m, g->n, g->batch, &pick);
+    bool any = grt_tunable_pick(tunable, &g->dev->info, g->dev->profile, meant->m, meant->n,
+                                meant->batch, &pick);
     memcpy(values, pick.values, sizeof pick.values);
     return any;
 }

@@ -23,7 +23,11 @@ struct gemm_case {
     uint32_t m, n, k, batch;
     enum grt_dtype in, out;
     struct gemm_params params;
+    // In a check: the product that it stands for, whose tile it is to have; else NULL.
+    const struct gemm_case *stands_for;
 };
+// The product that a tile is chosen for.
+const struct gemm_case *gemm_meant(const struct gemm_case *g);
 
 // A way to do a product. Rows stand in order of preference; plain is usable everywhere.
 struct gemm_variant {
@@ -63,6 +67,8 @@ extern const struct grt_tunable gemm_split_mma_tunable;
 extern const struct grt_tunable gemm_mma_tunable;
 extern const struct grt_tunable gemm_wgmma_tunable;
 
+// What a product of these tensors is; they fit together.
+void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d);
 // Records the product by the first variant that serves.
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
 

@@ -49,13 +49,22 @@ static double widen(enum grt_dtype dtype, const unsigned char *bytes) {
 
 // ---- a small product ----
 
+// Products of one size have one verdict. Large ones have tiles of up to 256 rows or columns, and are checked with
+// more than one of them.
+#define SMALL 128u
+#define LARGE 288u
+static uint32_t size_of(const struct gemm_case *g) {
+    return g->m >= LARGE || g->n >= LARGE ? LARGE : SMALL;
+}
+
 // An extent that leaves the same rest as that of the product, so that the same paths are taken.
-static uint32_t shrink(uint32_t extent) {
-    return extent <= 160 ? extent : 128 + extent % 32;
+static uint32_t shrink(uint32_t extent, uint32_t size) {
+    return extent < size + 32 ? extent : size + extent % 32;
 }
 
 struct trial {
     struct grt_gemm_desc desc;
+    struct gemm_case product;
     struct grt_tensor a, b, c;
     struct grt_plan *plan;
     double *a_values, *b_values;  // as stored
@@ -82,7 +91,8 @@ static bool fill(struct grt_tensor *tensor, uint64_t seed, double *values, unsig
 }
 
 static bool begin(struct trial *t, const struct gemm_case *g, const char *variant) {
-    uint32_t m = shrink(g->m), n = shrink(g->n), k = shrink(g->k);
+    uint32_t size = size_of(g);
+    uint32_t m = shrink(g->m, size), n = shrink(g->n, size), k = shrink(g->k, SMALL);
     const struct grt_gemm_desc *d = g->desc;
     t->plan = grt_plan_create(g->dev);
     t->a_values = malloc((size_t)m * k * sizeof *t->a_values);
@@ -120,6 +130,8 @@ static bool begin(struct trial *t, const struct gemm_case *g, const char *varian
                                      .a_transposed = d->a_transposed,
                                      .b_transposed = d->b_transposed,
                                      .variant = variant};
+    gemm_fill_case(&t->product, g->dev, &t->desc);
+    t->product.stands_for = g;
     return fill(&t->a, 1, t->a_values, t->bytes) && fill(&t->b, 2, t->b_values, t->bytes);
 }
 
@@ -169,20 +181,20 @@ static bool right(const struct trial *t, bool fault) {
 }
 
 // UNKNOWN when there was no memory for it, or the small product is nothing for this variant.
-static enum verdict try(const struct gemm_case *g, const char *variant) {
+static enum verdict try(const struct gemm_case *g, const struct gemm_variant *variant) {
     struct trial t = {.plan = NULL};
     enum verdict verdict = UNKNOWN;
     struct grt_graph *graph = NULL;
     bool before = grt_quiet(true);
     const char *fault = g->dev->gemm_fault ? g->dev->gemm_fault : "";
-    bool faulty = strcmp(fault, "*") == 0 || strcmp(fault, variant) == 0;
-    if (begin(&t, g, variant) && grt_gemm_variant(g->dev, &t.desc, 0)) {
+    bool faulty = strcmp(fault, "*") == 0 || strcmp(fault, variant->name) == 0;
+    if (begin(&t, g, variant->name) && variant->usable(&t.product)) {
         graph = grt_graph_create(g->dev, "gemm check");
     }
     if (graph) {
         memset(t.bytes, 0xff, grt_tensor_bytes(&t.c));
         verdict = WRONG;
-        grt_op_gemm(graph, &t.desc);
+        variant->record(graph, &t.product);
         if (grt_buf_write(t.c.range.buf, t.c.range.offset, t.bytes, grt_tensor_bytes(&t.c)) &&
             grt_graph_finish(graph) && right(&t, faulty)) {
             verdict = RIGHT;
@@ -203,7 +215,8 @@ static bool whole_chunks(const struct gemm_case *g) {
 static uint32_t place(const struct gemm_case *g, uint32_t index) {
     uint32_t types = (uint32_t)g->in * 2 + (g->out != g->in);
     uint32_t trans = (g->desc->a_transposed ? 2 : 0) + (g->desc->b_transposed ? 1 : 0);
-    return ((index * TYPES * 2 + types) * 4 + trans) * 2 + (whole_chunks(g) ? 1 : 0);
+    uint32_t kind = (index * TYPES * 2 + types) * 4 + trans;
+    return kind * 4 + (size_of(g) == LARGE ? 2 : 0) + (whole_chunks(g) ? 1 : 0);
 }
 
 // Of the kernels of all variants, as this device reads them.
@@ -226,11 +239,11 @@ static uint64_t kernels_digest(const struct grt_dev_info *info) {
 // Names everything that the verdict depends on.
 static void make_key(const struct gemm_case *g, const char *variant, char *key, size_t size) {
     const struct grt_dev_info *info = &g->dev->info;
-    snprintf(key, size, "gemm check|%s|%016" PRIx64 "|%s|%s|%s|%s|%s|%s>%s %c%c %s", GPURT_VERSION,
-             kernels_digest(info), grt_backend_text(info->backend), info->name, info->driver,
-             info->driver_version, variant, grt_dtype_text(g->in), grt_dtype_text(g->out),
-             g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
-             whole_chunks(g) ? "aligned" : "ragged");
+    snprintf(key, size, "gemm check|%s|%016" PRIx64 "|%s|%s|%s|%s|%s|%s>%s %c%c %s %u",
+             GPURT_VERSION, kernels_digest(info), grt_backend_text(info->backend), info->name,
+             info->driver, info->driver_version, variant, grt_dtype_text(g->in),
+             grt_dtype_text(g->out), g->desc->a_transposed ? 't' : 'n',
+             g->desc->b_transposed ? 't' : 'n', whole_chunks(g) ? "aligned" : "ragged", size_of(g));
 }
 
 static enum verdict recall(const char *key) {
@@ -255,7 +268,7 @@ bool gemm_trusted(const struct gemm_case *g, uint32_t index) {
         enum verdict verdict = recall(key);
         bool known = verdict != UNKNOWN;
         if (!known) {
-            verdict = try(g, variant);
+            verdict = try(g, gemm_variants[index]);
         }
         // A device that was lost in the check gives no verdict on the next start's.
         if (!known && verdict != UNKNOWN && grt_dev_status(g->dev) == GRT_OK) {
@@ -264,11 +277,12 @@ bool gemm_trusted(const struct gemm_case *g, uint32_t index) {
         }
         if (verdict == WRONG) {
             grt_log(GRT_LOG_WARN,
-                    "gemm: variant '%s' %s wrong in its check (%s, %c%c) on %s, %s %s; it is left "
-                    "out there and the next one serves",
-                    variant, known ? "was" : "is", grt_dtype_text(g->in),
-                    g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
-                    g->dev->info.selector, g->dev->info.driver, g->dev->info.driver_version);
+                    "gemm: variant '%s' %s wrong in its check (%s, %s, %c%c) on %s, %s %s; it is "
+                    "left out there and the next one serves",
+                    variant, known ? "was" : "is", size_of(g) == LARGE ? "large" : "small",
+                    grt_dtype_text(g->in), g->desc->a_transposed ? 't' : 'n',
+                    g->desc->b_transposed ? 't' : 'n', g->dev->info.selector, g->dev->info.driver,
+                    g->dev->info.driver_version);
         }
         g->dev->gemm_verdicts[at] = (unsigned char)(verdict == WRONG ? WRONG : RIGHT);
     }

@@ -2,8 +2,9 @@
 // Inside runtime/: whether a variant computes right on a device.
 //
 // A driver may build a kernel and still run it wrong. So the first time a variant would be used for a
-// combination of types, transpositions and alignment, it does one small product, which is compared with
-// sums in double precision on the host. The verdict is kept with the device and, under the driver's
+// combination of types, transpositions and alignment, and again for large products, it does one that is smaller
+// but has the tile of the product it stands for, and that is compared with sums in double precision on
+// the host. The verdict is kept with the device and, under the driver's
 // name and version, in the cache folder: a variant that was wrong stays out until the driver
 // changes, and one that was right is not asked again.
 #ifndef GRT_GEMM_CHECK_H

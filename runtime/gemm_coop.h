@@ -21,7 +21,7 @@ uint32_t coop_shape(const struct grt_dev_info *info, enum grt_dtype in, enum grt
 // Lanes of a workgroup.
 uint32_t coop_lanes(const struct grt_dev_info *info, const struct coop_tile *t);
 // Nanoseconds that all tiles take, in rounds.
-uint64_t coop_cost(const struct gemm_case *g, const struct coop_tile *t);
+uint64_t coop_cost(const struct gemm_case *product, const struct coop_tile *t);
 // Whether a tile is made of whole subgroups and instructions, with no more lanes and columns of tiles than the
 // device has.
 bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape);

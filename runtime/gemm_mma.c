@@ -89,16 +89,17 @@ static struct tile choose_tile(const struct gemm_case *g) {
     if (gemm_sizes(g, &gemm_mma_tunable, v) && v[BM]) {
         return tile_of(v);
     }
+    const struct gemm_case *meant = gemm_meant(g);
     uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
     uint32_t last = sizeof tiles / sizeof tiles[0] - 1;
     // What Hopper's other kernels need includes shared memory beyond 48 KiB.
     bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
     for (uint32_t i = roomy ? 0 : 1; i < last; i++) {
         const struct tile *t = &tiles[i];
-        uint64_t count =
-            (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
+        uint64_t count = (uint64_t)gemm_ceil_div(meant->m, t->bm) * gemm_ceil_div(meant->n, t->bn) *
+                         meant->batch;
         // Twice as many for the largest: with fewer the last round is too empty.
-        if (count >= units * (i == 0 ? 2 : 1) && g->m > t->bm / 2 && g->n > t->bn / 2) {
+        if (count >= units * (i == 0 ? 2 : 1) && meant->m > t->bm / 2 && meant->n > t->bn / 2) {
             return *t;
         }
     }

@@ -72,6 +72,7 @@ const struct grt_tunable gemm_split_mma_tunable = {
 
 static struct tile choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    const struct gemm_case *meant = gemm_meant(g);
     uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
     // What Hopper's other kernels need includes shared memory beyond 48 KiB.
     bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
@@ -80,11 +81,11 @@ static struct tile choose(const struct gemm_case *g) {
         return tile_of(v);
     }
     // Beginning and ending a large tile does not pay for a short k.
-    for (uint32_t i = g->k <= 64 ? 2 : roomy ? 0 : 1; i + 1 < TILE_COUNT; i++) {
+    for (uint32_t i = meant->k <= 64 ? 2 : roomy ? 0 : 1; i + 1 < TILE_COUNT; i++) {
         const struct tile *t = &tiles[i];
-        uint64_t count =
-            (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
-        if (count >= units && g->m > t->bm / 2 && g->n > t->bn / 2) {
+        uint64_t count = (uint64_t)gemm_ceil_div(meant->m, t->bm) * gemm_ceil_div(meant->n, t->bn) *
+                         meant->batch;
+        if (count >= units && meant->m > t->bm / 2 && meant->n > t->bn / 2) {
             return *t;
         }
     }

@@ -146,7 +146,8 @@ static bool wgmma_usable(const struct gemm_case *g) {
 }
 
 static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
-    struct choice choice = choose(g);
+    struct choice choice = choose(gemm_meant(g));
+    choice.parts = g->stands_for ? 1 : choice.parts;  // of another k
     const struct tile *t = &choice.tile;
     struct gemm_case own = *g;
     own.params.parts = choice.parts;

@@ -30,6 +30,7 @@ struct grt_graph {
     bool calibrated;  // the cuts are final
     bool over_once;   // a segment was over the limit, perhaps by a driver's first-run work
     bool timed;       // the segments have run since they were made
+    bool cut_anew;    // before the next run
     uint64_t runs;
     enum grt_status mistake;  // the first, GRT_OK if none
     char mistake_text[512];

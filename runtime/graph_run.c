@@ -208,11 +208,9 @@ static bool calibrate(struct grt_graph *graph) {
     if (!graph->calibrated) {
         return true;
     }
-    if (over || (graph->segment_count > 1 && total < 0.5 * limit * (graph->segment_count - 1))) {
-        destroy_segments(graph);
-        graph->timed = false;
-        return create_segments(graph);
-    }
+    // Done when it runs next, so that the times of this run can still be asked for.
+    graph->cut_anew =
+        over || (graph->segment_count > 1 && total < 0.5 * limit * (graph->segment_count - 1));
     return true;
 }
 
@@ -224,6 +222,13 @@ bool grt_graph_run(struct grt_graph *graph) {
     struct grt_dev *dev = graph->dev;
     if (!grt_dev_usable(dev)) {
         return false;
+    }
+    if (graph->cut_anew) {
+        graph->cut_anew = graph->timed = false;
+        destroy_segments(graph);
+        if (!create_segments(graph)) {
+            return false;
+        }
     }
     graph->runs += 1;
     graph->timed = true;

@@ -32,6 +32,14 @@
 #define SPLAT4(x) vec4(x)
 #define MAD4(a, b, c) ((a) * (b) + (c))
 
+// See cl/dialect.h. lavapipe takes both sides of a branch.
+#define SOME(x) (SOFTWARE != 0u || (x))
+#define NATIVE_RCP(a, otherwise) (SOFTWARE != 0u ? (otherwise) : 1.0f / (a))
+#define NATIVE_RSQRT(a, otherwise) (SOFTWARE != 0u ? (otherwise) : inversesqrt(a))
+
+// See cl/dialect.h; compilers of SPIR-V leave loads in their loop.
+#define ANEW(t) 0u
+
 // An array of a lane's own, its size a specialization constant; `most` is the largest it may be.
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL [[unroll]]

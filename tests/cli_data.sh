@@ -135,6 +135,15 @@ expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,512 --num-worke
 said ',OOM,plan$'
 expect 70 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64,512 --num-workers 0 --mem-limit 1KB
 said ' OOM$'
+# A list in words of its own, as other tools take it, and their word for any device.
+expect 0 bench --device auto --data "$tmp/r.h5" --batch-sizes 16 32 64 --num-workers 0 1 --steps 1 --format csv
+[ "$(grep -c ',ok,' "$tmp/out")" -eq 6 ] || wrong "bench with lists of words: not 6 good rows"
+refuse 64 "no kind of bench '64'" bench 64
+# Steps that take their rows from the device wait for no data, and the recommendation says so.
+expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64 --num-workers 0 --cache device --apply "$tmp/dev.yaml"
+grep -q 'cache: device' "$tmp/dev.yaml" || wrong "bench --cache device --apply: no cache in the config"
+expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64 --num-workers 2 --time 0.2 --format json
+tr -d ' \n' <"$tmp/out" | grep -qE '"input_stall":[01](\.[0-9e-]+)?,' || wrong "bench: no input_stall"
 refuse 64 "one number is wanted" bench --device ref:0 --steps 5,10
 refuse 64 "depth=6,hidden=64" bench mlp --device ref:0 --model depth=6
 refuse 64 "known are f32" bench mlp --device ref:0 --precision f33

@@ -68,15 +68,17 @@ static void cartpole_is_balanced(void **state) {
     assert_true(best < 250.0f);
 }
 
-// Swing-up from anywhere, to within the best that is known: about -150 over 200 steps; a hanging pendulum has
-// less than -1000.
+// Swing-up from anywhere, to within the best that is known: about -150, most of it in the first 60 steps; a hanging
+// pendulum has less than -900 after 100.
 static void pendulum_swings_up(void **state) {
     (void)state;
+    // Narrower policies and fewer directions stay hanging on one seed of ten.
     struct grt_es_desc desc = {.env = grt_env_find("pendulum"),
-                               .policy = policy_named("mlp16"),
-                               .num_envs = 16,
-                               .num_dirs = 16,
-                               .dir_chunk = 16,
+                               .policy = policy_named("mlp64"),
+                               .num_envs = 8,
+                               .num_dirs = 32,
+                               .dir_chunk = 32,
+                               .episode_length = 100,
                                .step_size = 0.2f,
                                .noise_std = 0.2f};
     uint32_t seeds = test.small ? 0 : SEEDS;
@@ -91,7 +93,7 @@ static void pendulum_swings_up(void **state) {
     desc.step_size = -desc.step_size;
     float best = 0;
     learn(&desc, 10, -200.0f, &best);
-    assert_true(best < -900.0f);
+    assert_true(best < -450.0f);
 }
 
 static void ranks_learn_too(void **state) {

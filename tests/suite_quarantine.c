@@ -32,14 +32,18 @@ static struct grt_dev *open_again(void) {
     return dev;
 }
 
-static struct ones begin(struct grt_dev *dev) {
+static struct ones begin_rows(struct grt_dev *dev, uint64_t rows) {
     struct ones x = {.plan = grt_plan_create(dev)};
     assert_non_null(x.plan);
-    x.desc.a = tensor(x.plan, "a", M, K);
+    x.desc.a = tensor(x.plan, "a", rows, K);
     x.desc.b = tensor(x.plan, "b", K, N);
-    x.desc.c = tensor(x.plan, "c", M, N);
+    x.desc.c = tensor(x.plan, "c", rows, N);
     assert_true(grt_plan_alloc(x.plan));
     return x;
+}
+
+static struct ones begin(struct grt_dev *dev) {
+    return begin_rows(dev, M);
 }
 
 // Whatever serves must compute right.
@@ -120,6 +124,35 @@ static void wrong_results(void **state) {
     assert_true(serves(variant, NULL, "1.1", 0));
 }
 
+// Large products have tiles of their own: what is right for small ones is checked again, and the other way round.
+static void large_apart_from_small(void **state) {
+    (void)state;
+    for (int first = 0; first < 2; first += 1) {
+        struct grt_dev *dev = open_again();
+        snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "size %d", first);
+        struct ones sizes[2] = {begin_rows(dev, M), begin_rows(dev, 1000)};
+        struct ones *right = &sizes[first], *wrong = &sizes[1 - first];
+        char variant[32];
+        snprintf(variant, sizeof variant, "%s", grt_gemm_variant(dev, &right->desc, 0));
+        // Who names it is not told whether it is right.
+        wrong->desc.variant = variant;
+        bool serves_both = strcmp(variant, "plain") != 0 && grt_gemm_variant(dev, &wrong->desc, 0);
+        wrong->desc.variant = NULL;
+        uint32_t before = test_log.lines[GRT_LOG_WARN];
+        test_log.quiet = true;
+        gemm_check_fault(dev, variant);
+        if (serves_both) {
+            assert_true(listed(dev, right, variant));
+            assert_false(listed(dev, wrong, variant));
+            assert_int_equal(test_log.lines[GRT_LOG_WARN] - before, 1);
+        }
+        test_log.quiet = false;
+        grt_plan_destroy(&sizes[0].plan);
+        grt_plan_destroy(&sizes[1].plan);
+        grt_dev_destroy(&dev);
+    }
+}
+
 // The plain product serves when every other variant is wrong.
 static void plain_is_left(void **state) {
     (void)state;
@@ -139,10 +172,13 @@ static void plain_is_left(void **state) {
 static void nothing_is_wrong_here(void **state) {
     (void)state;
     static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i += 1) {
-        struct grt_tensor a = {.dtype = types[i], .rank = 2, .shape = {128, 64}};
-        struct grt_tensor b = {.dtype = types[i], .rank = 2, .shape = {64, 128}};
-        struct grt_tensor c = {.dtype = types[i], .rank = 2, .shape = {128, 128}};
+    static const uint64_t rows[] = {128, 8192};
+    for (size_t i = 0; i < sizeof types / sizeof types[0] * 2; i += 1) {
+        enum grt_dtype type = types[i / 2];
+        uint64_t m = rows[i % 2];
+        struct grt_tensor a = {.dtype = type, .rank = 2, .shape = {m, 64}};
+        struct grt_tensor b = {.dtype = type, .rank = 2, .shape = {64, 128}};
+        struct grt_tensor c = {.dtype = type, .rank = 2, .shape = {m, 128}};
         struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c};
         for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v += 1) {
         }
@@ -155,6 +191,7 @@ static void nothing_is_wrong_here(void **state) {
 
 static const struct CMUnitTest cases[] = {
     CACHE_CASE(wrong_results),
+    CACHE_CASE(large_apart_from_small),
     CACHE_CASE(plain_is_left),
     TEST_CASE(nothing_is_wrong_here),
 };

@@ -58,6 +58,10 @@ static inline uint32_t AS_U32(float value) {
 static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
     return (f32x4){MAD(a.x, b.x, c.x), MAD(a.y, b.y, c.y), MAD(a.z, b.z, c.z), MAD(a.w, b.w, c.w)};
 }
+#define ANEW(t) 0u
+#define SOME(x) (x)
+#define NATIVE_RCP(a, otherwise) (otherwise)
+#define NATIVE_RSQRT(a, otherwise) (otherwise)
 #define ARRAY(type, name, count, most) type name[most];
 #define UNROLL
 

@@ -22,6 +22,10 @@
 #define MAX_ENVS (1u << 20)    // of a side
 #define MAX_LENGTH (1u << 20)  // steps are counted in floats
 #define START_ITERATION 0xffffffffu
+// Observations begin with mean 0 and deviation 1 as if as many iterations had shown that. Without it the deviations of the
+// first one alone, in which the robot hardly moves, make noise of the second so large that half of all fall: mean return
+// 675, 338, 645 becomes 675, 602, 692.
+#define PRIOR_ITERATIONS 4
 
 const char *grt_es_algo_text(enum grt_es_algo algo) {
     static const char *const texts[] = {
@@ -213,6 +217,7 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
     const struct grt_es_desc *d = &es->desc;
     uint32_t ranks = d->algo == GRT_ES_RANKS;
     float per_env = 1.0f / (float)d->num_envs;
+    float per_episode = per_env / (float)(2 * d->num_dirs);
     const struct {
         uint32_t dirs, top;
         float per_env, per_rank;
@@ -222,8 +227,9 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
            &rank, sizeof rank, rank_ranges, 3, (d->num_dirs + FLAT - 1) / FLAT, 1);
     const struct {
         uint32_t dirs, obs;
-        float step, per_env, per_episode, beta1, beta2;
-    } sum = {d->num_dirs, d->env->obs, d->step_size, per_env, per_env / (float)(2 * d->num_dirs),
+        float step, per_env, per_episode, per_step, beta1, beta2;
+    } sum = {d->num_dirs, d->env->obs, d->step_size,
+             per_env,     per_episode, per_episode / (float)d->episode_length,
              BETA1,       BETA2};
     const struct grt_range sum_ranges[] = {es->results->range, es->used->range, es->norm->range,
                                            es->report->range};
@@ -355,7 +361,10 @@ static bool start_theta(struct grt_es *es) {
 static bool start(struct grt_es *es) {
     const struct grt_es_desc *d = &es->desc;
     const struct grt_rng_state control = {{d->seed, 0}, {0, 0}};
-    float report[ES_REPORT] = {[ES_POWER1] = 1.0f, [ES_POWER2] = 1.0f};
+    uint32_t samples = (d->episode_length + (1u << GRT_ROLLOUT_SHIFT) - 1) >> GRT_ROLLOUT_SHIFT;
+    float prior =
+        PRIOR_ITERATIONS * 2.0f * (float)d->num_dirs * (float)d->num_envs * (float)samples;
+    float report[ES_REPORT] = {[ES_POWER1] = 1.0f, [ES_POWER2] = 1.0f, [ES_COUNT] = prior};
     uint64_t bytes = grt_tensor_bytes(es->moments);
     float *zeros = calloc(1, bytes);
     float *norm = calloc((size_t)3 * d->env->obs, sizeof *norm);
@@ -471,7 +480,7 @@ bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *rep
     float envs = (float)es->desc.num_envs;
     report->mean_return = sums[0] / envs;
     report->best_return = report->mean_return;
-    report->good_rate = sums[1] / sums[3];
+    report->good_rate = sums[1] / (envs * (float)es->desc.episode_length);
     report->fall_rate = sums[2] / envs;
     report->steps = (double)sums[3];
     return true;

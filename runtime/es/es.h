@@ -64,7 +64,7 @@ struct grt_es_report {
     float mean_return;   // over all sides of all directions
     float best_return;   // of the best side
     float spread;        // deviation of the returns that were used
-    float good_rate;     // share of steps that were good: the stand rate of `standing`
+    float good_rate;     // good steps over all of the episodes, those after a fall included
     float fall_rate;     // falls an episode
     double steps;        // taken in this iteration
     double seconds;      // on the wall

@@ -83,6 +83,7 @@ bool grt_es_save(const struct grt_es *es, struct grt_archive *archive) {
            grt_archive_set_whole(archive, "num_dirs", d->num_dirs) &&
            grt_archive_set_whole(archive, "top_dirs", d->top_dirs) &&
            grt_archive_set_whole(archive, "episode_length", d->episode_length) &&
+           grt_archive_set_whole(archive, "normalise", !d->no_normalise) &&
            grt_archive_set_real(archive, "step_size", (double)d->step_size) &&
            grt_archive_set_real(archive, "noise_std", (double)d->noise_std);
 }

@@ -11,7 +11,7 @@
 
 // Time and work since the last report of a kind.
 struct meter {
-    double start, waited;
+    double start, stalled;
     uint64_t samples;
 };
 
@@ -33,7 +33,7 @@ static double now(void) {
 
 static void meter_add(struct meter *m, const struct grt_feed_done *done) {
     m->samples += done->samples;
-    m->waited += done->waited;
+    m->stalled += done->stalled;
 }
 
 // ---- reports ----
@@ -59,7 +59,7 @@ static struct grt_supervised_report report_of(const struct loop *l, enum grt_sup
         .grad_norm = (double)l->state.grad_norm,
         .skipped = l->state.skipped,
         .samples_per_s = seconds > 0 ? (double)m->samples / seconds : 0,
-        .data_share = seconds > 0 ? m->waited / seconds : 0,
+        .data_share = seconds > 0 ? m->stalled / seconds : 0,
         .eta = per_step * (double)(run->steps - p->step),
         .accuracy = -1,
     };
