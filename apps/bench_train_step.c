@@ -166,9 +166,11 @@ static void add_phases(const struct grt_phase_time *times, uint32_t count, doubl
 static bool time_phases(struct run *run) {
     struct train_row *row = run->row;
     double samples[4][STATS_MAX_SAMPLES], walls[STATS_MAX_SAMPLES];
-    // Of the batch that the learner's input still holds.
-    struct grt_graph *graph =
-        grt_learner_step(run->learner, grt_step_desc(.label = "step", .phases = true));
+    // Over the newest batch, which lies where it was used.
+    struct grt_tensor x, y;
+    grt_feed_newest(run->feed, &x, &y);
+    struct grt_graph *graph = grt_learner_step(
+        run->learner, grt_step_desc(.label = "step", .phases = true, .x = x.range, .y = y.range));
     size_t count = 0;
     bool good = graph && grt_graph_finish(graph) && grt_graph_finish(graph), known = good;
     size_t wanted = run->bench->steps < 50 ? (size_t)run->bench->steps : 50;

@@ -30,9 +30,9 @@ struct grt_feed {
     struct grt_loader_position next;
     struct recorded recorded[MOST_RECORDED];
     uint32_t recorded_count;
-    struct grt_plan *plan;  // staging: where the learner's own input does not serve
     uint32_t place_count;
-    struct grt_tensor *x[PLACES], *y[PLACES];  // of the plan; NULL: the learner's input
+    struct grt_plan *plans[PLACES];            // staging, a buffer of its own each
+    struct grt_tensor *x[PLACES], *y[PLACES];  // of the plans; NULL: the learner's input
     uint64_t read[PLACES];                     // main lane: the newest step that used the place
     uint64_t newest;                           // main lane: the newest step
     uint32_t newest_place, newest_rows;
@@ -79,41 +79,40 @@ static struct grt_graph *graph_for(struct grt_feed *f, const struct grt_step_des
 
 // ---- batches of the loader ----
 
-static struct grt_tensor *declare(struct grt_feed *f, const struct grt_tensor *like,
-                                  const char *label) {
+static struct grt_tensor *declare(struct grt_feed *f, struct grt_plan *plan,
+                                  const struct grt_tensor *like, const char *label) {
     struct grt_tensor_desc desc = {.label = label, .group = "batches", .dtype = like->dtype};
     memcpy(desc.shape, like->shape, sizeof desc.shape);
     desc.shape[0] = f->desc.batch;
-    return grt_plan_tensor(f->plan, &desc);
+    return grt_plan_tensor(plan, &desc);
 }
 
-// The first place is the learner's own input where a batch is one micro-batch; others are staging.
+// Places that batches go to: the learner's own input where there is one lane and one micro-batch. What is
+// written beside a step is never part of a buffer that the step has, which OpenCL would not allow, and
+// PoCL would wait for.
 static bool prepare_batches(struct grt_feed *f) {
     const struct grt_tensor *x = grt_learner_input(f->desc.learner);
     const struct grt_tensor *y = grt_learner_target(f->desc.learner);
-    uint32_t own = x->shape[0] >= f->desc.batch ? 1 : 0;
     f->place_count = grt_dev_lanes(f->desc.dev);
-    if (own < f->place_count) {
-        f->plan = grt_plan_create(f->desc.dev);
-        bool good = f->plan != NULL;
-        for (uint32_t i = own; good && i < f->place_count; i++) {
-            f->x[i] = declare(f, x, "batch x");
-            f->y[i] = declare(f, y, "batch y");
-            good = f->x[i] && f->y[i];
+    bool own = f->place_count == 1 && x->shape[0] >= f->desc.batch;
+    for (uint32_t i = 0; i < f->place_count; i++) {
+        struct grt_plan *plan = own ? NULL : grt_plan_create(f->desc.dev);
+        f->plans[i] = plan;
+        f->x[i] = plan ? declare(f, plan, x, "batch x") : NULL;
+        f->y[i] = plan ? declare(f, plan, y, "batch y") : NULL;
+        if (!own && !(f->x[i] && f->y[i] && grt_plan_alloc(plan))) {
+            return false;
         }
-        if (!good || !grt_plan_alloc(f->plan)) {
+        if (!grt_loader_bind(f->desc.loader, i, own ? x : f->x[i], own ? y : f->y[i])) {
             return false;
         }
     }
-    bool good = true;
-    for (uint32_t i = 0; good && i < f->place_count; i++) {
-        good = grt_loader_bind(f->desc.loader, i, f->x[i] ? f->x[i] : x, f->y[i] ? f->y[i] : y);
-    }
-    return good;
+    return true;
 }
 
 uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool several) {
-    return row_bytes * (grt_dev_lanes(dev) - (several ? 0 : 1));
+    uint32_t lanes = grt_dev_lanes(dev);
+    return lanes > 1 || several ? lanes * row_bytes : 0;
 }
 
 static struct grt_graph *batch_graph(struct grt_feed *f, uint32_t place, uint32_t rows) {
@@ -306,7 +305,9 @@ void grt_feed_destroy(struct grt_feed **feed) {
     for (uint32_t i = 0; i < f->recorded_count; i++) {
         grt_graph_destroy(&f->recorded[i].graph);
     }
-    grt_plan_destroy(&f->plan);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        grt_plan_destroy(&f->plans[i]);
+    }
     grt_buf_destroy(&f->order.range.buf);
     free(f->order_rows);
     free(f);

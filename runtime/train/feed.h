@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A feed: brings batches of a loader to a learner and runs its steps, a window of them at once.
 //
-//     batches of the loader   slot -> upload -> the learner's input, or staging  -> a step
+//     batches of the loader   slot -> upload -> a place on the device            -> a step
 //     rows on the device      the order of an epoch -> the device, steps gather  -> many steps
 //
 // Uploads run beside the steps where the device has two lanes: batches go to two places in turn, so that
