@@ -199,9 +199,10 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct l
                 MARGIN, top, width - 2 * MARGIN, tall, MARGIN - 2, top + 3, look->high, MARGIN - 2,
                 top + tall + 3, look->low);
     }
-    for (double t = 0; t <= seconds; t += tick)
+    for (int i = 0; i * tick <= seconds; i++)
         fprintf(file, "<text class=\"tick\" x=\"%.1f\" y=\"%d\">%g s</text>\n",
-                MARGIN + t / seconds * (width - 2.0 * MARGIN), CHART_H - MARGIN + 12, t);
+                MARGIN + i * tick / seconds * (width - 2.0 * MARGIN), CHART_H - MARGIN + 12,
+                i * tick);
     fprintf(file,
             "<text x=\"8\" y=\"16\">%s: %.2f to %.2f</text>\n<polyline class=\"chart\" "
             "points=\"",
