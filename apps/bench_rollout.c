@@ -199,15 +199,26 @@ static bool print_story(struct bench *bench, const struct rollout_case *before,
 
 // ---- all rows of a policy ----
 
-static bool before_and_after(struct bench *bench, const struct grt_es_desc *desc) {
+// The two settings that are compared.
+static struct rollout_case case_before(const struct grt_es_desc *desc) {
+    struct rollout_case c = {.desc = *desc};
+    c.desc.num_envs = BEFORE_ENVS;
+    c.desc.num_dirs = BEFORE_DIRS;
+    c.desc.dir_chunk = BEFORE_CHUNK;
+    return c;
+}
+
+static struct rollout_case case_after(const struct bench *bench, const struct grt_es_desc *desc) {
     const struct grt_profile *profile = grt_dev_profile(bench->dev);
-    struct rollout_case before = {.desc = *desc}, after = {.desc = *desc};
-    before.desc.num_envs = BEFORE_ENVS;
-    before.desc.num_dirs = BEFORE_DIRS;
-    before.desc.dir_chunk = BEFORE_CHUNK;
-    after.desc.num_envs = grt_profile_whole(profile, GRT_KEY_NUM_ENVS);
-    after.desc.num_dirs = grt_profile_whole(profile, GRT_KEY_NUM_DIRS);
-    after.desc.dir_chunk = grt_profile_whole(profile, GRT_KEY_DIR_CHUNK);
+    struct rollout_case c = {.desc = *desc};
+    c.desc.num_envs = grt_profile_whole(profile, GRT_KEY_NUM_ENVS);
+    c.desc.num_dirs = grt_profile_whole(profile, GRT_KEY_NUM_DIRS);
+    c.desc.dir_chunk = grt_profile_whole(profile, GRT_KEY_DIR_CHUNK);
+    return c;
+}
+
+static bool before_and_after(struct bench *bench, const struct grt_es_desc *desc) {
+    struct rollout_case before = case_before(desc), after = case_after(bench, desc);
     const float none = NAN;
     if (bench->quick)
         return print_case(bench, &after, none, 0);
@@ -216,6 +227,12 @@ static bool before_and_after(struct bench *bench, const struct grt_es_desc *desc
            print_story(bench, &before, &after);
 }
 
+static bool same_setting(const struct rollout_case *a, const struct rollout_case *b) {
+    return a->desc.num_envs == b->desc.num_envs && a->desc.num_dirs == b->desc.num_dirs &&
+           a->desc.dir_chunk == b->desc.dir_chunk;
+}
+
+// Lists with the setting before have the comparison too; where they lack the profile's setting it is measured as well.
 static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
     const struct bench_rollout_options *o = &bench->rollout;
     const struct grt_profile *profile = grt_dev_profile(bench->dev);
@@ -226,6 +243,7 @@ static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
     struct ranges lists[3];
     for (int i = 0; i < 3; i++)
         lists[i] = given[i]->count ? *given[i] : (struct ranges){&defaults[i], 1};
+    struct rollout_case before = case_before(desc), after = case_after(bench, desc);
     double first = 0;
     for (size_t e = 0; e < lists[0].count; e++) {
         for (size_t d = 0; d < lists[1].count; d++) {
@@ -243,14 +261,21 @@ static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
                 if (!print_case(bench, &c, want, first))
                     return false;
                 first = first > 0 ? first : c.steps_per_s;
+                if (same_setting(&c, &before))
+                    before = c;
+                if (same_setting(&c, &after))
+                    after = c;
                 want = c.steps_per_s > 0 ? c.mean : want;
             }
         }
     }
-    return true;
+    if (!(before.steps_per_s > 0))
+        return true;
+    return (after.steps_per_s > 0 || print_case(bench, &after, NAN, before.steps_per_s)) &&
+           print_story(bench, &before, &after);
 }
 
-static bool each_policy(struct bench *bench, struct grt_es_desc *desc) {
+static bool each_policy(struct bench *bench, struct grt_es_desc *desc, uint64_t shown) {
     const struct bench_rollout_options *o = &bench->rollout;
     bool lists = o->envs.count || o->dirs.count || o->chunks.count;
     const char *at = o->policies ? o->policies : "linear";
@@ -261,7 +286,9 @@ static bool each_policy(struct bench *bench, struct grt_es_desc *desc) {
             bench->outcomes[BENCH_BROKEN]++;
             return false;
         }
-        if (!(lists ? every_case(bench, desc) : before_and_after(bench, desc)))
+        // A table of its own: the comparison ends it.
+        if (!bench_section(bench, "rollout", shown) ||
+            !(lists ? every_case(bench, desc) : before_and_after(bench, desc)))
             return false;
     }
     return true;
@@ -296,5 +323,5 @@ bool bench_rollout(struct bench *bench) {
         shown |= BENCH_BIT(PEAK) | (software ? BENCH_BIT(GFLOPS) : BENCH_BIT(TFLOPS));
     if (bench->quick && !desc.episode_length)
         desc.episode_length = QUICK_LENGTH;
-    return bench_section(bench, "rollout", shown) && each_policy(bench, &desc);
+    return each_policy(bench, &desc, shown);
 }

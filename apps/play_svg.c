@@ -30,6 +30,7 @@ struct line {
 struct look {
     const char *env;
     const char *chart;  // member of the state
+    const char *label;  // what it is, with its unit
     double low, high;   // band of the chart that is good; equal: none
     double scale;       // pixels a metre
     double ground;      // where the ground lies, metres below the middle
@@ -116,10 +117,10 @@ static uint32_t no_lines(const struct grt_env_info *env, const float *state, str
 }
 
 static const struct look looks[] = {
-    {"standing", "z", 0.45, 0.65, 130, 0.7, 2, standing_lines},
-    {"cartpole", "a", -0.2094, 0.2094, 70, 0.7, 1, cartpole_lines},
-    {"pendulum", "a", -0.2, 0.2, 90, 1.2, 1, pendulum_lines},
-    {NULL, NULL, 0, 0, 100, 1, 1, no_lines},  // any other: the chart alone
+    {"standing", "z", "torso height, m", 0.5, 0.6, 130, 0.7, 2, standing_lines},
+    {"cartpole", "a", "angle, rad", -0.2094, 0.2094, 70, 0.7, 1, cartpole_lines},
+    {"pendulum", "a", "angle, rad", -0.2, 0.2, 90, 1.2, 1, pendulum_lines},
+    {NULL, NULL, NULL, 0, 0, 100, 1, 1, no_lines},  // any other: the chart alone
 };
 
 // ---- writing ----
@@ -172,33 +173,50 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct l
                         int width, double seconds) {
     uint32_t member = play_member(trip->env, look->chart);
     double low = look->low, high = look->high;
+    double least = INFINITY, most = -INFINITY;
+    double tick = seconds > 40 ? 10 : seconds > 8 ? 5 : 1;
     for (uint32_t f = 0; f < trip->frames; f++) {
         double v = (double)trip->states[(size_t)f * trip->env->state + member];
-        low = v < low ? v : low;
-        high = v > high ? v : high;
+        least = fmin(least, v);
+        most = fmax(most, v);
     }
+    low = fmin(low, least);
+    high = fmax(high, most);
+    double room = 0.2 * (look->high - look->low);  // so that the band's edges are seen
+    low -= room;
+    high += room;
     double span = high > low ? high - low : 1;
     double scale = (CHART_H - 2 * MARGIN) / span,
            step = (width - 2.0 * MARGIN) / (double)trip->frames;
     fprintf(file, "<svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\">\n", MARGIN + PANEL_H, width,
             CHART_H);
-    if (look->high > look->low)
-        fprintf(file, "<rect class=\"band\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n",
-                MARGIN, MARGIN + scale * (high - look->high), width - 2 * MARGIN,
-                scale * (look->high - look->low));
+    if (look->high > look->low) {
+        double top = MARGIN + scale * (high - look->high), tall = scale * (look->high - look->low);
+        fprintf(file,
+                "<rect class=\"band\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n"
+                "<text class=\"edge\" x=\"%d\" y=\"%.1f\">%.2f</text>\n"
+                "<text class=\"edge\" x=\"%d\" y=\"%.1f\">%.2f</text>\n",
+                MARGIN, top, width - 2 * MARGIN, tall, MARGIN - 2, top + 3, look->high, MARGIN - 2,
+                top + tall + 3, look->low);
+    }
+    for (int i = 0; i * tick <= seconds; i++)
+        fprintf(file, "<text class=\"tick\" x=\"%.1f\" y=\"%d\">%g s</text>\n",
+                MARGIN + i * tick / seconds * (width - 2.0 * MARGIN), CHART_H - MARGIN + 12,
+                i * tick);
     fprintf(file,
-            "<text x=\"8\" y=\"16\">%s over %.1f s, %.2f to %.2f</text>\n<polyline class=\"chart\" "
+            "<text x=\"8\" y=\"16\">%s: %.2f to %.2f</text>\n<polyline class=\"chart\" "
             "points=\"",
-            trip->env->state_names[member], seconds, low, high);
+            look->label ? look->label : trip->env->state_names[member], least, most);
     for (uint32_t f = 0; f < trip->frames; f++)
         fprintf(file, "%s%.1f,%.1f", f ? " " : "", MARGIN + step * f,
                 MARGIN +
                     scale * (high - (double)trip->states[(size_t)f * trip->env->state + member]));
     fprintf(file,
-            "\"/>\n<line class=\"now\" y1=\"%d\" y2=\"%d\" x1=\"0\" x2=\"0\"><animateTransform "
+            "\"/>\n<line class=\"now\" y1=\"%d\" y2=\"%d\" x1=\"0\" x2=\"0\" "
+            "transform=\"translate(%d 0)\"><animateTransform "
             "attributeName=\"transform\" type=\"translate\" from=\"%d\" to=\"%d\" dur=\"%.3fs\" "
             "repeatCount=\"indefinite\"/></line>\n</svg>\n",
-            MARGIN, CHART_H - MARGIN, MARGIN, width - MARGIN, seconds);
+            MARGIN, CHART_H - MARGIN, MARGIN, MARGIN, width - MARGIN, seconds);
 }
 
 void play_svg(FILE *file, const struct play_trip *trip) {
@@ -216,7 +234,9 @@ void play_svg(FILE *file, const struct play_trip *trip) {
         "stroke-linejoin:round}.l0{stroke:#2a6f97}.l1{stroke:#468faf}.l2{stroke:#89c2d9}"
         ".l3{stroke:#61a5c2}.l4{stroke:#e07a5f}.chart{stroke:#2a6f97}.ground{stroke:#555;stroke-"
         "width:2}"
-        ".band{fill:#d8f3dc}.now{stroke:#e07a5f}</style>\n<rect width=\"100%%\" height=\"100%%\" "
+        ".band{fill:#d8f3dc}.now{stroke:#e07a5f}.edge{font-size:9px;text-anchor:end}.tick{font-"
+        "size:"
+        "9px;text-anchor:middle}</style>\n<rect width=\"100%%\" height=\"100%%\" "
         "fill=\"#fff\"/>\n<text x=\"8\" y=\"16\">%s, phase %u: return %.1f, %.0f%% of the steps "
         "good, %u "
         "falls</text>\n",

@@ -43,6 +43,18 @@ refuse 65 "'linear' and not 'mlp16'" train es --env cartpole --policy mlp16 --fr
     --device ref:0
 cmp -s whole.h5 before.h5 || wrong "a refused run touched a checkpoint"
 
+# A next phase begins with the policy of the one before, whose kind it takes over, and tries it first; what a run leaves as
+# it is, a resumed one does too.
+st=(train standing --num-envs 2 --num-dirs 2 --episode-length 5 --device ref:0)
+expect 0 "${st[@]}" --policy mlp16 --iterations 1
+expect 0 "${st[@]}" --phase 2 --iterations 1 --log phase2.jsonl
+said 'phase 2.*mlp16'
+head -n 1 phase2.jsonl | grep -q '"event":"evaluate".*"step":0,' || wrong "phase 2: the policy is not tried first"
+expect 0 "${es[@]}" --no-normalise --iterations 2 --checkpoint plain.h5
+expect 0 "${es[@]}" --no-normalise --iterations 1 --checkpoint plain1.h5
+expect 0 train es --resume plain1.h5 --iterations 2 --checkpoint plain2.h5 --device ref:0
+cmp -s plain.h5 plain2.h5 || wrong "--no-normalise is lost when a run is resumed"
+
 # ---- interrupted ----
 # interrupt SIGNAL ARGUMENT...: a run without an end in sight gets the signal after its first iteration. It ends after
 # one, with a checkpoint that has the same bytes as that of a run of just so many.
@@ -74,5 +86,13 @@ expect 0 play cartpole --checkpoint whole.h5 --steps 9 --format json --device re
 expect 0 bench rollout --env cartpole --num-envs 4,8 --num-dirs 2 --dir-chunk 1,2 --episode-length 9 --device ref:0 \
     --time 0.01 --samples 1 --format json
 "$json" <out || wrong "bench rollout: not JSON"
+# Lists with the setting before: every policy's table has its rows and ends with the comparison.
+expect 0 bench rollout --env cartpole --num-envs 128 --num-dirs 16 --dir-chunk 8 --policy linear,mlp16 --episode-length 3 \
+    --device ref:0 --time 0.01 --samples 1
+[ "$(grep -c '^cartpole ' out)" -ge 4 ] || wrong "bench rollout: a policy's rows are missing"
+[ "$(grep -c 'was held back by' out)" -eq 2 ] || wrong "bench rollout: a comparison is missing"
+expect 0 bench rollout --num-envs 2 --num-dirs 1 --dir-chunk 1 --episode-length 3 --device ref:0 --time 0.01 --samples 1 \
+    --format json
+grep -q '"of_peak"' out || wrong "bench rollout: no share of the device's rate"
 
 exit "$failed"
