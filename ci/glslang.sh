@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Gets a GLSL compiler that knows GL_KHR_cooperative_matrix. The first of these that compiles a
-# small matrix shader wins:
+# Gets a GLSL compiler that knows GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2. The first
+# of these that compiles a small matrix shader wins:
 #
 #   1. build/tools/glslang/bin/glslang           made here earlier
 #   2. glslangValidator or glslang on PATH       Debian 13 and newer; nothing to do
@@ -37,6 +37,7 @@ left_out() {
 cat >"$scratch/probe.comp" <<'END'
 #version 450
 #extension GL_KHR_cooperative_matrix : require
+#extension GL_NV_cooperative_matrix2 : require
 #extension GL_KHR_memory_scope_semantics : require
 layout(local_size_x = 32) in;
 layout(binding = 0) buffer b { float c[]; };

@@ -64,20 +64,21 @@ struct grt_caps {
     uint32_t software;    // 1: a CPU driver (PoCL, lavapipe, ref), which wants other kernel shapes
     uint32_t integrated;  // 1: shares the host's memory
     uint32_t compute_units;
-    uint32_t subgroup;       // lanes that run together
-    uint32_t vector;         // f32 lanes of a CPU driver's vector registers
-    uint32_t max_wg;         // invocations of a workgroup
-    uint32_t max_groups[3];  // workgroups of a dispatch, per axis
-    uint32_t shmem;          // bytes of shared memory a workgroup can have
-    uint32_t align;          // bytes; the offset of a binding is a multiple of it
-    uint32_t f16_storage;    // 16-bit elements in buffers
-    uint32_t f16_arith;      // half arithmetic in kernels
-    uint32_t bf16;           // bfloat16 arithmetic or matrix products
-    uint32_t timestamps;     // device times of phases
-    uint64_t max_binding;    // bytes a kernel can reach through one binding
-    uint64_t max_texels;     // vectors of 16 bytes that a kernel can fetch through one binding
-    uint64_t max_buffer;     // bytes of one buffer
-    uint64_t memory;         // bytes of device memory
+    uint32_t subgroup;        // lanes that run together
+    uint32_t vector;          // f32 lanes of a CPU driver's vector registers
+    uint32_t max_wg;          // invocations of a workgroup
+    uint32_t max_groups[3];   // workgroups of a dispatch, per axis
+    uint32_t shmem;           // bytes of shared memory a workgroup can have
+    uint32_t align;           // bytes; the offset of a binding is a multiple of it
+    uint32_t f16_storage;     // 16-bit elements in buffers
+    uint32_t f16_arith;       // half arithmetic in kernels
+    uint32_t bf16;            // bfloat16 arithmetic or matrix products
+    uint32_t matrix_convert;  // sums of a matrix product can be an operand of the next one
+    uint32_t timestamps;      // device times of phases
+    uint64_t max_binding;     // bytes a kernel can reach through one binding
+    uint64_t max_texels;      // vectors of 16 bytes that a kernel can fetch through one binding
+    uint64_t max_buffer;      // bytes of one buffer
+    uint64_t memory;          // bytes of device memory
     uint32_t matrix_shape_count;
     struct grt_matrix_shape matrix_shapes[GRT_MAX_MATRIX_SHAPES];
 };

@@ -13,7 +13,8 @@ if(NOT GPURT_GLSLANG)
     set(GPURT_GLSLANG ${GPURT_GLSLANG_FOUND})
 endif()
 file(WRITE ${PROJECT_BINARY_DIR}/kernels/probe.comp
-    "#version 460\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n")
+    "#version 460\n#extension GL_KHR_cooperative_matrix : require\n"
+    "#extension GL_NV_cooperative_matrix2 : require\nvoid main() {}\n")
 execute_process(COMMAND ${GPURT_GLSLANG} -V --target-env vulkan1.3 -S comp
     -o ${PROJECT_BINARY_DIR}/kernels/probe.spv ${PROJECT_BINARY_DIR}/kernels/probe.comp
     RESULT_VARIABLE GPURT_COOPMAT_MISSING OUTPUT_QUIET ERROR_QUIET)

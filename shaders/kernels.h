@@ -76,6 +76,7 @@
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
     X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
     X(vulkan, mlp, mlp_pass_coop)                                                                  \
+    X(vulkan, mlp, mlp_pass_chain)                                                                 \
     X(vulkan, mlp, mlp_grads_coop)                                                                 \
     X(bfloat, gemm, gemm_split_f32)                                                                \
     X(bfloat, gemm, gemm_split_direct_f32)                                                         \

@@ -28,6 +28,7 @@ struct model {
     struct test_tensor master, copy, grad, x, target, y, parts, state, scratch;
     double *value[PARAMS];  // of parameters, as products see them
     double *xs, *targets;
+    uint32_t *classes;  // in place of targets, for cross-entropy
     struct oracle_mlp_result want;
 };
 
@@ -101,11 +102,12 @@ static void ask_oracle(struct model *m) {
                            .hidden = s->hidden,
                            .outputs = s->outputs,
                            .samples = s->rows,
-                           .tanh = s->act == GRT_ACT_TANH,
-                           .huber = s->loss == GRT_LOSS_HUBER ? 1.0 : 0.0,
+                           .act = grt_act_text(s->act),
+                           .loss = grt_loss_text(s->loss),
                            .scale = (double)s->scale,
                            .x = m->xs,
                            .target = m->targets,
+                           .classes = m->classes,
                            .rounded = m->dtype != GRT_F32,
                            .format = format_of(m->dtype)};
     m->want.y = test_alloc((size_t)s->rows * s->outputs * sizeof(double));
@@ -136,14 +138,23 @@ static void begin(struct model *m, const struct shape *s, enum grt_dtype dtype) 
     }
     draw(m, 7 + s->hidden + s->rows);
     m->x = test_tensor(test.dev, GRT_F32, s->rows, s->inputs);
-    m->target = test_tensor(test.dev, GRT_F32, s->rows, s->outputs);
     m->y = test_tensor(test.dev, GRT_F32, s->rows, s->outputs);
     m->parts = test_tensor(test.dev, GRT_F32, GRT_LOSS_PARTS, 0);
     m->state = test_tensor(test.dev, GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     struct grt_learn_state state = {.loss_scale = s->scale};
     test_tensor_write(&m->state, &state);
     m->xs = numbers(&m->x, (size_t)s->rows * s->inputs, 11);
-    m->targets = numbers(&m->target, (size_t)s->rows * s->outputs, 12);
+    if (s->loss == GRT_LOSS_CROSS_ENTROPY) {
+        m->target = test_tensor(test.dev, GRT_U32, s->rows, 0);
+        m->classes = test_alloc(s->rows * sizeof *m->classes);
+        for (uint32_t i = 0; i < s->rows; i += 1) {
+            m->classes[i] = i * 7 % s->outputs;
+        }
+        test_tensor_write(&m->target, m->classes);
+    } else {
+        m->target = test_tensor(test.dev, GRT_F32, s->rows, s->outputs);
+        m->targets = numbers(&m->target, (size_t)s->rows * s->outputs, 12);
+    }
     ask_oracle(m);
 }
 
@@ -162,6 +173,7 @@ static void end(struct model *m) {
     free(m->want.y);
     free(m->xs);
     free(m->targets);
+    free(m->classes);
 }
 
 static struct grt_mlp_fused_desc desc_of(struct model *m, const char *variant) {
@@ -302,11 +314,17 @@ static const struct shape shapes[] = {
     {200, 33, 3, 32, 10, GRT_ACT_RELU, GRT_LOSS_HUBER, 64.0f},
     {63, 1, 12, 32, 2, GRT_ACT_RELU, GRT_LOSS_MSE, 1.0f},
     {260, 32, 6, 64, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 64.0f},
-    {17, 100, 1, 64, 5, GRT_ACT_TANH, GRT_LOSS_MSE, 1.0f},
+    {17, 100, 1, 32, 5, GRT_ACT_TANH, GRT_LOSS_MSE, 1.0f},
     {129, 32, 3, 128, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 64.0f},
     {32, 128, 12, 128, 10, GRT_ACT_RELU, GRT_LOSS_MSE, 4096.0f},
     {2500, 16, 2, 64, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 2048.0f},
     {3000, 32, 2, 128, 4, GRT_ACT_RELU, GRT_LOSS_HUBER, 2048.0f},
+    {100, 20, 3, 16, 2, GRT_ACT_GELU, GRT_LOSS_BCE, 16.0f},
+    {150, 24, 2, 32, 10, GRT_ACT_GELU, GRT_LOSS_CROSS_ENTROPY, 64.0f},
+    {70, 8, 2, 16, 16, GRT_ACT_TANH, GRT_LOSS_CROSS_ENTROPY, 64.0f},
+    {520, 40, 2, 64, 9, GRT_ACT_RELU, GRT_LOSS_CROSS_ENTROPY, 256.0f},
+    {260, 32, 4, 64, 3, GRT_ACT_TANH, GRT_LOSS_BCE, 64.0f},
+    {270, 32, 3, 128, 10, GRT_ACT_GELU, GRT_LOSS_CROSS_ENTROPY, 256.0f},
 };
 #define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
 

@@ -96,6 +96,7 @@ static bool query(const struct gvk_instance *instance, VkPhysicalDevice handle,
     physical->f12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
     physical->f13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
     physical->matrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+    physical->matrix2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV;
     physical->bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
     void *tail = &features;
     chain(&tail, &physical->f11);
@@ -105,6 +106,9 @@ static bool query(const struct gvk_instance *instance, VkPhysicalDevice handle,
     }
     if (physical->ext[GVK_EXT_COOPERATIVE_MATRIX]) {
         chain(&tail, &physical->matrix);
+    }
+    if (physical->ext[GVK_EXT_COOPERATIVE_MATRIX_2]) {
+        chain(&tail, &physical->matrix2);
     }
     if (physical->ext[GVK_EXT_BFLOAT16]) {
         chain(&tail, &physical->bfloat16);
@@ -367,5 +371,6 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
     caps->max_buffer = caps->max_buffer / 4 * 4;
     caps->memory =
         memory.memoryProperties.memoryHeaps[gvk_local_heap(&memory.memoryProperties)].size;
+    caps->matrix_convert = physical->matrix2.cooperativeMatrixConversions;
     describe_matrix(instance, physical, caps);
 }

@@ -75,6 +75,10 @@ static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physic
         .sType = physical->matrix.sType,
         .cooperativeMatrix = physical->matrix.cooperativeMatrix,
     };
+    VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2 = {
+        .sType = physical->matrix2.sType,
+        .cooperativeMatrixConversions = physical->matrix2.cooperativeMatrixConversions,
+    };
     VkPhysicalDeviceVulkan13Features f13 = {
         .sType = physical->f13.sType,
         .subgroupSizeControl = physical->f13.subgroupSizeControl,
@@ -111,6 +115,10 @@ static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physic
     if (physical->ext[GVK_EXT_COOPERATIVE_MATRIX]) {
         *tail = &matrix;
         tail = &matrix.pNext;
+    }
+    if (physical->ext[GVK_EXT_COOPERATIVE_MATRIX_2]) {
+        *tail = &matrix2;
+        tail = &matrix2.pNext;
     }
     bfloat16.pNext = NULL;
     if (physical->ext[GVK_EXT_BFLOAT16]) {

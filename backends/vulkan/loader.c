@@ -30,6 +30,8 @@ static const struct {
 } harmless[] = {
     {"VUID-VkDeviceCreateInfo-pNext-pNext", "unknown VkStructureType (1000506000)",
      "older layers do not know VK_KHR_cooperative_matrix; the driver does"},
+    {"VUID-VkDeviceCreateInfo-pNext-pNext", "unknown VkStructureType (1000593000)",
+     "older layers do not know VK_NV_cooperative_matrix2; the driver does"},
     {"VUID-VkDeviceCreateInfo-pNext-pNext", "unknown VkStructureType (1000141000)",
      "older layers do not know VK_KHR_shader_bfloat16; the driver does"},
 };

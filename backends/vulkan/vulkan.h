@@ -66,6 +66,7 @@ bool gvk_add_drivers(char *note);
 #define GVK_EXTS(X)                                                                                \
     X(MEMORY_BUDGET, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, 1)                                       \
     X(COOPERATIVE_MATRIX, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, 1)                             \
+    X(COOPERATIVE_MATRIX_2, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME, 1)                          \
     X(BFLOAT16, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, 1)                                          \
     X(PCI_BUS_INFO, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, 0)                                         \
     X(SM_BUILTINS_NV, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, 0)                                  \
@@ -94,6 +95,7 @@ struct gvk_physical {
     VkPhysicalDeviceVulkan12Features f12;
     VkPhysicalDeviceVulkan13Features f13;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+    VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
 };
 

@@ -29,6 +29,7 @@ struct mlp_plan {
     uint32_t most_parts;   // that any number of rows is cut into, up to these
     uint32_t chunk;        // rows of one
     uint64_t units_bytes;  // what the pass leaves for the gradients
+    uint64_t most_units;   // that any number of rows leaves, up to these
 };
 
 // What the launches are recorded with.
@@ -41,11 +42,11 @@ struct mlp_call {
     struct grt_range units, sums, losses, norms;  // scratch
 };
 
-// Rows stand in order of preference.
+// Rows stand in order of preference; those that are not the better choice for a case come after those that are.
 struct mlp_variant {
     const char *name;
     bool (*usable)(const struct mlp_case *c);
-    // Whether it is faster than layer by layer, where it is usable.
+    // Whether it is faster than layer by layer, and than the rows behind it, where it is usable.
     bool (*better)(const struct mlp_case *c);
     void (*plan)(const struct mlp_case *c, struct mlp_plan *plan);
     // One launch each; a failure is rejected to the graph.
@@ -53,6 +54,7 @@ struct mlp_variant {
     void (*record_grads)(struct grt_graph *graph, const struct mlp_call *call);
 };
 
+extern const struct mlp_variant mlp_variant_chain;
 extern const struct mlp_variant mlp_variant_coop;
 extern const struct mlp_variant mlp_variant_mma;
 extern const struct mlp_variant mlp_variant_plain;

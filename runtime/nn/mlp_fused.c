@@ -10,6 +10,7 @@
 #include "optim.h"
 
 static const struct mlp_variant *const variants[] = {
+    &mlp_variant_chain,
     &mlp_variant_coop,
     &mlp_variant_mma,
     &mlp_variant_plain,
@@ -47,9 +48,7 @@ static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
     bool width = m->hidden == 16 || m->hidden == 32 || m->hidden == 64 || m->hidden == 128;
     return width && m->inputs >= 1 && m->inputs <= MAX_INPUTS && m->outputs >= 1 &&
            m->outputs <= MAX_OUTPUTS && m->depth >= 1 && m->depth <= MAX_DEPTH && !m->residual &&
-           !m->layer_norm && (m->act == GRT_ACT_RELU || m->act == GRT_ACT_TANH) &&
-           (desc->loss == GRT_LOSS_MSE || desc->loss == GRT_LOSS_HUBER) && desc->rows >= 1 &&
-           desc->rows <= MAX_ROWS;
+           !m->layer_norm && m->act != GRT_ACT_NONE && desc->rows >= 1 && desc->rows <= MAX_ROWS;
 }
 
 static bool fits(const struct mlp_variant *variant, const struct mlp_case *c) {
@@ -62,9 +61,11 @@ static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
     if (!dev || !desc || !fill_case(c, dev, desc)) {
         return NULL;
     }
-    for (uint32_t v = 0; v < VARIANT_COUNT; v++) {
-        if (fits(variants[v], c) && i-- == 0) {
-            return variants[v];
+    for (uint32_t v = 0; v < 2 * VARIANT_COUNT; v++) {
+        const struct mlp_variant *variant = variants[v % VARIANT_COUNT];
+        bool first = v < VARIANT_COUNT;
+        if (fits(variant, c) && variant->better(c) == first && i-- == 0) {
+            return variant;
         }
     }
     return NULL;
@@ -109,7 +110,7 @@ static uint32_t norm_count(const struct mlp_case *c) {
 
 static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_plan *plan) {
     struct sizes s;
-    s.units = aligned(c->dev, plan->units_bytes);
+    s.units = aligned(c->dev, plan->most_units);
     s.sums = s.units + aligned(c->dev, plan->most_parts * c->desc->params->elements * 4);
     s.losses = s.sums + aligned(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
     s.all = s.losses + aligned(c->dev, norm_count(c) * 4ull);
@@ -189,8 +190,10 @@ static const char *misfit(const struct mlp_case *c, struct mlp_params *params) {
     if (d->x->dtype != GRT_F32 || grt_tensor_count(d->x) != d->rows * c->inputs) {
         return "x must be f32 [rows][inputs]";
     }
-    if (d->target->dtype != GRT_F32 || grt_tensor_count(d->target) != d->rows * c->outputs) {
-        return "the target must be f32 [rows][outputs]";
+    bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
+    if (d->target->dtype != (classes ? GRT_U32 : GRT_F32) ||
+        grt_tensor_count(d->target) != d->rows * (classes ? 1 : c->outputs)) {
+        return "the target must be f32 [rows][outputs], for cross-entropy u32 [rows]";
     }
     if (d->y && (d->y->dtype != GRT_F32 || grt_tensor_count(d->y) != d->rows * c->outputs)) {
         return "y must be f32 [rows][outputs]";
@@ -250,12 +253,13 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
         return false;
     }
     uint64_t samples = d->samples ? d->samples : d->rows;
+    uint64_t numbers = samples * (d->loss == GRT_LOSS_CROSS_ENTROPY ? 1 : c->outputs);
     call->params.rows = c->rows;
     call->params.padded = plan->padded;
     call->params.parts = plan->parts;
     call->params.chunk = plan->chunk;
     call->params.blocks = plan->blocks;
-    call->params.share = (float)(1.0 / ((double)samples * c->outputs));
+    call->params.share = (float)(1.0 / (double)numbers);
     call->params.delta = d->delta > 0.0f ? d->delta : 1.0f;
     call->x = d->x->range;
     call->target = d->target->range;

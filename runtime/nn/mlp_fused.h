@@ -7,8 +7,9 @@
 //     reduce   parts added in their order: gradients, and the loss
 //
 // Layer by layer the same takes four launches a layer, and each waits for memory. Which kernels do it is
-// the first usable row of one table of variants: "coop" (Vulkan's cooperative matrices), "mma" (OpenCL
-// with PTX inside) for 16-bit products, "plain" for f32 on CPU drivers.
+// the first usable row of one table of variants: "chain" and "coop" (Vulkan's cooperative matrices; sums as operands of
+// the next product, and KHR's alone), "mma" (OpenCL with PTX inside) for 16-bit products, "plain" for f32 on
+// CPU drivers. All activations and losses; "coop" has relu only.
 //
 // Same sums as layer by layer, to rounding; the same bits on every run.
 #ifndef GRT_NN_MLP_FUSED_H
@@ -42,7 +43,6 @@ struct grt_mlp_fused_desc {
     bool add;                         // to the gradients that are there
     uint64_t samples;                 // that the mean is over; 0 means the rows
     struct grt_range parts;           // of the loss, as in grt_loss_desc
-    struct grt_range hits;            // likewise, or buf NULL
     struct grt_range state;           // a struct grt_learn_state: its loss scale is read
     struct grt_range scratch;         // grt_mlp_fused_scratch() bytes
     bool phases;                      // times the pass as "forward", the rest as "backward"

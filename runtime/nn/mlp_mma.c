@@ -64,13 +64,14 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     // Two workgroups a processor, more of small ones.
     uint32_t at_once = mlp_units(c) * (c->width >= 64 ? 2 : 6);
     mlp_cut(p, at_once / grads.tiles, grads.bk);
-    uint64_t row = inputs_padded(c) + 2ull * c->depth * c->width + OUTPUTS_PADDED;
-    p->units_bytes = row * p->padded * 2;
+    uint32_t layers = (c->desc->model.act == GRT_ACT_RELU ? 2 : 3) * c->depth;  // h, d and slopes
+    uint64_t row = inputs_padded(c) + (uint64_t)layers * c->width + OUTPUTS_PADDED;
+    p->units_bytes = p->most_units = row * p->padded * 2;
 }
 
 static bool usable(const struct mlp_case *c) {
     return (c->desc->dtype == GRT_F16 || c->desc->dtype == GRT_BF16) &&
-           c->desc->model.act == GRT_ACT_RELU && grt_kernel_builds(c->dev, "probe_mma");
+           grt_kernel_builds(c->dev, "probe_mma");
 }
 
 static bool better(const struct mlp_case *c) {

@@ -21,7 +21,7 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     p->blocks = (groups < most ? groups : most) * wg;
     p->parts = p->most_parts = mlp_ceil_div(c->rows, 2048);
     p->chunk = mlp_ceil_div(quads, p->parts) * 4;
-    p->units_bytes = (uint64_t)row_units(c) * p->padded * 4;
+    p->units_bytes = p->most_units = (uint64_t)row_units(c) * p->padded * 4;
 }
 
 static bool usable(const struct mlp_case *c) {

@@ -11,12 +11,13 @@
 // they are after rounding to their type.
 struct oracle_mlp {
     size_t rows, inputs, depth, hidden, outputs;
-    size_t samples;  // that the mean is over
-    bool tanh;       // else relu
-    double huber;    // delta; 0: squared error
-    double scale;    // of the loss, in the gradients
+    size_t samples;    // that the mean is over
+    const char *act;   // "relu", "gelu", "tanh"
+    const char *loss;  // "mse", "huber" with delta 1, "bce"; "cross_entropy" has classes
+    double scale;      // of the loss, in the gradients
     const double *weight[ORACLE_MLP_LAYERS], *bias[ORACLE_MLP_LAYERS];
     const double *x, *target;
+    const uint32_t *classes;
     // Inputs, hidden units and gradients of what layers give are rounded to the format where they are kept.
     bool rounded;
     struct oracle_format format;
