@@ -278,6 +278,8 @@ static int bench_kinds(int argc, char **argv) {
             code = COMMAND_USAGE;
         }
     }
+    if (code < 0 && !bench_rollout_options_known(&bench.rollout))
+        code = COMMAND_USAGE;
     if (code < 0)
         code = run_bench(&bench, chosen, argc, argv);
     ranges_destroy(&bench.sizes);

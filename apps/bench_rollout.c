@@ -61,6 +61,23 @@ const struct option_row bench_rollout_options[6] = {
      .at = AT(length)},
 };
 
+// The first policy named at `*at`, which goes on to the next; false when the name is unknown.
+static bool next_policy(const char **at, struct grt_policy *policy) {
+    char name[GRT_POLICY_TEXT];
+    size_t length = strcspn(*at, ",");
+    snprintf(name, sizeof name, "%.*s", (int)length, *at);
+    *at += length + ((*at)[length] == ',');
+    return grt_policy_parse(name, policy);
+}
+
+bool bench_rollout_options_known(const struct bench_rollout_options *options) {
+    struct grt_policy policy;
+    bool known = !options->env || grt_env_find(options->env);
+    for (const char *at = options->policies; known && at && *at;)
+        known = next_policy(&at, &policy);
+    return known;
+}
+
 void bench_rollout_options_end(struct bench_rollout_options *options) {
     ranges_destroy(&options->envs);
     ranges_destroy(&options->dirs);
@@ -279,10 +296,8 @@ static bool each_policy(struct bench *bench, struct grt_es_desc *desc, uint64_t 
     const struct bench_rollout_options *o = &bench->rollout;
     bool lists = o->envs.count || o->dirs.count || o->chunks.count;
     const char *at = o->policies ? o->policies : "linear";
-    for (; *at; at += at[strcspn(at, ",")] ? strcspn(at, ",") + 1 : strcspn(at, ",")) {
-        char name[GRT_POLICY_TEXT];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
-        if (!grt_policy_parse(name, &desc->policy)) {
+    while (*at) {
+        if (!next_policy(&at, &desc->policy)) {
             bench->outcomes[BENCH_BROKEN]++;
             return false;
         }

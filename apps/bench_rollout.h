@@ -3,6 +3,7 @@
 #ifndef APPS_BENCH_ROLLOUT_H
 #define APPS_BENCH_ROLLOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ranges.h"
@@ -15,6 +16,8 @@ struct bench_rollout_options {
     uint32_t length;       // steps of an episode
 };
 
+// Whether environment and policies have names that exist; false with the sentence said.
+bool bench_rollout_options_known(const struct bench_rollout_options *options);
 void bench_rollout_options_end(struct bench_rollout_options *options);
 
 #endif

@@ -24,6 +24,8 @@ refuse 64 "standing" play ant
 refuse 64 "it has 1 to 3" train standing --phase 9 --device ref:0
 refuse 64 "comes before '--phase'" train --phase 1
 refuse 73 "no-such-folder/p.h5" train es --env cartpole --iterations 1 --checkpoint no-such-folder/p.h5 --device ref:0
+refuse 64 "did you mean 'standing'" bench rollout --env standin --device ref:0
+refuse 64 "mlpN" bench rollout --policy linear,mlp7 --device ref:0
 refuse 64 "svg json" play cartpole --checkpoint x.h5 --format gif
 refuse 66 "x.h5" play cartpole --checkpoint x.h5
 
