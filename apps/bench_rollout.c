@@ -154,7 +154,7 @@ static bool print_case(struct bench *bench, struct rollout_case *c, float want, 
         if (outcome == BENCH_GOOD && !stats_measure(&how, sample, &timing, &stats))
             outcome = BENCH_BROKEN;
     } else {
-        outcome = bench_failure();
+        outcome = grt_last_status() == GRT_UNSUPPORTED ? BENCH_UNSUITED : bench_failure();
     }
     double steps = 2.0 * c->desc.num_dirs * c->desc.num_envs * c->desc.episode_length;
     c->steps_per_s = stats.median > 0 ? steps / stats.median : 0;
