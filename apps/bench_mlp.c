@@ -46,10 +46,7 @@
     X(CHECK, "check", "check", NULL, TEXT, 0, 0)
 
 enum column {
-#define X(name, key, heading, unit, type, precision, width) COLUMN_##name,
-    COLUMNS(X)
-#undef X
-        COLUMN_COUNT,
+    COLUMNS(TABLE_ENTRY) COLUMN_COUNT,
 };
 
 static const struct table_column columns[] = {COLUMNS(TABLE_COLUMN)};

@@ -49,7 +49,8 @@ struct table_column {
     int limit;      // longer text is cut in a plain table; 0: never
 };
 
-// A row of a list X(name, key, heading, unit, type, precision, width) as a column.
+// A row of a list X(name, key, heading, unit, type, precision, width) as a number, and as a column.
+#define TABLE_ENTRY(name, key, heading, unit, type, precision, width) COLUMN_##name,
 #define TABLE_COLUMN(name, key, heading, unit, type, precision, width)                             \
     {key, heading, unit, TABLE_##type, precision, width, 0},
 

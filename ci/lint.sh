@@ -6,6 +6,8 @@
 #   format     clang-format, nothing rewritten (to rewrite: clang-format -i FILE)
 #   layers     who may include whom, ci/layers.txt
 #   words      no package host and no path of one machine in the tree
+#   heads      kernels in cl/ that write their own heads take what the OpenCL backend gives (cl/dialect.h);
+#              those for hardware that is not here are built nowhere else in the tests
 #   cppcheck   over the compile database of DIR (default build/release)
 #   tidy       clang-tidy over the same, checks in .clang-tidy
 #
@@ -17,7 +19,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-all='format layers words cppcheck tidy'
+all='format layers words heads cppcheck tidy'
 checks=()
 changed=0
 build=$root/build/release
@@ -103,6 +105,17 @@ check_words() {
         say "words: package hosts above; derive them from the machine's configuration" && rc=1
     grep -nIE "$paths" "${list[@]}" &&
         say "words: paths of one machine above; make them relative to the checkout" && rc=1
+    return $rc
+}
+
+check_heads() {
+    local list rc=0
+    mapfile -t list < <(files '^cl/.*[.]k$')
+    say "heads: ${#list[@]} files"
+    grep -nE '^(kernel .*)?void [A-Za-z_0-9]+[(]' "${list[@]}" | grep -vE '[(]ARGS[(]' &&
+        say "heads: kernels above must take ARGS(args, params) and begin with BINDINGS(args)" && rc=1
+    grep -lE '[(]ARGS[(]' "${list[@]}" | xargs grep -LE '^    BINDINGS[(]' | grep . &&
+        say "heads: no BINDINGS(args) in the files above" && rc=1
     return $rc
 }
 
