@@ -15,16 +15,11 @@
 #include <sys/prctl.h>
 #endif
 
+#include "clock.h"
 #include "report.h"
 
 #define HOW 160
 #define KILL_SECONDS 2.0  // a process inside a driver's call may not die at once
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // Never returns.
 static void be_child(struct grt_child *parent, grt_child_fn *fn, void *context) {
@@ -100,10 +95,10 @@ bool grt_child_send(const struct grt_child *child, const void *data, size_t size
 
 enum grt_child_news grt_child_receive(const struct grt_child *child, void *data, size_t size,
                                       double seconds, bool (*stop)(void)) {
-    double deadline = now() + seconds;
+    double deadline = grt_seconds() + seconds;
     for (size_t done = 0; done < size;) {
         struct pollfd waiting = {.fd = child->from, .events = POLLIN};
-        double left = deadline - now();
+        double left = deadline - grt_seconds();
         if (stop && stop()) {
             return GRT_CHILD_STOPPED;
         }
@@ -147,12 +142,12 @@ void grt_child_end(struct grt_child *child, char *how) {
     // is on its way out, and is given the time to say how.
     struct pollfd gone = {.fd = child->from, .events = POLLIN};
     bool ending = poll(&gone, 1, 0) > 0 && (gone.revents & POLLHUP);
-    double deadline = now() + KILL_SECONDS;
+    double deadline = grt_seconds() + KILL_SECONDS;
     if (!ending) {
         kill(child->pid, SIGKILL);
     }
     pid_t ended = 0;
-    while (ended == 0 && now() < deadline) {
+    while (ended == 0 && grt_seconds() < deadline) {
         ended = waitpid(child->pid, &status, WNOHANG);
         if (ended == 0) {
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

@@ -6,8 +6,8 @@
 // guess was off the cuts are made anew, once. After that nothing is allocated and nothing waited for.
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "graph_parts.h"
 #include "report.h"
 
@@ -168,12 +168,6 @@ void grt_graph_destroy(struct grt_graph **graph) {
     free(g);
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // The first run: each segment on its own, timed. The measured time is shared among a segment's
 // commands in proportion to their guesses, and the cuts are made anew if one was over the limit in two
 // runs (drivers compile in the first: PoCL) or if fewer would do.
@@ -187,11 +181,11 @@ static bool calibrate(struct grt_graph *graph) {
     }
     for (uint32_t s = 0; s < graph->segment_count; s++) {
         const struct grt_segment *segment = &graph->segments[s];
-        double start = now();
+        double start = grt_seconds();
         if (!dev->fns->cmds_run(dev, segment->native) || !dev->fns->wait(dev)) {
             return false;
         }
-        double seconds = now() - start;
+        double seconds = grt_seconds() - start;
         double guessed = 0.0;
         for (uint32_t i = 0; i < segment->count; i++) {
             guessed += graph->costs[segment->first + i];

@@ -5,8 +5,8 @@
 //     gcl_op           launch    fill         write              one enqueue each
 //     event slot       0         1            2                  first and last op of a phase only
 //
-// A dispatch has a cl_kernel of its own, or shares that of an equal one, whose arguments are set when the list is made, parts of buffers
-// among them (buffer.c), so that a run is a loop of enqueue calls and nothing else. The queue is
+// A dispatch has a cl_kernel of its own, or shares that of an equal one, whose arguments are set when the
+// list is made, so that a run is a loop of enqueue calls and nothing else. The queue is
 // in-order: each command sees all that came before it, which is more than the hazards of the list ask
 // for, and `sync` is not needed.
 //

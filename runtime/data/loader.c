@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../clock.h"
 #include "../report.h"
 #include "loader_parts.h"
 
@@ -213,12 +213,6 @@ struct grt_loader_info grt_loader_info(const struct grt_loader *loader) {
 
 // ---- the stream ----
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void describe(const struct grt_loader *loader, const struct grt_slot *slot,
                      struct grt_batch *batch) {
     const struct grt_dataset_info *info = &loader->desc.data->info;
@@ -292,7 +286,7 @@ bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
     if (!loader->slots)
         return grt_fail(GRT_INVALID, "grt_loader_next: its rows are on the device, see "
                                      "grt_loader_device()");
-    double begun = seconds_now();
+    double begun = grt_seconds();
     struct grt_slot *slot = make_next(loader);
     if (!slot)
         return false;
@@ -303,7 +297,7 @@ bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
     pthread_mutex_unlock(&loader->lock);
     loader->next_given++;
     describe(loader, slot, batch);
-    batch->waited = seconds_now() - begun;
+    batch->waited = grt_seconds() - begun;
     return true;
 }
 

@@ -3,9 +3,9 @@
 // plain arrays with one call each, in the order drawn; compressed arrays chunk by chunk, each once.
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../report.h"
+#include "../clock.h"
 #include "loader_parts.h"
 
 #define MOST_THREADS 256
@@ -19,12 +19,6 @@ struct raw {
     pthread_mutex_t lock;
     struct grt_fault fault;
 };
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool read_rows(const struct grt_dataset *data, const uint64_t *rows, uint64_t count,
                       unsigned char *into, uint64_t *bytes, struct grt_fault *fault) {
@@ -129,13 +123,13 @@ bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t 
     uint32_t count = 0;
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     pthread_mutex_init(&raw.lock, NULL);
-    double begun = seconds_now();
+    double begun = grt_seconds();
     while (count + 1 < threads && pthread_create(&ids[count], NULL, work, &raw) == 0)
         count++;
     work(&raw);
     while (count > 0)
         pthread_join(ids[--count], NULL);
-    answer->seconds = seconds_now() - begun;
+    answer->seconds = grt_seconds() - begun;
     answer->bytes = raw.bytes;
     answer->rows = raw.rows;
     pthread_mutex_destroy(&raw.lock);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../clock.h"
 #include "../profile.h"
 #include "../report.h"
 #include "es_parts.h"
@@ -34,12 +34,6 @@ const char *grt_es_algo_text(enum grt_es_algo algo) {
 #undef X
     };
     return (unsigned)algo < GRT_ES_ALGO_COUNT ? texts[algo] : "unknown";
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 bool grt_es_write(const struct grt_tensor *tensor, const void *data) {
@@ -298,9 +292,9 @@ static bool time_steps(struct grt_es *es, uint32_t steps, double *seconds) {
     *seconds = 1e30;
     // Drivers compile in the first run.
     for (int i = 0; ok && i < 2; i++) {
-        double start = now();
+        double start = grt_seconds();
         ok = grt_graph_finish(graph);
-        double taken = now() - start;
+        double taken = grt_seconds() - start;
         *seconds = taken < *seconds ? taken : *seconds;
     }
     grt_graph_destroy(&graph);
@@ -435,11 +429,11 @@ const struct grt_es_desc *grt_es_desc_of(const struct grt_es *es) {
 
 static bool run_timed(struct grt_graph *graph, struct grt_es_report *report) {
     struct grt_phase_time times[2] = {{0}};
-    double start = now();
+    double start = grt_seconds();
     if (!grt_graph_finish(graph)) {
         return false;
     }
-    report->seconds = now() - start;
+    report->seconds = grt_seconds() - start;
     uint32_t count = grt_graph_times(graph, times, 2);
     for (uint32_t i = 0; i < count; i++) {
         report->busy += times[i].seconds;

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../clock.h"
 #include "../report.h"
 
 #define PLACES GRT_LANE_COUNT  // that batches go to in turn
@@ -43,12 +43,6 @@ struct grt_feed {
     uint32_t *order_rows;
     bool order_set;  // for the epoch of `next`
 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // ---- graphs ----
 
@@ -129,24 +123,24 @@ static struct grt_graph *batch_graph(struct grt_feed *f, uint32_t place, uint32_
 static bool send_next(struct grt_feed *f, struct grt_feed_done *done) {
     struct grt_dev *dev = f->desc.dev;
     struct sent *sent = &f->held[f->held_count];
-    double start = now();
+    double start = grt_seconds();
     if (!grt_loader_next(f->desc.loader, &sent->batch)) {
         return false;
     }
     f->held_count++;
     bool pinned = sent->batch.x_range.buf != NULL;
-    double fetched = now();
+    double fetched = grt_seconds();
     done->stalled += grt_dev_passed(dev, GRT_LANE_MAIN, f->newest) ? fetched - start : 0;
     if (!(pinned ? grt_dev_after(dev, GRT_LANE_ASIDE, f->read[sent->batch.turn])
                  : grt_dev_wait(dev))) {
         return false;
     }
-    double begun = now();
+    double begun = grt_seconds();
     if (!grt_loader_upload(f->desc.loader, &sent->batch)) {
         return false;
     }
     sent->mark = grt_dev_mark(dev, GRT_LANE_ASIDE);
-    double queued = now();
+    double queued = grt_seconds();
     done->stalled += grt_dev_passed(dev, GRT_LANE_MAIN, f->newest) ? queued - begun : 0;
     done->waited += fetched - start + queued - begun;
     return true;
@@ -225,11 +219,11 @@ static bool set_order(struct grt_feed *f) {
 }
 
 static bool run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *done) {
-    double start = now();
+    double start = grt_seconds();
     if (!f->order_set && !set_order(f)) {
         return false;
     }
-    done->waited = done->stalled = now() - start;
+    done->waited = done->stalled = grt_seconds() - start;
     bool good = true;
     for (uint32_t left = most; good && left > 0 && !done->epoch_ended;) {
         uint64_t first = f->next.batch * f->desc.batch;

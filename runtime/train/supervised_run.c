@@ -3,8 +3,8 @@
 // epoch, a log line or a checkpoint, so what happens at step n does not depend on where the run was resumed.
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "../clock.h"
 #include "../report.h"
 #include "checkpoint.h"
 #include "supervised_parts.h"
@@ -25,12 +25,6 @@ struct loop {
     double newest_loss;
 };
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void meter_add(struct meter *m, const struct grt_feed_done *done) {
     m->samples += done->samples;
     m->stalled += done->stalled;
@@ -42,9 +36,10 @@ static struct grt_supervised_report report_of(const struct loop *l, enum grt_sup
                                               const struct meter *m) {
     const struct grt_supervised *run = l->run;
     const struct supervised_place *p = &run->place;
-    double seconds = now() - m->start;
-    double per_step =
-        p->step > l->start_step ? (now() - l->all.start) / (double)(p->step - l->start_step) : 0;
+    double seconds = grt_seconds() - m->start;
+    double per_step = p->step > l->start_step
+                          ? (grt_seconds() - l->all.start) / (double)(p->step - l->start_step)
+                          : 0;
     // At the end of an epoch the position is at the begin of the next one.
     bool ended = p->position.batch == 0 && p->step > 0;
     return (struct grt_supervised_report){
@@ -79,7 +74,7 @@ static void log_step(struct loop *l) {
                    {"loss_scale", r.loss_scale, NULL}, {"skipped", (double)r.skipped, NULL},
                    {"samples_per_s", r.samples_per_s, NULL}, {"data_share", r.data_share, NULL});
     report(l, &r);
-    l->step = (struct meter){.start = now()};
+    l->step = (struct meter){.start = grt_seconds()};
     l->loss = 0;
     l->loss_samples = 0;
 }
@@ -162,7 +157,7 @@ static bool end_epoch(struct loop *l) {
                        {"loss", e.loss, NULL});
     }
     report(l, &r);
-    l->epoch = l->step = (struct meter){.start = now()};
+    l->epoch = l->step = (struct meter){.start = grt_seconds()};
     return true;
 }
 
@@ -301,7 +296,7 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
 enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
     struct loop l = {.run = run, .start_step = run->place.step};
     enum grt_supervised_end end = GRT_SUPERVISED_DONE;
-    l.all.start = l.step.start = l.epoch.start = now();
+    l.all.start = l.step.start = l.epoch.start = grt_seconds();
     if (run->place.step >= run->steps) {
         return end;
     }
@@ -316,6 +311,6 @@ enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
     }
     static const char *const words[] = {"done", "stopped", "halted", "failed"};
     GRT_RUNLOG_ROW(run->log, "end", run->place.step, {"how", 0, words[end]},
-                   {"seconds", now() - l.all.start, NULL});
+                   {"seconds", grt_seconds() - l.all.start, NULL});
     return end;
 }

@@ -2,8 +2,8 @@
 // Trained models at work: evaluation and prediction.
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../clock.h"
 #include "../report.h"
 #include "supervised_parts.h"
 
@@ -53,12 +53,6 @@ undo:
     return false;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                   const struct grt_config *config, enum grt_part part,
                   struct grt_evaluation *evaluation) {
@@ -70,7 +64,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
     if (!begin(&w, dev, model, config, part, true)) {
         return false;
     }
-    double start = now();
+    double start = grt_seconds();
     struct grt_feed *feed = grt_feed_create(&(struct grt_feed_desc){.dev = dev,
                                                                     .learner = w.learner,
                                                                     .loader = w.loader,
@@ -82,7 +76,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
         good = grt_feed_run(feed, GRT_FEED_WINDOW, true, &done);
     }
     good = good && supervised_tally_end(w.learner, evaluation);
-    evaluation->seconds = now() - start;
+    evaluation->seconds = grt_seconds() - start;
     grt_feed_destroy(&feed);
     finish(&w);
     return good;
