@@ -9,6 +9,7 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_wgmma,
     &gemm_variant_mma,
     &gemm_variant_xmx,
+    &gemm_variant_stream,
     &gemm_variant_coop,
     &gemm_variant_split_direct,
     &gemm_variant_split,
