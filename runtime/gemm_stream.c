@@ -13,16 +13,16 @@ struct stream {
     uint32_t held;              // b lies in registers, not in shared memory
     uint32_t ahead;
     uint32_t at_once;  // workgroups on a compute unit
-    uint32_t bload;
+    uint32_t mp;
 };
 
 // Bytes of shared memory, as in the shader.
 static uint32_t shmem(const struct stream *s) {
     if (!s->held) {
-        return s->sections * s->strips * 2048 + (s->bload ? 256 : 0);
+        return s->sections * s->strips * 2048;
     }
     uint32_t high = s->lanes / 32 / s->strips;
-    uint32_t stride = s->sections * 4 + (s->sections % 2 == 0 ? 4 : 0);
+    uint32_t stride = s->sections * 4 + 1;
     uint32_t a = 2 * high * s->mt * 16 * stride * 16, b = 2 * high * s->strips * 2048;
     return a > b ? a : b;
 }
@@ -30,17 +30,14 @@ static uint32_t shmem(const struct stream *s) {
 static struct stream choose(const struct gemm_case *g) {
     struct stream s = {.sections = gemm_ceil_div(g->k, 32), .strips = gemm_ceil_div(g->n, 32)};
     s.mt = 2;
-    s.lanes = 256;
-    s.ahead = 1;
-    s.at_once = 1;
     s.held = s.sections * s.strips > 20;
-    const char *e = getenv("STREAM_EXP");
-    if (e) {
-        sscanf(e, "%u,%u,%u,%u,%u,%u", &s.mt, &s.lanes, &s.ahead, &s.at_once, &s.held, &s.bload);
-    }
+    s.lanes = s.sections * s.strips > 8 ? 256 : 128;
+    s.ahead = 1;
+    s.at_once = s.held ? 1 : 24 / (s.sections * s.strips) < 4 ? 24 / (s.sections * s.strips) : 4;
+    s.mp = 1;
     if (s.held) {
-        s.lanes = s.strips <= 8 ? 8 / s.strips * s.strips * 32 : 0;
-        while (s.lanes && s.mt > 1 && shmem(&s) > g->dev->info.caps.shmem) {
+        s.lanes = s.strips <= 8 ? s.lanes / 32 / s.strips * s.strips * 32 : 0;
+        while (s.lanes && s.mt > s.mp && shmem(&s) > g->dev->info.caps.shmem) {
             s.mt -= 1;
         }
     } else {
@@ -50,13 +47,15 @@ static struct stream choose(const struct gemm_case *g) {
     return s;
 }
 
-static bool stream_usable(const struct gemm_case *g) {
+static bool few_usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
     char name[32];
     snprintf(name, sizeof name, "gemm_stream_%s_16", grt_dtype_text(g->in));
     if ((g->in != GRT_F16 && g->in != GRT_BF16) || info->caps.subgroup != 32 ||
         !strstr(info->vendor, "NVIDIA") || coop_shape(info, g->in, GRT_F32) != 0x101010 ||
         !grt_kernel_exists(g->dev, name) || g->desc->a_transposed || g->k % 8 || g->n % 8 ||
+        g->params.lda % 8 || g->params.ldb % 8 || g->params.a_batch % 8 || g->params.b_batch % 8 ||
+        g->params.c_batch % 8 ||
         g->batch > info->caps.max_groups[2] || gemm_ceil_div(g->k, 32) > 64 ||
         gemm_ceil_div(g->n, 32) > 64) {
         return false;
@@ -74,11 +73,16 @@ static void stream_record(struct grt_graph *graph, const struct gemm_case *g) {
     const struct grt_spec specs[] = {{"WG", s.lanes},       {"MT", s.mt},
                                      {"KS", s.sections},    {"NS", s.strips},
                                      {"TAIL", g->k % 32 != 0}, {"HELD", s.held},
-                                     {"AHEAD", s.ahead}, {"BLOAD", s.bload}};
+                                     {"AHEAD", s.ahead}, {"MP", s.mp}};
     char kernel[16];
     snprintf(kernel, sizeof kernel, "stream_%s", grt_dtype_text(g->in));
     const uint32_t groups[3] = {gemm_ceil_div(count, rounds), 1, g->batch};
     gemm_dispatch(graph, g, kernel, specs, sizeof specs / sizeof specs[0], groups);
 }
 
+static bool stream_usable(const struct gemm_case *g) {
+    return (uint64_t)g->m * g->batch >= 16384 && few_usable(g);
+}
+
 const struct gemm_variant gemm_variant_stream = {"stream", stream_usable, stream_record};
+const struct gemm_variant gemm_variant_stream_few = {"stream_few", few_usable, stream_record};

@@ -21,6 +21,7 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_plain,
     &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere
     &gemm_variant_coop_deep,     // a part of coop, for tests
+    &gemm_variant_stream_few,    // of few rows, where it does not pay, for tests
     // clang-format on
 };
 const uint32_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];
