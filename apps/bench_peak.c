@@ -140,7 +140,7 @@ static double peak_coop(struct bench *bench, enum grt_dtype dtype) {
             .b = both(dtype, false),
             .wg = SUBGROUPS * caps->subgroup,
             .operations = 2.0 * 16 * 16 * 16 * CHAINS * SUBGROUPS,
-            .gained = 16.0 / 1024 * CHAINS,
+            .gained = 16.0 / 1024 * CHAINS * (16.0 * 16 / caps->subgroup),
         };
         return measure_with(&run, units(bench) * 4);
     }

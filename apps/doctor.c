@@ -3,10 +3,12 @@
 // short lines, each problem with its remedy below it; programs get a row per finding.
 #include "doctor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -25,6 +27,15 @@ static bool read_root(const char *text, void *into, char why[RANGES_WHY]) {
     (void)why;
     *(const char **)into = text;
     return true;
+}
+
+// A folder that is not there would look like a system that lacks everything.
+static bool can_look(const char *root) {
+    struct stat info;
+    int error = stat(root, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+    if (error)
+        talk_error("--root %s: %s", root, strerror(error));
+    return error == 0;
 }
 
 // ---- this system ----
@@ -237,6 +248,8 @@ int cmd_doctor(int argc, char **argv) {
     int code = options_parse(&desc, argc, argv, &values.common, NULL, &word_count);
     if (code >= 0)
         return code;
+    if (values.root[0] && !can_look(values.root))
+        return COMMAND_NO_INPUT;
 
     struct {
         char prefix[DOCTOR_PATH];

@@ -94,7 +94,7 @@ bool options_bits(const char *text, const char *const *names, size_t count, uint
     }
 }
 
-static bool read_fraction(const char *text, void *into, char why[RANGES_WHY]) {
+bool options_read_fraction(const char *text, void *into, char why[RANGES_WHY]) {
     double value = 0;
     if (!number(text, &value) || !(value > 0 && value <= 1))
         return WHY("a number above 0 and up to 1 is wanted");
@@ -148,7 +148,7 @@ const struct option_row options_device[] = {
     {.name = "mem-fraction",
      .value = "F",
      .help = "share of free device memory to take (default: 0.9, or by profile)",
-     .read = read_fraction,
+     .read = options_read_fraction,
      .at = AT(mem_fraction)},
     {.name = "mem-limit",
      .value = "SIZE",

@@ -81,6 +81,7 @@ struct grt_dev_desc options_device_desc(const struct options *options);
 
 // A number above 0, into a double.
 options_read_fn options_read_positive;
+options_read_fn options_read_fraction;  // above 0 and up to 1
 // A text that is not empty, into a const char *.
 options_read_fn options_read_text;
 // Words by which other tools ask for any GPU: auto, gpu, cuda.

@@ -95,7 +95,7 @@ static bool is_setting(const struct parser *p, const char *word, char key[64]) {
 
 // Says argtable's first complaint. An unknown long option and a missing value come with their text,
 // an unknown letter as its code, and a flag that was given a value as the number of its row.
-static int say_mistake(const struct parser *p) {
+static int say_mistake(const struct parser *p, char **argv) {
     const char *verb = p->desc->verb;
     const char *text = p->end->argval[0];
     int code = p->end->error[0];
@@ -105,6 +105,11 @@ static int say_mistake(const struct parser *p) {
     snprintf(help, sizeof help, "gpurt %s --help", verb);
     if (text)
         snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    // A value that is there and empty stands for its option, which is the word before.
+    for (int i = 1; text && !*text && !name[0] && argv[i]; i++) {
+        if (!*argv[i])
+            snprintf(name, sizeof name, "%s", argv[i - 1]);
+    }
     const char *word = name + strspn(name, "-");
     struct command_unknown unknown = {"option", word, "--", help};
     if (code == ARG_EMISSARG && text)
@@ -133,7 +138,8 @@ static bool fill(struct slot *slot, struct options *values) {
         *(uint32_t *)into = (uint32_t)slot->flag->count;
         return true;
     }
-    if (from && *from)
+    // A backend that was named, in an earlier row, stands above a device of the environment.
+    if (from && *from && (!values->backend || !strcmp(values->backend, "auto")))
         text = from;
     if (slot->text->count) {
         text = slot->text->sval[slot->text->count - 1];
@@ -164,7 +170,7 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
         }
     }
     if (mistakes)
-        return say_mistake(p);
+        return say_mistake(p, argv);
     for (size_t i = 0; i < p->count; i++) {
         if (!fill(&p->slots[i], values))
             return COMMAND_USAGE;

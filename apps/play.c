@@ -232,10 +232,9 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
         return COMMAND_DATA;
     }
     play->phase = play->phase ? play->phase : (uint32_t)grt_archive_whole(archive, "phase", 1);
-    if (play->phase < 1 || play->phase > env->phases || play->steps > MAX_STEPS) {
-        talk_error("'%s' has phases 1 to %u, and %d steps can be shown", env->name, env->phases,
-                   MAX_STEPS);
-        return COMMAND_USAGE;
+    if (play->phase < 1 || play->phase > env->phases) {
+        talk_error("%s: of phase %u, which '%s' has not", play->checkpoint, play->phase, env->name);
+        return COMMAND_DATA;
     }
     if (!grt_policy_parse(grt_archive_text(archive, "policy", ""), &policy))
         return COMMAND_DATA;
@@ -292,9 +291,17 @@ int cmd_play(int argc, char **argv) {
                    name, name, name);
         return COMMAND_USAGE;
     }
+    if (play.phase > env->phases || play.steps > MAX_STEPS) {
+        if (play.phase > env->phases)
+            talk_error("environment '%s' has no phase %u; it has 1 to %u", name, play.phase,
+                       env->phases);
+        else
+            talk_error("--steps %u: at most %d can be shown", play.steps, MAX_STEPS);
+        return COMMAND_USAGE;
+    }
     struct grt_archive *archive = grt_checkpoint_load(play.checkpoint);
     if (!archive)
-        return grt_last_status() == GRT_INVALID ? COMMAND_DATA : COMMAND_NO_INPUT;
+        return command_exit_of(grt_last_status());
     code = play_archive(&play, env, archive);
     grt_archive_destroy(&archive);
     return code;

@@ -2,8 +2,9 @@
 // `gpurt train es` and `gpurt train standing`: a policy by evolution strategies, all of it on the device.
 //
 // Each iteration prints a row; every few the policy without noise is tried too. A checkpoint is written every few
-// iterations and at the end, also after Ctrl-C or SIGTERM. What is resumed goes on with the same bits; a phase after
-// the first begins with the policy of the one before.
+// iterations and at the end, also after Ctrl-C or SIGTERM. What is resumed goes on with the same bits, in the same file; a
+// run that begins anew moves an earlier one's checkpoint aside. A phase after the first begins with the policy of the one
+// before.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct train {
 
     const char *verb;      // "train es"
     char path[PATH_SIZE];  // of the checkpoint
+    bool written;          // by this run
     struct grt_dev *dev;
     struct grt_es *es;
     struct grt_runlog *runlog;
@@ -149,7 +151,7 @@ static const struct option_row run_options[] = {
     {.name = "until",
      .value = "SHARE",
      .help = "end when the policy itself has this share of good steps",
-     .read = options_read_positive,
+     .read = options_read_fraction,
      .at = AT(until)},
     {.name = "evaluate-every",
      .value = "N",
@@ -158,7 +160,7 @@ static const struct option_row run_options[] = {
      .at = AT(evaluate_every)},
     {.name = "checkpoint",
      .value = "FILE",
-     .help = "where it is kept (default: ENV-phaseN.h5)",
+     .help = "where it is kept (default: that of --resume, or ENV-phaseN.h5)",
      .read = options_read_text,
      .at = AT(checkpoint)},
     {.name = "checkpoint-every",
@@ -252,9 +254,30 @@ static bool print_row(struct train *t, const struct grt_es_report *r,
 
 // ---- checkpoints ----
 
+// What an earlier run has learnt makes way for the first checkpoint of this one: a.h5 becomes a-earlier-1.h5.
+static bool set_aside(struct train *t) {
+    char kept[PATH_SIZE + 32];
+    size_t length = strlen(t->path);
+    size_t stem = length > 3 && !strcmp(t->path + length - 3, ".h5") ? length - 3 : length;
+    bool ours = t->written || (t->resume && !strcmp(t->path, t->resume));
+    for (uint32_t i = 1; !ours && access(t->path, F_OK) == 0; i++) {
+        snprintf(kept, sizeof kept, "%.*s-earlier-%u%s", (int)stem, t->path, i, t->path + stem);
+        if (access(kept, F_OK) == 0)
+            continue;
+        if (rename(t->path, kept) != 0) {
+            talk_error("cannot move %s to %s: %s", t->path, kept, strerror(errno));
+            return false;
+        }
+        talk_line("the earlier %s is now %s", t->path, kept);
+    }
+    return true;
+}
+
 static bool save(struct train *t) {
     struct grt_archive *archive = grt_archive_create();
-    bool ok = archive && grt_es_save(t->es, archive) && grt_checkpoint_save(archive, t->path);
+    bool ok = archive && grt_es_save(t->es, archive) && set_aside(t) &&
+              grt_checkpoint_save(archive, t->path);
+    t->written = t->written || ok;
     grt_archive_destroy(&archive);
     return ok;
 }
@@ -299,8 +322,8 @@ static void settings_of(struct train *t, const struct grt_archive *a) {
     t->algo = t->algo ? t->algo : grt_archive_text(a, "algo", NULL);
 }
 
-// The archive to begin with, if any; false with the mistake said.
-static bool open_start(struct train *t, struct grt_archive **archive) {
+// The archive to begin with, if any. Returns the exit code, the mistake said.
+static int open_start(struct train *t, struct grt_archive **archive) {
     char before[PATH_SIZE];
     const char *path = t->resume ? t->resume : t->from;
     *archive = NULL;
@@ -309,16 +332,19 @@ static bool open_start(struct train *t, struct grt_archive **archive) {
     if (!path && env && t->phase > 1 && t->phase <= env->phases) {
         phase_path(before, t->env, t->phase - 1);
         path = before;
+        if (access(path, F_OK) != 0) {
+            talk_error(
+                "phase %u begins with the policy of phase %u, and %s is not here: train that "
+                "first, or name a checkpoint with --from FILE (--from none begins with "
+                "nothing)",
+                t->phase, t->phase - 1, path);
+            return COMMAND_NO_INPUT;
+        }
     }
     if (!path || !strcmp(path, "none"))
-        return true;
+        return COMMAND_OK;
     *archive = grt_checkpoint_load(path);
-    if (!*archive && path == before)
-        talk_error("phase %u begins with the policy of phase %u: train that first, or name a "
-                   "checkpoint with "
-                   "--from FILE (--from none begins with nothing)",
-                   t->phase, t->phase - 1);
-    return *archive != NULL;
+    return *archive ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 
 // ---- the run ----
@@ -405,10 +431,11 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
     if (!ok)
         return grt_last_status() == GRT_INVALID ? (t->es ? COMMAND_DATA : COMMAND_USAGE)
                                                 : command_exit_of(grt_last_status());
-    if (!t->checkpoint)
-        phase_path(t->path, desc.env->name, grt_es_desc_of(t->es)->phase);
+    const char *named = t->checkpoint ? t->checkpoint : t->resume;
+    if (named)
+        snprintf(t->path, sizeof t->path, "%s", named);
     else
-        snprintf(t->path, sizeof t->path, "%s", t->checkpoint);
+        phase_path(t->path, desc.env->name, grt_es_desc_of(t->es)->phase);
     if (!can_save(t->path))
         return COMMAND_CANNOT_CREATE;
     t->runlog = grt_runlog_create(grt_runlog_desc(.jsonl = t->log, .tensorboard = t->tensorboard));
@@ -417,10 +444,16 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
     if (!t->evaluate_every)
         t->evaluate_every = t->iterations < 20 ? 1 : t->iterations / 10;
     double start = stats_now();
-    ok = open_table(t, output, argc, argv) && print_start(t, start);
-    if (ok) {
+    uint32_t done = t->resume ? (uint32_t)grt_archive_whole(archive, "iteration", 0) : 0;
+    ok = open_table(t, output, argc, argv);
+    if (ok && done >= t->iterations) {
+        talk_line("nothing to do: %s has %u iterations already; --iterations N for more", t->resume,
+                  done);
+    } else if (ok && print_start(t, start)) {
         while (!iterate(t, start, &ok)) {
         }
+    } else {
+        ok = false;
     }
     table_close(&t->table);
     if (!ok)
@@ -436,13 +469,14 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
 static int train(struct train *t, int argc, char **argv) {
     struct output output;
     struct grt_archive *archive = NULL;
-    if (!open_start(t, &archive))
-        return grt_last_status() == GRT_INVALID ? COMMAND_DATA : COMMAND_NO_INPUT;
+    int code = open_start(t, &archive);
+    if (code)
+        return code;
     if (archive && t->resume)
         settings_of(t, archive);
     if (archive && !t->policy)
         t->policy = grt_archive_text(archive, "policy", NULL);
-    int code = output_open(&output, t->common.output);
+    code = output_open(&output, t->common.output);
     if (!code) {
         talk_progress("opening the device");
         t->dev = options_open_device(&t->common);

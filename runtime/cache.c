@@ -63,6 +63,15 @@ const char *grt_cache_dir(char *why) {
     return found ? dir : NULL;
 }
 
+bool grt_cache_temp_dir(char *dir, size_t capacity) {
+    const char *temp = getenv("TMPDIR");
+    int length = snprintf(dir, capacity, "%s/gpurt-%lu", temp && temp[0] ? temp : "/tmp",
+                          (unsigned long)getuid());
+    struct stat st;
+    return length > 0 && (size_t)length < capacity && make_dir(dir) && lstat(dir, &st) == 0 &&
+           S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 077) == 0;
+}
+
 // Where the entry of a key lies, or would; false when there is no cache folder.
 static bool entry_path(const char *key, char *path, size_t capacity) {
     char why[256];

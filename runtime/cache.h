@@ -31,6 +31,9 @@ static inline bool grt_cache_base(const char *xdg, const char *home, char *base,
 // The cache folder, created when missing; NULL when there is none to write to. `why` (256 bytes,
 // may be NULL) then says why.
 const char *grt_cache_dir(char *why);
+// For what a process needs on disk where there is no cache folder: one folder per user under the
+// temporary one, which nobody else can have prepared for us. False when there is none.
+bool grt_cache_temp_dir(char *dir, size_t capacity);
 // The payload, to be freed by the caller, or NULL on a miss.
 void *grt_cache_load(const char *key, size_t *size);
 bool grt_cache_store(const char *key, const void *payload, size_t size);

@@ -175,14 +175,38 @@ static bool same_backend(const char *name, enum grt_backend_id id) {
            strcmp(name, grt_backend_text(id)) == 0;
 }
 
+// A PCI address as lspci, nvidia-smi and we write it: with a domain of any width, or without the first.
+static bool read_pci(const char *text, unsigned long at[4]) {
+    const char *colon = strchr(text, ':');
+    const char *ends = colon && strchr(colon + 1, ':') ? "::." : ":.";
+    char *end = NULL;
+    at[0] = 0;
+    for (int i = ends[2] ? 0 : 1; i < 4; i++) {
+        if (!isxdigit((unsigned char)*text)) {
+            return false;
+        }
+        at[i] = strtoul(text, &end, 16);
+        if (*end != *ends) {
+            return false;
+        }
+        text = end + (*ends ? 1 : 0);
+        ends++;
+    }
+    return true;
+}
+
+static bool same_pci(const char *a, const char *b) {
+    unsigned long x[4], y[4];
+    return read_pci(a, x) && read_pci(b, y) && memcmp(x, y, sizeof x) == 0;
+}
+
 static bool matches(const struct grt_dev_info *info, const char *backend, const char *device,
                     bool require_gpu) {
     if (!same_backend(backend, info->backend) || (require_gpu && info->caps.software)) {
         return false;
     }
     return !device || !device[0] || strcmp(device, info->selector) == 0 ||
-           strcmp(device, grt_backend_text(info->backend)) == 0 ||
-           (info->pci[0] && strcmp(device, info->pci) == 0) ||
+           strcmp(device, grt_backend_text(info->backend)) == 0 || same_pci(info->pci, device) ||
            contains_ignoring_case(info->name, device);
 }
 
@@ -311,9 +335,15 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
         full.device = getenv("GPURT_DEVICE");
     }
     bool wanted[GRT_BACKEND_COUNT];
+    bool any = false;
     for (uint32_t id = 0; id < GRT_BACKEND_COUNT; id++) {
         wanted[id] = same_backend(full.backend, (enum grt_backend_id)id) &&
                      may_select(full.device, (enum grt_backend_id)id);
+        any = any || wanted[id];
+    }
+    // A selector of another backend than the one named matches nothing: then it is told what that has.
+    for (uint32_t id = 0; !any && id < GRT_BACKEND_COUNT; id++) {
+        wanted[id] = same_backend(full.backend, (enum grt_backend_id)id);
     }
     struct grt_dev_list *list = list_create(wanted);
     if (!list) {

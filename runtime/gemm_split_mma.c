@@ -56,9 +56,9 @@ static uint32_t setting_lanes(const uint32_t *v) {
     return v[BM] ? tile_lanes(&t) : 1;
 }
 
-// Two sets of sums, fragments of three parts, floats on their way.
+// Sums, those of 16 columns and 16 of k, fragments of three parts, floats on their way.
 static uint32_t setting_registers(const uint32_t *v) {
-    return v[BM] ? v[WM] * v[WN] / 16 + 3 * (v[WM] / 4 + 4) +
+    return v[BM] ? v[WM] * v[WN] / 32 + v[WM] / 2 + 3 * (v[WM] / 4 + 4) +
                        (v[BM] + v[BN]) * v[BK] / setting_lanes(v) + 24
                  : 1;
 }

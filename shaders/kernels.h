@@ -109,4 +109,6 @@
     X(opencl, gemm, gemm_split_wgmma_f32)                                                          \
     X(opencl, gemm, peak_wgmma)                                                                    \
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
-    X(opencl, gemm, gemm_wgmma_16f32)
+    X(opencl, gemm, gemm_wgmma_16f32)                                                              \
+    X(opencl, gemm, gemm_wgmma_kept_16)                                                            \
+    X(opencl, gemm, gemm_wgmma_kept_16f32)

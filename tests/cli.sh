@@ -52,7 +52,13 @@ refuse 69 "ref:0" bench memory --backend ref --require-gpu
 expect 69 bench gemm --device ref:0 --shape 8 --variant turbo
 export GPURT_DEVICE=voodoo
 refuse 69 "voodoo" bench memory
+# A backend on the command line stands above a device that the environment names.
+expect 0 bench memory --size 4KiB --time 0.01 --samples 1 --backend ref
+said 'on ref:0'
 unset GPURT_DEVICE
+refuse 69 "there is ref:0" bench memory --backend ref --device vulkan:0
+refuse 64 "'--device' needs a value" bench memory --device ''
+refuse 66 "nowhere" doctor --root "$tmp/nowhere"
 
 # ---- formats ----
 # check FORMAT ARGUMENT...: whether the output of `gpurt ARGUMENT...` is in the format.

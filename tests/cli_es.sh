@@ -17,6 +17,9 @@ refuse 64 "--env" train es
 refuse 64 "'cartpole'" train es --env cartpol --device ref:0
 refuse 64 "the least is 1" train es --env cartpole --num-envs 0
 refuse 64 "no phase 4" train standing --phase 4 --from none --device ref:0
+refuse 64 "--until" train es --env cartpole --until 1.5 --device ref:0
+refuse 64 "it has 1 to 3" play standing --checkpoint x.h5 --phase 4
+refuse 64 "at most 5000" play standing --checkpoint x.h5 --steps 5001
 refuse 64 "mlpN" train es --env cartpole --policy mlp7 --device ref:0
 refuse 66 "phase 1" train standing --phase 2 --device ref:0
 refuse 64 "--checkpoint" play cartpole
@@ -44,6 +47,26 @@ cp whole.h5 before.h5
 refuse 65 "'linear' and not 'mlp16'" train es --env cartpole --policy mlp16 --from whole.h5 --checkpoint whole.h5 \
     --device ref:0
 cmp -s whole.h5 before.h5 || wrong "a refused run touched a checkpoint"
+
+# A run that is done has nothing left to do; one that is resumed is kept where it was; one that begins anew moves what
+# an earlier one has learnt out of its way.
+expect 0 train es --resume whole.h5 --iterations 4 --device ref:0
+grep -q 'nothing to do' err || wrong "a run that was done goes on"
+cmp -s whole.h5 before.h5 || wrong "a run that was done changed its checkpoint"
+expect 0 "${es[@]}" --iterations 2 --checkpoint mine.h5
+expect 0 train es --resume mine.h5 --iterations 4 --device ref:0
+cmp -s mine.h5 whole.h5 || wrong "a resumed run is not kept where it was"
+[ ! -e cartpole-phase1.h5 ] || wrong "a resumed run wrote another file"
+[ ! -e mine-earlier-1.h5 ] || wrong "a resumed run moved its own checkpoint"
+for n in 1 2; do
+    expect 0 "${es[@]}" --iterations 1 --checkpoint mine.h5
+    grep -q "mine-earlier-$n.h5" err || wrong "where an earlier checkpoint went is not said"
+done
+cmp -s mine-earlier-1.h5 whole.h5 || wrong "an earlier checkpoint is lost"
+head -c 2000 whole.h5 >damaged.h5
+refuse 65 "damaged.h5" train es --resume damaged.h5 --device ref:0
+refuse 65 "damaged.h5" train es --env cartpole --from damaged.h5 --device ref:0
+refuse 65 "damaged.h5" play cartpole --checkpoint damaged.h5 --device ref:0
 
 # A next phase begins with the policy of the one before, whose kind it takes over, and tries it first; what a run leaves as
 # it is, a resumed one does too.

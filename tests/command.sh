@@ -32,6 +32,7 @@ refuse() {
     shift 2
     expect "$want" "$@"
     grep -qF -- "$word" "$tmp/err" || wrong "gpurt $*: stderr lacks '$word'"
+    [ "$(wc -l <"$tmp/err")" -eq 1 ] || wrong "gpurt $*: not one line on stderr"
     [ ! -s "$tmp/out" ] || wrong "gpurt $*: an error, and yet something on stdout"
 }
 said() { grep -qE -- "$1" "$tmp/out" || wrong "stdout lacks '$1'"; }

@@ -48,7 +48,7 @@ static const struct row workstation[] = {
     {GRT_BACKEND_VULKAN, 1, "Acme Igp 7", "0000:00:02.0", 0, 1},
     {GRT_BACKEND_VULKAN, 2, "Acme Card 9", "0000:65:00.0", 0, 0},
     {GRT_BACKEND_OPENCL, 0, "Acme Card 9", "0000:65:00.0", 0, 0},
-    {GRT_BACKEND_OPENCL, 1, "pthread-skylake", "", 1, 1},
+    {GRT_BACKEND_OPENCL, 1, "pthread-skylake", "0001:ab:00.0", 1, 1},
     {GRT_BACKEND_REF, 0, "C reading on the CPU", "", 1, 1},
 };
 #define WORKSTATION workstation, 6
@@ -104,6 +104,10 @@ static void by_device(void **state) {
     expect(list, grt_dev_desc(.device = "LLVMPIPE"), "vulkan:0");
     expect(list, grt_dev_desc(.device = "igp"), "vulkan:1");
     expect(list, grt_dev_desc(.device = "0000:00:02.0"), "vulkan:1");
+    // As lspci and nvidia-smi print it.
+    expect(list, grt_dev_desc(.device = "00:02.0"), "vulkan:1");
+    expect(list, grt_dev_desc(.device = "00000000:00:02.0"), "vulkan:1");
+    expect(list, grt_dev_desc(.device = "0001:AB:00.0"), "opencl:1");
     // The same card through two APIs: the earlier backend.
     expect(list, grt_dev_desc(.device = "0000:65:00.0"), "vulkan:2");
     expect(list, grt_dev_desc(.device = "card 9"), "vulkan:2");
@@ -119,6 +123,8 @@ static void refusals(void **state) {
                  "Acme Card 9");
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "vulkan:")), GRT_NO_DEVICE,
                  "opencl:1");
+    TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "ab:00.0")), GRT_NO_DEVICE, "ref:0");
+    TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "00:02.0.0")), GRT_NO_DEVICE, "ref:0");
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "voodoo")), GRT_NO_DEVICE, "voodoo");
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "voodoo")), GRT_NO_DEVICE, "ref:0");
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "igp", .backend = "opencl")),
@@ -171,6 +177,9 @@ static void bad_descs(void **state) {
     TEST_REFUSED(grt_dev_create(grt_dev_desc(.max_submit_ms = -1)), GRT_INVALID, "max_submit_ms");
     TEST_REFUSED(grt_dev_create(grt_dev_desc(.backend = "ref", .device = "ref:9")), GRT_NO_DEVICE,
                  "ref:0");
+    // A selector of another backend than the one named: what that one has.
+    TEST_REFUSED(grt_dev_create(grt_dev_desc(.backend = "ref", .device = "vulkan:0")),
+                 GRT_NO_DEVICE, "there is ref:0");
     // A selector of no backend: what there is must be told all the same.
     TEST_REFUSED(grt_dev_create(grt_dev_desc(.device = "cuda:0")), GRT_NO_DEVICE, "ref:0");
     grt_dev_destroy(NULL);

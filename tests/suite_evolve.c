@@ -92,7 +92,8 @@ static void pendulum_swings_up(void **state) {
     desc.seed = 1;
     desc.step_size = -desc.step_size;
     float best = 0;
-    learn(&desc, 10, -200.0f, &best);
+    learn(&desc, 30, -200.0f, &best);  // about as long as seeds take to learn
+    print_message("# pendulum, sign flipped: %.1f\n", (double)best);
     assert_true(best < -450.0f);
 }
 
@@ -178,6 +179,40 @@ static void chunks_and_cuts_change_nothing(void **state) {
     grt_archive_destroy(&want);
 }
 
+// Memory between that of one direction at once and that of all: as many run as fit, and with less than one
+// direction needs the plan refuses.
+static void chunk_follows_the_memory(void **state) {
+    (void)state;
+    struct grt_es_desc desc = small_desc(GRT_ES_ARS);
+    uint64_t bytes[2];
+    for (int all = 0; all < 2; all++) {
+        desc.dir_chunk = all ? 7 : 1;
+        struct grt_es *es = grt_es_create(test.dev, &desc);
+        assert_non_null(es);
+        bytes[all] = grt_es_size(es).bytes;
+        grt_es_destroy(&es);
+    }
+    uint32_t before = 0;
+    for (uint64_t i = 0; i <= 8; i++) {
+        uint64_t limit = bytes[0] + (bytes[1] - bytes[0]) * i / 8;
+        struct grt_dev *dev =
+            grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
+        assert_non_null(dev);
+        struct grt_es *es = grt_es_create(dev, &desc);
+        assert_non_null(es);
+        assert_true(grt_es_size(es).bytes <= limit);
+        uint32_t chunk = grt_es_desc_of(es)->dir_chunk;
+        assert_true(chunk >= before && (i > 0 || chunk == 1) && (i < 8 || chunk == 7));
+        before = chunk;
+        grt_es_destroy(&es);
+        grt_dev_destroy(&dev);
+    }
+    struct grt_dev *dev =
+        grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes[0] - 1));
+    TEST_REFUSED(grt_es_create(dev, &desc), GRT_NO_MEMORY, "the plan needs");
+    grt_dev_destroy(&dev);
+}
+
 static void resumed_to_the_same_bits(void **state) {
     (void)state;
     for (int algo = 0; algo < GRT_ES_ALGO_COUNT; algo++) {
@@ -252,6 +287,7 @@ static void refusals(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(chunks_and_cuts_change_nothing),
+    TEST_CASE(chunk_follows_the_memory),
     TEST_CASE(resumed_to_the_same_bits),
     TEST_CASE(refusals),
     TEST_CASE(cartpole_is_balanced),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // Not VK_ADD_DRIVER_FILES: gpurt sets that itself where a manifest is missing.
@@ -142,8 +143,48 @@ static void list_beside_open_devices(void **state) {
     grt_dev_list_destroy(&list);
 }
 
+// A cache that cannot be written costs time and no device: PoCL alone would have none.
+static void list_without_a_cache(void **state) {
+    (void)state;
+    const char *value = getenv("XDG_CACHE_HOME");
+    char *cache = value ? strdup(value) : NULL;
+    struct grt_dev_list *list = grt_dev_list_create();
+    setenv("XDG_CACHE_HOME", "/dev/null", 1);
+    struct grt_dev_list *without = grt_dev_list_create();
+    pid_t pid = fork();
+    if (pid == 0) {
+        // A process of its own: the loader is opened once in each.
+        bool ok = true;
+        for (uint32_t i = 0; without && i < without->count; i += 1) {
+            struct grt_dev *dev =
+                grt_dev_create(grt_dev_desc(.device = without->devices[i].selector));
+            struct grt_buf *buf = dev ? grt_buf_create(dev, grt_buf_desc(.size = 4)) : NULL;
+            const struct grt_kernel *kernel =
+                dev ? grt_kernel_get(dev, grt_kernel_desc(.name = "copy")) : NULL;
+            ok = ok && buf && kernel;
+        }
+        _exit(ok ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (cache) {
+        setenv("XDG_CACHE_HOME", cache, 1);
+    } else {
+        unsetenv("XDG_CACHE_HOME");
+    }
+    free(cache);
+    assert_true(list && without);
+    for (uint32_t b = 0; b < GRT_BACKEND_COUNT; b += 1) {
+        assert_int_equal(without->reports[b].device_count, list->reports[b].device_count);
+    }
+    assert_int_equal(status, 0);
+    grt_dev_list_destroy(&without);
+    grt_dev_list_destroy(&list);
+}
+
 static const struct CMUnitTest cases[] = {
     PROBE_CASE(list_is_whole),
+    PROBE_CASE(list_without_a_cache),
     PROBE_CASE(driver_crashes),
     PROBE_CASE(driver_hangs),
     PROBE_CASE(driver_ends_the_process),

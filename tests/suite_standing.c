@@ -251,7 +251,8 @@ static void survives_every_torque(void **state) {
             for (int i = 2; i < STANDING_BODY; i++) {
                 int kind = i < 7 ? 0 : (i < 15 ? 1 : (i < 18 ? 2 : (i < 21 ? 3 : 4)));
                 float size = fabsf(robots[r].body[i]);
-                most[kind] = size <= most[kind] ? most[kind] : size;  // NaN stays
+                // A NaN is taken and stays.
+                most[kind] = isnan(most[kind]) || size <= most[kind] ? most[kind] : size;
             }
         }
     }

@@ -96,7 +96,7 @@ static double worst(const struct made *x, const void *got) {
         }
         double allowed = 3 * 0x1p-24 * sqrt((double)p->k * squares) + 0x1p-126;
         double off = fabs((double)gemm_element(GRT_F32, got, i) - sum) / allowed;
-        most = off <= most ? most : off;  // a NaN is taken
+        most = isnan(most) || off <= most ? most : off;  // a NaN is taken and stays
     }
     return most;
 }

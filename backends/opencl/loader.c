@@ -30,6 +30,17 @@ struct gcl_api gcl;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static char load_problem[256];
 
+// PoCL 3.1 has no devices where it cannot write its cache (a read-only HOME, say): it gets a folder
+// to write to, for this process. Who names one himself keeps it.
+static void give_pocl_a_cache(void) {
+    char folder[512], path[520];
+    if (!getenv("POCL_CACHE_DIR") && !grt_cache_dir(NULL) &&
+        grt_cache_temp_dir(folder, sizeof folder)) {
+        snprintf(path, sizeof path, "%s/pocl", folder);
+        setenv("POCL_CACHE_DIR", path, 0);
+    }
+}
+
 static void load(void) {
     // $ORIGIN is the folder of the library or program that this code is linked into.
     static const char *const paths[] = {"libOpenCL.so.1", "$ORIGIN/fallback/libOpenCL.so.1"};
@@ -41,6 +52,7 @@ static void load(void) {
         GCL_FUNCTIONS(X)
 #undef X
     };
+    give_pocl_a_cache();
     void *library = NULL;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0] && !library; i++) {
         library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);

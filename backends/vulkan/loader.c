@@ -9,12 +9,10 @@
 #include "vulkan.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/cache.h"
@@ -246,18 +244,6 @@ void gvk_instance_destroy(struct gvk_instance *instance) {
 
 // ---- drivers that the loader does not find ----
 
-// Without a cache folder: one folder per user under the temporary one, which nobody else can have
-// prepared for us.
-static bool private_temp_dir(char *dir, size_t size) {
-    const char *temp = getenv("TMPDIR");
-    int length = snprintf(dir, size, "%s/gpurt-%lu", temp && temp[0] ? temp : "/tmp",
-                          (unsigned long)getuid());
-    struct stat st;
-    return length > 0 && (size_t)length < size && (mkdir(dir, 0700) == 0 || errno == EEXIST) &&
-           lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid() &&
-           (st.st_mode & 077) == 0;
-}
-
 // Written under a temporary name and renamed: another process never reads half a manifest.
 static bool write_manifest(const char *dir, const char *library, char *path, size_t size) {
     char temp[1024];
@@ -310,7 +296,7 @@ bool gvk_add_drivers(char *note) {
     char temp_dir[512];
     char path[1024];
     const char *dir = grt_cache_dir(NULL);
-    if (dir == NULL && private_temp_dir(temp_dir, sizeof temp_dir)) {
+    if (dir == NULL && grt_cache_temp_dir(temp_dir, sizeof temp_dir)) {
         dir = temp_dir;
     }
     if (dir == NULL || !write_manifest(dir, library, path, sizeof path) ||

@@ -3,6 +3,7 @@
 #include "es.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,41 +91,18 @@ static bool fill_desc(struct grt_es *es) {
 
 // ---- memory ----
 
-static uint64_t chunk_bytes(const struct grt_es_desc *d, uint32_t chunk) {
-    uint64_t rows = d->env->state + GRT_ROLLOUT_SCORES + (d->no_normalise ? 0 : 2 * d->env->obs);
-    return rows * 2 * chunk * d->num_envs * sizeof(float);
-}
-
-// The largest tensor of a chunk must be within reach of one binding, and all of it within the memory.
-static bool choose_chunk(struct grt_es *es) {
-    struct grt_es_desc *d = &es->desc;
-    uint64_t left = grt_dev_mem_left(es->dev);
-    uint64_t reach = grt_dev_info(es->dev)->caps.max_binding;
-    uint32_t asked = d->dir_chunk;
-    uint64_t limit = left - left / 16;  // the rest for what does not grow with the chunk
-    while (d->dir_chunk > 1 && (chunk_bytes(d, d->dir_chunk) > limit ||
-                                (reach && chunk_bytes(d, d->dir_chunk) > reach))) {
-        d->dir_chunk = (d->dir_chunk + 1) / 2;
-    }
-    if (d->dir_chunk < asked) {
-        grt_log(GRT_LOG_WARN,
-                "%u directions at once need %.1f GiB and %.1f are free; running %u at once", asked,
-                (double)chunk_bytes(d, asked) / 0x1p30, (double)left / 0x1p30, d->dir_chunk);
-    }
-    return true;
-}
-
 static struct grt_tensor *tensor(struct grt_es *es, const char *label, enum grt_dtype dtype,
                                  uint64_t rows, uint64_t cols) {
     return grt_plan_tensor(es->plan, grt_tensor_desc(.label = label, .group = "es", .dtype = dtype,
                                                      .shape = {rows, cols}));
 }
 
-static bool allocate(struct grt_es *es) {
+static bool declare(struct grt_es *es) {
     const struct grt_es_desc *d = &es->desc;
     uint64_t lanes = (uint64_t)2 * d->dir_chunk * d->num_envs;
     uint64_t sides = (uint64_t)2 * d->num_dirs;
     uint64_t rows = GRT_ROLLOUT_RESULTS + 2 * d->env->obs;
+    grt_plan_destroy(&es->plan);
     es->plan = grt_plan_create(es->dev);
     if (!es->plan) {
         return false;
@@ -142,8 +120,44 @@ static bool allocate(struct grt_es *es) {
     es->score = tensor(es, "score", GRT_F32, GRT_ROLLOUT_SCORES, lanes);
     es->sums = tensor(es, "sums", GRT_F32, d->no_normalise ? 1 : 2 * d->env->obs,
                       d->no_normalise ? 1 : lanes);
-    es->readback = grt_buf_create(es->dev, grt_buf_desc(.size = (ES_REPORT + rows) * sizeof(float),
-                                                        .kind = GRT_BUF_READBACK, .label = "es"));
+    return es->state && es->score && es->sums;
+}
+
+// Plans for as many directions at once as asked for, or for half of them, and so on, until the plan fits: all of it
+// into the memory, and its largest tensors within reach of one binding.
+static bool choose_chunk(struct grt_es *es) {
+    struct grt_es_desc *d = &es->desc;
+    double left = (double)grt_dev_mem_left(es->dev);
+    double reach = (double)grt_dev_info(es->dev)->caps.max_binding;
+    uint32_t asked = d->dir_chunk;
+    char why[96] = "";
+    for (;; d->dir_chunk /= 2) {
+        if (!declare(es)) {
+            return false;
+        }
+        double bytes = (double)grt_plan_bytes(es->plan, NULL);
+        double most = fmax((double)grt_tensor_bytes(es->state), (double)grt_tensor_bytes(es->sums));
+        bool fits = bytes <= left && (reach <= 0 || most <= reach);
+        if (!why[0]) {
+            snprintf(why, sizeof why,
+                     bytes > left ? "need %.1f MB and %.1f MB are free"
+                                  : "need %.1f MB and one binding reaches %.1f MB",
+                     (bytes > left ? bytes : most) / 1e6, (bytes > left ? left : reach) / 1e6);
+        }
+        if (fits && d->dir_chunk < asked) {
+            grt_log(GRT_LOG_WARN, "%u directions at once %s; running %u at once", asked, why,
+                    d->dir_chunk);
+        }
+        if (fits || d->dir_chunk == 1) {
+            return true;  // what does not fit even so is refused by the plan, with its numbers
+        }
+    }
+}
+
+static bool allocate(struct grt_es *es) {
+    uint64_t bytes = (ES_REPORT + GRT_ROLLOUT_RESULTS + 2 * es->desc.env->obs) * sizeof(float);
+    es->readback = grt_buf_create(
+        es->dev, grt_buf_desc(.size = bytes, .kind = GRT_BUF_READBACK, .label = "es"));
     return es->readback && grt_plan_alloc(es->plan);
 }
 
@@ -328,9 +342,8 @@ static bool start_theta(struct grt_es *es) {
     const struct grt_es_desc *d = &es->desc;
     uint64_t bytes = grt_tensor_bytes(es->theta);
     float *numbers = calloc(1, bytes);
-    struct grt_buf *drawn =
-        grt_buf_create(es->dev, grt_buf_desc(.size = bytes, .label = "es start"));
-    struct grt_graph *graph = drawn ? grt_graph_create(es->dev, "es start") : NULL;
+    struct grt_graph *graph = grt_graph_create(es->dev, "es start");
+    const struct grt_range drawn = es->moments->range;  // not yet in use, and large enough
     bool ok = numbers && graph && grt_es_write(es->theta, numbers);
     if (ok && d->policy.hidden) {
         const struct grt_rng_state start = {{d->seed, 0}, {START_ITERATION, 0}};
@@ -338,16 +351,16 @@ static bool start_theta(struct grt_es *es) {
             uint32_t quads, direction;
             float sigma;
         } params = {es->quads, 0, 1.0f / sqrtf((float)d->env->obs)};
-        const struct grt_range ranges[] = {es->control->range, es->theta->range, {drawn, 0, 0}};
+        const struct grt_range ranges[] = {es->control->range, es->theta->range, drawn};
         launch(graph, grt_kernel_desc(.name = "es_perturb", .specs = {{"WG", FLAT}}), &params,
                sizeof params, ranges, 3, (es->quads + FLAT - 1) / FLAT, 1);
         // Only the hidden layer's part, its biases included, is kept.
         uint64_t part = (uint64_t)d->policy.hidden / 4 * (d->env->obs + 1) * 4 * sizeof(float);
         ok = grt_es_write(es->control, &start) && grt_graph_finish(graph) &&
-             grt_buf_read(drawn, 0, numbers, part) && grt_es_write(es->theta, numbers);
+             grt_buf_read(drawn.buf, drawn.offset, numbers, part) &&
+             grt_es_write(es->theta, numbers);
     }
     grt_graph_destroy(&graph);
-    grt_buf_destroy(&drawn);
     free(numbers);
     return ok || (numbers ? false : grt_fail(GRT_NO_MEMORY, "no host memory for a policy"));
 }
@@ -369,8 +382,9 @@ static bool start(struct grt_es *es) {
     if (!ok) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
     }
-    ok = ok && grt_es_write(es->moments, zeros) && grt_es_write(es->norm, norm) &&
-         grt_es_write(es->report, report) && start_theta(es) && grt_es_write(es->control, &control);
+    ok = ok && start_theta(es) && grt_es_write(es->moments, zeros) &&
+         grt_es_write(es->norm, norm) && grt_es_write(es->report, report) &&
+         grt_es_write(es->control, &control);
     free(norm);
     free(zeros);
     return ok;
