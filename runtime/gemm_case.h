@@ -47,6 +47,8 @@ extern const struct gemm_variant gemm_variant_wgmma_kept;
 extern const struct gemm_variant gemm_variant_wgmma_kept_tested;
 extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_xmx;
+extern const struct gemm_variant gemm_variant_stream;
+extern const struct gemm_variant gemm_variant_stream_tested;
 extern const struct gemm_variant gemm_variant_coop;
 extern const struct gemm_variant gemm_variant_split_direct;
 extern const struct gemm_variant gemm_variant_split;

@@ -100,6 +100,8 @@ static void many_tiles(void **state) {
         {.batch = 300, .m = 100, .n = 72, .k = 40},
         {.batch = 150, .m = 70, .n = 200, .k = 208, .b_transposed = true},
         {.batch = 150, .m = 200, .n = 40, .k = 72, .b_shared = true, .bias = true},
+        {.m = 4300, .n = 256, .k = 256},
+        {.m = 70001, .n = 40, .k = 32},
     };
     bool few = test.small || grt_dev_info(test.dev)->caps.software;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
