@@ -110,7 +110,7 @@ compile() {
         # alone has wants another head, as the OpenCL backend makes it.
         if grep -q 'ptx_target sm_90a' "$source"; then
             target=sm_90a
-            sed -i 's/^\.version.*/.version 8.0/; s/^\.target.*/.target sm_90a/' "$out.ptx"
+            sed -i 's/^\.version.*/.version 8.3/; s/^\.target.*/.target sm_90a/' "$out.ptx"
         fi
         "$ptxas" -v -arch="$target" "$out.ptx" -o "$out.cubin" 2>"$out.log" || return 1
         awk '/spill stores/ { for (i = 1; i < NF; i++) if ($i == "bytes" && $(i + 1) ~ /^(stack|spill)/) s += $(i - 1) }
@@ -174,7 +174,12 @@ matrix_kernels() {
         ;;
     esac
     case $1 in
-    sm_90) echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=64 VEC=63" ;;
+    sm_90)
+        echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=64 VEC=63"
+        echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
+        echo "gemm_wgmma_kept_16 288 BN=256 STEPS=4 STAGES=8 PANELS=1 VEC=63"
+        echo "gemm_wgmma_kept_16f32 416 BN=128 STEPS=2 STAGES=16 PANELS=1 VEC=63"
+        ;;
     dg2) echo "gemm_xmx8_16 64 BM=128 BN=32" && echo "gemm_xmx8_16f32 64 BM=128 BN=32" ;;
     pvc | bmg) echo "gemm_xmx16_16 128 BM=128 BN=64" && echo "gemm_xmx16_16f32 128 BM=128 BN=64" ;;
     esac

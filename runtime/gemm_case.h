@@ -43,8 +43,12 @@ extern const uint32_t gemm_variant_count;
 
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
+extern const struct gemm_variant gemm_variant_wgmma_kept;
+extern const struct gemm_variant gemm_variant_wgmma_kept_tested;
 extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_xmx;
+extern const struct gemm_variant gemm_variant_stream;
+extern const struct gemm_variant gemm_variant_stream_tested;
 extern const struct gemm_variant gemm_variant_coop;
 extern const struct gemm_variant gemm_variant_split_direct;
 extern const struct gemm_variant gemm_variant_split;

@@ -6,9 +6,11 @@
 const struct gemm_variant *const gemm_variants[] = {
     // One row a line: clang-format would set them in columns.
     // clang-format off
+    &gemm_variant_wgmma_kept,
     &gemm_variant_wgmma,
     &gemm_variant_mma,
     &gemm_variant_xmx,
+    &gemm_variant_stream,
     &gemm_variant_coop,
     &gemm_variant_split_direct,
     &gemm_variant_split,
@@ -20,6 +22,8 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_plain,
     &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere
     &gemm_variant_coop_deep,     // a part of coop, for tests
+    &gemm_variant_wgmma_kept_tested,  // where it does not pay, for tests
+    &gemm_variant_stream_tested,      // likewise
     // clang-format on
 };
 const uint32_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];

@@ -75,6 +75,10 @@
     X(vulkan, gemm, gemm_coop_h_16)                                                                \
     X(bfloat, gemm, gemm_coop_bf16_16)                                                             \
     X(bfloat, gemm, gemm_coop_bf16_16f32)                                                          \
+    X(vulkan, gemm, gemm_stream_f16_16)                                                            \
+    X(vulkan, gemm, gemm_stream_f16_16f32)                                                         \
+    X(bfloat, gemm, gemm_stream_bf16_16)                                                           \
+    X(bfloat, gemm, gemm_stream_bf16_16f32)                                                        \
     X(vulkan, mlp, mlp_pass_coop)                                                                  \
     X(vulkan, mlp, mlp_pass_chain)                                                                 \
     X(vulkan, mlp, mlp_grads_coop)                                                                 \
@@ -105,4 +109,6 @@
     X(opencl, gemm, gemm_split_wgmma_f32)                                                          \
     X(opencl, gemm, peak_wgmma)                                                                    \
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
-    X(opencl, gemm, gemm_wgmma_16f32)
+    X(opencl, gemm, gemm_wgmma_16f32)                                                              \
+    X(opencl, gemm, gemm_wgmma_kept_16)                                                            \
+    X(opencl, gemm, gemm_wgmma_kept_16f32)

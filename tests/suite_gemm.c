@@ -90,6 +90,34 @@ static void batches(void **state) {
     }
 }
 
+// More tiles than a GPU has places for, so that workgroups that stay take several, across matrices
+// of a batch too: b of their own, of one tile of 64 x 64 or of many, and one b for all.
+static void many_tiles(void **state) {
+    (void)state;
+    static const struct product rows[] = {
+        {.m = 33000, .n = 72, .k = 136},
+        {.m = 20000, .n = 256, .k = 32, .a_transposed = true, .b_transposed = true},
+        {.batch = 300, .m = 100, .n = 72, .k = 40},
+        {.batch = 150, .m = 70, .n = 200, .k = 208, .b_transposed = true},
+        {.batch = 150, .m = 200, .n = 40, .k = 72, .b_shared = true, .bias = true},
+        {.m = 4300, .n = 256, .k = 256},
+        {.m = 70001, .n = 40, .k = 32},
+    };
+    bool few = test.small || grt_dev_info(test.dev)->caps.software;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        struct product p = rows[i];
+        p.in = i % 2 ? GRT_BF16 : GRT_F16;
+        p.out = i == 3 ? GRT_F32 : p.in;
+        if (few) {
+            p.m = test.small ? 5 : 70;
+            p.batch = p.batch ? 3 : 0;
+        }
+        if (!few || (i % 2 == 0 && !left_out(31 * i))) {
+            product_check(&p);
+        }
+    }
+}
+
 static void epilogues(void **state) {
     (void)state;
     static const struct product rows[] = {
@@ -374,8 +402,8 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(every_shape),     TEST_CASE(batches),      TEST_CASE(epilogues),
-    TEST_CASE(without_product), TEST_CASE(sums_in_half), TEST_CASE(permutations),
-    TEST_CASE(batch_split),     TEST_CASE(refusals),
+    TEST_CASE(every_shape),  TEST_CASE(batches),         TEST_CASE(many_tiles),
+    TEST_CASE(epilogues),    TEST_CASE(without_product), TEST_CASE(sums_in_half),
+    TEST_CASE(permutations), TEST_CASE(batch_split),     TEST_CASE(refusals),
 };
 TEST_SUITE(gemm, true, cases);
