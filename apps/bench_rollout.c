@@ -226,11 +226,11 @@ static struct rollout_case case_before(const struct grt_es_desc *desc) {
 }
 
 static struct rollout_case case_after(const struct bench *bench, const struct grt_es_desc *desc) {
-    const struct grt_profile *profile = grt_dev_profile(bench->dev);
+    struct grt_es_sizes sizes = grt_es_sizes(grt_dev_profile(bench->dev), grt_dev_info(bench->dev));
     struct rollout_case c = {.desc = *desc};
-    c.desc.num_envs = grt_profile_whole(profile, GRT_KEY_NUM_ENVS);
-    c.desc.num_dirs = grt_profile_whole(profile, GRT_KEY_NUM_DIRS);
-    c.desc.dir_chunk = grt_profile_whole(profile, GRT_KEY_DIR_CHUNK);
+    c.desc.num_envs = sizes.num_envs;
+    c.desc.num_dirs = sizes.num_dirs;
+    c.desc.dir_chunk = sizes.dir_chunk;
     return c;
 }
 
@@ -252,10 +252,8 @@ static bool same_setting(const struct rollout_case *a, const struct rollout_case
 // Lists with the setting before have the comparison too; where they lack the profile's setting it is measured as well.
 static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
     const struct bench_rollout_options *o = &bench->rollout;
-    const struct grt_profile *profile = grt_dev_profile(bench->dev);
-    uint64_t defaults[] = {grt_profile_whole(profile, GRT_KEY_NUM_ENVS),
-                           grt_profile_whole(profile, GRT_KEY_NUM_DIRS),
-                           grt_profile_whole(profile, GRT_KEY_DIR_CHUNK)};
+    struct grt_es_sizes sizes = grt_es_sizes(grt_dev_profile(bench->dev), grt_dev_info(bench->dev));
+    uint64_t defaults[] = {sizes.num_envs, sizes.num_dirs, sizes.dir_chunk};
     const struct ranges *given[] = {&o->envs, &o->dirs, &o->chunks};
     struct ranges lists[3];
     for (int i = 0; i < 3; i++)

@@ -223,18 +223,20 @@ static json_t *head_json(const struct grt_dev_list *list, const char *backend) {
 // Under a table for people: what is missing from it and why.
 static void print_problems(struct output *output, const struct grt_dev_list *list,
                            const struct options *options) {
-    bool advise = false;
+    bool any = false, advise = false;
     for (uint32_t i = 0; i < GRT_BACKEND_COUNT; i++) {
         const struct grt_backend_report *report = &list->reports[i];
         const char *name = grt_backend_text(report->backend);
         if (!wanted(options->backend, report->backend))
             continue;
-        if (report->problem[0]) {
-            fprintf(output->file, "%s%s: %s\n", advise ? "" : "\n", name, report->problem);
-            advise = true;
+        const char *const lines[] = {report->problem, report->note};
+        for (int k = 0; k < 2; k++) {
+            if (lines[k][0]) {
+                fprintf(output->file, "%s%s: %s\n", any ? "" : "\n", name, lines[k]);
+                any = true;
+            }
         }
-        if (options->verbose && report->note[0])
-            fprintf(output->file, "%s: %s\n", name, report->note);
+        advise = advise || report->problem[0];
     }
     if (advise)
         fprintf(output->file, "For a remedy run `gpurt doctor`.\n");

@@ -177,8 +177,9 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct l
     double tick = seconds > 40 ? 10 : seconds > 8 ? 5 : 1;
     for (uint32_t f = 0; f < trip->frames; f++) {
         double v = (double)trip->states[(size_t)f * trip->env->state + member];
-        least = fmin(least, v);
-        most = fmax(most, v);
+        // With fmin() and fmax() GCC 12 ends with an internal error at -O3 (aarch64).
+        least = v < least ? v : least;
+        most = v > most ? v : most;
     }
     low = fmin(low, least);
     high = fmax(high, most);

@@ -243,11 +243,18 @@ static bool print_row(struct train *t, const struct grt_es_report *r,
         if (r->busy > 0)
             cells[TRAIN_GPU] =
                 TABLE_CELL(.number = r->busy < r->seconds ? r->busy / r->seconds : 1);
-        GRT_RUNLOG_ROW(
-            t->runlog, "train", r->iteration, {"mean_return", (double)r->mean_return, NULL},
+        const struct grt_runlog_field fields[] = {
+            {"mean_return", (double)r->mean_return, NULL},
             {"best_return", (double)r->best_return, NULL},
-            {"good_rate", (double)r->good_rate, NULL}, {"falls", (double)r->fall_rate, NULL},
-            {"steps_per_s", rate, NULL}, {"seconds", seconds, NULL});
+            {"good_rate", (double)r->good_rate, NULL},
+            {"falls", (double)r->fall_rate, NULL},
+            {"steps_per_s", rate, NULL},
+            {"seconds", seconds, NULL},
+            {"memory", (double)grt_es_size(t->es).bytes, NULL},
+            {"gpu", r->busy < r->seconds ? r->busy / r->seconds : 1, NULL},  // where it has a clock
+        };
+        grt_runlog_row(t->runlog, "train", r->iteration, fields,
+                       sizeof fields / sizeof *fields - (r->busy > 0 ? 0 : 1));
     }
     return table_row(&t->table, cells);
 }

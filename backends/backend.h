@@ -169,8 +169,9 @@ struct grt_backend {
     int32_t (*list)(struct grt_dev_info *infos, uint32_t capacity, char *problem);
     // Called at most once, when list() found no hardware device: makes known, to this process only,
     // a driver that is installed but that the API's loader did not find. True when it did, with a
-    // sentence in `note` (256 bytes). NULL when there is nothing of that kind.
-    bool (*add_drivers)(char *note);
+    // sentence in `note` (256 bytes); *anew tells that no earlier process has left the file for it.
+    // NULL when there is nothing of that kind.
+    bool (*add_drivers)(char *note, bool *anew);
     // Opens the device info->index. The result begins with struct grt_dev, all zero but for fns; the
     // runtime fills the rest. desc has its defaults filled in.
     struct grt_dev *(*open)(const struct grt_dev_info *info, const struct grt_dev_desc *desc);

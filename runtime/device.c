@@ -82,8 +82,10 @@ static void probe_backend(enum grt_backend_id id) {
     k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
     if (!any_hardware(k->infos, k->count) && !k->asked && backend->add_drivers) {
         k->asked = true;
-        if (backend->add_drivers(k->note)) {
-            grt_log(GRT_LOG_INFO, "%s", k->note);
+        bool anew = true;
+        if (backend->add_drivers(k->note, &anew)) {
+            // Said once; a user who was told need not read it at every start.
+            grt_log(anew ? GRT_LOG_WARN : GRT_LOG_INFO, "%s", k->note);
             k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
         }
     }

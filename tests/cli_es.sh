@@ -39,6 +39,9 @@ expect 0 "${es[@]}" --iterations 4 --checkpoint whole.h5 --format json
 recorded train es --env
 expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
 "$json" --lines <log.jsonl || wrong "train es: the log is not one JSON object a line"
+for key in mean_return best_return good_rate falls steps_per_s gpu memory; do
+    grep -q "\"event\":\"train\".*\"$key\":" log.jsonl || wrong "train es: the log lacks $key"
+done
 expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
 cmp -s whole.h5 rest.h5 || wrong "a resumed run ends with another checkpoint"
 expect 0 "${es[@]}" --iterations 1 --dir-chunk 9 --checkpoint chunk.h5

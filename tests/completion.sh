@@ -14,8 +14,9 @@ wrong() {
     failed=1
 }
 files=0
-compopt() { files=1; }  # bash's own works inside a completion only
-# shellcheck source=../apps/gpurt.bash
+# shellcheck disable=SC2317  # called by the completion
+compopt() { files=1; }  # that of bash works inside a completion only
+# shellcheck source-path=SCRIPTDIR source=../apps/gpurt.bash
 . "$source/apps/gpurt.bash"
 
 # complete_with WORD...: completes the last of them, into COMPREPLY and files.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile_kit.h"
+#include "runtime/es/es.h"
 #include "runtime/profile_file.h"
 #include "runtime/tunable.h"
 
@@ -93,6 +94,42 @@ static void reach_their_devices(void **state) {
             fail();
         }
         kit_expect(profile, rows[i].key, rows[i].want);
+        grt_profile_destroy(&profile);
+    }
+    kit_leave_home();
+}
+
+// Evolution strategies by the two guides' devices, and others by memory and by compute units.
+static void sizes_of_rollouts(void **state) {
+    (void)state;
+    kit_enter_home();
+    const struct {
+        const char *name, *vendor;
+        double gib;
+        uint32_t units;  // 0: the driver does not tell
+        struct grt_es_sizes want;
+    } rows[] = {
+        {"NVIDIA A100-SXM4-80GB", "NVIDIA", 79.2, 108, {1024, 64, 64}},
+        {"NVIDIA A100-PCIE-40GB", "NVIDIA", 39.4, 108, {1024, 64, 64}},
+        {"NVIDIA GeForce RTX 3060 Laptop GPU", "NVIDIA", 5.8, 30, {256, 32, 16}},
+        {"NVIDIA H200", "NVIDIA", 139.8, 132, {2048, 64, 64}},
+        {"Voodoo 9", "3dfx", 6, 0, {256, 32, 16}},
+        {"Voodoo 9", "3dfx", 12, 40, {256, 32, 32}},
+        {"Voodoo 9", "3dfx", 24, 0, {1024, 64, 32}},
+        {"Voodoo 9", "3dfx", 48, 80, {1024, 64, 64}},
+        {"Voodoo 9", "3dfx", 96, 80, {1024, 64, 64}},
+        {"Voodoo 9", "3dfx", 96, 8, {128, 64, 64}},  // a small GPU that shares the host's memory
+        {"Voodoo 9", "3dfx", 96, 1, {16, 64, 64}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        struct grt_dev_info info = kit_gpu(rows[i].name, rows[i].vendor, rows[i].gib);
+        info.caps.compute_units = rows[i].units;
+        struct grt_profile *profile = grt_profile_create(&info);
+        assert_non_null(profile);
+        struct grt_es_sizes got = grt_es_sizes(profile, &info);
+        print_message("# %s, %g GiB, %u units: %u x %u, %u at once\n", rows[i].name, rows[i].gib,
+                      rows[i].units, got.num_envs, got.num_dirs, got.dir_chunk);
+        assert_memory_equal(&got, &rows[i].want, sizeof got);
         grt_profile_destroy(&profile);
     }
     kit_leave_home();
@@ -234,10 +271,8 @@ static void settings_of_matrix_units(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(readable),
-    TEST_CASE(reach_their_devices),
-    TEST_CASE(measured_where_we_were),
-    TEST_CASE(tiles_are_sensible),
-    TEST_CASE(settings_of_matrix_units),
+    TEST_CASE(readable),           TEST_CASE(reach_their_devices),
+    TEST_CASE(sizes_of_rollouts),  TEST_CASE(measured_where_we_were),
+    TEST_CASE(tiles_are_sensible), TEST_CASE(settings_of_matrix_units),
 };
 TEST_SUITE(shipped, false, cases);

@@ -124,10 +124,11 @@ static bool is_registered(const char *stem) {
 }
 
 // Writes folder/gpurt-VENDOR.icd. Renamed into place: another process may be reading it.
-static bool write_icd(const char *folder, const char *vendor, const char *library) {
+static bool write_icd(const char *folder, const char *vendor, const char *library, bool *anew) {
     char path[512], temporary[560];
     snprintf(path, sizeof path, "%s/gpurt-%s.icd", folder, vendor);
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    *anew = *anew || access(path, F_OK) != 0;
     FILE *file = fopen(temporary, "w");
     if (!file) {
         return false;
@@ -158,11 +159,12 @@ static void link_system_icds(const char *folder) {
     }
 }
 
-bool gcl_add_drivers(char *note) {
+bool gcl_add_drivers(char *note, bool *anew) {
     // Who set one of these chose the drivers; we do not add to his choice.
     if (getenv("OCL_ICD_VENDORS") || getenv("OCL_ICD_FILENAMES")) {
         return false;
     }
+    *anew = false;
     const char *cache = grt_cache_dir(NULL);
     char folder[480] = "", added[160] = "";
     if (cache) {
@@ -183,7 +185,7 @@ bool gcl_add_drivers(char *note) {
         if (!dlopen(library, RTLD_LAZY | RTLD_LOCAL)) {
             continue;
         }
-        if (folder[0] != '\0' && !write_icd(folder, known_drivers[i].vendor, library)) {
+        if (folder[0] != '\0' && !write_icd(folder, known_drivers[i].vendor, library, anew)) {
             folder[0] = '\0';
         }
         used +=
@@ -204,6 +206,7 @@ bool gcl_add_drivers(char *note) {
         ok = setenv("OCL_ICD_VENDORS", with_slash, 1) == 0;
     } else {
         // Nowhere to write: at least the Khronos loader can be told.
+        *anew = true;
         ok = setenv("OCL_ICD_FILENAMES", added, 1) == 0;
     }
     snprintf(note, 256, "made the OpenCL driver %s known to this process; no file in %s names it",

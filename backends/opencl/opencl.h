@@ -105,7 +105,7 @@ struct gcl_kernel {
 // Opens the library on the first call. False with the reason in `problem` (256 bytes) when there is
 // none; says nothing.
 bool gcl_load(char *problem);
-bool gcl_add_drivers(char *note);
+bool gcl_add_drivers(char *note, bool *anew);
 
 // ---- caps.c ----
 

@@ -245,7 +245,8 @@ void gvk_instance_destroy(struct gvk_instance *instance) {
 // ---- drivers that the loader does not find ----
 
 // Written under a temporary name and renamed: another process never reads half a manifest.
-static bool write_manifest(const char *dir, const char *library, char *path, size_t size) {
+static bool write_manifest(const char *dir, const char *library, char *path, size_t size,
+                           bool *anew) {
     char temp[1024];
     int length = snprintf(path, size, "%s/" MANIFEST, dir);
     int temp_length = snprintf(temp, sizeof temp, "%s/" MANIFEST ".%ld", dir, (long)getpid());
@@ -253,6 +254,7 @@ static bool write_manifest(const char *dir, const char *library, char *path, siz
         (size_t)temp_length >= sizeof temp) {
         return false;
     }
+    *anew = access(path, F_OK) != 0;
     FILE *file = fopen(temp, "w");
     if (file == NULL) {
         return false;
@@ -279,7 +281,7 @@ static bool is_vulkan_driver(const char *library) {
     return is_driver;
 }
 
-bool gvk_add_drivers(char *note) {
+bool gvk_add_drivers(char *note, bool *anew) {
     // The user's own choice of drivers stands, also when it is empty of hardware.
     if (getenv("VK_ICD_FILENAMES") || getenv("VK_DRIVER_FILES") || getenv("VK_ADD_DRIVER_FILES")) {
         return false;
@@ -299,7 +301,7 @@ bool gvk_add_drivers(char *note) {
     if (dir == NULL && grt_cache_temp_dir(temp_dir, sizeof temp_dir)) {
         dir = temp_dir;
     }
-    if (dir == NULL || !write_manifest(dir, library, path, sizeof path) ||
+    if (dir == NULL || !write_manifest(dir, library, path, sizeof path, anew) ||
         setenv("VK_ADD_DRIVER_FILES", path, 1) != 0) {
         return false;
     }

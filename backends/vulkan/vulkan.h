@@ -58,7 +58,7 @@ const char *gvk_result_text(VkResult result);
 // False with a sentence in `problem`; it logs no failure, because list() must not.
 bool gvk_instance_create(struct gvk_instance *instance, struct grt_dev *watch, char *problem);
 void gvk_instance_destroy(struct gvk_instance *instance);
-bool gvk_add_drivers(char *note);
+bool gvk_add_drivers(char *note, bool *anew);
 
 // ---- caps.c ----
 

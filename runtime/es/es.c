@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "../clock.h"
-#include "../profile.h"
 #include "../report.h"
 #include "es_parts.h"
 
@@ -17,10 +16,11 @@
 #define DEFAULT_SUBMIT_MS 500
 #define BETA1 0.9f
 #define BETA2 0.999f
-#define TREE 16                // lanes of a reduction: the same on every device, so are the sums
-#define FLAT 64                // lanes where nothing is shared
-#define MAX_DIRS 16384         // ranks compare every direction with every other
-#define MAX_ENVS (1u << 20)    // of a side
+#define TREE 16              // lanes of a reduction: the same on every device, so are the sums
+#define FLAT 64              // lanes where nothing is shared
+#define MAX_DIRS 16384       // ranks compare every direction with every other
+#define MAX_ENVS (1u << 20)  // of a side
+#define UNIT_ENVS 2048  // by default, of an iteration for each compute unit; the H200 gets 1986
 #define MAX_LENGTH (1u << 20)  // steps are counted in floats
 #define START_ITERATION 0xffffffffu
 // Observations begin with mean 0 and deviation 1 as if as many iterations had shown that. Without it the deviations of the
@@ -48,18 +48,32 @@ static bool check_range(const char *name, uint32_t value, uint32_t most) {
            grt_fail(GRT_INVALID, "%s is %u; it must be from 1 to %u", name, value, most);
 }
 
+struct grt_es_sizes grt_es_sizes(const struct grt_profile *profile,
+                                 const struct grt_dev_info *info) {
+    struct grt_es_sizes sizes = {
+        .num_envs = grt_profile_whole(profile, GRT_KEY_NUM_ENVS),
+        .num_dirs = grt_profile_whole(profile, GRT_KEY_NUM_DIRS),
+        .dir_chunk = grt_profile_whole(profile, GRT_KEY_DIR_CHUNK),
+    };
+    uint64_t most = (uint64_t)info->caps.compute_units * UNIT_ENVS / (2 * sizes.num_dirs);
+    if (info->caps.compute_units > 0 && most < sizes.num_envs) {
+        sizes.num_envs = most > 1 ? (uint32_t)most : 1;
+    }
+    return sizes;
+}
+
 static bool fill_desc(struct grt_es *es) {
     struct grt_es_desc *d = &es->desc;
-    const struct grt_profile *profile = grt_dev_profile(es->dev);
+    struct grt_es_sizes sizes = grt_es_sizes(grt_dev_profile(es->dev), grt_dev_info(es->dev));
     if (!d->env || (unsigned)d->algo >= GRT_ES_ALGO_COUNT) {
         return grt_fail(GRT_INVALID, "grt_es_create: no %s",
                         d->env ? "such algorithm" : "environment");
     }
     d->phase = d->phase ? d->phase : 1;
-    d->num_envs = d->num_envs ? d->num_envs : grt_profile_whole(profile, GRT_KEY_NUM_ENVS);
-    d->num_dirs = d->num_dirs ? d->num_dirs : grt_profile_whole(profile, GRT_KEY_NUM_DIRS);
+    d->num_envs = d->num_envs ? d->num_envs : sizes.num_envs;
+    d->num_dirs = d->num_dirs ? d->num_dirs : sizes.num_dirs;
     bool chunk_given = d->dir_chunk > 0;
-    d->dir_chunk = chunk_given ? d->dir_chunk : grt_profile_whole(profile, GRT_KEY_DIR_CHUNK);
+    d->dir_chunk = chunk_given ? d->dir_chunk : sizes.dir_chunk;
     d->top_dirs = d->top_dirs ? d->top_dirs : (d->num_dirs + 1) / 2;
     d->episode_length = d->episode_length ? d->episode_length : d->env->length;
     d->step_size = d->step_size != 0.0f ? d->step_size : DEFAULT_STEP;

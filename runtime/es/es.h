@@ -11,6 +11,7 @@
 #ifndef GRT_ES_H
 #define GRT_ES_H
 
+#include "../profile.h"
 #include "../train/archive.h"
 #include "policy.h"
 
@@ -49,6 +50,15 @@ struct grt_es_desc {
     double max_submit_ms;  // 0: 500
 };
 #define grt_es_desc(...) (&(struct grt_es_desc){__VA_ARGS__})
+
+// What a desc that names none of them gets: by the device's profile, and no more environments than 2,048 in an
+// iteration for each compute unit, where the driver tells how many there are: a small GPU that shares the host's
+// memory has much of that and few of them.
+struct grt_es_sizes {
+    uint32_t num_envs, num_dirs, dir_chunk;
+};
+GRT_API struct grt_es_sizes grt_es_sizes(const struct grt_profile *profile,
+                                         const struct grt_dev_info *info);
 
 struct grt_es;
 

@@ -15,4 +15,9 @@ train.small.workers = 6
 train.large.batch = 32
 train.large.workers = 6
 train.large.accumulate = 16
+
+from = derived: the RTX 3060 with 12 GB
+train.num_envs = 256
+train.num_dirs = 32
+train.dir_chunk = 32
 end

@@ -15,4 +15,9 @@ from = derived: a quarter of the 80 GB class with the same effective batch
 train.large.batch = 64
 train.large.workers = 4
 train.large.accumulate = 16
+
+from = derived: the RTX 3090, which has as much memory
+train.num_envs = 1024
+train.num_dirs = 64
+train.dir_chunk = 32
 end

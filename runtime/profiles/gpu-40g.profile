@@ -15,4 +15,9 @@ from = derived: half of the 80 GB class with the same effective batch
 train.large.batch = 128
 train.large.workers = 8
 train.large.accumulate = 8
+
+from = derived: the A100 and RTX 3060 Laptop guide: A100
+train.num_envs = 1024
+train.num_dirs = 64
+train.dir_chunk = 64
 end

@@ -13,4 +13,9 @@ train.medium.accumulate = 1
 train.large.batch = 256
 train.large.workers = 8
 train.large.accumulate = 4
+
+from = derived: the A100 and RTX 3060 Laptop guide: A100
+train.num_envs = 1024
+train.num_dirs = 64
+train.dir_chunk = 64
 end
