@@ -105,6 +105,17 @@ interrupt INT "${es[@]}"
 interrupt TERM "${es[@]}"
 interrupt TERM train standing --num-envs 2 --num-dirs 2 --episode-length 10 --device ref:0
 
+# ---- the robot learns to stand ----
+# Phase 1 with a reduced setting, about a second a seed: at least four of five stand for 95 % of the steps.
+stands=0
+for seed in 1 2 3 4 5; do
+    expect 0 train standing --num-envs 16 --num-dirs 8 --until 0.95 --iterations 40 --seed "$seed" --device opencl:0 \
+        --format jsonl --checkpoint stands.h5
+    tail -n 1 out | awk -F'"policy_good_rate":' '{ split($2, rest, /[,}]/); exit !(rest[1] >= 0.95) }' &&
+        stands=$((stands + 1))
+done
+[ "$stands" -ge 4 ] || wrong "train standing: $stands of 5 seeds stand"
+
 # ---- the picture, the benchmark ----
 refuse 65 "cartpole" play pendulum --checkpoint whole.h5 --device ref:0
 expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0
