@@ -77,7 +77,7 @@ static void plan_grads(const struct mlp_case *c, struct mlp_plan *p, uint32_t ro
     uint64_t rest = (2ull * c->depth + slopes) * c->width + OUTPUTS_PADDED;
     p->units_bytes = (inputs + rest) * p->padded * 2;
     // Fewer rows may be another row of another table.
-    p->most_units = (padded_from(64, c->inputs) + rest) * mlp_ceil_div(c->rows, 128) * 128 * 2;
+    p->most_units = (padded_from(64, c->inputs) + rest) * mlp_ceil_div(c->rows, 256) * 256 * 2;
 }
 
 static void launch_grads(struct grt_graph *graph, const struct mlp_call *call, uint32_t inputs) {
@@ -85,9 +85,13 @@ static void launch_grads(struct grt_graph *graph, const struct mlp_call *call, u
     struct grads grads = choose_grads(c);
     uint32_t lanes = c->dev->info.caps.subgroup;
     uint32_t subgroups = c->width / 16 / grads.down * (c->width / 16 / grads.across);
-    const struct grt_spec specs[] = {{"WG", subgroups * lanes}, {"IP", inputs},
-                                     {"LANES", lanes},          {"DEEP", grads.deep},
-                                     {"MI", grads.down},        {"NI", grads.across}};
+    const struct grt_spec specs[] = {{"WG", subgroups * lanes},
+                                     {"IP", inputs},
+                                     {"LANES", lanes},
+                                     {"DEEP", grads.deep},
+                                     {"MI", grads.down},
+                                     {"NI", grads.across},
+                                     {"WHOLE", call->plan.padded % grads.deep == 0}};
     const struct grt_range ranges[] = {call->units, call->sums};
     const uint32_t groups[3] = {grads_tiles(c, inputs), call->plan.parts, 1};
     mlp_launch(graph, call, "mlp_grads_coop", specs, sizeof specs / sizeof specs[0], ranges, 2,
@@ -164,16 +168,17 @@ const struct mlp_variant mlp_variant_coop = {"coop",    coop_usable, coop_better
 
 struct chain {
     uint32_t tiles, subgroups;  // of 16 rows each has; in a workgroup
-    uint32_t chunk;             // columns at once
+    uint32_t cols, chunk;       // columns in shared memory at once; and of sums
 };
 
-// Microseconds of 65536 rows with (tiles, subgroups, chunk), as above: 12 layers of 128 (2, 4, 32) 262, (2, 8, 32) 301,
-// (2, 4, 64) 334, (2, 4, 16) 363, (1, 8, 32) 384, and 353 by "coop"; 6 of 64 (1, 8, 64) 44, (2, 4, 64) 47, (1, 4, 32)
-// 48, (1, 4, 64) 53, (2, 4, 32) 57, "coop" 58; 3 of 16 (2, 4, 16) 11, (1, 4, 16) 14, "coop" 12.
+// Microseconds of 65536 rows with (tiles, subgroups, cols, chunk), as above: 12 layers of 128 (2, 8, 64, 32) 190,
+// (2, 8, 64, 64) 197, (2, 4, 32, 32) 210, (2, 8, 32, 32) 226, (2, 4, 64, 32) 251, and 353 by "coop"; 6 of 64 (1, 8, 64, 64) 41,
+// (1, 8, 64, 32) 42, (2, 4, 64, 32) 42, (2, 8, 64, 32) 44, "coop" 58; 3 of 16 (2, 4, 16, 16) 10, "coop" 12.
 static struct chain choose_chain(const struct mlp_case *c) {
-    return c->width == 128  ? (struct chain){2, 4, 32}
-           : c->width == 16 ? (struct chain){2, 4, 16}
-                            : (struct chain){1, 8, c->width};
+    bool many = c->rows >= mlp_units(c) * 256;
+    return c->width == 128  ? (many ? (struct chain){2, 8, 64, 32} : (struct chain){2, 4, 32, 32})
+           : c->width == 16 ? (struct chain){2, 4, 16, 16}
+                            : (struct chain){1, 8, c->width, c->width};
 }
 
 static uint32_t chain_rows(const struct mlp_case *c) {
@@ -210,6 +215,7 @@ static void chain_pass(struct grt_graph *graph, const struct mlp_call *call) {
                                      {"LANES", lanes},
                                      {"MT", pass.tiles},
                                      {"CHUNK", pass.chunk},
+                                     {"COLS", pass.cols},
                                      {"ALIGNED", aligned(c)},
                                      {"KEEP", c->desc->y != NULL}};
     launch_pass(graph, call, "mlp_pass_chain", specs, sizeof specs / sizeof specs[0]);
