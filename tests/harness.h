@@ -98,6 +98,8 @@ enum test_input {
 uint32_t test_next(uint64_t *state);
 double test_unit(uint64_t *state);  // [0, 1)
 float test_float(uint64_t *state, enum test_input input);
+// How often gpurt and its tests have asked for memory so far; drivers are not counted.
+uint64_t test_allocations(void);
 // Allocated; freed by the caller. Never NULL.
 float *test_floats(uint64_t seed, enum test_input input, size_t count);
 void *test_alloc(size_t bytes);

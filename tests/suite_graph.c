@@ -129,6 +129,48 @@ static void replayed_without_waiting(void **state) {
     grt_graph_destroy(&graph);
 }
 
+// After its first runs, which may cut it anew, a graph takes no memory of the host's or the device's.
+static void runs_without_allocating(void **state) {
+    (void)state;
+    struct test_tensor x = test_tensor(test.dev, GRT_F32, 1000, 0);
+    struct test_tensor sum = test_tensor(test.dev, GRT_F32, 1, 0);
+    struct grt_reduce_desc desc = {.reduce = GRT_REDUCE_SUM, .y = &sum.tensor, .x = &x.tensor};
+    uint64_t bytes = grt_op_reduce_scratch(test.dev, &desc);
+    struct grt_buf *scratch = test_buf(test.dev, bytes > 4 ? bytes : 4, GRT_BUF_DEVICE);
+    desc.scratch = (struct grt_range){scratch, 0, 0};
+    struct grt_graph *graph = kit_graph();
+    grt_graph_phase(graph, "data");
+    grt_graph_copy(graph, kit_whole(kit.a), kit_whole(kit.up));
+    kit_copy(graph, kit_whole(kit.b), kit_whole(kit.a), KIT_WORDS);
+    grt_graph_phase(graph, "sum");
+    grt_op_fill(graph, &x.tensor, 0.5f);
+    grt_op_reduce(graph, &desc);  // has shared memory
+    grt_graph_copy(graph, kit_whole(kit.down), kit_whole(kit.b));
+    assert_true(grt_graph_bake(graph));
+    struct grt_phase_time times[2] = {0};
+    uint64_t before = 0;
+    struct grt_mem_use use = {0};
+    for (int run = 0; run < 20; run += 1) {
+        if (run == 4) {
+            before = test_allocations();
+            use = grt_dev_mem_use(test.dev, NULL);
+        }
+        assert_true(grt_graph_run(graph) && grt_graph_run(graph) && grt_dev_wait(test.dev));
+        grt_graph_times(graph, times, 2);
+    }
+    assert_true(before > 0);
+    assert_int_equal(test_allocations() - before, 0);
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).buffers, use.buffers);
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).peak, use.peak);
+    float got = 0;
+    test_tensor_read(&sum, &got);
+    assert_true(got == 500.0f);
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&scratch);
+    test_tensor_end(&x);
+    test_tensor_end(&sum);
+}
+
 // Two graphs in turn, queued without waits: in order of their runs.
 static void graphs_follow_each_other(void **state) {
     (void)state;
@@ -204,13 +246,10 @@ static void buffer_destroyed_before_its_graph(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    KIT_CASE(dependences_by_byte_range),
-    KIT_CASE(dependences_of_dispatches),
-    KIT_CASE(one_barrier_serves_all_before),
-    KIT_CASE(upload_compute_readback),
-    KIT_CASE(replayed_without_waiting),
-    KIT_CASE(graphs_follow_each_other),
-    KIT_CASE(phases),
+    KIT_CASE(dependences_by_byte_range),         KIT_CASE(dependences_of_dispatches),
+    KIT_CASE(one_barrier_serves_all_before),     KIT_CASE(upload_compute_readback),
+    KIT_CASE(replayed_without_waiting),          KIT_CASE(runs_without_allocating),
+    KIT_CASE(graphs_follow_each_other),          KIT_CASE(phases),
     KIT_CASE(buffer_destroyed_before_its_graph),
 };
 TEST_SUITE(graph, true, cases);

@@ -16,8 +16,20 @@ struct ref_lane {
     void *turn;  // coroutine, NULL when the lane runs in a plain loop
 };
 
-// Runs every workgroup of a dispatch, one after the other.
-bool ref_lanes_run(const struct grt_cmd *cmd);
+// What the lanes of a workgroup need while they run. Made before, for the largest dispatch, so that
+// running allocates nothing.
+struct ref_group {
+    struct ref_lane *lanes;
+    struct ref_turn *turns;
+    unsigned char *stacks, *shmem;
+    uint32_t lane_capacity, turn_capacity, shmem_capacity;
+};
+
+// Makes room for a dispatch. False when there is no memory; what there was still serves others.
+bool ref_group_fit(struct ref_group *group, const struct grt_cmd *cmd);
+void ref_group_finish(struct ref_group *group);
+// Runs every workgroup of a dispatch that was made room for, one after the other.
+void ref_lanes_run(struct ref_group *group, const struct grt_cmd *cmd);
 // Gives the turn to the next lane and comes back when all have reached the barrier.
 void ref_lane_barrier(struct ref_lane *lane);
 

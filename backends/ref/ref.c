@@ -14,6 +14,15 @@
 #include "lane.h"
 #include "runtime/report.h"
 
+struct ref_dev {
+    struct grt_dev base;
+    struct ref_group group;  // for the largest dispatch of all lists: one runs at a time
+};
+
+static struct ref_group *group_of(struct grt_dev *dev) {
+    return &((struct ref_dev *)dev)->group;
+}
+
 struct ref_cmds {
     struct grt_cmd *cmds;
     uint32_t count;
@@ -135,6 +144,11 @@ static void *ref_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, ui
         goto undo_list;
     }
     memcpy(list->cmds, cmds, count * sizeof *cmds);
+    for (uint32_t i = 0; i < count; i++) {
+        if (cmds[i].kind == GRT_CMD_DISPATCH && !ref_group_fit(group_of(dev), &cmds[i])) {
+            goto undo_list;
+        }
+    }
     return list;
 undo_list:
     ref_cmds_destroy(dev, list);
@@ -143,22 +157,22 @@ out_of_memory:
     return NULL;
 }
 
-static bool run_one(const struct grt_cmd *cmd) {
+static void run_one(struct grt_dev *dev, const struct grt_cmd *cmd) {
     if (cmd->kind == GRT_CMD_DISPATCH) {
-        return ref_lanes_run(cmd);
+        ref_lanes_run(group_of(dev), cmd);
+        return;
     }
     if (cmd->kind == GRT_CMD_PHASE) {
-        return true;
+        return;
     }
     char *dst = (char *)cmd->dst.buf->host + cmd->dst.offset;
     if (cmd->kind == GRT_CMD_COPY) {
         memcpy(dst, (char *)cmd->src.buf->host + cmd->src.offset, cmd->dst.size);
-        return true;
+        return;
     }
     for (uint64_t i = 0; i < cmd->dst.size; i += sizeof cmd->value) {
         memcpy(dst + i, &cmd->value, sizeof cmd->value);
     }
-    return true;
 }
 
 static bool ref_cmds_run(struct grt_dev *dev, void *native) {
@@ -183,9 +197,7 @@ static bool ref_cmds_run(struct grt_dev *dev, void *native) {
         }
         for (uint32_t i = first; i < last; i++) {
             uint32_t turn = dev->desc.reverse_windows ? last - 1 - (i - first) : i;
-            if (!run_one(&list->cmds[turn])) {
-                return false;
-            }
+            run_one(dev, &list->cmds[turn]);
         }
         first = last;
     }
@@ -209,6 +221,7 @@ static bool ref_wait(struct grt_dev *dev) {
 }
 
 static void ref_destroy(struct grt_dev *dev) {
+    ref_group_finish(group_of(dev));
     free(dev);
 }
 
@@ -230,13 +243,13 @@ static const struct grt_dev_fns ref_fns = {
 static struct grt_dev *ref_open(const struct grt_dev_info *info, const struct grt_dev_desc *desc) {
     (void)info;
     (void)desc;
-    struct grt_dev *dev = calloc(1, sizeof *dev);
+    struct ref_dev *dev = calloc(1, sizeof *dev);
     if (!dev) {
         grt_fail(GRT_NO_MEMORY, "no host memory for the ref device");
         return NULL;
     }
-    dev->fns = &ref_fns;
-    return dev;
+    dev->base.fns = &ref_fns;
+    return &dev->base;
 }
 
 const struct grt_backend grt_backend_ref = {
