@@ -240,7 +240,8 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
         return COMMAND_DATA;
     play->dev = options_open_device(&play->common);
     int code = COMMAND_OK;
-    if (!play->dev || !stage_create(&stage, play, env, grt_policy_quads(&policy, env)))
+    if (!play->dev || !grt_rollout_fits(play->dev, &policy, env) ||
+        !stage_create(&stage, play, env, grt_policy_quads(&policy, env)))
         code = command_exit_of(grt_last_status());
     else if (!give_policy(&stage, archive, &policy, env, play->start))
         code = COMMAND_DATA;

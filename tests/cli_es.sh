@@ -83,6 +83,11 @@ expect 0 "${es[@]}" --no-normalise --iterations 1 --checkpoint plain1.h5
 expect 0 train es --resume plain1.h5 --iterations 2 --checkpoint plain2.h5 --device ref:0
 cmp -s plain.h5 plain2.h5 || wrong "--no-normalise is lost when a run is resumed"
 
+# A policy that is too large for a device, which lavapipe's 32 KiB of shared memory make possible: one line, not one a step.
+expect 0 "${st[@]}" --policy mlp256 --iterations 1 --checkpoint large.h5
+refuse 69 "shared memory" "${st[@]}" --policy mlp256 --iterations 1 --checkpoint never.h5 --device vulkan:0
+refuse 69 "shared memory" play standing --checkpoint large.h5 --device vulkan:0
+
 # ---- interrupted ----
 # interrupt SIGNAL ARGUMENT...: a run without an end in sight gets the signal after its first iteration. It ends after
 # one, with a checkpoint that has the same bytes as that of a run of just so many.

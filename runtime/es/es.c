@@ -421,14 +421,7 @@ struct grt_es *grt_es_create(struct grt_dev *dev, const struct grt_es_desc *desc
         goto undo;
     }
     es->quads = grt_policy_quads(&es->desc.policy, es->desc.env);
-    uint32_t shmem = grt_dev_info(dev)->caps.shmem;
-    uint64_t wanted = (uint64_t)es->quads * 16 + 8 * es->desc.env->obs;
-    if (wanted > shmem) {
-        grt_fail(GRT_UNSUPPORTED,
-                 "a policy of %u hidden units needs %llu bytes of shared memory and %s has %u; use "
-                 "fewer",
-                 es->desc.policy.hidden, (unsigned long long)wanted, grt_dev_info(dev)->selector,
-                 shmem);
+    if (!grt_rollout_fits(dev, &es->desc.policy, es->desc.env)) {
         goto undo;
     }
     if (choose_chunk(es) && allocate(es) && start(es) && choose_steps(es) && record(es)) {

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "../device.h"
+#include "../graph_parts.h"
 #include "../profile.h"
+#include "../report.h"
 
 #define LEAST_WG 8
 
@@ -51,8 +53,20 @@ static bool check(struct grt_graph *graph, const struct grt_rollout_desc *desc) 
     return true;
 }
 
+bool grt_rollout_fits(struct grt_dev *dev, const struct grt_policy *policy,
+                      const struct grt_env_info *env) {
+    uint32_t shmem = grt_dev_info(dev)->caps.shmem;
+    uint64_t wanted = (uint64_t)grt_policy_quads(policy, env) * 16 + 8 * env->obs;
+    return wanted <= shmem ||
+           grt_fail(GRT_UNSUPPORTED,
+                    "a policy of %u hidden units needs %llu bytes of shared memory and %s has %u; "
+                    "use fewer, or another device",
+                    policy->hidden, (unsigned long long)wanted, grt_dev_info(dev)->selector, shmem);
+}
+
 void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc) {
-    if (!check(graph, desc)) {
+    // After a mistake nothing is recorded: a kernel that does not build is not asked for at every step.
+    if (!check(graph, desc) || graph->mistake != GRT_OK) {
         return;
     }
     struct grt_dev *dev = grt_graph_dev(graph);

@@ -39,6 +39,9 @@ struct grt_rollout_desc {
 GRT_API void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc);
 // Environments of a workgroup on a device, by its profile.
 GRT_API uint32_t grt_rollout_wg(const struct grt_dev *dev, uint32_t envs);
+// Whether the device's shared memory holds the policy; false with a sentence.
+GRT_API bool grt_rollout_fits(struct grt_dev *dev, const struct grt_policy *policy,
+                              const struct grt_env_info *env);
 
 #ifdef __cplusplus
 }
