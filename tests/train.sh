@@ -113,6 +113,8 @@ said 'moved to part-KILL/earlier-1'
 [ -f "part-KILL/earlier-1/$last" ] || wrong "the earlier run's checkpoint is gone"
 expect 78 "${base[@]}" checkpoint_dir=whole batch_size=32 --resume
 said 'was made with 16 samples a step'
+refuse 78 'was made with seed=0; here it is 5' "${base[@]}" checkpoint_dir=whole --resume --seed 5
+refuse 78 'was made with hidden=16; here it is 32' "${base[@]}" checkpoint_dir=whole --resume hidden=32
 
 # ---- trained models ----
 expect 0 eval --data d.h5 --checkpoint whole --part validation --format csv
