@@ -100,6 +100,8 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
 bool gemm_split_pays(const struct gemm_case *g);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
+// Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
+bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.
 uint32_t gemm_alignment(uint32_t ld);
 // The kernel with the constants that all products have (shaders/lib/gemm.k) and `own` ones.

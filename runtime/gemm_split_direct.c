@@ -17,8 +17,7 @@ static bool direct_usable(const struct gemm_case *g) {
     return g->in == GRT_F32 && info->caps.subgroup == 32 && strstr(info->vendor, "NVIDIA") &&
            coop_shape(info, GRT_BF16, GRT_F32) == 0x101010 &&
            grt_kernel_exists(g->dev, "gemm_split_direct_f32") &&
-           g->batch <= info->caps.max_groups[2] &&
-           gemm_ceil_div(g->m, 32) <= info->caps.max_groups[1] &&
+           gemm_within(g, gemm_ceil_div(g->n, 32), gemm_ceil_div(g->m, 32)) &&
            (g->desc->variant || (small && gemm_split_pays(g)));
 }
 
