@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product that runs everywhere, one lane an element.
-#include "gemm_case.h"
+#include "case.h"
 
 static uint32_t lanes(const uint32_t *v) {
     return v[0];

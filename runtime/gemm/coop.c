@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on the matrix unit through Vulkan's KHR cooperative matrices.
-#include "gemm_coop.h"
+#include "coop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const struct coop_tile tiles[] = {
 };
 #define TILE_COUNT (sizeof tiles / sizeof tiles[0])
 
-// ---- shared with gemm_split.c ----
+// ---- shared with split.c ----
 
 uint32_t coop_shape(const struct grt_dev_info *info, enum grt_dtype in, enum grt_dtype sums) {
     uint32_t chosen = 0;

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gemm_coop.h"
+#include "coop.h"
 
 #define BLOCKS 2u         // of 16 rows, of a subgroup
 #define LANES 256u        // of a workgroup, at most

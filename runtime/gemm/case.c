@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the variants of a matrix product share.
-#include "gemm_case.h"
+#include "case.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "op_support.h"
+#include "../op_support.h"
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;

@@ -3,7 +3,7 @@
 // three, shaders/lib/gemm_coop_split.k, which takes six products in place of one and has the error of
 // f32. It pays where the matrix unit is far more than six times as fast as ordinary arithmetic: on large
 // chips (H100: 15 times, A100: 16), not on those for games (RTX 4090: 2 times). The profile says where.
-#include "gemm_coop.h"
+#include "coop.h"
 
 // H200, driver 580.159.04, 2026-11; TFLOP/s of 4096^3, where `tiled` has 40.
 static const struct coop_tile tiles[] = {

@@ -3,7 +3,7 @@
 // matrix unit. The tiles are settings of the device's profile.
 #include <stdio.h>
 
-#include "gemm_case.h"
+#include "case.h"
 
 enum { BM, BN, BK, TM, TN };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product for Vulkan CPU drivers: a subgroup a workgroup, shaders/lib/gemm_lanes.k.
-#include "gemm_case.h"
+#include "case.h"
 
 enum { ELEMENTS, TEXELS, ELEMENTS_OF_TEXELS };
 

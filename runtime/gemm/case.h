@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/: one product with all that was checked and derived, and the table of variants.
+// Inside runtime/gemm/: one product with all that was checked and derived, and the table of variants.
 #ifndef GRT_GEMM_CASE_H
 #define GRT_GEMM_CASE_H
 
-#include "gemm.h"
-#include "internal.h"
-#include "tunable.h"
+#include "../gemm.h"
+#include "../internal.h"
+#include "tunables.h"
 
 // As in shaders/lib/gemm.k.
 struct gemm_params {
@@ -60,23 +60,12 @@ extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
 
-extern const struct grt_tunable gemm_tiled_f32_tunable;
-extern const struct grt_tunable gemm_tiled_16_tunable;
-extern const struct grt_tunable gemm_plain_tunable;
-extern const struct grt_tunable gemm_panel_tunable;
-extern const struct grt_tunable gemm_coop_tunable;
-extern const struct grt_tunable gemm_split_tunable;
-extern const struct grt_tunable gemm_split_wgmma_tunable;
-extern const struct grt_tunable gemm_split_mma_tunable;
-extern const struct grt_tunable gemm_mma_tunable;
-extern const struct grt_tunable gemm_wgmma_tunable;
-
 // What a product of these tensors is; they fit together.
 void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d);
 // Records the product by the first variant that serves.
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
 
-// ---- gemm_tall.c: k in `parts` of `each`, the last maybe shorter; 1 part when that does not pay ----
+// ---- tall.c: k in `parts` of `each`, the last maybe shorter; 1 part when that does not pay ----
 struct gemm_cut {
     uint32_t parts, each;
 };
