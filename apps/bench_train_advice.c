@@ -253,7 +253,7 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
     uint32_t oom = smallest_oom(bench);
     // One batch size says nothing of larger ones; of several, the largest two say whether they help.
     bool untried = last == row && ratio <= 0 && oom == 0;
-    bool helps = oom == 0 && (untried || ratio >= STILL_GROWS);
+    bool helps = last && oom == 0 && (untried || ratio >= STILL_GROWS);
     bool room = last && (bench->source.synthetic || 4ull * last->batch <= bench->task.info.rows);
     bool under_used = row->busy < UNDER_USED && !waits_for_data(row);
     if (under_used)
