@@ -254,9 +254,8 @@ static bool enough_room(const struct making *m) {
     bool known = folder && d->deflate == 0 && statvfs(folder, &disk) == 0;
     free(folder);
     double left = known ? (double)disk.f_bavail * (double)disk.f_frsize : needed;
-    return left >= needed ||
-           grt_fail(GRT_IO, "%s: needs %.1f MB, and %.1f MB are left on the disk", d->path,
-                    needed / 1e6, left / 1e6);
+    return left >= needed || grt_fail(GRT_IO, "%s: needs %.1f MB, and %.1f MB are left on the disk",
+                                      d->path, needed / 1e6, left / 1e6);
 }
 
 // On the disk and under its name, or not there at all.
