@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "probe.h"
 #include "profile.h"
 #include "report.h"
 
@@ -83,9 +84,12 @@ static void probe_backend(enum grt_backend_id id) {
     if (!any_hardware(k->infos, k->count) && !k->asked && backend->add_drivers) {
         k->asked = true;
         bool anew = true;
-        if (backend->add_drivers(k->note, &anew)) {
+        bool added = backend->add_drivers(k->note, &anew);
+        if (k->note[0]) {
             // Said once; a user who was told need not read it at every start.
             grt_log(anew ? GRT_LOG_WARN : GRT_LOG_INFO, "%s", k->note);
+        }
+        if (added) {
             k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
         }
     }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks a backend for its devices in a child process: a driver that crashes, hangs or ends the
 // process while it is loaded (all seen) then costs one line of the list.
+#include "probe.h"
+
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,4 +82,19 @@ int32_t grt_probe(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t c
         snprintf(problem, 256, "the driver %s while listing its devices", how);
     }
     return -1;
+}
+
+static void open_library(void *context) {
+    dlopen(context, RTLD_LAZY | RTLD_LOCAL);
+}
+
+bool grt_probe_library(const char *library, char *problem) {
+    char how[160], name[4200];
+    snprintf(name, sizeof name, "%s", library);
+    if (grt_child_survives(open_library, name, time_limit(), how)) {
+        return true;
+    }
+    snprintf(problem, 256, "the library %.80s %.100s when it was opened; it is left out", library,
+             how);
+    return false;
 }

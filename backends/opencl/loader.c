@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/probe.h"
+
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 
 // ---- the library ----
@@ -129,6 +131,7 @@ static bool write_icd(const char *folder, const char *vendor, const char *librar
     snprintf(path, sizeof path, "%s/gpurt-%s.icd", folder, vendor);
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     *anew = *anew || access(path, F_OK) != 0;
+    mkdir(folder, 0700);  // where it fails, so does fopen()
     FILE *file = fopen(temporary, "w");
     if (!file) {
         return false;
@@ -164,15 +167,13 @@ bool gcl_add_drivers(char *note, bool *anew) {
     if (getenv("OCL_ICD_VENDORS") || getenv("OCL_ICD_FILENAMES")) {
         return false;
     }
-    *anew = false;
+    bool written = false;
     const char *cache = grt_cache_dir(NULL);
     char folder[480] = "", added[160] = "";
     if (cache) {
         int length = snprintf(folder, sizeof folder, "%s/opencl-vendors", cache);
         if (length >= (int)sizeof folder) {
             folder[0] = '\0';
-        } else {
-            mkdir(folder, 0700);  // where it fails, so does write_icd()
         }
     }
     size_t used = 0;
@@ -182,10 +183,10 @@ bool gcl_add_drivers(char *note, bool *anew) {
             continue;
         }
         // Left open: the loader opens it again, and drivers do not like to be unloaded.
-        if (!dlopen(library, RTLD_LAZY | RTLD_LOCAL)) {
+        if (!grt_probe_library(library, note) || !dlopen(library, RTLD_LAZY | RTLD_LOCAL)) {
             continue;
         }
-        if (folder[0] != '\0' && !write_icd(folder, known_drivers[i].vendor, library, anew)) {
+        if (folder[0] != '\0' && !write_icd(folder, known_drivers[i].vendor, library, &written)) {
             folder[0] = '\0';
         }
         used +=
@@ -200,13 +201,13 @@ bool gcl_add_drivers(char *note, bool *anew) {
     bool ok;
     if (folder[0] != '\0') {
         link_system_icds(folder);
+        *anew = written;
         // With a slash: the loader of CUDA 13 puts folder and file name together as they are.
         char with_slash[sizeof folder + 1];
         snprintf(with_slash, sizeof with_slash, "%s/", folder);
         ok = setenv("OCL_ICD_VENDORS", with_slash, 1) == 0;
     } else {
         // Nowhere to write: at least the Khronos loader can be told.
-        *anew = true;
         ok = setenv("OCL_ICD_FILENAMES", added, 1) == 0;
     }
     snprintf(note, 256, "made the OpenCL driver %s known to this process; no file in %s names it",

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside gpurt: asking drivers in a child process what they may not survive.
+#ifndef GRT_PROBE_H
+#define GRT_PROBE_H
+
+#include "device.h"
+
+// Lists one backend's devices. Returns the number found, -1 with a sentence in `problem` (256
+// bytes) when the backend is not usable or its driver crashed or hung.
+int32_t grt_probe(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t capacity,
+                  char *problem);
+// Opens and forgets a driver's library. False, with a sentence in `problem` (256 bytes), when that
+// does not come back: such a library must not be opened in this process. True says nothing more;
+// there may be no such library.
+bool grt_probe_library(const char *library, char *problem);
+
+#endif
