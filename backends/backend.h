@@ -173,6 +173,11 @@ struct grt_backend {
     // out because opening it crashes; *anew (true at first) is cleared when an earlier process has
     // left the file for the driver. NULL when there is nothing of that kind.
     bool (*add_drivers)(char *note, bool *anew);
+    // Where the API's loader can be told to leave a driver out, else NULL: the file that names its
+    // driver i into `file` (256 bytes), false beyond the last; and to load, from here on in this
+    // process, only those whose bit in `keep` is set. Both before the loader was opened.
+    bool (*driver)(uint32_t i, char *file);
+    bool (*keep_drivers)(uint32_t keep);
     // Opens the device info->index. The result begins with struct grt_dev, all zero but for fns; the
     // runtime fills the rest. desc has its defaults filled in.
     struct grt_dev *(*open)(const struct grt_dev_info *info, const struct grt_dev_desc *desc);
