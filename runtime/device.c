@@ -222,6 +222,9 @@ static bool matches(const struct grt_dev_info *info, const char *backend, const 
     if (!same_backend(backend, info->backend) || (require_gpu && info->caps.software)) {
         return false;
     }
+    if (device && strcmp(device, "cpu") == 0) {
+        return info->caps.software;
+    }
     return !device || !device[0] || strcmp(device, info->selector) == 0 ||
            strcmp(device, grt_backend_text(info->backend)) == 0 || same_pci(info->pci, device) ||
            contains_ignoring_case(info->name, device);

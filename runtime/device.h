@@ -117,8 +117,8 @@ GRT_API void grt_dev_list_destroy(struct grt_dev_list **list);
 struct grt_dev_desc {
     // Backend name, or NULL or "auto" for the best device of any.
     const char *backend;
-    // Selector "vulkan:0", a backend's name, part of a device's name, or a PCI address; NULL or ""
-    // for the best.
+    // Selector "vulkan:0", a backend's name, part of a device's name, a PCI address, or "cpu" for the
+    // fastest driver that runs on one; NULL or "" for the best.
     const char *device;
     bool require_gpu;      // refuse a CPU driver
     bool validate;         // count complaints of the Vulkan validation layer and log them

@@ -20,6 +20,8 @@ sources_config="$train/config.c $train/config_value.c $train/config_yaml.c $trai
 sources_safetensors="$train/safetensors.c $train/archive.c $train/whole_file.c"
 data=$root/runtime/data
 sources_filter="$data/filter.c $data/element.c $data/fault.c"
+sources_profile="$root/runtime/profile_parse.c $root/runtime/profile_keys.c $root/runtime/profile_match.c"
+sources_ranges="$root/apps/ranges.c"
 libs_config=yaml-0.1
 libs_filter=zlib
 libs_safetensors=jansson
@@ -44,6 +46,16 @@ seed_filter() {
     printf '"\\x78\\x9c"\n' >"$1.dict"
 }
 
+seed_profile() {
+    cp "$root"/runtime/profiles/nvidia-h*.profile "$root"/runtime/profiles/c*.profile "$1"
+    cat "$1"/* | grep -oE '^[a-z_.]+' | sort -u | sed 's/.*/"& "/' >"$1.dict"
+}
+seed_ranges() {
+    printf '\0%s' '1,2,8,1-64*2' >"$1/a"
+    printf '\2%s' '4KB-256MB*4,1.5GiB' >"$1/b"
+    printf '"%s"\n' - '*' + , KB MiB . >"$1.dict"
+}
+
 pids=()
 names=()
 for source in "$here"/fuzz_*.c; do
@@ -58,7 +70,7 @@ for source in "$here"/fuzz_*.c; do
         -DGPURT_COOPMAT=0 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$root" \
         -I"$root/runtime" "$source" ${!list} "$root/runtime/status.c" "$root/runtime/closest.c" \
         -o "$tmp/fuzz_$name" -L"$build" -lgpurt -Wl,-rpath,"$build" -lm \
-        $(pkg-config --cflags --libs "${!libs}")
+        $([ -z "${!libs-}" ] || pkg-config --cflags --libs "${!libs}")
     (cd "$tmp" && exec "./fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
         -max_len=8192 -dict="$tmp/$name.dict" -verbosity=0 -print_final_stats=1 "$name") \
         >"$tmp/$name.log" 2>&1 &

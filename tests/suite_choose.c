@@ -104,6 +104,8 @@ static void by_device(void **state) {
     expect(list, grt_dev_desc(.device = "LLVMPIPE"), "vulkan:0");
     expect(list, grt_dev_desc(.device = "igp"), "vulkan:1");
     expect(list, grt_dev_desc(.device = "0000:00:02.0"), "vulkan:1");
+    expect(list, grt_dev_desc(.device = "cpu"), "opencl:1");
+    expect(list, grt_dev_desc(.device = "cpu", .backend = "vulkan"), "vulkan:0");
     // As lspci and nvidia-smi print it.
     expect(list, grt_dev_desc(.device = "00:02.0"), "vulkan:1");
     expect(list, grt_dev_desc(.device = "00000000:00:02.0"), "vulkan:1");
@@ -129,6 +131,8 @@ static void refusals(void **state) {
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "voodoo")), GRT_NO_DEVICE, "ref:0");
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "igp", .backend = "opencl")),
                  GRT_NO_DEVICE, "Acme Igp 7");
+    TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "cpu", .require_gpu = true)),
+                 GRT_NO_DEVICE, "cpu");
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = "llvmpipe", .require_gpu = true)),
                  GRT_NO_DEVICE, "CPU");
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.backend = "ref", .require_gpu = true)),

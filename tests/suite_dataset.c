@@ -406,6 +406,9 @@ static void made_data(void **state) {
     TEST_REFUSED(grt_data_make(grt_make_desc(.path = data_kit_path("no/where.h5"), .samples = 1,
                                              .features = 1)),
                  GRT_NO_OUTPUT, "where.h5");
+    TEST_REFUSED(grt_data_make(grt_make_desc(.path = data_kit_path("huge.h5"),
+                                             .samples = 1ull << 40, .features = 1u << 20)),
+                 GRT_IO, "are left on the disk");
     TEST_REFUSED(grt_data_make(grt_make_desc(.path = "x", .samples = 0, .features = 1)),
                  GRT_INVALID, "no samples");
     TEST_REFUSED(grt_data_make(NULL), GRT_INVALID, "no desc");

@@ -271,6 +271,13 @@ static void short_memory(void **state) {
     assert_non_null(test.dev);
     c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
+    struct grt_dev *fair = test.dev;
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = 4096));
+    assert_non_null(test.dev);
+    struct grt_config kept = config_of("kept", PAIRS("cache=device"));
+    TEST_REFUSED(create(&kept, false, &w), GRT_NO_MEMORY, "cache: ram");
+    grt_dev_destroy(&test.dev);
+    test.dev = fair;
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
     assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
     assert_int_equal(w.news[GRT_SUPERVISED_SPLIT], 1);

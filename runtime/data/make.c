@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "../report.h"
@@ -230,7 +231,7 @@ static bool write_sets(hid_t file, struct making *m, bool *stopped) {
             make_row(m, first + i, x + i * m->width, y + i);
         good = put_rows(x_set, H5T_NATIVE_FLOAT, x_rank, x_shape, first, count, x) &&
                put_rows(y_set, y_type, y_rank, y_shape, first, count, y);
-        if (d->progress)
+        if (good && d->progress)  // what it calls would hide the reason of a failure
             d->progress(first + count, d->samples);
         *stopped = d->stop && d->stop();
         good = good && !*stopped;
@@ -239,6 +240,22 @@ static bool write_sets(hid_t file, struct making *m, bool *stopped) {
     free(y);
     good = H5Dclose(x_set) >= 0 && good;
     return H5Dclose(y_set) >= 0 && good;
+}
+
+// Known before hours are spent on it; of compressed data nobody knows.
+static bool enough_room(const struct making *m) {
+    const struct grt_make_desc *d = &m->desc;
+    const char *slash = strrchr(d->path, '/');
+    char *folder = slash ? strdup(d->path) : strdup(".");
+    struct statvfs disk;
+    double needed = (double)d->samples * (double)(m->width + 1) * 4;
+    if (folder && slash)
+        folder[slash == d->path ? 1 : slash - d->path] = '\0';
+    bool known = folder && d->deflate == 0 && statvfs(folder, &disk) == 0;
+    free(folder);
+    double left = known ? (double)disk.f_bavail * (double)disk.f_frsize : needed;
+    return left >= needed || grt_fail(GRT_IO, "%s: needs %.1f MB, and %.1f MB are left on the disk",
+                                      d->path, needed / 1e6, left / 1e6);
 }
 
 // On the disk and under its name, or not there at all.
@@ -306,7 +323,7 @@ bool grt_data_make(const struct grt_make_desc *desc) {
     if (good) {
         draw_answer(&m);
         snprintf(temporary, length, "%s.%ld.tmp", d->path, (long)getpid());
-        good = write_file(&m, temporary);
+        good = enough_room(&m) && write_file(&m, temporary);
     } else {
         grt_fail(GRT_NO_MEMORY, "no host memory to make data");
     }

@@ -49,6 +49,13 @@ static bool plan_memory(struct grt_supervised *run) {
     if (fit.fits) {
         return true;
     }
+    uint64_t most = grt_dev_mem_left(run->desc.dev);
+    if (besides.bytes > most) {
+        return grt_fail(GRT_NO_MEMORY,
+                        "the data set takes %.1f MB on the device, and %.1f MB may be taken: "
+                        "cache: ram keeps it in the host's memory, cache: none in the file",
+                        (double)besides.bytes / 1e6, (double)most / 1e6);
+    }
     if (!fit.accumulate) {
         return grt_fail(
             GRT_NO_MEMORY,
