@@ -248,6 +248,8 @@ static bool run_rows(struct data_bench *bench) {
 
 static int run(struct data_bench *bench, int argc, char **argv) {
     struct output output;
+    if (!output_spares(bench->common.output, bench->source.path))
+        return COMMAND_USAGE;
     int code = output_open(&output, bench->common.output);
     if (code)
         return code;
@@ -279,8 +281,7 @@ static int run(struct data_bench *bench, int argc, char **argv) {
     }
     grt_dataset_close(&bench->data);
     bench_source_end(&bench->source);
-    int written = output_close(&output, !code && !talk_stopped());
-    return code ? code : written;
+    return output_end(&output, !code && !talk_stopped(), code);
 }
 
 static const char about[] =

@@ -446,8 +446,7 @@ static int run(struct mlp_bench *bench, int argc, char **argv) {
     if (!code && !bench->good && !talk_stopped())
         code = COMMAND_NO_DEVICE;
     grt_dev_destroy(&bench->dev);
-    int written = output_close(&output, good && !talk_stopped());
-    return code ? code : written;
+    return output_end(&output, good && !talk_stopped(), code);
 }
 
 static const char about[] =

@@ -158,6 +158,7 @@ static bool take_list(struct ranges *list, const struct grt_config_wholes *from)
 static bool take_config(struct train_bench *bench) {
     struct grt_config *config = &bench->config;
     grt_config_init(config);
+    bench->model_given = bench->model.depth > 0;
     if (bench->config_path && !grt_config_read(config, bench->config_path))
         return false;
     if (!bench->source.path && config->data[0])
@@ -377,6 +378,9 @@ static json_t *head(const struct train_bench *bench) {
 
 static int run(struct train_bench *bench, int argc, char **argv) {
     struct output output;
+    if (!output_spares(bench->common.output, bench->source.path) ||
+        !output_spares(bench->apply, bench->source.path))
+        return COMMAND_USAGE;
     int code = output_open(&output, bench->common.output);
     if (code)
         return code;
@@ -412,8 +416,7 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     bench_source_end(&bench->source);
     grt_dev_destroy(&bench->dev);
     bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL;
-    int written = output_close(&output, keep);
-    return code ? code : written;
+    return output_end(&output, keep, code);
 }
 
 int bench_train(int argc, char **argv) {

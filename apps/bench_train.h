@@ -59,6 +59,7 @@ struct train_bench {
     uint64_t steps;
     double seconds;  // of a row at least; 0: LEAST_SECONDS
     struct bench_model model;
+    bool model_given;          // on the command line
     struct grt_config config;  // as it was given
     struct grt_task task;      // what it makes with the data
     struct grt_dev *dev;

@@ -81,7 +81,7 @@ struct train_summary train_summarise(const struct train_bench *bench) {
 struct advice {
     char texts[MOST_ADVICE][512];
     size_t count;
-    char next[512];
+    char next[2048];
 };
 
 static void say(struct advice *advice, const char *format, ...) GRT_PRINTF(2, 3);
@@ -94,12 +94,56 @@ static void say(struct advice *advice, const char *format, ...) {
     va_end(args);
 }
 
-// The command so far, with the data named.
-static int command_text(const struct train_bench *bench, char *text, size_t size) {
-    bool named = strcmp(bench->common.backend, "auto") != 0;
-    return snprintf(text, size, "gpurt bench%s%s%s%.200s", named ? " --backend " : "",
-                    named ? bench->common.backend : "", bench->source.synthetic ? "" : " --data ",
-                    bench->source.synthetic ? "" : bench->source.path);
+static void add(char *text, size_t size, const char *format, ...) GRT_PRINTF(3, 4);
+static void add(char *text, size_t size, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+// " --name value" where there is a value; one with blanks gets quotes.
+static void add_option(char *text, size_t size, const char *name, const char *value) {
+    if (value && *value) {
+        const char *quote = strpbrk(value, " \t$&;()*?\"") ? "'" : "";
+        add(text, size, " --%s %s%s%s", name, quote, value, quote);
+    }
+}
+
+// The device as it was asked for on the command line, and how much of its memory.
+static void add_device(const struct train_bench *bench, char *text, size_t size) {
+    const struct options *o = &bench->common;
+    char limit[32] = "";
+    if (o->mem_limit > 0)
+        snprintf(limit, sizeof limit, "%llu%s",
+                 (unsigned long long)o->mem_limit / (o->mem_limit % 1000000 ? 1 : 1000000),
+                 o->mem_limit % 1000000 ? "B" : "MB");
+    add_option(text, size, "backend", strcmp(o->backend, "auto") != 0 ? o->backend : NULL);
+    add_option(text, size, "device", o->device);
+    add_option(text, size, "mem-limit", limit);
+}
+
+// The command so far, with the device, the data and the model: what was measured and nothing else.
+static void command_text(const struct train_bench *bench, char *text, size_t size) {
+    const struct bench_source *source = &bench->source;
+    snprintf(text, size, "gpurt bench");
+    add_option(text, size, "config", bench->config_path);
+    add_device(bench, text, size);
+    add_option(text, size, "data", source->synthetic ? NULL : source->path);
+    add_option(text, size, "inputs", source->inputs);
+    add_option(text, size, "targets", source->targets);
+    if (bench->model_given)
+        add(text, size, " --model depth=%u,hidden=%u", bench->model.depth, bench->model.hidden);
+    add_option(text, size, "cache",
+               bench->cache != GRT_CACHE_NONE ? grt_cache_text(bench->cache) : NULL);
+}
+
+// The types of a row, where they are not everybody's.
+static const char *precision_option(const struct train_row *row) {
+    return row->precision == GRT_F16    ? " --precision f16"
+           : row->precision == GRT_BF16 ? " --precision bf16"
+                                        : "";
 }
 
 static void next_command(const struct train_bench *bench, struct advice *advice, const char *format,
@@ -108,10 +152,11 @@ static void next_command(const struct train_bench *bench, struct advice *advice,
                          ...) {
     if (advice->next[0])
         return;  // the first finding is the most pressing
-    int n = command_text(bench, advice->next, sizeof advice->next);
+    command_text(bench, advice->next, sizeof advice->next);
+    size_t n = strlen(advice->next);
     va_list args;
     va_start(args, format);
-    vsnprintf(advice->next + n, sizeof advice->next - (size_t)n, format, args);
+    vsnprintf(advice->next + n, sizeof advice->next - n, format, args);
     va_end(args);
 }
 
@@ -133,7 +178,8 @@ static bool waits_for_data(const struct train_row *row) {
 
 static void advise_data(const struct train_bench *bench, const struct train_row *row,
                         struct advice *advice) {
-    if (!waits_for_data(row))
+    // On the device only the order of the rows is waited for, once an epoch.
+    if (!waits_for_data(row) || bench->cache == GRT_CACHE_DEVICE)
         return;
     uint32_t most = row->workers;
     const struct train_row *more = NULL;
@@ -157,17 +203,19 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
             "cache: "
             "device).",
             share, more->workers, more->rate / row->rate, size);
-        next_command(bench, advice, " --batch-sizes %u --num-workers %u --cache ram", row->batch,
-                     row->workers);
+        next_command(bench, advice, " --batch-sizes %u --num-workers %u%s --cache ram", row->batch,
+                     row->workers, precision_option(row));
         return;
     }
     say(advice,
         "Data loading is the bottleneck: the device waits for it %.0f%% of a step. Use more "
-        "workers, "
-        "keep the data in memory (cache: ram, %.20s, or cache: device), or a faster disk.",
-        share, size);
-    next_command(bench, advice, " --batch-sizes %u --num-workers %u,%u", row->batch,
-                 most > 0 ? most : 1, most > 0 ? 2 * most : 2);
+        "workers, keep the data %s%.20s%s.",
+        share,
+        bench->cache == GRT_CACHE_RAM ? "on the device (cache: device, "
+                                      : "in memory (cache: ram, ",
+        size, bench->cache == GRT_CACHE_RAM ? ")" : ", or cache: device), or a faster disk");
+    next_command(bench, advice, " --batch-sizes %u --num-workers %u,%u%s", row->batch,
+                 most > 0 ? most : 1, most > 0 ? 2 * most : 2, precision_option(row));
 }
 
 // Throughput from the second largest to the largest batch that was good, all else as in `row`.
@@ -203,19 +251,24 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
     const struct train_row *last;
     double ratio = growth(bench, row, &last);
     uint32_t oom = smallest_oom(bench);
-    if (row->busy < UNDER_USED && !waits_for_data(row))
+    // One batch size says nothing of larger ones; of several, the largest two say whether they help.
+    bool untried = last == row && ratio <= 0 && oom == 0;
+    bool helps = last && oom == 0 && (untried || ratio >= STILL_GROWS);
+    bool room = last && (bench->source.synthetic || 4ull * last->batch <= bench->task.info.rows);
+    bool under_used = row->busy < UNDER_USED && !waits_for_data(row);
+    if (under_used)
+        say(advice, "The device is under-used: busy for %.0f%% of a step. %s.", 100 * row->busy,
+            helps ? "A larger batch gives it more to do at once"
+            : oom ? "A larger batch does not fit; a larger model gives it more to do at once"
+                  : "Larger batches gain little: a larger model, or cache: device, whose steps go "
+                    "many to a submit, gives it more to do at once");
+    if (helps && !untried)
         say(advice,
-            "The device is under-used: busy for %.0f%% of a step. A larger batch gives it more to "
-            "do "
-            "at once.",
-            100 * row->busy);
-    if (!last || ratio < STILL_GROWS || oom > 0)
-        return;
-    say(advice,
-        "Throughput still grows at the largest batch, %u: %.2f times that of the one before.",
-        last->batch, ratio);
-    if ((uint64_t)last->batch * 4 <= bench->task.info.rows || bench->source.synthetic)
-        next_command(bench, advice, " --batch-sizes %u-%u*2", last->batch, last->batch * 4);
+            "Throughput still grows at the largest batch, %u: %.2f times that of the one before.",
+            last->batch, ratio);
+    if (helps && room && (under_used || !untried))
+        next_command(bench, advice, " --batch-sizes %u-%u*2%s", last->batch, last->batch * 4,
+                     precision_option(row));
 }
 
 static void advise_compute(const struct train_bench *bench, const struct train_row *row,
@@ -289,14 +342,17 @@ static void advise(const struct train_bench *bench, const struct train_summary *
             "Nothing holds it back: the device is busy for %.0f%% of a step, data wait for "
             "it, and larger batches gain little.",
             100 * row->busy);
-    if (bench->apply)
-        snprintf(advice->next, sizeof advice->next,
-                 "gpurt train supervised --config %.200s --data %.200s", bench->apply,
-                 bench->source.synthetic ? "FILE" : bench->source.path);
-    else
-        next_command(bench, advice,
-                     " --batch-sizes %u --num-workers %u --precision %s --apply best.yaml",
-                     row->batch, row->workers, train_precision_text(row->precision));
+    if (bench->apply && s->recommended && !talk_stopped()) {
+        snprintf(advice->next, sizeof advice->next, "gpurt train supervised");
+        add_option(advice->next, sizeof advice->next, "config", bench->apply);
+        add_device(bench, advice->next, sizeof advice->next);
+        add_option(advice->next, sizeof advice->next, "data",
+                   bench->source.synthetic ? "FILE" : bench->source.path);
+    }
+    next_command(bench, advice,
+                 " --batch-sizes %u --num-workers %u --precision %s%s --apply best.yaml",
+                 row->batch, row->workers, train_precision_text(row->precision),
+                 row->pin ? "" : " --pin-memory off");
 }
 
 // ---- printing ----

@@ -100,10 +100,13 @@ static int run(const struct convert *c, const char *in, const char *out) {
     }
     struct grt_archive *archive = from->load(in);
     struct grt_archive *renamed = archive ? rename_all(archive, to->foreign, c->all != 0) : NULL;
-    bool good = renamed && to->save(renamed, out);
+    bool empty = renamed && renamed->tensor_count == 0;
+    bool good = renamed && !empty && to->save(renamed, out);
     if (good)
         talk_line("%u tensors in %s", renamed->tensor_count, out);
-    int code = good ? COMMAND_OK : command_exit_of(grt_last_status());
+    if (empty)
+        talk_error("%s: holds no model that `gpurt train supervised` made", in);
+    int code = good ? COMMAND_OK : empty ? COMMAND_DATA : command_exit_of(grt_last_status());
     grt_archive_destroy(&renamed);
     grt_archive_destroy(&archive);
     return code;

@@ -121,6 +121,7 @@ static int make(const struct data_options *options, const char *word) {
         talk_error("data make: -o FILE says where to");
         return COMMAND_USAGE;
     }
+    talk_stop_on_term();  // an unfinished file is removed then, too
     bool made = grt_data_make(
         grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
                       .samples = options->samples, .features = (uint32_t)options->features,

@@ -112,14 +112,14 @@ void doctor_find_drivers(const struct check *c) {
     }
 }
 
+#define REINSTALL "reinstall the package it belongs to (dpkg -S %s tells which), or remove it"
+
 void doctor_find_broken(const struct check *c) {
     for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
         const struct doctor_driver *driver = &api_of(c)->drivers[i];
         if (!driver->variable && is_broken(driver)) {
             char remedy[2 * DOCTOR_PATH];
-            snprintf(remedy, sizeof remedy,
-                     "reinstall the package it belongs to (dpkg -S %s tells which), or remove it",
-                     driver->file);
+            snprintf(remedy, sizeof remedy, REINSTALL, driver->file);
             doctor_bad(c, remedy, "%s %s%s", driver->file, state_texts[driver->state],
                        driver->library);
         }
@@ -168,18 +168,34 @@ static bool failed_at_listing(const struct check *c) {
     return strstr(report_of(c)->problem, "while listing its devices") != NULL;
 }
 
+// It names the file of a driver that it could leave out: "left out /v/x.icd: the driver ...".
+static bool is_named(const char *problem, const char *file) {
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash : file;
+    const char *at = strstr(problem, name);
+    return at && at[strlen(name)] == ':';
+}
+
 void doctor_find_driver_failed(const struct check *c) {
     if (failed_at_listing(c)) {
-        char files[384] = "";
+        char files[384] = "", culprits[384] = "";
         char remedy[512];
         for (uint32_t i = 0; i < api_of(c)->driver_count; i++) {
-            if (api_of(c)->drivers[i].state == DOCTOR_DRIVER_OK) {
-                doctor_append(files, sizeof files, " ", api_of(c)->drivers[i].file);
+            const struct doctor_driver *driver = &api_of(c)->drivers[i];
+            if (driver->state == DOCTOR_DRIVER_OK) {
+                doctor_append(files, sizeof files, " ", driver->file);
+            }
+            if (is_named(report_of(c)->problem, driver->file)) {
+                doctor_append(culprits, sizeof culprits, " ", driver->file);
             }
         }
-        snprintf(remedy, sizeof remedy,
-                 "find the culprit, one driver at a time: for f in %s; do %s; done", files,
-                 words_of(c)->try_one);
+        if (culprits[0]) {
+            snprintf(remedy, sizeof remedy, REINSTALL, culprits);
+        } else {
+            snprintf(remedy, sizeof remedy,
+                     "find the culprit, one driver at a time: for f in %s; do %s; done", files,
+                     words_of(c)->try_one);
+        }
         doctor_bad(c, remedy, "%s: %s", words_of(c)->name, report_of(c)->problem);
     }
 }

@@ -101,3 +101,18 @@ int output_close(struct output *output, bool keep) {
     *output = (struct output){0};
     return code;
 }
+
+int output_end(struct output *output, bool keep, int code) {
+    bool failed = output->error != 0;
+    int written = output_close(output, keep);
+    return !code || (failed && code == COMMAND_INTERNAL) ? written : code;
+}
+
+bool output_spares(const char *path, const char *input) {
+    struct stat out, in;
+    if (!path || !input || stat(path, &out) != 0 || stat(input, &in) != 0 ||
+        !S_ISREG(out.st_mode) || out.st_dev != in.st_dev || out.st_ino != in.st_ino)
+        return true;
+    talk_error("'%s' is read and would be overwritten: name another file for the results", path);
+    return false;
+}

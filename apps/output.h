@@ -20,5 +20,10 @@ bool output_flush(struct output *output);
 // Ends the writing; unless `keep`, the file is thrown away. Returns an exit code; a failure is
 // said, except that a reader who closed the pipe has what he wanted.
 int output_close(struct output *output, bool keep);
+// The same for a command that has come to `code`: rows that could not be written are why it failed.
+int output_end(struct output *output, bool keep, int code);
+
+// False with the sentence when `path` is one of the command's inputs (NULL: none), which it would replace.
+bool output_spares(const char *path, const char *input);
 
 #endif

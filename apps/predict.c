@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "output.h"
 #include "talk.h"
 #include "train/checkpoint.h"
 #include "train/supervised.h"
@@ -27,6 +28,9 @@ static int run(struct predict *p) {
         talk_error("no file for the predictions: name one with --output FILE");
         return COMMAND_USAGE;
     }
+    if (!output_spares(p->output, p->config.settings.data) ||
+        !output_spares(p->output, p->config.checkpoint))
+        return COMMAND_USAGE;
     struct grt_archive *model = train_config_model(&p->config);
     struct grt_dev *dev = model ? train_config_device(&p->config) : NULL;
     struct grt_archive *archive =

@@ -279,6 +279,9 @@ static int exit_of(enum grt_supervised_end end, const struct train *t) {
 
 static int run(struct train *t, int argc, char **argv) {
     struct output output;
+    const struct grt_config *c = &t->config.settings;
+    if (!output_spares(t->config.common.output, c->data) || !output_spares(c->log, c->data))
+        return COMMAND_USAGE;
     int code = output_open(&output, t->config.common.output);
     if (code)
         return code;
@@ -308,8 +311,7 @@ static int run(struct train *t, int argc, char **argv) {
     }
     grt_supervised_destroy(&t->run);
     grt_dev_destroy(&t->dev);
-    int written = output_close(&output, code == COMMAND_OK || code == COMMAND_RESUMABLE);
-    return code ? code : written;
+    return output_end(&output, code == COMMAND_OK || code == COMMAND_RESUMABLE, code);
 }
 
 // Options that are keys by another name.

@@ -152,7 +152,7 @@ struct grt_dev {
     struct grt_profile *profile;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;
-    unsigned char gemm_verdicts[2048];  // see runtime/gemm/check.c
+    unsigned char gemm_verdicts[2048];  // see runtime/gemm_check.c
     const char *gemm_fault;             // a variant whose checks are made to fail, for tests
     struct grt_buf *unused;             // bound where a kernel does not look
     struct grt_mem_use total;
@@ -168,10 +168,16 @@ struct grt_backend {
     // process first. The runtime fills backend, index and selector.
     int32_t (*list)(struct grt_dev_info *infos, uint32_t capacity, char *problem);
     // Called at most once, when list() found no hardware device: makes known, to this process only,
-    // a driver that is installed but that the API's loader did not find. True when it did, with a
-    // sentence in `note` (256 bytes); *anew tells that no earlier process has left the file for it.
-    // NULL when there is nothing of that kind.
+    // a driver that is installed but that the API's loader did not find. True when it did. `note`
+    // (256 bytes, "" at first) gets a sentence on what was done, or else on the library that was left
+    // out because opening it crashes; *anew (true at first) is cleared when an earlier process has
+    // left the file for the driver. NULL when there is nothing of that kind.
     bool (*add_drivers)(char *note, bool *anew);
+    // Where the API's loader can be told to leave a driver out, else NULL: the file that names its
+    // driver i into `file` (256 bytes), false beyond the last; and to load, from here on in this
+    // process, only those whose bit in `keep` is set. Both before the loader was opened.
+    bool (*driver)(uint32_t i, char *file);
+    bool (*keep_drivers)(uint32_t keep);
     // Opens the device info->index. The result begins with struct grt_dev, all zero but for fns; the
     // runtime fills the rest. desc has its defaults filled in.
     struct grt_dev *(*open)(const struct grt_dev_info *info, const struct grt_dev_desc *desc);

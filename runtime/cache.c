@@ -38,14 +38,18 @@ static bool make_dir(const char *path) {
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-// Finds and makes the folder. Parents are made one by one: a fresh HOME has no .cache.
-static bool find_dir(char *dir, size_t capacity, char *why) {
+// Finds the folder, and makes it to write to. Parents are made one by one: a fresh HOME has no
+// .cache.
+static bool find_dir(bool to_write, char *dir, size_t capacity, char *why) {
     char base[3072];
     if (!grt_cache_base(getenv("XDG_CACHE_HOME"), getenv("HOME"), base, sizeof base)) {
         snprintf(why, 256, "neither XDG_CACHE_HOME nor HOME names a folder");
         return false;
     }
     snprintf(dir, capacity, "%s/gpurt", base);
+    if (!to_write) {
+        return true;
+    }
     if (!make_dir(base) || !make_dir(dir) || access(dir, W_OK | X_OK) != 0) {
         snprintf(why, 256, "%.160s cannot be written: %s", dir, strerror(errno));
         return false;
@@ -56,7 +60,7 @@ static bool find_dir(char *dir, size_t capacity, char *why) {
 const char *grt_cache_dir(char *why) {
     static _Thread_local char dir[4096];
     char reason[256] = "";
-    bool found = find_dir(dir, sizeof dir, reason);
+    bool found = find_dir(true, dir, sizeof dir, reason);
     if (why) {
         memcpy(why, reason, sizeof reason);
     }
@@ -72,11 +76,11 @@ bool grt_cache_temp_dir(char *dir, size_t capacity) {
            S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 077) == 0;
 }
 
-// Where the entry of a key lies, or would; false when there is no cache folder.
-static bool entry_path(const char *key, char *path, size_t capacity) {
-    char why[256];
-    const char *dir = grt_cache_dir(why);
-    if (!dir) {
+// Where the entry of a key lies, or would; false when there is no cache folder. One that cannot be
+// written may still hold entries: an image of a container, say.
+static bool entry_path(const char *key, bool to_write, char *path, size_t capacity) {
+    char why[256], dir[4096];
+    if (!find_dir(to_write, dir, sizeof dir, why)) {
         static atomic_flag said = ATOMIC_FLAG_INIT;
         if (!atomic_flag_test_and_set(&said)) {
             grt_log(GRT_LOG_DEBUG, "compiled kernels are not kept: %s", why);
@@ -94,7 +98,7 @@ static bool read_all(FILE *file, void *data, uint64_t size) {
 
 void *grt_cache_load(const char *key, size_t *size) {
     char path[4200];
-    if (!entry_path(key, path, sizeof path)) {
+    if (!entry_path(key, false, path, sizeof path)) {
         return NULL;
     }
     FILE *file = fopen(path, "rb");
@@ -107,7 +111,7 @@ void *grt_cache_load(const char *key, size_t *size) {
     if (!read_all(file, &header, sizeof header) || header.magic != CACHE_MAGIC ||
         header.version != CACHE_VERSION || header.key_size != key_size ||
         header.payload_size == 0 || header.payload_size > CACHE_MAX_ENTRY) {
-        goto close_file;
+        goto damaged;
     }
     unsigned char *bytes = malloc(key_size + header.payload_size);
     if (!bytes) {
@@ -116,13 +120,15 @@ void *grt_cache_load(const char *key, size_t *size) {
     if (!read_all(file, bytes, key_size + header.payload_size) ||
         memcmp(bytes, key, key_size) != 0 ||
         grt_digest(bytes, key_size + header.payload_size, 0) != header.digest) {
-        grt_log(GRT_LOG_DEBUG, "cache entry %s is damaged or foreign; it is made anew", path);
         free(bytes);
-        goto close_file;
+        goto damaged;
     }
     memmove(bytes, bytes + key_size, header.payload_size);
     *size = header.payload_size;
     data = bytes;
+    goto close_file;
+damaged:
+    grt_log(GRT_LOG_DEBUG, "cache entry %s is damaged or foreign; it is made anew", path);
 close_file:
     fclose(file);
     return data;
@@ -131,7 +137,7 @@ close_file:
 bool grt_cache_store(const char *key, const void *payload, size_t size) {
     char path[4200];
     char temporary[4232];
-    if (size == 0 || size > CACHE_MAX_ENTRY || !entry_path(key, path, sizeof path)) {
+    if (size == 0 || size > CACHE_MAX_ENTRY || !entry_path(key, true, path, sizeof path)) {
         return false;
     }
     // mkstemp makes a name of its own for every writer, thread or process.

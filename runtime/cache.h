@@ -6,7 +6,8 @@
 // The key is text that names everything the payload depends on (device, driver version, source
 // digest, options). Its hash is the file name and the whole of it is compared on loading, so a damaged or
 // foreign entry is a miss. Entries are written under a temporary name and renamed: two processes at
-// once do no harm. Where the folder cannot be written, storing does nothing, said once at debug level.
+// once do no harm. Where the folder cannot be written, storing does nothing, said once at debug level, and
+// what is there already serves.
 #ifndef GRT_CACHE_H
 #define GRT_CACHE_H
 

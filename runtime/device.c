@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "probe.h"
 #include "profile.h"
 #include "report.h"
 
@@ -67,9 +68,20 @@ static struct known {
     bool opened;
     int32_t count;
     char problem[256];
+    char left_out[256];  // by the probe, for the life of the process
     struct grt_dev_info infos[MAX_DEVICES_PER_BACKEND];
 } known[GRT_BACKEND_COUNT];
 static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void probe_drivers(enum grt_backend_id id) {
+    struct known *k = &known[id];
+    k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
+    if (k->count >= 0 && k->problem[0]) {
+        memcpy(k->left_out, k->problem, sizeof k->left_out);
+    } else if (k->count >= 0) {
+        memcpy(k->problem, k->left_out, sizeof k->problem);
+    }
+}
 
 static void probe_backend(enum grt_backend_id id) {
     const struct grt_backend *backend = grt_backends[id];
@@ -79,14 +91,17 @@ static void probe_backend(enum grt_backend_id id) {
         k->count = backend->list(k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
         return;
     }
-    k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
+    probe_drivers(id);
     if (!any_hardware(k->infos, k->count) && !k->asked && backend->add_drivers) {
         k->asked = true;
         bool anew = true;
-        if (backend->add_drivers(k->note, &anew)) {
+        bool added = backend->add_drivers(k->note, &anew);
+        if (k->note[0]) {
             // Said once; a user who was told need not read it at every start.
             grt_log(anew ? GRT_LOG_WARN : GRT_LOG_INFO, "%s", k->note);
-            k->count = grt_probe(id, k->infos, MAX_DEVICES_PER_BACKEND, k->problem);
+        }
+        if (added) {
+            probe_drivers(id);
         }
     }
 }

@@ -22,9 +22,5 @@ bool grt_kernel_fits(const struct grt_dev_info *info, const struct grt_kernel_de
                      char *why);
 // True once for each setting of a profile: for what shall be said once.
 bool grt_profile_first_time(struct grt_profile *profile, enum grt_profile_key key);
-// Lists one backend's devices in a child process. Returns the number found, -1 with a sentence in
-// report->problem when the backend is not usable or its driver crashed or hung.
-int32_t grt_probe(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t capacity,
-                  char *problem);
 
 #endif

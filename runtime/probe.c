@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks a backend for its devices in a child process: a driver that crashes, hangs or ends the
-// process while it is loaded (all seen) then costs one line of the list.
+// process while it is loaded (all seen) then costs one line of the list. Loaders load all drivers of an
+// API at once; where one can be left out, each is asked alone to find which, and the others are kept.
+#include "probe.h"
+
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +14,12 @@
 
 #define PROBE_SECONDS 10.0
 
+#define MAX_DRIVERS 32
+#define FAILED (-2)  // no answer
+
 struct probe {
     enum grt_backend_id id;
+    uint32_t keep;  // drivers, one bit each; 0: all
     struct grt_dev_info *infos;
     uint32_t capacity;
 };
@@ -30,6 +38,9 @@ static double time_limit(void) {
 static int list_devices(struct grt_child *parent, void *context) {
     const struct probe *probe = context;
     struct answer answer = {0};
+    if (probe->keep != 0 && !grt_backends[probe->id]->keep_drivers(probe->keep)) {
+        return 1;
+    }
     answer.count = grt_backends[probe->id]->list(probe->infos, probe->capacity, answer.problem);
     if (answer.count > (int32_t)probe->capacity) {
         answer.count = (int32_t)probe->capacity;
@@ -54,17 +65,15 @@ static enum grt_child_news hear(const struct grt_child *child, const struct prob
     return news;
 }
 
-int32_t grt_probe(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t capacity,
-                  char *problem) {
-    struct probe probe = {id, infos, capacity};
+static int32_t ask(struct probe *probe, char *problem) {
     struct grt_child child = GRT_NO_CHILD;
     struct answer answer = {.count = -1};
     char how[160];
     problem[0] = '\0';
-    if (!grt_child_start(&child, list_devices, &probe, problem)) {
+    if (!grt_child_start(&child, list_devices, probe, problem)) {
         return -1;
     }
-    enum grt_child_news news = hear(&child, &probe, &answer);
+    enum grt_child_news news = hear(&child, probe, &answer);
     // A child that answered may still hang in its exit; it is not waited for longer than it takes.
     grt_child_end(&child, how);
     if (news == GRT_CHILD_ANSWERED) {
@@ -78,5 +87,60 @@ int32_t grt_probe(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t c
     } else {
         snprintf(problem, 256, "the driver %s while listing its devices", how);
     }
-    return -1;
+    return FAILED;
+}
+
+// Asks each driver alone, then those that answered together. FAILED, with `problem` as it was, when
+// that helps nothing.
+static int32_t leave_out_culprits(struct probe *probe, char *problem) {
+    const struct grt_backend *backend = grt_backends[probe->id];
+    char file[256], why[256], culprits[256] = "";
+    size_t used = 0;
+    uint32_t good = 0;
+    if (!backend->driver(1, file)) {
+        return FAILED;  // it is the only one
+    }
+    for (uint32_t i = 0; i < MAX_DRIVERS && backend->driver(i, file); i++) {
+        probe->keep = (uint32_t)1 << i;
+        if (ask(probe, why) != FAILED) {
+            good |= probe->keep;
+        } else if (used < sizeof culprits) {
+            used += (size_t)snprintf(culprits + used, sizeof culprits - used, "%s%.120s: %s",
+                                     used ? "; " : "left out ", file, why);
+        }
+    }
+    probe->keep = 0;
+    if (good == 0 || used == 0 || !backend->keep_drivers(good)) {
+        return FAILED;
+    }
+    int32_t count = ask(probe, why);
+    if (count >= 0) {
+        memcpy(problem, culprits, sizeof culprits);
+    }
+    return count;
+}
+
+int32_t grt_probe(enum grt_backend_id id, struct grt_dev_info *infos, uint32_t capacity,
+                  char *problem) {
+    struct probe probe = {.id = id, .infos = infos, .capacity = capacity};
+    int32_t count = ask(&probe, problem);
+    if (count == FAILED && grt_backends[id]->driver) {
+        count = leave_out_culprits(&probe, problem);
+    }
+    return count < 0 ? -1 : count;
+}
+
+static void open_library(void *context) {
+    dlopen(context, RTLD_LAZY | RTLD_LOCAL);
+}
+
+bool grt_probe_library(const char *library, char *problem) {
+    char how[160], name[4200];
+    snprintf(name, sizeof name, "%s", library);
+    if (grt_child_survives(open_library, name, time_limit(), how)) {
+        return true;
+    }
+    snprintf(problem, 256, "the library %.80s %.100s when it was opened; it is left out", library,
+             how);
+    return false;
 }

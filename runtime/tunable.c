@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-#include "gemm/tunables.h"
-#include "internal.h"
+#include "gemm_case.h"
 #include "report.h"
 
 static const struct grt_tunable *const tunables[] = {

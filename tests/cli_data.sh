@@ -162,6 +162,24 @@ expect 0 bench "${quick[@]}" --config "$tmp/best.yaml" --batch-sizes 16 --num-wo
 said 'r\.h5'
 refuse 73 "best.yaml" bench "${quick[@]}" --batch-sizes 16 --num-workers 0 --data "$tmp/r.h5" -q \
     --format csv -o "$tmp/csv" --apply "$tmp/missing/best.yaml"
+# The next command is about the same device, data and model; larger batches are tried where one was.
+expect 0 bench --device ref:0 --steps 1 --data "$tmp/r.h5" --inputs x --batch-sizes 16 --num-workers 0 \
+    --model 'depth=1,hidden=4' --mem-limit 64MB --pin-memory off
+said '^Next: gpurt bench --device ref:0 --mem-limit 64MB --data .*/r\.h5 --inputs x --model depth=1,hidden=4 .*'
+sed -n 's/^Next: gpurt //p' "$tmp/out" >"$tmp/next"
+sed -i "s|best.yaml|$tmp/best.yaml|" "$tmp/next"
+xargs "$gpurt" <"$tmp/next" >"$tmp/out" 2>"$tmp/err" || wrong "the next command does not run: $(cat "$tmp/next")"
+expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 16 --num-workers 0 --apply "$tmp/best.yaml"
+said '^Next: gpurt train supervised --config .*/best.yaml --device ref:0 --data .*/r.h5$'
+# What is read is not written over, and a full disk has its own exit code.
+refuse 64 "would be overwritten" bench "${quick[@]}" --data "$tmp/r.h5" -o "$tmp/r.h5"
+refuse 64 "would be overwritten" bench "${quick[@]}" --data "$tmp/r.h5" --apply "$tmp/r.h5"
+if [ -w /dev/full ]; then
+    for kind in train data 'mlp --device ref:0 --model small --batch-sizes 16'; do
+        # shellcheck disable=SC2086  # words
+        refuse 74 "No space left" bench $kind --time 0.01 -o /dev/full
+    done
+fi
 # Ctrl-C: the rows so far, and the summary.
 "$gpurt" bench --device ref:0 --batch-sizes 16,32,64,128,256,512 --num-workers 0,1,2 --steps 1000 \
     --data "$tmp/r.h5" >"$tmp/out" 2>"$tmp/err" </dev/null &

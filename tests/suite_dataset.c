@@ -268,6 +268,35 @@ static void rows_that_are_not_finite(void **state) {
     }
 }
 
+static void targets_that_are_no_shares(void **state) {
+    (void)state;
+    const char *path = data_kit_path("shares.h5");
+    assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 64, .features = 2)));
+    float *y = data_kit_read(path, "y");
+    uint64_t bad = 0;
+    while (y[bad] >= 0 && y[bad] <= 1)
+        assert_true(++bad < 64);
+    free(y);
+    char row[64];
+    snprintf(row, sizeof row, "row %llu of the targets", (unsigned long long)bad);
+    for (int shares = 0; shares < 2; shares++) {
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .share_targets = shares > 0));
+        assert_non_null(data);
+        struct grt_loader *loader = load(data, 64);
+        struct grt_batch batch;
+        if (shares)
+            TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, row);
+        else
+            assert_true(grt_loader_next(loader, &batch));
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+    }
+    assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 1, .features = 2)));
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .validation_split = 0.1)),
+                 GRT_BAD_DATA, "one row cannot be split");
+}
+
 // Against sums in the plainest form, over exactly the rows that are trained on.
 static void normalisation(void **state) {
     (void)state;
@@ -426,6 +455,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(inputs_lie_side_by_side),
     DATA_CASE(classes_are_whole_numbers),
     DATA_CASE(rows_that_are_not_finite),
+    DATA_CASE(targets_that_are_no_shares),
     DATA_CASE(normalisation),
     DATA_CASE(made_data),
     DATA_CASE(bad_descs),

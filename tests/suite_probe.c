@@ -1,53 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listing devices while a driver crashes, hangs or ends the process: one line of the list is lost
-// and nothing more. The drivers are built from icd_crash.c and lie beside this program.
-#include "harness.h"
+// and nothing more. The drivers are built from icd_crash.c and lie beside this program. Each case has
+// a folder of its own, for the vendor file that names one to OpenCL.
+#include "cache_kit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Not VK_ADD_DRIVER_FILES: gpurt sets that itself where a manifest is missing.
+#include "runtime/probe.h"
+
+// Put back after each case. The first are also cleared before it: not VK_ADD_DRIVER_FILES nor
+// OCL_ICD_VENDORS, which gpurt sets itself where a driver's file is missing.
 #define CLEARED 3
-static const char *const cleared[CLEARED] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES",
-                                             "GPURT_PROBE_SECONDS"};
-static char *before[CLEARED];
+#define CHANGED 4
+static const char *const changed[CHANGED] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES",
+                                             "GPURT_PROBE_SECONDS", "OCL_ICD_VENDORS"};
+static char *before[CHANGED];
 
 static int begin(void **state) {
-    for (int i = 0; i < CLEARED; i += 1) {
-        const char *value = getenv(cleared[i]);
+    for (int i = 0; i < CHANGED; i += 1) {
+        const char *value = getenv(changed[i]);
         before[i] = value ? strdup(value) : NULL;
-        unsetenv(cleared[i]);
+        if (i < CLEARED) {
+            unsetenv(changed[i]);
+        }
     }
-    return test_case_begin(state);
+    return kit_cache_begin(state);
 }
 
 static int end(void **state) {
-    for (int i = 0; i < CLEARED; i += 1) {
+    for (int i = 0; i < CHANGED; i += 1) {
         if (before[i]) {
-            setenv(cleared[i], before[i], 1);
+            setenv(changed[i], before[i], 1);
         } else {
-            unsetenv(cleared[i]);
+            unsetenv(changed[i]);
         }
         free(before[i]);
     }
-    return test_case_end(state);
+    return kit_cache_end(state);
 }
 
 #define PROBE_CASE(function)                                                                       \
     { #function, function, begin, end, NULL }
 
-// Lists with the driver `name`; its report must contain `part`, and ref must be there.
-static void list_with(const char *name, const char *part) {
+static void choose_vulkan(const char *name) {
     char path[4200];
     snprintf(path, sizeof path, "%s/gpurt-test-icd/%s.json", test.here, name);
     assert_int_equal(access(path, R_OK), 0);
     setenv("VK_ICD_FILENAMES", path, 1);
+}
+
+static void choose_opencl(const char *name) {
+    char library[4200], folder[300], path[600];
+    snprintf(library, sizeof library, "%s/gpurt-test-icd/libicd_%s.so", test.here, name);
+    assert_int_equal(access(library, R_OK), 0);
+    snprintf(folder, sizeof folder, "%s/vendors/", kit_cache);
+    snprintf(path, sizeof path, "%s%s.icd", folder, name);
+    mkdir(folder, 0700);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file, "%s\n", library) > 0);
+    assert_int_equal(fclose(file), 0);
+    setenv("OCL_ICD_VENDORS", folder, 1);
+}
+
+// Lists with the driver that was chosen; its report must contain `part`, and ref must be there.
+static void list_with_it(enum grt_backend_id id, const char *part) {
     struct grt_dev_list *list = grt_dev_list_create();
     assert_non_null(list);
-    const struct grt_backend_report *report = &list->reports[GRT_BACKEND_VULKAN];
+    const struct grt_backend_report *report = &list->reports[id];
     if (!strstr(report->problem, part)) {
         print_error("the report lacks '%s': '%s', %u devices\n", part, report->problem,
                     report->device_count);
@@ -60,11 +85,20 @@ static void list_with(const char *name, const char *part) {
     grt_dev_list_destroy(&list);
     assert_null(list);
 
-    TEST_REFUSED(grt_dev_create(grt_dev_desc(.backend = "vulkan")), GRT_NO_DEVICE, part);
+    TEST_REFUSED(grt_dev_create(grt_dev_desc(.backend = grt_backend_text(id))), GRT_NO_DEVICE,
+                 part);
     struct grt_dev *ref = grt_dev_create(grt_dev_desc(.backend = "ref"));
     assert_non_null(ref);
     test_usable(ref);
     grt_dev_destroy(&ref);
+}
+
+static void list_with(const char *name, const char *part) {
+    choose_vulkan(name);
+    list_with_it(GRT_BACKEND_VULKAN, part);
+    unsetenv("VK_ICD_FILENAMES");
+    choose_opencl(name);
+    list_with_it(GRT_BACKEND_OPENCL, part);
 }
 
 static void driver_crashes(void **state) {
@@ -72,15 +106,35 @@ static void driver_crashes(void **state) {
     list_with("crash", "crashed (signal 11");
 }
 
+static void driver_crashes_when_opened(void **state) {
+    (void)state;
+    list_with("load", "crashed (signal 11");
+}
+
 static void driver_hangs(void **state) {
     (void)state;
-    setenv("GPURT_PROBE_SECONDS", "1", 1);
+    setenv("GPURT_PROBE_SECONDS", "0.5", 1);
     list_with("hang", "did not answer");
 }
 
 static void driver_ends_the_process(void **state) {
     (void)state;
     list_with("exit", "exit code 3");
+}
+
+// A driver without a file that names it is opened by gpurt itself: not before a child has tried.
+static void library_cannot_be_opened(void **state) {
+    (void)state;
+    char library[4200], problem[256] = "";
+    snprintf(library, sizeof library, "%s/gpurt-test-icd/libicd_load.so", test.here);
+    assert_false(grt_probe_library(library, problem));
+    assert_non_null(strstr(problem, "crashed (signal 11"));
+    assert_non_null(strstr(problem, "left out"));
+    problem[0] = '\0';
+    snprintf(library, sizeof library, "%s/gpurt-test-icd/libicd_crash.so", test.here);
+    assert_true(grt_probe_library(library, problem));
+    assert_true(grt_probe_library("libno-such-driver.so.1", problem));
+    assert_string_equal(problem, "");
 }
 
 // What is listed carries what a program needs to show and to choose.
@@ -186,6 +240,8 @@ static const struct CMUnitTest cases[] = {
     PROBE_CASE(list_is_whole),
     PROBE_CASE(list_without_a_cache),
     PROBE_CASE(driver_crashes),
+    PROBE_CASE(driver_crashes_when_opened),
+    PROBE_CASE(library_cannot_be_opened),
     PROBE_CASE(driver_hangs),
     PROBE_CASE(driver_ends_the_process),
     PROBE_CASE(list_beside_open_devices),  // last: an open device's backend is not probed again

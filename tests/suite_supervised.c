@@ -145,6 +145,18 @@ static void resumed(void **state) {
     struct grt_config c = config_of("whole0", NULL);
     assert_int_equal(train(&c, true, &v), GRT_SUPERVISED_DONE);
     assert_int_equal(v.news[GRT_SUPERVISED_STEP], 0);
+    // Another run's settings are refused; more epochs, another rate and other types are not.
+    const char *const others[] = {"seed=1",         "activation=tanh", "loss=huber",
+                                  "normalize=true", "hidden=16",       "optimizer=sgd",
+                                  "residual=true",  "shuffle=false",   "depth=1"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%.*s=", (int)strcspn(others[i], "="), others[i]);
+        c = config_of("whole0", PAIRS(others[i]));
+        TEST_REFUSED(create(&c, true, &v), GRT_CONFIG, key);
+    }
+    c = config_of("whole0", PAIRS("epochs=3", "learning_rate=0.01", "precision=f16"));
+    assert_int_equal(train(&c, true, &v), GRT_SUPERVISED_DONE);
     leave();
 }
 

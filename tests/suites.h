@@ -18,6 +18,7 @@
     X(hostile, H)                                                                                  \
     X(buffer, D)                                                                                   \
     X(kernel, D)                                                                                   \
+    X(binaries, D)                                                                                 \
     X(record, D)                                                                                   \
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \

@@ -206,6 +206,18 @@ static void test_driver_failed(struct world *w) {
     expect_no_more(w);
 }
 
+static void test_driver_left_out(struct world *w) {
+    strcpy(w->list.reports[GRT_BACKEND_OPENCL].problem,
+           "left out /etc/OpenCL/vendors/rusticl.icd: the driver crashed (signal 11) while listing "
+           "its devices");
+    expect_only(
+        w, "opencl-driver-failed", DOCTOR_ERROR,
+        "OpenCL: left out /etc/OpenCL/vendors/rusticl.icd: the driver crashed (signal 11) "
+        "while listing its devices",
+        "reinstall the package it belongs to (dpkg -S /etc/OpenCL/vendors/rusticl.icd tells "
+        "which), or remove it");
+}
+
 static void test_other_problem(struct world *w) {
     strcpy(w->list.reports[GRT_BACKEND_OPENCL].problem, "the loader is too old");
     expect_only(w, "opencl-problem", DOCTOR_WARNING, "OpenCL: the loader is too old", "");
@@ -312,12 +324,13 @@ static void test_gpu_apis(struct world *w) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(healthy),        WORLD_TEST(no_loader),          WORLD_TEST(foreign_loader),
-        WORLD_TEST(library_places), WORLD_TEST(no_drivers),         WORLD_TEST(manifest_folders),
-        WORLD_TEST(vendor_places),  WORLD_TEST(filenames),          WORLD_TEST(named_driver),
-        WORLD_TEST(broken_driver),  WORLD_TEST(driver_failed),      WORLD_TEST(other_problem),
-        WORLD_TEST(no_devices),     WORLD_TEST(pocl_without_cache), WORLD_TEST(software_only),
-        WORLD_TEST(gpu_unused),     WORLD_TEST(gpu_idle),           WORLD_TEST(gpu_apis),
+        WORLD_TEST(healthy),        WORLD_TEST(no_loader),     WORLD_TEST(foreign_loader),
+        WORLD_TEST(library_places), WORLD_TEST(no_drivers),    WORLD_TEST(manifest_folders),
+        WORLD_TEST(vendor_places),  WORLD_TEST(filenames),     WORLD_TEST(named_driver),
+        WORLD_TEST(broken_driver),  WORLD_TEST(driver_failed), WORLD_TEST(driver_left_out),
+        WORLD_TEST(other_problem),  WORLD_TEST(no_devices),    WORLD_TEST(pocl_without_cache),
+        WORLD_TEST(software_only),  WORLD_TEST(gpu_unused),    WORLD_TEST(gpu_idle),
+        WORLD_TEST(gpu_apis),
     };
     grt_log_set(drop_line, NULL, GRT_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,8 @@ said 'moved to part-KILL/earlier-1'
 [ -f "part-KILL/earlier-1/$last" ] || wrong "the earlier run's checkpoint is gone"
 expect 78 "${base[@]}" checkpoint_dir=whole batch_size=32 --resume
 said 'was made with 16 samples a step'
+refuse 78 'was made with seed=0; here it is 5' "${base[@]}" checkpoint_dir=whole --resume --seed 5
+refuse 78 'was made with hidden=16; here it is 32' "${base[@]}" checkpoint_dir=whole --resume hidden=32
 
 # ---- trained models ----
 expect 0 eval --data d.h5 --checkpoint whole --part validation --format csv
@@ -135,6 +137,13 @@ expect 0 data make points --samples 400 --features 3 --points 8 -o q.h5
 expect 0 train supervised --data q.h5 epochs=2 batch_size=32 hidden=16 checkpoint_dir=points
 expect 0 predict --data q.h5 --checkpoint points -o pq.h5
 "$python" "$here/train_peer.py" "$loss" || wrong "NumPy disagrees"
+refuse 65 'no model' convert p.h5 never.safetensors
+# What is read is never written over.
+cp d.h5 before.h5
+refuse 64 'would be overwritten' predict --data d.h5 --checkpoint whole -o d.h5
+refuse 64 'would be overwritten' predict --data d.h5 --checkpoint back.h5 -o back.h5
+refuse 64 'would be overwritten' "${base[@]}" checkpoint_dir=none --log d.h5
+same d.h5 before.h5
 expect 65 predict --data c.h5 --checkpoint whole -o never.h5
 [ ! -e never.h5 ] || wrong "a file of a prediction that failed"
 
@@ -252,5 +261,7 @@ expect 66 eval --data d.h5 --checkpoint f
 expect 64 convert f.yaml g.yaml
 expect 64 train voodoo
 expect 65 eval --data d.h5 --checkpoint d.h5
+refuse 65 'bce wants 0 to 1' train supervised --data d.h5 checkpoint_dir=none loss=bce
+refuse 65 'gpurt data info' train supervised --data d.h5 checkpoint_dir=none inputs=z
 
 exit "$failed"

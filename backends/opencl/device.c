@@ -251,5 +251,7 @@ undo_memory:
 const struct grt_backend grt_backend_opencl = {
     .list = list,
     .add_drivers = gcl_add_drivers,
+    .driver = gcl_driver,
+    .keep_drivers = gcl_keep_drivers,
     .open = open_device,
 };

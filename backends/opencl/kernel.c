@@ -84,6 +84,7 @@ static cl_program load_binary(struct gcl_dev *dev, const struct grt_kernel_info 
         cl_kernel kernel = gcl.clCreateKernel(program, info->name, &code);
         if (kernel) {
             gcl_check_release(gcl.clReleaseKernel(kernel), "kernel");
+            grt_log(GRT_LOG_DEBUG, "kernel %s is taken from the cache", info->name);
             return program;
         }
     }
@@ -317,6 +318,7 @@ struct grt_kernel *gcl_kernel_create(struct grt_dev *base, const struct grt_kern
         if (!kernel->program) {
             goto undo_memory;
         }
+        grt_log(GRT_LOG_DEBUG, "kernel %s is built from source", info->name);
         if (!dev->keeps_binaries) {
             store_binary(kernel->program, info, key);
         }

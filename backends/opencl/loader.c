@@ -5,6 +5,9 @@
 // library in it, from a folder. It is opened at run time, from the system or else from the folder
 // fallback/ beside gpurt itself, where a bundle keeps a copy.
 //
+// A loader loads all drivers into the process, and one that crashes takes the others along. What the
+// probe found to do so is left out by a folder of links to the others' files.
+//
 // Containers often have the driver but not its .icd file. gcl_add_drivers() then makes a folder of
 // its own that holds such a file beside links to the system's, and names it in OCL_ICD_VENDORS. Both
 // loaders in use understand that; OCL_ICD_FILENAMES, the shorter way, is unknown to ocl-icd 2.3.1 of
@@ -14,12 +17,15 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "runtime/probe.h"
 
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 
@@ -85,6 +91,69 @@ bool gcl_load(char *problem) {
     return true;
 }
 
+// ---- drivers that are left out ----
+
+static bool is_icd(const char *name) {
+    size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, ".icd") == 0;
+}
+
+// Only folders: what else ocl-icd understands by OCL_ICD_VENDORS names one driver, and there is
+// nothing to choose from.
+bool gcl_driver(uint32_t i, char *file) {
+    const char *chosen = getenv("OCL_ICD_VENDORS");
+    const char *path = chosen && chosen[0] ? chosen : SYSTEM_VENDORS;
+    const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
+    DIR *folder = opendir(path);
+    bool found = false;
+    for (struct dirent *e = NULL; folder && !found && (e = readdir(folder)) != NULL;) {
+        if (is_icd(e->d_name)) {
+            found = i == 0;
+            i -= found ? 0 : 1;
+        }
+        if (found) {
+            found = snprintf(file, 256, "%s%s%s", path, slash, e->d_name) < 256;
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return found;
+}
+
+// A folder of links to the vendor files that stay, named after them: two processes that keep the
+// same ones make the same folder.
+bool gcl_keep_drivers(uint32_t keep) {
+    char base[480], folder[512], file[256], link[800];
+    const char *cache = grt_cache_dir(NULL);
+    uint64_t name = 0;
+    if (cache && strlen(cache) < sizeof base) {
+        memcpy(base, cache, strlen(cache) + 1);
+    } else if (!grt_cache_temp_dir(base, sizeof base)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < 32 && gcl_driver(i, file); i++) {
+        name = keep >> i & 1 ? grt_digest(file, strlen(file) + 1, name) : name;
+    }
+    int length = snprintf(folder, sizeof folder, "%s/opencl-kept-%016" PRIx64 "/", base, name);
+    if (length < 0 || (size_t)length >= sizeof folder) {
+        return false;
+    }
+    mkdir(folder, 0700);  // where it fails, so do the links
+    for (uint32_t i = 0; i < 32 && gcl_driver(i, file); i++) {
+        char *whole = keep >> i & 1 ? realpath(file, NULL) : NULL;
+        if (whole) {
+            snprintf(link, sizeof link, "%s%s", folder, strrchr(file, '/') + 1);
+            bool linked = symlink(whole, link) == 0 || access(link, R_OK) == 0;
+            free(whole);
+            if (!linked) {
+                return false;
+            }
+        }
+    }
+    return setenv("OCL_ICD_VENDORS", folder, 1) == 0;
+}
+
 // ---- drivers that the loader does not find ----
 
 // Where drivers put their library. The vendor's file names it by a path or not, with a version or
@@ -98,11 +167,6 @@ static const struct {
     {"intel", "libigdrcl.so", "libigdrcl.so"},
     {"intel", "libigdrcl.so", "/usr/lib/x86_64-linux-gnu/intel-opencl/libigdrcl.so"},
 };
-
-static bool is_icd(const char *name) {
-    size_t length = strlen(name);
-    return length > 4 && strcmp(name + length - 4, ".icd") == 0;
-}
 
 // Does a vendor file of the system name this library?
 static bool is_registered(const char *stem) {
@@ -129,6 +193,7 @@ static bool write_icd(const char *folder, const char *vendor, const char *librar
     snprintf(path, sizeof path, "%s/gpurt-%s.icd", folder, vendor);
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     *anew = *anew || access(path, F_OK) != 0;
+    mkdir(folder, 0700);  // where it fails, so does fopen()
     FILE *file = fopen(temporary, "w");
     if (!file) {
         return false;
@@ -164,15 +229,13 @@ bool gcl_add_drivers(char *note, bool *anew) {
     if (getenv("OCL_ICD_VENDORS") || getenv("OCL_ICD_FILENAMES")) {
         return false;
     }
-    *anew = false;
+    bool written = false;
     const char *cache = grt_cache_dir(NULL);
     char folder[480] = "", added[160] = "";
     if (cache) {
         int length = snprintf(folder, sizeof folder, "%s/opencl-vendors", cache);
         if (length >= (int)sizeof folder) {
             folder[0] = '\0';
-        } else {
-            mkdir(folder, 0700);  // where it fails, so does write_icd()
         }
     }
     size_t used = 0;
@@ -182,10 +245,10 @@ bool gcl_add_drivers(char *note, bool *anew) {
             continue;
         }
         // Left open: the loader opens it again, and drivers do not like to be unloaded.
-        if (!dlopen(library, RTLD_LAZY | RTLD_LOCAL)) {
+        if (!grt_probe_library(library, note) || !dlopen(library, RTLD_LAZY | RTLD_LOCAL)) {
             continue;
         }
-        if (folder[0] != '\0' && !write_icd(folder, known_drivers[i].vendor, library, anew)) {
+        if (folder[0] != '\0' && !write_icd(folder, known_drivers[i].vendor, library, &written)) {
             folder[0] = '\0';
         }
         used +=
@@ -200,13 +263,13 @@ bool gcl_add_drivers(char *note, bool *anew) {
     bool ok;
     if (folder[0] != '\0') {
         link_system_icds(folder);
+        *anew = written;
         // With a slash: the loader of CUDA 13 puts folder and file name together as they are.
         char with_slash[sizeof folder + 1];
         snprintf(with_slash, sizeof with_slash, "%s/", folder);
         ok = setenv("OCL_ICD_VENDORS", with_slash, 1) == 0;
     } else {
         // Nowhere to write: at least the Khronos loader can be told.
-        *anew = true;
         ok = setenv("OCL_ICD_FILENAMES", added, 1) == 0;
     }
     snprintf(note, 256, "made the OpenCL driver %s known to this process; no file in %s names it",

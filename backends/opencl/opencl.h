@@ -106,6 +106,8 @@ struct gcl_kernel {
 // none; says nothing.
 bool gcl_load(char *problem);
 bool gcl_add_drivers(char *note, bool *anew);
+bool gcl_driver(uint32_t i, char *file);
+bool gcl_keep_drivers(uint32_t keep);
 
 // ---- caps.c ----
 

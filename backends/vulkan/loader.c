@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "runtime/cache.h"
+#include "runtime/probe.h"
 
 #define LAYER "VK_LAYER_KHRONOS_validation"
 #define MANIFEST "nvidia_icd.json"
@@ -271,8 +272,9 @@ static bool write_manifest(const char *dir, const char *library, char *path, siz
     return ok;
 }
 
-static bool is_vulkan_driver(const char *library) {
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+static bool is_vulkan_driver(const char *library, char *note) {
+    void *handle =
+        grt_probe_library(library, note) ? dlopen(library, RTLD_LAZY | RTLD_LOCAL) : NULL;
     if (handle == NULL) {
         return false;
     }
@@ -290,7 +292,7 @@ bool gvk_add_drivers(char *note, bool *anew) {
     const char *const libraries[] = {"libEGL_nvidia.so.0", "libGLX_nvidia.so.0"};
     const char *library = NULL;
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0] && library == NULL; i += 1) {
-        library = is_vulkan_driver(libraries[i]) ? libraries[i] : NULL;
+        library = is_vulkan_driver(libraries[i], note) ? libraries[i] : NULL;
     }
     if (library == NULL) {
         return false;

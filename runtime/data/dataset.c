@@ -153,6 +153,11 @@ static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *d
     data->order = order;
     for (int part = 0; part < GRT_PART_COUNT; part++)
         info->part_rows[part] = grt_order_rows(&order, (enum grt_part)part);
+    if (desc->validation_split > 0.0 && info->rows == 1)
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: one row cannot be split for validation; validation_split: 0 trains "
+                        "without",
+                        data->path);
     if (desc->validation_split > 0.0 && info->part_rows[GRT_PART_VALIDATION] == 0)
         return grt_fail(GRT_BAD_DATA,
                         "%s: its %llu rows lie in one compressed chunk and cannot be split for "
@@ -231,6 +236,7 @@ struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
     data->path = path;
     data->file.fd = -1;
     data->on_nan = desc->on_nan;
+    data->share_targets = desc->share_targets;
     if (!open_arrays(data, desc) || !match_inputs(data) || !match_targets(data, desc) ||
         !match_rows(data) || !find_rows(data, desc) || !find_classes(data, desc) ||
         !find_moments(data, desc))

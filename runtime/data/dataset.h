@@ -61,6 +61,7 @@ struct grt_dataset_desc {
     bool no_targets;          // for predictions: x alone
     bool class_targets;       // the one target is a class number, of an integer type
     uint32_t classes;         // class_targets: 0: the largest number in the file, and one more
+    bool share_targets;       // targets are 0 to 1, as binary cross-entropy wants them
     enum grt_on_nan on_nan;   // GRT_NAN_ERROR
     bool normalise;           // x becomes (x - mean) / std, per feature, over the rows trained on
     double validation_split;  // share of the rows that are kept for validation, 0 to below 1

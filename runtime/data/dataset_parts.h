@@ -22,6 +22,7 @@ struct grt_dataset {
     struct grt_tiles *tiles[2 * GRT_DATA_MAX_ARRAYS];  // of those with filters
     uint32_t feature_at[2 * GRT_DATA_MAX_ARRAYS];      // first feature, or first word of y
     enum grt_on_nan on_nan;
+    bool share_targets;
     struct grt_dataset_info info;
     struct grt_order order;
     uint64_t *dropped;

@@ -116,7 +116,10 @@ static bool links_are_hard(hid_t file, const char *name, struct grt_fault *fault
         path[end] = '\0';
         H5L_info_t info;
         if (H5Lget_info(file, path, &info, H5P_DEFAULT) < 0)
-            return grt_fault(fault, GRT_BAD_DATA, "has no data set '%s'", name);
+            return grt_fault(fault, GRT_BAD_DATA,
+                             "has no data set '%s'; `gpurt data info` lists those that it has, "
+                             "inputs and targets name the ones to use",
+                             name);
         if (info.type != H5L_TYPE_HARD)
             return grt_fault(fault, GRT_BAD_DATA, "'%s' is %s link and not followed", path,
                              info.type == H5L_TYPE_SOFT       ? "a soft"

@@ -244,6 +244,18 @@ static bool all_finite(const uint64_t *rows, uint32_t count, const float *values
                      (double)values[bad]);
 }
 
+static bool all_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
+                       struct grt_fault *fault) {
+    for (uint64_t i = 0; i < count * width; i++) {
+        if (!(values[i] >= 0.0f && values[i] <= 1.0f))
+            return grt_fault(fault, GRT_BAD_DATA,
+                             "row %llu of the targets has %g (column %llu); bce wants 0 to 1",
+                             (unsigned long long)rows[i / width], (double)values[i],
+                             (unsigned long long)(i % width));
+    }
+    return true;
+}
+
 static void normalise(const struct grt_dataset *data, uint32_t count, float *x) {
     uint32_t features = data->info.features;
     uint64_t points = (uint64_t)count * data->info.x_width / features;
@@ -291,7 +303,8 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
     if (!good || !checked)
         return good;
     if (!all_finite(rows, count, x, info->x_width, "inputs", fault) ||
-        (y && info->classes == 0 && !all_finite(rows, count, y, info->y_width, "targets", fault)))
+        (y && info->classes == 0 && !all_finite(rows, count, y, info->y_width, "targets", fault)) ||
+        (y && data->share_targets && !all_shares(rows, count, y, info->y_width, fault)))
         return false;
     if (data->mean)
         normalise(data, count, x);

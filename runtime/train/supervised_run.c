@@ -23,6 +23,7 @@ struct loop {
     double loss;  // sum over the samples since the last log line
     uint64_t loss_samples;
     double newest_loss;
+    double step_seconds;  // of a step of the newest window
 };
 
 static void meter_add(struct meter *m, const struct grt_feed_done *done) {
@@ -202,8 +203,12 @@ static bool roll_back(struct loop *l) {
 
 // ---- the loop ----
 
+// Ctrl-C is obeyed between windows: within this time, or a step where one takes longer.
+#define WINDOW_SECONDS 0.25
+
 // Steps until the next thing that has to be done between steps.
-static uint32_t steps_ahead(const struct grt_supervised *run) {
+static uint32_t steps_ahead(const struct loop *l) {
+    const struct grt_supervised *run = l->run;
     const struct grt_config *c = &run->task.config;
     uint64_t step = run->place.step;
     uint64_t most = run->steps - step;
@@ -212,6 +217,10 @@ static uint32_t steps_ahead(const struct grt_supervised *run) {
         c->checkpoint_interval ? c->checkpoint_interval - step % c->checkpoint_interval : most;
     most = log < most ? log : most;
     most = save < most ? save : most;
+    if (l->step_seconds * (double)most > WINDOW_SECONDS) {
+        most = (uint64_t)(WINDOW_SECONDS / l->step_seconds);
+        most = most > 0 ? most : 1;
+    }
     return (uint32_t)(most < GRT_FEED_WINDOW ? most : GRT_FEED_WINDOW);
 }
 
@@ -238,14 +247,25 @@ static bool read_losses(struct loop *l, const struct grt_feed_done *done) {
     return count == done->steps || grt_fail(GRT_INVALID, "the learner lost its history");
 }
 
+// A checkpoint. Its time, mostly waiting for the disk, is neither data nor compute.
+static void save(struct loop *l) {
+    double begun = grt_seconds();
+    supervised_save(l->run);
+    double seconds = grt_seconds() - begun;
+    l->step.start += seconds;
+    l->epoch.start += seconds;
+}
+
 // One window and what follows it; false when the run is over, with how in *end.
 static bool run_window(struct loop *l, enum grt_supervised_end *end) {
     struct grt_supervised *run = l->run;
     struct supervised_place before = run->place;
     struct grt_feed_done done;
-    uint32_t most = steps_ahead(run);
+    uint32_t most = steps_ahead(l);
     bool more = run->steps - run->place.step > most;
+    double begun = grt_seconds();
     bool fed = grt_feed_run(run->train, most, more, &done);
+    l->step_seconds = done.steps > 0 ? (grt_seconds() - begun) / done.steps : 0;
     *end = GRT_SUPERVISED_FAILED;
     run->place.step += done.steps;
     run->place.position = grt_feed_position(run->train);
@@ -282,7 +302,7 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
     bool due = interval ? run->place.step % interval == 0 : done.epoch_ended;
     // Data that fail end the run, with what was learned until then on the disk.
     if ((due || last || stop || !fed) && run->saved_step != run->place.step) {
-        supervised_save(run);
+        save(l);
     }
     if (!fed) {
         return false;

@@ -138,7 +138,8 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
                         "another checkpoint_dir",
                         a->path, batch, per_epoch, run->task.learner.batch, run->steps_per_epoch);
     }
-    if (!each_tensor(run->learner, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
+    if (!grt_task_continues(&run->task, a) ||
+        !each_tensor(run->learner, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
         !grt_feed_seek(run->train, p.position)) {
         return false;
     }

@@ -34,6 +34,8 @@ GRT_API void grt_task_close(struct grt_task *task);
 
 // Adds to an archive what grt_task_open_trained() needs.
 GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive);
+// Whether the archive is of a run with the same model, seed and parts of the data; false with the key that differs.
+GRT_API bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive);
 // Parameters out of an archive into an allocated learner.
 GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained models: what a checkpoint says of the task that it was trained for, and that task again.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../report.h"
@@ -16,6 +17,7 @@ static const enum grt_config_key kept_keys[] = {
     GRT_CONFIG_HEAD_DEPTH,  GRT_CONFIG_LOSS,
     GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_PRECISION,
     GRT_CONFIG_SEED,        GRT_CONFIG_VALIDATION_SPLIT,
+    GRT_CONFIG_OPTIMIZER,   GRT_CONFIG_SHUFFLE,
 };
 
 bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive) {
@@ -45,6 +47,33 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
            grt_archive_set_whole(archive, "classes", info->classes) &&
            (!info->mean || (grt_archive_add(archive, "data/mean", GRT_F32, 1, shape, info->mean) &&
                             grt_archive_add(archive, "data/std", GRT_F32, 1, shape, info->std)));
+}
+
+bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive) {
+    const char *text = grt_archive_text(archive, "config", "");
+    struct grt_config *theirs = malloc(sizeof *theirs);  // too large for the stack
+    if (!theirs) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for a config");
+    }
+    grt_config_init(theirs);
+    bool same = grt_config_parse(theirs, archive->path, text, strlen(text));
+    for (size_t i = 0; same && i < sizeof kept_keys / sizeof *kept_keys; i++) {
+        char was[4200], is[4200];
+        enum grt_config_key key = kept_keys[i];
+        // A run may go on with other types; archives of older versions name fewer keys.
+        if (key == GRT_CONFIG_PRECISION || !grt_config_given(theirs, key)) {
+            continue;
+        }
+        grt_config_value_text(theirs, key, was, sizeof was);
+        grt_config_value_text(&task->config, key, is, sizeof is);
+        same = strcmp(was, is) == 0 ||
+               grt_fail(GRT_CONFIG,
+                        "%s was made with %s=%.100s; here it is %.100s, which is another run: use "
+                        "the same, or another checkpoint_dir",
+                        archive->path, grt_config_key_info(key)->name, was, is);
+    }
+    free(theirs);
+    return same;
 }
 
 // A tensor of numbers for each feature, or NULL.
