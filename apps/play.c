@@ -79,7 +79,8 @@ static const struct option_row play_options[] = {
     X(norm, 2 * obs * 4)                                                                           \
     X(state, states * 4)                                                                           \
     X(score, GRT_ROLLOUT_SCORES * 4)                                                               \
-    X(sums, 2 * obs * 4)
+    X(sums, 2 * obs * 4)                                                                           \
+    X(policies, quads * 16)
 
 struct stage {
 #define X(name, bytes) struct grt_buf *name;
@@ -156,7 +157,8 @@ static bool run_steps(const struct stage *s, const struct play *play,
                                     .norm = {s->norm, 0, 0},
                                     .state = {s->state, 0, 0},
                                     .score = {s->score, 0, 0},
-                                    .sums = {s->sums, 0, 0}};
+                                    .sums = {s->sums, 0, 0},
+                                    .scratch = {s->policies, 0, 0}};
     for (uint32_t t = 0; graph && t < play->steps; t++) {
         desc.first = t;
         grt_op_rollout(graph, &desc);
@@ -240,8 +242,7 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
         return COMMAND_DATA;
     play->dev = options_open_device(&play->common);
     int code = COMMAND_OK;
-    if (!play->dev || !grt_rollout_fits(play->dev, &policy, env) ||
-        !stage_create(&stage, play, env, grt_policy_quads(&policy, env)))
+    if (!play->dev || !stage_create(&stage, play, env, grt_policy_quads(&policy, env)))
         code = command_exit_of(grt_last_status());
     else if (!give_policy(&stage, archive, &policy, env, play->start))
         code = COMMAND_DATA;

@@ -185,14 +185,16 @@ matrix_kernels() {
     esac
 }
 
-# Rollouts of the robot, linear policy and 256 hidden units, with observations normed. NVIDIA's compilers are the ones that
+# Rollouts of the robot, linear policy and 256 hidden units, all held in shared memory or as many as 32 KiB hold, with
+# observations normed. NVIDIA's compilers are the ones that
 # once moved a thousand bytes a lane out of the step loop.
 rollout_kernels() {
     local same="TANH=0 NORM=1 SHIFT=4 RESTART=1"
     case $1 in
     sm_*)
-        echo "standing linear WG=256 POLICY=1 QUADS=58 HIDDEN=16 BIAS=0 $same"
-        echo "standing mlp256 WG=256 POLICY=2 QUADS=2434 HIDDEN=256 BIAS=0 $same"
+        echo "standing linear WG=256 POLICY=1 QUADS=58 HIDDEN=0 HELD=0 BIAS=0 $same"
+        echo "standing mlp256 WG=256 POLICY=2 QUADS=2434 HIDDEN=256 HELD=256 BIAS=0 $same"
+        echo "standing held212 WG=256 POLICY=2 QUADS=2016 HIDDEN=256 HELD=212 BIAS=0 $same"
         ;;
     esac
 }

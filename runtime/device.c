@@ -335,6 +335,9 @@ static struct grt_dev *open_device(const struct grt_dev_info *info, struct grt_d
     dev->desc.backend = NULL;  // the caller's strings are not kept
     dev->desc.device = NULL;
     dev->info = *info;
+    if (desc->shmem_limit > 0 && desc->shmem_limit < info->caps.shmem) {
+        dev->info.caps.shmem = desc->shmem_limit;
+    }
     dev->profile = profile;
     return dev;
 }

@@ -120,10 +120,12 @@ struct grt_dev_desc {
     // Selector "vulkan:0", a backend's name, part of a device's name, a PCI address, or "cpu" for the
     // fastest driver that runs on one; NULL or "" for the best.
     const char *device;
-    bool require_gpu;      // refuse a CPU driver
-    bool validate;         // count complaints of the Vulkan validation layer and log them
-    double mem_fraction;   // share of the free device memory that may be taken; 0: the profile's
-    uint64_t mem_limit;    // bytes that may be taken at most; 0: no further limit
+    bool require_gpu;     // refuse a CPU driver
+    bool validate;        // count complaints of the Vulkan validation layer and log them
+    double mem_fraction;  // share of the free device memory that may be taken; 0: the profile's
+    uint64_t mem_limit;   // bytes that may be taken at most; 0: no further limit
+    uint32_t
+        shmem_limit;  // bytes of shared memory that a workgroup may have at most; 0: the device's
     double max_submit_ms;  // no submit runs longer where it can be split; 0: 500
     bool reverse_windows;  // ref only: run commands that may overlap in the opposite order
 };

@@ -212,7 +212,7 @@ static bool is_cut(struct grt_graph *graph, const struct gemm_case *g, const str
     }
     const struct gemm_variant *variant = choose(g);
     return variant && !variant->fills &&
-           grt_op_scratch(graph, "gemm", g->desc->c, scratch, gemm_cut_bytes(g, cut));
+           grt_op_scratch(graph, "gemm", g->desc->c->label, scratch, gemm_cut_bytes(g, cut));
 }
 
 void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {

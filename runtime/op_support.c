@@ -49,7 +49,7 @@ struct grt_range grt_op_unused(struct grt_graph *graph) {
     return (struct grt_range){dev->unused, 0, 0};
 }
 
-bool grt_op_scratch(struct grt_graph *graph, const char *op, const struct grt_tensor *x,
+bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,
                     struct grt_range scratch, uint64_t wanted) {
     uint64_t given = 0;
     if (scratch.buf) {
@@ -57,7 +57,7 @@ bool grt_op_scratch(struct grt_graph *graph, const char *op, const struct grt_te
     }
     if (given < wanted) {
         grt_graph_reject(graph, GRT_INVALID, "%s of '%s' needs %llu bytes of scratch, given %llu",
-                         op, x->label, (unsigned long long)wanted, (unsigned long long)given);
+                         op, of, (unsigned long long)wanted, (unsigned long long)given);
         return false;
     }
     return true;

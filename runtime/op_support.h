@@ -19,8 +19,8 @@ uint64_t grt_op_align(const struct grt_graph *graph);
 // A small device buffer to bind where a kernel does not look; buf NULL, and the graph rejected, when
 // there is no memory for it.
 struct grt_range grt_op_unused(struct grt_graph *graph);
-// Whether the scratch given has the bytes wanted; rejects the graph otherwise.
-bool grt_op_scratch(struct grt_graph *graph, const char *op, const struct grt_tensor *x,
+// Whether the scratch given has the bytes wanted for an op of what `of` names; rejects the graph otherwise.
+bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,
                     struct grt_range scratch, uint64_t wanted);
 // Lanes of a workgroup for work without shared memory, and with a tree over it.
 uint32_t grt_op_wg(const struct grt_dev *dev);

@@ -184,7 +184,7 @@ void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc) 
                          dev->info.selector, (unsigned long long)grt_op_reach(dev));
         return;
     }
-    if (!grt_op_scratch(graph, "column sums", x, desc->scratch, scratch)) {
+    if (!grt_op_scratch(graph, "column sums", x->label, desc->scratch, scratch)) {
         return;
     }
     struct grt_range partial = part(desc->scratch, 0, scratch / 4);

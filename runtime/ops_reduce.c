@@ -123,7 +123,7 @@ static bool check(struct grt_graph *graph, const struct grt_reduce_desc *desc) {
         return false;
     }
     uint64_t scratch = grt_op_reduce_scratch(grt_graph_dev(graph), desc);
-    return grt_op_scratch(graph, name, x, desc->scratch, scratch);
+    return grt_op_scratch(graph, name, x->label, desc->scratch, scratch);
 }
 
 void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) {

@@ -42,7 +42,8 @@ static void roll_out(struct grt_dev *dev, uint32_t envs, uint32_t steps, uint32_
             grt_dispatch(.kernel = kernel, .params = &params, .params_size = sizeof params,
                          .groups = {(envs + WG - 1) / WG},
                          .bindings = {words.tensor.range, theta.tensor.range, norm.tensor.range,
-                                      state.tensor.range, score.tensor.range, sums.tensor.range}));
+                                      state.tensor.range, score.tensor.range, sums.tensor.range,
+                                      theta.tensor.range}));
     }
     assert_true(grt_graph_finish(graph));
     grt_graph_destroy(&graph);

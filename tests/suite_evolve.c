@@ -9,9 +9,12 @@
 #include <string.h>
 
 #include "runtime/es/es.h"
+#include "runtime/es/rollout.h"
 #include "runtime/train/checkpoint.h"
 
 #define SEEDS 5
+#define LITTLE_SHMEM                                                                               \
+    512  // bytes, of which the sums of a reduction are 64: 12 of the pendulum's 16 units
 
 static struct grt_policy policy_named(const char *text) {
     struct grt_policy policy;
@@ -133,8 +136,9 @@ static void same_archive(const struct grt_archive *got, const struct grt_archive
                      grt_archive_whole(want, "iteration", -2));
 }
 
-static struct grt_es *iterated(const struct grt_es_desc *desc, uint32_t iterations) {
-    struct grt_es *es = grt_es_create(test.dev, desc);
+static struct grt_es *iterated(struct grt_dev *dev, const struct grt_es_desc *desc,
+                               uint32_t iterations) {
+    struct grt_es *es = grt_es_create(dev, desc);
     assert_non_null(es);
     for (uint32_t i = 0; i < iterations; i++) {
         struct grt_es_report report;
@@ -155,20 +159,26 @@ static struct grt_es_desc small_desc(enum grt_es_algo algo) {
                                 .seed = 12};
 }
 
+// Nor does shared memory that holds a part of a policy only: the other units have their place in the plan.
 static void chunks_and_cuts_change_nothing(void **state) {
     (void)state;
     struct grt_es_desc desc = small_desc(GRT_ES_ARS);
-    struct grt_es *whole = iterated(&desc, 3);
+    struct grt_es *whole = iterated(test.dev, &desc, 3);
     struct grt_archive *want = saved(whole);
     grt_es_destroy(&whole);
+    struct grt_dev *little =
+        grt_dev_create(grt_dev_desc(.device = test.selector, .shmem_limit = LITTLE_SHMEM));
+    assert_non_null(little);
     static const struct {
         uint32_t chunk;
         double submit_ms;
-    } rows[] = {{1, 500}, {3, 500}, {7, 0.02}, {2, 0.02}};
+        bool little;
+    } rows[] = {{1, 500, false},  {3, 500, false}, {7, 0.02, false},
+                {2, 0.02, false}, {7, 0.02, true}, {3, 500, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         desc.dir_chunk = rows[i].chunk;
         desc.max_submit_ms = rows[i].submit_ms;
-        struct grt_es *es = iterated(&desc, 3);
+        struct grt_es *es = iterated(rows[i].little ? little : test.dev, &desc, 3);
         struct grt_archive *got = saved(es);
         assert_int_equal(grt_es_size(es).batch, 2 * 7 * 11);
         assert_true(grt_es_size(es).launches >= (7 + rows[i].chunk - 1) / rows[i].chunk);
@@ -177,49 +187,62 @@ static void chunks_and_cuts_change_nothing(void **state) {
         grt_es_destroy(&es);
     }
     grt_archive_destroy(&want);
+    grt_dev_destroy(&little);
 }
 
 // Memory between that of one direction at once and that of all: as many run as fit, and with less than one
 // direction needs the plan refuses.
-static void chunk_follows_the_memory(void **state) {
-    (void)state;
+static void chunk_follows_the_memory_of(uint32_t shmem) {
     struct grt_es_desc desc = small_desc(GRT_ES_ARS);
-    uint64_t bytes[2];
+    struct grt_dev_desc where = {.device = test.selector, .shmem_limit = shmem};
+    struct grt_dev *dev = grt_dev_create(&where);
+    assert_non_null(dev);
+    struct grt_rollout_desc rollout = {.env = desc.env, .policy = &desc.policy, .sides = 2};
+    uint64_t scratch = grt_op_rollout_scratch(dev, &rollout), bytes[2];
     for (int all = 0; all < 2; all++) {
         desc.dir_chunk = all ? 7 : 1;
-        struct grt_es *es = grt_es_create(test.dev, &desc);
+        struct grt_es *es = grt_es_create(dev, &desc);
         assert_non_null(es);
         bytes[all] = grt_es_size(es).bytes;
         grt_es_destroy(&es);
     }
+    assert_true(bytes[1] - bytes[0] >= 6 * scratch);
+    rollout.narrow = true;  // vectors need no scratch
+    assert_true((grt_op_rollout_scratch(dev, &rollout) > 0) == (shmem > 0));
+    grt_dev_destroy(&dev);
     uint32_t before = 0;
-    for (uint64_t i = 0; i <= 8; i++) {
-        uint64_t limit = bytes[0] + (bytes[1] - bytes[0]) * i / 8;
-        struct grt_dev *dev =
-            grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
+    for (uint64_t i = 0; i <= 8; i += shmem ? 4 : 1) {
+        where.mem_limit = bytes[0] + (bytes[1] - bytes[0]) * i / 8;
+        dev = grt_dev_create(&where);
         assert_non_null(dev);
         struct grt_es *es = grt_es_create(dev, &desc);
         assert_non_null(es);
-        assert_true(grt_es_size(es).bytes <= limit);
+        assert_true(grt_es_size(es).bytes <= where.mem_limit);
         uint32_t chunk = grt_es_desc_of(es)->dir_chunk;
         assert_true(chunk >= before && (i > 0 || chunk == 1) && (i < 8 || chunk == 7));
         before = chunk;
         grt_es_destroy(&es);
         grt_dev_destroy(&dev);
     }
-    struct grt_dev *dev =
-        grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes[0] - 1));
+    where.mem_limit = bytes[0] - 1;
+    dev = grt_dev_create(&where);
     TEST_REFUSED(grt_es_create(dev, &desc), GRT_NO_MEMORY, "the plan needs");
     grt_dev_destroy(&dev);
+}
+
+static void chunk_follows_the_memory(void **state) {
+    (void)state;
+    chunk_follows_the_memory_of(0);
+    chunk_follows_the_memory_of(LITTLE_SHMEM);
 }
 
 static void resumed_to_the_same_bits(void **state) {
     (void)state;
     for (int algo = 0; algo < GRT_ES_ALGO_COUNT; algo++) {
         struct grt_es_desc desc = small_desc((enum grt_es_algo)algo);
-        struct grt_es *whole = iterated(&desc, 4);
-        struct grt_es *half = iterated(&desc, 2);
-        struct grt_es *rest = iterated(&desc, 1);  // what it had is replaced
+        struct grt_es *whole = iterated(test.dev, &desc, 4);
+        struct grt_es *half = iterated(test.dev, &desc, 2);
+        struct grt_es *rest = iterated(test.dev, &desc, 1);  // what it had is replaced
         struct grt_archive *want = saved(whole), *middle = saved(half);
         char path[] = "/tmp/gpurt-evolve-XXXXXX";
         int file = mkstemp(path);
@@ -260,17 +283,20 @@ static void refusals(void **state) {
     bad.num_dirs = 1000000;
     TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "directions");
     bad = good;
+    bad.policy.hidden = 18;
+    TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "use mlp16 or mlp20");
+    bad = good;
     bad.noise_std = -1.0f;
     TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "noise");
 
     // A chunk larger than the directions is made smaller; a policy of another shape leaves the learner as it was.
     good.dir_chunk = 100;
-    struct grt_es *es = iterated(&good, 1);
+    struct grt_es *es = iterated(test.dev, &good, 1);
     assert_int_equal(grt_es_desc_of(es)->dir_chunk, 7);
     struct grt_archive *before = saved(es);
     bad = good;
     bad.policy = policy_named("affine");
-    struct grt_es *other = iterated(&bad, 0);
+    struct grt_es *other = iterated(test.dev, &bad, 0);
     struct grt_archive *foreign = saved(other);
     TEST_REFUSED(grt_es_load(es, foreign, false), GRT_INVALID, "'affine' and not 'mlp16'");
     struct grt_archive *empty = grt_archive_create();

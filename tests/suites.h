@@ -44,6 +44,7 @@
     X(chunk, D)                                                                                    \
     X(cartpole, D)                                                                                 \
     X(es, D)                                                                                       \
+    X(policy, D)                                                                                   \
     X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \

@@ -89,6 +89,9 @@ static bool fill_desc(struct grt_es *es) {
         !check_range("the number of top directions", d->top_dirs, d->num_dirs)) {
         return false;
     }
+    if (!grt_policy_check(&d->policy)) {
+        return false;
+    }
     if (!isfinite(d->step_size) || !isfinite(d->noise_std) || d->noise_std < 0.0f) {
         return grt_fail(GRT_INVALID, "step size %g and noise %g must be numbers, the noise above 0",
                         (double)d->step_size, (double)d->noise_std);
@@ -130,11 +133,15 @@ static bool declare(struct grt_es *es) {
     es->results = tensor(es, "results", GRT_F32, rows, sides);
     es->weight = tensor(es, "weight", GRT_F32, d->num_dirs, 0);
     es->used = tensor(es, "used", GRT_F32, d->num_dirs, 0);
+    const struct grt_rollout_desc rollout = {
+        .env = d->env, .policy = &d->policy, .sides = 2 * d->dir_chunk};
+    uint64_t scratch = grt_op_rollout_scratch(es->dev, &rollout);
+    es->policies = scratch ? tensor(es, "policies", GRT_F32, scratch / 16, 4) : NULL;
     es->state = tensor(es, "state", GRT_F32, d->env->state, lanes);
     es->score = tensor(es, "score", GRT_F32, GRT_ROLLOUT_SCORES, lanes);
     es->sums = tensor(es, "sums", GRT_F32, d->no_normalise ? 1 : 2 * d->env->obs,
                       d->no_normalise ? 1 : lanes);
-    return es->state && es->score && es->sums;
+    return es->state && es->score && es->sums && (es->policies || !scratch);
 }
 
 // Plans for as many directions at once as asked for, or for half of them, and so on, until the plan fits: all of it
@@ -151,6 +158,7 @@ static bool choose_chunk(struct grt_es *es) {
         }
         double bytes = (double)grt_plan_bytes(es->plan, NULL);
         double most = fmax((double)grt_tensor_bytes(es->state), (double)grt_tensor_bytes(es->sums));
+        most = es->policies ? fmax(most, (double)grt_tensor_bytes(es->policies)) : most;
         bool fits = bytes <= left && (reach <= 0 || most <= reach);
         if (!why[0]) {
             snprintf(why, sizeof why,
@@ -195,6 +203,7 @@ static struct grt_rollout_desc rollout_desc(const struct grt_es *es) {
         .state = es->state->range,
         .score = es->score->range,
         .sums = es->sums->range,
+        .scratch = es->policies ? es->policies->range : (struct grt_range){0},
     };
 }
 
@@ -421,9 +430,6 @@ struct grt_es *grt_es_create(struct grt_dev *dev, const struct grt_es_desc *desc
         goto undo;
     }
     es->quads = grt_policy_quads(&es->desc.policy, es->desc.env);
-    if (!grt_rollout_fits(dev, &es->desc.policy, es->desc.env)) {
-        goto undo;
-    }
     if (choose_chunk(es) && allocate(es) && start(es) && choose_steps(es) && record(es)) {
         return es;
     }

@@ -33,9 +33,11 @@ struct grt_es {
     struct grt_tensor *norm;     // [3][obs]: mean, 1/deviation, variance
     struct grt_tensor *report;   // [ES_REPORT]
     // Of one chunk: a lane is an environment of a side.
-    struct grt_tensor *state;    // [floats of a state][lanes]
-    struct grt_tensor *score;    // [GRT_ROLLOUT_SCORES][lanes]
-    struct grt_tensor *sums;     // [2 obs][lanes]
+    struct grt_tensor *state;  // [floats of a state][lanes]
+    struct grt_tensor *score;  // [GRT_ROLLOUT_SCORES][lanes]
+    struct grt_tensor *sums;   // [2 obs][lanes]
+    struct grt_tensor
+        *policies;  // [sides][quads][4] where shared memory does not hold a policy, else NULL
     struct grt_tensor *results;  // [GRT_ROLLOUT_RESULTS + 2 obs][sides in all]
     struct grt_tensor *weight;   // [dirs]
     struct grt_tensor *used;     // [dirs]

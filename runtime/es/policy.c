@@ -8,6 +8,22 @@
 
 #include "../report.h"
 
+bool grt_policy_check(const struct grt_policy *policy) {
+    uint32_t hidden = policy ? policy->hidden : 0;
+    if (hidden == 0) {
+        return policy || grt_fail(GRT_INVALID, "grt_policy_check: no policy");
+    }
+    if (hidden < GRT_POLICY_LEAST || hidden > GRT_POLICY_MOST) {
+        return grt_fail(GRT_INVALID, "a policy of %u hidden units: there are %d to %d; use mlp%d",
+                        hidden, GRT_POLICY_LEAST, GRT_POLICY_MOST,
+                        hidden < GRT_POLICY_LEAST ? GRT_POLICY_LEAST : GRT_POLICY_MOST);
+    }
+    return hidden % 4 == 0 ||
+           grt_fail(GRT_INVALID,
+                    "a policy of %u hidden units: they are computed in fours; use mlp%u or mlp%u",
+                    hidden, hidden / 4 * 4, hidden / 4 * 4 + 4);
+}
+
 bool grt_policy_parse(const char *text, struct grt_policy *policy) {
     if (!text || !policy) {
         return grt_fail(GRT_INVALID, "grt_policy_parse: no %s", text ? "policy" : "text");
@@ -22,15 +38,19 @@ bool grt_policy_parse(const char *text, struct grt_policy *policy) {
         hidden = strtoul(text + 3, &end, 10);
     }
     bool tanh = end && strcmp(end, "-tanh") == 0;
-    if (!end || (*end && !tanh && strcmp(end, "-relu") != 0) || hidden < GRT_POLICY_LEAST ||
-        hidden > GRT_POLICY_MOST || hidden % 4 != 0) {
+    if (!end || (*end && !tanh && strcmp(end, "-relu") != 0) || hidden == 0) {
         return grt_fail(
             GRT_INVALID,
             "no policy '%s'; there are linear, affine and mlpN or mlpN-tanh with N hidden "
             "units, a multiple of 4 from %d to %d",
             text, GRT_POLICY_LEAST, GRT_POLICY_MOST);
     }
-    *policy = (struct grt_policy){.hidden = (uint32_t)hidden, .bias = true, .tanh = tanh};
+    struct grt_policy named = {
+        .hidden = hidden < UINT32_MAX ? (uint32_t)hidden : UINT32_MAX, .bias = true, .tanh = tanh};
+    if (!grt_policy_check(&named)) {
+        return false;
+    }
+    *policy = named;
     return true;
 }
 
@@ -54,6 +74,10 @@ static uint32_t hidden_quads(const struct grt_policy *policy, const struct grt_e
 uint32_t grt_policy_quads(const struct grt_policy *policy, const struct grt_env_info *env) {
     uint32_t in = policy->hidden ? policy->hidden : env->obs;
     return hidden_quads(policy, env) + (in + 1) * action_quads(env);
+}
+
+uint32_t grt_policy_quads_of_four(const struct grt_env_info *env) {
+    return env->obs + 1 + 4 * action_quads(env);
 }
 
 bool grt_policy_tensor(const struct grt_policy *policy, const struct grt_env_info *env, uint32_t i,

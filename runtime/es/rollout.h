@@ -34,14 +34,17 @@ struct grt_rollout_desc {
     struct grt_range state;    // [floats of a state][sides * envs], kept between launches
     struct grt_range score;    // [GRT_ROLLOUT_SCORES][sides * envs]
     struct grt_range sums;     // [2 obs][sides * envs]; one float is enough without `normalise`
+    struct grt_range
+        scratch;  // grt_op_rollout_scratch() bytes, kept between launches as the state is
 };
 
 GRT_API void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc);
+// Bytes of scratch that it needs: all policies of the launch, [sides][quads][4] f32, where the device's shared memory
+// does not hold one; 0 where it does. Of the desc it reads env, policy, sides and narrow.
+GRT_API uint64_t grt_op_rollout_scratch(const struct grt_dev *dev,
+                                        const struct grt_rollout_desc *desc);
 // Environments of a workgroup on a device, by its profile.
 GRT_API uint32_t grt_rollout_wg(const struct grt_dev *dev, uint32_t envs);
-// Whether the device's shared memory holds the policy; false with a sentence.
-GRT_API bool grt_rollout_fits(struct grt_dev *dev, const struct grt_policy *policy,
-                              const struct grt_env_info *env);
 
 #ifdef __cplusplus
 }

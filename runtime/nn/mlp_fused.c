@@ -249,7 +249,7 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     variant->plan(c, &call->plan);
     const struct mlp_plan *plan = &call->plan;
     struct sizes sizes = scratch_sizes(c, plan);
-    if (!grt_op_scratch(graph, "fused mlp", d->x, d->scratch, sizes.all)) {
+    if (!grt_op_scratch(graph, "fused mlp", d->x->label, d->scratch, sizes.all)) {
         return false;
     }
     uint64_t samples = d->samples ? d->samples : d->rows;
