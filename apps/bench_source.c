@@ -91,6 +91,7 @@ bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t feat
     source->synthetic = !source->path;
     if (source->path)
         return true;
+    talk_stop_on_term();  // SIGTERM must not leave the file behind
     const char *folder = getenv("TMPDIR");
     snprintf(source->made, sizeof source->made, "%.400s/gpurt-bench-XXXXXX",
              folder && *folder ? folder : "/tmp");
@@ -104,7 +105,8 @@ bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t feat
     close(fd);
     talk_progress("making synthetic data");
     bool made = grt_data_make(
-        grt_make_desc(.path = source->made, .samples = rows, .features = features, .noise = -1));
+        grt_make_desc(.path = source->made, .samples = rows, .features = features, .noise = -1,
+                      .stop = talk_stopped));
     talk_clear();
     source->path = source->made;
     return made;

@@ -193,6 +193,18 @@ code=0
 wait "$pid" || code=$?
 [ "$code" -eq 130 ] || wrong "interrupted bench: exit code $code, wanted 130"
 said 'Highest throughput'
+# SIGTERM as well, and the synthetic data are removed.
+"$gpurt" bench --device ref:0 --batch-sizes 16 --num-workers 0 --time 60 >"$tmp/out" 2>"$tmp/err" </dev/null &
+pid=$!
+for _ in $(seq 100); do
+    grep -q '^ *Batch' "$tmp/out" && break
+    sleep 0.1
+done
+[ -n "$(find "$tmp" -name 'gpurt-bench-*')" ] || wrong "no synthetic data where TMPDIR says"
+kill -TERM "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 130 ] || wrong "terminated bench: exit code $code, wanted 130"
 [ -z "$(find "$tmp" -name 'gpurt-bench-*')" ] || wrong "synthetic data were left behind"
 
 exit "$failed"
