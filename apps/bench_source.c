@@ -104,9 +104,9 @@ bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t feat
     }
     close(fd);
     talk_progress("making synthetic data");
-    bool made = grt_data_make(
-        grt_make_desc(.path = source->made, .samples = rows, .features = features, .noise = -1,
-                      .stop = talk_stopped));
+    bool made =
+        grt_data_make(grt_make_desc(.path = source->made, .samples = rows, .features = features,
+                                    .noise = -1, .stop = talk_stopped));
     talk_clear();
     source->path = source->made;
     return made;
