@@ -94,7 +94,7 @@ struct bench {
     bool quick;        // no kind was named: a short look at everything
     struct grt_dev *dev;
     struct table table;
-    double peaks[3];  // see bench_peak(): f32 arithmetic; the matrix unit in f16, bf16
+    double peaks[7];  // f32 arithmetic; f16 and bf16 by each matrix instruction
     bool missing;     // something asked for is not on this machine; the sentence was said
     uint32_t outcomes[BENCH_BROKEN + 1];
 };

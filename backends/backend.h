@@ -152,7 +152,7 @@ struct grt_dev {
     struct grt_profile *profile;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;
-    unsigned char gemm_verdicts[2048];  // see runtime/gemm_check.c
+    unsigned char gemm_verdicts[2048];  // see runtime/gemm/check.c
     const char *gemm_fault;             // a variant whose checks are made to fail, for tests
     struct grt_buf *unused;             // bound where a kernel does not look
     struct grt_mem_use total;

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-#include "gemm_case.h"
+#include "gemm/tunables.h"
+#include "internal.h"
 #include "report.h"
 
 static const struct grt_tunable *const tunables[] = {

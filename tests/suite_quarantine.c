@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/gemm_check.h"
+#include "runtime/gemm/check.h"
 
 #define M 24u
 #define N 40u

@@ -85,13 +85,9 @@ static void launch_grads(struct grt_graph *graph, const struct mlp_call *call, u
     struct grads grads = choose_grads(c);
     uint32_t lanes = c->dev->info.caps.subgroup;
     uint32_t subgroups = c->width / 16 / grads.down * (c->width / 16 / grads.across);
-    const struct grt_spec specs[] = {{"WG", subgroups * lanes},
-                                     {"IP", inputs},
-                                     {"LANES", lanes},
-                                     {"DEEP", grads.deep},
-                                     {"MI", grads.down},
-                                     {"NI", grads.across},
-                                     {"WHOLE", call->plan.padded % grads.deep == 0}};
+    const struct grt_spec specs[] = {{"WG", subgroups * lanes}, {"IP", inputs},
+                                     {"LANES", lanes},          {"DEEP", grads.deep},
+                                     {"MI", grads.down},        {"NI", grads.across}};
     const struct grt_range ranges[] = {call->units, call->sums};
     const uint32_t groups[3] = {grads_tiles(c, inputs), call->plan.parts, 1};
     mlp_launch(graph, call, "mlp_grads_coop", specs, sizeof specs / sizeof specs[0], ranges, 2,

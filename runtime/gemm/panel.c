@@ -2,7 +2,7 @@
 // The product for OpenCL CPU drivers: packed panels, one work-item a workgroup, cl/lib/gemm_panel.k.
 #include <stdio.h>
 
-#include "gemm_case.h"
+#include "case.h"
 
 struct shape {
     uint32_t vw, mr, nv;  // lanes of a vector; rows and vectors of the tile in registers

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches of small f32 products on the matrix unit of bfloats, through Vulkan's cooperative matrices on NVIDIA's
-// devices: shaders/lib/gemm_split_direct.k. Where cutting floats into bfloats pays at all, see gemm_split.c.
+// devices: shaders/lib/gemm_split_direct.k. Where cutting floats into bfloats pays at all, see split.c.
 //
 // H200, driver 580.159.04, 2026-11, TFLOP/s of 1024 of 64^3 and 4096 of 32^3: 24.4 and 15.1 where `split`
 // gave 21.6 and 13.0 and PyTorch 23.5 and 12.1; sums were added up once then, not after every 16 of k. Of
 // 64 of 1024 x 256 x 32 it gave 21.4 to 22.9, `split` 22.2.
 #include <string.h>
 
-#include "gemm_coop.h"
+#include "coop.h"
 
 #define MOST 64u  // rows, columns and k of what it serves unasked
 
@@ -17,8 +17,7 @@ static bool direct_usable(const struct gemm_case *g) {
     return g->in == GRT_F32 && info->caps.subgroup == 32 && strstr(info->vendor, "NVIDIA") &&
            coop_shape(info, GRT_BF16, GRT_F32) == 0x101010 &&
            grt_kernel_exists(g->dev, "gemm_split_direct_f32") &&
-           g->batch <= info->caps.max_groups[2] &&
-           gemm_ceil_div(g->m, 32) <= info->caps.max_groups[1] &&
+           gemm_within(g, gemm_ceil_div(g->n, 32), gemm_ceil_div(g->m, 32)) &&
            (g->desc->variant || (small && gemm_split_pays(g)));
 }
 

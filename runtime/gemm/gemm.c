@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a product, then hands it to the first variant that can do it.
-#include "gemm.h"
+#include "../gemm.h"
 
 #include <string.h>
 
-#include "gemm_case.h"
-#include "gemm_check.h"
-#include "internal.h"
-#include "op_support.h"
-#include "report.h"
+#include "case.h"
+#include "check.h"
+#include "../internal.h"
+#include "../op_support.h"
+#include "../report.h"
 
 const char *grt_act_text(enum grt_act act) {
     static const char *const texts[] = {

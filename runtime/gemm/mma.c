@@ -3,7 +3,7 @@
 // cl/lib/gemm_mma.k.
 #include <stdio.h>
 
-#include "gemm_case.h"
+#include "case.h"
 
 struct tile {
     uint32_t bm, bn, bk;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // f32 products on NVIDIA's matrix units, through OpenCL with PTX inside: each number is cut into three
-// bfloats, cl/lib/gemm_split.k. Where it pays, see gemm_split.c.
+// bfloats, cl/lib/gemm_split.k. Where it pays, see split.c.
 #include <stdio.h>
 
-#include "gemm_case.h"
+#include "case.h"
 
 struct tile {
     uint32_t bm, bn, bk;

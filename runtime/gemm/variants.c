@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ways to do a matrix product, best first. The first that is usable for a product on a
 // device does it; plain is usable everywhere.
-#include "gemm_case.h"
+#include "case.h"
 
 const struct gemm_variant *const gemm_variants[] = {
     // One row a line: clang-format would set them in columns.

@@ -2,9 +2,9 @@
 // Products with a long k and few tiles, such as a weight's gradient over a large batch: a workgroup a tile
 // would leave most of a device idle. So k is cut, the parts are a batch of products into scratch, in f32,
 // and one more kernel adds them up in a fixed order and does what follows a product.
-#include "gemm_case.h"
+#include "case.h"
 
-#include "op_support.h"
+#include "../op_support.h"
 
 #define UNIT 256u  // a part is a multiple: every part then begins where a binding may
 #define MOST_PARTS 256u

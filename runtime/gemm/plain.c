@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product that runs everywhere, one lane an element.
-#include "gemm_case.h"
+#include "case.h"
 
 static uint32_t lanes(const uint32_t *v) {
     return v[0];
@@ -37,7 +37,12 @@ static void plain_record(struct grt_graph *graph, const struct gemm_case *g) {
     // The variant that runs everywhere runs with one lane too.
     uint32_t wg = gemm_sizes(g, &gemm_plain_tunable, v) ? v[0] : 1;
     const struct grt_spec specs[] = {{"WG", wg}};
-    const uint32_t groups[3] = {gemm_ceil_div(g->n, wg), g->m, g->batch};
+    const uint32_t *most = g->dev->info.caps.max_groups;
+    const uint32_t wanted[3] = {gemm_ceil_div(g->n, wg), g->m, g->batch};
+    uint32_t groups[3];
+    for (int i = 0; i < 3; i++) {
+        groups[i] = wanted[i] < most[i] ? wanted[i] : most[i];
+    }
     gemm_dispatch(graph, g, "plain", specs, 1, groups);
 }
 

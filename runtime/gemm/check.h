@@ -10,7 +10,7 @@
 #ifndef GRT_GEMM_CHECK_H
 #define GRT_GEMM_CHECK_H
 
-#include "gemm_case.h"
+#include "case.h"
 
 // Whether variant number `index` of the table may do this product; warns once when it may not. The plain
 // product is taken for right: something has to be.

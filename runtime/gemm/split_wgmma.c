@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // f32 products on Hopper's matrix units, through OpenCL with PTX inside: each number is cut into three
-// bfloats, cl/lib/gemm_split_wgmma.k. Where it pays, see gemm_split.c.
+// bfloats, cl/lib/gemm_split_wgmma.k. Where it pays, see split.c.
 //
 // H200, driver 580.159.04, 2026-11, TFLOP/s of 4096^3 and 8192^3: tiles of 128 x 128 x 64 93 89, 128 x 128 x 32
 // 86 86, 256 x 128 x 32 80 80, 128 x 64 x 64 68 69; `tiled` 41 41, cuBLAS in f32 51 51.
 #include <stdio.h>
 
-#include "gemm_case.h"
+#include "case.h"
 
 // ---- the setting of the profile ----
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on the matrix unit through Vulkan's KHR cooperative matrices.
-#include "gemm_coop.h"
+#include "coop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const struct coop_tile tiles[] = {
 };
 #define TILE_COUNT (sizeof tiles / sizeof tiles[0])
 
-// ---- shared with gemm_split.c ----
+// ---- shared with split.c ----
 
 uint32_t coop_shape(const struct grt_dev_info *info, enum grt_dtype in, enum grt_dtype sums) {
     uint32_t chosen = 0;
@@ -120,7 +120,7 @@ static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint3
         (aligned(g) & 3) == 3 && g->k >= 64 && (g->desc->a_transposed || !g->desc->b_transposed);
     return (!t->deep || deep) && runs(info, t, shape) &&
            shmem(t, g->desc->a_transposed, g->desc->b_transposed, false) <= info->caps.shmem &&
-           gemm_ceil_div(g->m, t->bm) <= info->caps.max_groups[1];
+           gemm_within(g, gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm));
 }
 
 // ---- the setting of the profile ----
@@ -201,8 +201,7 @@ static uint32_t usable_shape(const struct gemm_case *g) {
     char name[32];
     snprintf(name, sizeof name, "gemm_coop_%s_16", grt_dtype_text(g->in));
     bool there = (g->in == GRT_F16 || g->in == GRT_BF16) && caps->subgroup >= 8 &&
-                 caps->f16_storage && grt_kernel_exists(g->dev, name) &&
-                 g->batch <= caps->max_groups[2];
+                 caps->f16_storage && grt_kernel_exists(g->dev, name);
     return there ? shape_of(g) : 0;
 }
 

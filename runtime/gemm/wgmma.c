@@ -7,7 +7,7 @@
 // 65536x64x64 64 / 33 / 92, 64 x (1024x256x32) 75 / 62 / 75, 1024 x 64^3 68 / 30 / 68;
 // bf16 8192^3 751 / 722 / 707, 4096^3 696 / 789 / 721. A bare OpenCL loop over the same kernel
 // gave 688 to 711 for f16 4096^3; why the bench gives less is not known.
-#include "gemm_case.h"
+#include "case.h"
 
 #include <math.h>
 #include <stdio.h>

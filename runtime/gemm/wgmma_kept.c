@@ -13,7 +13,7 @@
 // warpgroups that multiply when they like, 8.6 23.3; b loaded by each workgroup in another order, 8.4
 // 23.1; and beside 8.5 and 23.7: maps that stay from one launch to the next, 8.4 23.5. Two warpgroups
 // in place of four are 8.9 for x128x128.
-#include "gemm_case.h"
+#include "case.h"
 
 #define MOST_GROUPS 512u           // as in cl/lib/gemm_wgmma_kept.k
 #define SHARED_BYTES (227u << 10)  // of a workgroup

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gemm_coop.h"
+#include "coop.h"
 
 #define BLOCKS 2u         // of 16 rows, of a subgroup
 #define LANES 256u        // of a workgroup, at most
@@ -81,9 +81,9 @@ static bool possible(const struct gemm_case *g) {
     char name[32];
     snprintf(name, sizeof name, "gemm_stream_%s_16", grt_dtype_text(g->in));
     return (g->in == GRT_F16 || g->in == GRT_BF16) && !g->desc->a_transposed && aligned(g) &&
-           g->k > 0 && fits(g) && g->batch <= info->caps.max_groups[2] &&
-           info->caps.subgroup == 32 && strstr(info->vendor, "NVIDIA") &&
-           coop_shape(info, g->in, GRT_F32) == 0x101010 && grt_kernel_exists(g->dev, name);
+           g->k > 0 && fits(g) && gemm_within(g, 1, 1) && info->caps.subgroup == 32 &&
+           strstr(info->vendor, "NVIDIA") && coop_shape(info, g->in, GRT_F32) == 0x101010 &&
+           grt_kernel_exists(g->dev, name);
 }
 
 static uint32_t units(const struct gemm_case *g) {

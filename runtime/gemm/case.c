@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the variants of a matrix product share.
-#include "gemm_case.h"
+#include "case.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "op_support.h"
+#include "../op_support.h"
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
+}
+
+bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down) {
+    const uint32_t *most = g->dev->info.caps.max_groups;
+    return across <= most[0] && down <= most[1] && g->batch <= most[2];
 }
 
 const struct gemm_case *gemm_meant(const struct gemm_case *g) {

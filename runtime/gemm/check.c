@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See gemm_check.h.
-#include "gemm_check.h"
+// See check.h.
+#include "check.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
-#include "report.h"
+#include "../cache.h"
+#include "../report.h"
 
 enum verdict { UNKNOWN, RIGHT, WRONG };
 

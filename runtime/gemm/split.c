@@ -3,7 +3,7 @@
 // three, shaders/lib/gemm_coop_split.k, which takes six products in place of one and has the error of
 // f32. It pays where the matrix unit is far more than six times as fast as ordinary arithmetic: on large
 // chips (H100: 15 times, A100: 16), not on those for games (RTX 4090: 2 times). The profile says where.
-#include "gemm_coop.h"
+#include "coop.h"
 
 // H200, driver 580.159.04, 2026-11; TFLOP/s of 4096^3, where `tiled` has 40.
 static const struct coop_tile tiles[] = {
@@ -59,7 +59,7 @@ const struct grt_tunable gemm_split_tunable = {
 
 static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint32_t shape) {
     return runs(&g->dev->info, t, shape) &&
-           gemm_ceil_div(g->m, t->bm) <= g->dev->info.caps.max_groups[1];
+           gemm_within(g, gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm));
 }
 
 // The tile of the profile, where it names one that suits, else the one whose rounds take least; bm 0: none.
@@ -86,7 +86,7 @@ static bool split_usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
     uint32_t shape = shape_of(info);
     return g->in == GRT_F32 && info->caps.subgroup == 32 && shape &&
-           grt_kernel_exists(g->dev, "gemm_split_f32") && g->batch <= info->caps.max_groups[2] &&
+           grt_kernel_exists(g->dev, "gemm_split_f32") &&
            (g->desc->variant || gemm_split_pays(g)) && choose(g, shape).bm;
 }
 

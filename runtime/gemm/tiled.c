@@ -3,7 +3,7 @@
 // matrix unit. The tiles are settings of the device's profile.
 #include <stdio.h>
 
-#include "gemm_case.h"
+#include "case.h"
 
 enum { BM, BN, BK, TM, TN };
 
@@ -97,14 +97,18 @@ static bool pays(const struct grt_caps *caps) {
     return !caps->software || caps->subgroup > 1;
 }
 
-static bool where_it_pays(const struct gemm_case *g) {
+static bool runs(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS];
-    return pays(&g->dev->info.caps) && gemm_sizes(g, tunable_of(g), v);
+    return gemm_sizes(g, tunable_of(g), v) &&
+           gemm_within(g, gemm_ceil_div(g->n, v[BN]), gemm_ceil_div(g->m, v[BM]));
+}
+
+static bool where_it_pays(const struct gemm_case *g) {
+    return pays(&g->dev->info.caps) && runs(g);
 }
 
 static bool where_it_does_not(const struct gemm_case *g) {
-    uint32_t v[GRT_PROFILE_NUMBERS];
-    return !pays(&g->dev->info.caps) && gemm_sizes(g, tunable_of(g), v);
+    return !pays(&g->dev->info.caps) && runs(g);
 }
 
 // Whether every stored row of a and b is whole vectors of 4.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product for Vulkan CPU drivers: a subgroup a workgroup, shaders/lib/gemm_lanes.k.
-#include "gemm_case.h"
+#include "case.h"
 
 enum { ELEMENTS, TEXELS, ELEMENTS_OF_TEXELS };
 
@@ -22,7 +22,7 @@ static bool lanes_usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
     return info->caps.software && info->backend != GRT_BACKEND_OPENCL &&
            (g->in == GRT_F32 || info->caps.f16_storage) && fetchable(g, g->desc->a) &&
-           fetchable(g, g->desc->b);
+           fetchable(g, g->desc->b) && gemm_within(g, gemm_ceil_div(g->m, 8), 1);
 }
 
 static void lanes_record(struct grt_graph *graph, const struct gemm_case *g) {

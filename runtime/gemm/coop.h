@@ -4,7 +4,7 @@
 #ifndef GRT_GEMM_COOP_H
 #define GRT_GEMM_COOP_H
 
-#include "gemm_case.h"
+#include "case.h"
 
 // A tile of c and what it costs, in nanoseconds: for 32 of k, and for beginning and ending.
 struct coop_tile {

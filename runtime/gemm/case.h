@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/: one product with all that was checked and derived, and the table of variants.
+// Inside runtime/gemm/: one product with all that was checked and derived, and the table of variants.
 #ifndef GRT_GEMM_CASE_H
 #define GRT_GEMM_CASE_H
 
-#include "gemm.h"
-#include "internal.h"
-#include "tunable.h"
+#include "../gemm.h"
+#include "../internal.h"
+#include "tunables.h"
 
 // As in shaders/lib/gemm.k.
 struct gemm_params {
@@ -60,23 +60,12 @@ extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
 
-extern const struct grt_tunable gemm_tiled_f32_tunable;
-extern const struct grt_tunable gemm_tiled_16_tunable;
-extern const struct grt_tunable gemm_plain_tunable;
-extern const struct grt_tunable gemm_panel_tunable;
-extern const struct grt_tunable gemm_coop_tunable;
-extern const struct grt_tunable gemm_split_tunable;
-extern const struct grt_tunable gemm_split_wgmma_tunable;
-extern const struct grt_tunable gemm_split_mma_tunable;
-extern const struct grt_tunable gemm_mma_tunable;
-extern const struct grt_tunable gemm_wgmma_tunable;
-
 // What a product of these tensors is; they fit together.
 void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d);
 // Records the product by the first variant that serves.
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
 
-// ---- gemm_tall.c: k in `parts` of `each`, the last maybe shorter; 1 part when that does not pay ----
+// ---- tall.c: k in `parts` of `each`, the last maybe shorter; 1 part when that does not pay ----
 struct gemm_cut {
     uint32_t parts, each;
 };
@@ -100,6 +89,8 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
 bool gemm_split_pays(const struct gemm_case *g);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
+// Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
+bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.
 uint32_t gemm_alignment(uint32_t ld);
 // The kernel with the constants that all products have (shaders/lib/gemm.k) and `own` ones.
