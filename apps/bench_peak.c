@@ -176,24 +176,25 @@ static double peak_wgmma(struct bench *bench, enum grt_dtype dtype) {
 }
 
 double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype) {
-    static double (*const measures[])(struct bench * bench,
-                                      enum grt_dtype dtype) = {peak_coop, peak_mma, peak_wgmma};
-    // Which of them has the instruction of a variant; the others do arithmetic in f32.
+    // The instruction of each variant that has a matrix unit's; the others do arithmetic in f32.
+    enum { COOP, MMA, WGMMA };
     static const struct {
         const char *variant;
-        size_t measure;
-    } rows[] = {{"coop", 0}, {"coop_deep", 0}, {"stream", 0},
-                {"mma", 1},  {"wgmma", 2},     {"wgmma_kept", 2}};
+        int instruction;
+    } rows[] = {{"coop", COOP}, {"coop_deep", COOP}, {"stream", COOP},
+                {"mma", MMA},   {"wgmma", WGMMA},    {"wgmma_kept", WGMMA}};
     double *kept = &bench->peaks[0];
     size_t i = 0;
     while (i < sizeof rows / sizeof *rows && strcmp(rows[i].variant, variant) != 0)
         i++;
     if (i < sizeof rows / sizeof *rows)
-        kept = &bench->peaks[1 + 2 * rows[i].measure + (dtype == GRT_BF16)];
+        kept = &bench->peaks[1 + 2 * rows[i].instruction + (dtype == GRT_BF16)];
     if (*kept == 0) {
         talk_progress("what the device can do at most");
-        double peak =
-            kept == bench->peaks ? peak_f32(bench) : measures[rows[i].measure](bench, dtype);
+        double peak = kept == bench->peaks          ? peak_f32(bench)
+                      : rows[i].instruction == COOP ? peak_coop(bench, dtype)
+                      : rows[i].instruction == MMA  ? peak_mma(bench, dtype)
+                                                    : peak_wgmma(bench, dtype);
         *kept = peak > 0 ? peak : -1;  // not tried again
     }
     return *kept > 0 ? *kept : 0;
