@@ -42,14 +42,21 @@ enum grt_read_mode {
     GRT_READ_CHECKED,  // what batches are: normalised; a number that is not finite is a fault
     GRT_READ_ANY,      // as it is in the file
 };
-// Rows of the file, in this order: x [count][x_width] and y [count][y_width] (may be NULL).
+// Rows of the file, in this order: x [count][x_width] and y [count][y_width]. y may be NULL, and x with
+// GRT_READ_ANY.
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
                      uint32_t count, float *x, void *y, struct grt_fault *fault);
 
-// dataset_scan.c: what only a look at every row tells. Each is kept for the next run.
-bool grt_scan_dropped(struct grt_dataset *data);
-bool grt_scan_classes(struct grt_dataset *data, uint32_t *classes);
-bool grt_scan_moments(struct grt_dataset *data);
+// What is wrong with the numbers of rows: `width` values each, all finite, or all from 0 to 1.
+bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
+                      const char *of, struct grt_fault *fault);
+bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
+                      struct grt_fault *fault);
+
+// dataset_look.c: what only a look at every row tells, kept for the next run. First rows that are not to
+// be trained on, classes, and, where no row is left out, moments; then moments, with the order settled.
+bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *desc);
+bool grt_look_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc);
 
 // dataset_ram.c: all rows in memory, read by `threads`; false with the sentence.
 bool grt_rows_keep(struct grt_dataset *data, uint32_t threads);

@@ -20,6 +20,15 @@ void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, c
     }
 }
 
+static bool watch_look(void *context, double share) {
+    struct grt_supervised *run = context;
+    if (run->desc.report) {
+        run->desc.report(run->desc.context, &(struct grt_supervised_report){
+                                                .news = GRT_SUPERVISED_LOOK, .share = share});
+    }
+    return !run->desc.stop || !run->desc.stop(run->desc.context);
+}
+
 // ---- memory ----
 
 static bool on_device(const struct grt_supervised *run) {
@@ -184,8 +193,9 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         return NULL;
     }
     run->desc = *desc;
-    if (!grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev)) || !plan_memory(run) ||
-        !make_loaders(run)) {
+    struct grt_task_look look = {.watch = watch_look, .context = run};
+    if (!grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
+        !plan_memory(run) || !make_loaders(run)) {
         goto undo_run;
     }
     count_steps(run);
