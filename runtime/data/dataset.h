@@ -15,7 +15,7 @@
 // External storage, virtual data sets, links, unknown filters, and sizes that the file cannot hold
 // are refused before anything is allocated. So are values that are not allowed: opening looks at every
 // row once, with a thread for each processor, and remembers the answer for as long as the file is
-// unchanged. Two cores look through 1.3 GB a second of f32 that are in memory already; a disk sets its
+// unchanged. Two cores look through 2 GB a second of f32 that are in memory already; a disk sets its
 // own pace. Whole numbers are always finite and cost nothing.
 #ifndef GRT_DATASET_H
 #define GRT_DATASET_H

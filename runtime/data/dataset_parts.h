@@ -4,6 +4,7 @@
 #define GRT_DATASET_PARTS_H
 
 #include "array.h"
+#include "loader.h"
 #include "order.h"
 #include "tiles.h"
 
@@ -12,6 +13,11 @@ struct grt_rows_kept {
     uint32_t users;
     float *x;     // [file_rows][x_width]
     uint32_t *y;  // [file_rows][y_width], the bits of f32 or u32
+};
+struct grt_rows_on_device {
+    uint32_t users;
+    struct grt_dev *dev;
+    struct grt_buf *x, *y;  // as above; y NULL without targets
 };
 
 struct grt_dataset {
@@ -28,6 +34,7 @@ struct grt_dataset {
     uint64_t *dropped;
     float *mean, *std, *scale;  // [features]; scale is 1 / std
     struct grt_rows_kept ram;
+    struct grt_rows_on_device device;
 };
 
 // Units whose rows are mixed when nothing else is asked for: up to 16, and 64 MiB of them.
@@ -60,6 +67,8 @@ bool grt_look_moments(struct grt_dataset *data, const struct grt_dataset_desc *d
 
 // dataset_ram.c: all rows in memory, read by `threads`; false with the sentence.
 bool grt_rows_keep(struct grt_dataset *data, uint32_t threads);
+// Whether there is room for them; else `why` says how much there is.
+bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]);
 void grt_rows_drop(struct grt_dataset *data);
 
 #endif
