@@ -105,7 +105,7 @@ static void change(const char *path, float value, bool told) {
     int fd = open(path, O_RDWR);
     assert_true(fd >= 0 && pread(fd, bytes, sizeof bytes, 0) == sizeof bytes);
     size_t at = 0;  // of the first row
-    while (at + 32 < sizeof bytes && memcmp(bytes + at, x, 32) != 0)
+    while (at + 32 < sizeof bytes && memcmp(bytes + at, (const char *)x, 32) != 0)
         at++;
     assert_true(at + 32 < sizeof bytes);
     // The last value of the first row: the rest still finds it.

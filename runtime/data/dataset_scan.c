@@ -139,7 +139,7 @@ static void see_moments(const struct grt_dataset *data, const uint64_t *rows, ui
             part->points++;
         }
     }
-    for (uint32_t k = 0; part->points > 0 && k < features; k++) {
+    for (uint32_t k = 0; shift && part->points > 0 && k < features; k++) {
         double mean = part->mean[k] / (double)part->points;
         part->square[k] -= part->mean[k] * mean;
         part->mean[k] = shift[k] + mean;
@@ -157,9 +157,9 @@ static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t 
     if (!grt_reader_read(reader, GRT_READ_ANY, rows, count, x, y, fault) ||
         (s->desc->values && !see_values(s, rows, count, x, y, part, fault)))
         return false;
-    for (uint32_t i = 0; s->desc->classes && i < count; i++)
+    for (uint32_t i = 0; s->desc->classes && y && i < count; i++)
         part->most_class = y[i] > part->most_class ? y[i] : part->most_class;
-    if (s->desc->moments)
+    if (s->desc->moments && x && part->mean)
         see_moments(s->data, rows, count, x, part);
     return true;
 }
@@ -262,6 +262,7 @@ static uint32_t threads_for(const struct scan *s) {
 static uint32_t block_rows(const struct scan *s) {
     const struct grt_dataset_info *info = &s->data->info;
     uint64_t width = (s->desc->x ? info->x_width : 0) + (uint64_t)(s->desc->y ? info->y_width : 0);
+    width = width < 1 ? 1 : width;
     uint64_t rows = BLOCK_FLOATS / width, unit = s->data->order.unit;
     rows = rows < 1 ? 1 : rows;
     uint64_t whole = (rows + unit - 1) / unit * unit;

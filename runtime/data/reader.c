@@ -300,7 +300,7 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
         };
         good = read_array(reader, &sink, count, fault);
     }
-    if (!good || !checked)
+    if (!good || !checked || !x)
         return good;
     if (!grt_check_finite(rows, count, x, info->x_width, "inputs", fault) ||
         (y && info->classes == 0 &&
