@@ -251,6 +251,7 @@ said "bad.yaml:2:3: no key 'batch_szie'; did you mean 'batch_size'\?"
 expect 78 train supervised --data d.h5 batch_size=none
 expect 78 train supervised
 said 'no data'
+refuse 78 'momentum above 0' train supervised --data d.h5 optimizer=SGD nesterov=true
 expect 66 train supervised --config missing.yaml
 refuse 64 'batch_size=VALUE' train supervised --data d.h5 --batch-size 64
 refuse 78 '--data FILE' train supervised d.h5
