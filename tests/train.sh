@@ -192,6 +192,27 @@ if [ "$limit" != none ]; then
     ! grep -q '"batch":262144' out || wrong "the way up went on behind what does not fit"
 fi
 
+# ---- overflow of f16 ----
+# Steps are left out and the scale is halved until gradients fit; then it grows again. The log says all
+# of it, and the loss of a step that was left out is a loss.
+expect 0 "${base[@]}" checkpoint_dir=half epochs=2 precision=f16 loss_scale=4294967296 growth_interval=4 \
+    log_interval=1 log=half.jsonl
+said 'scale [0-9.e+]+, [0-9]+ skipped'
+"$python" - <<'PY' || wrong "the log of a loss scale that is too high at first"
+import json
+rows = [r for r in map(json.loads, open("half.jsonl")) if r["event"] == "train"]
+scale, skipped, grown = 2.0 ** 32, 0, 0
+for r in rows:
+    assert isinstance(r["loss"], float), r
+    if r["skipped"] > skipped:
+        assert r["skipped"] == skipped + 1 and r["loss_scale"] == scale / 2, r
+    else:
+        assert r["loss_scale"] in (scale, 2 * scale), r
+        grown += r["loss_scale"] > scale
+    scale, skipped = r["loss_scale"], r["skipped"]
+assert rows[0]["skipped"] == 1 and skipped > 3 and grown > 0, (skipped, grown)
+PY
+
 # ---- autotune ----
 expect 0 "${base[@]}" checkpoint_dir=tuned epochs=1 autotune=true autotune_seconds=1
 said '^autotune: 1 seconds'
