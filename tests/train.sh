@@ -192,6 +192,14 @@ if [ "$limit" != none ]; then
     ! grep -q '"batch":262144' out || wrong "the way up went on behind what does not fit"
 fi
 
+# ---- so many steps ----
+# 1000 samples, 900 of them to train on: 2 steps an epoch, so that 10 epochs would end before.
+expect 0 data make regression --samples 1000 --features 4 -o few.h5
+expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 keep=1
+[ -f steps/step-000000000031.h5 ] || wrong "max_steps=31: there is $(ls steps)"
+expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 epochs=3 keep=1
+! [ -f steps/step-000000000031.h5 ] || wrong "max_steps=31 epochs=3: more than 3 epochs"
+
 # ---- overflow of f16 ----
 # Steps are left out and the scale is halved until gradients fit; then it grows again. The log says all
 # of it, and the loss of a step that was left out is a loss.

@@ -91,7 +91,7 @@
     X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
-      "end after so many steps; 0: by epochs")                                                     \
+      "end after so many steps, or after `epochs` where both are given; 0: by epochs")             \
     X(PRECISION, precision, WORD, "training", "f32", 0, 0,                                         \
       "f32=false=fp32=float32=no=32|f16=true=fp16=float16=half=16-mixed=16|bf16=bfloat16=bf16-"    \
       "mixed",                                                                                     \
