@@ -233,8 +233,8 @@ static bool print_one(struct field *field, const struct contestant *row, double 
              (unsigned long long)g->shape.n, (unsigned long long)g->shape.k);
     snprintf(types, sizeof types, "%s%s%s", grt_dtype_text(g->in), g->in == g->out ? "" : ">",
              g->in == g->out ? "" : grt_dtype_text(g->out));
-    // A product above the peak shows that the register kernel did not reach it (PoCL does not fuse its
-    // multiply-adds), or that f32 was done on the matrix unit: no share is better than 200 %.
+    // A product above the peak shows that the register kernel did not reach it (a busy CPU), or that f32 was
+    // done on the matrix unit: no share is better than 200 %.
     double peak =
         !row->peer && row->outcome == BENCH_GOOD ? bench_peak(g->bench, row->variant, g->in) : 0;
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
