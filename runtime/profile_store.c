@@ -80,8 +80,14 @@ char *profile_read(const char *path, size_t *size, bool *missing, char why[PROFI
 
 static bool make_dir(const char *path) {
     struct stat there;
-    return mkdir(path, 0700) == 0 ||
-           (errno == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode));
+    if (mkdir(path, 0700) == 0) {
+        return true;
+    }
+    if (errno != EEXIST || stat(path, &there) != 0) {
+        return false;
+    }
+    errno = ENOTDIR;
+    return S_ISDIR(there.st_mode);
 }
 
 // A driver's names may hold anything; a row is one line without a comment.
@@ -249,13 +255,13 @@ static bool replace(const char *path, const struct grt_dev_info *info, enum grt_
 
 // The folder of profiles, made when it is not there; its name in `dir`.
 static bool make_folder(char dir[PROFILE_PATH]) {
-    if (!config_dir(dir, PROFILE_PATH - 8)) {
+    char above[PROFILE_PATH - 8];
+    if (!config_dir(above, sizeof above)) {
         return grt_fail(GRT_NO_OUTPUT,
                         "neither XDG_CONFIG_HOME nor HOME names a folder for the profile");
     }
-    bool good = make_dir(dir);
-    strcat(dir, "/gpurt");
-    good = good && make_dir(dir);
+    snprintf(dir, PROFILE_PATH, "%s/gpurt", above);
+    bool good = make_dir(above) && make_dir(dir);
     return good || grt_fail(GRT_NO_OUTPUT, "cannot create the folder %s: %s", dir, strerror(errno));
 }
 
