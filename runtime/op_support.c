@@ -38,15 +38,22 @@ uint64_t grt_op_align(const struct grt_graph *graph) {
     return align > 16 ? align : 16;
 }
 
-struct grt_range grt_op_unused(struct grt_graph *graph) {
+struct grt_range grt_op_unused_at(struct grt_graph *graph, uint32_t i) {
     struct grt_dev *dev = grt_graph_dev(graph);
+    uint64_t align = grt_op_align(graph), size = align > 256 ? align : 256;
     if (!dev->unused) {
-        dev->unused = grt_buf_create(dev, grt_buf_desc(.size = 256, .label = "unused"));
+        dev->unused =
+            grt_buf_create(dev, grt_buf_desc(.size = GRT_OP_UNUSED * size, .label = "unused"));
         if (!dev->unused) {
             grt_graph_reject(graph, grt_last_status(), "%s", grt_last_error());
+            return (struct grt_range){.buf = NULL};
         }
     }
-    return (struct grt_range){dev->unused, 0, 0};
+    return (struct grt_range){dev->unused, i * size, size};
+}
+
+struct grt_range grt_op_unused(struct grt_graph *graph) {
+    return grt_op_unused_at(graph, 0);
 }
 
 bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,

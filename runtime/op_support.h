@@ -19,6 +19,9 @@ uint64_t grt_op_align(const struct grt_graph *graph);
 // A small device buffer to bind where a kernel does not look; buf NULL, and the graph rejected, when
 // there is no memory for it.
 struct grt_range grt_op_unused(struct grt_graph *graph);
+// The i-th of GRT_OP_UNUSED apart from each other, for kernels that do not look at several bindings they would write.
+#define GRT_OP_UNUSED 3u
+struct grt_range grt_op_unused_at(struct grt_graph *graph, uint32_t i);
 // Whether the scratch given has the bytes wanted for an op of what `of` names; rejects the graph otherwise.
 bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,
                     struct grt_range scratch, uint64_t wanted);

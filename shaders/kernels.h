@@ -36,7 +36,6 @@
     X(all, nn, cross_entropy_f32)                                                                  \
     X(all, nn, cross_entropy_16)                                                                   \
     X(all, nn, grad_norm)                                                                          \
-    X(all, nn, decide)                                                                             \
     X(all, nn, tally)                                                                              \
     X(all, nn, optim)                                                                              \
     X(all, nn, gather)                                                                             \

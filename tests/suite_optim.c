@@ -407,15 +407,12 @@ static void same_bits_as_ref(void **state) {
     union {
         struct grt_learn_state state;
         float words[GRT_LEARN_STATE_WORDS];
-    } s = {.state = {.updates = 3,
-                     .finite = 1,
-                     .loss_scale = 8.0f,
-                     .grad_factor = 0.3f,
-                     .step_size = 0.01f,
-                     .root = 1.7f,
-                     .decay = 0.999f,
+    } s = {.state = {.loss_scale = 8.0f,
                      .lr_factor = 1.0f,
-                     .steps = 11}};
+                     .found_steps = 11,
+                     .found_updates = 3,
+                     .found_loss_scale = 8.0f,
+                     .found_lr_factor = 1.0f}};
     float *y = test_floats(1, TEST_PLAIN, N);
     float *t = test_floats(2, TEST_PLAIN, N);
     const struct {
@@ -460,24 +457,66 @@ static void same_bits_as_ref(void **state) {
         .groups = 4,
         .buffers = {{y, N}, {s.words, GRT_LEARN_STATE_WORDS}, {NULL, 4}}};
     kernel_same_as_ref(&squares);
+    // Clipped, and in the middle of a schedule.
     const struct {
-        uint32_t n;
+        uint32_t n, run, leads;
         float numbers[8];
-    } adamw = {N, {0.01f, 0.9f, 1.0f, 0.9f, 0.999f, 0.1f, 0.001f, 1e-8f}};
-    for (uint32_t kind = 0; kind < GRT_OPTIM_COUNT; kind += 1) {
-        const struct kernel_case c = {
-            .desc = {"optim", {{"WG", 16}, {"OPTIM", kind}, {"MOMENTUM", 1}, {"COPY", 1}}},
-            .params = &adamw,
-            .params_size = sizeof adamw,
-            .groups = 3,
-            .buffers = {{NULL, N},
-                        {y, N},
-                        {NULL, N},
-                        {NULL, N},
-                        {NULL, N / 2 + 1},
-                        {s.words, GRT_LEARN_STATE_WORDS}}};
+        uint32_t norm_parts, loss_parts, samples;
+        float lr, min_lr;
+        uint32_t warmup;
+        float per_warmup;
+        uint32_t span;
+        float per_span, log_gamma, log_beta1, log_beta2, weight_decay, max_norm, growth, backoff;
+        uint32_t interval;
+    } update = {N,
+                144,
+                1,
+                {0.01f, 0.9f, 1.0f, 0.9f, 0.999f, 0.1f, 0.001f, 1e-8f},
+                37,
+                GRT_LOSS_PARTS,
+                5,
+                0.01f,
+                0.001f,
+                4,
+                0.25f,
+                3,
+                1.0f / 3.0f,
+                -0.7f,
+                -0.10536052f,
+                -0.0010005003f,
+                0.01f,
+                1.5f,
+                2.0f,
+                0.5f,
+                100};
+    float *parts = test_floats(3, TEST_PLAIN, GRT_LOSS_PARTS);
+    for (int i = 0; i < GRT_LOSS_PARTS; i += 1) {
+        parts[i] = fabsf(parts[i]);
+    }
+    for (uint32_t kind = 0; kind < GRT_OPTIM_COUNT * GRT_SCHEDULE_COUNT; kind += 1) {
+        const struct kernel_case c = {.desc = {"optim",
+                                               {{"WG", 16},
+                                                {"OPTIM", kind % GRT_OPTIM_COUNT},
+                                                {"MOMENTUM", 1},
+                                                {"COPY", 1},
+                                                {"SCHEDULE", kind / GRT_OPTIM_COUNT},
+                                                {"SCALING", 1},
+                                                {"ADDERS", kind % 2 ? 8 : 1}}},
+                                      .params = &update,
+                                      .params_size = sizeof update,
+                                      .groups = 3,
+                                      .buffers = {{NULL, N},
+                                                  {y, N},
+                                                  {NULL, N},
+                                                  {NULL, N},
+                                                  {NULL, N / 2 + 1},
+                                                  {s.words, GRT_LEARN_STATE_WORDS},
+                                                  {parts, GRT_LOSS_PARTS},
+                                                  {parts, GRT_LOSS_PARTS},
+                                                  {NULL, 4 * GRT_HISTORY}}};
         kernel_same_as_ref(&c);
     }
+    free(parts);
     free(y);
     free(t);
 }

@@ -5,6 +5,7 @@
 
 #include "../internal.h"
 #include "../op_support.h"
+#include "../profile.h"
 
 const char *grt_optim_text(enum grt_optim optim) {
     static const char *const texts[] = {
@@ -89,7 +90,7 @@ const char *grt_optim_mistake(const struct grt_optim_desc *d) {
     return NULL;
 }
 
-// As in shaders/nn/decide.k.
+// As in shaders/lib/decide.k.
 struct decide_params {
     uint32_t norm_parts, loss_parts, samples;
     float lr, min_lr;
@@ -103,18 +104,25 @@ struct decide_params {
     uint32_t interval;
 };
 
+// As in shaders/nn/optim.k.
+struct optim_params {
+    uint32_t n, run, leads;
+    float weight_decay, rate, damp, beta1, beta2, rest1, rest2, eps;
+    struct decide_params decide;
+};
+
 // The logarithm of what Adam's averages forget by; 0, none, makes the corrections 1. beta 0 forgets
 // all.
 static float log_beta(const struct grt_optim_desc *d, double beta) {
     return d->kind == GRT_OPTIM_SGD ? 0.0f : beta > 0.0 ? (float)log(beta) : -100.0f;
 }
 
-static void decide(struct grt_graph *graph, const struct grt_update_desc *u, uint32_t norm_parts) {
+static struct decide_params decide_params(const struct grt_update_desc *u, uint32_t norm_parts) {
     const struct grt_optim_desc *d = u->optim;
     uint32_t span = d->schedule == GRT_SCHEDULE_COSINE ? d->total - d->warmup
                     : d->schedule == GRT_SCHEDULE_STEP ? d->period
                                                        : 1;
-    const struct decide_params params = {
+    return (struct decide_params){
         .norm_parts = norm_parts,
         .loss_parts = u->loss_part_count,
         .samples = u->cursor_step,
@@ -133,14 +141,6 @@ static void decide(struct grt_graph *graph, const struct grt_update_desc *u, uin
         .backoff = (float)d->backoff,
         .interval = d->growth_interval,
     };
-    const struct grt_kernel_desc kernel = {"decide",
-                                           {{"WG", grt_op_tree_wg(grt_graph_dev(graph))},
-                                            {"SCHEDULE", (uint32_t)d->schedule},
-                                            {"SCALING", u->scaling},
-                                            {"HALT", d->nonfinite == GRT_NONFINITE_HALT}}};
-    const struct grt_range ranges[] = {u->norms.buf ? u->norms : u->norm_parts->range,
-                                       u->loss_parts, u->state->range, u->history->range};
-    grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 4, (const uint32_t[3]){1, 1, 1});
 }
 
 // Parts of the gradients' sum of squares: enough to fill a device, few for what is small. A device
@@ -176,35 +176,79 @@ static struct grt_range piece_of(const struct grt_tensor *t, const struct grt_pi
     return grt_op_part(t->range, (first + pieces->first) * size, pieces->count * size);
 }
 
-static void update(struct grt_graph *graph, const struct grt_update_desc *u) {
+// How the update is cut: each workgroup decides for itself, then takes a run of the elements.
+struct cut {
+    uint32_t wg, groups;
+    uint32_t run;
+    uint32_t adders;
+};
+
+// On a CPU a workgroup is a thread's work, and lanes that wait for each other cost: a few small ones there.
+static struct cut cut(const struct grt_dev *dev, uint64_t elements) {
+    const struct grt_caps *caps = &dev->info.caps;
+    struct cut c = {.wg = grt_op_wg(dev), .adders = 1};
+    uint64_t most = grt_profile_whole(dev->profile, GRT_KEY_STREAM_GROUPS);
+    if (caps->software) {
+        c.wg = dev->info.backend == GRT_BACKEND_VULKAN && caps->subgroup ? caps->subgroup : 1;
+        most = caps->compute_units ? caps->compute_units : 1;
+    }
+    while (!caps->software && 2 * c.adders <= c.wg && c.adders < grt_op_tree_wg(dev)) {
+        c.adders *= 2;
+    }
+    uint64_t at_once = c.wg * most;
+    c.run = (uint32_t)((elements + at_once - 1) / at_once) * c.wg;
+    c.groups = (uint32_t)((elements + c.run - 1) / c.run);
+    return c;
+}
+
+static void update(struct grt_graph *graph, const struct grt_update_desc *u, uint32_t norm_parts) {
     const struct grt_optim_desc *d = u->optim;
     const struct grt_params *all = u->params;
     uint32_t kept = grt_optim_tensors(d);
     uint32_t copy = all->type == GRT_F32 ? 0 : all->type == GRT_F16 ? 1 : 2;
-    const struct grt_kernel_desc kernel = {"optim",
-                                           {{"OPTIM", (uint32_t)d->kind},
-                                            {"MOMENTUM", d->momentum != 0.0},
-                                            {"NESTEROV", d->nesterov},
-                                            {"COPY", copy}}};
     struct grt_pieces pieces = grt_op_pieces(graph, all->elements, 4);
     while (grt_op_next(&pieces)) {
-        const struct {
-            uint32_t n;
-            float weight_decay, rate, damp, beta1, beta2, rest1, rest2, eps;
-        } params = {(uint32_t)pieces.count,      (float)d->weight_decay,  (float)d->momentum,
-                    (float)(1.0 - d->dampening), (float)d->beta1,         (float)d->beta2,
-                    (float)(1.0 - d->beta1),     (float)(1.0 - d->beta2), (float)d->eps};
+        struct cut by = cut(grt_graph_dev(graph), pieces.count);
+        const struct grt_kernel_desc kernel = {"optim",
+                                               {{"WG", by.wg},
+                                                {"OPTIM", (uint32_t)d->kind},
+                                                {"MOMENTUM", d->momentum != 0.0},
+                                                {"NESTEROV", d->nesterov},
+                                                {"COPY", copy},
+                                                {"SCHEDULE", (uint32_t)d->schedule},
+                                                {"SCALING", u->scaling},
+                                                {"HALT", d->nonfinite == GRT_NONFINITE_HALT},
+                                                {"ADDERS", by.adders}}};
+        const struct optim_params params = {
+            .n = (uint32_t)pieces.count,
+            .run = by.run,
+            .leads = pieces.first == 0,
+            .weight_decay = (float)d->weight_decay,
+            .rate = (float)d->momentum,
+            .damp = (float)(1.0 - d->dampening),
+            .beta1 = (float)d->beta1,
+            .beta2 = (float)d->beta2,
+            .rest1 = (float)(1.0 - d->beta1),
+            .rest2 = (float)(1.0 - d->beta2),
+            .eps = (float)d->eps,
+            .decide = decide_params(u, norm_parts),
+        };
         // Operands that this optimizer does not have are bound to what it does not look at, each to
         // something else: written bindings may not overlap.
         const struct grt_range ranges[] = {
             piece_of(all->master, &pieces, 0),
             piece_of(all->grad, &pieces, 0),
-            kept > 0 ? piece_of(u->kept, &pieces, 0) : u->norm_parts->range,
-            kept > 1 ? piece_of(u->kept, &pieces, all->elements) : u->history->range,
-            copy ? piece_of(all->copy, &pieces, 0) : grt_op_unused(graph),
+            kept > 0 ? piece_of(u->kept, &pieces, 0) : grt_op_unused_at(graph, 0),
+            kept > 1 ? piece_of(u->kept, &pieces, all->elements) : grt_op_unused_at(graph, 1),
+            copy ? piece_of(all->copy, &pieces, 0) : grt_op_unused_at(graph, 2),
             u->state->range,
+            u->norms.buf ? u->norms : u->norm_parts->range,
+            u->loss_parts,
+            u->history->range,
         };
-        grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 6);
+        const uint32_t groups[3] = {by.groups, 1, 1};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges,
+                      sizeof ranges / sizeof ranges[0], groups);
     }
 }
 
@@ -230,7 +274,6 @@ void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *u) {
     }
     uint32_t norm_parts = u->norms.buf ? u->norm_count : norm(graph, u);
     if (norm_parts > 0) {
-        decide(graph, u, norm_parts);
-        update(graph, u);
+        update(graph, u, norm_parts);
     }
 }

@@ -3,10 +3,10 @@
 // update, and all that a step decides on the device: unscale, clip by the global norm, skip on
 // overflow, learning rate by schedule, loss scale.
 //
-//     grads --norm, finite?--> parts --decide--> state --update--> params, params16, optim
+//     grads --norm, finite?--> parts --decide, update--> params, params16, optim, state
 //
-// Three launches, whatever the number of parameters. The decision reads and writes the state
-// buffer: a replayed step needs nothing from the host.
+// Two launches, whatever the number of parameters; one where whoever made the gradients also made their
+// norm. The decision reads and writes the state buffer: a replayed step needs nothing from the host.
 #ifndef GRT_NN_OPTIM_H
 #define GRT_NN_OPTIM_H
 
@@ -95,15 +95,15 @@ struct grt_learn_state {
     float loss;        // of the newest step, from here on
     float grad_norm;   // before clipping
     float lr;
-    uint32_t finite;     // 1: was updated
-    float grad_factor;   // unscale and clip
-    float step_size;     // lr / (1 - beta1^t)
-    float root;          // 1 / sqrt(1 - beta2^t)
-    float decay;         // 1 - lr weight_decay, adamw
+    uint32_t finite;  // 1: was updated
+    // Copies of what the newest step found (shaders/lib/nn_state.k).
+    uint32_t found_steps, found_updates, found_halted;
+    float found_loss_scale;
     float eval_loss;     // sums over the evaluations since they were cleared: of losses,
     float eval_samples;  // samples
     float eval_hits;     // and right answers of a classification
-    uint32_t reserved[13];
+    float found_lr_factor;
+    uint32_t reserved[12];
 };
 #define GRT_LEARN_STATE_WORDS (sizeof(struct grt_learn_state) / 4)
 
@@ -130,14 +130,14 @@ struct grt_update_desc {
     uint32_t loss_part_count;
     const struct grt_tensor *norm_parts;  // f32 [GRT_NORM_PARTS], scratch
     // Parts of the gradients' sum of squares, without the loss scale, where whoever made the gradients has
-    // them; buf NULL: they are made here.
+    // them, and has left in the state what it found there (NN_LEAVE_FOUND); buf NULL: they are made here.
     struct grt_range norms;
     uint32_t norm_count;
     uint32_t cursor_step;  // added to the cursor, modulo nothing
     bool scaling;          // loss scaling on
 };
 #define grt_update_desc(...) (&(struct grt_update_desc){__VA_ARGS__})
-// Ends a step: norm and check, decision, update.
+// Ends a step: norm and check; decision and update.
 GRT_API void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *desc);
 
 #ifdef __cplusplus
