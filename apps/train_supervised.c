@@ -333,7 +333,7 @@ static int products(const struct grt_profile *profile, struct bench_gemm_options
     // Shapes alone are wanted: the data are not read through for them.
     if (!grt_config_set(&config, GRT_CONFIG_NORMALIZE, "false") ||
         !grt_config_set(&config, GRT_CONFIG_ON_NAN, "error") ||
-        !grt_task_open(&task, &config, profile))
+        !grt_task_open(&task, &config, profile, &(struct grt_task_look){.late = true}))
         return command_exit_of(grt_last_status());
     const struct grt_model_desc *m = &task.learner.model;
     uint64_t rows = task.config.batch_size * (m->points ? m->points : 1);
