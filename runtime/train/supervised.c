@@ -47,6 +47,7 @@ static struct grt_fit_besides besides(const struct grt_supervised *run) {
         return (struct grt_fit_besides){.bytes = run->task.info.file_rows * (row + 8)};
     }
     return (struct grt_fit_besides){
+        .bytes = feeds * grt_feed_padding(run->desc.dev),
         .row = feeds * grt_feed_row_bytes(run->desc.dev, row, false),
         .row_staged = feeds * grt_feed_row_bytes(run->desc.dev, row, true),
     };
@@ -113,14 +114,15 @@ static bool plan_memory(struct grt_supervised *run) {
             (double)fit.left / 1e6);
     }
     if (!run->task.config.auto_accumulate) {
+        char smaller[64] = "";
+        if (fit.batch > 0) {
+            snprintf(smaller, sizeof smaller, "batch_size=%u fits, or ",
+                     fit.batch / (uint32_t)run->task.config.accumulate);
+        }
         return grt_fail(GRT_NO_MEMORY,
-                        "a step of %u samples needs %.1f MB, %.1f MB may be taken: batch_size=%u "
-                        "fits, or auto_accumulate=true cuts it into %u micro-batches with the same "
-                        "result",
-                        d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6,
-                        fit.batch / (uint32_t)run->task.config.accumulate
-                            ? fit.batch / (uint32_t)run->task.config.accumulate
-                            : 1,
+                        "a step of %u samples needs %.1f MB, %.1f MB may be taken: "
+                        "%sauto_accumulate=true cuts it into %u micro-batches with the same result",
+                        d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, smaller,
                         fit.accumulate);
     }
     d->accumulate = fit.accumulate;
