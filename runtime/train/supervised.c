@@ -150,7 +150,7 @@ static bool make_loaders(struct grt_supervised *run) {
 }
 
 // How many steps there are, which the schedule needs to know.
-static void count_steps(struct grt_supervised *run) {
+static bool count_steps(struct grt_supervised *run) {
     struct grt_config *c = &run->task.config;
     struct grt_optim_desc *o = &run->task.learner.optim;
     run->steps_per_epoch = grt_loader_info(run->train_loader).batches_per_epoch;
@@ -171,6 +171,13 @@ static void count_steps(struct grt_supervised *run) {
     }
     GRT_SCHEDULES(X)
 #undef X
+    if (o->schedule == GRT_SCHEDULE_COSINE && o->warmup >= o->total) {
+        return grt_fail(GRT_CONFIG,
+                        "schedule cosine begins after the warm-up: warmup_steps is %u, and there "
+                        "are %u steps in all",
+                        o->warmup, o->total);
+    }
+    return true;
 }
 
 static bool make_learner(struct grt_supervised *run) {
@@ -244,8 +251,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         !choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
         goto undo_run;
     }
-    count_steps(run);
-    if (!make_learner(run) || !begin(run)) {
+    if (!count_steps(run) || !make_learner(run) || !begin(run)) {
         goto undo_run;
     }
     run->start = run->place.step;
