@@ -192,6 +192,27 @@ if [ "$limit" != none ]; then
     ! grep -q '"batch":262144' out || wrong "the way up went on behind what does not fit"
 fi
 
+# ---- a terminal ----
+# All of the line that changes is within its 80 columns.
+"$python" - "$gpurt" "$GPURT_DEVICE" <<'PY' || wrong "progress on a terminal of 80 columns"
+import fcntl, os, pty, re, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.execv(sys.argv[1], ["gpurt", "train", "supervised", "--device", sys.argv[2], "--data", "d.h5",
+                           "checkpoint_dir=tty", "precision=f16", "epochs=2", "hidden=16"])
+seen = b""
+try:
+    while chunk := os.read(fd, 65536):
+        seen += chunk
+except OSError:  # the other end is gone
+    pass
+lines = re.findall(r"epoch \d/2 step [^\r\x1b]*", seen.decode())
+assert os.waitpid(pid, 0)[1] == 0 and lines, seen
+assert all(re.search(r"loss \S+ \S+/s data \d+% scale \S+ [0-9:]+ left$", l) for l in lines), lines
+PY
+
 # ---- so many steps ----
 # 1000 samples, 900 of them to train on: 2 steps an epoch, so that 10 epochs would end before.
 expect 0 data make regression --samples 1000 --features 4 -o few.h5
