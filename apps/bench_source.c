@@ -118,7 +118,7 @@ struct grt_dataset *bench_source_open(const struct bench_source *source) {
         return NULL;
     return grt_dataset_open(grt_dataset_desc(.path = source->path, .inputs = inputs.values,
                                              .input_count = inputs.count, .targets = targets.values,
-                                             .target_count = targets.count));
+                                             .target_count = targets.count, .check_late = true));
 }
 
 void bench_source_end(struct bench_source *source) {

@@ -74,18 +74,38 @@ struct train_bench {
 // Measures one configuration: fills all but what row says already.
 void train_measure(struct train_bench *bench, struct train_row *row);
 
-// ---- bench_train_advice.c ----
+// ---- bench_train_choice.c ----
+
+#define TRAIN_SAFE_MEMORY 0.8  // recommended: at most this share of the memory,
+#define TRAIN_STABLE 0.5       // and a spread below this
 
 struct train_summary {
     const struct train_row *fastest, *efficient, *recommended;  // NULL when no row is good
 };
 struct train_summary train_summarise(const struct train_bench *bench);
-// Prints summary and advice for people, or as members of the JSON report.
-bool train_report(struct train_bench *bench, const struct train_summary *summary);
+// Samples a second for each GB on the device.
+double train_efficiency(const struct train_row *row);
 // Writes the recommended settings as a training config; false with the sentence.
 bool train_apply(const struct train_bench *bench, const struct train_row *row);
 // Device memory that a configuration may take.
 uint64_t train_memory(const struct train_bench *bench);
 const char *train_precision_text(enum grt_dtype precision);
+
+// ---- bench_train_advice.c ----
+
+#define TRAIN_MOST_ADVICE 8
+
+struct train_advice {
+    char texts[TRAIN_MOST_ADVICE][512];
+    size_t count;
+    char next[2048];  // command
+};
+void train_advise(const struct train_bench *bench, const struct train_summary *summary,
+                  struct train_advice *advice);
+
+// ---- bench_train_report.c ----
+
+// Prints summary and advice for people, or as members of the JSON report.
+bool train_report(struct train_bench *bench, const struct train_summary *summary);
 
 #endif

@@ -1,93 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of `gpurt bench train` mean: which configuration to take, what holds it back, and the
-// command to give next. Every sentence follows from a threshold on measured numbers, listed here.
-#include <math.h>
+// What the rows of `gpurt bench train` mean: what holds the best one back, and the command to give next.
+// Every sentence follows from a threshold on measured numbers, listed here or in bench_train.h.
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bench_train.h"
 #include "talk.h"
 
-#define NEAR_BEST 0.95     // recommended: at least this share of the highest throughput
-#define SAFE_MEMORY 0.8    // and at most this share of the memory
-#define STABLE 0.5         // and a spread below this,
-#define STABLE_COSTS 0.8   // unless what is stable has less than this share of the throughput
 #define IO_BOUND 0.2       // share of a step that waits for data
 #define UNDER_USED 0.7     // device busy for less
 #define COMPUTE_BOUND 0.9  // device busy for more
 #define STILL_GROWS 1.1    // throughput of the largest batch over that of the one before
 #define MUCH_FASTER 1.1    // f16 over f32
-#define BASE_BATCH 256     // learning rates of configs are for this
 
-const char *train_precision_text(enum grt_dtype precision) {
-    return grt_dtype_text(precision);
-}
-
-uint64_t train_memory(const struct train_bench *bench) {
-    uint64_t memory = grt_dev_info(bench->dev)->caps.memory;
-    uint64_t limit = bench->common.mem_limit;
-    return limit > 0 && (limit < memory || memory == 0) ? limit : memory;
-}
-
-// ---- summary ----
-
-static double efficiency(const struct train_row *row) {
-    return row->rate / ((double)row->memory / 1e9 + 1e-9);
-}
-
-static bool fits(const struct train_bench *bench, const struct train_row *row) {
-    uint64_t memory = train_memory(bench);
-    return row->status == TRAIN_OK &&
-           (memory == 0 || (double)row->memory <= SAFE_MEMORY * (double)memory);
-}
-
-// Of two that are fast enough: less memory, then fewer workers.
-static bool better(const struct train_row *a, const struct train_row *b) {
-    if (a->memory != b->memory)
-        return a->memory < b->memory;
-    return a->workers != b->workers ? a->workers < b->workers : a->rate > b->rate;
-}
-
-struct train_summary train_summarise(const struct train_bench *bench) {
-    struct train_summary s = {0};
-    double best = 0, best_stable = 0;
-    for (size_t i = 0; i < bench->count; i++) {
-        const struct train_row *row = &bench->rows[i];
-        if (row->status != TRAIN_OK)
-            continue;
-        s.fastest = !s.fastest || row->rate > s.fastest->rate ? row : s.fastest;
-        s.efficient = !s.efficient || efficiency(row) > efficiency(s.efficient) ? row : s.efficient;
-        bool stable = row->spread < STABLE;
-        best = fits(bench, row) && row->rate > best ? row->rate : best;
-        best_stable =
-            fits(bench, row) && stable && row->rate > best_stable ? row->rate : best_stable;
-    }
-    // On a busy machine every row is unsteady; then the numbers are the best there are.
-    bool only_stable = best_stable >= STABLE_COSTS * best;
-    double least = NEAR_BEST * (only_stable ? best_stable : best);
-    for (size_t i = 0; i < bench->count; i++) {
-        const struct train_row *row = &bench->rows[i];
-        if (fits(bench, row) && row->rate >= least && (!only_stable || row->spread < STABLE) &&
-            (!s.recommended || better(row, s.recommended)))
-            s.recommended = row;
-    }
-    return s;
-}
-
-// ---- advice ----
-
-#define MOST_ADVICE 8
-
-struct advice {
-    char texts[MOST_ADVICE][512];
-    size_t count;
-    char next[2048];
-};
-
-static void say(struct advice *advice, const char *format, ...) GRT_PRINTF(2, 3);
-static void say(struct advice *advice, const char *format, ...) {
+static void say(struct train_advice *advice, const char *format, ...) GRT_PRINTF(2, 3);
+static void say(struct train_advice *advice, const char *format, ...) {
     va_list args;
-    if (advice->count == MOST_ADVICE)
+    if (advice->count == TRAIN_MOST_ADVICE)
         return;
     va_start(args, format);
     vsnprintf(advice->texts[advice->count++], sizeof advice->texts[0], format, args);
@@ -103,12 +33,18 @@ static void add(char *text, size_t size, const char *format, ...) {
     va_end(args);
 }
 
-// " --name value" where there is a value; one with blanks gets quotes.
+// " --name value" where there is a value, as a shell reads it: in quotes unless all of it is plain, and
+// a quote inside leaves them for itself.
 static void add_option(char *text, size_t size, const char *name, const char *value) {
-    if (value && *value) {
-        const char *quote = strpbrk(value, " \t$&;()*?\"") ? "'" : "";
-        add(text, size, " --%s %s%s%s", name, quote, value, quote);
-    }
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:,=+@%";
+    if (!value || !*value)
+        return;
+    bool quoted = value[strspn(value, plain)] != '\0';
+    add(text, size, " --%s %s", name, quoted ? "'" : "");
+    for (const char *c = value; *c; c++)
+        add(text, size, *c == '\'' ? "'\\''" : "%c", *c);
+    add(text, size, "%s", quoted ? "'" : "");
 }
 
 // The device as it was asked for on the command line, and how much of its memory.
@@ -146,10 +82,10 @@ static const char *precision_option(const struct train_row *row) {
                                         : "";
 }
 
-static void next_command(const struct train_bench *bench, struct advice *advice, const char *format,
-                         ...) GRT_PRINTF(3, 4);
-static void next_command(const struct train_bench *bench, struct advice *advice, const char *format,
-                         ...) {
+static void next_command(const struct train_bench *bench, struct train_advice *advice,
+                         const char *format, ...) GRT_PRINTF(3, 4);
+static void next_command(const struct train_bench *bench, struct train_advice *advice,
+                         const char *format, ...) {
     if (advice->next[0])
         return;  // the first finding is the most pressing
     command_text(bench, advice->next, sizeof advice->next);
@@ -177,7 +113,7 @@ static bool waits_for_data(const struct train_row *row) {
 }
 
 static void advise_data(const struct train_bench *bench, const struct train_row *row,
-                        struct advice *advice) {
+                        struct train_advice *advice) {
     // On the device only the order of the rows is waited for, once an epoch.
     if (!waits_for_data(row) || bench->cache == GRT_CACHE_DEVICE)
         return;
@@ -247,7 +183,7 @@ static uint32_t smallest_oom(const struct train_bench *bench) {
 }
 
 static void advise_batch(const struct train_bench *bench, const struct train_row *row,
-                         struct advice *advice) {
+                         struct train_advice *advice) {
     const struct train_row *last;
     double ratio = growth(bench, row, &last);
     uint32_t oom = smallest_oom(bench);
@@ -272,7 +208,7 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
 }
 
 static void advise_compute(const struct train_bench *bench, const struct train_row *row,
-                           struct advice *advice) {
+                           struct train_advice *advice) {
     const struct train_row *half = find(bench, row, row->batch, row->workers, GRT_F16);
     const struct train_row *full = find(bench, row, row->batch, row->workers, GRT_F32);
     if (half && full) {
@@ -299,7 +235,7 @@ static void advise_compute(const struct train_bench *bench, const struct train_r
 }
 
 static void advise_memory(const struct train_bench *bench, const struct train_summary *s,
-                          struct advice *advice) {
+                          struct train_advice *advice) {
     uint64_t memory = train_memory(bench);
     uint32_t oom = smallest_oom(bench);
     if (oom > 0)
@@ -307,13 +243,15 @@ static void advise_memory(const struct train_bench *bench, const struct train_su
             "Memory-bound: batches from %u on do not fit. A larger one can be made of several with "
             "accumulate (gradient_accumulation_steps), to the same result%s.",
             oom, bench->precisions == 1 ? "; f16 halves activations" : "");
-    else if (s->fastest && memory > 0 && (double)s->fastest->memory > SAFE_MEMORY * (double)memory)
+    else if (s->fastest && memory > 0 &&
+             (double)s->fastest->memory > TRAIN_SAFE_MEMORY * (double)memory)
         say(advice, "Memory-bound: the fastest configuration takes %.0f%% of the memory.",
             100 * (double)s->fastest->memory / (double)memory);
 }
 
-static void advise(const struct train_bench *bench, const struct train_summary *s,
-                   struct advice *advice) {
+void train_advise(const struct train_bench *bench, const struct train_summary *s,
+                  struct train_advice *advice) {
+    *advice = (struct train_advice){.count = 0};
     const struct train_row *row = s->recommended ? s->recommended : s->fastest;
     if (!row && talk_stopped()) {
         say(advice, "Interrupted before the first row was measured.");
@@ -331,8 +269,8 @@ static void advise(const struct train_bench *bench, const struct train_summary *
     advise_compute(bench, row, advice);
     if (!s->recommended)
         say(advice, "Nothing is recommended: every row takes over %.0f%% of the memory.",
-            100 * SAFE_MEMORY);
-    else if (row->spread >= STABLE)
+            100 * TRAIN_SAFE_MEMORY);
+    else if (row->spread >= TRAIN_STABLE)
         say(advice,
             "The numbers are unsteady (spread %.0f%%): measure again on an idle machine, or with "
             "more --steps.",
@@ -353,121 +291,4 @@ static void advise(const struct train_bench *bench, const struct train_summary *
                  " --batch-sizes %u --num-workers %u --precision %s%s --apply best.yaml",
                  row->batch, row->workers, train_precision_text(row->precision),
                  row->pin ? "" : " --pin-memory off");
-}
-
-// ---- printing ----
-
-static void print_choice(FILE *file, const char *title, const struct train_row *row,
-                         const char *more) {
-    fprintf(file, "%s\n", title);
-    if (!row) {
-        fputs("  none\n", file);
-        return;
-    }
-    fprintf(file, "  batch size       %u\n  workers          %u\n  precision        %s\n",
-            row->batch, row->workers, train_precision_text(row->precision));
-    fprintf(file, "  pin memory       %s\n", row->pin ? "on" : "off");
-    fprintf(file, "  throughput       %.0f samples/s\n", row->rate);
-    char size[TABLE_TEXT_SIZE];
-    table_bytes_text(row->memory, size);
-    fprintf(file, "  device memory    %.20s%s\n", size, more);
-}
-
-static void print_text(const struct train_bench *bench, const struct train_summary *s,
-                       const struct advice *advice) {
-    FILE *file = bench->table.desc.output->file;
-    char more[64] = "";
-    uint64_t memory = train_memory(bench);
-    bool md = bench->common.format == TABLE_MD;
-    const char *fence = md ? "```\n" : "";
-    fprintf(file, "\n%s", fence);
-    print_choice(file, "Highest throughput", s->fastest, "");
-    if (s->efficient)
-        snprintf(more, sizeof more, ", %.0f samples/s per GB", efficiency(s->efficient));
-    print_choice(file, "Best efficiency", s->efficient, more);
-    if (s->recommended && memory > 0)
-        snprintf(more, sizeof more, " (%.1f%%)",
-                 100 * (double)s->recommended->memory / (double)memory);
-    print_choice(file, "Recommended for training", s->recommended, memory > 0 ? more : "");
-    fprintf(file, "%s\n", fence);
-    for (size_t i = 0; i < advice->count; i++)
-        fprintf(file, "%s%s\n", md ? "- " : "* ", advice->texts[i]);
-    fprintf(file, "\nNext: %s%s%s\n", md ? "`" : "", advice->next, md ? "`" : "");
-    if (bench->source.synthetic)
-        fputs("Data: synthetic; with --data FILE the numbers are those of your own.\n", file);
-}
-
-static json_t *choice_json(const struct train_row *row) {
-    return row ? json_pack("{s:i, s:i, s:s, s:b, s:f, s:I, s:f}", "batch", (int)row->batch,
-                           "workers", (int)row->workers, "precision",
-                           train_precision_text(row->precision), "pin_memory", row->pin,
-                           "samples_per_s", row->rate, "memory_bytes", (json_int_t)row->memory,
-                           "samples_per_s_per_gb", efficiency(row))
-               : json_null();
-}
-
-bool train_report(struct train_bench *bench, const struct train_summary *s) {
-    struct advice advice = {.count = 0};
-    advise(bench, s, &advice);
-    json_t *texts = json_array();
-    for (size_t i = 0; i < advice.count; i++)
-        json_array_append_new(texts, json_string(advice.texts[i]));
-    json_t *json =
-        json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:b}", "highest_throughput",
-                  choice_json(s->fastest), "best_efficiency", choice_json(s->efficient),
-                  "recommended", choice_json(s->recommended), "advice", texts, "next", advice.next,
-                  "synthetic", bench->source.synthetic, "interrupted", talk_stopped());
-    enum table_format format = bench->common.format;
-    if (format == TABLE_PLAIN || format == TABLE_MD)
-        print_text(bench, s, &advice);
-    return table_note(&bench->table, "summary", json);
-}
-
-// ---- the config ----
-
-static bool set(struct grt_config *config, enum grt_config_key key, const char *format, ...)
-    GRT_PRINTF(3, 4);
-static bool set(struct grt_config *config, enum grt_config_key key, const char *format, ...) {
-    char text[GRT_CONFIG_TEXT_SIZE];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return grt_config_set(config, key, text);
-}
-
-// The batch that the config asks for, in pieces that were found good; the rate follows the whole.
-bool train_apply(const struct train_bench *bench, const struct train_row *row) {
-    static struct grt_config config;  // 40 KB and more: not for the stack
-    config = bench->config;
-    const char *path = bench->source.synthetic ? NULL : bench->source.path;
-    bool told = grt_config_given(&bench->config, GRT_CONFIG_BATCH_SIZE);
-    uint64_t wanted = told ? bench->config.batch_size * bench->config.accumulate : row->batch;
-    uint64_t pieces = wanted > row->batch ? (wanted + row->batch - 1) / row->batch : 1;
-    uint64_t base = told ? wanted : bench->config.base_batch_size;
-    double rate = grt_lr_for_batch(bench->config.learning_rate, row->batch * pieces,
-                                   base > 0 ? base : BASE_BATCH);
-    char head[1024];
-    snprintf(head, sizeof head,
-             "Settings that `gpurt bench` recommends: %.0f samples/s on %.100s, %s.\n"
-             "The learning rate is %g for %llu samples, times the root of what a step has more.%s",
-             row->rate, grt_dev_info(bench->dev)->name, grt_dev_info(bench->dev)->selector,
-             bench->config.learning_rate, (unsigned long long)base,
-             bench->source.synthetic ? "\nMeasured with synthetic data." : "");
-    const char *inputs = bench->source.inputs, *targets = bench->source.targets;
-    return (!path || set(&config, GRT_CONFIG_DATA, "%s", path)) &&
-           set(&config, GRT_CONFIG_BATCH_SIZE, "%u", row->batch) &&
-           set(&config, GRT_CONFIG_NUM_WORKERS, "%u", row->workers) &&
-           set(&config, GRT_CONFIG_PIN_MEMORY, "%s", row->pin ? "true" : "false") &&
-           (bench->cache == GRT_CACHE_NONE ||
-            set(&config, GRT_CONFIG_CACHE, "%s", grt_cache_text(bench->cache))) &&
-           set(&config, GRT_CONFIG_PRECISION, "%s", train_precision_text(row->precision)) &&
-           set(&config, GRT_CONFIG_ACCUMULATE, "%llu", (unsigned long long)pieces) &&
-           set(&config, GRT_CONFIG_LEARNING_RATE, "%.6g", rate) &&
-           set(&config, GRT_CONFIG_MODEL, "%s", bench->task.config.model) &&
-           (!inputs || set(&config, GRT_CONFIG_INPUTS, "%s", inputs)) &&
-           (!targets || set(&config, GRT_CONFIG_TARGETS, "%s", targets)) &&
-           set(&config, GRT_CONFIG_DEPTH, "%u", bench->model.depth) &&
-           set(&config, GRT_CONFIG_HIDDEN, "%u", bench->model.hidden) &&
-           grt_config_write(&config, bench->apply, head);
 }

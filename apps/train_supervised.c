@@ -138,6 +138,10 @@ static void print_progress(const struct train *t, const struct grt_supervised_re
 static void on_report(void *context, const struct grt_supervised_report *r) {
     struct train *t = context;
     switch (r->news) {
+    case GRT_SUPERVISED_LOOK:
+        talk_progress("looking at every row of %s: %.0f%%", t->config.settings.data,
+                      100 * r->share);
+        break;
     case GRT_SUPERVISED_PROGRESS:
     case GRT_SUPERVISED_STEP:
         print_progress(t, r);
@@ -306,6 +310,10 @@ static int run(struct train *t, int argc, char **argv) {
             code = exit_of(grt_supervised_run(t->run), t);
         talk_clear();
         table_close(&t->table);
+    } else if (talk_stopped()) {
+        talk_resume();
+        talk_error("stopped before the first step; the same command begins again");
+        code = COMMAND_RESUMABLE;
     } else {
         code = command_exit_of(grt_last_status());
     }

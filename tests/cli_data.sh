@@ -169,6 +169,11 @@ said '^Next: gpurt bench --device ref:0 --mem-limit 64MB --data .*/r\.h5 --input
 sed -n 's/^Next: gpurt //p' "$tmp/out" >"$tmp/next"
 sed -i "s|best.yaml|$tmp/best.yaml|" "$tmp/next"
 xargs "$gpurt" <"$tmp/next" >"$tmp/out" 2>"$tmp/err" || wrong "the next command does not run: $(cat "$tmp/next")"
+# A shell reads it as it is meant, whatever the file is called.
+cp "$tmp/r.h5" "$tmp/it's [mine] & \$HOME.h5"
+expect 0 bench "${quick[@]}" --data "$tmp/it's [mine] & \$HOME.h5" --batch-sizes 32 --num-workers 0
+(cd "$tmp" && eval "\"$gpurt\" $(sed -n 's/^Next: gpurt //p' out)") >"$tmp/out2" 2>"$tmp/err" ||
+    wrong "the next command does not run in a shell: $(grep ^Next "$tmp/out")"
 expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 16 --num-workers 0 --apply "$tmp/best.yaml"
 said '^Next: gpurt train supervised --config .*/best.yaml --device ref:0 --data .*/r.h5$'
 # What is read is not written over, and a full disk has its own exit code.
@@ -180,7 +185,8 @@ if [ -w /dev/full ]; then
         refuse 74 "No space left" bench $kind --time 0.01 -o /dev/full
     done
 fi
-# Ctrl-C: the rows so far, and the summary.
+# Ctrl-C: the rows so far, and the summary. (Emptied here: the one in the background may come later.)
+: >"$tmp/out"
 "$gpurt" bench --device ref:0 --batch-sizes 16,32,64,128,256,512 --num-workers 0,1,2 --steps 1000 \
     --data "$tmp/r.h5" >"$tmp/out" 2>"$tmp/err" </dev/null &
 pid=$!
@@ -194,6 +200,7 @@ wait "$pid" || code=$?
 [ "$code" -eq 130 ] || wrong "interrupted bench: exit code $code, wanted 130"
 said 'Highest throughput'
 # SIGTERM as well, and the synthetic data are removed.
+: >"$tmp/out"
 "$gpurt" bench --device ref:0 --batch-sizes 16 --num-workers 0 --time 60 >"$tmp/out" 2>"$tmp/err" </dev/null &
 pid=$!
 for _ in $(seq 100); do

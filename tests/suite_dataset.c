@@ -198,8 +198,12 @@ static void classes_are_whole_numbers(void **state) {
             grt_dataset_close(&data);
         }
         // A number that is no class is found before the device would use it as an index.
+        TEST_REFUSED(
+            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10)),
+            GRT_BAD_DATA, "row 3 of 'y' has class 10");
         struct grt_dataset *data =
-            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10));
+            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10,
+                                              .check_late = true));
         assert_non_null(data);
         struct grt_loader *loader = load(data, 30);
         struct grt_batch batch;
@@ -243,7 +247,10 @@ static void rows_that_are_not_finite(void **state) {
     (void)state;
     for (int deflate = 0; deflate < 2; deflate++) {
         const char *path = nan_file("nan.h5", deflate);
-        struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path));
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path)), GRT_BAD_DATA,
+                     "row 4 of the inputs is not finite (column 1 is nan)");
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .check_late = true));
         assert_non_null(data);
         struct grt_loader *loader = load(data, 8);
         struct grt_batch batch;
@@ -279,9 +286,11 @@ static void targets_that_are_no_shares(void **state) {
     free(y);
     char row[64];
     snprintf(row, sizeof row, "row %llu of the targets", (unsigned long long)bad);
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .share_targets = true)),
+                 GRT_BAD_DATA, row);
     for (int shares = 0; shares < 2; shares++) {
-        struct grt_dataset *data =
-            grt_dataset_open(grt_dataset_desc(.path = path, .share_targets = shares > 0));
+        struct grt_dataset *data = grt_dataset_open(
+            grt_dataset_desc(.path = path, .share_targets = shares > 0, .check_late = true));
         assert_non_null(data);
         struct grt_loader *loader = load(data, 64);
         struct grt_batch batch;

@@ -328,7 +328,9 @@ static void damaged_chunks(void **state) {
     assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, (hsize_t[]){32, 0}, sizeof noise, noise) >= 0);
     H5Dclose(set);
     H5Fclose(file);
-    struct grt_dataset *data = open_x(path);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "a chunk of 'x' is damaged");
+    struct grt_dataset *data =
+        grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .check_late = true));
     assert_non_null(data);
     struct grt_loader *loader = grt_loader_create(grt_loader_desc(.data = data, .batch = 16));
     struct grt_batch batch;
@@ -350,7 +352,8 @@ static void damaged_chunks(void **state) {
     assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 3, (hsize_t[]){48, 0}, 128, plain) >= 0);
     H5Dclose(set);
     H5Fclose(file);
-    data = open_x(path);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "128 bytes in place of 256");
+    data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .check_late = true));
     assert_non_null(data);
     loader = grt_loader_create(grt_loader_desc(.data = data, .batch = 16, .start = {.batch = 2}));
     assert_true(grt_loader_next(loader, &batch));

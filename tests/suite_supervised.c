@@ -53,7 +53,8 @@ static void on_report(void *context, const struct grt_supervised_report *r) {
         w->accuracy = r->accuracy;
         assert_true(r->validated && isfinite(r->validation_loss));
     }
-    if (r->news == GRT_SUPERVISED_NONFINITE || r->news == GRT_SUPERVISED_SPLIT) {
+    if (r->news == GRT_SUPERVISED_NONFINITE || r->news == GRT_SUPERVISED_SPLIT ||
+        r->news == GRT_SUPERVISED_NOTE) {
         snprintf(w->text, sizeof w->text, "%.255s", r->text);
     }
 }
@@ -271,13 +272,6 @@ static void short_memory(void **state) {
     assert_non_null(test.dev);
     c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
-    struct grt_dev *fair = test.dev;
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = 4096));
-    assert_non_null(test.dev);
-    struct grt_config kept = config_of("kept", PAIRS("cache=device"));
-    TEST_REFUSED(create(&kept, false, &w), GRT_NO_MEMORY, "cache: ram");
-    grt_dev_destroy(&test.dev);
-    test.dev = fair;
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
     assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
     assert_int_equal(w.news[GRT_SUPERVISED_SPLIT], 1);
@@ -288,6 +282,55 @@ static void short_memory(void **state) {
     test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = 1000));
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "even one sample");
     grt_dev_destroy(&test.dev);
+    test.dev = usual;
+    leave();
+}
+
+// Rows stay on the device when they fit there once, the learner beside them; else in memory, with a
+// line that says so, and the same bits.
+static void caches_that_do_not_fit(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    struct watch w = {0};
+    struct grt_config c = config_of("usual", PAIRS("epochs=1", "cache=device"));
+    struct grt_supervised *run = create(&c, false, &w);
+    assert_non_null(run);
+    uint64_t bytes = grt_supervised_info(run).bytes, rows = 300 * (4 + 1) * 4;
+    assert_int_equal(grt_dev_mem_use(test.dev, "data").current, rows);  // once, for both parts
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    assert_int_equal(w.news[GRT_SUPERVISED_NOTE], 0);
+    struct grt_dev *usual = test.dev;
+    const struct {
+        uint64_t limit;
+        const char *cache, *text;
+    } trials[] = {{bytes + bytes / 4, "device", NULL},
+                  {bytes - rows / 2, "ram", "a step "},
+                  {rows - 4, "", "as f32, and "}};
+    for (int i = 0; i < 3; i++) {
+        char dir[16], same[64];
+        test.dev =
+            grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = trials[i].limit));
+        assert_non_null(test.dev);
+        snprintf(dir, sizeof dir, "limit%d", i);
+        c = config_of(dir, PAIRS("epochs=1", "cache=device"));
+        w = (struct watch){0};
+        if (trials[i].cache[0]) {
+            run = create(&c, false, &w);
+            assert_non_null(run);
+            assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
+            assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+            grt_supervised_destroy(&run);
+            snprintf(same, sizeof same, "%s/step-000000000017.h5", dir);
+            check_equal("usual/step-000000000017.h5", same);
+        } else {
+            TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "may be taken");
+        }
+        assert_int_equal(w.news[GRT_SUPERVISED_NOTE], trials[i].text != NULL);
+        assert_true(!trials[i].text ||
+                    (strstr(w.text, trials[i].text) && strstr(w.text, "(cache: ram)")));
+        grt_dev_destroy(&test.dev);
+    }
     test.dev = usual;
     leave();
 }
@@ -335,6 +378,7 @@ static void models(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(resumed),   TEST_CASE(ways_of_data), TEST_CASE(lives_of_workers),
-    TEST_CASE(nonfinite), TEST_CASE(short_memory), TEST_CASE(models),
+    TEST_CASE(nonfinite), TEST_CASE(short_memory), TEST_CASE(caches_that_do_not_fit),
+    TEST_CASE(models),
 };
 TEST_SUITE(supervised, true, cases);

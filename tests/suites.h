@@ -15,6 +15,7 @@
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \
+    X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
     X(buffer, D)                                                                                   \
     X(kernel, D)                                                                                   \

@@ -135,14 +135,23 @@ static bool create_tiles(struct grt_dataset *data) {
     return true;
 }
 
+// Room for mean, deviation and its inverse, in this order.
+static bool make_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
+    if (!desc->normalise)
+        return true;
+    data->mean = calloc(3 * (size_t)data->info.features, sizeof *data->mean);
+    if (!data->mean)
+        return grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
+    data->std = data->mean + data->info.features;
+    data->scale = data->std + data->info.features;
+    return true;
+}
+
 static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     struct grt_dataset_info *info = &data->info;
     uint64_t unit = unit_rows(data);
     data->order = grt_order(info->file_rows, unit, desc->validation_split, desc->seed);
-    if (!create_tiles(data))
-        return false;
-    // Without classes yet, a class target is read as a float, and is always finite.
-    if (desc->on_nan == GRT_NAN_DROP && !grt_scan_dropped(data))
+    if (!create_tiles(data) || !make_moments(data, desc) || !grt_look_values(data, desc))
         return false;
     info->rows = info->file_rows - data->order.dropped_count;
     if (info->rows == 0)
@@ -166,40 +175,23 @@ static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *d
     return true;
 }
 
-static bool find_classes(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
-    if (!desc->class_targets)
-        return true;
-    uint32_t classes = desc->classes;
-    if (classes == 0 && !grt_scan_classes(data, &classes))
-        return false;
-    data->info.classes = classes;
-    return true;
-}
-
 static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
+    uint32_t features = data->info.features;
     if (!desc->normalise)
         return true;
-    uint32_t features = data->info.features;
-    float *numbers = calloc(3 * (size_t)features, sizeof *numbers);
-    if (!numbers)
-        return grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
-    float *mean = numbers, *std = numbers + features, *scale = numbers + 2 * (size_t)features;
-    data->mean = mean;
-    data->std = std;
-    data->scale = scale;
     if (desc->mean) {
-        memcpy(mean, desc->mean, features * sizeof *mean);
-        memcpy(std, desc->std, features * sizeof *std);
-    } else if (!grt_scan_moments(data)) {
+        memcpy(data->mean, desc->mean, features * sizeof *data->mean);
+        memcpy(data->std, desc->std, features * sizeof *data->std);
+    } else if (!grt_look_moments(data, desc)) {
         return false;
     }
     for (uint32_t k = 0; k < features; k++) {
-        if (!(std[k] > 0.0f))
+        if (!(data->std[k] > 0.0f))
             return refuse("a std that is not above 0");
-        scale[k] = 1.0f / std[k];
+        data->scale[k] = 1.0f / data->std[k];
     }
-    data->info.mean = mean;
-    data->info.std = std;
+    data->info.mean = data->mean;
+    data->info.std = data->std;
     return true;
 }
 
@@ -238,8 +230,7 @@ struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
     data->on_nan = desc->on_nan;
     data->share_targets = desc->share_targets;
     if (!open_arrays(data, desc) || !match_inputs(data) || !match_targets(data, desc) ||
-        !match_rows(data) || !find_rows(data, desc) || !find_classes(data, desc) ||
-        !find_moments(data, desc))
+        !match_rows(data) || !find_rows(data, desc) || !find_moments(data, desc))
         grt_dataset_close(&data);
     return data;
 }

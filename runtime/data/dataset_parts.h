@@ -4,6 +4,7 @@
 #define GRT_DATASET_PARTS_H
 
 #include "array.h"
+#include "loader.h"
 #include "order.h"
 #include "tiles.h"
 
@@ -12,6 +13,11 @@ struct grt_rows_kept {
     uint32_t users;
     float *x;     // [file_rows][x_width]
     uint32_t *y;  // [file_rows][y_width], the bits of f32 or u32
+};
+struct grt_rows_on_device {
+    uint32_t users;
+    struct grt_dev *dev;
+    struct grt_buf *x, *y;  // as above; y NULL without targets
 };
 
 struct grt_dataset {
@@ -28,6 +34,7 @@ struct grt_dataset {
     uint64_t *dropped;
     float *mean, *std, *scale;  // [features]; scale is 1 / std
     struct grt_rows_kept ram;
+    struct grt_rows_on_device device;
 };
 
 // Units whose rows are mixed when nothing else is asked for: up to 16, and 64 MiB of them.
@@ -42,17 +49,26 @@ enum grt_read_mode {
     GRT_READ_CHECKED,  // what batches are: normalised; a number that is not finite is a fault
     GRT_READ_ANY,      // as it is in the file
 };
-// Rows of the file, in this order: x [count][x_width] and y [count][y_width] (may be NULL).
+// Rows of the file, in this order: x [count][x_width] and y [count][y_width]. y may be NULL, and x with
+// GRT_READ_ANY.
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
                      uint32_t count, float *x, void *y, struct grt_fault *fault);
 
-// dataset_scan.c: what only a look at every row tells. Each is kept for the next run.
-bool grt_scan_dropped(struct grt_dataset *data);
-bool grt_scan_classes(struct grt_dataset *data, uint32_t *classes);
-bool grt_scan_moments(struct grt_dataset *data);
+// What is wrong with the numbers of rows: `width` values each, all finite, or all from 0 to 1.
+bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
+                      const char *of, struct grt_fault *fault);
+bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
+                      struct grt_fault *fault);
+
+// dataset_look.c: what only a look at every row tells, kept for the next run. First rows that are not to
+// be trained on, classes, and, where no row is left out, moments; then moments, with the order settled.
+bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *desc);
+bool grt_look_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc);
 
 // dataset_ram.c: all rows in memory, read by `threads`; false with the sentence.
 bool grt_rows_keep(struct grt_dataset *data, uint32_t threads);
+// Whether there is room for them; else `why` says how much there is.
+bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]);
 void grt_rows_drop(struct grt_dataset *data);
 
 #endif

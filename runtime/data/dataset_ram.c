@@ -101,26 +101,38 @@ static bool fill(struct filling *f, uint32_t threads) {
            grt_fail(f->fault.status, "%s: %s", f->data->path, f->fault.text);
 }
 
+static double all_bytes(const struct grt_dataset *data) {
+    const struct grt_dataset_info *info = &data->info;
+    return (double)info->file_rows * ((double)info->x_width + info->y_width) * 4;
+}
+
+bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]) {
+    double bytes = all_bytes(data);
+    uint64_t available = memory_available();
+    if (data->ram.users > 0 ||
+        (bytes <= 1e18 && (available == 0 || bytes <= 0.9 * (double)available)))
+        return true;
+    snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and %.1f MB of the host's memory are free",
+             bytes / 1e6, (double)available / 1e6);
+    return false;
+}
+
 bool grt_rows_keep(struct grt_dataset *data, uint32_t threads) {
     const struct grt_dataset_info *info = &data->info;
+    char why[GRT_CACHE_WHY];
     if (data->ram.users > 0) {
         data->ram.users++;
         return true;
     }
-    double bytes = (double)info->file_rows * ((double)info->x_width + info->y_width) * 4;
-    uint64_t available = memory_available();
-    if (bytes > 1e18 || (available > 0 && bytes > 0.9 * (double)available))
-        return grt_fail(GRT_NO_MEMORY,
-                        "%s: %.1f GB as f32 do not fit into the %.1f GB of memory that are free; "
-                        "use cache: none",
-                        data->path, bytes / 1e9, (double)available / 1e9);
+    if (!grt_rows_fit(data, why))
+        return grt_fail(GRT_NO_MEMORY, "%s: %s; use cache: none", data->path, why);
     struct filling f = {.data = data};
     f.x = calloc(info->file_rows * (uint64_t)info->x_width, sizeof *f.x);
     f.y = info->y_width ? calloc(info->file_rows * (uint64_t)info->y_width, sizeof *f.y) : NULL;
     bool good = f.x && (f.y || info->y_width == 0)
                     ? fill(&f, threads)
                     : grt_fail(GRT_NO_MEMORY, "%s: no host memory for %.1f GB of rows", data->path,
-                               bytes / 1e9);
+                               all_bytes(data) / 1e9);
     if (!good) {
         free(f.x);
         free(f.y);

@@ -1,257 +1,296 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking at every row once: which are not finite, how many classes there are, mean and deviation of
-// features. Rows are read in the order of the file, sums are taken in that order in double, so the
-// answer is the same on every run. It is kept beside compiled kernels, under a key that names the file's
-// identity and state, for files large enough that it matters.
+// Looking at every row once, before anything is made for a run: which rows are not finite, which
+// targets are none, how many classes there are, mean and deviation of features, all in one pass.
+//
+//     blocks of rows   0   1   2   3   4   5  ...     taken by threads as they are free,
+//     findings         0 + 1 + 2 + 3 ...              added up in the order of the file
+//
+// Sums are taken in double within a block and joined block after block: the answer, and the row
+// that a refusal names, are the same on every run and for every number of threads. Of each row only
+// what is asked for is read: class numbers alone cost no inputs.
 #include <math.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "../cache.h"
+#include "../clock.h"
 #include "../report.h"
-#include "dataset_parts.h"
+#include "dataset_scan.h"
 
 #define BLOCK_FLOATS (1u << 18)
-#define KEEP_FROM (1u << 20)  // bytes of a file: smaller ones are scanned in no time
+#define MOST_BLOCK_FLOATS (1u << 24)  // of blocks that are grown to whole chunks
+#define MOST_THREADS 16
+#define WATCH_SECONDS 0.2
 
-// Sees `count` rows from `first` on; false ends the scan.
-typedef bool scan_fn(void *context, const struct grt_dataset *data, uint64_t first, uint32_t count,
-                     const float *x, const void *y);
+struct scan {
+    struct grt_dataset *data;
+    const struct grt_scan_desc *desc;
+    uint32_t block;  // rows
+    uint64_t blocks;
+    pthread_mutex_t lock;
+    pthread_cond_t joined;
+    uint64_t next;  // block that nobody has taken yet
+    uint64_t done;  // blocks that are part of `found`
+    bool over;      // a block failed, or the caller said stop
+    struct grt_fault fault;
+    struct grt_findings *found;
+};
 
-static bool scan(struct grt_dataset *data, bool with_y, scan_fn *see, void *context) {
-    const struct grt_dataset_info *info = &data->info;
-    uint64_t widest = info->x_width + (uint64_t)info->y_width;
-    uint32_t block = (uint32_t)(BLOCK_FLOATS / widest < 1 ? 1 : BLOCK_FLOATS / widest);
-    struct grt_reader *reader = grt_reader_create(data);
-    float *x = malloc(block * (uint64_t)info->x_width * sizeof *x);
-    uint32_t *y = malloc((block * (uint64_t)info->y_width + 1) * sizeof *y);
-    uint64_t *rows = malloc(block * sizeof *rows);
-    struct grt_fault fault = {0};
-    bool good = reader && x && y && rows;
-    if (!good)
-        grt_fault(&fault, GRT_NO_MEMORY, "no host memory to look through the rows");
-    for (uint64_t first = 0; good && first < info->file_rows; first += block) {
-        uint64_t left = info->file_rows - first;
-        uint32_t count = left < block ? (uint32_t)left : block;
-        for (uint32_t i = 0; i < count; i++)
-            rows[i] = first + i;
-        uint32_t *into = with_y && info->y_width > 0 ? y : NULL;
-        good = grt_reader_read(reader, GRT_READ_ANY, rows, count, x, into, &fault) &&
-               see(context, data, first, count, x, into);
+// ---- findings ----
+
+static bool findings_init(struct grt_findings *f, uint32_t features) {
+    *f = (struct grt_findings){0};
+    f->mean = features > 0 ? calloc(2 * (size_t)features, sizeof *f->mean) : NULL;
+    f->square = f->mean ? f->mean + features : NULL;
+    return features == 0 || f->mean;
+}
+
+void grt_findings_finish(struct grt_findings *f) {
+    free(f->dropped);
+    free(f->mean);  // square lies behind it
+    *f = (struct grt_findings){0};
+}
+
+static bool drop(struct grt_findings *f, uint64_t row, struct grt_fault *fault) {
+    if (f->dropped_count == f->capacity) {
+        uint64_t capacity = f->capacity ? 2 * f->capacity : 64;
+        uint64_t *more = realloc(f->dropped, capacity * sizeof *more);
+        if (!more)
+            return grt_fault(fault, GRT_NO_MEMORY, "no host memory for the list of rows left out");
+        f->dropped = more;
+        f->capacity = capacity;
     }
+    f->dropped[f->dropped_count++] = row;
+    return true;
+}
+
+// Means and sums of squares of two sets of numbers become those of both.
+static void join_moments(struct grt_findings *a, const struct grt_findings *b, uint32_t features) {
+    double n = (double)a->points + (double)b->points;
+    for (uint32_t k = 0; b->points > 0 && k < features; k++) {
+        double apart = b->mean[k] - a->mean[k];
+        if (a->points == 0)
+            a->mean[k] = b->mean[k];
+        else
+            a->mean[k] += apart * ((double)b->points / n);
+        a->square[k] += b->square[k] + apart * apart * ((double)a->points * (double)b->points / n);
+    }
+    a->points += b->points;
+}
+
+static bool join(struct scan *s, const struct grt_findings *part, struct grt_fault *fault) {
+    struct grt_findings *all = s->found;
+    bool good = true;
+    for (uint64_t i = 0; good && i < part->dropped_count; i++)
+        good = drop(all, part->dropped[i], fault);
+    all->most_class = part->most_class > all->most_class ? part->most_class : all->most_class;
+    if (s->desc->moments)
+        join_moments(all, part, s->data->info.features);
+    return good;
+}
+
+// ---- one block ----
+
+// Rows that are not finite: listed, or the first is the fault. Targets that are no shares are one.
+static bool see_values(const struct scan *s, const uint64_t *rows, uint32_t count, const float *x,
+                       const void *y, struct grt_findings *part, struct grt_fault *fault) {
+    const struct grt_dataset_info *info = &s->data->info;
+    uint64_t xw = info->x_width, yw = info->y_width;
+    const float *targets = info->classes == 0 ? y : NULL;
+    if (!s->desc->drop)
+        return (!x || grt_check_finite(rows, count, x, xw, "inputs", fault)) &&
+               (!targets || grt_check_finite(rows, count, targets, yw, "targets", fault)) &&
+               (!targets || !s->desc->shares || grt_check_shares(rows, count, targets, yw, fault));
+    bool good = true;
+    for (uint32_t i = 0; good && i < count; i++) {
+        if ((x && grt_not_finite(x + i * xw, xw) < xw) ||
+            (targets && grt_not_finite(targets + i * yw, yw) < yw))
+            good = drop(part, rows[i], fault);
+        else if (targets && s->desc->shares)
+            good = grt_check_shares(rows + i, 1, targets + i * yw, yw, fault);
+    }
+    return good;
+}
+
+// Sums about the block's first row, which loses nothing where all values are far from zero.
+static void see_moments(const struct grt_dataset *data, const uint64_t *rows, uint32_t count,
+                        const float *x, struct grt_findings *part) {
+    uint32_t features = data->info.features;
+    uint64_t xw = data->info.x_width;
+    const struct grt_order *order = &data->order;
+    uint64_t dropped = 0;  // rows before this one
+    const float *shift = NULL;
+    memset(part->mean, 0, 2 * (size_t)features * sizeof *part->mean);
+    part->points = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        while (dropped < order->dropped_count && order->dropped[dropped] < rows[i])
+            dropped++;
+        bool here = dropped == order->dropped_count || order->dropped[dropped] != rows[i];
+        if (!here || !grt_order_trains(order, rows[i] - dropped))
+            continue;
+        const float *row = x + i * xw, *end = row + xw;
+        for (shift = shift ? shift : row; row < end; row += features) {
+            for (uint32_t k = 0; k < features; k++) {
+                double d = (double)row[k] - shift[k];
+                part->mean[k] += d;
+                part->square[k] += d * d;
+            }
+            part->points++;
+        }
+    }
+    for (uint32_t k = 0; shift && part->points > 0 && k < features; k++) {
+        double mean = part->mean[k] / (double)part->points;
+        part->square[k] -= part->mean[k] * mean;
+        part->mean[k] = shift[k] + mean;
+    }
+}
+
+static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t *rows,
+                      uint64_t number, float *x, uint32_t *y, struct grt_findings *part,
+                      struct grt_fault *fault) {
+    uint64_t first = number * s->block, left = s->data->info.file_rows - first;
+    uint32_t count = left < s->block ? (uint32_t)left : s->block;
+    part->dropped_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = first + i;
+    if (!grt_reader_read(reader, GRT_READ_ANY, rows, count, x, y, fault) ||
+        (s->desc->values && !see_values(s, rows, count, x, y, part, fault)))
+        return false;
+    for (uint32_t i = 0; s->desc->classes && y && i < count; i++)
+        part->most_class = y[i] > part->most_class ? y[i] : part->most_class;
+    if (s->desc->moments && x && part->mean)
+        see_moments(s->data, rows, count, x, part);
+    return true;
+}
+
+// ---- threads ----
+
+// The next block, or false when there is none left to take.
+static bool take(struct scan *s, uint64_t *number) {
+    pthread_mutex_lock(&s->lock);
+    bool there = !s->over && s->next < s->blocks;
+    if (there)
+        *number = s->next++;
+    pthread_mutex_unlock(&s->lock);
+    return there;
+}
+
+// Adds a block's findings when all before it are in; false when the scan is over.
+static bool hand_in(struct scan *s, uint64_t number, const struct grt_findings *part, bool good,
+                    struct grt_fault *fault) {
+    pthread_mutex_lock(&s->lock);
+    while (s->done != number && !s->over)
+        pthread_cond_wait(&s->joined, &s->lock);
+    if (!s->over) {
+        if (!good || !join(s, part, fault)) {
+            s->fault = *fault;
+            s->over = true;
+        }
+        s->done++;
+    }
+    bool on = !s->over;
+    pthread_cond_broadcast(&s->joined);
+    pthread_mutex_unlock(&s->lock);
+    return on;
+}
+
+static void end_scan(struct scan *s, const struct grt_fault *fault) {
+    pthread_mutex_lock(&s->lock);
+    if (!s->over)
+        s->fault = *fault;
+    s->over = true;
+    pthread_cond_broadcast(&s->joined);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void tell(struct scan *s, double share) {
+    struct grt_fault fault = {0};
+    if (s->desc->watch && !s->desc->watch(s->desc->context, share)) {
+        grt_fault(&fault, GRT_IO, "stopped while its rows were looked through");
+        end_scan(s, &fault);
+    }
+}
+
+// Takes blocks until there are none; `watched` is the caller's own thread, which tells of progress.
+static void work(struct scan *s, bool watched) {
+    const struct grt_dataset_info *info = &s->data->info;
+    struct grt_fault fault = {0};
+    struct grt_findings part;
+    struct grt_reader *reader = grt_reader_create(s->data);
+    uint64_t *rows = malloc(s->block * sizeof *rows);
+    float *x = s->desc->x ? malloc(s->block * (uint64_t)info->x_width * sizeof *x) : NULL;
+    uint32_t *y = s->desc->y ? malloc(s->block * (uint64_t)info->y_width * sizeof *y) : NULL;
+    bool ready = findings_init(&part, s->desc->moments ? info->features : 0);
+    double told = grt_seconds();
+    uint64_t number;
+    if (!ready || !reader || !rows || (s->desc->x && !x) || (s->desc->y && !y)) {
+        grt_fault(&fault, GRT_NO_MEMORY, "no host memory to look through the rows");
+        end_scan(s, &fault);
+    }
+    while (take(s, &number)) {
+        bool good = see_block(s, reader, rows, number, x, y, &part, &fault);
+        if (!hand_in(s, number, &part, good, &fault))
+            break;
+        if (watched && grt_seconds() - told > WATCH_SECONDS) {
+            told = grt_seconds();
+            tell(s, (double)(number + 1) / (double)s->blocks);
+        }
+    }
+    grt_findings_finish(&part);
     free(x);
     free(y);
     free(rows);
     grt_reader_destroy(&reader);
-    if (fault.status != GRT_OK)
-        grt_fail(fault.status, "%s: %s", data->path, fault.text);
-    return good;
 }
 
-// ---- answers kept ----
-
-static void make_key(const struct grt_dataset *data, const char *what, char *key, size_t size) {
-    const struct grt_file *file = &data->file;
-    int n = snprintf(key, size, "gpurt scan 1 %s\n%llu %llu %llu %lld.%09lld\n%llu %llu %llu\n",
-                     what, (unsigned long long)file->device, (unsigned long long)file->inode,
-                     (unsigned long long)file->bytes, (long long)file->changed,
-                     (long long)file->changed_ns, (unsigned long long)data->order.units,
-                     (unsigned long long)data->order.validation_units,
-                     (unsigned long long)data->order.split.keys[0]);
-    for (uint32_t i = 0; i < data->input_count + data->target_count && n < (int)size; i++)
-        n += snprintf(key + n, size - (size_t)n, "%s\n", data->arrays[i].name);
-}
-#define KEY_SIZE 9216
-
-static void *recall(const struct grt_dataset *data, const char *what, size_t *size) {
-    char key[KEY_SIZE];
-    if (data->file.bytes < KEEP_FROM)
-        return NULL;
-    make_key(data, what, key, sizeof key);
-    return grt_cache_load(key, size);
+static void *work_beside(void *context) {
+    work(context, false);
+    return NULL;
 }
 
-static void keep(const struct grt_dataset *data, const char *what, const void *answer,
-                 size_t size) {
-    char key[KEY_SIZE];
-    if (data->file.bytes < KEEP_FROM)
-        return;
-    make_key(data, what, key, sizeof key);
-    grt_cache_store(key, answer, size);
+static uint32_t threads_for(const struct scan *s) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t count = s->desc->threads > 0 ? s->desc->threads
+                     : processors > 0     ? (uint64_t)processors
+                                          : 1;
+    count = count < MOST_THREADS ? count : MOST_THREADS;
+    return (uint32_t)(count < s->blocks ? count : s->blocks);
 }
 
-// ---- rows that are not finite ----
-
-struct drops {
-    uint64_t *rows;
-    uint64_t count, capacity;
-};
-
-static bool see_drops(void *context, const struct grt_dataset *data, uint64_t first, uint32_t count,
-                      const float *x, const void *y) {
-    struct drops *drops = context;
-    uint64_t xw = data->info.x_width, yw = data->info.y_width;
-    const float *floats = data->info.classes == 0 ? y : NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        if (grt_not_finite(x + i * xw, xw) == xw &&
-            (!floats || grt_not_finite(floats + i * yw, yw) == yw))
-            continue;
-        if (drops->count == drops->capacity) {
-            drops->capacity = drops->capacity ? 2 * drops->capacity : 64;
-            uint64_t *more = realloc(drops->rows, drops->capacity * sizeof *more);
-            if (!more)
-                return grt_fail(GRT_NO_MEMORY, "no host memory for the list of rows left out");
-            drops->rows = more;
-        }
-        drops->rows[drops->count++] = first + i;
-    }
-    return true;
+// Whole chunks where rows are compressed, so that a chunk is inflated for one block.
+static uint32_t block_rows(const struct scan *s) {
+    const struct grt_dataset_info *info = &s->data->info;
+    uint64_t width = (s->desc->x ? info->x_width : 0) + (uint64_t)(s->desc->y ? info->y_width : 0);
+    width = width < 1 ? 1 : width;
+    uint64_t rows = BLOCK_FLOATS / width, unit = s->data->order.unit;
+    rows = rows < 1 ? 1 : rows;
+    uint64_t whole = (rows + unit - 1) / unit * unit;
+    return (uint32_t)(whole <= MOST_BLOCK_FLOATS / width ? whole : rows);
 }
 
-bool grt_scan_dropped(struct grt_dataset *data) {
-    struct drops drops = {0};
-    size_t size = 0;
-    uint64_t *known = recall(data, "dropped", &size);
-    // The first number is how many follow: no payload is empty.
-    bool good = known && size == (known[0] + 1) * sizeof *known;
-    if (good) {
-        drops.count = known[0];
-        memmove(known, known + 1, size - sizeof *known);
-        drops.rows = known;
-        known = NULL;
-    }
-    free(known);
-    if (!good) {
-        if (!scan(data, true, see_drops, &drops)) {
-            free(drops.rows);
-            return false;
-        }
-        uint64_t *payload = malloc((drops.count + 1) * sizeof *payload);
-        if (payload) {
-            payload[0] = drops.count;
-            if (drops.count > 0)
-                memcpy(payload + 1, drops.rows, drops.count * sizeof *payload);
-            keep(data, "dropped", payload, (drops.count + 1) * sizeof *payload);
-        }
-        free(payload);
-    }
-    data->dropped = drops.rows;
-    data->order.dropped = drops.rows;
-    data->order.dropped_count = drops.count;
-    return true;
-}
-
-// ---- classes ----
-
-static bool see_classes(void *context, const struct grt_dataset *data, uint64_t first,
-                        uint32_t count, const float *x, const void *y) {
-    (void)data, (void)first, (void)x;
-    uint32_t *most = context;
-    const uint32_t *classes = y;
-    for (uint32_t i = 0; i < count; i++)
-        *most = classes[i] > *most ? classes[i] : *most;
-    return true;
-}
-
-bool grt_scan_classes(struct grt_dataset *data, uint32_t *classes) {
-    size_t size = 0;
-    uint32_t *known = recall(data, "classes", &size);
-    uint32_t most = 0;
-    if (known && size == sizeof *known) {
-        most = *known;
-    } else {
-        // Any number that could be a class passes; x is not needed, yet reading y alone is rare
-        // enough to have no path of its own.
-        data->info.classes = 1u << 24;
-        bool good = scan(data, true, see_classes, &most);
-        data->info.classes = 0;
-        if (!good) {
-            free(known);
-            return false;
-        }
-        keep(data, "classes", &most, sizeof most);
-    }
-    free(known);
-    *classes = most + 1;
-    return true;
-}
-
-// ---- mean and deviation ----
-
-struct moments {
-    double *shift, *sum, *square;  // [features]; sums are about the first row's value
-    uint64_t points;
-    uint64_t kept;     // rows seen that are not dropped
-    uint64_t dropped;  // rows seen that are
-};
-
-static bool see_moments(void *context, const struct grt_dataset *data, uint64_t first,
-                        uint32_t count, const float *x, const void *y) {
-    (void)y;
-    struct moments *m = context;
-    uint32_t features = data->info.features;
-    uint64_t xw = data->info.x_width;
-    const struct grt_order *order = &data->order;
-    for (uint32_t i = 0; i < count; i++) {
-        if (m->dropped < order->dropped_count && order->dropped[m->dropped] == first + i) {
-            m->dropped++;
-            continue;
-        }
-        if (!grt_order_trains(order, m->kept++))
-            continue;
-        const float *row = x + i * xw;
-        uint64_t bad = grt_not_finite(row, xw);
-        if (bad < xw)
-            return grt_fail(GRT_BAD_DATA,
-                            "%s: row %llu of the inputs is not finite (column %llu); on_nan: drop "
-                            "leaves such rows out",
-                            data->path, (unsigned long long)first + i, (unsigned long long)bad);
-        for (uint64_t k = 0; m->points == 0 && k < features; k++)
-            m->shift[k] = row[k];
-        for (const float *end = row + xw; row < end; row += features) {
-            for (uint32_t k = 0; k < features; k++) {
-                double d = row[k] - m->shift[k];
-                m->sum[k] += d;
-                m->square[k] += d * d;
-            }
-            m->points++;
-        }
-    }
-    return true;
-}
-
-bool grt_scan_moments(struct grt_dataset *data) {
-    uint32_t features = data->info.features;
-    size_t bytes = 2 * features * sizeof(float), size = 0;
-    float *known = recall(data, "moments", &size);
-    if (known && size == bytes) {
-        memcpy(data->mean, known, bytes / 2);
-        memcpy(data->std, known + features, bytes / 2);
-        free(known);
+bool grt_scan(struct grt_dataset *data, const struct grt_scan_desc *desc,
+              struct grt_findings *found) {
+    struct scan s = {.data = data, .desc = desc, .found = found};
+    pthread_t threads[MOST_THREADS];
+    uint32_t count = 0;
+    if (!findings_init(found, desc->moments ? data->info.features : 0))
+        return grt_fail(GRT_NO_MEMORY, "no host memory to look through the rows");
+    s.block = block_rows(&s);
+    s.blocks = (data->info.file_rows + s.block - 1) / s.block;
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.joined, NULL);
+    tell(&s, 0);
+    for (uint32_t most = s.over ? 0 : threads_for(&s);
+         count + 1 < most && pthread_create(&threads[count], NULL, work_beside, &s) == 0;)
+        count++;
+    work(&s, true);
+    while (count > 0)
+        pthread_join(threads[--count], NULL);
+    pthread_mutex_destroy(&s.lock);
+    pthread_cond_destroy(&s.joined);
+    if (s.fault.status == GRT_OK)
         return true;
-    }
-    free(known);
-    double *sums = calloc(3 * (size_t)features, sizeof *sums);
-    float *answer = malloc(bytes);
-    if (!sums || !answer) {
-        free(sums);
-        free(answer);
-        return grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
-    }
-    struct moments m = {sums, sums + features, sums + 2 * (size_t)features, 0, 0, 0};
-    bool good = scan(data, false, see_moments, &m);
-    for (uint32_t k = 0; good && k < features; k++) {
-        double mean = m.sum[k] / (double)m.points;
-        double variance = m.square[k] / (double)m.points - mean * mean;
-        data->mean[k] = answer[k] = (float)(m.shift[k] + mean);
-        // A feature that never changes stays what it is, less its mean.
-        double deviation = sqrt(variance > 0 ? variance : 0);
-        data->std[k] = answer[features + k] = deviation > 0 ? (float)deviation : 1.0f;
-    }
-    if (good)
-        keep(data, "moments", answer, bytes);
-    free(sums);
-    free(answer);
-    return good;
+    grt_findings_finish(found);
+    return grt_fail(s.fault.status, "%s: %s", data->path, s.fault.text);
 }

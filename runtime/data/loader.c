@@ -94,12 +94,14 @@ static bool create_slots(struct grt_loader *loader) {
     return true;
 }
 
-static bool fill_cache(struct grt_loader *loader) {
+// `workers`: as they were asked for; a loader of rows on the device has none afterwards.
+static bool fill_cache(struct grt_loader *loader, uint32_t workers) {
     const struct grt_loader_desc *desc = &loader->desc;
+    uint32_t threads = workers > 0 ? workers : 1;
     if (desc->cache == GRT_CACHE_DEVICE)
-        return grt_loader_to_device(loader);
+        return grt_loader_to_device(loader, threads);
     if (desc->cache == GRT_CACHE_RAM) {
-        loader->kept_rows = grt_rows_keep(desc->data, desc->workers > 0 ? desc->workers : 1);
+        loader->kept_rows = grt_rows_keep(desc->data, threads);
         const struct grt_dataset_info *info = &desc->data->info;
         loader->host_bytes += info->file_rows * (info->x_width + (uint64_t)info->y_width) * 4;
         return loader->kept_rows;
@@ -157,7 +159,7 @@ struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
     if (on_device)
         loader->desc.workers = 0;
     bool good = count_rows(loader) && good_position(loader, desc->start) &&
-                (on_device || create_slots(loader)) && fill_cache(loader);
+                (on_device || create_slots(loader)) && fill_cache(loader, desc->workers);
     if (good && loader->desc.workers == 0 && !on_device) {
         loader->reader = grt_reader_create(desc->data);
         loader->drawn = malloc(desc->batch * sizeof *loader->drawn);
@@ -182,8 +184,7 @@ void grt_loader_destroy(struct grt_loader **loader) {
         grt_buf_destroy(&l->slots[i].buf);
         free(l->slots[i].memory);
     }
-    grt_buf_destroy(&l->device_x);
-    grt_buf_destroy(&l->device_y);
+    grt_loader_off_device(l);
     if (l->kept_rows)
         grt_rows_drop(l->desc.data);
     grt_reader_destroy(&l->reader);
@@ -199,14 +200,15 @@ struct grt_loader_info grt_loader_info(const struct grt_loader *loader) {
     if (!loader)
         return (struct grt_loader_info){0};
     uint64_t delivered = loader->per_epoch * loader->desc.batch;
+    const struct grt_dataset_info *info = &loader->desc.data->info;
     return (struct grt_loader_info){
         .rows = delivered < loader->rows ? delivered : loader->rows,
         .batches_per_epoch = loader->per_epoch,
         .slots = loader->slot_count,
         .threads_started = loader->threads_started,
         .host_bytes = loader->host_bytes,
-        .device_bytes = (loader->device_x ? grt_buf_size(loader->device_x) : 0) +
-                        (loader->device_y ? grt_buf_size(loader->device_y) : 0),
+        .device_bytes =
+            loader->on_device ? info->file_rows * (info->x_width + (uint64_t)info->y_width) * 4 : 0,
         .next = position_of(loader, loader->next_given),
     };
 }

@@ -30,6 +30,10 @@ enum grt_cache {
         GRT_CACHE_COUNT,
 };
 GRT_API const char *grt_cache_text(enum grt_cache cache);
+// Whether all rows fit where a cache keeps them, with nothing else there; else `why` says what is missing.
+#define GRT_CACHE_WHY 192
+GRT_API bool grt_cache_fits(const struct grt_dataset *data, struct grt_dev *dev,
+                            enum grt_cache cache, char why[GRT_CACHE_WHY]);
 
 // Where a loader stands: the batch that comes next. Stored in checkpoints.
 struct grt_loader_position {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches on their way to the device: a small graph that copies for each pinned slot, baked once, or
 // all rows at once, to stay there.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,63 +12,105 @@
 
 // ---- all rows on the device ----
 
-static bool copy_rows(struct grt_loader *loader) {
-    struct grt_dataset *data = loader->desc.data;
+static bool copy_rows(struct grt_dataset *data) {
     uint64_t xw = data->info.x_width, yw = data->info.y_width, rows = data->info.file_rows;
     uint64_t block = FILL_BYTES / ((xw + yw) * 4);
     block = block < 1 ? 1 : block;
     bool good = true;
     for (uint64_t first = 0; good && first < rows; first += block) {
         uint64_t count = rows - first < block ? rows - first : block;
-        good = grt_buf_write(loader->device_x, first * xw * 4, data->ram.x + first * xw,
+        good = grt_buf_write(data->device.x, first * xw * 4, data->ram.x + first * xw,
                              count * xw * 4) &&
-               (!loader->device_y || grt_buf_write(loader->device_y, first * yw * 4,
-                                                   data->ram.y + first * yw, count * yw * 4));
+               (!data->device.y || grt_buf_write(data->device.y, first * yw * 4,
+                                                 data->ram.y + first * yw, count * yw * 4));
     }
     return good;
 }
 
-// Through the rows kept in memory, which are given up again unless another loader has them.
-bool grt_loader_to_device(struct grt_loader *loader) {
-    struct grt_dataset *data = loader->desc.data;
-    struct grt_dev *dev = loader->desc.dev;
+static uint64_t x_bytes_of(const struct grt_dataset_info *info) {
+    return info->file_rows * info->x_width * 4;
+}
+
+static uint64_t y_bytes_of(const struct grt_dataset_info *info) {
+    return info->file_rows * info->y_width * 4;
+}
+
+static bool device_fits(const struct grt_dataset *data, struct grt_dev *dev,
+                        char why[GRT_CACHE_WHY]) {
     const struct grt_dataset_info *info = &data->info;
-    uint64_t x_bytes = info->file_rows * info->x_width * 4;
-    uint64_t y_bytes = info->file_rows * info->y_width * 4;
+    uint64_t x = x_bytes_of(info), y = y_bytes_of(info), left = grt_dev_mem_left(dev);
     uint64_t reach = grt_dev_info(dev)->caps.max_binding;
-    if (info->file_rows >= UINT32_MAX || x_bytes / 4 > UINT32_MAX ||
-        (reach > 0 && (x_bytes > reach || y_bytes > reach)))
-        return grt_fail(GRT_NO_MEMORY,
-                        "%s: %.1f MB as f32, and a kernel of %s reaches %.1f MB at once; use "
-                        "cache: ram",
-                        data->path, (double)x_bytes / 1e6, grt_dev_info(dev)->selector,
-                        (double)reach / 1e6);
-    loader->device_x = grt_buf_create(dev, grt_buf_desc(.size = x_bytes, .label = "data"));
-    if (!loader->device_x)
+    double bytes = (double)info->file_rows * ((double)info->x_width + info->y_width) * 4;
+    if (info->file_rows >= UINT32_MAX || x / 4 > UINT32_MAX || bytes > 1e18)
+        snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and kernels count 2^32 numbers", bytes / 1e6);
+    else if (reach > 0 && (x > reach || y > reach))
+        snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and a kernel of %s reaches %.1f MB at once",
+                 bytes / 1e6, grt_dev_info(dev)->selector, (double)reach / 1e6);
+    else if (x + y > left)
+        snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and %.1f MB may be taken of %s", bytes / 1e6,
+                 (double)left / 1e6, grt_dev_info(dev)->selector);
+    else
+        return true;
+    return false;
+}
+
+bool grt_cache_fits(const struct grt_dataset *data, struct grt_dev *dev, enum grt_cache cache,
+                    char why[GRT_CACHE_WHY]) {
+    why[0] = '\0';
+    return cache == GRT_CACHE_DEVICE ? device_fits(data, dev, why)
+           : cache == GRT_CACHE_RAM  ? grt_rows_fit(data, why)
+                                     : true;
+}
+
+static bool make_rows(struct grt_rows_on_device *rows, struct grt_dev *dev,
+                      const struct grt_dataset_info *info) {
+    rows->dev = dev;
+    rows->x = grt_buf_create(dev, grt_buf_desc(.size = x_bytes_of(info), .label = "data"));
+    rows->y = rows->x && info->y_width > 0
+                  ? grt_buf_create(dev, grt_buf_desc(.size = y_bytes_of(info), .label = "data"))
+                  : NULL;
+    return rows->x && (rows->y || info->y_width == 0);
+}
+
+// Through the rows kept in memory, which are given up again unless another loader has them.
+bool grt_loader_to_device(struct grt_loader *loader, uint32_t threads) {
+    struct grt_dataset *data = loader->desc.data;
+    struct grt_rows_on_device *rows = &data->device;
+    char why[GRT_CACHE_WHY];
+    if (rows->users > 0 && rows->dev != loader->desc.dev)
+        return grt_fail(GRT_INVALID, "grt_loader_create: %s is on another device already",
+                        data->path);
+    loader->on_device = true;
+    if (rows->users++ > 0)
+        return true;
+    if (!device_fits(data, loader->desc.dev, why))
+        return grt_fail(GRT_NO_MEMORY, "%s: %s; use cache: ram", data->path, why);
+    if (!make_rows(rows, loader->desc.dev, &data->info) || !grt_rows_keep(data, threads))
         return false;
-    if (y_bytes > 0) {
-        loader->device_y = grt_buf_create(dev, grt_buf_desc(.size = y_bytes, .label = "data"));
-        if (!loader->device_y)
-            return false;
-    }
-    uint32_t threads = loader->desc.workers > 0 ? loader->desc.workers : 1;
-    if (!grt_rows_keep(data, threads))
-        return false;
-    bool good = copy_rows(loader);
+    bool good = copy_rows(data);
     grt_rows_drop(data);
     return good;
 }
 
+void grt_loader_off_device(struct grt_loader *loader) {
+    struct grt_rows_on_device *rows = &loader->desc.data->device;
+    if (!loader->on_device || --rows->users > 0)
+        return;
+    grt_buf_destroy(&rows->x);
+    grt_buf_destroy(&rows->y);
+}
+
 bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
                        struct grt_tensor *y) {
-    if (!loader || !x || !y || !loader->device_x)
+    if (!loader || !x || !y || !loader->on_device)
         return grt_fail(GRT_INVALID, "grt_loader_device: %s",
                         !loader    ? "no loader"
                         : !x || !y ? "no tensor to fill"
                                    : "its cache is not the device");
     const struct grt_dataset_info *info = &loader->desc.data->info;
+    const struct grt_rows_on_device *rows = &loader->desc.data->device;
     *x = (struct grt_tensor){
-        .range = {loader->device_x, 0, grt_buf_size(loader->device_x)},
+        .range = {rows->x, 0, grt_buf_size(rows->x)},
         .dtype = GRT_F32,
         .rank = info->points > 0 ? 3 : 2,
         .shape = {info->file_rows, info->points > 0 ? info->points : info->features,
@@ -75,8 +118,8 @@ bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
         .label = "data x",
     };
     *y = (struct grt_tensor){.label = "data y"};
-    if (loader->device_y) {
-        y->range = (struct grt_range){loader->device_y, 0, grt_buf_size(loader->device_y)};
+    if (rows->y) {
+        y->range = (struct grt_range){rows->y, 0, grt_buf_size(rows->y)};
         y->dtype = info->classes > 0 ? GRT_U32 : GRT_F32;
         y->rank = info->classes > 0 ? 1 : 2;
         y->shape[0] = info->file_rows;

@@ -41,8 +41,7 @@ struct grt_loader {
     struct grt_reader *reader;  // workers 0
     uint64_t *drawn;            // workers 0: row numbers of a batch
     bool kept_rows;             // holds a share of the rows kept in memory
-    struct grt_buf *device_x;   // cache device: [file_rows][x_width]
-    struct grt_buf *device_y;
+    bool on_device;             // holds a share of those on the device
     struct grt_tensor bound_x[GRT_LOADER_TURNS], bound_y[GRT_LOADER_TURNS];
     bool bound[GRT_LOADER_TURNS];
 
@@ -71,7 +70,8 @@ static inline uint32_t grt_loader_turn(const struct grt_loader *loader,
 }
 
 // loader_device.c
-// Puts every row on the device; false with the sentence.
-bool grt_loader_to_device(struct grt_loader *loader);
+// Puts every row on the device, read by `threads`; false with the sentence.
+bool grt_loader_to_device(struct grt_loader *loader, uint32_t threads);
+void grt_loader_off_device(struct grt_loader *loader);
 
 #endif

@@ -232,8 +232,8 @@ static bool read_array(struct grt_reader *reader, const struct sink *sink, uint3
 
 // ---- batches ----
 
-static bool all_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
-                       const char *of, struct grt_fault *fault) {
+bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
+                      const char *of, struct grt_fault *fault) {
     uint64_t bad = grt_not_finite(values, count * width);
     if (bad == count * width)
         return true;
@@ -244,8 +244,8 @@ static bool all_finite(const uint64_t *rows, uint32_t count, const float *values
                      (double)values[bad]);
 }
 
-static bool all_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
-                       struct grt_fault *fault) {
+bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
+                      struct grt_fault *fault) {
     for (uint64_t i = 0; i < count * width; i++) {
         if (!(values[i] >= 0.0f && values[i] <= 1.0f))
             return grt_fault(fault, GRT_BAD_DATA,
@@ -288,7 +288,7 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
     sort_keys(reader, rows, count);
     bool good = true;
     uint32_t arrays = data->input_count + (y ? data->target_count : 0);
-    for (uint32_t i = 0; good && i < arrays; i++) {
+    for (uint32_t i = x ? 0 : data->input_count; good && i < arrays; i++) {
         bool target = i >= data->input_count;
         const struct sink sink = {
             .array = &data->arrays[i],
@@ -300,11 +300,12 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
         };
         good = read_array(reader, &sink, count, fault);
     }
-    if (!good || !checked)
+    if (!good || !checked || !x)
         return good;
-    if (!all_finite(rows, count, x, info->x_width, "inputs", fault) ||
-        (y && info->classes == 0 && !all_finite(rows, count, y, info->y_width, "targets", fault)) ||
-        (y && data->share_targets && !all_shares(rows, count, y, info->y_width, fault)))
+    if (!grt_check_finite(rows, count, x, info->x_width, "inputs", fault) ||
+        (y && info->classes == 0 &&
+         !grt_check_finite(rows, count, y, info->y_width, "targets", fault)) ||
+        (y && data->share_targets && !grt_check_shares(rows, count, y, info->y_width, fault)))
         return false;
     if (data->mean)
         normalise(data, count, x);

@@ -20,6 +20,15 @@ void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, c
     }
 }
 
+static bool watch_look(void *context, double share) {
+    struct grt_supervised *run = context;
+    if (run->desc.report) {
+        run->desc.report(run->desc.context, &(struct grt_supervised_report){
+                                                .news = GRT_SUPERVISED_LOOK, .share = share});
+    }
+    return !run->desc.stop || !run->desc.stop(run->desc.context);
+}
+
 // ---- memory ----
 
 static bool on_device(const struct grt_supervised *run) {
@@ -30,38 +39,78 @@ static uint64_t row_bytes(const struct grt_dataset_info *info) {
     return 4 * ((uint64_t)info->x_width + info->y_width);
 }
 
+// What the device holds besides the learner: all rows and two orders, or the staging of both loaders.
+static struct grt_fit_besides besides(const struct grt_supervised *run) {
+    uint64_t row = row_bytes(&run->task.info);
+    uint64_t feeds = run->task.info.part_rows[GRT_PART_VALIDATION] > 0 ? 2 : 1;
+    if (on_device(run)) {
+        return (struct grt_fit_besides){.bytes = run->task.info.file_rows * (row + 8)};
+    }
+    return (struct grt_fit_besides){
+        .row = feeds * grt_feed_row_bytes(run->desc.dev, row, false),
+        .row_staged = feeds * grt_feed_row_bytes(run->desc.dev, row, true),
+    };
+}
+
+// The data set is kept where the config says when it fits there, the learner beside it; else one place
+// further from the device. The bits of a run do not depend on it.
+static bool choose_cache(struct grt_supervised *run) {
+    struct grt_config *c = &run->task.config;
+    char why[GRT_CACHE_WHY] = "";
+    char text[2 * GRT_CACHE_WHY + 256];
+    const char *wanted = on_device(run) ? "device" : "ram";
+    size_t used = (size_t)snprintf(text, sizeof text, "cache: %s: the data set takes ", wanted);
+    bool fell = false;
+    if (on_device(run)) {
+        struct grt_fit_besides data = besides(run);
+        struct grt_fit fit = {.fits = false};
+        bool alone = grt_cache_fits(run->task.data, run->desc.dev, GRT_CACHE_DEVICE, why);
+        if (alone && !grt_task_fit(run->desc.dev, &run->task.learner, &data, &fit)) {
+            return false;
+        }
+        if (!fit.fits) {
+            if (alone) {
+                snprintf(why, sizeof why, "%.1f MB, a step %.1f MB, and %.1f MB may be taken of %s",
+                         (double)data.bytes / 1e6, (double)fit.needed / 1e6,
+                         (double)(fit.left + data.bytes) / 1e6,
+                         grt_dev_info(run->desc.dev)->selector);
+            }
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s", why);
+            fell = grt_config_set(c, GRT_CONFIG_CACHE, "ram");
+        }
+    }
+    if (strcmp(c->cache, "ram") == 0 &&
+        !grt_cache_fits(run->task.data, run->desc.dev, GRT_CACHE_RAM, why)) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", fell ? "; " : "", why);
+        fell = grt_config_set(c, GRT_CONFIG_CACHE, "none");
+    }
+    if (fell) {
+        snprintf(text + used, sizeof text - used, ": it is %s (cache: %s)",
+                 strcmp(c->cache, "ram") == 0 ? "kept in the host's memory" : "read from the file",
+                 c->cache);
+        supervised_say(run, GRT_SUPERVISED_NOTE, text);
+    }
+    return true;
+}
+
 // Before anything is allocated: does it fit, and if not, what would?
 static bool plan_memory(struct grt_supervised *run) {
     struct grt_learner_desc *d = &run->task.learner;
+    struct grt_fit_besides data = besides(run);
     struct grt_fit fit;
     char text[256];
-    // On the device: all rows and two orders, or the staging of both loaders.
-    uint64_t row = row_bytes(&run->task.info);
-    uint64_t feeds = run->task.info.part_rows[GRT_PART_VALIDATION] > 0 ? 2 : 1;
-    struct grt_fit_besides besides = {
-        .bytes = on_device(run) ? run->task.info.file_rows * (row + 8) : 0,
-        .row = on_device(run) ? 0 : feeds * grt_feed_row_bytes(run->desc.dev, row, false),
-        .row_staged = on_device(run) ? 0 : feeds * grt_feed_row_bytes(run->desc.dev, row, true),
-    };
-    if (!grt_task_fit(run->desc.dev, d, &besides, &fit)) {
+    if (!grt_task_fit(run->desc.dev, d, &data, &fit)) {
         return false;
     }
     if (fit.fits) {
         return true;
     }
-    uint64_t most = grt_dev_mem_left(run->desc.dev);
-    if (besides.bytes > most) {
-        return grt_fail(GRT_NO_MEMORY,
-                        "the data set takes %.1f MB on the device, and %.1f MB may be taken: "
-                        "cache: ram keeps it in the host's memory, cache: none in the file",
-                        (double)besides.bytes / 1e6, (double)most / 1e6);
-    }
     if (!fit.accumulate) {
         return grt_fail(
             GRT_NO_MEMORY,
             "the model does not fit: even one sample at a time needs more than the %.1f "
-            "MB that may be taken%s",
-            (double)fit.left / 1e6, on_device(run) ? " besides the data; try cache: ram" : "");
+            "MB that may be taken",
+            (double)fit.left / 1e6);
     }
     if (!run->task.config.auto_accumulate) {
         return grt_fail(GRT_NO_MEMORY,
@@ -184,8 +233,9 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         return NULL;
     }
     run->desc = *desc;
-    if (!grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev)) || !plan_memory(run) ||
-        !make_loaders(run)) {
+    struct grt_task_look look = {.watch = watch_look, .context = run};
+    if (!grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
+        !choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
         goto undo_run;
     }
     count_steps(run);

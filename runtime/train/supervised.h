@@ -19,6 +19,7 @@ extern "C" {
 #endif
 
 #define GRT_SUPERVISED_NEWS(X)                                                                     \
+    X(LOOK)       /* every row is looked at before the start; share: of them */                    \
     X(PROGRESS)   /* a few steps were done */                                                      \
     X(STEP)       /* log_interval steps were done */                                               \
     X(EPOCH)      /* an epoch ended and was validated */                                           \
@@ -49,6 +50,7 @@ struct grt_supervised_report {
     double validation_loss;
     double accuracy;  // of classes; negative: the targets are none
     bool best;        // EPOCH: it is the best so far
+    double share;
     const char *text;
 };
 
@@ -56,7 +58,7 @@ struct grt_supervised_desc {
     struct grt_dev *dev;
     const struct grt_config *config;
     bool resume;
-    bool (*stop)(void *context);  // asked between steps; may be NULL
+    bool (*stop)(void *context);  // asked between steps, and while rows are looked at; may be NULL
     void (*report)(void *context, const struct grt_supervised_report *report);  // may be NULL
     void *context;
 };

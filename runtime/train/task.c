@@ -189,7 +189,9 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
                          .classes = opening->classes, .share_targets = strcmp(c->loss, "bce") == 0,
                          .on_nan = (enum grt_on_nan)on_nan_of(c->on_nan), .normalise = c->normalize,
                          .validation_split = c->validation_split, .seed = c->seed,
-                         .mean = opening->mean, .std = opening->std));
+                         .mean = opening->mean, .std = opening->std,
+                         .check_late = opening->look.late, .threads = (uint32_t)c->num_workers,
+                         .watch = opening->look.watch, .context = opening->look.context));
     if (task->data) {
         task->info = grt_dataset_info(task->data);
     }
@@ -222,10 +224,11 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
 }
 
 bool grt_task_open(struct grt_task *task, const struct grt_config *config,
-                   const struct grt_profile *profile) {
+                   const struct grt_profile *profile, const struct grt_task_look *look) {
+    struct task_opening opening = {.look = look ? *look : (struct grt_task_look){0}};
     memset(task, 0, sizeof *task);
     task->config = *config;
-    return task_open(task, profile, &(struct task_opening){0});
+    return task_open(task, profile, &opening);
 }
 
 void grt_task_close(struct grt_task *task) {

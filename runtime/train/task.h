@@ -22,11 +22,19 @@ struct grt_task {
     struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet
 };
 
-// Opens the data of a config. `profile` gives batch size and workers where the config has none.
+// How the rows are looked at, which opening a data set begins with; see dataset.h.
+struct grt_task_look {
+    bool late;
+    grt_dataset_watch_fn *watch;
+    void *context;
+};
+// Opens the data of a config. `profile` gives batch size and workers where the config has none; `look` may
+// be NULL.
 GRT_API bool grt_task_open(struct grt_task *task, const struct grt_config *config,
-                           const struct grt_profile *profile);
+                           const struct grt_profile *profile, const struct grt_task_look *look);
 // The same for a trained model: config and normalisation come from its archive; `config` adds where the
-// data are and how they are read. Without targets for predictions.
+// data are and how they are read. Without targets for predictions. Rows are looked at late: each is read
+// once.
 GRT_API bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
                                    const struct grt_config *config,
                                    const struct grt_profile *profile, bool targets);

@@ -127,7 +127,8 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
     struct task_opening opening = {.no_targets = !targets,
                                    .mean = feature_numbers(archive, "data/mean"),
                                    .std = feature_numbers(archive, "data/std"),
-                                   .classes = (uint32_t)grt_archive_whole(archive, "classes", 0)};
+                                   .classes = (uint32_t)grt_archive_whole(archive, "classes", 0),
+                                   .look = {.late = true}};
     task->config.normalize = opening.mean && opening.std;
     if (!task_open(task, profile, &opening)) {
         return false;

@@ -12,7 +12,6 @@ struct work {
     struct grt_task task;
     struct grt_learner *learner;
     struct grt_loader *loader;
-    bool on_device;
 };
 
 static void finish(struct work *w) {
@@ -35,11 +34,8 @@ static bool begin(struct work *w, struct grt_dev *dev, const struct grt_archive 
     if (rows < w->task.learner.batch) {
         w->task.learner.batch = (uint32_t)rows;
     }
-    w->on_device = targets && strcmp(w->task.config.cache, "device") == 0;
-    if (!targets) {
-        // Each row is read once: nothing to keep.
-        grt_config_set(&w->task.config, GRT_CONFIG_CACHE, "none");
-    }
+    // Each row is read once: nothing to keep.
+    grt_config_set(&w->task.config, GRT_CONFIG_CACHE, "none");
     w->learner = grt_learner_create(dev, &w->task.learner);
     if (!w->learner || !grt_learner_alloc(w->learner) || !grt_task_load_model(w->learner, model)) {
         goto undo;
@@ -69,8 +65,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                                                                     .learner = w.learner,
                                                                     .loader = w.loader,
                                                                     .batch = w.task.learner.batch,
-                                                                    .evaluate = true,
-                                                                    .on_device = w.on_device});
+                                                                    .evaluate = true});
     bool good = feed && supervised_tally_begin(w.learner);
     while (good && !done.epoch_ended) {
         good = grt_feed_run(feed, GRT_FEED_WINDOW, true, &done);
