@@ -240,9 +240,9 @@ static bool learns_fused(struct grt_dev *dev, const struct grt_mlp_fused_desc *d
     return fused;
 }
 
-// As serves(), of the fused MLP.
+// As serves(), of the fused MLP. A variant that has tiles for more rows is asked about those too.
 static bool fused_serves(const struct grt_mlp_fused_desc *desc, const char *variant,
-                         const char *fault, const char *driver_version, uint32_t warnings) {
+                         const char *fault, const char *driver_version, bool warns) {
     struct grt_dev *dev = open_with(driver_version, "mlp", fault);
     uint32_t before = test_log.lines[GRT_LOG_WARN];
     test_log.quiet = true;
@@ -250,8 +250,9 @@ static bool fused_serves(const struct grt_mlp_fused_desc *desc, const char *vari
     assert_int_equal(fused_listed(dev, desc, variant), there);
     assert_int_equal(learns_fused(dev, desc), grt_mlp_fused_usable(dev, desc));
     test_log.quiet = false;
-    assert_int_equal(test_log.lines[GRT_LOG_WARN] - before, warnings);
-    if (warnings > 0) {
+    uint32_t warnings = test_log.lines[GRT_LOG_WARN] - before;
+    assert_true(warns ? warnings == 1 || warnings == 2 : warnings == 0);
+    if (warns) {
         assert_non_null(strstr(test_log.newest, variant));
         assert_non_null(strstr(test_log.newest, "wrong"));
     }
@@ -275,9 +276,9 @@ static void wrong_fused_results(void **state) {
     }
     char variant[32];
     snprintf(variant, sizeof variant, "%s", first);
-    assert_true(fused_serves(&desc, variant, NULL, "1.0", 0));
-    assert_false(fused_serves(&desc, variant, variant, "1.1", 1));
-    assert_false(fused_serves(&desc, variant, NULL, "1.1", 1));
+    assert_true(fused_serves(&desc, variant, NULL, "1.0", false));
+    assert_false(fused_serves(&desc, variant, variant, "1.1", true));
+    assert_false(fused_serves(&desc, variant, NULL, "1.1", true));
     // The same of products is something else.
     struct grt_dev *dev = open_with("1.2", "gemm", "*");
     assert_true(fused_listed(dev, &desc, variant));
@@ -303,13 +304,10 @@ static void no_fused_is_wrong_here(void **state) {
         {3, 1, 16, 1, GRT_ACT_RELU, GRT_LOSS_MSE},
         {32, 3, 32, 4, GRT_ACT_TANH, GRT_LOSS_BCE},
         {20, 2, 16, 10, GRT_ACT_GELU, GRT_LOSS_CROSS_ENTROPY},
-        {32, 12, 128, 1, GRT_ACT_RELU, GRT_LOSS_HUBER},
-        {128, 6, 64, 16, GRT_ACT_RELU, GRT_LOSS_CROSS_ENTROPY},
-        {100, 12, 32, 16, GRT_ACT_RELU, GRT_LOSS_MSE},
-        {64, 4, 128, 3, GRT_ACT_GELU, GRT_LOSS_MSE},
+        {100, 12, 128, 16, GRT_ACT_RELU, GRT_LOSS_HUBER},
     };
     const bool software = grt_dev_info(test.dev)->caps.software;
-    for (size_t i = 0; i < (software ? 3 : sizeof rows / sizeof rows[0]) * 3; i += 1) {
+    for (size_t i = 0; i < (software ? 9 : 12); i += 1) {
         struct grt_mlp_fused_desc desc = small_model;
         desc.model.inputs = rows[i / 3].inputs;
         desc.model.depth = rows[i / 3].depth;

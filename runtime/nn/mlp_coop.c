@@ -194,7 +194,8 @@ static void chain_plan(const struct mlp_case *c, struct mlp_plan *p) {
 static bool chain_usable(const struct mlp_case *c) {
     struct mlp_plan p;
     chain_plan(c, &p);
-    return c->dev->info.caps.matrix_convert && runs(c, "mlp_pass_chain", p.units_bytes);
+    const struct grt_caps *caps = &c->dev->info.caps;
+    return caps->matrix_convert && caps->i16_arith && runs(c, "mlp_pass_chain", p.units_bytes);
 }
 
 // Few rows are better cut by columns too: 4096 rows by 12 layers of 128 take "coop" 47 microseconds.

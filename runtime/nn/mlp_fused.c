@@ -58,11 +58,26 @@ static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
            desc->rows <= MLP_MOST_ROWS;
 }
 
-// One that was named is not asked whether it computes right: who names it wants to see that.
-static bool fits(const struct mlp_variant *variant, const struct mlp_case *c) {
-    const char *named = c->desc->variant;
-    return (!named || strcmp(named, variant->name) == 0) && variant->usable(c) &&
-           (named || mlp_trusted(c, variant));
+static bool could(const struct mlp_variant *variant, const struct mlp_case *c) {
+    return (!c->desc->variant || strcmp(c->desc->variant, variant->name) == 0) &&
+           variant->usable(c);
+}
+
+// Whether a variant serves, with the tiles for so many rows, or else with those for most, which the case has then:
+// whoever has begun with many rows can go on with few. One that was named is not asked whether it computes
+// right: who names it wants to see that.
+static bool fits(const struct mlp_variant *variant, struct mlp_case *c) {
+    if (!could(variant, c)) {
+        return false;
+    }
+    struct mlp_case other = *c;
+    other.tiled = MLP_MOST_ROWS;
+    if (c->desc->variant || mlp_trusted(c, variant)) {
+        return true;
+    }
+    bool good = could(variant, &other) && mlp_trusted(&other, variant);
+    *c = good ? other : *c;
+    return good;
 }
 
 static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
@@ -128,13 +143,20 @@ static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_pla
 
 uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
     struct mlp_case c;
-    struct mlp_plan plan;
-    const struct mlp_variant *variant = choose(&c, dev, desc, 0);
-    if (!variant || !desc->params) {
+    uint64_t most = 0;
+    if (!choose(&c, dev, desc, 0) || !desc->params) {
         return 0;
     }
-    variant->plan(&c, &plan);
-    return scratch_sizes(&c, &plan).all;
+    // Fewer rows may be better done by another.
+    for (uint32_t v = 0; v < VARIANT_COUNT; v++) {
+        struct mlp_plan plan;
+        if (could(variants[v], &c)) {
+            variants[v]->plan(&c, &plan);
+            uint64_t bytes = scratch_sizes(&c, &plan).all;
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
 }
 
 struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
