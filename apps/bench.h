@@ -32,6 +32,7 @@
     X(PRECISION, "precision", "types", NULL, TEXT, 0, 8)                                           \
     X(TRANS, "trans", "trans", NULL, TEXT, 0, 0)                                                   \
     X(VARIANT, "variant", "variant", NULL, TEXT, 0, 10)                                            \
+    X(PROFILE, "profile", "profile", NULL, TEXT, 0, 10)                                            \
     X(POLICY, "policy", "policy", NULL, TEXT, 0, 7)                                                \
     X(ENVS, "num_envs", "envs", NULL, COUNT, 0, 0)                                                 \
     X(DIRS, "num_dirs", "dirs", NULL, COUNT, 0, 0)                                                 \

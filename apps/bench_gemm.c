@@ -15,6 +15,7 @@
 
 #include "bench_gemm_case.h"
 #include "talk.h"
+#include "tunable.h"
 
 #define MAX_ROWS 32  // contestants of one product
 #define MAX_PRODUCTS 4096u
@@ -222,6 +223,18 @@ static bool prepare(struct field *field) {
 
 // ---- rows ----
 
+// The profile that has the variant's settings, with its line: "nvidia:10", or of a file its name; "" where the variant
+// has none.
+static const char *profile_of(const struct bench_gemm_case *g, const struct contestant *row) {
+    const struct grt_profile_value *value =
+        row->peer || row->outcome == BENCH_UNSUITED
+            ? NULL
+            : grt_tunable_in_use(g->bench->dev, "gemm", row->variant, g->in, g->shape.m, g->shape.n,
+                                 g->batch);
+    const char *folder = value ? strrchr(value->profile, '/') : NULL;
+    return folder ? folder + 1 : value ? value->profile : "";
+}
+
 static bool print_one(struct field *field, const struct contestant *row, double peer_seconds) {
     struct bench_gemm_case *g = &field->g;
     double rate = bench_gemm_case_flops(g) / row->stats.median;
@@ -233,8 +246,8 @@ static bool print_one(struct field *field, const struct contestant *row, double 
              (unsigned long long)g->shape.n, (unsigned long long)g->shape.k);
     snprintf(types, sizeof types, "%s%s%s", grt_dtype_text(g->in), g->in == g->out ? "" : ">",
              g->in == g->out ? "" : grt_dtype_text(g->out));
-    // A product above the peak shows that the register kernel did not reach it (PoCL does not fuse its
-    // multiply-adds), or that f32 was done on the matrix unit: no share is better than 200 %.
+    // A product above the peak shows that the register kernel did not reach it (a busy CPU), or that f32 was
+    // done on the matrix unit: no share is better than 200 %.
     double peak =
         !row->peer && row->outcome == BENCH_GOOD ? bench_peak(g->bench, row->variant, g->in) : 0;
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
@@ -244,6 +257,7 @@ static bool print_one(struct field *field, const struct contestant *row, double 
         [BENCH_PRECISION] = TABLE_CELL(.text = types),
         [BENCH_TRANS] = TABLE_CELL(.text = trans),
         [BENCH_VARIANT] = TABLE_CELL(.text = row->variant),
+        [BENCH_PROFILE] = {.known = *profile_of(g, row) != '\0', .text = profile_of(g, row)},
         [BENCH_MS] = TABLE_CELL(.number = 1e3 * row->stats.median),
         [BENCH_GFLOPS] = TABLE_CELL(.number = rate / 1e9),
         [BENCH_TFLOPS] = TABLE_CELL(.number = rate / 1e12),
@@ -339,8 +353,9 @@ static bool walk(struct bench *bench, const struct bench_gemm_peer *peer) {
 bool bench_gemm(struct bench *bench) {
     bool software = grt_dev_info(bench->dev)->caps.software != 0;
     uint64_t shown = BENCH_BIT(SHAPE) | BENCH_BIT(BATCH) | BENCH_BIT(PRECISION) | BENCH_BIT(TRANS) |
-                     BENCH_BIT(VARIANT) | BENCH_BIT(MS) | BENCH_BIT(PEAK) | BENCH_BIT(SPREAD) |
-                     BENCH_BIT(SAMPLES) | BENCH_BIT(ERROR) | BENCH_BIT(TIMER) | BENCH_BIT(CHECK);
+                     BENCH_BIT(VARIANT) | BENCH_BIT(PROFILE) | BENCH_BIT(MS) | BENCH_BIT(PEAK) |
+                     BENCH_BIT(SPREAD) | BENCH_BIT(SAMPLES) | BENCH_BIT(ERROR) | BENCH_BIT(TIMER) |
+                     BENCH_BIT(CHECK);
     struct bench_gemm_peer peer = {0};
     shown |= software ? BENCH_BIT(GFLOPS) : BENCH_BIT(TFLOPS);
     shown |= bench->gemm.peer ? BENCH_BIT(RATIO) | BENCH_BIT(CPUS) : 0;

@@ -105,6 +105,9 @@ static bool print_settings(struct table *table, const struct grt_profile *profil
 static bool find(const struct profile_options *options, struct grt_dev_info *info) {
     *info = (struct grt_dev_info){.selector = "none", .caps.memory = options->memory};
     if (options->as) {
+        if (!options->memory && !options->common.quiet)
+            talk_error(
+                "its memory is not known, so settings by memory are left out; --memory 12GiB");
         snprintf(info->name, sizeof info->name, "%s", options->as);
         if (!strcmp(options->common.backend, grt_backend_text(GRT_BACKEND_OPENCL)))
             info->backend = GRT_BACKEND_OPENCL;

@@ -13,6 +13,7 @@
 #include "talk.h"
 #include "train.h"
 #include "train/supervised.h"
+#include "train/task.h"
 #include "train_config.h"
 #include "tune.h"
 
@@ -322,6 +323,44 @@ static int run(struct train *t, int argc, char **argv) {
     return output_end(&output, code == COMMAND_OK || code == COMMAND_RESUMABLE, code);
 }
 
+// The products of a run: of a hidden layer, forward and backward, and of its weights' gradient. Long ones are cut
+// to what leaves time for many candidates.
+static int products(const struct grt_profile *profile, struct bench_gemm_options *o,
+                    void *context) {
+    const struct train *t = context;
+    struct grt_task task;
+    struct grt_config config = t->config.settings;
+    // Shapes alone are wanted: the data are not read through for them.
+    if (!grt_config_set(&config, GRT_CONFIG_NORMALIZE, "false") ||
+        !grt_config_set(&config, GRT_CONFIG_ON_NAN, "error") ||
+        !grt_task_open(&task, &config, profile, &(struct grt_task_look){.late = true}))
+        return command_exit_of(grt_last_status());
+    const struct grt_model_desc *m = &task.learner.model;
+    uint64_t rows = task.config.batch_size * (m->points ? m->points : 1);
+    uint64_t inputs = m->inputs > m->hidden ? m->inputs : m->hidden;
+    while (rows > 1024 && rows * m->hidden * inputs > 1u << 30)
+        rows /= 2;
+    o->precisions = task.learner.precision == GRT_F32   ? 1
+                    : task.learner.precision == GRT_F16 ? 2
+                                                        : 4;
+    o->shapes.values = calloc(2, sizeof *o->shapes.values);
+    if (o->shapes.values) {
+        o->shapes.values[o->shapes.count++] = (struct bench_gemm_shape){rows, m->hidden, inputs};
+        o->shapes.values[o->shapes.count++] = (struct bench_gemm_shape){m->hidden, inputs, rows};
+        talk_line("autotune: products of %llux%llux%llu and %llux%llux%llu in %s, %g seconds",
+                  (unsigned long long)rows, (unsigned long long)m->hidden,
+                  (unsigned long long)inputs, (unsigned long long)m->hidden,
+                  (unsigned long long)inputs, (unsigned long long)rows, task.config.precision,
+                  t->config.settings.autotune_seconds);
+    }
+    grt_task_close(&task);
+    if (!o->shapes.values) {
+        talk_error("out of memory");
+        return COMMAND_INTERNAL;
+    }
+    return COMMAND_OK;
+}
+
 // Options that are keys by another name.
 static bool set_keys(struct train *t) {
     const struct {
@@ -375,10 +414,12 @@ int train_supervised(int argc, char **argv) {
     code = train_config_read(&t->config, words, word_count);
     if (!code && !set_keys(t))
         code = command_exit_of(grt_last_status());
-    if (!code && t->config.settings.autotune) {
-        talk_line("autotune: %g seconds", t->config.settings.autotune_seconds);
-        code = tune_for_training(&t->config.common, 1, t->config.settings.autotune_seconds);
-    }
+    if (!code && t->config.settings.autotune)
+        code = tune_for_training(
+            &(struct tune_training){.common = &t->config.common,
+                                    .seconds = t->config.settings.autotune_seconds,
+                                    .products = products,
+                                    .context = t});
     if (!code)
         code = run(t, argc, argv);
 undo_memory:

@@ -112,9 +112,9 @@ static bool choose_tunables(struct tune *tune, enum grt_dtype in, uint32_t *chos
             chosen[(*count)++] = answer.tunables[i];
     }
     if (!*count && !tune->bench.common.quiet)
-        talk_error(
-            "%s in %s is done by '%s', which has no settings; --variant all tunes the others",
-            tune->op, grt_dtype_text(in), answer.best);
+        talk_error("%s in %s is done by '%s', which has no settings%s", tune->op,
+                   grt_dtype_text(in), answer.best,
+                   tune->table ? "; --variant all tunes the others" : "");
     return true;
 }
 
@@ -122,6 +122,8 @@ static bool add_job(struct tune *tune, const struct tune_job *job) {
     for (size_t i = 0; i < tune->job_count; i++) {
         if (tune->jobs[i].tunable == job->tunable && tune->jobs[i].in == job->in &&
             tune->jobs[i].pick.size == job->pick.size) {
+            if (!tune->table)
+                return true;  // of a run's products the first of a class stands for it
             talk_error("%llux%llux%llu and %llux%llux%llu are both %s products; name one of them",
                        (unsigned long long)tune->jobs[i].shape.m,
                        (unsigned long long)tune->jobs[i].shape.n,
@@ -198,6 +200,9 @@ static int run_jobs(struct tune *tune) {
     double end = stats_now() + tune->budget;
     if (!plan(tune, &code))
         return code;
+    // Said before the time is spent.
+    if (tune->level > TUNE_LEVEL_0 && !grt_profile_storable(&tune->info))
+        return command_exit_of(grt_last_status());
     uint32_t measured = 0;
     for (size_t i = 0; !code && i < tune->job_count && !talk_stopped(); i++) {
         double left = end - stats_now();
@@ -264,7 +269,7 @@ static int run_tune(struct tune *tune, int argc, char **argv) {
     grt_profile_destroy(&tune->profile);
     // Whatever was found is stored by now, so an interruption is no failure.
     talk_resume();
-    int written = output_close(&output, code != COMMAND_NO_DEVICE);
+    int written = output_close(&output, code != COMMAND_NO_DEVICE && code != COMMAND_CANNOT_CREATE);
     return code ? code : written;
 }
 
@@ -297,19 +302,22 @@ int cmd_tune(int argc, char **argv) {
     return code;
 }
 
-int tune_for_training(const struct options *common, uint32_t level, double seconds) {
-    struct tune tune = {.worker.child = GRT_NO_CHILD, .op = "gemm"};
-    if (level == 0)
-        return COMMAND_OK;
-    tune.bench.common = *common;
+int tune_for_training(const struct tune_training *training) {
+    struct tune tune = {.worker.child = GRT_NO_CHILD, .op = "gemm", .budget = training->seconds};
+    tune.bench.common = *training->common;
     tune.bench.gemm.variants = "auto";
-    tune.budget = seconds;
-    tune.level = TUNE_LEVEL_0 + level;
+    tune.level = TUNE_LEVEL_0 + 1;
     int code = find_device(&tune);
+    if (!code)
+        code = training->products(tune.profile, &tune.bench.gemm, training->context);
     if (!code)
         code = run_jobs(&tune);
     talk_clear();
+    if (!code && tune.job_count)
+        talk_line("autotune: %u of %zu settings improved", tune.stored, tune.job_count);
     tune_worker_end(&tune.worker);
     grt_profile_destroy(&tune.profile);
-    return code;
+    bench_gemm_options_end(&tune.bench.gemm);
+    // A run that is slower than it need be is no reason not to begin it.
+    return code == COMMAND_CANNOT_CREATE || code == COMMAND_IO ? COMMAND_OK : code;
 }

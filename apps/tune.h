@@ -18,10 +18,18 @@
 #include "options.h"
 #include "tunable.h"
 
-// For a trainer with `autotune`: tunes what the level asks for in `seconds` and returns an exit code.
+// For a trainer with `autotune`: tunes what serves the products of a run, in `seconds`, and returns an exit code.
 // To be called before the device is opened in this process, since it forks. Says nothing but
 // progress and mistakes. `common` chooses the device.
-int tune_for_training(const struct options *common, uint32_t level, double seconds);
+struct tune_training {
+    const struct options *common;
+    double seconds;
+    // Fills in shapes and precisions of the run, from what the device's profile gives it; an exit code.
+    int (*products)(const struct grt_profile *profile, struct bench_gemm_options *products,
+                    void *context);
+    void *context;
+};
+int tune_for_training(const struct tune_training *training);
 
 // ---- search ----
 

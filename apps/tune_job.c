@@ -208,24 +208,46 @@ static enum tune_news search(struct run *run) {
     return news;
 }
 
-// Whether the best beats what was in use beyond the spread of both, measured in turns.
-static bool wins(struct run *run) {
+// The best against what was in use, in turns, for products of this shape.
+static bool duel(struct run *run, const struct bench_gemm_shape *shape,
+                 struct tune_answer *answer) {
     struct tune_task task = task_of(run, TUNE_DUEL);
+    task.shape = *shape;
+    memcpy(task.values[0], run->search.all[0].values, sizeof task.values[0]);
+    memcpy(task.values[1], run->search.all[run->search.best].values, sizeof task.values[1]);
+    task.seconds *= 8;
+    task.limit *= 3;
+    return tune_worker_ask(&run->tune->worker, &task, answer) == TUNE_ANSWERED && answer->good;
+}
+
+// A setting without classes serves every product, so one that was found for a shape of the user's must not make the
+// others slower: whether it is no worse for the cube that is tuned otherwise.
+static bool harmless(struct run *run) {
+    struct tune_job other = *run->job;
+    struct tune_answer answer;
+    double most = cbrt(0.5e9 * slow(run->tune) * rate(run, run->before.median));
+    if (!run->job->given || run->tunable->classes > 1 ||
+        !tune_job_shape(run->tune, &other, run->job->pick.size, most))
+        return true;
+    if (!duel(run, &other.shape, &answer))
+        return false;
+    double spread = answer.times[0].spread + answer.times[1].spread;
+    return answer.times[1].median <= answer.times[0].median * (1 + spread);
+}
+
+// Whether the best beats what was in use beyond the spread of both, and makes nothing else slower.
+static bool wins(struct run *run) {
     struct tune_answer answer;
     if (run->search.best == 0)
         return false;
     if (run->before.median <= 0)
         return true;  // what was in use does not run here
-    memcpy(task.values[0], run->search.all[0].values, sizeof task.values[0]);
-    memcpy(task.values[1], run->search.all[run->search.best].values, sizeof task.values[1]);
-    task.seconds *= 8;
-    task.limit *= 3;
-    if (tune_worker_ask(&run->tune->worker, &task, &answer) != TUNE_ANSWERED || !answer.good)
+    if (!duel(run, &run->job->shape, &answer))
         return false;
     run->before = answer.times[0];
     run->best = answer.times[1];
     double spread = run->before.spread + run->best.spread;
-    return run->best.median < run->before.median * (1 - spread);
+    return run->best.median < run->before.median * (1 - spread) && harmless(run);
 }
 
 static bool store(struct run *run) {
@@ -281,10 +303,10 @@ static int finish(struct run *run) {
     if (run->tune->level == TUNE_LEVEL_0) {
         result = "measured";
     } else if (run->best.median > 0 && wins(run)) {
-        result = "stored";
-        run->tune->stored++;
-        if (!store(run))
-            code = command_exit_of(grt_last_status());
+        bool stored = store(run);
+        result = stored ? "stored" : "not stored";
+        run->tune->stored += stored;
+        code = stored ? COMMAND_OK : command_exit_of(grt_last_status());
     } else if (run->best.median > 0) {
         run->search.best = 0;
         run->best = run->before;

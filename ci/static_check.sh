@@ -35,20 +35,25 @@ while [ $# -gt 0 ]; do
 done
 [ -x "$build/gpurt" ] || die "no $build/gpurt: run ci/build.sh, or name a build tree with --build"
 
-# target | device's name as its driver gives it | bytes of shared memory
+# target | device's name as its driver gives it | its memory | bytes of shared memory | a profile it must get
 targets='
-sm_80  | NVIDIA A100-SXM4-80GB              | 49152
-sm_86  | NVIDIA GeForce RTX 3060            | 49152
-sm_86  | NVIDIA GeForce RTX 3060 Laptop GPU | 49152
-sm_86  | NVIDIA GeForce RTX 3090            | 49152
-sm_89  | NVIDIA GeForce RTX 4090            | 49152
-sm_90  | NVIDIA H200                        | 49152
-gfx1030 | AMD Radeon RX 6800 (gfx1030)      | 65536
-gfx1100 | AMD Radeon RX 7900 XTX (gfx1100)  | 65536
-gfx90a | AMD Instinct MI250X (gfx90a)       | 65536
-dg2    | Intel(R) Arc(TM) A770 Graphics     | 65536
-bmg    | Intel(R) Arc(TM) B580 Graphics     | 65536
+sm_80  | NVIDIA A100-SXM4-80GB              | 80GiB  | 49152 | nvidia-a100
+sm_80  | NVIDIA A100-PCIE-40GB              | 40GiB  | 49152 | nvidia-a100
+sm_86  | NVIDIA GeForce RTX 3060            | 12GiB  | 49152 | nvidia-rtx-3060
+sm_86  | NVIDIA GeForce RTX 3060 Laptop GPU | 6GiB   | 49152 | nvidia-rtx-3060-laptop
+sm_86  | NVIDIA GeForce RTX 3090            | 24GiB  | 49152 | nvidia-rtx-3090
+sm_89  | NVIDIA GeForce RTX 4090            | 24GiB  | 49152 | nvidia-rtx-4090
+sm_90  | NVIDIA H200                        | 140GiB | 49152 | nvidia-h200
+gfx1030 | AMD Radeon RX 6800 (gfx1030)      | 16GiB  | 65536 | amd-rdna2
+gfx1100 | AMD Radeon RX 7900 XTX (gfx1100)  | 24GiB  | 65536 | amd-rdna3
+gfx90a | AMD Instinct MI250X (gfx90a)       | 64GiB  | 65536 | amd-cdna2
+dg2    | Intel(R) Arc(TM) A770 Graphics     | 16GiB  | 65536 | intel-dg2
+bmg    | Intel(R) Arc(TM) B580 Graphics     | 12GiB  | 65536 | intel-battlemage
 '
+for target in "${wanted[@]}"; do
+    grep -q "^$target " <<<"$targets" ||
+        die "no target '$target'; there are $(awk 'NF { print $1 }' <<<"$targets" | uniq | paste -sd' ')"
+done
 
 clang=$(command -v clang-15 || command -v clang || true)
 clc=/usr/lib/clc
@@ -161,7 +166,7 @@ kernels_of() {
     fi
 }
 
-# Kernels of matrix units and the tiles that runtime/gemm_*.c gives them: "kernel lanes constants". Those of
+# Kernels of matrix units and the tiles that runtime/gemm gives them: "kernel lanes constants". Those of
 # mma.sync have 48 KiB of shared memory everywhere; wgmma's are Hopper's alone.
 matrix_kernels() {
     case $1 in
@@ -235,10 +240,15 @@ judge() {
     [ "$m" -le "$most_m" ] || most_m=$m
 }
 
-# check TARGET NAME SHARED
+# check TARGET NAME MEMORY SHARED PROFILE
 check() {
-    local target=$1 name=$2 shared=$3 count=0 most_r=0 most_m=0 bad=0 as
+    local target=$1 name=$2 memory=$3 shared=$4 profile=$5 count=0 most_r=0 most_m=0 bad=0 as
     as=$(stand_in "$target")
+    XDG_CONFIG_HOME=/nonexistent "$build/gpurt" profile --as "$name" --memory "$memory" --format csv \
+        >"$tmp/settings"
+    # A misspelt condition would leave the checked device without its own settings.
+    [ -n "${GPURT_PROFILE:-}" ] || grep -q ",$profile:[0-9]" "$tmp/settings" ||
+        die "$target: $name with $memory does not get the profile $profile"
     local setting numbers names wg kernel mode defines i constants
     while IFS=, read -r setting numbers names wg _; do
         case $setting in gemm.tiled* | gemm.plain) ;; *) continue ;; esac
@@ -253,7 +263,7 @@ check() {
             judge "$target" "$shared" "$setting = $numbers" "$kernel" "$mode" $defines \
                 $(mode_defines "$mode")
         done < <(kernels_of "$setting")
-    done < <(XDG_CONFIG_HOME=/nonexistent "$build/gpurt" profile --as "$name" --format csv)
+    done <"$tmp/settings"
     [ "$count" -gt 0 ] || die "$target: gpurt names no settings for $name"
     while read -r kernel wg constants; do
         defines="-DWG=${wg}u"
@@ -272,13 +282,16 @@ check() {
         # shellcheck disable=SC2086  # a list of options
         judge "$target" "$shared" "$constants" "$kernel" "$mode" $defines
     done < <(rollout_kernels "$target")
-    printf '%-8s %-36s %3d kernels, at most %3d registers, %5d B shared, %d bad\n' "$target" \
-        "$name$([ "$as" = "$target" ] || echo ", as $as")" "$count" "$most_r" "$most_m" "$bad"
+    # Intel's compiler tells of spills alone.
+    local most=", at most $most_r registers, $most_m B shared"
+    [ "$most_r" -gt 0 ] || most=
+    printf '%-8s %-36s %3d kernels%s, %d bad\n' "$target" \
+        "$name$([ "$as" = "$target" ] || echo ", as $as")" "$count" "$most" "$bad"
     failed=$((failed + bad))
     checked=$((checked + count))
 }
 
-while IFS='|' read -r target name shared; do
+while IFS='|' read -r target name memory shared profile; do
     target=${target// /}
     name=$(sed 's/^ *//; s/ *$//' <<<"$name")
     [ -n "$target" ] || continue
@@ -288,7 +301,8 @@ while IFS='|' read -r target name shared; do
         printf '%-8s %-36s skipped: %s not installed\n' "$target" "$name" "$lacks"
         continue
     fi
-    check "$target" "$name" "${shared// /}"
+    check "$target" "$name" "${memory// /}" "${shared// /}" "${profile// /}"
 done <<<"$targets"
 [ "$failed" -eq 0 ] || die "$failed of $checked kernels spill, need too much or do not compile"
-say "$checked kernels compiled, none spills"
+[ "$checked" -gt 0 ] || say "nothing was compiled: see above what is not installed"
+[ "$checked" -eq 0 ] || say "$checked kernels compiled, none spills"

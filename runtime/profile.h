@@ -169,8 +169,12 @@ GRT_API bool grt_profile_part(const struct grt_profile *profile, uint32_t i,
 
 // Its path for this device; false when neither XDG_CONFIG_HOME nor HOME names a folder.
 GRT_API bool grt_profile_user_path(const struct grt_dev_info *info, char *path, size_t capacity);
-// Replaces one setting of it and keeps the others; makes it when it is not there. The file is
-// replaced as a whole or not at all. `value.profile` is not looked at.
+// Whether a setting could be stored now: makes the folder when it is not there, and false with the reason when it
+// cannot be written to. For whoever would search long for nothing.
+GRT_API bool grt_profile_storable(const struct grt_dev_info *info);
+// Replaces one setting of it and keeps all else, comments too; makes it when it is not there. The file is
+// replaced as a whole or not at all, and processes that do so at once wait for each other. `value.profile` is
+// not looked at.
 GRT_API bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key,
                                const struct grt_profile_value *value);
 

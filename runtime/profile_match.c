@@ -26,10 +26,10 @@ static const struct {
     const char *arch;
 } chips[] = {
     // clang-format off
+    {"Ada Generation", "nvidia", "ada"},  // "RTX 2000 Ada Generation" is no RTX 20
     {"Quadro RTX", "nvidia", "turing"}, {"RTX 20", "nvidia", "turing"},
     {"GTX 16", "nvidia", "turing"}, {"Tesla T4", "nvidia", "turing"},
     {"V100", "nvidia", "volta"}, {"TITAN V", "nvidia", "volta"},
-    {"Ada Generation", "nvidia", "ada"}, {"RTX 6000 Ada", "nvidia", "ada"},
     {"RTX 40", "nvidia", "ada"}, {"L40", "nvidia", "ada"}, {"L4", "nvidia", "ada"},
     {"RTX A", "nvidia", "ampere-consumer"}, {"RTX 30", "nvidia", "ampere-consumer"},
     {"A100", "nvidia", "ampere"}, {"A800", "nvidia", "ampere"}, {"A30", "nvidia", "ampere"},
@@ -47,7 +47,9 @@ static const struct {
     {"gfx90a", "amd", "cdna2"}, {"MI210", "amd", "cdna2"}, {"MI250", "amd", "cdna2"},
     {"Arc(TM) A", "intel", "dg2"}, {"Arc A", "intel", "dg2"}, {"DG2", "intel", "dg2"},
     {"Arc(TM) Pro A", "intel", "dg2"}, {"Data Center GPU Flex", "intel", "dg2"},
+    {"Graphics [0x56", "intel", "dg2"},  // older drivers name the PCI device
     {"Arc(TM) B", "intel", "battlemage"}, {"Arc B", "intel", "battlemage"},
+    {"Arc(TM) Pro B", "intel", "battlemage"}, {"Graphics [0xe2", "intel", "battlemage"},
     {"BMG", "intel", "battlemage"}, {"Battlemage", "intel", "battlemage"},
     {"Apple M", "apple", "apple"}, {"Adreno", "qualcomm", "adreno"},
     {"Mali", "arm", "mali"}, {"Immortalis", "arm", "mali"},

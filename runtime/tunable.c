@@ -3,6 +3,7 @@
 #include "tunable.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "gemm/tunables.h"
 #include "internal.h"
@@ -86,4 +87,27 @@ bool grt_tunable_pick(const struct grt_tunable *tunable, const struct grt_dev_in
     }
     *pick = kept[i];
     return count > 0;
+}
+
+const struct grt_profile_value *grt_tunable_in_use(struct grt_dev *dev, const char *op,
+                                                   const char *variant, enum grt_dtype dtype,
+                                                   uint64_t rows, uint64_t columns,
+                                                   uint64_t batch) {
+    if (!dev || !op || !variant || (unsigned)dtype >= 32) {
+        grt_fail(GRT_INVALID, "grt_tunable_in_use: no %s",
+                 !dev       ? "device"
+                 : !op      ? "op"
+                 : !variant ? "variant"
+                            : "such type");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < sizeof tunables / sizeof tunables[0]; i++) {
+        const struct grt_tunable *t = tunables[i];
+        struct grt_pick pick;
+        if (strcmp(t->op, op) == 0 && strcmp(t->variant, variant) == 0 && t->dtypes >> dtype & 1 &&
+            grt_tunable_pick(t, &dev->info, dev->profile, rows, columns, batch, &pick)) {
+            return grt_profile_get(dev->profile, (enum grt_profile_key)(t->key + pick.size));
+        }
+    }
+    return NULL;
 }

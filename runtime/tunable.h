@@ -67,6 +67,13 @@ GRT_API bool grt_tunable_pick(const struct grt_tunable *tunable, const struct gr
                               struct grt_profile *profile, uint64_t rows, uint64_t columns,
                               uint64_t batch, struct grt_pick *pick);
 
+// The setting that an open device uses for a product of this type, and the profile it stands in; NULL where the
+// variant has no settings, or the device can run none of them.
+GRT_API const struct grt_profile_value *grt_tunable_in_use(struct grt_dev *dev, const char *op,
+                                                           const char *variant,
+                                                           enum grt_dtype dtype, uint64_t rows,
+                                                           uint64_t columns, uint64_t batch);
+
 #ifdef __cplusplus
 }
 #endif

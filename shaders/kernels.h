@@ -91,6 +91,7 @@
     X(opencl, gemm, gemm_panel_f32)                                                                \
     X(opencl, gemm, gemm_panel_16)                                                                 \
     X(opencl, gemm, gemm_panel_16f32)                                                              \
+    X(opencl, gemm, peak_panel)                                                                    \
     X(opencl, gemm, probe_xmx8)                                                                    \
     X(opencl, gemm, probe_xmx16)                                                                   \
     X(opencl, gemm, gemm_xmx8_16)                                                                  \

@@ -91,6 +91,10 @@ for format in json jsonl csv md table; do
     [ "$code" -eq 0 ] || [ "$code" -eq 69 ] || wrong "gpurt doctor: exit code $code"
     check "$format" doctor --format "$format"
 done
+# The profile that a variant's settings stand in, with its line.
+expect 0 bench gemm --shape 8 --variant plain,lanes "${quick[@]}" --format csv
+said ',plain,cpu:[0-9]+,'
+said ',lanes,,'
 expect 0 devices --format csv
 for device in vulkan:0 opencl:0 ref:0; do
     said "$device"

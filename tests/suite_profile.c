@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "profile_kit.h"
@@ -230,8 +231,121 @@ static void storing(void **state) {
     kit_leave_home();
 }
 
+static struct grt_profile_value number(double x) {
+    return (struct grt_profile_value){.count = 1, .numbers = {x}, .from = "default"};
+}
+
+// Whether the user's file is this text.
+static void file_is(const struct grt_dev_info *info, const char *want) {
+    char path[4096];
+    char got[4096] = "";
+    assert_true(grt_profile_user_path(info, path, sizeof path));
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    got[fread(got, 1, sizeof got - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(got, want);
+}
+
+// The file is the user's: his comments and the order of his lines stay, and no `from` is left without a setting.
+static void comments_stay(void **state) {
+    (void)state;
+    kit_enter_home();
+    struct grt_dev_info info = kit_gpu("Card", "3dfx", 4);
+    kit_write_user_file(&info, "gpurt-profile 1\n# mine\nlevel = user\nfrom = default\n"
+                               "mem_fraction = 0.5  # the display needs the rest\n"
+                               "autotune = 1\n\nfrom = derived: a guess\n# why not\n"
+                               "gemm.plain = 8\nend\n# the last word\n");
+    struct grt_profile_value value = number(0.25);
+    assert_true(grt_profile_store(&info, GRT_KEY_MEM_FRACTION, &value));
+    file_is(&info, "gpurt-profile 1\n# mine\nlevel = user\nfrom = default\n"
+                   "autotune = 1\n\nfrom = derived: a guess\n# why not\n"
+                   "gemm.plain = 8\nfrom = default\nmem_fraction = 0.25  # share\nend\n"
+                   "# the last word\n");
+    value = number(16);
+    assert_true(grt_profile_store(&info, GRT_KEY_GEMM_PLAIN, &value));
+    value = number(0.75);
+    assert_true(grt_profile_store(&info, GRT_KEY_MEM_FRACTION, &value));
+    file_is(&info, "gpurt-profile 1\n# mine\nlevel = user\nfrom = default\n"
+                   "autotune = 1\n\n# why not\nfrom = default\ngemm.plain = 16  # WG\n"
+                   "from = default\nmem_fraction = 0.75  # share\nend\n# the last word\n");
+    // A link stays one.
+    char path[4096];
+    char other[4096];
+    assert_true(grt_profile_user_path(&info, path, sizeof path));
+    snprintf(other, sizeof other, "%.4000s.there", path);
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(symlink(other, path), 0);
+    value = number(0.375);
+    assert_true(grt_profile_store(&info, GRT_KEY_MEM_FRACTION, &value));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rename(other, path), 0);
+    struct grt_profile *profile = grt_profile_create(&info);
+    assert_non_null(profile);
+    kit_expect(profile, GRT_KEY_MEM_FRACTION, 0.375);
+    grt_profile_destroy(&profile);
+    kit_remove_user_file(&info);
+    kit_leave_home();
+}
+
+// Processes that store at once: none loses what another has stored.
+static void stored_at_once(void **state) {
+    (void)state;
+    kit_enter_home();
+    static const enum grt_profile_key keys[] = {GRT_KEY_GEMM_PLAIN, GRT_KEY_AUTOTUNE,
+                                                GRT_KEY_NUM_ENVS, GRT_KEY_NUM_DIRS};
+    struct grt_dev_info info = kit_gpu("Card", "3dfx", 4);
+    pid_t children[4];
+    for (int i = 0; i < 4; i += 1) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            bool good = true;
+            for (int round = 0; round <= 20; round += 1) {
+                struct grt_profile_value value = number(round % 4);
+                value.numbers[0] += keys[i] != GRT_KEY_AUTOTUNE;
+                good = good && grt_profile_store(&info, keys[i], &value);
+            }
+            _exit(good ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < 4; i += 1) {
+        int status = 1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    struct grt_profile *profile = grt_profile_create(&info);
+    assert_non_null(profile);
+    for (int i = 0; i < 4; i += 1) {
+        kit_expect(profile, keys[i], keys[i] != GRT_KEY_AUTOTUNE);
+        assert_non_null(strstr(grt_profile_get(profile, keys[i])->profile, ".profile:"));
+    }
+    grt_profile_destroy(&profile);
+    kit_remove_user_file(&info);
+    kit_leave_home();
+}
+
+// A folder that cannot be had is said before anything is measured.
+static void nowhere_to_store(void **state) {
+    (void)state;
+    kit_enter_home();
+    struct grt_dev_info info = kit_gpu("Card", "3dfx", 4);
+    char path[4096];
+    assert_true(grt_profile_storable(&info));
+    snprintf(path, sizeof path, "%.4000s/gpurt", kit_home);
+    assert_int_equal(rmdir(path), 0);
+    kit_write(path, "a file where the folder should be");
+    TEST_REFUSED(grt_profile_storable(&info), GRT_NO_OUTPUT, "/gpurt");
+    struct grt_profile_value value = number(1);
+    TEST_REFUSED(grt_profile_store(&info, GRT_KEY_AUTOTUNE, &value), GRT_NO_OUTPUT, "/gpurt");
+    TEST_REFUSED(grt_profile_storable(NULL), GRT_INVALID, "no device");
+    assert_int_equal(unlink(path), 0);
+    kit_leave_home();
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(forms),      TEST_CASE(mistakes),     TEST_CASE(damage),
-    TEST_CASE(precedence), TEST_CASE(user_overlay), TEST_CASE(storing),
+    TEST_CASE(forms),         TEST_CASE(mistakes),       TEST_CASE(damage),
+    TEST_CASE(precedence),    TEST_CASE(user_overlay),   TEST_CASE(storing),
+    TEST_CASE(comments_stay), TEST_CASE(stored_at_once), TEST_CASE(nowhere_to_store),
 };
 TEST_SUITE(profile, false, cases);

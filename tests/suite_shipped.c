@@ -3,6 +3,7 @@
 // asks nothing of a device that it has not got.
 #include "harness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "profile_kit.h"
@@ -68,6 +69,9 @@ static void reach_their_devices(void **state) {
         {"NVIDIA GeForce RTX 3090", "NVIDIA", 23.7, "nvidia-rtx-3090", GRT_KEY_DIR_CHUNK, 32},
         {"NVIDIA GeForce RTX 4090", "NVIDIA", 23.6, "nvidia-rtx-4090", GRT_KEY_GEMM_TILED_MEDIUM,
          64},
+        // Of that name, with other memory and another chip.
+        {"NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA", 15.7, "gpu-12g", GRT_KEY_NUM_ENVS, 256},
+        {"NVIDIA GeForce RTX 3060 Ti", "NVIDIA", 7.8, "gpu", GRT_KEY_NUM_ENVS, 256},
         {"NVIDIA H100 80GB HBM3", "NVIDIA", 79.1, "nvidia-hopper", GRT_KEY_NUM_ENVS, 2048},
         {"NVIDIA H200", "NVIDIA", 139.8, "nvidia-hopper", GRT_KEY_AUTOTUNE, 3},
         {"AMD Radeon RX 6800 (RADV NAVI21)", "AMD", 16, "amd-rdna2", GRT_KEY_GEMM_TILED_MEDIUM, 32},
@@ -97,6 +101,86 @@ static void reach_their_devices(void **state) {
         grt_profile_destroy(&profile);
     }
     kit_leave_home();
+}
+
+// What drivers call their devices, under OpenCL and Vulkan, and what that is.
+static void names_of_drivers(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *vendor, *maker, *arch;
+    } rows[] = {
+        {"Quadro RTX 6000", "NVIDIA Corporation", "nvidia", "turing"},
+        {"NVIDIA GeForce RTX 2080 Ti", "NVIDIA", "nvidia", "turing"},
+        {"NVIDIA RTX A2000 12GB", "NVIDIA", "nvidia", "ampere-consumer"},
+        {"NVIDIA A10G", "NVIDIA Corporation", "nvidia", "ampere-consumer"},
+        {"NVIDIA A2", "NVIDIA Corporation", "nvidia", "ampere-consumer"},
+        {"NVIDIA A100 80GB PCIe", "NVIDIA Corporation", "nvidia", "ampere"},
+        {"GRID A100D-40C", "NVIDIA", "nvidia", "ampere"},
+        {"Microsoft Direct3D12 (NVIDIA GeForce RTX 3060 Laptop GPU)", "NVIDIA", "nvidia",
+         "ampere-consumer"},
+        {"NVIDIA RTX 2000 Ada Generation", "NVIDIA", "nvidia", "ada"},
+        {"NVIDIA RTX 4000 SFF Ada Generation", "NVIDIA", "nvidia", "ada"},
+        {"NVIDIA RTX 5000 Ada Generation Laptop GPU", "NVIDIA", "nvidia", "ada"},
+        {"NVIDIA L40S", "NVIDIA Corporation", "nvidia", "ada"},
+        {"NVIDIA GH200 480GB", "NVIDIA Corporation", "nvidia", "hopper"},
+        {"NVIDIA H100 PCIe", "NVIDIA", "nvidia", "hopper"},
+        {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "NVIDIA", "nvidia", "blackwell"},
+        {"NVIDIA GeForce GTX 1080", "NVIDIA", "nvidia", ""},
+        {"AMD Radeon RX 7900 XTX (RADV NAVI31)", "AMD", "amd", "rdna3"},
+        {"AMD Radeon RX 7900 XTX (radeonsi, navi31, LLVM 15.0.7, DRM 3.49)", "AMD", "amd", "rdna3"},
+        {"AMD Radeon 780M (RADV GFX1103_R1)", "AMD", "amd", "rdna3"},
+        {"AMD Radeon PRO W7900", "Advanced Micro Devices, Inc.", "amd", "rdna3"},
+        {"AMD Custom GPU 0405 (RADV VANGOGH)", "AMD", "amd", "rdna2"},
+        {"AMD Radeon 680M (RADV REMBRANDT)", "AMD", "amd", "rdna2"},
+        {"AMD Instinct MI210", "AMD", "amd", "cdna2"},
+        {"gfx942:sramecc+:xnack-", "Advanced Micro Devices, Inc.", "amd", ""},
+        {"Intel(R) Arc(tm) A770 Graphics (DG2)", "Intel", "intel", "dg2"},
+        {"Mesa Intel(R) Arc(tm) A380 Graphics (DG2)", "Intel", "intel", "dg2"},
+        {"Intel(R) Graphics [0x56a0]", "Intel(R) Corporation", "intel", "dg2"},
+        {"Intel(R) Arc(TM) Pro A60 Graphics", "Intel(R) Corporation", "intel", "dg2"},
+        {"Intel(R) Data Center GPU Flex 170", "Intel(R) Corporation", "intel", "dg2"},
+        {"Intel(R) Arc(tm) B580 Graphics (BMG G21)", "Intel", "intel", "battlemage"},
+        {"Intel(R) Arc(TM) Pro B50 Graphics", "Intel(R) Corporation", "intel", "battlemage"},
+        {"Intel(R) Graphics [0xe20b]", "Intel(R) Corporation", "intel", "battlemage"},
+        {"Intel(R) Arc(TM) Graphics", "Intel(R) Corporation", "intel", ""},
+        {"Intel(R) UHD Graphics 770 (ADL-S GT1)", "Intel", "intel", ""},
+        {"Apple M1 Max", "Apple", "apple", "apple"},
+        {"Apple M1 (G13G B1)", "Mesa", "apple", "apple"},
+        {"Turnip Adreno (TM) 740", "Qualcomm", "qualcomm", "adreno"},
+        {"QUALCOMM Adreno(TM)", "QUALCOMM", "qualcomm", "adreno"},
+        {"Mali-G715-Immortalis MC11 r1p2", "ARM", "arm", "mali"},
+        {"Mali-G610 (Panfrost)", "Arm", "arm", "mali"},
+        {"Immortalis-G720", "Arm", "arm", "mali"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        struct grt_dev_info info = kit_gpu(rows[i].name, rows[i].vendor, 8);
+        struct profile_kind kind = profile_kind_of(&info);
+        if (strcmp(kind.vendor, rows[i].maker) != 0 || strcmp(kind.arch, rows[i].arch) != 0) {
+            print_error("%s: %s '%s', wanted %s '%s'\n", rows[i].name, kind.vendor, kind.arch,
+                        rows[i].maker, rows[i].arch);
+            fail();
+        }
+        assert_string_equal(kind.class, "gpu");
+    }
+    // CPU drivers, whose vendor is that of the CPU.
+    static const struct {
+        const char *name, *vendor, *driver, *arch;
+    } cpus[] = {
+        {"pthread-skylake-avx512-Intel(R) Xeon(R) Platinum 8370C", "GenuineIntel",
+         "Portable Computing Language", "pocl"},
+        {"cpu-haswell-AMD EPYC 7763", "AuthenticAMD", "Portable Computing Language", "pocl"},
+        {"llvmpipe (LLVM 17.0.6, 256 bits)", "Mesa", "llvmpipe", "lavapipe"},
+        {"Intel(R) Xeon(R) CPU", "Intel(R) Corporation", "Intel(R) OpenCL", ""},
+    };
+    for (size_t i = 0; i < sizeof cpus / sizeof cpus[0]; i += 1) {
+        struct grt_dev_info info = kit_gpu(cpus[i].name, cpus[i].vendor, 8);
+        info.caps.software = true;
+        snprintf(info.driver, sizeof info.driver, "%s", cpus[i].driver);
+        struct profile_kind kind = profile_kind_of(&info);
+        assert_string_equal(kind.vendor, "");
+        assert_string_equal(kind.arch, cpus[i].arch);
+        assert_string_equal(kind.class, "cpu");
+    }
 }
 
 // Evolution strategies by the two guides' devices, and others by memory and by compute units.
@@ -271,8 +355,12 @@ static void settings_of_matrix_units(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(readable),           TEST_CASE(reach_their_devices),
-    TEST_CASE(sizes_of_rollouts),  TEST_CASE(measured_where_we_were),
-    TEST_CASE(tiles_are_sensible), TEST_CASE(settings_of_matrix_units),
+    TEST_CASE(readable),
+    TEST_CASE(reach_their_devices),
+    TEST_CASE(names_of_drivers),
+    TEST_CASE(sizes_of_rollouts),
+    TEST_CASE(measured_where_we_were),
+    TEST_CASE(tiles_are_sensible),
+    TEST_CASE(settings_of_matrix_units),
 };
 TEST_SUITE(shipped, false, cases);

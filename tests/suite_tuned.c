@@ -80,6 +80,15 @@ static void sizes_reach_the_kernel(void **state) {
     assert_int_equal(spec_of(dev, "gemm_tiled_f32", "WG"), 16);
     record_only(dev, 8, "tiled");
     assert_int_equal(spec_of(dev, "gemm_tiled_f32", "BK"), 8);
+    // And the place of each is known.
+    const struct grt_profile_value *used =
+        grt_tunable_in_use(dev, "gemm", "tiled", GRT_F32, 8, 8, 1);
+    assert_non_null(used);
+    assert_int_equal(used->numbers[2], 8);
+    assert_non_null(strstr(used->profile, ".profile:7"));
+    assert_null(grt_tunable_in_use(dev, "gemm", "lanes", GRT_F32, 8, 8, 1));
+    TEST_REFUSED(grt_tunable_in_use(NULL, "gemm", "tiled", GRT_F32, 8, 8, 1), GRT_INVALID,
+                 "no device");
     grt_dev_destroy(&dev);
     kit_leave_home();
 }

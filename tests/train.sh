@@ -194,9 +194,18 @@ fi
 
 # ---- autotune ----
 expect 0 "${base[@]}" checkpoint_dir=tuned epochs=1 autotune=true autotune_seconds=1
-said '^autotune: 1 seconds'
+said '^autotune: products of 16x16x16 and 16x16x16 in f32, 1 seconds'
 said '^autotune +on'
 [ -f tuned/best.h5 ] || wrong "no checkpoint after autotune"
+# The shapes are the run's: its batch, its widest layer, its type.
+expect 0 "${base[@]}" checkpoint_dir=tuned3 epochs=1 batch_size=40 hidden=24 depth=1 precision=f16 \
+    autotune=true autotune_seconds=0.2
+said '^autotune: products of 40x24x24 and 24x24x40 in f16'
+# A folder for profiles that cannot be had is said, and the run begins all the same.
+touch file
+XDG_CONFIG_HOME=$PWD/file expect 0 "${base[@]}" checkpoint_dir=tuned4 epochs=1 autotune=true autotune_seconds=1
+said 'file/gpurt.*Not a directory'
+[ -f tuned4/best.h5 ] || wrong "no run without a folder for profiles"
 printf 'gpu:\n  cudnn_benchmark: true\n  autotune_seconds: 0.2\n' >tuned.yaml
 expect 0 "${base[@]}" --config tuned.yaml checkpoint_dir=tuned2 epochs=1
 said '^autotune +on'

@@ -39,8 +39,8 @@ file=$(sed -n 's/.* in \(.*\.profile\)$/\1/p' "$tmp/err")
 [ -n "$file" ] || wrong "the path of the profile is not said"
 mkdir -p "$tmp/config/gpurt"
 bad() {
-    printf 'gpurt-profile 1\nlevel = user\nfrom = default\ngemm.plain = %d\ntrain.num_envs = 77\nend\n' \
-        $worst >"$file"
+    printf 'gpurt-profile 1\nlevel = user\nfrom = default\ngemm.plain = %d\n%s\ntrain.num_envs = 77\nend\n' \
+        $worst '# a word of mine' >"$file"
 }
 
 # ---- a crash and a hang cost one candidate, and a better setting is stored and used ----
@@ -56,6 +56,7 @@ for fault in crash hang; do
     [ "$(setting)" != $worst ] || wrong "$fault: the bad setting stays"
     grep -q '^from = measured: 20..-..-.., .*GFLOP/s' "$file" || wrong "$fault: no provenance"
     grep -q '^train.num_envs = 77' "$file" || wrong "$fault: another setting was lost"
+    grep -q '^# a word of mine' "$file" || wrong "$fault: a comment of the user's was lost"
 done
 
 # ---- a second run starts there, and what it stores is better ----
@@ -83,6 +84,15 @@ wait "$pid"
 rc=$?
 [ "$rc" -eq 0 ] || wrong "interrupted: exit code $rc, wanted 0"
 grep -q 'interrupted; ' "$tmp/err" || wrong "the interruption is not said"
+
+# ---- a folder that cannot be written to is said before the time is spent ----
+touch "$tmp/file"
+start=$SECONDS
+XDG_CONFIG_HOME=$tmp/file expect 73 "${tune[@]}" --budget 60s
+[ $((SECONDS - start)) -lt 20 ] || wrong "measured first, and said then that nothing can be stored"
+grep -q 'file/gpurt.*Not a directory' "$tmp/err" || wrong "the folder is not named"
+[ "$(wc -l <"$tmp/out")" -le 1 ] || wrong "rows of what was not measured"
+XDG_CONFIG_HOME=$tmp/file expect 0 "${tune[@]}" --level 0 --budget 5s
 
 # ---- a damaged profile is named with its line, and not overwritten ----
 printf 'gpurt-profile 1\nlevel = user\nfrom = default\ngemm.plian = 1\nend\n' >"$file"

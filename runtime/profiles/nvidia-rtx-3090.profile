@@ -3,6 +3,7 @@ gpurt-profile 1
 level = device
 match.vendor = nvidia
 match.name = RTX 3090
+match.memory = 20 36
 
 from = derived: the A100 and RTX 3060 Laptop guide: between the RTX 3060 Laptop and the A100: 10,496 lanes
 train.num_envs = 1024

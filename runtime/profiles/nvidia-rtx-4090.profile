@@ -1,8 +1,9 @@
 gpurt-profile 1
-# NVIDIA GeForce RTX 4090, 24 GB.
+# NVIDIA GeForce RTX 4090, 24 GB; that of laptops is another chip with 16.
 level = device
 match.vendor = nvidia
 match.name = RTX 4090
+match.memory = 20 36
 
 from = derived: the A100 and RTX 3060 Laptop guide: between the RTX 3060 Laptop and the A100: 16,384 lanes
 train.num_envs = 1024
