@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../op_support.h"
 #include "../verdict.h"
@@ -29,7 +30,10 @@ struct trial {
     float *numbers;  // of the largest tensor
     float *values;   // of all parameters, one behind the other
     float x[PERIOD * 128];
-    uint32_t target[PERIOD * 16];  // words
+    union {
+        float numbers[PERIOD * 16];
+        uint32_t classes[PERIOD];
+    } target;
 };
 
 struct question {
@@ -112,26 +116,23 @@ static void make_samples(struct trial *t) {
     for (uint32_t i = 0; i < PERIOD * m->inputs; i++) {
         t->x[i] = next(&seed);
     }
-    float *targets = (float *)t->target;
     for (uint32_t i = 0; i < PERIOD * m->outputs; i++) {
         float v = next(&seed);
-        if (t->desc.loss == GRT_LOSS_CROSS_ENTROPY) {
-            t->target[i] = i % m->outputs;
-        } else {
-            targets[i] = t->desc.loss != GRT_LOSS_BCE ? v : v > 0.0f ? 1.0f : 0.0f;
-        }
+        t->target.numbers[i] = t->desc.loss != GRT_LOSS_BCE ? v : v > 0.0f ? 1.0f : 0.0f;
+    }
+    for (uint32_t i = 0; t->desc.loss == GRT_LOSS_CROSS_ENTROPY && i < PERIOD; i++) {
+        t->target.classes[i] = i % m->outputs;
     }
 }
 
-// Rows of `words` numbers, from samples over and over.
-static bool write_rows(struct trial *t, const struct grt_tensor *to, const void *samples,
-                       uint32_t words) {
-    uint32_t *all = (uint32_t *)t->numbers;
-    const uint32_t *from = samples;
-    for (uint64_t i = 0; i < t->desc.rows * words; i++) {
-        all[i] = from[i % ((uint64_t)PERIOD * words)];
+// The samples over and over.
+static bool write_rows(struct trial *t, const struct grt_tensor *to, const void *samples) {
+    uint64_t bytes = grt_tensor_bytes(to) / t->desc.rows;
+    unsigned char *all = (unsigned char *)t->numbers;
+    for (uint64_t i = 0; i < t->desc.rows; i++) {
+        memcpy(all + i * bytes, (const unsigned char *)samples + i % PERIOD * bytes, bytes);
     }
-    return grt_buf_write(to->range.buf, to->range.offset, all, t->desc.rows * words * 4);
+    return grt_buf_write(to->range.buf, to->range.offset, all, t->desc.rows * bytes);
 }
 
 static bool read_tensor(const struct grt_tensor *from, float *into) {
@@ -155,9 +156,8 @@ static bool begin(struct trial *t, const struct question *q) {
     t->desc.state = t->state->range;
     const struct grt_learn_state state = {.loss_scale = LOSS_SCALE};
     make_samples(t);
-    bool good = grt_params_draw(&t->params, 3) && write_rows(t, t->desc.x, t->x, m->inputs) &&
-                write_rows(t, t->desc.target, t->target,
-                           t->desc.loss == GRT_LOSS_CROSS_ENTROPY ? 1 : m->outputs) &&
+    bool good = grt_params_draw(&t->params, 3) && write_rows(t, t->desc.x, t->x) &&
+                write_rows(t, t->desc.target, &t->target) &&
                 grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
     float *at = t->values;
     for (uint32_t i = 0; good && i < t->params.count; i++) {
@@ -256,7 +256,7 @@ static enum grt_verdict run(const void *subject, bool fault) {
             .rows = t->desc.rows,
             .period = PERIOD,
             .x = t->x,
-            .target = t->target,
+            .target = &t->target,
         };
         if (grt_mlp_reference(&want)) {
             bool right = train(t) && agrees(t, &want, fault) && finds_nan(t);

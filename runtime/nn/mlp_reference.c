@@ -73,11 +73,12 @@ static double slope_of(enum grt_act act, double z, double h) {
 static double cross_entropy(const struct grt_mlp_reference *r, uint32_t s, const double *y,
                             double *d) {
     uint32_t answer = ((const uint32_t *)r->target)[s];
-    double top = y[0], sum = 0;
+    double top = y[0];
     for (uint32_t o = 1; o < r->model.outputs; o++) {
         top = fmax(top, y[o]);
     }
-    for (uint32_t o = 0; o < r->model.outputs; o++) {
+    double sum = d[0] = exp(y[0] - top);
+    for (uint32_t o = 1; o < r->model.outputs; o++) {
         d[o] = exp(y[o] - top);
         sum += d[o];
     }
@@ -200,8 +201,8 @@ bool grt_mlp_reference(struct grt_mlp_reference *r) {
     pitch = m->hidden > pitch ? m->hidden : pitch;
     pitch = m->outputs > pitch ? m->outputs : pitch;
     size_t of_layers = pitch * (m->depth + 2);
-    double *work = malloc((count + 3 * of_layers) * sizeof *work);
-    r->grads = calloc(count, sizeof *r->grads);
+    double *work = calloc(count + 3 * of_layers + 1, sizeof *work);
+    r->grads = calloc(count > 0 ? count : 1, sizeof *r->grads);
     r->mean = 0;
     if (!work || !r->grads) {
         free(work);
@@ -212,10 +213,10 @@ bool grt_mlp_reference(struct grt_mlp_reference *r) {
     struct units u = {work + count, work + count + of_layers, work + count + 2 * of_layers, pitch};
     widen(r, work);
     for (uint32_t s = 0; s < r->period && s < r->rows; s++) {
-        double copies = (double)(r->rows / r->period + (s < r->rows % r->period));
+        uint64_t copies = r->rows / r->period + (s < r->rows % r->period ? 1 : 0);
         forward(r, work, &u, s);
-        r->mean += copies * backward(r, work, &u, s);
-        add_gradients(r, &u, copies);
+        r->mean += (double)copies * backward(r, work, &u, s);
+        add_gradients(r, &u, (double)copies);
     }
     free(work);
     return true;
