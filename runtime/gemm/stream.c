@@ -113,8 +113,14 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint64_t turns = ((uint64_t)count * g->batch + slots - 1) / slots;
     uint32_t parts = turns < count ? gemm_ceil_div(count, (uint32_t)turns) : 1;
     const struct grt_spec specs[] = {
-        {"WG", s.lanes},          {"MT", BLOCKS},   {"KS", s.sections},      {"NS", s.strips},
-        {"TAIL", g->k % 32 != 0}, {"HELD", s.held}, {"AHEAD", count > parts}};
+        {"WG", s.lanes},
+        {"MT", BLOCKS},
+        {"KS", s.sections},
+        {"NS", s.strips},
+        {"TAIL", g->k % 32 != 0},
+        {"HELD", s.held},
+        {"AHEAD", count > parts},
+        {"WHOLE", g->m % (s.held ? s.rows : BLOCKS * 16) == 0 && g->n % 32 == 0}};
     char kernel[16];
     snprintf(kernel, sizeof kernel, "stream_%s", grt_dtype_text(g->in));
     const uint32_t groups[3] = {parts, 1, g->batch};
