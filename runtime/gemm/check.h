@@ -6,11 +6,16 @@
 // but has the tile of the product it stands for, and that is compared with sums in double precision on
 // the host. The verdict is kept with the device and, under the driver's
 // name and version, in the cache folder: a variant that was wrong stays out until the driver
-// changes, and one that was right is not asked again.
+// changes or the folder is removed, and one that was right is not asked again. One that loses the device is wrong
+// from the next start on; where memory was short there is no verdict.
 #ifndef GRT_GEMM_CHECK_H
 #define GRT_GEMM_CHECK_H
 
 #include "case.h"
+
+// Verdicts of one variant, and so the most variants there is room for.
+#define GEMM_VERDICTS_EACH (6u * 4 * 4)  // types, transpositions, size and alignment
+#define GEMM_MOST_VARIANTS (GRT_GEMM_VERDICTS / GEMM_VERDICTS_EACH)
 
 // Whether variant number `index` of the table may do this product; warns once when it may not. The plain
 // product is taken for right: something has to be.
