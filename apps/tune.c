@@ -197,7 +197,7 @@ static bool plan(struct tune *tune, int *code) {
 
 static int run_jobs(struct tune *tune) {
     int code = COMMAND_OK;
-    double end = stats_now() + tune->budget;
+    tune->end = stats_now() + tune->budget;
     if (!plan(tune, &code))
         return code;
     // Said before the time is spent.
@@ -205,7 +205,7 @@ static int run_jobs(struct tune *tune) {
         return command_exit_of(grt_last_status());
     uint32_t measured = 0;
     for (size_t i = 0; !code && i < tune->job_count && !talk_stopped(); i++) {
-        double left = end - stats_now();
+        double left = tune->end - stats_now();
         tune->deadline = stats_now() + left / (double)(tune->job_count - i);
         code = tune_job_run(tune, &tune->jobs[i]);
         measured += tune->jobs[i].measured;
