@@ -42,7 +42,6 @@ struct run {
     const struct grt_tunable *tunable;
     struct tune_search search;
     struct tune_time before, best;  // median 0: none
-    double last_said;
     uint32_t tried, failed;
 };
 
