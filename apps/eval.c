@@ -94,7 +94,7 @@ static int run(struct eval *e, int argc, char **argv) {
     struct grt_archive *model = train_config_model(&e->config);
     struct grt_dev *dev = model ? train_config_device(&e->config) : NULL;
     int code;
-    if (dev && grt_evaluate(dev, model, &e->config.settings, e->part, &result))
+    if (dev && grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result))
         code = print(e, dev, &result, argc, argv);
     else
         code = command_exit_of(grt_last_status());

@@ -113,7 +113,11 @@ static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
 }
 
 bool options_any_device(const char *device) {
-    return !strcmp(device, "auto") || !strcmp(device, "gpu") || !strcmp(device, "cuda");
+    static const char *const words[] = {"auto", "gpu", "gpu:0", "cuda", "cuda:0"};
+    bool any = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        any = any || !strcmp(device, words[i]);
+    return any;
 }
 
 static bool read_device(const char *text, void *into, char why[RANGES_WHY]) {

@@ -109,6 +109,18 @@ static void forms(void **state) {
                "benchmark:\n  num_workers: [1, 2]\n");
     assert_string_equal(c.optimizer, "adam");
     assert_true(c.depth == 6 && c.num_workers == 0 && c.num_workers_options.count == 2);
+    // PyTorch's classes.
+    c = accept("criterion: SmoothL1Loss\nscheduler: StepLR\noptimizer: SGD\nnesterov: true\n"
+               "activation: GELU\n");
+    assert_string_equal(c.loss, "huber");
+    assert_string_equal(c.schedule, "step");
+    assert_string_equal(c.optimizer, "sgd");
+    assert_string_equal(c.activation, "gelu");
+    assert_true(c.nesterov);
+    assert_string_equal(accept("loss: CrossEntropyLoss\n").loss, "cross_entropy");
+    assert_string_equal(accept("loss: BCEWithLogitsLoss\n").loss, "bce");
+    assert_string_equal(accept("loss: MSELoss\n").loss, "mse");
+    assert_string_equal(accept("schedule: CosineAnnealingLR\n").schedule, "cosine");
     // The words of YAML 1.1 for true and false, and what people write for precisions.
     assert_true(accept("shuffle: Off\n").shuffle == false);
     assert_true(accept("residual: YES\n").residual == true);
@@ -146,6 +158,7 @@ static void mistakes(void **state) {
     refuse("epochs: 3\nvoodoo: 4\n", 2, 1, "no key 'voodoo'");
     refuse("traning:\n  epochs: 4\n", 1, 1, "no section 'traning'; did you mean 'training'?");
     refuse("data:\n  name: x\n", 2, 3, "no key 'name'");
+    refuse("dataloader:\n  train: basic\n", 2, 3, "'train' is a section");
     refuse("data.batch_size: 3\n", 1, 1, "no key 'data.batch_size'");
     refuse("? [a, b]\n: 3\n", 1, 3, "a key must be one word");
     // twice

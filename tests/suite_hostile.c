@@ -315,6 +315,34 @@ static void every_byte_damaged(void **state) {
     grt_dataset_close(&data);
 }
 
+// A layout of a later version than this library knows: said, and listed with the others.
+static void a_newer_format(void **state) {
+    (void)state;
+    const char *path = data_kit_path("newer.h5");
+    data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {77, 3}});
+    data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {77}});
+    unsigned char bytes[8192];
+    int fd = open(path, O_RDWR);
+    ssize_t count = pread(fd, bytes, sizeof bytes, 0);
+    // Version 3, contiguous, an address of 8 bytes, then the size.
+    const unsigned char size[8] = {77 * 3 * 4 % 256, 77 * 3 * 4 / 256};
+    ssize_t at = 0;
+    while (at + 18 < count && !(bytes[at] == 3 && bytes[at + 1] == 1 &&
+                                memcmp(bytes + at + 10, size, sizeof size) == 0))
+        at++;
+    assert_true(at + 18 < count);
+    assert_int_equal(pwrite(fd, "\x7f", 1, at), 1);
+    close(fd);
+    TEST_REFUSED(open_x(path), GRT_BAD_DATA, "where a newer library wrote it");
+    struct grt_file_info *info = grt_file_info_create(path);
+    assert_non_null(info);
+    assert_int_equal(info->count, 2);
+    assert_string_equal(info->arrays[0].name, "x");
+    assert_non_null(strstr(info->arrays[0].problem, "where a newer library"));
+    assert_string_equal(info->arrays[1].problem, "");
+    grt_file_info_destroy(&info);
+}
+
 // The chunk's own bytes: what zlib cannot inflate, or to another size.
 static void damaged_chunks(void **state) {
     (void)state;
@@ -512,6 +540,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(never_written),
     DATA_CASE(truncated_before),
     DATA_CASE(every_byte_damaged),
+    DATA_CASE(a_newer_format),
     DATA_CASE(damaged_chunks),
 };
 TEST_SUITE(hostile, false, cases);

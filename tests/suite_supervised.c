@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervised runs through the library: stopped and resumed to the same bits, the same bits for every way
 // that data come, steps that are not finite, memory that is short, and trained models.
-#include "harness.h"
+#include "data_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -335,6 +335,31 @@ static void caches_that_do_not_fit(void **state) {
     leave();
 }
 
+static bool at_once(void) {
+    return true;
+}
+
+// Loss and hits of predictions, from the targets as the HDF5 library reads them.
+static void check_by_hand(const struct grt_archive *predicted, double loss, double accuracy) {
+    float *targets = data_kit_read(data_path, "y");
+    const struct grt_archive_tensor *y = grt_archive_find(predicted, "y");
+    const struct grt_archive_tensor *classes = grt_archive_find(predicted, "class");
+    uint64_t outputs = y->shape[1];
+    double sum = 0, hits = 0;
+    for (uint64_t i = 0; i < 300; i++) {
+        const float *row = (const float *)y->data + i * outputs;
+        double total = 0;
+        for (uint64_t k = 0; k < outputs; k++) {
+            total += classes ? exp((double)row[k]) : pow((double)row[k] - targets[i], 2);
+        }
+        sum += classes ? log(total) - (double)row[(uint32_t)targets[i]] : total;
+        hits += classes && ((const uint32_t *)classes->data)[i] == (uint32_t)targets[i];
+    }
+    assert_true(fabs(sum / 300 - loss) < 2e-3 * loss);  // activations are f16
+    assert_true(!classes || fabs(hits / 300 - accuracy) < 1e-6);
+    free(targets);
+}
+
 static void models(void **state) {
     (void)state;
     const enum grt_make makes[] = {GRT_MAKE_CLASSIFICATION, GRT_MAKE_POINTS};
@@ -353,23 +378,27 @@ static void models(void **state) {
         assert_true(grt_config_set(&use, GRT_CONFIG_DATA, data_path));
         struct grt_evaluation e;
         struct grt_evaluation parts[2];
-        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, &e));
-        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_TRAIN, &parts[0]));
-        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_VALIDATION, &parts[1]));
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, NULL, &e));
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_TRAIN, NULL, &parts[0]));
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_VALIDATION, NULL, &parts[1]));
         assert_int_equal(e.samples, 300);
         assert_int_equal(parts[0].samples + parts[1].samples, 300);
         double sum =
             parts[0].loss * (double)parts[0].samples + parts[1].loss * (double)parts[1].samples;
         assert_true(fabs(sum / 300 - e.loss) < 1e-4 * e.loss);
-        // Predictions, evaluated by hand.
+        // Stopped: no result, and no complaint.
+        assert_false(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, at_once, &e));
+        assert_null(grt_predict(test.dev, model, &use, at_once));
+        // Predictions, evaluated by hand, are what the evaluation says.
         struct grt_archive *y = grt_predict(test.dev, model, &use, NULL);
         assert_non_null(y);
         assert_true(y->tensors[0].rank == 2 && y->tensors[0].shape[0] == 300);
         assert_int_equal(grt_archive_find(y, "class") != NULL, i == 0);
+        check_by_hand(y, e.loss, e.accuracy);
         grt_archive_destroy(&y);
         // Data of another shape.
         grt_archive_set_whole(model, "features", 5);
-        TEST_REFUSED(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, &e), GRT_BAD_DATA,
+        TEST_REFUSED(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, NULL, &e), GRT_BAD_DATA,
                      "features");
         grt_archive_destroy(&model);
         leave();

@@ -192,6 +192,35 @@ if [ "$limit" != none ]; then
     ! grep -q '"batch":262144' out || wrong "the way up went on behind what does not fit"
 fi
 
+# ---- so many steps ----
+# 1000 samples, 900 of them to train on: 2 steps an epoch, so that 10 epochs would end before.
+expect 0 data make regression --samples 1000 --features 4 -o few.h5
+expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 keep=1
+[ -f steps/step-000000000031.h5 ] || wrong "max_steps=31: there is $(ls steps)"
+expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 epochs=3 keep=1
+! [ -f steps/step-000000000031.h5 ] || wrong "max_steps=31 epochs=3: more than 3 epochs"
+
+# ---- overflow of f16 ----
+# Steps are left out and the scale is halved until gradients fit; then it grows again. The log says all
+# of it, and the loss of a step that was left out is a loss.
+expect 0 "${base[@]}" checkpoint_dir=half epochs=2 precision=f16 loss_scale=4294967296 growth_interval=4 \
+    log_interval=1 log=half.jsonl
+said 'scale [0-9.e+]+, [0-9]+ skipped'
+"$python" - <<'PY' || wrong "the log of a loss scale that is too high at first"
+import json
+rows = [r for r in map(json.loads, open("half.jsonl")) if r["event"] == "train"]
+scale, skipped, grown = 2.0 ** 32, 0, 0
+for r in rows:
+    assert isinstance(r["loss"], float), r
+    if r["skipped"] > skipped:
+        assert r["skipped"] == skipped + 1 and r["loss_scale"] == scale / 2, r
+    else:
+        assert r["loss_scale"] in (scale, 2 * scale), r
+        grown += r["loss_scale"] > scale
+    scale, skipped = r["loss_scale"], r["skipped"]
+assert rows[0]["skipped"] == 1 and skipped > 3 and grown > 0, (skipped, grown)
+PY
+
 # ---- autotune ----
 expect 0 "${base[@]}" checkpoint_dir=tuned epochs=1 autotune=true autotune_seconds=1
 said '^autotune: products of 16x16x16 and 16x16x16 in f32, 1 seconds'
@@ -260,6 +289,7 @@ said "bad.yaml:2:3: no key 'batch_szie'; did you mean 'batch_size'\?"
 expect 78 train supervised --data d.h5 batch_size=none
 expect 78 train supervised
 said 'no data'
+refuse 78 'momentum above 0' train supervised --data d.h5 optimizer=SGD nesterov=true
 expect 66 train supervised --config missing.yaml
 refuse 64 'batch_size=VALUE' train supervised --data d.h5 --batch-size 64
 refuse 78 '--data FILE' train supervised d.h5

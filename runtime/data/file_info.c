@@ -84,10 +84,11 @@ static void list_array(struct listing *list, const char *name) {
     free(array.tiles);
 }
 
-// Whether a hard link leads to a data set; opening a group or a type does no harm.
+// Whether a hard link leads to a data set, or to what cannot be opened, as one of a newer format;
+// opening a group or a type does no harm.
 static bool is_data_set(hid_t id, const char *name) {
     hid_t object = H5Oopen(id, name, H5P_DEFAULT);
-    bool is = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+    bool is = object < 0 || H5Iget_type(object) == H5I_DATASET;
     H5Oclose(object);
     return is;
 }

@@ -424,8 +424,15 @@ bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
         return false;
     snprintf(array->name, sizeof array->name, "%s", name);
     hid_t set = H5Dopen2(id, name, H5P_DEFAULT);
-    if (set < 0)
-        return grt_fault(fault, GRT_BAD_DATA, "'%s' is not a data set that can be opened", name);
+    if (set < 0) {
+        unsigned major = 0, minor = 0, release = 0;
+        H5get_libversion(&major, &minor, &release);
+        return grt_fault(
+            fault, GRT_BAD_DATA,
+            "'%s' is not a data set that HDF5 %u.%u.%u can open; where a newer library "
+            "wrote it, let it write an older format (h5py: libver=('earliest', 'v110'))",
+            name, major, minor, release);
+    }
     hid_t creation = H5Dget_create_plist(set);
     bool found = creation >= 0 ? find_bytes(set, creation, file, array, fault)
                                : grt_fault(fault, GRT_BAD_DATA, "'%s' cannot be described", name);

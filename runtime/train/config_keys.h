@@ -69,8 +69,9 @@
       "num_layers n_layers layers num_hidden_layers", "hidden layers")                             \
     X(HIDDEN, hidden, WHOLE, "model", "64", 1, 65536, "",                                          \
       "hidden_dim hidden_size hidden_channels hidden_units width", "width of a hidden layer")      \
-    X(ACTIVATION, activation, WORD, "model", "relu", 0, 0, "relu|gelu|tanh",                       \
-      "act act_fn nonlinearity", "function after each hidden layer")                               \
+    X(ACTIVATION, activation, WORD, "model", "relu", 0, 0, "relu|gelu=gelu_tanh=gelu_new|tanh",    \
+      "act act_fn nonlinearity",                                                                   \
+      "function after each hidden layer; gelu is the tanh form, PyTorch's approximate='tanh'")     \
     X(RESIDUAL, residual, FLAG, "model", "false", 0, 0, "", "residuals skip_connections",          \
       "hidden layers add their input")                                                             \
     X(LAYER_NORM, layer_norm, FLAG, "model", "false", 0, 0, "", "layernorm use_layer_norm",        \
@@ -80,7 +81,9 @@
     X(HEAD_DEPTH, head_depth, WHOLE, "model", "1", 0, 256, "", "",                                 \
       "hidden layers behind the pooling of a point-set network")                                   \
     X(LOSS, loss, WORD, "model", "auto", 0, 0,                                                     \
-      "auto|mse=mse_loss=l2|huber=smooth_l1|cross_entropy=ce=cross-entropy|bce=bce_with_logits",   \
+      "auto|mse=mse_loss=mseloss=l2|huber=huberloss=smooth_l1=smoothl1loss|"                       \
+      "cross_entropy=ce=cross-entropy=crossentropyloss|"                                           \
+      "bce=bce_with_logits=bcewithlogitsloss",                                                     \
       "criterion loss_fn loss.name loss.type loss_function",                                       \
       "auto: cross_entropy for whole-number targets, else mse")                                    \
     X(HUBER_DELTA, huber_delta, REAL, "model", "1", 1e-9, 1e9, "", "delta loss.delta",             \
@@ -88,7 +91,7 @@
     X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
-      "end after so many steps; 0: by epochs")                                                     \
+      "end after so many steps, or after `epochs` where both are given; 0: by epochs")             \
     X(PRECISION, precision, WORD, "training", "f32", 0, 0,                                         \
       "f32=false=fp32=float32=no=32|f16=true=fp16=float16=half=16-mixed=16|bf16=bfloat16=bf16-"    \
       "mixed",                                                                                     \
@@ -119,6 +122,8 @@
     X(BASE_BATCH_SIZE, base_batch_size, WHOLE, "optimizer", "256", 1, 1048576, "", "",             \
       "see lr_rule")                                                                               \
     X(MOMENTUM, momentum, REAL, "optimizer", "0", 0, 0.999999, "", "", "of sgd")                   \
+    X(NESTEROV, nesterov, FLAG, "optimizer", "false", 0, 0, "", "use_nesterov",                    \
+      "sgd: Nesterov's momentum")                                                                  \
     X(BETAS, betas, REALS, "optimizer", "[0.9, 0.999]", 0, 0.999999999, "", "adam_betas",          \
       "of adam and adamw")                                                                         \
     X(EPS, eps, REAL, "optimizer", "1e-8", 0, 1, "", "epsilon adam_eps adam_epsilon",              \
@@ -129,7 +134,7 @@
       "clip_grad_norm grad_clip gradient_clip gradient_clip_val clip_norm gradient_clipping",      \
       "gradients longer than this are shortened; 0: never")                                        \
     X(SCHEDULE, schedule, WORD, "scheduler", "constant", 0, 0,                                     \
-      "constant=none=false|cosine=cosine_annealing|step=step_lr",                                  \
+      "constant=none=false|cosine=cosine_annealing=cosineannealinglr|step=step_lr=steplr",         \
       "scheduler lr_scheduler lr_schedule scheduler.name scheduler.type lr_scheduler_type",        \
       "how the learning rate goes")                                                                \
     X(WARMUP_STEPS, warmup_steps, WHOLE, "scheduler", "0", 0, 1000000000, "",                      \

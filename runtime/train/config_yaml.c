@@ -162,6 +162,9 @@ static bool enter_section(struct reader *r, const char *name, yaml_mark_t at) {
 static bool unknown(struct reader *r, const char *name, yaml_mark_t at) {
     const char *closest = config_closest(name);
     bool section = r->event.type == YAML_MAPPING_START_EVENT;
+    if (!section && config_is_section(name)) {
+        return wrong(r, at, "'%s' is a section: keys stand below it, and it has no value", name);
+    }
     return wrong(r, at, "no %s '%s'%s%s%s", section ? "section" : "key", name,
                  closest ? "; did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
 }

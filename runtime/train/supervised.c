@@ -149,9 +149,13 @@ static bool make_loaders(struct grt_supervised *run) {
 
 // How many steps there are, which the schedule needs to know.
 static void count_steps(struct grt_supervised *run) {
-    const struct grt_config *c = &run->task.config;
+    struct grt_config *c = &run->task.config;
     struct grt_optim_desc *o = &run->task.learner.optim;
     run->steps_per_epoch = grt_loader_info(run->train_loader).batches_per_epoch;
+    // Steps alone mean as many epochs as they take.
+    if (c->max_steps > 0 && !grt_config_given(c, GRT_CONFIG_EPOCHS)) {
+        c->epochs = (c->max_steps + run->steps_per_epoch - 1) / run->steps_per_epoch;
+    }
     run->steps = c->epochs * run->steps_per_epoch;
     if (c->max_steps > 0 && c->max_steps < run->steps) {
         run->steps = c->max_steps;

@@ -96,9 +96,10 @@ struct grt_evaluation {
     double accuracy;  // negative: the targets are no classes
     double seconds;
 };
-// The loss of a trained model over a part of a file.
+// The loss of a trained model over a part of a file. `stop` (may be NULL) ends it, with false and no
+// sentence.
 GRT_API bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
-                          const struct grt_config *config, enum grt_part part,
+                          const struct grt_config *config, enum grt_part part, bool (*stop)(void),
                           struct grt_evaluation *evaluation);
 // What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32 and, for classes,
 // "class" [N] u32, the largest. NULL with the sentence. `stop` (may be NULL) ends it.

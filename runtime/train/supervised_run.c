@@ -236,8 +236,8 @@ static bool read_losses(struct loop *l, const struct grt_feed_done *done) {
     for (uint32_t i = 0; i < count; i++) {
         uint64_t samples = i + 1 == count ? done->last_rows : run->task.learner.batch;
         l->newest_loss = (double)rows[i].loss;
-        // A skipped step has no loss that means anything.
-        if (rows[i].loss_scale > 0 && isfinite(rows[i].loss)) {
+        // Where gradients overflow the loss is still one; where it is none, so are the gradients.
+        if (isfinite(rows[i].loss)) {
             l->loss += (double)rows[i].loss * (double)samples;
             l->loss_samples += samples;
             run->place.epoch_loss += (double)rows[i].loss * (double)samples;

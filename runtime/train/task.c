@@ -132,6 +132,7 @@ static struct grt_optim_desc optim_desc(const struct grt_config *c) {
         o.weight_decay = c->weight_decay;
     }
     o.momentum = c->momentum;
+    o.nesterov = c->nesterov && o.kind == GRT_OPTIM_SGD;
     o.beta1 = c->betas.values[0];
     o.beta2 = c->betas.values[1];
     o.eps = c->eps;
@@ -204,6 +205,9 @@ static bool check_config(const struct grt_config *c) {
     }
     if (c->betas.count != 2) {
         return grt_fail(GRT_CONFIG, "betas has %u numbers; two are wanted", c->betas.count);
+    }
+    if (c->nesterov && strcmp(c->optimizer, "sgd") == 0 && c->momentum <= 0) {
+        return grt_fail(GRT_CONFIG, "nesterov: true wants a momentum above 0, such as 0.9");
     }
     return true;
 }

@@ -50,7 +50,7 @@ undo:
 }
 
 bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
-                  const struct grt_config *config, enum grt_part part,
+                  const struct grt_config *config, enum grt_part part, bool (*stop)(void),
                   struct grt_evaluation *evaluation) {
     struct work w;
     struct grt_feed_done done = {0};
@@ -68,7 +68,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                                                                     .evaluate = true});
     bool good = feed && supervised_tally_begin(w.learner);
     while (good && !done.epoch_ended) {
-        good = grt_feed_run(feed, GRT_FEED_WINDOW, true, &done);
+        good = !(stop && stop()) && grt_feed_run(feed, GRT_FEED_WINDOW, true, &done);
     }
     good = good && supervised_tally_end(w.learner, evaluation);
     evaluation->seconds = grt_seconds() - start;
