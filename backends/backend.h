@@ -138,8 +138,7 @@ struct grt_dev_fns {
 #define GRT_MAX_ACCOUNTS 64
 
 struct grt_profile;
-
-#define GRT_GEMM_VERDICTS 2048
+struct grt_verdict_row;
 
 struct grt_dev {
     const struct grt_dev_fns *fns;
@@ -154,10 +153,10 @@ struct grt_dev {
     struct grt_profile *profile;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;
-    unsigned char gemm_verdicts[GRT_GEMM_VERDICTS];  // see runtime/gemm/check.c
-    uint32_t gemm_warned;    // a bit for each variant whose check failed, and which was said
-    const char *gemm_fault;  // a variant whose checks are made to fail, for tests
-    struct grt_buf *unused;  // bound where a kernel does not look
+    struct grt_verdict_row *verdicts;  // see runtime/verdict.h
+    uint32_t verdict_count, verdict_room;
+    const char *fault_op, *fault_variant;  // whose checks are made to fail, for tests
+    struct grt_buf *unused;                // bound where a kernel does not look
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];
     uint32_t account_count;

@@ -398,6 +398,7 @@ void grt_dev_destroy(struct grt_dev **dev) {
         d->kernels = next;
     }
     grt_profile_destroy(&d->profile);
+    free(d->verdicts);
     d->fns->destroy(d);
 }
 

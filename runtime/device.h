@@ -72,6 +72,7 @@ struct grt_caps {
     uint32_t align;           // bytes; the offset of a binding is a multiple of it
     uint32_t f16_storage;     // 16-bit elements in buffers
     uint32_t f16_arith;       // half arithmetic in kernels
+    uint32_t i16_arith;       // that of 16-bit integers
     uint32_t bf16;            // bfloat16 arithmetic or matrix products
     uint32_t matrix_convert;  // sums of a matrix product can be an operand of the next one
     uint32_t timestamps;      // device times of phases

@@ -47,7 +47,7 @@ expect 0 version
 
 # ---- no such device: 69, with what there is ----
 refuse 69 "ref:0" bench memory --device voodoo
-refuse 69 "ref:0" bench memory --device metal:0
+refuse 69 "ref:0" bench memory --device cuda:1
 refuse 69 "ref:0" bench memory --backend ref --require-gpu
 expect 69 bench gemm --device ref:0 --shape 8 --variant turbo
 export GPURT_DEVICE=voodoo

@@ -367,6 +367,50 @@ static void normalisation(void **state) {
 }
 
 // The answer is what the attribute says: the residual of the teacher is the noise.
+static const unsigned char zeros[80u << 20];
+
+// Compressed data that are kept inflated are drawn and split row by row, be they one chunk; what is too
+// large for that is split by chunks.
+static void small_compressed_data(void **state) {
+    (void)state;
+    const char *path = data_kit_path("one.h5");
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){.name = "x", .shape = {300, 1}, .chunk = {300, 1}, .deflate = 1});
+    struct grt_dataset *data = grt_dataset_open(
+        grt_dataset_desc(.path = path, .no_targets = true, .validation_split = 0.1));
+    assert_non_null(data);
+    assert_int_equal(grt_dataset_info(data).part_rows[GRT_PART_VALIDATION], 30);
+    double sum = 0, want = 0;
+    for (int part = 0; part < 2; part++) {
+        struct grt_loader *loader =
+            grt_loader_create(grt_loader_desc(.data = data, .batch = 300,
+                                              .part = (enum grt_part)part, .shuffle = true));
+        struct grt_batch batch = {0};
+        assert_true(loader && grt_loader_next(loader, &batch));
+        assert_int_equal(batch.rows, part == GRT_PART_TRAIN ? 270 : 30);
+        for (uint32_t i = 0; i < batch.rows; i++)
+            sum += sqrt((double)batch.x[i]);  // each row once: a sum that others do not have
+        grt_loader_destroy(&loader);
+    }
+    for (uint64_t i = 0; i < 300; i++)
+        want += sqrt(data_kit_value(i));
+    assert_true(fabs(sum - want) < 1e-6);
+    grt_dataset_close(&data);
+    path = data_kit_path("large.h5");
+    data_kit_write(path, true,
+                   &(struct data_kit_set){.name = "x",
+                                          .type = H5T_STD_U8LE,
+                                          .shape = {80, 1u << 20},
+                                          .chunk = {80, 1u << 20},
+                                          .mem_type = H5T_NATIVE_UINT8,
+                                          .data = zeros,
+                                          .deflate = 1});
+    TEST_REFUSED(grt_dataset_open(
+                     grt_dataset_desc(.path = path, .no_targets = true, .validation_split = 0.5)),
+                 GRT_BAD_DATA, "lie in one compressed chunk");
+}
+
 static void made_data(void **state) {
     (void)state;
     for (int make = 0; make < GRT_MAKE_COUNT; make++) {
@@ -469,6 +513,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(rows_that_are_not_finite),
     DATA_CASE(targets_that_are_no_shares),
     DATA_CASE(normalisation),
+    DATA_CASE(small_compressed_data),
     DATA_CASE(made_data),
     DATA_CASE(bad_descs),
 };

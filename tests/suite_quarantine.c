@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variant of the matrix product that computes wrong on a device is found out at its first use and
-// left out there, now and later, until the driver changes. The fault is put in by hand.
+// A variant of the matrix product or of the fused MLP that computes wrong on a device is found out at its first use
+// and left out there, now and later, until the driver changes. The fault is put in by hand.
 #include "cache_kit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/gemm/check.h"
+#include "runtime/nn/learner.h"
+#include "runtime/nn/mlp_fused.h"
 #include "runtime/report.h"
+#include "runtime/verdict.h"
 
 #define M 24u
 #define N 40u
@@ -30,6 +32,14 @@ static struct grt_tensor *tensor(struct grt_plan *plan, const char *label, uint6
 static struct grt_dev *open_again(void) {
     struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = grt_dev_info(test.dev)->selector));
     assert_non_null(dev);
+    return dev;
+}
+
+// The same with another driver's version, and checks of a variant of an op that see a wrong number.
+static struct grt_dev *open_with(const char *driver_version, const char *op, const char *fault) {
+    struct grt_dev *dev = open_again();
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "%s", driver_version);
+    grt_check_fault(dev, op, fault);
     return dev;
 }
 
@@ -77,9 +87,7 @@ static bool listed(struct grt_dev *dev, const struct ones *x, const char *varian
 // said whatever is asked how often.
 static bool serves(const char *variant, const char *fault, const char *driver_version,
                    uint32_t warnings) {
-    struct grt_dev *dev = open_again();
-    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "%s", driver_version);
-    gemm_check_fault(dev, fault);
+    struct grt_dev *dev = open_with(driver_version, "gemm", fault);
     uint32_t before = test_log.lines[GRT_LOG_WARN];
     struct ones x = begin(dev);
     test_log.quiet = true;
@@ -127,8 +135,7 @@ static void wrong_results(void **state) {
 
 // Whether a device in order lists the variant for a product of so many rows.
 static bool offered(const char *variant, uint64_t rows) {
-    struct grt_dev *dev = open_again();
-    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "in order");
+    struct grt_dev *dev = open_with("in order", "gemm", NULL);
     struct ones x = begin_rows(dev, rows);
     bool there = listed(dev, &x, variant);
     grt_plan_destroy(&x.plan);
@@ -150,7 +157,7 @@ static void large_apart_from_small(void **state) {
         bool serves_both = strcmp(variant, "plain") != 0 && offered(variant, rows[1 - first]);
         uint32_t before = test_log.lines[GRT_LOG_WARN];
         test_log.quiet = true;
-        gemm_check_fault(dev, variant);
+        grt_check_fault(dev, "gemm", variant);
         if (serves_both) {
             assert_true(listed(dev, right, variant));
             assert_false(listed(dev, wrong, variant));
@@ -161,6 +168,40 @@ static void large_apart_from_small(void **state) {
         grt_plan_destroy(&sizes[1].plan);
         grt_dev_destroy(&dev);
     }
+}
+
+// The plain product serves when every other variant is wrong.
+static void plain_is_left(void **state) {
+    (void)state;
+    struct grt_dev *dev = open_again();
+    struct ones x = begin(dev);
+    test_log.quiet = true;
+    grt_check_fault(dev, "gemm", "*");
+    run(dev, &x);
+    assert_string_equal(grt_gemm_variant(dev, &x.desc, 0), "plain");
+    assert_null(grt_gemm_variant(dev, &x.desc, 1));
+    test_log.quiet = false;
+    grt_plan_destroy(&x.plan);
+    grt_dev_destroy(&dev);
+}
+
+// On a device whose drivers are in order nothing is left out, in any type.
+static void nothing_is_wrong_here(void **state) {
+    (void)state;
+    static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
+    static const uint64_t rows[] = {128, 8192};
+    for (size_t i = 0; i < sizeof types / sizeof types[0] * 2; i += 1) {
+        enum grt_dtype type = types[i / 2];
+        uint64_t m = rows[i % 2];
+        struct grt_tensor a = {.dtype = type, .rank = 2, .shape = {m, 64}};
+        struct grt_tensor b = {.dtype = type, .rank = 2, .shape = {64, 128}};
+        struct grt_tensor c = {.dtype = type, .rank = 2, .shape = {m, 128}};
+        struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c};
+        for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v += 1) {
+        }
+    }
+    assert_int_equal(grt_check_failures(test.dev), 0);
+    assert_int_equal(test_log.lines[GRT_LOG_WARN], 0);
 }
 
 // ---- drivers that fail ----
@@ -244,7 +285,7 @@ static void one_warning(void **state) {
     snprintf(variant, sizeof variant, "%s",
              grt_gemm_variant(test.dev, grt_gemm_desc(.a = &a, .b = &a, .c = &a), 0));
     uint32_t before = test_log.lines[GRT_LOG_WARN];
-    gemm_check_fault(dev, variant);
+    grt_check_fault(dev, "gemm", variant);
     test_log.quiet = true;
     for (int i = 0; i < 8; i += 1) {
         a.dtype = i < 4 ? GRT_F32 : GRT_F16;
@@ -273,7 +314,7 @@ static void half_sums_apart(void **state) {
     snprintf(variant, sizeof variant, "%s", grt_gemm_variant(dev, &desc, 0));
     desc.half_sums = true;
     assert_string_equal(grt_gemm_variant(test.dev, &desc, 0), variant);  // and it is right here
-    gemm_check_fault(dev, variant);
+    grt_check_fault(dev, "gemm", variant);
     test_log.quiet = true;
     if (strcmp(variant, "plain") != 0) {
         assert_string_not_equal(grt_gemm_variant(dev, &desc, 0), variant);
@@ -284,45 +325,132 @@ static void half_sums_apart(void **state) {
     grt_dev_destroy(&dev);
 }
 
-// The plain product serves when every other variant is wrong.
-static void plain_is_left(void **state) {
-    (void)state;
-    struct grt_dev *dev = open_again();
-    struct ones x = begin(dev);
+// ---- the fused MLP ----
+
+static const struct grt_mlp_fused_desc small_model = {
+    .model = {.inputs = 12, .depth = 2, .hidden = 16, .outputs = 2, .act = GRT_ACT_RELU},
+    .loss = GRT_LOSS_MSE,
+    .rows = 64,
+};
+
+static bool fused_listed(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                         const char *variant) {
+    const char *name = NULL;
+    for (uint32_t i = 0; (name = grt_mlp_fused_variant(dev, desc, i)) != NULL; i += 1) {
+        if (strcmp(name, variant) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// How a learner of the model does it: "fused", or layer by layer.
+static bool learns_fused(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
+    const struct grt_mlp_desc *m = &desc->model;
+    struct grt_learner *learner = grt_learner_create(
+        dev, grt_learner_desc(.model = {.kind = GRT_MODEL_MLP,
+                                        .inputs = m->inputs,
+                                        .depth = m->depth,
+                                        .hidden = m->hidden,
+                                        .outputs = m->outputs,
+                                        .act = m->act},
+                              .loss = desc->loss, .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                              .precision = desc->dtype, .batch = (uint32_t)desc->rows));
+    assert_non_null(learner);
+    bool fused = strcmp(grt_learner_variant(learner), "fused") == 0;
+    grt_learner_destroy(&learner);
+    return fused;
+}
+
+// As serves(), of the fused MLP. A variant that has tiles for more rows is asked about those too.
+static bool fused_serves(const struct grt_mlp_fused_desc *desc, const char *variant,
+                         const char *fault, const char *driver_version, bool warns) {
+    struct grt_dev *dev = open_with(driver_version, "mlp", fault);
+    uint32_t before = test_log.lines[GRT_LOG_WARN];
     test_log.quiet = true;
-    gemm_check_fault(dev, "*");
-    run(dev, &x);
-    assert_string_equal(grt_gemm_variant(dev, &x.desc, 0), "plain");
-    assert_null(grt_gemm_variant(dev, &x.desc, 1));
+    bool there = fused_listed(dev, desc, variant);
+    assert_int_equal(fused_listed(dev, desc, variant), there);
+    assert_int_equal(learns_fused(dev, desc), grt_mlp_fused_usable(dev, desc));
     test_log.quiet = false;
-    grt_plan_destroy(&x.plan);
+    uint32_t warnings = test_log.lines[GRT_LOG_WARN] - before;
+    assert_true(warns ? warnings == 1 || warnings == 2 : warnings == 0);
+    if (warns) {
+        assert_non_null(strstr(test_log.newest, variant));
+        assert_non_null(strstr(test_log.newest, "wrong"));
+    }
+    struct grt_mlp_fused_desc named = *desc;
+    named.variant = variant;
+    assert_string_equal(grt_mlp_fused_variant(dev, &named, 0), variant);
+    grt_dev_destroy(&dev);
+    return there;
+}
+
+static void wrong_fused_results(void **state) {
+    (void)state;
+    struct grt_mlp_fused_desc desc = small_model;
+    const char *first = NULL;
+    for (enum grt_dtype type = GRT_F32; !first && type <= GRT_F16; type += 1) {
+        desc.dtype = type;
+        first = grt_mlp_fused_variant(test.dev, &desc, 0);
+    }
+    if (!first || grt_dev_info(test.dev)->backend == GRT_BACKEND_REF) {
+        return;  // nothing is checked
+    }
+    char variant[32];
+    snprintf(variant, sizeof variant, "%s", first);
+    assert_true(fused_serves(&desc, variant, NULL, "1.0", false));
+    assert_false(fused_serves(&desc, variant, variant, "1.1", true));
+    assert_false(fused_serves(&desc, variant, NULL, "1.1", true));
+    // The same of products is something else.
+    struct grt_dev *dev = open_with("1.2", "gemm", "*");
+    assert_true(fused_listed(dev, &desc, variant));
+    grt_dev_destroy(&dev);
+    // And where all are wrong, layers are done one by one.
+    dev = open_with("1.3", "mlp", "*");
+    test_log.quiet = true;
+    assert_null(grt_mlp_fused_variant(dev, &desc, 0));
+    assert_false(learns_fused(dev, &desc));
+    assert_true(grt_check_failures(dev) > 0);
+    test_log.quiet = false;
     grt_dev_destroy(&dev);
 }
 
-// On a device whose drivers are in order nothing is left out, in any type.
-static void nothing_is_wrong_here(void **state) {
+// In order they are all right: models at the edges of what the kernels do, each activation and loss.
+static void no_fused_is_wrong_here(void **state) {
     (void)state;
-    static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
-    static const uint64_t rows[] = {128, 8192};
-    for (size_t i = 0; i < sizeof types / sizeof types[0] * 2; i += 1) {
-        enum grt_dtype type = types[i / 2];
-        uint64_t m = rows[i % 2];
-        struct grt_tensor a = {.dtype = type, .rank = 2, .shape = {m, 64}};
-        struct grt_tensor b = {.dtype = type, .rank = 2, .shape = {64, 128}};
-        struct grt_tensor c = {.dtype = type, .rank = 2, .shape = {m, 128}};
-        struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c};
-        for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v += 1) {
+    static const struct {
+        uint32_t inputs, depth, hidden, outputs;
+        enum grt_act act;
+        enum grt_loss loss;
+    } rows[] = {
+        {3, 1, 16, 1, GRT_ACT_RELU, GRT_LOSS_MSE},
+        {32, 3, 32, 4, GRT_ACT_TANH, GRT_LOSS_BCE},
+        {20, 2, 16, 10, GRT_ACT_GELU, GRT_LOSS_CROSS_ENTROPY},
+        {100, 12, 128, 16, GRT_ACT_RELU, GRT_LOSS_HUBER},
+    };
+    const bool software = grt_dev_info(test.dev)->caps.software;
+    for (size_t i = 0; i < (software ? 9 : 12); i += 1) {
+        struct grt_mlp_fused_desc desc = small_model;
+        desc.model.inputs = rows[i / 3].inputs;
+        desc.model.depth = rows[i / 3].depth;
+        desc.model.hidden = rows[i / 3].hidden;
+        desc.model.outputs = rows[i / 3].outputs;
+        desc.model.act = rows[i / 3].act;
+        desc.loss = rows[i / 3].loss;
+        desc.dtype = (enum grt_dtype)(i % 3);
+        uint32_t before = grt_check_failures(test.dev);
+        for (uint32_t v = 0; grt_mlp_fused_variant(test.dev, &desc, v); v += 1) {
         }
-    }
-    for (size_t i = 0; i < sizeof test.dev->gemm_verdicts; i += 1) {
-        assert_true(test.dev->gemm_verdicts[i] < 2);
+        assert_int_equal(grt_check_failures(test.dev), before);
     }
     assert_int_equal(test_log.lines[GRT_LOG_WARN], 0);
 }
 
 static const struct CMUnitTest cases[] = {
-    CACHE_CASE(wrong_results),        CACHE_CASE(large_apart_from_small), CACHE_CASE(failed_builds),
-    CACHE_CASE(one_warning),          CACHE_CASE(half_sums_apart),        CACHE_CASE(plain_is_left),
-    TEST_CASE(nothing_is_wrong_here),
+    CACHE_CASE(wrong_results),          CACHE_CASE(large_apart_from_small),
+    CACHE_CASE(failed_builds),          CACHE_CASE(one_warning),
+    CACHE_CASE(half_sums_apart),        CACHE_CASE(plain_is_left),
+    TEST_CASE(nothing_is_wrong_here),   CACHE_CASE(wrong_fused_results),
+    CACHE_CASE(no_fused_is_wrong_here),
 };
 TEST_SUITE(quarantine, true, cases);

@@ -272,6 +272,36 @@ static void short_memory(void **state) {
     assert_non_null(test.dev);
     c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
+    // What is said to fit does, with the accumulation that was asked for, and a little more does not.
+    c = config_of("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
+    struct grt_supervised *larger = grt_supervised_create(&(struct grt_supervised_desc){
+        .dev = usual, .config = &c, .report = on_report, .context = &w});
+    assert_non_null(larger);
+    uint64_t halves = grt_supervised_info(larger).bytes;
+    grt_supervised_destroy(&larger);
+    grt_dev_destroy(&test.dev);
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = halves / 4 * 3));
+    assert_non_null(test.dev);
+    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "batch_size=");
+    uint32_t fits = (uint32_t)atoi(strstr(grt_last_error(), "batch_size=") + 11);
+    assert_true(fits > 64 && fits < 128);
+    for (uint32_t more = 0; more <= 16; more += 16) {
+        char pair[32];
+        snprintf(pair, sizeof pair, "batch_size=%u", fits + more);
+        assert_true(grt_config_override(&c, pair));
+        if (more) {
+            TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "batch_size=");
+            continue;
+        }
+        run = create(&c, false, &w);
+        assert_non_null(run);
+        grt_supervised_destroy(&run);
+    }
+    grt_dev_destroy(&test.dev);
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
+    assert_non_null(test.dev);
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    w = (struct watch){0};
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
     assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
     assert_int_equal(w.news[GRT_SUPERVISED_SPLIT], 1);

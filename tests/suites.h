@@ -34,6 +34,7 @@
     X(gemm, D)                                                                                     \
     X(tall, D)                                                                                     \
     X(gaps, D)                                                                                     \
+    X(nonfinite, D)                                                                                \
     X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(fused, D)                                                                                    \

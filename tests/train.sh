@@ -289,6 +289,7 @@ said "bad.yaml:2:3: no key 'batch_szie'; did you mean 'batch_size'\?"
 expect 78 train supervised --data d.h5 batch_size=none
 expect 78 train supervised
 said 'no data'
+refuse 78 'warmup_steps is 9999, and there are' train supervised --data d.h5 schedule=cosine warmup_steps=9999
 refuse 78 'momentum above 0' train supervised --data d.h5 optimizer=SGD nesterov=true
 expect 66 train supervised --config missing.yaml
 refuse 64 'batch_size=VALUE' train supervised --data d.h5 --batch-size 64

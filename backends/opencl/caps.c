@@ -219,6 +219,7 @@ static void fill_caps(cl_device_id device, const char *extensions, struct grt_ca
         .align = align < 4 ? 4 : align,
         .f16_storage = 1,  // elements are ushort; vload_half is core
         .f16_arith = strstr(extensions, " cl_khr_fp16 ") != NULL,
+        .i16_arith = 1,  // short is core
         .timestamps = (GCL_QUEUE_PROPERTIES & CL_QUEUE_PROFILING_ENABLE) != 0,
         .max_binding = max_alloc,
         .max_texels = max_alloc / 16,

@@ -61,6 +61,7 @@ static int32_t ref_list(struct grt_dev_info *infos, uint32_t capacity, char *pro
                 .shmem = 64 << 10,
                 .align = 512,  // needs none: as strict as the strictest driver, to find mistakes
                 .f16_storage = 1,
+                .i16_arith = 1,
                 .timestamps = 1,
                 .max_binding = memory,
                 .max_texels = memory / 16,

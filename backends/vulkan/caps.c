@@ -359,6 +359,7 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
                       : 16;
     caps->f16_storage = physical->f11.storageBuffer16BitAccess;
     caps->f16_arith = physical->f12.shaderFloat16;
+    caps->i16_arith = physical->features.shaderInt16;
     caps->bf16 = physical->bfloat16.shaderBFloat16Type;
     caps->timestamps = physical->timestamp_bits > 0 && limits->timestampPeriod > 0;
     caps->max_binding = limits->maxStorageBufferRange / caps->align * caps->align;

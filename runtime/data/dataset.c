@@ -97,9 +97,22 @@ static bool match_rows(struct grt_dataset *data) {
 
 // ---- tiles and order ----
 
-// Rows of the tallest compressed tile: what is worth reading together.
+// Whether every tile stays once it is inflated.
+static bool all_kept(const struct grt_dataset *data) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
+        const struct grt_array *array = &data->arrays[i];
+        if (array->filter_count > 0)
+            bytes += (double)grt_array_tiles(array) * (double)array->tile_bytes;
+    }
+    return bytes <= WINDOW_BYTES;
+}
+
+// Rows of the tallest compressed tile: what is worth reading together. Single rows where all tiles are kept.
 static uint64_t unit_rows(const struct grt_dataset *data) {
     uint64_t unit = 1;
+    if (all_kept(data))
+        return unit;
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         const struct grt_array *array = &data->arrays[i];
         if (array->filter_count > 0 && array->tile[0] > unit)
@@ -125,7 +138,7 @@ static bool create_tiles(struct grt_dataset *data) {
         uint64_t high = 2 * window * ((unit + array->tile[0] - 1) / array->tile[0]);
         uint64_t kept = (high + 8) * array->grid[1] * array->grid[2];
         uint64_t all = grt_array_tiles(array);
-        kept = kept < all ? kept : all;
+        kept = kept < all && !all_kept(data) ? kept : all;
         kept = kept > TILES_KEPT ? kept : TILES_KEPT;
         data->tiles[i] = grt_tiles_create(array, data->file.fd, (uint32_t)kept);
         if (!data->tiles[i])

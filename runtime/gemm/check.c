@@ -2,16 +2,13 @@
 // See check.h.
 #include "check.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cache.h"
 #include "../report.h"
-
-enum verdict { UNKNOWN, RIGHT, WRONG };
+#include "../verdict.h"
 
 // ---- numbers of every type ----
 
@@ -187,133 +184,48 @@ static bool right(const struct trial *t, bool fault) {
     return true;
 }
 
-// UNKNOWN when there was no memory for it, or the small product is nothing for this variant.
-static enum verdict try(const struct gemm_case *g, const struct gemm_variant *variant) {
+// What is asked: whether a variant may do a product.
+struct question {
+    const struct gemm_case *product;
+    const struct gemm_variant *variant;
+};
+
+static enum grt_verdict run(const void *subject, bool fault) {
+    const struct question *q = subject;
     struct trial t = {.plan = NULL};
-    enum verdict verdict = UNKNOWN;
+    enum grt_verdict verdict = GRT_VERDICT_UNKNOWN;
     struct grt_graph *graph = NULL;
-    bool before = grt_quiet(true);
-    const char *fault = g->dev->gemm_fault ? g->dev->gemm_fault : "";
-    bool faulty = strcmp(fault, "*") == 0 || strcmp(fault, variant->name) == 0;
-    if (begin(&t, g, variant->name) && variant->usable(&t.product)) {
-        graph = grt_graph_create(g->dev, "gemm check");
+    if (begin(&t, q->product, q->variant->name) && q->variant->usable(&t.product)) {
+        graph = grt_graph_create(q->product->dev, "gemm check");
     }
     if (graph) {
         memset(t.bytes, 0xff, grt_tensor_bytes(&t.c));
-        variant->record(graph, &t.product);
-        bool ran =
-            grt_buf_write(t.c.range.buf, t.c.range.offset, t.bytes, grt_tensor_bytes(&t.c)) &&
-            grt_graph_finish(graph);
-        bool no_memory = !ran && grt_quiet_status() == GRT_NO_MEMORY;
-        verdict = no_memory ? UNKNOWN : ran && right(&t, faulty) ? RIGHT : WRONG;
+        verdict = GRT_VERDICT_WRONG;
+        q->variant->record(graph, &t.product);
+        if (grt_buf_write(t.c.range.buf, t.c.range.offset, t.bytes, grt_tensor_bytes(&t.c)) &&
+            grt_graph_finish(graph) && right(&t, fault)) {
+            verdict = GRT_VERDICT_RIGHT;
+        }
     }
     grt_graph_destroy(&graph);
     end(&t);
-    grt_quiet(before);
     return verdict;
-}
-
-// ---- verdicts ----
-
-static bool whole_chunks(const struct gemm_case *g) {
-    return g->params.lda % 8 == 0 && g->params.ldb % 8 == 0;
-}
-
-static uint32_t place(const struct gemm_case *g, uint32_t index) {
-    // f32, f16 and bf16, the first of GRT_DTYPES, into themselves or into f32; f32 into another means sums in half.
-    uint32_t types = in_half(g) ? 1 : (uint32_t)g->in * 2 + (g->out != g->in);
-    uint32_t trans = (g->desc->a_transposed ? 2 : 0) + (g->desc->b_transposed ? 1 : 0);
-    uint32_t size = (size_of(g) == LARGE ? 2 : 0) + (whole_chunks(g) ? 1 : 0);
-    return index * GEMM_VERDICTS_EACH + (types * 4 + trans) * 4 + size;
-}
-
-// Of the kernels of all variants, as this device reads them.
-static uint64_t kernels_digest(const struct grt_dev_info *info) {
-    uint64_t digest = 0;
-    for (uint32_t i = 0; grt_kernel_table[i]; i++) {
-        const struct grt_kernel_info *kernel = grt_kernel_table[i];
-        if (strncmp(kernel->name, "gemm_", 5) != 0) {
-            continue;
-        }
-        if (info->backend == GRT_BACKEND_VULKAN && kernel->spirv) {
-            digest = grt_digest(kernel->spirv, kernel->spirv_size, digest);
-        } else if (info->backend == GRT_BACKEND_OPENCL && kernel->opencl) {
-            digest = grt_digest(kernel->opencl, strlen(kernel->opencl), digest);
-        }
-    }
-    return digest;
-}
-
-// Names everything that the verdict depends on.
-static void make_key(const struct gemm_case *g, const char *variant, char *key, size_t size) {
-    const struct grt_dev_info *info = &g->dev->info;
-    snprintf(key, size, "gemm check|%s|%016" PRIx64 "|%s|%s|%s|%s|%s|%s>%s%s %c%c %s %u",
-             GPURT_VERSION, kernels_digest(info), grt_backend_text(info->backend), info->name,
-             info->driver, info->driver_version, variant, grt_dtype_text(g->in),
-             grt_dtype_text(g->out), in_half(g) ? " in half" : "",
-             g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
-             whole_chunks(g) ? "aligned" : "ragged", size_of(g));
-}
-
-static enum verdict recall(const char *key) {
-    size_t size = 0;
-    unsigned char *kept = grt_cache_load(key, &size);
-    enum verdict verdict = kept && size == 1 && (kept[0] == RIGHT || kept[0] == WRONG)
-                               ? (enum verdict)kept[0]
-                               : UNKNOWN;
-    free(kept);
-    return verdict;
-}
-
-// One line for a variant, whatever it is wrong in.
-static void warn(const struct gemm_case *g, uint32_t index, bool known) {
-    struct grt_dev *dev = g->dev;
-    const char *folder = grt_cache_dir(NULL);
-    bool lost = grt_dev_status(dev) != GRT_OK;
-    if (dev->gemm_warned >> index & 1) {
-        return;
-    }
-    dev->gemm_warned |= 1u << index;
-    grt_log(GRT_LOG_WARN,
-            "gemm: variant '%s' %s in its check (%s, %s, %c%c) on %s, %s %s; it is left out there "
-            "until the driver changes and the next one serves%s%s%s",
-            gemm_variants[index]->name,
-            lost    ? "lost the device"
-            : known ? "was wrong"
-                    : "is wrong",
-            size_of(g) == LARGE ? "large" : "small", grt_dtype_text(g->in),
-            g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
-            dev->info.selector, dev->info.driver, dev->info.driver_version,
-            folder ? "; without the folder " : "", folder ? folder : "",
-            folder ? " it is checked again" : "");
 }
 
 bool gemm_trusted(const struct gemm_case *g, uint32_t index) {
-    uint32_t at = place(g, index);
     if (gemm_variants[index] == &gemm_variant_plain) {
         return true;
     }
-    if (g->dev->gemm_verdicts[at] == UNKNOWN && grt_dev_status(g->dev) == GRT_OK) {
-        char key[768];
-        make_key(g, gemm_variants[index]->name, key, sizeof key);
-        enum verdict verdict = recall(key);
-        bool known = verdict != UNKNOWN;
-        if (!known) {
-            verdict = try(g, gemm_variants[index]);
-        }
-        // A device that was lost in the check would be lost in that of the next start too.
-        if (!known && verdict != UNKNOWN) {
-            const unsigned char kept = (unsigned char)verdict;
-            grt_cache_store(key, &kept, 1);
-        }
-        if (verdict == WRONG) {
-            warn(g, index, known);
-        }
-        g->dev->gemm_verdicts[at] = (unsigned char)(verdict == WRONG ? WRONG : RIGHT);
-    }
-    return g->dev->gemm_verdicts[at] != WRONG;
-}
-
-void gemm_check_fault(struct grt_dev *dev, const char *variant) {
-    dev->gemm_fault = variant;
+    char what[96];
+    bool whole_chunks = g->params.lda % 8 == 0 && g->params.ldb % 8 == 0;
+    snprintf(what, sizeof what, "%s, %s > %s%s, %c%c, %s", size_of(g) == LARGE ? "large" : "small",
+             grt_dtype_text(g->in), grt_dtype_text(g->out), in_half(g) ? " in half" : "",
+             g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
+             whole_chunks ? "aligned" : "ragged");
+    const struct question question = {g, gemm_variants[index]};
+    return grt_check_trusts(g->dev, &(struct grt_check){.op = "gemm",
+                                                        .variant = gemm_variants[index]->name,
+                                                        .what = what,
+                                                        .run = run,
+                                                        .subject = &question});
 }

@@ -52,6 +52,24 @@ bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint3
            coop_lanes(info, t) <= info->caps.max_wg;
 }
 
+struct coop_tile coop_choose(const struct gemm_case *g, struct coop_tile given,
+                             const struct coop_tile *choices, uint32_t count, uint32_t shape,
+                             coop_possible *may) {
+    if (given.bm && may(g, &given, shape)) {
+        return given;
+    }
+    struct coop_tile best = {0};
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t time = coop_cost(g, &choices[i]);
+        if (time < least && may(g, &choices[i], shape)) {
+            least = time;
+            best = choices[i];
+        }
+    }
+    return best;
+}
+
 uint32_t coop_setting_lanes(const uint32_t *v) {
     return v[0] ? v[0] / v[3] * (v[1] / v[4]) * 32 : 1;
 }
@@ -162,24 +180,10 @@ const struct grt_tunable gemm_coop_tunable = {
     setting_registers,
 };
 
-// The tile of the profile, where it names one that suits; else the one whose rounds take least; bm 0: none.
 static struct coop_tile choose(const struct gemm_case *g, uint32_t shape) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     gemm_sizes(g, &gemm_coop_tunable, v);
-    struct coop_tile best = tile_of(v);
-    if (best.bm && possible(g, &best, shape)) {
-        return best;
-    }
-    best.bm = 0;
-    uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < TILE_COUNT; i++) {
-        uint64_t time = coop_cost(g, &tiles[i]);
-        if (time < least && possible(g, &tiles[i], shape)) {
-            least = time;
-            best = tiles[i];
-        }
-    }
-    return best;
+    return coop_choose(g, tile_of(v), tiles, TILE_COUNT, shape, possible);
 }
 
 // ---- the variant ----

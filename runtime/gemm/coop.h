@@ -25,6 +25,12 @@ uint64_t coop_cost(const struct gemm_case *product, const struct coop_tile *t);
 // Whether a tile is made of whole subgroups and instructions, with no more lanes and columns of tiles than the
 // device has.
 bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape);
+// The tile `given`, the profile's, where it names one (bm is not 0) and that is possible; else the one of `choices`
+// whose rounds take least; bm 0: none is possible.
+typedef bool coop_possible(const struct gemm_case *g, const struct coop_tile *t, uint32_t shape);
+struct coop_tile coop_choose(const struct gemm_case *g, struct coop_tile given,
+                             const struct coop_tile *choices, uint32_t count, uint32_t shape,
+                             coop_possible *may);
 // For settings, whose numbers begin with BM BN BK WM WN: lanes of a workgroup, and the sentence for one that
 // does not run, false.
 uint32_t coop_setting_lanes(const uint32_t *v);

@@ -62,24 +62,10 @@ static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint3
            gemm_within(g, gemm_ceil_div(g->n, t->bn), gemm_ceil_div(g->m, t->bm));
 }
 
-// The tile of the profile, where it names one that suits, else the one whose rounds take least; bm 0: none.
 static struct coop_tile choose(const struct gemm_case *g, uint32_t shape) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     gemm_sizes(g, &gemm_split_tunable, v);
-    struct coop_tile best = tile_of(v);
-    if (best.bm && possible(g, &best, shape)) {
-        return best;
-    }
-    uint64_t least = UINT64_MAX;
-    best.bm = 0;
-    for (uint32_t i = 0; i < TILE_COUNT; i++) {
-        uint64_t time = coop_cost(g, &tiles[i]);
-        if (time < least && possible(g, &tiles[i], shape)) {
-            least = time;
-            best = tiles[i];
-        }
-    }
-    return best;
+    return coop_choose(g, tile_of(v), tiles, TILE_COUNT, shape, possible);
 }
 
 static bool split_usable(const struct gemm_case *g) {

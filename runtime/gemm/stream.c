@@ -2,11 +2,10 @@
 // f16 and bf16 products of many rows with a small b, through Vulkan's cooperative matrices on NVIDIA's devices:
 // shaders/lib/gemm_stream.k.
 //
-// H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / by coop / torch 2.11, all in one run: f16
-// 65536x128x128 195 / 141 / 215, 65536x256x256 201 / 183 / 360, 65536x64x64 83 / 62 / 54,
-// 64 x (1024x256x32) 91 / 55 / 76, 1024 x 64^3 72 / 50 / 48, 4096 x 32^3 41 / 30 / 16; bf16, with strips in a
-// loop that was not unrolled, 65536x128x128 147 / 124 / 208, 65536x256x256 176 / 166 / 366. Rounding sums
-// to bfloat is a quarter of that time.
+// H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / by coop / torch 2.11: f16 65536x128x128 219 / 141 /
+// 134 to 215 (between runs), 65536x256x256 284 / 183 / 351 to 360, 65536x64x64 83 / 62 / 33 to 54,
+// 64 x (1024x256x32) 91 / 55 / 76, 1024 x 64^3 72 / 50 / 48, 4096 x 32^3 41 / 30 / 16; bf16 65536x128x128
+// 173 / 124 / 132 to 208, 65536x256x256 243 / 166 / 357 to 366.
 //
 // What else was tried, us for 65536x128x128 beside 11.0: that loop 11.3; b by matrix loads 11.8; 16 rows at a time
 // and 512 lanes 12.6, 768 lanes, where registers spill, 18.1; 384 or 512 lanes that ask for rows late 15.0,
@@ -113,8 +112,14 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint64_t turns = ((uint64_t)count * g->batch + slots - 1) / slots;
     uint32_t parts = turns < count ? gemm_ceil_div(count, (uint32_t)turns) : 1;
     const struct grt_spec specs[] = {
-        {"WG", s.lanes},          {"MT", BLOCKS},   {"KS", s.sections},      {"NS", s.strips},
-        {"TAIL", g->k % 32 != 0}, {"HELD", s.held}, {"AHEAD", count > parts}};
+        {"WG", s.lanes},
+        {"MT", BLOCKS},
+        {"KS", s.sections},
+        {"NS", s.strips},
+        {"TAIL", g->k % 32 != 0},
+        {"HELD", s.held},
+        {"AHEAD", count > parts},
+        {"WHOLE", g->m % (s.held ? s.rows : BLOCKS * 16) == 0 && g->n % 32 == 0}};
     char kernel[16];
     snprintf(kernel, sizeof kernel, "stream_%s", grt_dtype_text(g->in));
     const uint32_t groups[3] = {parts, 1, g->batch};

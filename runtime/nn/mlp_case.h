@@ -6,6 +6,8 @@
 #include "../internal.h"
 #include "mlp_fused.h"
 
+#define MLP_MOST_ROWS (1u << 22)
+
 // As in shaders/lib/mlp.k.
 struct mlp_params {
     uint32_t rows, padded;
@@ -19,6 +21,7 @@ struct mlp_case {
     struct grt_dev *dev;
     const struct grt_mlp_fused_desc *desc;
     uint32_t rows, inputs, depth, width, outputs;
+    uint32_t tiled;  // rows that tiles are chosen for
 };
 
 // How a variant cuts the work.
@@ -58,6 +61,9 @@ extern const struct mlp_variant mlp_variant_chain;
 extern const struct mlp_variant mlp_variant_coop;
 extern const struct mlp_variant mlp_variant_mma;
 extern const struct mlp_variant mlp_variant_plain;
+
+// Whether a variant computes right here (mlp_check.c); warns once when it does not.
+bool mlp_trusted(const struct mlp_case *c, const struct mlp_variant *variant);
 
 uint32_t mlp_ceil_div(uint32_t a, uint32_t b);
 uint32_t mlp_units(const struct mlp_case *c);

@@ -115,7 +115,7 @@ static const struct coop *choose_coop(const struct mlp_case *c) {
     while (p->width != c->width) {
         p += 2;
     }
-    return c->rows < p->rows * mlp_units(c) ? p + 1 : p;
+    return c->tiled < p->rows * mlp_units(c) ? p + 1 : p;
 }
 
 static uint32_t coop_inputs(const struct mlp_case *c) {
@@ -171,7 +171,7 @@ struct chain {
 // (2, 8, 64, 64) 197, (2, 4, 32, 32) 210, (2, 8, 32, 32) 226, (2, 4, 64, 32) 251, and 353 by "coop"; 6 of 64 (1, 8, 64, 64) 41,
 // (1, 8, 64, 32) 42, (2, 4, 64, 32) 42, (2, 8, 64, 32) 44, "coop" 58; 3 of 16 (2, 4, 16, 16) 10, "coop" 12.
 static struct chain choose_chain(const struct mlp_case *c) {
-    bool many = c->rows >= mlp_units(c) * 256;
+    bool many = c->tiled >= mlp_units(c) * 256;
     return c->width == 128  ? (many ? (struct chain){2, 8, 64, 32} : (struct chain){2, 4, 32, 32})
            : c->width == 16 ? (struct chain){2, 4, 16, 16}
                             : (struct chain){1, 8, c->width, c->width};
@@ -194,12 +194,13 @@ static void chain_plan(const struct mlp_case *c, struct mlp_plan *p) {
 static bool chain_usable(const struct mlp_case *c) {
     struct mlp_plan p;
     chain_plan(c, &p);
-    return c->dev->info.caps.matrix_convert && runs(c, "mlp_pass_chain", p.units_bytes);
+    const struct grt_caps *caps = &c->dev->info.caps;
+    return caps->matrix_convert && caps->i16_arith && runs(c, "mlp_pass_chain", p.units_bytes);
 }
 
 // Few rows are better cut by columns too: 4096 rows by 12 layers of 128 take "coop" 47 microseconds.
 static bool chain_better(const struct mlp_case *c) {
-    return c->desc->model.act != GRT_ACT_RELU || c->rows >= mlp_units(c) * chain_rows(c);
+    return c->desc->model.act != GRT_ACT_RELU || c->tiled >= mlp_units(c) * chain_rows(c);
 }
 
 static void chain_pass(struct grt_graph *graph, const struct mlp_call *call) {

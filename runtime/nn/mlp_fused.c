@@ -20,7 +20,6 @@ static const struct mlp_variant *const variants[] = {
 #define MAX_INPUTS 128u
 #define MAX_OUTPUTS 16u
 #define MAX_DEPTH 12u
-#define MAX_ROWS (1u << 22)
 
 uint32_t mlp_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
@@ -43,17 +42,42 @@ void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece) {
 static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
                       const struct grt_mlp_fused_desc *desc) {
     const struct grt_mlp_desc *m = &desc->model;
-    *c = (struct mlp_case){dev,       desc,      (uint32_t)desc->rows, m->inputs, m->depth,
-                           m->hidden, m->outputs};
+    uint64_t tiled = desc->tiles_for ? desc->tiles_for : desc->rows;
+    *c = (struct mlp_case){.dev = dev,
+                           .desc = desc,
+                           .rows = (uint32_t)desc->rows,
+                           .inputs = m->inputs,
+                           .depth = m->depth,
+                           .width = m->hidden,
+                           .outputs = m->outputs,
+                           .tiled = (uint32_t)(tiled < MLP_MOST_ROWS ? tiled : MLP_MOST_ROWS)};
     bool width = m->hidden == 16 || m->hidden == 32 || m->hidden == 64 || m->hidden == 128;
     return width && m->inputs >= 1 && m->inputs <= MAX_INPUTS && m->outputs >= 1 &&
            m->outputs <= MAX_OUTPUTS && m->depth >= 1 && m->depth <= MAX_DEPTH && !m->residual &&
-           !m->layer_norm && m->act != GRT_ACT_NONE && desc->rows >= 1 && desc->rows <= MAX_ROWS;
+           !m->layer_norm && m->act != GRT_ACT_NONE && desc->rows >= 1 &&
+           desc->rows <= MLP_MOST_ROWS;
 }
 
-static bool fits(const struct mlp_variant *variant, const struct mlp_case *c) {
+static bool could(const struct mlp_variant *variant, const struct mlp_case *c) {
     return (!c->desc->variant || strcmp(c->desc->variant, variant->name) == 0) &&
            variant->usable(c);
+}
+
+// Whether a variant serves, with the tiles for so many rows, or else with those for most, which the case has then:
+// whoever has begun with many rows can go on with few. One that was named is not asked whether it computes
+// right: who names it wants to see that.
+static bool fits(const struct mlp_variant *variant, struct mlp_case *c) {
+    if (!could(variant, c)) {
+        return false;
+    }
+    struct mlp_case other = *c;
+    other.tiled = MLP_MOST_ROWS;
+    if (c->desc->variant || mlp_trusted(c, variant)) {
+        return true;
+    }
+    bool good = could(variant, &other) && mlp_trusted(&other, variant);
+    *c = good ? other : *c;
+    return good;
 }
 
 static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
@@ -64,7 +88,7 @@ static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
     for (uint32_t v = 0; v < 2 * VARIANT_COUNT; v++) {
         const struct mlp_variant *variant = variants[v % VARIANT_COUNT];
         bool first = v < VARIANT_COUNT;
-        if (fits(variant, c) && variant->better(c) == first && i-- == 0) {
+        if (variant->better(c) == first && fits(variant, c) && i-- == 0) {
             return variant;
         }
     }
@@ -119,13 +143,20 @@ static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_pla
 
 uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
     struct mlp_case c;
-    struct mlp_plan plan;
-    const struct mlp_variant *variant = choose(&c, dev, desc, 0);
-    if (!variant || !desc->params) {
+    uint64_t most = 0;
+    if (!choose(&c, dev, desc, 0) || !desc->params) {
         return 0;
     }
-    variant->plan(&c, &plan);
-    return scratch_sizes(&c, &plan).all;
+    // Fewer rows may be better done by another.
+    for (uint32_t v = 0; v < VARIANT_COUNT; v++) {
+        struct mlp_plan plan;
+        if (could(variants[v], &c)) {
+            variants[v]->plan(&c, &plan);
+            uint64_t bytes = scratch_sizes(&c, &plan).all;
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
 }
 
 struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,

@@ -11,7 +11,8 @@
 // the next product, and KHR's alone), "mma" (OpenCL with PTX inside) for 16-bit products, "plain" for f32 on
 // CPU drivers. All activations and losses; "coop" has relu only.
 //
-// Same sums as layer by layer, to rounding; the same bits on every run.
+// Same sums as layer by layer, to rounding; the same bits on every run. The first time that a variant would
+// serve a model on a device it is checked, and left out where it computes wrong (mlp_check.c).
 #ifndef GRT_NN_MLP_FUSED_H
 #define GRT_NN_MLP_FUSED_H
 
@@ -29,6 +30,7 @@ struct grt_mlp_fused_desc {
     enum grt_dtype dtype;  // of what is multiplied: that of params->copy, or f32
     uint64_t rows;         // of x
     const char *variant;   // this row of the table only, for tests and measurements; or NULL
+    uint64_t tiles_for;    // rows that tiles are chosen for, likewise; 0 means those of x
 
     // Whether it is usable is known from what is above; the scratch also takes the parameters: list[first +
     // 2 l] is the weight of layer l, then comes its bias. The copy and the masters are read, the

@@ -30,7 +30,7 @@ struct pass {
 // (2, 4) 48. Of 4096: 12 of 128 (2, 2) 62, (2, 1) 69, (1, 4) 72, (1, 2) 83, (1, 1) 98.
 static struct pass choose_pass(const struct mlp_case *c) {
     struct pass s = {c->width == 128 ? 2 : 1, 4};
-    while (s.warps > 2 && c->rows < mlp_units(c) * s.warps * s.tiles * 16) {
+    while (s.warps > 2 && c->tiled < mlp_units(c) * s.warps * s.tiles * 16) {
         s.warps /= 2;
     }
     return s;

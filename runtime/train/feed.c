@@ -109,6 +109,11 @@ uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool 
     return lanes > 1 || several ? lanes * row_bytes : 0;
 }
 
+uint64_t grt_feed_padding(const struct grt_dev *dev) {
+    uint64_t align = grt_dev_info(dev)->caps.align;
+    return grt_dev_lanes(dev) * 2 * (align > 16 ? align : 16);  // x and y
+}
+
 static struct grt_graph *batch_graph(struct grt_feed *f, uint32_t place, uint32_t rows) {
     struct grt_step_desc desc = {.rows = rows, .steps = 1};
     if (f->x[place]) {

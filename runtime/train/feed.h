@@ -67,6 +67,8 @@ GRT_API bool grt_feed_run(struct grt_feed *feed, uint32_t most, bool more,
 // Device bytes a sample of a batch that a feed takes besides the learner, whose micro-batches are one or
 // several.
 GRT_API uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool several);
+// And at most so many besides, where tensors begin at multiples of a device's own number.
+GRT_API uint64_t grt_feed_padding(const struct grt_dev *dev);
 
 #ifdef __cplusplus
 }

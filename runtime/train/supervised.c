@@ -47,6 +47,7 @@ static struct grt_fit_besides besides(const struct grt_supervised *run) {
         return (struct grt_fit_besides){.bytes = run->task.info.file_rows * (row + 8)};
     }
     return (struct grt_fit_besides){
+        .bytes = feeds * grt_feed_padding(run->desc.dev),
         .row = feeds * grt_feed_row_bytes(run->desc.dev, row, false),
         .row_staged = feeds * grt_feed_row_bytes(run->desc.dev, row, true),
     };
@@ -113,14 +114,15 @@ static bool plan_memory(struct grt_supervised *run) {
             (double)fit.left / 1e6);
     }
     if (!run->task.config.auto_accumulate) {
+        char smaller[64] = "";
+        if (fit.batch > 0) {
+            snprintf(smaller, sizeof smaller, "batch_size=%u fits, or ",
+                     fit.batch / (uint32_t)run->task.config.accumulate);
+        }
         return grt_fail(GRT_NO_MEMORY,
-                        "a step of %u samples needs %.1f MB, %.1f MB may be taken: batch_size=%u "
-                        "fits, or auto_accumulate=true cuts it into %u micro-batches with the same "
-                        "result",
-                        d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6,
-                        fit.batch / (uint32_t)run->task.config.accumulate
-                            ? fit.batch / (uint32_t)run->task.config.accumulate
-                            : 1,
+                        "a step of %u samples needs %.1f MB, %.1f MB may be taken: "
+                        "%sauto_accumulate=true cuts it into %u micro-batches with the same result",
+                        d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, smaller,
                         fit.accumulate);
     }
     d->accumulate = fit.accumulate;
@@ -148,7 +150,7 @@ static bool make_loaders(struct grt_supervised *run) {
 }
 
 // How many steps there are, which the schedule needs to know.
-static void count_steps(struct grt_supervised *run) {
+static bool count_steps(struct grt_supervised *run) {
     struct grt_config *c = &run->task.config;
     struct grt_optim_desc *o = &run->task.learner.optim;
     run->steps_per_epoch = grt_loader_info(run->train_loader).batches_per_epoch;
@@ -169,6 +171,13 @@ static void count_steps(struct grt_supervised *run) {
     }
     GRT_SCHEDULES(X)
 #undef X
+    if (o->schedule == GRT_SCHEDULE_COSINE && o->warmup >= o->total) {
+        return grt_fail(GRT_CONFIG,
+                        "schedule cosine begins after the warm-up: warmup_steps is %u, and there "
+                        "are %u steps in all",
+                        o->warmup, o->total);
+    }
+    return true;
 }
 
 static bool make_learner(struct grt_supervised *run) {
@@ -242,8 +251,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         !choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
         goto undo_run;
     }
-    count_steps(run);
-    if (!make_learner(run) || !begin(run)) {
+    if (!count_steps(run) || !make_learner(run) || !begin(run)) {
         goto undo_run;
     }
     run->start = run->place.step;

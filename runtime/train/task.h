@@ -58,7 +58,7 @@ struct grt_fit {
     uint64_t left;    // bytes that may be taken
     bool fits;
     uint32_t accumulate;  // micro-batches with which the same batch fits; 0: none does
-    uint32_t batch;       // largest batch that fits in one piece; 0: not even one sample
+    uint32_t batch;  // largest batch that fits in as many pieces as were asked for; 0: none does
 };
 struct grt_fit_besides {
     uint64_t bytes;       // that other things take

@@ -39,17 +39,18 @@ bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,
         }
         fit->accumulate = bytes <= fit->left ? d.accumulate : 0;
     }
-    // The largest batch in one piece, by halves: the plan grows with the batch.
-    uint32_t low = 0;
-    uint32_t high = desc->batch;
-    d.accumulate = 1;
+    // The largest batch in as many pieces, by halves: the plan grows with the batch.
+    d.accumulate = desc->accumulate ? desc->accumulate : 1;
+    uint32_t low = 0;  // samples of a piece
+    uint32_t high = desc->batch / d.accumulate + 1;
     while (high - low > 1 && fit->accumulate) {
-        d.batch = low + (high - low) / 2;
+        uint32_t piece = low + (high - low) / 2;
+        d.batch = piece * d.accumulate;
         if (!bytes_of(dev, &d, besides, &bytes)) {
             return false;
         }
-        *(bytes <= fit->left ? &low : &high) = d.batch;
+        *(bytes <= fit->left ? &low : &high) = piece;
     }
-    fit->batch = low;
+    fit->batch = low * d.accumulate;
     return true;
 }
