@@ -115,25 +115,44 @@ static void time_text(double seconds, char text[32]) {
         snprintf(text, 32, "%lu:%02lu", s / 60, s % 60);
 }
 
+// One line that changes: all of it within the 80 columns of a terminal, the time that is left too.
+static void show_progress(const struct train *t, const struct grt_supervised_report *r,
+                          const char *eta) {
+    double rate = r->samples_per_s;
+    char scale[32] = "";
+    if (!strcmp(t->config.settings.precision, "f16"))
+        snprintf(scale, sizeof scale, " scale %g", r->loss_scale);
+    talk_progress("epoch %llu/%llu step %llu/%llu loss %.4g %.4g%s/s data %.0f%%%s %s left",
+                  (unsigned long long)r->epoch, (unsigned long long)r->epochs,
+                  (unsigned long long)r->step, (unsigned long long)r->steps, r->loss,
+                  rate >= 1e6   ? rate / 1e6
+                  : rate >= 1e3 ? rate / 1e3
+                                : rate,
+                  rate >= 1e6   ? "M"
+                  : rate >= 1e3 ? "k"
+                                : "",
+                  100 * r->data_share, scale, eta);
+}
+
 // On a terminal one line that changes, else a line for each log interval.
 static void print_progress(const struct train *t, const struct grt_supervised_report *r) {
     char eta[32];
     char scale[48] = "";
-    char line[256];
     time_text(r->eta, eta);
+    if (talk_shows_progress()) {
+        show_progress(t, r, eta);
+        return;
+    }
+    if (r->news != GRT_SUPERVISED_STEP)
+        return;
     if (!strcmp(t->config.settings.precision, "f16"))
         snprintf(scale, sizeof scale, ", scale %g, %llu skipped", r->loss_scale,
                  (unsigned long long)r->skipped);
-    snprintf(line, sizeof line,
-             "epoch %llu/%llu, step %llu/%llu: loss %.5g, %.0f samples/s, data %.0f%% compute "
-             "%.0f%%%s, %s left",
-             (unsigned long long)r->epoch, (unsigned long long)r->epochs,
-             (unsigned long long)r->step, (unsigned long long)r->steps, r->loss, r->samples_per_s,
-             100 * r->data_share, 100 * (1 - r->data_share), scale, eta);
-    if (talk_shows_progress())
-        talk_progress("%s", line);
-    else if (r->news == GRT_SUPERVISED_STEP)
-        talk_line("%s", line);
+    talk_line("epoch %llu/%llu, step %llu/%llu: loss %.5g, %.0f samples/s, data %.0f%% compute "
+              "%.0f%%%s, %s left",
+              (unsigned long long)r->epoch, (unsigned long long)r->epochs,
+              (unsigned long long)r->step, (unsigned long long)r->steps, r->loss, r->samples_per_s,
+              100 * r->data_share, 100 * (1 - r->data_share), scale, eta);
 }
 
 static void on_report(void *context, const struct grt_supervised_report *r) {

@@ -14,6 +14,7 @@ struct tune_job {
     enum grt_dtype in;
     struct bench_gemm_shape shape;
     bool given;            // the shape is the user's
+    uint32_t weight;       // its share of the time
     struct grt_pick pick;  // class of the shape, and what is in use
     bool measured;
 };

@@ -192,6 +192,27 @@ if [ "$limit" != none ]; then
     ! grep -q '"batch":262144' out || wrong "the way up went on behind what does not fit"
 fi
 
+# ---- a terminal ----
+# All of the line that changes is within its 80 columns.
+"$python" - "$gpurt" "$GPURT_DEVICE" <<'PY' || wrong "progress on a terminal of 80 columns"
+import fcntl, os, pty, re, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.execv(sys.argv[1], ["gpurt", "train", "supervised", "--device", sys.argv[2], "--data", "d.h5",
+                           "checkpoint_dir=tty", "precision=f16", "epochs=2", "hidden=16"])
+seen = b""
+try:
+    while chunk := os.read(fd, 65536):
+        seen += chunk
+except OSError:  # the other end is gone
+    pass
+lines = re.findall(r"epoch \d/2 step [^\r\x1b]*", seen.decode())
+assert os.waitpid(pid, 0)[1] == 0 and lines, seen
+assert all(re.search(r"loss \S+ \S+/s data \d+% scale \S+ [0-9:]+ left$", l) for l in lines), lines
+PY
+
 # ---- so many steps ----
 # 1000 samples, 900 of them to train on: 2 steps an epoch, so that 10 epochs would end before.
 expect 0 data make regression --samples 1000 --features 4 -o few.h5
@@ -233,7 +254,7 @@ said '^autotune: products of 40x24x24 and 24x24x40 in f16'
 # A folder for profiles that cannot be had is said, and the run begins all the same.
 touch file
 XDG_CONFIG_HOME=$PWD/file expect 0 "${base[@]}" checkpoint_dir=tuned4 epochs=1 autotune=true autotune_seconds=1
-said 'file/gpurt.*Not a directory'
+said 'file/gpurt.*Not a directory|which has no settings'  # nothing to keep, nothing to say
 [ -f tuned4/best.h5 ] || wrong "no run without a folder for profiles"
 printf 'gpu:\n  cudnn_benchmark: true\n  autotune_seconds: 0.2\n' >tuned.yaml
 expect 0 "${base[@]}" --config tuned.yaml checkpoint_dir=tuned2 epochs=1
