@@ -205,7 +205,7 @@ static bool plan(struct tune *tune, int *code) {
 
 static int run_jobs(struct tune *tune) {
     int code = COMMAND_OK;
-    double end = stats_now() + tune->budget;
+    tune->end = stats_now() + tune->budget;
     if (!plan(tune, &code))
         return code;
     // Said before the time is spent.
@@ -215,7 +215,7 @@ static int run_jobs(struct tune *tune) {
     for (size_t i = 0; i < tune->job_count; i++)
         weights += tune->jobs[i].weight;
     for (size_t i = 0; !code && i < tune->job_count && !talk_stopped(); i++) {
-        double left = end - stats_now();
+        double left = tune->end - stats_now();
         tune->deadline = stats_now() + left * tune->jobs[i].weight / weights;
         weights -= tune->jobs[i].weight;
         code = tune_job_run(tune, &tune->jobs[i]);

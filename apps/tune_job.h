@@ -30,6 +30,7 @@ struct tune {
     struct tune_job jobs[TUNE_MAX_JOBS];
     size_t job_count;
     struct table *table;  // NULL: no rows
+    double end;           // of all jobs
     double deadline;      // of the job that runs
     bool faulted;         // see GPURT_TUNE_FAULT in tune_job.c
     uint32_t stored;
