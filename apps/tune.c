@@ -88,9 +88,15 @@ static bool named(const char *list, const char *variant) {
     return false;
 }
 
+// A tunable, and the share of the time that its jobs get: most for what serves.
+#define USED_WEIGHT 4
+struct choice {
+    uint32_t tunable, weight;
+};
+
 // The tunables for operands of one type: those of the device's variants, or those that were named,
 // which a device may have only when asked.
-static bool choose_tunables(struct tune *tune, enum grt_dtype in, uint32_t *chosen,
+static bool choose_tunables(struct tune *tune, enum grt_dtype in, struct choice *chosen,
                             uint32_t *count) {
     const char *asked = tune->bench.gemm.variants;
     struct tune_task task = {.kind = TUNE_VARIANTS, .in = in, .limit = 30};
@@ -99,7 +105,7 @@ static bool choose_tunables(struct tune *tune, enum grt_dtype in, uint32_t *chos
     if (strcmp(asked, "auto") != 0 && strcmp(asked, "all") != 0) {
         for (uint32_t t = 0; grt_tunable(t) && *count < TUNE_MAX_TUNABLES; t++) {
             if (named(asked, grt_tunable(t)->variant) && grt_tunable(t)->dtypes >> in & 1)
-                chosen[(*count)++] = t;
+                chosen[(*count)++] = (struct choice){t, 1};
         }
         return true;
     }
@@ -108,8 +114,9 @@ static bool choose_tunables(struct tune *tune, enum grt_dtype in, uint32_t *chos
     // Settings of a variant that is not the one used would be tuned for nothing.
     bool all = !strcmp(asked, "all") || tune->level == TUNE_LEVEL_0 + 3;
     for (uint32_t i = 0; i < answer.count; i++) {
-        if (all || !strcmp(grt_tunable(answer.tunables[i])->variant, answer.best))
-            chosen[(*count)++] = answer.tunables[i];
+        if (all || answer.used[i])
+            chosen[(*count)++] =
+                (struct choice){answer.tunables[i], answer.used[i] ? USED_WEIGHT : 1};
     }
     if (!*count && !tune->bench.common.quiet)
         talk_error("%s in %s is done by '%s', which has no settings%s", tune->op,
@@ -139,11 +146,12 @@ static bool add_job(struct tune *tune, const struct tune_job *job) {
 }
 
 // The jobs of one tunable: its classes, or those of the shapes that were given.
-static bool add_jobs(struct tune *tune, uint32_t index, enum grt_dtype in) {
-    const struct grt_tunable *tunable = grt_tunable(index);
+static bool add_jobs(struct tune *tune, const struct choice *choice, enum grt_dtype in) {
+    const struct grt_tunable *tunable = grt_tunable(choice->tunable);
     const struct bench_gemm_shapes *given = &tune->bench.gemm.shapes;
     bool largest_only = tune->level == TUNE_LEVEL_0 + 1;
-    struct tune_job job = {.tunable = index, .in = in, .given = given->count > 0};
+    struct tune_job job = {
+        .tunable = choice->tunable, .in = in, .given = given->count > 0, .weight = choice->weight};
     bool good = true;
     for (size_t i = 0; good && i < given->count; i++) {
         job.shape = given->values[i];
@@ -169,7 +177,7 @@ static bool plan(struct tune *tune, int *code) {
     uint32_t asked = tune->bench.gemm.precisions;
     asked = asked ? asked : tune->info.caps.software ? 1 : 3;
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
-        uint32_t chosen[TUNE_MAX_TUNABLES];
+        struct choice chosen[TUNE_MAX_TUNABLES];
         uint32_t count = 0;
         if (!(asked >> p & 1))
             continue;
@@ -178,7 +186,7 @@ static bool plan(struct tune *tune, int *code) {
             return false;
         }
         for (uint32_t i = 0; i < count; i++) {
-            if (!add_jobs(tune, chosen[i], precisions[p])) {
+            if (!add_jobs(tune, &chosen[i], precisions[p])) {
                 *code = COMMAND_USAGE;
                 return false;
             }
@@ -197,16 +205,19 @@ static bool plan(struct tune *tune, int *code) {
 
 static int run_jobs(struct tune *tune) {
     int code = COMMAND_OK;
-    double end = stats_now() + tune->budget;
+    tune->end = stats_now() + tune->budget;
     if (!plan(tune, &code))
         return code;
     // Said before the time is spent.
     if (tune->level > TUNE_LEVEL_0 && !grt_profile_storable(&tune->info))
         return command_exit_of(grt_last_status());
-    uint32_t measured = 0;
+    uint32_t measured = 0, weights = 0;
+    for (size_t i = 0; i < tune->job_count; i++)
+        weights += tune->jobs[i].weight;
     for (size_t i = 0; !code && i < tune->job_count && !talk_stopped(); i++) {
-        double left = end - stats_now();
-        tune->deadline = stats_now() + left / (double)(tune->job_count - i);
+        double left = tune->end - stats_now();
+        tune->deadline = stats_now() + left * tune->jobs[i].weight / weights;
+        weights -= tune->jobs[i].weight;
         code = tune_job_run(tune, &tune->jobs[i]);
         measured += tune->jobs[i].measured;
     }
@@ -219,7 +230,8 @@ static int run_jobs(struct tune *tune) {
 
 static void say_end(const struct tune *tune) {
     char path[4096];
-    if (tune->bench.common.quiet || !grt_profile_user_path(&tune->info, path, sizeof path))
+    if (tune->bench.common.quiet || !tune->job_count ||
+        !grt_profile_user_path(&tune->info, path, sizeof path))
         return;
     talk_error("%s%u of %zu settings %s, in %s", talk_stopped() ? "interrupted; " : "",
                tune->stored, tune->job_count, "improved", path);

@@ -90,8 +90,9 @@ struct tune_answer {
     char why[256];                         // what was wrong
     struct tune_time times[2];             // TRY, DUEL
     uint32_t tunables[TUNE_MAX_TUNABLES];  // VARIANTS: those of better variants first
+    bool used[TUNE_MAX_TUNABLES];          // whether theirs is the variant that serves
     uint32_t count;
-    char best[32];  // VARIANTS: the one that is used, with settings or without
+    char best[32];  // VARIANTS: the one that serves large products, with settings or without
 };
 
 struct tune_worker {

@@ -42,7 +42,6 @@ struct run {
     const struct grt_tunable *tunable;
     struct tune_search search;
     struct tune_time before, best;  // median 0: none
-    double last_said;
     uint32_t tried, failed;
 };
 
@@ -84,17 +83,17 @@ static void shape_text(const struct tune_job *job, char text[64]) {
              (unsigned long long)job->shape.n, (unsigned long long)job->shape.k);
 }
 
+// What matters most first: a terminal of 80 columns shows no more.
 static void say_progress(struct run *run) {
     char best[96];
-    double left = run->tune->deadline - stats_now();
+    double left = run->tune->end - stats_now();
     values_text(run->tunable, run->search.all[run->search.best].values, best);
     talk_progress(
-        "%s %s %s %s: %u of %zu tried, %u failed, best %s at %.4g GFLOP/s (%.2fx), %.0f s "
-        "left",
-        run->tunable->op, run->tunable->variant, grt_dtype_text(run->job->in),
-        grt_size_class_text(run->job->pick.size), run->tried, run->search.count, run->failed, best,
-        rate(run, run->best.median),
-        run->best.median > 0 ? run->before.median / run->best.median : 0, left > 0 ? left : 0);
+        "%s %s %s: %.0f s left, %u of %zu tried, %u failed, best %.4g GFLOP/s (%.2fx): %s",
+        run->tunable->variant, grt_dtype_text(run->job->in),
+        grt_size_class_text(run->job->pick.size), left > 0 ? left : 0, run->tried,
+        run->search.count, run->failed, rate(run, run->best.median),
+        run->best.median > 0 ? run->before.median / run->best.median : 0, best);
 }
 
 // ---- trying ----

@@ -14,6 +14,7 @@ struct tune_job {
     enum grt_dtype in;
     struct bench_gemm_shape shape;
     bool given;            // the shape is the user's
+    uint32_t weight;       // its share of the time
     struct grt_pick pick;  // class of the shape, and what is in use
     bool measured;
 };
@@ -29,6 +30,7 @@ struct tune {
     struct tune_job jobs[TUNE_MAX_JOBS];
     size_t job_count;
     struct table *table;  // NULL: no rows
+    double end;           // of all jobs
     double deadline;      // of the job that runs
     bool faulted;         // see GPURT_TUNE_FAULT in tune_job.c
     uint32_t stored;

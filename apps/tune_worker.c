@@ -15,8 +15,9 @@
 #define ROUNDS 7        // samples of a candidate at least
 #define DUEL_ROUNDS 15  // and of each side when two are compared
 
-// Odd in every way and small enough to be checked everywhere.
-static const struct bench_gemm_shape ragged = {203, 131, 77};
+// Odd in every way and small enough to be checked everywhere; then without what some variants do not take.
+static const struct bench_gemm_shape ragged[] = {{203, 131, 77}, {200, 136, 72}, {192, 128, 64}};
+#define RAGGED_COUNT (sizeof ragged / sizeof *ragged)
 
 // ---- in the child ----
 
@@ -24,7 +25,26 @@ struct server {
     struct bench bench;
     struct bench_gemm_case cases[2];  // the ragged one, and the one that is timed
     bool begun;
+    uint32_t tunable;  // that they are for
 };
+
+// The i-th variant for a product of this shape, or NULL; of `variant` alone, where that is given.
+static const char *variant_of(struct server *s, const struct bench_gemm_shape *shape,
+                              enum grt_dtype in, const char *variant, uint32_t i) {
+    struct grt_tensor a = {.dtype = in, .rank = 2, .shape = {shape->m, shape->k}};
+    struct grt_tensor b = {.dtype = in, .rank = 2, .shape = {shape->k, shape->n}};
+    struct grt_tensor c = {.dtype = in, .rank = 2, .shape = {shape->m, shape->n}};
+    struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c, .variant = variant};
+    return grt_gemm_variant(s->bench.dev, &desc, i);
+}
+
+static const struct bench_gemm_shape *ragged_for(struct server *s, const struct tune_task *task) {
+    size_t i = 0;
+    while (i + 1 < RAGGED_COUNT &&
+           !variant_of(s, &ragged[i], task->in, grt_tunable(task->tunable)->variant, 0))
+        i++;
+    return &ragged[i];
+}
 
 static void end_cases(struct server *s) {
     if (s->begun) {
@@ -34,15 +54,17 @@ static void end_cases(struct server *s) {
     s->begun = false;
 }
 
-// Operands for the task, kept until another shape or type is asked for.
+// Operands for the task, kept until another shape, type or variant is asked for.
 static bool begin_cases(struct server *s, const struct tune_task *task) {
     const struct bench_gemm_shape *old = &s->cases[1].shape;
-    if (s->begun && s->cases[1].in == task->in && memcmp(old, &task->shape, sizeof *old) == 0)
+    if (s->begun && s->cases[1].in == task->in && s->tunable == task->tunable &&
+        memcmp(old, &task->shape, sizeof *old) == 0)
         return true;
     end_cases(s);
+    s->tunable = task->tunable;
     for (int i = 0; i < 2; i++) {
         s->cases[i] = (struct bench_gemm_case){.bench = &s->bench,
-                                               .shape = i ? task->shape : ragged,
+                                               .shape = i ? task->shape : *ragged_for(s, task),
                                                .batch = 1,
                                                .in = task->in,
                                                .out = task->in};
@@ -159,18 +181,34 @@ static void measure(struct server *s, const struct tune_task *task, struct tune_
     answer->good = good;
 }
 
-// The tunables of variants that the device has for operands of this type, in their order.
+static void add_tunables(const char *variant, bool used, const struct tune_task *task,
+                         struct tune_answer *answer) {
+    for (uint32_t t = 0; grt_tunable(t); t++) {
+        uint32_t at = 0;
+        if (strcmp(grt_tunable(t)->variant, variant) != 0 ||
+            !(grt_tunable(t)->dtypes >> task->in & 1))
+            continue;
+        while (at < answer->count && answer->tunables[at] != t)
+            at++;
+        if (at < TUNE_MAX_TUNABLES) {
+            answer->tunables[at] = t;
+            answer->used[at] = answer->used[at] || used;
+            answer->count += at == answer->count;
+        }
+    }
+}
+
+// The tunables of variants that the device has for operands of this type, in their order: for a product of ordinary
+// size and for a large one, which another variant may serve.
 static void list_variants(struct server *s, const struct tune_task *task,
                           struct tune_answer *answer) {
-    struct grt_tensor x = {.dtype = task->in, .rank = 2, .shape = {512, 512}};
-    struct grt_gemm_desc desc = {.a = &x, .b = &x, .c = &x};
-    const char *name = NULL;
-    for (uint32_t i = 0; (name = grt_gemm_variant(s->bench.dev, &desc, i)) != NULL; i++) {
-        if (i == 0)
-            snprintf(answer->best, sizeof answer->best, "%s", name);
-        for (uint32_t t = 0; grt_tunable(t) && answer->count < TUNE_MAX_TUNABLES; t++) {
-            if (!strcmp(grt_tunable(t)->variant, name) && grt_tunable(t)->dtypes >> task->in & 1)
-                answer->tunables[answer->count++] = t;
+    static const struct bench_gemm_shape sizes[] = {{512, 512, 512}, {4096, 4096, 4096}};
+    for (int size = 0; size < 2; size++) {
+        const char *name = NULL;
+        for (uint32_t i = 0; (name = variant_of(s, &sizes[size], task->in, NULL, i)) != NULL; i++) {
+            if (i == 0)
+                snprintf(answer->best, sizeof answer->best, "%s", name);
+            add_tunables(name, i == 0, task, answer);
         }
     }
     answer->good = true;

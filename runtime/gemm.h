@@ -45,6 +45,11 @@ struct grt_gemm_desc {
     const struct grt_tensor *b;  // [k][n], or [n][k] with b_transposed
     const struct grt_tensor *c;  // [m][n]
     bool a_transposed, b_transposed;
+    // Of matrices that are parts of larger ones: elements from a stored row to the next, and from a matrix of a batch
+    // to the next. 0: no gaps. The ranges of the tensors are what is reached; add and saved lie like c, whose matrices
+    // may interleave ([rows][heads][columns]) but not overlap. With gaps the variants of matrix units are left out.
+    uint32_t lda, ldb, ldc;
+    uint32_t a_step, b_step, c_step;
     float alpha;  // 0 means 1
     float beta;
     const struct grt_tensor *bias;  // [n], f32, or NULL

@@ -7,6 +7,12 @@
 #include "profile.h"
 #include "report.h"
 
+// Bytes of a range of a buffer: a size of 0 means all from the offset on.
+static uint64_t room_of(struct grt_range range) {
+    uint64_t rest = range.offset < range.buf->size ? range.buf->size - range.offset : 0;
+    return range.size ? range.size : rest;
+}
+
 bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
                    const struct grt_tensor *tensor) {
     if (!graph) {
@@ -20,6 +26,12 @@ bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
         grt_graph_reject(graph, GRT_INVALID, "%s: tensor '%s' %s", op, tensor->label,
                          tensor->range.buf ? "has no elements"
                                            : "is not allocated; allocate its plan first");
+        return false;
+    }
+    uint64_t bytes = grt_tensor_bytes(tensor), room = room_of(tensor->range);
+    if (bytes > room) {
+        grt_graph_reject(graph, GRT_INVALID, "%s: tensor '%s' has %llu bytes, its range %llu", op,
+                         tensor->label, (unsigned long long)bytes, (unsigned long long)room);
         return false;
     }
     return true;
@@ -58,10 +70,7 @@ struct grt_range grt_op_unused(struct grt_graph *graph) {
 
 bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,
                     struct grt_range scratch, uint64_t wanted) {
-    uint64_t given = 0;
-    if (scratch.buf) {
-        given = scratch.size ? scratch.size : scratch.buf->size - scratch.offset;
-    }
+    uint64_t given = scratch.buf ? room_of(scratch) : 0;
     if (given < wanted) {
         grt_graph_reject(graph, GRT_INVALID, "%s of '%s' needs %llu bytes of scratch, given %llu",
                          op, of, (unsigned long long)wanted, (unsigned long long)given);

@@ -13,6 +13,7 @@
 static _Thread_local enum grt_status last_status;
 static _Thread_local char last_error[2048];
 static _Thread_local bool quiet;
+static _Thread_local enum grt_status quiet_status;
 
 static void log_to_stderr(void *context, enum grt_log_level level, const char *line) {
     (void)context;
@@ -89,6 +90,7 @@ bool grt_fail(enum grt_status status, const char *format, ...) {
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (quiet) {
+        quiet_status = quiet_status == GRT_OK ? status : quiet_status;
         pass_on(GRT_LOG_DEBUG, line);
         return false;
     }
@@ -101,7 +103,12 @@ bool grt_fail(enum grt_status status, const char *format, ...) {
 bool grt_quiet(bool on) {
     bool before = quiet;
     quiet = on;
+    quiet_status = on && !before ? GRT_OK : quiet_status;
     return before;
+}
+
+enum grt_status grt_quiet_status(void) {
+    return quiet_status;
 }
 
 void grt_log(enum grt_log_level level, const char *format, ...) {

@@ -46,15 +46,40 @@ static enum grt_verdict recall(const char *key) {
     return verdict;
 }
 
-static uint64_t digest_of(const struct grt_check *c) {
+static uint64_t variant_digest(const struct grt_check *c) {
     uint64_t digest = grt_digest(c->op, strlen(c->op) + 1, 0);
-    digest = grt_digest(c->variant, strlen(c->variant) + 1, digest);
-    return grt_digest(c->what, strlen(c->what), digest);
+    return grt_digest(c->variant, strlen(c->variant) + 1, digest);
+}
+
+static uint64_t digest_of(const struct grt_check *c) {
+    return grt_digest(c->what, strlen(c->what), variant_digest(c));
 }
 
 static bool is_faulty(const struct grt_dev *dev, const struct grt_check *c) {
     return dev->fault_variant && strcmp(dev->fault_op, c->op) == 0 &&
            (strcmp(dev->fault_variant, "*") == 0 || strcmp(dev->fault_variant, c->variant) == 0);
+}
+
+// One line for a variant, whatever it is wrong in.
+static void warn(const struct grt_dev *dev, const struct grt_check *c, bool known) {
+    const char *folder = grt_cache_dir(NULL);
+    bool lost = grt_dev_status(dev) != GRT_OK;
+    for (uint32_t i = 0; i < dev->verdict_count; i++) {
+        const struct grt_verdict_row *row = &dev->verdicts[i];
+        if (row->verdict == GRT_VERDICT_WRONG && row->variant == variant_digest(c)) {
+            return;
+        }
+    }
+    grt_log(GRT_LOG_WARN,
+            "%s: variant '%s' %s in its check (%s) on %s, %s %s; it is left out there until the "
+            "driver changes and the next one serves%s%s%s",
+            c->op, c->variant,
+            lost    ? "lost the device"
+            : known ? "was wrong"
+                    : "is wrong",
+            c->what, dev->info.selector, dev->info.driver, dev->info.driver_version,
+            folder ? "; without the folder " : "", folder ? folder : "",
+            folder ? " it is checked again" : "");
 }
 
 static enum grt_verdict ask(struct grt_dev *dev, const struct grt_check *c) {
@@ -65,19 +90,18 @@ static enum grt_verdict ask(struct grt_dev *dev, const struct grt_check *c) {
     if (!known) {
         bool before = grt_quiet(true);
         verdict = c->run(c->subject, is_faulty(dev, c));
+        if (verdict == GRT_VERDICT_WRONG && grt_quiet_status() == GRT_NO_MEMORY) {
+            verdict = GRT_VERDICT_UNKNOWN;
+        }
         grt_quiet(before);
     }
-    // A device that was lost in the check gives no verdict on the next start's.
-    if (!known && verdict != GRT_VERDICT_UNKNOWN && grt_dev_status(dev) == GRT_OK) {
+    // A device that was lost in the check would be lost in that of the next start too.
+    if (!known && verdict != GRT_VERDICT_UNKNOWN) {
         const unsigned char kept = (unsigned char)verdict;
         grt_cache_store(key, &kept, 1);
     }
     if (verdict == GRT_VERDICT_WRONG) {
-        grt_log(GRT_LOG_WARN,
-                "%s: variant '%s' %s wrong in its check (%s) on %s, %s %s; it is left out there "
-                "and the next one serves",
-                c->op, c->variant, known ? "was" : "is", c->what, dev->info.selector,
-                dev->info.driver, dev->info.driver_version);
+        warn(dev, c, known);
     }
     return verdict;
 }
@@ -103,7 +127,7 @@ bool grt_check_trusts(struct grt_dev *dev, const struct grt_check *c) {
         dev->verdicts = rows;
         dev->verdict_room = room;
     }
-    dev->verdicts[dev->verdict_count++] = (struct grt_verdict_row){of, verdict};
+    dev->verdicts[dev->verdict_count++] = (struct grt_verdict_row){of, variant_digest(c), verdict};
     return verdict != GRT_VERDICT_WRONG;
 }
 

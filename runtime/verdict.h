@@ -4,7 +4,8 @@
 // A driver may build a kernel and still run it wrong. So the first time a variant would be used for a case of its
 // kind, it does a small one whose result is known. The verdict is kept with the device and, under the
 // driver's name and version, in the cache folder: a variant that was wrong stays out until the driver
-// changes, and one that was right is not asked again.
+// changes or the folder is removed, and one that was right is not asked again. One that loses the device is
+// wrong from the next start on; where memory was short there is no verdict.
 #ifndef GRT_VERDICT_H
 #define GRT_VERDICT_H
 
@@ -18,7 +19,8 @@ enum grt_verdict {
 
 // What a device knows already.
 struct grt_verdict_row {
-    uint64_t of;  // digest of op, variant and case
+    uint64_t of;       // digest of op, variant and case
+    uint64_t variant;  // of op and variant
     enum grt_verdict verdict;
 };
 
@@ -31,7 +33,7 @@ struct grt_check {
     const void *subject;
 };
 
-// Whether the variant may serve; warns once when it may not.
+// Whether the variant may serve; warns when it may not, once for all its cases.
 bool grt_check_trusts(struct grt_dev *dev, const struct grt_check *check);
 
 // For tests: from here on, checks of this variant of the op on this device, or of all ("*"), see a wrong

@@ -17,10 +17,11 @@ static const struct {
              {GRT_BF16, GRT_F32}};
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
-// Smallest, primes, vectors, and around the tiles that kernels have.
-static const uint64_t shapes[][3] = {
-    {1, 1, 1},     {17, 31, 13},  {1, 64, 33},    {37, 1, 19},   {8, 9, 1},       {16, 16, 16},
-    {65, 129, 33}, {257, 64, 16}, {128, 128, 64}, {64, 32, 128}, {384, 256, 192}, {72, 40, 2048}};
+// Smallest, primes, vectors, and around the tiles that kernels have, those of CPUs too, which are larger.
+static const uint64_t shapes[][3] = {{1, 1, 1},      {17, 31, 13},  {1, 64, 33},     {37, 1, 19},
+                                     {8, 9, 1},      {16, 16, 16},  {65, 129, 33},   {257, 64, 16},
+                                     {128, 128, 64}, {64, 32, 128}, {384, 256, 192}, {72, 40, 2048},
+                                     {3, 401, 270},  {401, 3, 270}, {3, 7, 1031}};
 #define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
 
 // Slow checkers see every 31st combination: each kernel a few times, on products of a few lines.
@@ -359,6 +360,8 @@ static void refusals(void **state) {
     struct test_tensor whole = test_tensor(test.dev, GRT_U32, 4, 6);
     struct grt_tensor nowhere = x.b.t.tensor;
     nowhere.range.buf = NULL;
+    struct grt_tensor tight = x.b.t.tensor;
+    tight.range.size = grt_tensor_bytes(&tight) - 4;
     struct grt_tensor empty = x.b.t.tensor;
     empty.shape[0] = 0;
     const struct {
@@ -383,6 +386,8 @@ static void refusals(void **state) {
         WITH(a, NULL, "no tensor a"),
         WITH(b, &nowhere, "not allocated"),
         WITH(b, &empty, "no elements"),
+        WITH(b, &tight, "has 192 bytes, its range 188"),
+        WITH(a, &x.c.t.tensor, "shapes do not fit"),
 #undef WITH
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
@@ -390,7 +395,13 @@ static void refusals(void **state) {
         *(const struct grt_tensor **)((char *)&desc + rows[i].field) = rows[i].tensor;
         refuse(&desc, GRT_INVALID, rows[i].part);
     }
+    // c where another operand lies.
+    struct grt_tensor onto = x.c.t.tensor;
+    onto.range = x.b.t.tensor.range;
     struct grt_gemm_desc desc = x.desc;
+    desc.c = &onto;
+    refuse(&desc, GRT_INVALID, "overlaps binding");
+    desc = x.desc;
     desc.grad_act = GRT_ACT_NONE;
     refuse(&desc, GRT_INVALID, "go together");
     assert_null(grt_gemm_variant(test.dev, &desc, 0));

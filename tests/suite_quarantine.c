@@ -8,6 +8,7 @@
 
 #include "runtime/nn/learner.h"
 #include "runtime/nn/mlp_fused.h"
+#include "runtime/report.h"
 #include "runtime/verdict.h"
 
 #define M 24u
@@ -203,6 +204,127 @@ static void nothing_is_wrong_here(void **state) {
     assert_int_equal(test_log.lines[GRT_LOG_WARN], 0);
 }
 
+// ---- drivers that fail ----
+
+// The device's own functions but for the kernels of one variant.
+static struct {
+    const struct grt_dev_fns *own;
+    char kernels[48];  // how their names begin
+    enum grt_status status;
+} failing;
+
+static struct grt_kernel *fail_to_build(struct grt_dev *dev, const struct grt_kernel_info *info,
+                                        const uint32_t *spec_values) {
+    if (strncmp(info->name, failing.kernels, strlen(failing.kernels)) != 0) {
+        return failing.own->kernel_create(dev, info, spec_values);
+    }
+    if (failing.status == GRT_LOST) {
+        dev->status = GRT_LOST;
+    }
+    grt_fail(failing.status, "kernel %s fails by request", info->name);
+    return NULL;
+}
+
+// Whether the variant serves on a device that cannot build its kernels, with so many warnings; the product is right
+// whatever serves, unless the device is lost.
+static bool serves_failing(const char *variant, enum grt_status status, const char *driver_version,
+                           uint32_t warnings) {
+    static struct grt_dev_fns fns;
+    struct grt_dev *dev = open_again();
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "%s", driver_version);
+    failing.own = dev->fns;
+    failing.status = status;
+    snprintf(failing.kernels, sizeof failing.kernels, "gemm_%s_", variant);
+    fns = *dev->fns;
+    fns.kernel_create = fail_to_build;
+    uint32_t before = test_log.lines[GRT_LOG_WARN];
+    struct ones x = begin(dev);
+    dev->fns = &fns;
+    test_log.quiet = true;
+    bool there = listed(dev, &x, variant);
+    if (status != GRT_LOST && !there) {
+        run(dev, &x);
+    }
+    test_log.quiet = false;
+    assert_int_equal(test_log.lines[GRT_LOG_WARN] - before, warnings);
+    dev->fns = failing.own;
+    dev->status = GRT_OK;
+    grt_plan_destroy(&x.plan);
+    grt_dev_destroy(&dev);
+    return there;
+}
+
+static void failed_builds(void **state) {
+    (void)state;
+    struct ones x = begin(test.dev);
+    char variant[32];
+    snprintf(variant, sizeof variant, "%s", grt_gemm_variant(test.dev, &x.desc, 0));
+    grt_plan_destroy(&x.plan);
+    if (strcmp(variant, "plain") == 0) {
+        return;
+    }
+    assert_false(serves_failing(variant, GRT_COMPILE, "4.0", 1));
+    assert_false(serves(variant, NULL, "4.0", 1));  // remembered
+    assert_true(serves(variant, NULL, "4.1", 0));
+    // Short of memory for once: no verdict, here or later.
+    assert_true(serves_failing(variant, GRT_NO_MEMORY, "5.0", 0));
+    assert_true(serves(variant, NULL, "5.0", 0));
+    // What loses the device would lose it at every start.
+    assert_false(serves_failing(variant, GRT_LOST, "6.0", 1));
+    assert_non_null(strstr(test_log.newest, "lost the device"));
+    assert_false(serves(variant, NULL, "6.0", 1));
+}
+
+// Wrong in many ways, said once, with how to have it checked again.
+static void one_warning(void **state) {
+    (void)state;
+    struct grt_dev *dev = open_again();
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "7.0");
+    struct grt_tensor a = {.dtype = GRT_F32, .rank = 2, .shape = {M, M}};
+    char variant[32];
+    snprintf(variant, sizeof variant, "%s",
+             grt_gemm_variant(test.dev, grt_gemm_desc(.a = &a, .b = &a, .c = &a), 0));
+    uint32_t before = test_log.lines[GRT_LOG_WARN];
+    grt_check_fault(dev, "gemm", variant);
+    test_log.quiet = true;
+    for (int i = 0; i < 8; i += 1) {
+        a.dtype = i < 4 ? GRT_F32 : GRT_F16;
+        grt_gemm_variant(dev,
+                         grt_gemm_desc(.a = &a, .b = &a, .c = &a, .a_transposed = (i & 1) != 0,
+                                       .b_transposed = (i & 2) != 0),
+                         0);
+    }
+    test_log.quiet = false;
+    if (strcmp(variant, "plain") != 0) {
+        assert_int_equal(test_log.lines[GRT_LOG_WARN] - before, 1);
+        assert_non_null(strstr(test_log.newest, "without the folder"));
+        assert_non_null(strstr(test_log.newest, kit_cache));
+    }
+    grt_dev_destroy(&dev);
+}
+
+// Sums in half are other kernels: what is right without them is checked again.
+static void half_sums_apart(void **state) {
+    (void)state;
+    struct grt_dev *dev = open_again();
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "8.0");
+    struct grt_tensor a = {.dtype = GRT_F16, .rank = 2, .shape = {64, 64}};
+    struct grt_gemm_desc desc = {.a = &a, .b = &a, .c = &a};
+    char variant[32];
+    snprintf(variant, sizeof variant, "%s", grt_gemm_variant(dev, &desc, 0));
+    desc.half_sums = true;
+    assert_string_equal(grt_gemm_variant(test.dev, &desc, 0), variant);  // and it is right here
+    grt_check_fault(dev, "gemm", variant);
+    test_log.quiet = true;
+    if (strcmp(variant, "plain") != 0) {
+        assert_string_not_equal(grt_gemm_variant(dev, &desc, 0), variant);
+        desc.half_sums = false;
+        assert_string_equal(grt_gemm_variant(dev, &desc, 0), variant);
+    }
+    test_log.quiet = false;
+    grt_dev_destroy(&dev);
+}
+
 // ---- the fused MLP ----
 
 static const struct grt_mlp_fused_desc small_model = {
@@ -325,8 +447,10 @@ static void no_fused_is_wrong_here(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    CACHE_CASE(wrong_results),       CACHE_CASE(large_apart_from_small),
-    CACHE_CASE(plain_is_left),       TEST_CASE(nothing_is_wrong_here),
-    CACHE_CASE(wrong_fused_results), CACHE_CASE(no_fused_is_wrong_here),
+    CACHE_CASE(wrong_results),          CACHE_CASE(large_apart_from_small),
+    CACHE_CASE(failed_builds),          CACHE_CASE(one_warning),
+    CACHE_CASE(half_sums_apart),        CACHE_CASE(plain_is_left),
+    TEST_CASE(nothing_is_wrong_here),   CACHE_CASE(wrong_fused_results),
+    CACHE_CASE(no_fused_is_wrong_here),
 };
 TEST_SUITE(quarantine, true, cases);

@@ -33,6 +33,7 @@
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
     X(tall, D)                                                                                     \
+    X(gaps, D)                                                                                     \
     X(nonfinite, D)                                                                                \
     X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \

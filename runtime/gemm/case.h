@@ -23,6 +23,7 @@ struct gemm_case {
     uint32_t m, n, k, batch;
     enum grt_dtype in, out;
     struct gemm_params params;
+    bool gaps;  // between rows or matrices: what a variant reads beyond a row is not its own
     // In a check: the product that it stands for, whose tile it is to have; else NULL.
     const struct gemm_case *stands_for;
 };
@@ -36,6 +37,7 @@ struct gemm_variant {
     // Records the product; a failure is rejected to the graph.
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
     bool fills;  // the device even where k is long and c small
+    bool gaps;   // reads no element beyond a row, so that there may be others
 };
 
 extern const struct gemm_variant *const gemm_variants[];

@@ -2,6 +2,7 @@
 // Checks a product, then hands it to the first variant that can do it.
 #include "../gemm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "case.h"
@@ -90,6 +91,90 @@ static const char *misfit(const struct grt_gemm_desc *d) {
     return NULL;
 }
 
+// ---- gaps ----
+
+// How the matrices of an operand lie.
+struct layout {
+    const char *name;
+    const struct grt_tensor *tensor;
+    uint64_t rows, cols, batch;
+    uint64_t ld, step;
+};
+
+static struct layout layout(const char *name, const struct grt_tensor *t, uint32_t ld,
+                            uint32_t step) {
+    struct layout l = {name, t,   extent(t, 1), extent(t, 0), t->rank == 3 ? t->shape[0] : 1,
+                       ld,   step};
+    l.ld = l.ld ? l.ld : l.cols;
+    l.step = l.step ? l.step : l.rows * l.ld;
+    return l;
+}
+
+// Elements from the first to behind the last.
+static uint64_t span_of(const struct layout *l) {
+    return (l->batch - 1) * l->step + (l->rows - 1) * l->ld + l->cols;
+}
+
+static bool matrices_overlap(const struct layout *l) {
+    bool apart = l->step >= (l->rows - 1) * l->ld + l->cols;
+    bool interleaved = l->step >= l->cols && (l->batch - 1) * l->step + l->cols <= l->ld;
+    return l->batch > 1 && !apart && !interleaved;
+}
+
+#define MOST_LAYOUTS 5
+static uint32_t layouts_of(const struct grt_gemm_desc *d, struct layout all[MOST_LAYOUTS]) {
+    const struct layout none = {0};
+    uint32_t count = 0;
+    all[count] = d->a ? layout("a", d->a, d->lda, d->a_step) : none;
+    count += d->a != NULL;
+    all[count] = d->b ? layout("b", d->b, d->ldb, d->b_step) : none;
+    count += d->b != NULL;
+    all[count++] = layout("c", d->c, d->ldc, d->c_step);
+    all[count] = d->add ? layout("add", d->add, d->ldc, d->c_step) : none;
+    count += d->add != NULL;
+    all[count] = d->saved ? layout("saved", d->saved, d->ldc, d->c_step) : none;
+    return count + (d->saved != NULL);
+}
+
+// Why the distances of rows and matrices are none, in `why`; true when they fit.
+static bool layouts_fit(const struct grt_gemm_desc *d, char why[GRT_TUNABLE_WHY]) {
+    struct layout all[MOST_LAYOUTS];
+    uint32_t count = layouts_of(d, all);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct layout *l = &all[i];
+        const struct grt_range *range = &l->tensor->range;
+        uint64_t bytes = span_of(l) * grt_dtype_size(l->tensor->dtype);
+        uint64_t room = !range->buf   ? bytes  // only asked about
+                        : range->size ? range->size
+                                      : range->buf->size - range->offset;
+        if (l->ld < l->cols) {
+            snprintf(why, GRT_TUNABLE_WHY, "rows of %s have %llu elements and begin %llu apart",
+                     l->name, (unsigned long long)l->cols, (unsigned long long)l->ld);
+            return false;
+        }
+        if (l->tensor == d->c && matrices_overlap(l)) {
+            snprintf(why, GRT_TUNABLE_WHY, "matrices of c that begin %llu apart overlap",
+                     (unsigned long long)l->step);
+            return false;
+        }
+        if (bytes > room) {
+            snprintf(why, GRT_TUNABLE_WHY, "%s reaches %llu bytes, its range has %llu", l->name,
+                     (unsigned long long)bytes, (unsigned long long)room);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fits_together(const struct grt_gemm_desc *d) {
+    char why[GRT_TUNABLE_WHY];
+    return !misfit(d) && layouts_fit(d, why);
+}
+
+static bool has_gaps(const struct layout *l) {
+    return l->ld != l->cols || (l->batch > 1 && l->step != l->rows * l->cols);
+}
+
 void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d) {
     *g = (struct gemm_case){
         .dev = dev,
@@ -104,16 +189,20 @@ void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_g
         g->k = (uint32_t)extent(d->a, d->a_transposed ? 1 : 0);
         g->in = d->a->dtype;
     }
+    struct layout c = layout("c", d->c, d->ldc, d->c_step);
+    struct layout a = d->a ? layout("a", d->a, d->lda, d->a_step) : c;
+    struct layout b = d->b ? layout("b", d->b, d->ldb, d->b_step) : c;
+    g->gaps = has_gaps(&a) || has_gaps(&b) || has_gaps(&c);
     g->params = (struct gemm_params){
         .m = g->m,
         .n = g->n,
         .k = g->k,
-        .lda = d->a ? (uint32_t)extent(d->a, 0) : 0,
-        .ldb = d->b ? (uint32_t)extent(d->b, 0) : 0,
-        .ldc = g->n,
-        .a_batch = d->a && d->a->rank == 3 ? g->m * g->k : 0,
-        .b_batch = d->b && d->b->rank == 3 ? g->k * g->n : 0,
-        .c_batch = d->c->rank == 3 ? g->m * g->n : 0,
+        .lda = d->a ? (uint32_t)a.ld : 0,
+        .ldb = d->b ? (uint32_t)b.ld : 0,
+        .ldc = (uint32_t)c.ld,
+        .a_batch = d->a && d->a->rank == 3 ? (uint32_t)a.step : 0,
+        .b_batch = d->b && d->b->rank == 3 ? (uint32_t)b.step : 0,
+        .c_batch = d->c->rank == 3 ? (uint32_t)c.step : 0,
         .alpha = d->alpha == 0.0f ? 1.0f : d->alpha,
         .beta = d->beta,
         .batch = g->batch,
@@ -125,15 +214,13 @@ static const char *label(const struct grt_tensor *tensor) {
     return tensor ? tensor->label : "nothing";
 }
 
-static bool reachable(struct grt_graph *graph, const char *name, const struct grt_tensor *tensor) {
-    if (!tensor) {
-        return true;
-    }
+static bool reachable(struct grt_graph *graph, const struct layout *l) {
     uint64_t reach = grt_graph_dev(graph)->info.caps.max_binding;
-    if (grt_tensor_count(tensor) > UINT32_MAX || (reach > 0 && grt_tensor_bytes(tensor) > reach)) {
+    uint64_t bytes = span_of(l) * grt_dtype_size(l->tensor->dtype);
+    if (span_of(l) > UINT32_MAX || (reach > 0 && bytes > reach)) {
         grt_graph_reject(graph, GRT_UNSUPPORTED,
-                         "gemm: %s '%s' has %llu bytes, %s reaches %llu at once", name,
-                         tensor->label, (unsigned long long)grt_tensor_bytes(tensor),
+                         "gemm: %s '%s' has %llu bytes, %s reaches %llu at once", l->name,
+                         l->tensor->label, (unsigned long long)bytes,
                          grt_graph_dev(graph)->info.selector, (unsigned long long)reach);
         return false;
     }
@@ -153,14 +240,21 @@ static bool check(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
         (desc->saved && !grt_op_tensor(graph, "gemm", "saved", desc->saved))) {
         return false;
     }
+    char gaps[GRT_TUNABLE_WHY] = "";
     const char *why = misfit(desc);
-    if (why) {
+    if (why || !layouts_fit(desc, gaps)) {
         grt_graph_reject(graph, GRT_INVALID, "gemm of '%s' and '%s' into '%s': %s", label(desc->a),
-                         label(desc->b), desc->c->label, why);
+                         label(desc->b), desc->c->label, why ? why : gaps);
         return false;
     }
-    return reachable(graph, "a", desc->a) && reachable(graph, "b", desc->b) &&
-           reachable(graph, "c", desc->c);
+    struct layout all[MOST_LAYOUTS];
+    uint32_t count = layouts_of(desc, all);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!reachable(graph, &all[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 // Whether row i of the table serves. One that was named is not asked whether it computes right: who
@@ -170,7 +264,8 @@ static bool fits(uint32_t i, const struct gemm_case *g) {
     // Nothing is gained by the others where there is no product.
     bool fast_enough = g->k > 0 || gemm_variants[i] == &gemm_variant_plain;
     return (!named || strcmp(named, gemm_variants[i]->name) == 0) && fast_enough &&
-           gemm_variants[i]->usable(g) && (named || gemm_trusted(g, i));
+           (!g->gaps || gemm_variants[i]->gaps) && gemm_variants[i]->usable(g) &&
+           (named || gemm_trusted(g, i));
 }
 
 static const struct gemm_variant *choose(const struct gemm_case *g) {
@@ -194,7 +289,7 @@ void gemm_record(struct grt_graph *graph, const struct gemm_case *g) {
 }
 
 uint64_t grt_op_gemm_scratch(struct grt_dev *dev, const struct grt_gemm_desc *desc) {
-    if (!dev || !desc || !desc->a || !desc->b || !desc->c || misfit(desc)) {
+    if (!dev || !desc || !desc->a || !desc->b || !desc->c || !fits_together(desc)) {
         return 0;
     }
     struct gemm_case g;
@@ -234,7 +329,7 @@ void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
 }
 
 const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *desc, uint32_t i) {
-    if (!dev || !desc || !desc->a != !desc->b || !desc->c || misfit(desc)) {
+    if (!dev || !desc || !desc->a != !desc->b || !desc->c || !fits_together(desc)) {
         return NULL;
     }
     struct gemm_case g;

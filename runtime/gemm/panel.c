@@ -145,4 +145,4 @@ static void panel_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "panel", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_panel = {"panel", panel_usable, panel_record};
+const struct gemm_variant gemm_variant_panel = {"panel", panel_usable, panel_record, false, true};

@@ -46,4 +46,4 @@ static void plain_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "plain", specs, 1, groups);
 }
 
-const struct gemm_variant gemm_variant_plain = {"plain", plain_usable, plain_record};
+const struct gemm_variant gemm_variant_plain = {"plain", plain_usable, plain_record, false, true};

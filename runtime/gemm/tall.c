@@ -63,6 +63,7 @@ static void record_parts(struct grt_graph *graph, const struct gemm_case *g,
     part.batch = part.params.batch = count;
     part.params.a_batch = a_step;
     part.params.b_batch = b_step;
+    part.params.ldc = g->n;
     part.params.c_batch = (uint32_t)part_step(g);
     part.params.alpha = 1.0f;
     part.params.beta = 0.0f;

@@ -114,7 +114,8 @@ static bool where_it_does_not(const struct gemm_case *g) {
 // Whether every stored row of a and b is whole vectors of 4.
 static bool in_vectors(const struct gemm_case *g) {
     const struct gemm_params *p = &g->params;
-    return g->in == GRT_F32 && (p->lda | p->ldb | p->a_batch | p->b_batch) % 4 == 0;
+    uint32_t rows = (g->desc->a_transposed ? g->m : g->k) | (g->desc->b_transposed ? g->k : g->n);
+    return g->in == GRT_F32 && (p->lda | p->ldb | p->a_batch | p->b_batch | rows) % 4 == 0;
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -127,5 +128,6 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "tiled", specs, count, groups);
 }
 
-const struct gemm_variant gemm_variant_tiled = {"tiled", where_it_pays, record};
-const struct gemm_variant gemm_variant_tiled_on_cpu = {"tiled", where_it_does_not, record};
+const struct gemm_variant gemm_variant_tiled = {"tiled", where_it_pays, record, false, true};
+const struct gemm_variant gemm_variant_tiled_on_cpu = {"tiled", where_it_does_not, record, false,
+                                                       true};
