@@ -275,11 +275,12 @@ void train_advise(const struct train_bench *bench, const struct train_summary *s
             "The numbers are unsteady (spread %.0f%%): measure again on an idle machine, or with "
             "more --steps.",
             100 * row->spread);
+    const struct train_row *last;
     if (advice->count == 0)
         say(advice,
-            "Nothing holds it back: the device is busy for %.0f%% of a step, data wait for "
-            "it, and larger batches gain little.",
-            100 * row->busy);
+            "Nothing holds it back: the device is busy for %.0f%% of a step, data wait for it, "
+            "and larger batches %s.",
+            100 * row->busy, growth(bench, row, &last) > 0 ? "gain little" : "were not tried");
     if (bench->apply && s->recommended && !talk_stopped()) {
         snprintf(advice->next, sizeof advice->next, "gpurt train supervised");
         add_option(advice->next, sizeof advice->next, "config", bench->apply);

@@ -323,7 +323,7 @@ static int run(struct train *t, int argc, char **argv) {
         print_banner(t);
         explain(&t->config.settings);
         struct grt_supervised_info info = grt_supervised_info(t->run);
-        if (info.start >= info.steps)
+        if (info.done)
             talk_line("nothing to do: all %llu steps are done", (unsigned long long)info.steps);
         code = COMMAND_INTERNAL;
         if (open_table(t, &output, argc, argv))

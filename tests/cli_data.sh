@@ -172,6 +172,7 @@ xargs "$gpurt" <"$tmp/next" >"$tmp/out" 2>"$tmp/err" || wrong "the next command 
 # A shell reads it as it is meant, whatever the file is called.
 cp "$tmp/r.h5" "$tmp/it's [mine] & \$HOME.h5"
 expect 0 bench "${quick[@]}" --data "$tmp/it's [mine] & \$HOME.h5" --batch-sizes 32 --num-workers 0
+! grep -q 'larger batches gain little' "$tmp/out" || wrong "one batch size says nothing of larger ones"
 (cd "$tmp" && eval "\"$gpurt\" $(sed -n 's/^Next: gpurt //p' out)") >"$tmp/out2" 2>"$tmp/err" ||
     wrong "the next command does not run in a shell: $(grep ^Next "$tmp/out")"
 expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 16 --num-workers 0 --apply "$tmp/best.yaml"

@@ -123,14 +123,18 @@ static void resumed(void **state) {
         assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
         assert_true(w.news[GRT_SUPERVISED_EPOCH] == 2 && w.step == 34);
         assert_true(w.last_loss < w.first_loss && w.accuracy < 0);
-        // Stopped in the first epoch, then in the second, at places that are multiples of nothing.
+        // Stopped in the first epoch, then in the second, at places that are multiples of nothing, and in
+        // the validation of each.
         struct grt_config part = config_of(part_dir, PAIRS(precisions[p]));
-        const uint64_t stops[] = {7, 23, 0};
-        uint32_t first = p > 0 ? 1 : 0;
-        for (uint32_t i = first; i < 3; i++) {
+        const uint64_t stops[] = {7, 17, 23, 34, 0};
+        uint32_t first = p > 0 ? 2 : 0;
+        for (uint32_t i = first; i < 5; i++) {
             struct watch v = {.stop_at = stops[i]};
             enum grt_supervised_end end = train(&part, i > first, &v);
-            assert_int_equal(end, i < 2 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
+            assert_int_equal(end, i < 4 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
+            assert_int_equal(v.news[GRT_SUPERVISED_EPOCH], first == 0 && i < 2 ? 0
+                                                           : i == 3            ? 0
+                                                                               : 1);
             assert_int_equal(v.news[GRT_SUPERVISED_RESUMED], i > first);
         }
         char a[64], b[64];

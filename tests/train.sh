@@ -260,6 +260,17 @@ printf 'gpu:\n  cudnn_benchmark: true\n  autotune_seconds: 0.2\n' >tuned.yaml
 expect 0 "${base[@]}" --config tuned.yaml checkpoint_dir=tuned2 epochs=1
 said '^autotune +on'
 
+# ---- rows that are not finite ----
+"$python" -c 'import h5py, shutil; shutil.copy("d.h5", "nan.h5"); h5py.File("nan.h5", "r+")["x"][2345, 3] = float("nan")'
+expect 65 "${base[@]}" --data nan.h5 checkpoint_dir=nan1
+said 'nan.h5: row 2345 of the inputs is not finite \(column 3 is nan\); on_nan: drop'
+[ ! -e nan1 ] || wrong "a file with a NaN was not refused first"
+expect 0 "${base[@]}" --data nan.h5 checkpoint_dir=nan1 on_nan=drop epochs=1
+said '2999 samples'
+expect 65 "${base[@]}" --data nan.h5 checkpoint_dir=nan2 on_nan=late shuffle=false validation_split=0 epochs=1
+said 'row 2345 of the inputs is not finite'
+[ -n "$(ls nan2)" ] || wrong "on_nan=late: no step before the row"
+
 # ---- data that fail while they are read ----
 cp d.h5 cut.h5
 timeout 120 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl >out 2>err &

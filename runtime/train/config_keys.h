@@ -59,8 +59,9 @@
       "share of the samples kept for validation")                                                  \
     X(NORMALIZE, normalize, FLAG, "data", "false", 0, 0, "", "normalise standardize standardise",  \
       "shift and scale inputs to mean 0, deviation 1; the numbers are stored with the model")      \
-    X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop", "",                               \
-      "samples with NaN or Inf: refuse the file, or leave them out")                               \
+    X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop|late", "",                          \
+      "samples with NaN or Inf: refuse the file before the start, leave them out, or refuse them " \
+      "when they are read, without a look at all of the file first")                               \
     X(MODEL, model, WORD, "model", "mlp", 0, 0, "mlp|points=pointnet|small|medium|large",          \
       "model.name model.type model_name model_type model_size architecture network.type",          \
       "mlp, points (a point-set network), or an mlp of depth 3, hidden 16 (small), 6, 64 "         \

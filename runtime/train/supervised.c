@@ -292,5 +292,6 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
         .start = run->start,
+        .done = run->place.step >= run->steps && !supervised_owes_check(&run->place),
     };
 }

@@ -77,6 +77,7 @@ struct grt_supervised_info {
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
     uint64_t start;  // step that it begins with
+    bool done;       // there is nothing left of it
 };
 GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run);
 

@@ -33,6 +33,11 @@ struct grt_supervised {
     bool unsaved;         // the newest checkpoint could not be written
 };
 
+// Whether an epoch ended whose validation was stopped: it comes first when the run goes on.
+static inline bool supervised_owes_check(const struct supervised_place *p) {
+    return p->step > 0 && p->position.batch == 0 && p->epoch_samples > 0;
+}
+
 void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, const char *text);
 // The checkpoint of the present place.
 bool supervised_save(struct grt_supervised *run);

@@ -104,7 +104,11 @@ bool supervised_tally_end(struct grt_learner *learner, struct grt_evaluation *ev
     return true;
 }
 
-static bool validate(struct loop *l, struct grt_evaluation *evaluation) {
+static bool asked_to_stop(const struct grt_supervised *run) {
+    return run->desc.stop && run->desc.stop(run->desc.context);
+}
+
+static bool validate(struct loop *l, struct grt_evaluation *evaluation, bool *stopped) {
     struct grt_supervised *run = l->run;
     struct grt_feed_done done = {0};
     // Validation is not shuffled: each of its epochs is the same, and its workers have begun the next.
@@ -113,6 +117,10 @@ static bool validate(struct loop *l, struct grt_evaluation *evaluation) {
         return false;
     }
     while (!done.epoch_ended) {
+        *stopped = asked_to_stop(run);
+        if (*stopped) {
+            return true;
+        }
         if (!grt_feed_run(run->check, GRT_FEED_WINDOW, true, &done)) {
             return false;
         }
@@ -124,14 +132,18 @@ static bool validate(struct loop *l, struct grt_evaluation *evaluation) {
 
 // ---- ends of epochs, checkpoints ----
 
-static bool end_epoch(struct loop *l) {
+// `stopped`: while it was validated; then the place says so (supervised_owes_check).
+static bool end_epoch(struct loop *l, bool *stopped) {
     struct grt_supervised *run = l->run;
     struct supervised_place *p = &run->place;
     struct grt_supervised_report r = report_of(l, GRT_SUPERVISED_EPOCH, &l->epoch);
     struct grt_evaluation e = {.accuracy = -1};
     r.loss = p->epoch_samples ? p->epoch_loss / (double)p->epoch_samples : NAN;
-    if (run->check && !validate(l, &e)) {
+    if (run->check && !validate(l, &e, stopped)) {
         return false;
+    }
+    if (*stopped) {
+        return true;
     }
     r.validated = run->check != NULL;
     r.validation_loss = r.validated ? e.loss : NAN;
@@ -293,12 +305,13 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
         struct grt_supervised_report r = report_of(l, GRT_SUPERVISED_PROGRESS, &l->step);
         report(l, &r);
     }
-    if (done.epoch_ended && !end_epoch(l)) {
+    bool owes = false;
+    if (done.epoch_ended && !end_epoch(l, &owes)) {
         return false;
     }
     uint64_t interval = run->task.config.checkpoint_interval;
     bool last = run->place.step >= run->steps;
-    bool stop = run->desc.stop && run->desc.stop(run->desc.context);
+    bool stop = owes || asked_to_stop(run);
     bool due = interval ? run->place.step % interval == 0 : done.epoch_ended;
     // Data that fail end the run, with what was learned until then on the disk.
     if ((due || last || stop || !fed) && run->saved_step != run->place.step) {
@@ -308,16 +321,32 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
         return false;
     }
     *end = run->unsaved && (last || stop) ? GRT_SUPERVISED_FAILED
-           : last                         ? GRT_SUPERVISED_DONE
+           : last && !owes                ? GRT_SUPERVISED_DONE
                                           : GRT_SUPERVISED_STOPPED;
     return !last && !stop;
+}
+
+// What a run that was stopped in a validation begins with: that validation, and its checkpoint.
+static enum grt_supervised_end end_owed(struct loop *l) {
+    struct grt_supervised *run = l->run;
+    bool stopped = false;
+    if (!grt_learner_state(run->learner, &l->state) || !end_epoch(l, &stopped)) {
+        return GRT_SUPERVISED_FAILED;
+    }
+    if (!stopped) {
+        save(l);
+    }
+    return run->unsaved ? GRT_SUPERVISED_FAILED
+           : stopped    ? GRT_SUPERVISED_STOPPED
+                        : GRT_SUPERVISED_DONE;
 }
 
 enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
     struct loop l = {.run = run, .start_step = run->place.step};
     enum grt_supervised_end end = GRT_SUPERVISED_DONE;
     l.all.start = l.step.start = l.epoch.start = grt_seconds();
-    if (run->place.step >= run->steps) {
+    bool owes = supervised_owes_check(&run->place);
+    if (run->place.step >= run->steps && !owes) {
         return end;
     }
     GRT_RUNLOG_ROW(
@@ -327,7 +356,10 @@ enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
         {"batch", (double)run->task.learner.batch, NULL},
         {"accumulate", (double)run->task.learner.accumulate, NULL},
         {"steps", (double)run->steps, NULL}, {"seed", (double)run->task.config.seed, NULL});
-    while (run_window(&l, &end)) {
+    end = owes ? end_owed(&l) : end;
+    if (end == GRT_SUPERVISED_DONE && run->place.step < run->steps) {
+        while (run_window(&l, &end)) {
+        }
     }
     static const char *const words[] = {"done", "stopped", "halted", "failed"};
     GRT_RUNLOG_ROW(run->log, "end", run->place.step, {"how", 0, words[end]},

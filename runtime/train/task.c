@@ -181,18 +181,17 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
         inputs[i] = c->inputs.values[i];
         targets[i] = c->targets.values[i];
     }
-    task->data = grt_dataset_open(
-        grt_dataset_desc(.path = c->data, .inputs = inputs, .input_count = c->inputs.count,
-                         .targets = targets, .target_count = c->targets.count,
-                         .no_targets = opening->no_targets,
-                         .class_targets =
-                             strcmp(c->loss, "cross_entropy") == 0 && !opening->no_targets,
-                         .classes = opening->classes, .share_targets = strcmp(c->loss, "bce") == 0,
-                         .on_nan = (enum grt_on_nan)on_nan_of(c->on_nan), .normalise = c->normalize,
-                         .validation_split = c->validation_split, .seed = c->seed,
-                         .mean = opening->mean, .std = opening->std,
-                         .check_late = opening->look.late, .threads = (uint32_t)c->num_workers,
-                         .watch = opening->look.watch, .context = opening->look.context));
+    bool late = strcmp(c->on_nan, "late") == 0;
+    task->data = grt_dataset_open(grt_dataset_desc(
+            .path = c->data, .inputs = inputs, .input_count = c->inputs.count, .targets = targets,
+            .target_count = c->targets.count, .no_targets = opening->no_targets,
+            .class_targets = strcmp(c->loss, "cross_entropy") == 0 && !opening->no_targets,
+            .classes = opening->classes, .share_targets = strcmp(c->loss, "bce") == 0,
+            .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
+            .normalise = c->normalize, .validation_split = c->validation_split, .seed = c->seed,
+            .mean = opening->mean, .std = opening->std, .check_late = opening->look.late || late,
+            .threads = (uint32_t)c->num_workers, .watch = opening->look.watch,
+            .context = opening->look.context));
     if (task->data) {
         task->info = grt_dataset_info(task->data);
     }
