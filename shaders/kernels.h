@@ -69,6 +69,9 @@
     X(all, gemm, gemm_tiled_f32)                                                                   \
     X(all, gemm, gemm_tiled_16)                                                                    \
     X(all, gemm, gemm_tiled_16f32)                                                                 \
+    X(all, gemm, gemm_tiny_f32)                                                                    \
+    X(all, gemm, gemm_tiny_16)                                                                     \
+    X(all, gemm, gemm_tiny_16f32)                                                                  \
     X(vulkan, gemm, gemm_coop_f16_16)                                                              \
     X(vulkan, gemm, gemm_coop_f16_16f32)                                                           \
     X(vulkan, gemm, gemm_coop_h_16)                                                                \

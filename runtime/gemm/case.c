@@ -16,6 +16,12 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down) {
     return across <= most[0] && down <= most[1] && g->batch <= most[2];
 }
 
+bool gemm_in_vectors(const struct gemm_case *g) {
+    const struct gemm_params *p = &g->params;
+    uint32_t rows = (g->desc->a_transposed ? g->m : g->k) | (g->desc->b_transposed ? g->k : g->n);
+    return g->in == GRT_F32 && (p->lda | p->ldb | p->a_batch | p->b_batch | rows) % 4 == 0;
+}
+
 const struct gemm_case *gemm_meant(const struct gemm_case *g) {
     return g->stands_for ? g->stands_for : g;
 }

@@ -58,6 +58,8 @@ extern const struct gemm_variant gemm_variant_split_wgmma;
 extern const struct gemm_variant gemm_variant_split_mma;
 extern const struct gemm_variant gemm_variant_coop_deep;
 extern const struct gemm_variant gemm_variant_lanes;
+extern const struct gemm_variant gemm_variant_tiny;
+extern const struct gemm_variant gemm_variant_tiny_tested;
 extern const struct gemm_variant gemm_variant_tiled;
 extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
@@ -93,6 +95,8 @@ bool gemm_split_pays(const struct gemm_case *g);
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
+// Whether every stored row of a and b is whole vectors of 4 floats.
+bool gemm_in_vectors(const struct gemm_case *g);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.
 uint32_t gemm_alignment(uint32_t ld);
 // The kernel with the constants that all products have (shaders/lib/gemm.k) and `own` ones.

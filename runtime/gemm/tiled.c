@@ -111,19 +111,12 @@ static bool where_it_does_not(const struct gemm_case *g) {
     return !pays(&g->dev->info.caps) && runs(g);
 }
 
-// Whether every stored row of a and b is whole vectors of 4.
-static bool in_vectors(const struct gemm_case *g) {
-    const struct gemm_params *p = &g->params;
-    uint32_t rows = (g->desc->a_transposed ? g->m : g->k) | (g->desc->b_transposed ? g->k : g->n);
-    return g->in == GRT_F32 && (p->lda | p->ldb | p->a_batch | p->b_batch | rows) % 4 == 0;
-}
-
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     struct grt_spec specs[8];
     gemm_sizes(g, tunable_of(g), v);
     uint32_t count = fill_specs(v, specs);
-    specs[count++] = (struct grt_spec){"VEC", in_vectors(g)};
+    specs[count++] = (struct grt_spec){"VEC", gemm_in_vectors(g)};
     const uint32_t groups[3] = {gemm_ceil_div(g->n, v[BN]), gemm_ceil_div(g->m, v[BM]), g->batch};
     gemm_dispatch(graph, g, "tiled", specs, count, groups);
 }

@@ -18,12 +18,14 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_split_mma,
     &gemm_variant_panel,
     &gemm_variant_lanes,
+    &gemm_variant_tiny,
     &gemm_variant_tiled,
     &gemm_variant_plain,
     &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere
     &gemm_variant_coop_deep,     // a part of coop, for tests
     &gemm_variant_wgmma_kept_tested,  // where it does not pay, for tests
     &gemm_variant_stream_tested,      // likewise
+    &gemm_variant_tiny_tested,        // likewise
     // clang-format on
 };
 const uint32_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];

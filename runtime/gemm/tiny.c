@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of products of at most 64 x 64, several to a workgroup: shaders/lib/gemm_tiny.k.
+#include "case.h"
+
+#define MOST 64u    // rows and columns
+#define LANES 128u  // of a workgroup
+
+// Lanes of a matrix, and how many along a row.
+struct shape {
+    uint32_t side, each, along;
+};
+
+static struct shape shape_of(const struct gemm_case *g) {
+    uint32_t side = g->m > 32 || g->n > 32 ? 8 : 4, along = gemm_ceil_div(g->n, side);
+    return (struct shape){side, along * gemm_ceil_div(g->m, side), along};
+}
+
+static uint32_t lanes_of(const struct shape *s) {
+    return s->each < LANES ? LANES / s->each * s->each : s->each;
+}
+
+static uint32_t groups_of(const struct gemm_case *g, const struct shape *s) {
+    return gemm_ceil_div(g->batch, lanes_of(s) / s->each);
+}
+
+static bool possible(const struct gemm_case *g) {
+    const struct grt_caps *caps = &g->dev->info.caps;
+    if (g->batch < 2 || g->m > MOST || g->n > MOST || g->k == 0 ||
+        (g->in != GRT_F32 && !caps->f16_storage)) {
+        return false;
+    }
+    struct shape s = shape_of(g);
+    return lanes_of(&s) <= caps->max_wg && groups_of(g, &s) <= caps->max_groups[0];
+}
+
+// CPU drivers have panels and lanes.
+static bool where_it_pays(const struct gemm_case *g) {
+    return !g->dev->info.caps.software && possible(g);
+}
+
+static bool where_it_does_not(const struct gemm_case *g) {
+    return g->dev->info.caps.software && possible(g);
+}
+
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
+    struct shape s = shape_of(g);
+    const struct grt_spec specs[] = {{"WG", lanes_of(&s)},
+                                     {"EACH", s.each},
+                                     {"LN", s.along},
+                                     {"T", s.side},
+                                     {"VEC", gemm_in_vectors(g)}};
+    const uint32_t groups[3] = {groups_of(g, &s), 1, 1};
+    gemm_dispatch(graph, g, "tiny", specs, sizeof specs / sizeof specs[0], groups);
+}
+
+const struct gemm_variant gemm_variant_tiny = {"tiny", where_it_pays, record, false, true};
+const struct gemm_variant gemm_variant_tiny_tested = {"tiny", where_it_does_not, record, false,
+                                                      true};
