@@ -221,7 +221,7 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_BATCH] = TABLE_CELL(.count = row->batch),
         [COLUMN_WORKERS] = TABLE_CELL(.count = row->workers),
-        [COLUMN_AMP] = TABLE_CELL(.text = train_precision_text(row->precision)),
+        [COLUMN_AMP] = TABLE_CELL(.text = grt_dtype_text(row->precision)),
         [COLUMN_PIN] = TABLE_CELL(.count = row->pin),
         [COLUMN_IO] = {.known = ok, .number = round(1e5 * row->io) / 1e2},
         [COLUMN_UPLOAD] = {.known = ok && row->upload > 0, .number = 1e3 * row->upload},
@@ -255,7 +255,7 @@ static void show_progress(const struct train_bench *bench, const struct train_ro
     if (bench->count > 0)
         snprintf(eta, sizeof eta, ", %.0f s left", passed / (double)bench->count * (double)left);
     talk_progress("bench: %zu of %zu, batch %u, %u workers, %s%s", bench->count + 1, bench->planned,
-                  row->batch, row->workers, train_precision_text(row->precision), eta);
+                  row->batch, row->workers, grt_dtype_text(row->precision), eta);
 }
 
 // One way up through the batch sizes; false when the bench must stop.

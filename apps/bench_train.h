@@ -89,7 +89,6 @@ double train_efficiency(const struct train_row *row);
 bool train_apply(const struct train_bench *bench, const struct train_row *row);
 // Device memory that a configuration may take.
 uint64_t train_memory(const struct train_bench *bench);
-const char *train_precision_text(enum grt_dtype precision);
 
 // ---- bench_train_advice.c ----
 

@@ -290,6 +290,6 @@ void train_advise(const struct train_bench *bench, const struct train_summary *s
     }
     next_command(bench, advice,
                  " --batch-sizes %u --num-workers %u --precision %s%s --apply best.yaml",
-                 row->batch, row->workers, train_precision_text(row->precision),
+                 row->batch, row->workers, grt_dtype_text(row->precision),
                  row->pin ? "" : " --pin-memory off");
 }

@@ -9,10 +9,6 @@
 #define STABLE_COSTS 0.8  // and steady, unless what is steady has less than this share of it
 #define BASE_BATCH 256    // learning rates of configs are for this
 
-const char *train_precision_text(enum grt_dtype precision) {
-    return grt_dtype_text(precision);
-}
-
 uint64_t train_memory(const struct train_bench *bench) {
     uint64_t memory = grt_dev_info(bench->dev)->caps.memory;
     uint64_t limit = bench->common.mem_limit;
@@ -105,7 +101,7 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
            set(&config, GRT_CONFIG_PIN_MEMORY, "%s", row->pin ? "true" : "false") &&
            (bench->cache == GRT_CACHE_NONE ||
             set(&config, GRT_CONFIG_CACHE, "%s", grt_cache_text(bench->cache))) &&
-           set(&config, GRT_CONFIG_PRECISION, "%s", train_precision_text(row->precision)) &&
+           set(&config, GRT_CONFIG_PRECISION, "%s", grt_dtype_text(row->precision)) &&
            set(&config, GRT_CONFIG_ACCUMULATE, "%llu", (unsigned long long)pieces) &&
            set(&config, GRT_CONFIG_LEARNING_RATE, "%.6g", rate) &&
            set(&config, GRT_CONFIG_MODEL, "%s", bench->task.config.model) &&

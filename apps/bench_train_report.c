@@ -13,7 +13,7 @@ static void print_choice(FILE *file, const char *title, const struct train_row *
         return;
     }
     fprintf(file, "  batch size       %u\n  workers          %u\n  precision        %s\n",
-            row->batch, row->workers, train_precision_text(row->precision));
+            row->batch, row->workers, grt_dtype_text(row->precision));
     fprintf(file, "  pin memory       %s\n", row->pin ? "on" : "off");
     fprintf(file, "  throughput       %.0f samples/s\n", row->rate);
     char size[TABLE_TEXT_SIZE];
@@ -48,8 +48,8 @@ static void print_text(const struct train_bench *bench, const struct train_summa
 static json_t *choice_json(const struct train_row *row) {
     return row ? json_pack("{s:i, s:i, s:s, s:b, s:f, s:I, s:f}", "batch", (int)row->batch,
                            "workers", (int)row->workers, "precision",
-                           train_precision_text(row->precision), "pin_memory", row->pin,
-                           "samples_per_s", row->rate, "memory_bytes", (json_int_t)row->memory,
+                           grt_dtype_text(row->precision), "pin_memory", row->pin, "samples_per_s",
+                           row->rate, "memory_bytes", (json_int_t)row->memory,
                            "samples_per_s_per_gb", train_efficiency(row))
                : json_null();
 }

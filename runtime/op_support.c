@@ -7,8 +7,7 @@
 #include "profile.h"
 #include "report.h"
 
-// Bytes of a range of a buffer: a size of 0 means all from the offset on.
-static uint64_t room_of(struct grt_range range) {
+uint64_t grt_op_room(struct grt_range range) {
     uint64_t rest = range.offset < range.buf->size ? range.buf->size - range.offset : 0;
     return range.size ? range.size : rest;
 }
@@ -28,7 +27,7 @@ bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
                                            : "is not allocated; allocate its plan first");
         return false;
     }
-    uint64_t bytes = grt_tensor_bytes(tensor), room = room_of(tensor->range);
+    uint64_t bytes = grt_tensor_bytes(tensor), room = grt_op_room(tensor->range);
     if (bytes > room) {
         grt_graph_reject(graph, GRT_INVALID, "%s: tensor '%s' has %llu bytes, its range %llu", op,
                          tensor->label, (unsigned long long)bytes, (unsigned long long)room);
@@ -70,7 +69,7 @@ struct grt_range grt_op_unused(struct grt_graph *graph) {
 
 bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,
                     struct grt_range scratch, uint64_t wanted) {
-    uint64_t given = scratch.buf ? room_of(scratch) : 0;
+    uint64_t given = scratch.buf ? grt_op_room(scratch) : 0;
     if (given < wanted) {
         grt_graph_reject(graph, GRT_INVALID, "%s of '%s' needs %llu bytes of scratch, given %llu",
                          op, of, (unsigned long long)wanted, (unsigned long long)given);

@@ -22,6 +22,8 @@ struct grt_range grt_op_unused(struct grt_graph *graph);
 // The i-th of GRT_OP_UNUSED apart from each other, for kernels that do not look at several bindings they would write.
 #define GRT_OP_UNUSED 3u
 struct grt_range grt_op_unused_at(struct grt_graph *graph, uint32_t i);
+// Bytes of a range of a buffer: a size of 0 means all from the offset on.
+uint64_t grt_op_room(struct grt_range range);
 // Whether the scratch given has the bytes wanted for an op of what `of` names; rejects the graph otherwise.
 bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,
                     struct grt_range scratch, uint64_t wanted);

@@ -279,6 +279,27 @@ static void permutations(void **state) {
     }
 }
 
+// ---- tiny products ----
+
+static bool has_variant(uint64_t batch, uint64_t m, uint64_t n, const char *variant) {
+    struct grt_tensor a = {.dtype = GRT_F32, .rank = 3, .shape = {batch, m, 8}};
+    struct grt_tensor b = {.dtype = GRT_F32, .rank = 3, .shape = {batch, 8, n}};
+    struct grt_tensor c = {.dtype = GRT_F32, .rank = 3, .shape = {batch, m, n}};
+    const struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c, .variant = variant};
+    return grt_gemm_variant(test.dev, &desc, 0) != NULL;
+}
+
+// Several to a workgroup, for every batch of matrices up to 64 x 64.
+static void tiny_products(void **state) {
+    (void)state;
+    uint32_t lanes = grt_dev_info(test.dev)->caps.max_wg;
+    assert_true(lanes < 128 || has_variant(5, 16, 16, "tiny"));
+    assert_true(lanes < 128 || has_variant(2, 64, 64, "tiny"));
+    assert_false(has_variant(1, 16, 16, "tiny"));
+    assert_false(has_variant(5, 65, 16, "tiny"));
+    assert_false(has_variant(5, 16, 65, "tiny"));
+}
+
 // ---- batches do not matter ----
 
 // A part of an operand of a batch, as an operand of its own.
@@ -426,9 +447,9 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(every_shape),     TEST_CASE(batches),      TEST_CASE(many_tiles),
-    TEST_CASE(beyond_the_grid), TEST_CASE(epilogues),    TEST_CASE(without_product),
-    TEST_CASE(sums_in_half),    TEST_CASE(permutations), TEST_CASE(batch_split),
-    TEST_CASE(refusals),
+    TEST_CASE(every_shape),     TEST_CASE(batches),       TEST_CASE(many_tiles),
+    TEST_CASE(beyond_the_grid), TEST_CASE(epilogues),     TEST_CASE(without_product),
+    TEST_CASE(sums_in_half),    TEST_CASE(permutations),  TEST_CASE(batch_split),
+    TEST_CASE(refusals),        TEST_CASE(tiny_products),
 };
 TEST_SUITE(gemm, true, cases);

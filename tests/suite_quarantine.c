@@ -108,12 +108,17 @@ static bool serves(const char *variant, const char *fault, const char *driver_ve
     return there;
 }
 
+// The variant that serves a product here.
+static void first_variant(char variant[32]) {
+    struct ones x = begin(test.dev);
+    snprintf(variant, 32, "%s", grt_gemm_variant(test.dev, &x.desc, 0));
+    grt_plan_destroy(&x.plan);
+}
+
 static void wrong_results(void **state) {
     (void)state;
-    struct ones x = begin(test.dev);
     char variant[32];
-    snprintf(variant, sizeof variant, "%s", grt_gemm_variant(test.dev, &x.desc, 0));
-    grt_plan_destroy(&x.plan);
+    first_variant(variant);
     if (strcmp(variant, "plain") == 0) {
         return;  // nothing is left to fall back on, and nothing is checked
     }
@@ -256,10 +261,8 @@ static bool serves_failing(const char *variant, enum grt_status status, const ch
 
 static void failed_builds(void **state) {
     (void)state;
-    struct ones x = begin(test.dev);
     char variant[32];
-    snprintf(variant, sizeof variant, "%s", grt_gemm_variant(test.dev, &x.desc, 0));
-    grt_plan_destroy(&x.plan);
+    first_variant(variant);
     if (strcmp(variant, "plain") == 0) {
         return;
     }

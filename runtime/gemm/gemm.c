@@ -144,9 +144,7 @@ static bool layouts_fit(const struct grt_gemm_desc *d, char why[GRT_TUNABLE_WHY]
         const struct layout *l = &all[i];
         const struct grt_range *range = &l->tensor->range;
         uint64_t bytes = span_of(l) * grt_dtype_size(l->tensor->dtype);
-        uint64_t room = !range->buf   ? bytes  // only asked about
-                        : range->size ? range->size
-                                      : range->buf->size - range->offset;
+        uint64_t room = range->buf ? grt_op_room(*range) : bytes;  // else only asked about
         if (l->ld < l->cols) {
             snprintf(why, GRT_TUNABLE_WHY, "rows of %s have %llu elements and begin %llu apart",
                      l->name, (unsigned long long)l->cols, (unsigned long long)l->ld);
