@@ -19,12 +19,12 @@ static uint32_t places(const struct gemm_case *g) {
     return units < MOST_GROUPS ? units : MOST_GROUPS;
 }
 
-// The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a at once.
+// The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a along k at once.
 static bool possible(const struct gemm_case *g) {
     const struct gemm_params *p = &g->params;
-    return (g->in == GRT_F16 || g->in == GRT_BF16) && !g->desc->a_transposed &&
-           !g->desc->b_transposed && g->k > 0 &&
-           (g->k | p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
+    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 &&
+           (g->desc->a_transposed || g->k % 8 == 0) &&
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
            tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
