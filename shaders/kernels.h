@@ -114,4 +114,6 @@
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
     X(opencl, gemm, gemm_wgmma_16f32)                                                              \
     X(opencl, gemm, gemm_wgmma_kept_16)                                                            \
-    X(opencl, gemm, gemm_wgmma_kept_16f32)
+    X(opencl, gemm, gemm_wgmma_kept_16f32)                                                         \
+    X(opencl, gemm, gemm_wgmma_held_16)                                                            \
+    X(opencl, gemm, gemm_wgmma_held_16f32)
