@@ -118,4 +118,6 @@
     X(ptx, gemm, gemm_wgmma_lean_16)                                                               \
     X(ptx, gemm, gemm_wgmma_lean_16f32)                                                            \
     X(opencl, gemm, gemm_wgmma_kept_16)                                                            \
-    X(opencl, gemm, gemm_wgmma_kept_16f32)
+    X(opencl, gemm, gemm_wgmma_kept_16f32)                                                         \
+    X(opencl, gemm, gemm_wgmma_held_16)                                                            \
+    X(opencl, gemm, gemm_wgmma_held_16f32)
