@@ -187,10 +187,11 @@ matrix_kernels() {
     case $1 in
     sm_90)
         echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=64 VEC=63"
-        echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0 DEPTH=64 OUT=4096"
-        echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=5 VEC=63 SPLIT=0 DEPTH=16 OUT=512"
+        echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
         echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63"
         echo "gemm_wgmma_lean_16f32 384 BN=128 STAGES=5 AHEAD=3 OUT=512 VEC=63"
+        echo "gemm_wgmma_held_16 256 BN=256 KS=16 STAGES=5 HOLD=2 VEC=63"
+        echo "gemm_wgmma_held_16f32 256 BN=128 KS=8 STAGES=2 HOLD=2 VEC=63"
         echo "gemm_wgmma_kept_16 288 BN=256 STEPS=4 STAGES=8 PANELS=1 VEC=63"
         echo "gemm_wgmma_kept_16f32 416 BN=128 STEPS=2 STAGES=16 PANELS=1 VEC=63"
         ;;
@@ -280,8 +281,8 @@ check() {
         for mode in nn tn bwd; do
             local room=$shared
             # What Vulkan imports has what Vulkan has.
-            case "$kernel $constants" in
-            *lean* | *DEPTH=16*) room=49152 ;;
+            case $kernel in
+            *lean* | *held*) room=49152 ;;
             *wgmma*) room=232448 ;;
             esac
             # shellcheck disable=SC2046,SC2086  # lists of options

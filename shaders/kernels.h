@@ -112,12 +112,12 @@
     X(opencl, gemm, probe_wgmma)                                                                   \
     X(opencl, gemm, gemm_split_wgmma_f32)                                                          \
     X(ptx, gemm, peak_wgmma)                                                                       \
-    X(ptx, gemm, gemm_wgmma_16)                                                                    \
-    X(ptx, gemm, gemm_wgmma_16f32)                                                                 \
+    X(opencl, gemm, gemm_wgmma_16)                                                                 \
+    X(opencl, gemm, gemm_wgmma_16f32)                                                              \
     X(ptx, gemm, probe_wgmma_lean)                                                                 \
     X(ptx, gemm, gemm_wgmma_lean_16)                                                               \
     X(ptx, gemm, gemm_wgmma_lean_16f32)                                                            \
     X(opencl, gemm, gemm_wgmma_kept_16)                                                            \
     X(opencl, gemm, gemm_wgmma_kept_16f32)                                                         \
-    X(opencl, gemm, gemm_wgmma_held_16)                                                            \
-    X(opencl, gemm, gemm_wgmma_held_16f32)
+    X(ptx, gemm, gemm_wgmma_held_16)                                                               \
+    X(ptx, gemm, gemm_wgmma_held_16f32)

@@ -45,6 +45,8 @@ extern const uint32_t gemm_variant_count;
 
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
+extern const struct gemm_variant gemm_variant_wgmma_held;
+extern const struct gemm_variant gemm_variant_wgmma_held_tested;
 extern const struct gemm_variant gemm_variant_wgmma_lean;
 extern const struct gemm_variant gemm_variant_wgmma_lean_tested;
 extern const struct gemm_variant gemm_variant_wgmma_kept;

@@ -23,25 +23,12 @@ struct tile {
     uint32_t lanes;
     uint32_t at_once;  // workgroups on a compute unit
     uint32_t step, ends;
-    uint32_t depth,
-        out;  // along k, and bytes a warp for writing c: 64 and 4096 but where memory is short
 };
 
-static const struct tile tiles[] = {
-    {128, 256, 4, 288, 1, 70, 240, 64, 4096}, {128, 128, 4, 288, 1, 38, 110, 64, 4096},
-    {64, 128, 4, 160, 1, 27, 70, 64, 4096},   {128, 64, 4, 288, 1, 30, 55, 64, 4096},
-    {64, 128, 2, 160, 3, 65, 120, 64, 4096},  {64, 64, 4, 160, 2, 32, 80, 64, 4096}};
-#define TILES (sizeof tiles / sizeof tiles[0])
-#define SMALLEST (&tiles[TILES - 1])
-
-// In the 48 KiB of a Vulkan device. wgmma_lean is quicker there and takes what is not transposed.
-static const struct tile lean_tiles[] = {{128, 256, 3, 288, 1, 129, 300, 16, 1024},
-                                         {128, 128, 5, 288, 1, 80, 150, 16, 512}};
-#define LEAN_TILES (sizeof lean_tiles / sizeof lean_tiles[0])
-
-static bool is_lean(const struct gemm_case *g) {
-    return g->dev->info.caps.imports;
-}
+static const struct tile tiles[] = {{128, 256, 4, 288, 1, 70, 240}, {128, 128, 4, 288, 1, 38, 110},
+                                    {64, 128, 4, 160, 1, 27, 70},   {128, 64, 4, 288, 1, 30, 55},
+                                    {64, 128, 2, 160, 3, 65, 120},  {64, 64, 4, 160, 2, 32, 80}};
+#define SMALLEST (&tiles[sizeof tiles / sizeof tiles[0] - 1])
 
 struct choice {
     struct tile tile;
@@ -64,8 +51,7 @@ static uint32_t setting_shmem(const uint32_t *v) {
 
 static struct tile tile_of(const uint32_t *v) {
     uint32_t room = (227u << 10) / (setting_shmem(v) ? setting_shmem(v) : 1);
-    return (struct tile){v[BM], v[BN], v[STAGES], setting_lanes(v), room < 3 ? room : 3, 0,
-                         0,     64,    4096};
+    return (struct tile){v[BM], v[BN], v[STAGES], setting_lanes(v), room < 3 ? room : 3, 0, 0};
 }
 
 static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
@@ -137,17 +123,15 @@ static struct choice cut(const struct gemm_case *g, uint32_t steps) {
 
 static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
-    if (!is_lean(g) && gemm_sizes(g, &gemm_wgmma_tunable, v) && v[BM]) {
+    if (gemm_sizes(g, &gemm_wgmma_tunable, v) && v[BM]) {
         return (struct choice){tile_of(v), 1, 0};
     }
     uint32_t steps = gemm_ceil_div(g->k, 64);
-    const struct tile *list = is_lean(g) ? lean_tiles : tiles;
-    uint32_t list_count = is_lean(g) ? LEAN_TILES : TILES;
-    struct choice best = is_lean(g) ? (struct choice){lean_tiles[0], 1, UINT64_MAX} : cut(g, steps);
+    struct choice best = cut(g, steps);
     // The largest leaves no registers for long activations.
     bool heavy = g->desc->act > GRT_ACT_RELU || g->desc->grad_act > GRT_ACT_RELU;
-    for (uint32_t i = heavy ? 1 : 0; i < list_count; i++) {
-        struct choice this = {list[i], 1, cost(g, &list[i], steps)};
+    for (uint32_t i = heavy ? 1 : 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        struct choice this = {tiles[i], 1, cost(g, &tiles[i], steps)};
         best = this.cost < best.cost ? this : best;
     }
     return best;
@@ -156,12 +140,11 @@ static struct choice choose(const struct gemm_case *g) {
 // The copy engine reads rows that are multiples of 16 bytes. Matrices that fill a quarter of the
 // smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
 static bool wgmma_usable(const struct gemm_case *g) {
-    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->params.lda % 8 == 0 &&
-           g->params.ldb % 8 == 0 && (g->m > 32 || g->n > 32 || g->desc->variant) &&
-           count(g, SMALLEST) <= INT32_MAX &&
-           (!is_lean(g) || g->desc->variant ||
-            count(g, &lean_tiles[1]) * 2 > slots(g, &lean_tiles[1])) &&
-           grt_kernel_builds(g->dev, is_lean(g) ? "probe_wgmma_lean" : "probe_wgmma");
+    const struct gemm_params *p = &g->params;
+    return (g->in == GRT_F16 || g->in == GRT_BF16) &&
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
+           (g->m > 32 || g->n > 32 || g->desc->variant) && count(g, SMALLEST) <= INT32_MAX &&
+           grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
 static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -175,13 +158,11 @@ static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
                                      {"BN", t->bn},
                                      {"STAGES", t->stages},
                                      {"VEC", 15 | gemm_alignment(g->params.ldc) << 4},
-                                     {"SPLIT", choice.parts > 1},
-                                     {"DEPTH", t->depth},
-                                     {"OUT", t->out}};
+                                     {"SPLIT", choice.parts > 1}};
     uint64_t groups = count(g, t) * choice.parts;
     groups = groups < slots(g, t) ? groups : slots(g, t);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, &own, "wgmma", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma = {"wgmma", wgmma_usable, wgmma_record, true};
+const struct gemm_variant gemm_variant_wgmma = {"wgmma", wgmma_usable, wgmma_record, true, true};

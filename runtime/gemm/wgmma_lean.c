@@ -24,13 +24,14 @@ static bool possible(const struct gemm_case *g) {
     const struct gemm_params *p = &g->params;
     return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 &&
            (g->desc->a_transposed || g->k % 8 == 0) &&
-           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
-           tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 && tile_count(g) <= INT32_MAX &&
+           grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
-// On Vulkan, and where half of the device has something to do.
+// On Vulkan, where half of the device has something to do and b is not short both ways, which is for wgmma_held
+// and stream. 1024^3 has 32 tiles, and coop is quicker.
 static bool pays(const struct gemm_case *g) {
-    return g->dev->info.caps.imports && tile_count(g) * 2 > places(g);
+    return g->dev->info.caps.imports && tile_count(g) * 2 > places(g) && (g->n > 256 || g->k > 256);
 }
 
 static bool where_it_pays(const struct gemm_case *g) {
