@@ -96,6 +96,9 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
 // Whether the device's profile says that cutting floats into bfloats pays (gemm.split.use).
 bool gemm_split_pays(const struct gemm_case *g);
 
+// Whether stream can do the product and has enough rows for its b (stream.c).
+bool gemm_stream_pays(const struct gemm_case *g);
+
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
