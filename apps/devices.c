@@ -42,6 +42,7 @@
     X(F16_ARITH, "f16_arithmetic", "fp16 arithmetic", FLAG, 0)                                     \
     X(I16_ARITH, "i16_arithmetic", "int16 arithmetic", FLAG, 0)                                    \
     X(BF16, "bf16", "bf16", FLAG, 0)                                                               \
+    X(IMPORTS, "imports_ptx", "PTX kernels", FLAG, 0)                                              \
     X(MATRIX_SHORT, NULL, "matrix", TEXT, 0)                                                       \
     X(MATRIX, "matrix", "matrix shapes", TEXT, 0)                                                  \
     X(TIMESTAMPS, "timestamps", "timestamps", FLAG, 0)                                             \
@@ -177,6 +178,7 @@ static void describe(const struct grt_dev_info *info, bool chosen, struct device
     cells[DEVICE_F16_STORAGE] = TABLE_CELL(.count = caps->f16_storage);
     cells[DEVICE_F16_ARITH] = TABLE_CELL(.count = caps->f16_arith);
     cells[DEVICE_I16_ARITH] = TABLE_CELL(.count = caps->i16_arith);
+    cells[DEVICE_IMPORTS] = TABLE_CELL(.count = caps->imports);
     cells[DEVICE_BF16] = TABLE_CELL(.count = caps->bf16);
     cells[DEVICE_MATRIX_SHORT] = text_cell(text->matrix_short);
     cells[DEVICE_MATRIX] = text_cell(text->matrix);

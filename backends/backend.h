@@ -44,6 +44,7 @@ struct grt_kernel_info {
     // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
     // whoever uses it asks grt_kernel_builds() first.
     const char *vendor;
+    bool imports;  // its OpenCL reading can reach a Vulkan device as PTX (runtime/import.c)
     const struct grt_env_info *env;  // NULL but for environments
 };
 
@@ -107,6 +108,13 @@ struct grt_dev_fns {
     struct grt_kernel *(*kernel_create)(struct grt_dev *dev, const struct grt_kernel_info *info,
                                         const uint32_t *spec_values);
     void (*kernel_destroy)(struct grt_kernel *kernel);
+    // The PTX that the driver makes of a kernel's OpenCL reading, to be freed, with a zero behind; NULL
+    // as a slot where the driver is not NVIDIA's.
+    char *(*kernel_ptx)(struct grt_dev *dev, const struct grt_kernel_info *info,
+                        const uint32_t *spec_values);
+    // As kernel_create(), from PTX; NULL as a slot where the API does not take it.
+    struct grt_kernel *(*kernel_import)(struct grt_dev *dev, const struct grt_kernel_info *info,
+                                        const uint32_t *spec_values, const char *ptx);
 
     // Translates a command list once. The list is not kept. Time slots of phases are numbered
     // 0 .. phase_count - 1; a list begins as if everything queued before it had finished.
@@ -153,6 +161,8 @@ struct grt_dev {
     struct grt_profile *profile;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;
+    struct grt_dev *compiler;          // makes PTX for this one; see runtime/import.c
+    bool no_compiler;                  // looked for, and there is none
     struct grt_verdict_row *verdicts;  // see runtime/verdict.h
     uint32_t verdict_count, verdict_room;
     const char *fault_op, *fault_variant;  // whose checks are made to fail, for tests

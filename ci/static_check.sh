@@ -117,6 +117,12 @@ compile() {
             target=sm_90a
             sed -i 's/^\.version.*/.version 8.3/; s/^\.target.*/.target sm_90a/' "$out.ptx"
         fi
+        # Nor does it tell how large the workgroup is, without which registers cannot go from warp to warp.
+        if grep -q setmaxnreg "$out.ptx"; then
+            local wg
+            wg=$(sed -n 's/.*-DWG=\([0-9]*\)u.*/\1/p' <<<"$*")
+            sed -i "s/^)\$/)\n.reqntid $wg, 1, 1/" "$out.ptx"
+        fi
         "$ptxas" -v -arch="$target" "$out.ptx" -o "$out.cubin" 2>"$out.log" || return 1
         awk '/spill stores/ { for (i = 1; i < NF; i++) if ($i == "bytes" && $(i + 1) ~ /^(stack|spill)/) s += $(i - 1) }
              /Used [0-9]+ registers/ { for (i = 1; i < NF; i++) { if ($i == "Used") r = $(i + 1)
@@ -182,6 +188,10 @@ matrix_kernels() {
     sm_90)
         echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=64 VEC=63"
         echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
+        echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63"
+        echo "gemm_wgmma_lean_16f32 384 BN=128 STAGES=5 AHEAD=3 OUT=512 VEC=63"
+        echo "gemm_wgmma_held_16 256 BN=256 KS=16 STAGES=5 HOLD=2 VEC=63"
+        echo "gemm_wgmma_held_16f32 256 BN=128 KS=8 STAGES=2 HOLD=2 VEC=63"
         echo "gemm_wgmma_kept_16 288 BN=256 STEPS=4 STAGES=8 PANELS=1 VEC=63"
         echo "gemm_wgmma_kept_16f32 416 BN=128 STEPS=2 STAGES=16 PANELS=1 VEC=63"
         ;;
@@ -270,7 +280,11 @@ check() {
         for i in $constants; do defines="$defines -D${i}u"; done
         for mode in nn tn bwd; do
             local room=$shared
-            case $kernel in *wgmma*) room=232448 ;; esac
+            # What Vulkan imports has what Vulkan has.
+            case $kernel in
+            *lean* | *held*) room=49152 ;;
+            *wgmma*) room=232448 ;;
+            esac
             # shellcheck disable=SC2046,SC2086  # lists of options
             judge "$target" "$room" "$constants" "$kernel" "$mode" \
                 $(mode_defines "$mode" | sed 's/-DVEC=[0-9]u//') $defines

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import.h"
 #include "internal.h"
 #include "probe.h"
 #include "profile.h"
@@ -397,6 +398,7 @@ void grt_dev_destroy(struct grt_dev **dev) {
         d->fns->kernel_destroy(d->kernels);
         d->kernels = next;
     }
+    grt_import_end(d);
     grt_profile_destroy(&d->profile);
     free(d->verdicts);
     d->fns->destroy(d);

@@ -75,6 +75,7 @@ struct grt_caps {
     uint32_t i16_arith;       // that of 16-bit integers
     uint32_t bf16;            // bfloat16 arithmetic or matrix products
     uint32_t matrix_convert;  // sums of a matrix product can be an operand of the next one
+    uint32_t imports;         // Vulkan: takes kernels in NVIDIA's PTX
     uint32_t timestamps;      // device times of phases
     uint64_t max_binding;     // bytes a kernel can reach through one binding
     uint64_t max_texels;      // vectors of 16 bytes that a kernel can fetch through one binding

@@ -47,7 +47,8 @@ struct grt_gemm_desc {
     bool a_transposed, b_transposed;
     // Of matrices that are parts of larger ones: elements from a stored row to the next, and from a matrix of a batch
     // to the next. 0: no gaps. The ranges of the tensors are what is reached; add and saved lie like c, whose matrices
-    // may interleave ([rows][heads][columns]) but not overlap. With gaps the variants of matrix units are left out.
+    // may interleave ([rows][heads][columns]) but not overlap. With gaps those variants of
+    // matrix units are left out that read beyond a row.
     uint32_t lda, ldb, ldc;
     uint32_t a_step, b_step, c_step;
     float alpha;  // 0 means 1

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "import.h"
 #include "internal.h"
 #include "report.h"
 
@@ -48,6 +49,11 @@ static bool fill_specs(const struct grt_kernel_info *info, const struct grt_kern
     return true;
 }
 
+// Whether it reaches the device as PTX.
+static bool is_import(const struct grt_dev_info *dev, const struct grt_kernel_info *info) {
+    return dev->backend == GRT_BACKEND_VULKAN && dev->caps.imports && info->imports;
+}
+
 static bool has_reading(const struct grt_dev_info *dev, const struct grt_kernel_info *info) {
     if (info->vendor && !strstr(dev->vendor, info->vendor)) {
         return false;
@@ -55,7 +61,8 @@ static bool has_reading(const struct grt_dev_info *dev, const struct grt_kernel_
     switch (dev->backend) {
     case GRT_BACKEND_VULKAN:
         // Kernels in plain GLSL are there for the matrix unit.
-        return info->spirv != NULL && (info->lane || dev->caps.matrix_shape_count > 0);
+        return is_import(dev, info) ||
+               (info->spirv != NULL && (info->lane || dev->caps.matrix_shape_count > 0));
     case GRT_BACKEND_OPENCL:
         return info->opencl != NULL;
     default:
@@ -135,7 +142,9 @@ const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_ke
         grt_fail(GRT_UNSUPPORTED, "%s", why);
         return NULL;
     }
-    struct grt_kernel *kernel = dev->fns->kernel_create(dev, info, values);
+    struct grt_kernel *kernel = is_import(&dev->info, info)
+                                    ? grt_import_kernel(dev, info, values)
+                                    : dev->fns->kernel_create(dev, info, values);
     if (!kernel) {
         return NULL;
     }

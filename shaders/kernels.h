@@ -5,7 +5,8 @@
 //
 // readings: `all` for a kernel in the dialect; `vulkan` for one in plain GLSL, with cooperative
 // matrices and the like; `opencl` for one in OpenCL C, in the file cl/folder/name.k, with inline PTX
-// and the like; `bfloat` for one like `vulkan` whose halves become bfloats (bfloat.cmake). Those
+// and the like; `ptx` for one like `opencl` that Vulkan devices of NVIDIA can run too
+// (runtime/import.c), in no more shared memory than they have; `bfloat` for one like `vulkan` whose halves become bfloats (bfloat.cmake). Those
 // describe themselves with the dialect's lists too, see DESCRIBE.
 #define GRT_KERNELS(X)                                                                             \
     X(all, core, fill)                                                                             \
@@ -110,8 +111,13 @@
     X(opencl, gemm, gemm_split_mma_f32)                                                            \
     X(opencl, gemm, probe_wgmma)                                                                   \
     X(opencl, gemm, gemm_split_wgmma_f32)                                                          \
-    X(opencl, gemm, peak_wgmma)                                                                    \
+    X(ptx, gemm, peak_wgmma)                                                                       \
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
     X(opencl, gemm, gemm_wgmma_16f32)                                                              \
+    X(ptx, gemm, probe_wgmma_lean)                                                                 \
+    X(ptx, gemm, gemm_wgmma_lean_16)                                                               \
+    X(ptx, gemm, gemm_wgmma_lean_16f32)                                                            \
     X(opencl, gemm, gemm_wgmma_kept_16)                                                            \
-    X(opencl, gemm, gemm_wgmma_kept_16f32)
+    X(opencl, gemm, gemm_wgmma_kept_16f32)                                                         \
+    X(ptx, gemm, gemm_wgmma_held_16)                                                               \
+    X(ptx, gemm, gemm_wgmma_held_16f32)

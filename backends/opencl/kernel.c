@@ -215,35 +215,56 @@ static char *retarget(cl_program program, const struct grt_kernel_info *info, co
     return text;
 }
 
-static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info *info,
-                               const char *options) {
+// The program of a kernel's text after its build, whose result is *code.
+static cl_program compile(struct gcl_dev *dev, const struct grt_kernel_info *info,
+                          const char *options, cl_int *code) {
     const char *source = info->opencl;
-    cl_int code = CL_SUCCESS;
-    cl_program program = gcl.clCreateProgramWithSource(dev->context, 1, &source, NULL, &code);
+    cl_program program = gcl.clCreateProgramWithSource(dev->context, 1, &source, NULL, code);
     if (!program) {
-        gcl_fail(dev, gcl_status(code, false), code, "no program for kernel %s", info->name);
+        gcl_fail(dev, gcl_status(*code, false), *code, "no program for kernel %s", info->name);
         return NULL;
     }
-    code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
-    if (code == CL_BUILD_PROGRAM_FAILURE && dev->keeps_binaries) {
+    *code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
+    if (*code == CL_BUILD_PROGRAM_FAILURE && dev->keeps_binaries) {
         // Two processes that build the same kernel at once trip over each other in PoCL's cache:
         // one removes the file that the other is about to remove (seen in 1 of 300 starts, five at
         // once, empty cache). The second time the file is there and nobody removes it.
-        code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
+        *code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
     }
-    size_t length = 0, size = 0;
+    return program;
+}
+
+// The PTX of a text that names its target, for that target; to be freed.
+static char *make_ptx(struct gcl_dev *dev, const struct grt_kernel_info *info, const char *options,
+                      size_t *size) {
+    size_t length = 0;
     const char *target = ptx_target(info, &length);
-    if (!target) {
-        return built(dev, info, options, program, code);
+    cl_int code = CL_SUCCESS;
+    cl_program program = compile(dev, info, options, &code);
+    if (!program) {
+        return NULL;
     }
     // How that build ended says nothing; whether there is PTX does.
-    char *ptx = retarget(program, info, target, length, &size);
+    char *ptx = retarget(program, info, target, length, size);
     char *text = ptx ? NULL : build_log(dev, program);
     if (text) {
         log_lines(info, options, text);
         free(text);
     }
     gcl_check_release(gcl.clReleaseProgram(program), "program");
+    return ptx;
+}
+
+static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info *info,
+                               const char *options) {
+    size_t length = 0, size = 0;
+    cl_int code = CL_SUCCESS;
+    cl_program program = NULL;
+    if (!ptx_target(info, &length)) {
+        program = compile(dev, info, options, &code);
+        return program ? built(dev, info, options, program, code) : NULL;
+    }
+    char *ptx = make_ptx(dev, info, options, &size);
     if (!ptx) {
         return NULL;
     }
@@ -253,8 +274,7 @@ static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info
                                             &code);
     free(ptx);
     if (!program) {
-        gcl_fail(dev, gcl_status(code, false), code, "kernel %s is refused for %.*s", info->name,
-                 (int)length, target);
+        gcl_fail(dev, gcl_status(code, false), code, "kernel %s is refused as PTX", info->name);
         return NULL;
     }
     code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
@@ -333,6 +353,19 @@ undo_program:
 undo_memory:
     free(kernel);
     return NULL;
+}
+
+char *gcl_kernel_ptx(struct grt_dev *base, const struct grt_kernel_info *info,
+                     const uint32_t *spec_values) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    char options[MAX_OPTIONS];
+    size_t size = 0;
+    if (!ptx_target(info, &size)) {
+        grt_fail(GRT_UNSUPPORTED, "kernel %s names no target for its PTX", info->name);
+        return NULL;
+    }
+    return make_options(dev, info, spec_values, options) ? make_ptx(dev, info, options, &size)
+                                                         : NULL;
 }
 
 void gcl_kernel_destroy(struct grt_kernel *base) {

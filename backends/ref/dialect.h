@@ -142,6 +142,7 @@ typedef f32x4 texels;
         .spirv_size = GRT_SPIRV_SIZE,                                                              \
         .opencl = (const char *)GRT_OPENCL,                                                        \
         .vendor = vendor_,                                                                         \
+        .imports = GRT_IMPORTS,                                                                    \
         .env = GRT_ENV,                                                                            \
     };
 #define NONE(X)

@@ -76,8 +76,13 @@ static bool allocate(struct gvk_buf *buf, uint64_t size, enum grt_buf_kind kind)
         return grt_fail(GRT_UNSUPPORTED, "%s has no memory type for %s buffers",
                         dev->base.info.name, kind_texts[kind]);
     }
+    const VkMemoryAllocateFlagsInfo addressed = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+    };
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = dev->imports ? &addressed : NULL,
         .allocationSize = needs.size,
         .memoryTypeIndex = type,
     };
@@ -92,6 +97,11 @@ static bool allocate(struct gvk_buf *buf, uint64_t size, enum grt_buf_kind kind)
     if (result != VK_SUCCESS) {
         return gvk_fail(dev, GRT_NO_MEMORY, result,
                         "vkBindBufferMemory failed for %" PRIu64 " bytes", size);
+    }
+    if (dev->imports) {
+        const VkBufferDeviceAddressInfo address = {
+            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buf->handle};
+        buf->address = dev->vk.vkGetBufferDeviceAddress(dev->handle, &address);
     }
     bool can_map = (dev->memory.memoryTypes[type].propertyFlags & MAPPED) == MAPPED;
     if (can_map && (dev->shared_memory || kind != GRT_BUF_DEVICE)) {
@@ -116,7 +126,8 @@ static struct gvk_buf *create(struct gvk_dev *dev, uint64_t size, enum grt_buf_k
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (size + 15) / 16 * 16,  // the last texel is whole
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT,
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT |
+                 (dev->imports ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0),
         .sharingMode = one ? VK_SHARING_MODE_EXCLUSIVE : VK_SHARING_MODE_CONCURRENT,
         .queueFamilyIndexCount = one ? 0 : GRT_LANE_COUNT,
         .pQueueFamilyIndices = dev->families,

@@ -373,5 +373,6 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
     caps->memory =
         memory.memoryProperties.memoryHeaps[gvk_local_heap(&memory.memoryProperties)].size;
     caps->matrix_convert = physical->matrix2.cooperativeMatrixConversions;
+    caps->imports = gvk_takes_ptx(physical);
     describe_matrix(instance, physical, caps);
 }

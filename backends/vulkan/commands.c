@@ -80,7 +80,8 @@ static bool create_sets(struct gvk_dev *dev, struct gvk_cmds *list, const struct
     VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0},
                                     {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 0}};
     for (uint32_t i = 0; i < count; i += 1) {
-        if (cmds[i].kind == GRT_CMD_DISPATCH && cmds[i].kernel->info->arg_count > 0) {
+        if (cmds[i].kind == GRT_CMD_DISPATCH && cmds[i].kernel->info->arg_count > 0 &&
+            !((const struct gvk_kernel *)cmds[i].kernel)->module) {
             const struct grt_kernel_info *info = cmds[i].kernel->info;
             sets += 1;
             for (uint32_t a = 0; a < info->arg_count; a += 1) {
@@ -207,6 +208,12 @@ static bool record_dispatch(struct walk *walk, const struct grt_cmd *cmd) {
     VkCommandBuffer handle = walk->list->handle;
     if (!kernel) {
         return grt_fail(GRT_INVALID, "a dispatch without a kernel");
+    }
+    if (kernel->module) {
+        gvk_import_launch(dev, handle, cmd);
+        walk->bound = NULL;  // whether a launch leaves bindings as they were is not said anywhere
+        walk->bound_set = walk->pushed = NULL;
+        return true;
     }
     if (walk->bound != kernel) {
         dev->vk.vkCmdBindPipeline(handle, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->handle);

@@ -93,6 +93,7 @@ static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physic
         .shaderFloat16 = physical->f12.shaderFloat16,
         .shaderInt8 = physical->f12.shaderInt8,
         .timelineSemaphore = VK_TRUE,
+        .bufferDeviceAddress = gvk_takes_ptx(physical),
         .vulkanMemoryModel = physical->f12.vulkanMemoryModel,  // cooperative matrices want it
         .vulkanMemoryModelDeviceScope = physical->f12.vulkanMemoryModelDeviceScope,
     };
@@ -163,6 +164,7 @@ static void read_limits(struct gvk_dev *dev, const struct gvk_physical *physical
     dev->shared_memory = caps->software || caps->integrated;
     dev->software = caps->software;
     dev->budget = physical->ext[GVK_EXT_MEMORY_BUDGET];
+    dev->imports = gvk_takes_ptx(physical);
 
     VkPhysicalDeviceProperties properties;
     dev->instance.GetPhysicalDeviceProperties(dev->physical, &properties);
@@ -199,6 +201,7 @@ static const struct grt_dev_fns fns = {
     .buf_read = gvk_buf_read,
     .kernel_create = gvk_kernel_create,
     .kernel_destroy = gvk_kernel_destroy,
+    .kernel_import = gvk_kernel_import,
     .cmds_create = gvk_cmds_create,
     .cmds_destroy = gvk_cmds_destroy,
     .cmds_run = gvk_cmds_run,

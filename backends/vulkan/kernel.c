@@ -256,6 +256,10 @@ struct grt_kernel *gvk_kernel_create(struct grt_dev *base, const struct grt_kern
 void gvk_kernel_destroy(struct grt_kernel *base) {
     struct gvk_kernel *kernel = (struct gvk_kernel *)base;
     struct gvk_dev *dev = kernel->dev;
+    if (kernel->module) {
+        gvk_import_destroy(kernel);
+        return;
+    }
     dev->vk.vkDestroyPipeline(dev->handle, kernel->handle, NULL);
     dev->vk.vkDestroyPipelineLayout(dev->handle, kernel->layout, NULL);
     dev->vk.vkDestroyDescriptorSetLayout(dev->handle, kernel->set_layout, NULL);

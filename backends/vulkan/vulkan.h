@@ -6,6 +6,7 @@
 //     device.c    list, open, destroy
 //     buffer.c    memory types, buffers, blocking transfers through a staging buffer
 //     kernel.c    pipelines and the pipeline cache
+//     import.c    kernels in PTX, on NVIDIA's driver
 //     commands.c  command lists, times
 //     lanes.c     submits, marks, waiting
 //
@@ -68,6 +69,7 @@ bool gvk_add_drivers(char *note, bool *anew);
     X(COOPERATIVE_MATRIX, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, 1)                             \
     X(COOPERATIVE_MATRIX_2, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME, 1)                          \
     X(BFLOAT16, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, 1)                                          \
+    X(BINARY_IMPORT, VK_NVX_BINARY_IMPORT_EXTENSION_NAME, 1)                                       \
     X(PCI_BUS_INFO, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, 0)                                         \
     X(SM_BUILTINS_NV, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, 0)                                  \
     X(CORE_PROPERTIES_AMD, VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, 0)                        \
@@ -139,6 +141,7 @@ struct gvk_dev {
     bool budget;         // the driver tells how much memory is free
     uint32_t heap;       // the largest that is local to the device
     uint32_t max_args;   // storage buffers that a kernel can have
+    bool imports;        // takes PTX; buffers then have addresses
 
     struct gvk_buf *staging;  // made at the first blocking transfer that needs it
     VkCommandBuffer staging_cmds;
@@ -163,7 +166,8 @@ struct gvk_buf {
     struct gvk_dev *dev;  // base.dev is filled by the runtime, after the create call
     VkBuffer handle;
     VkDeviceMemory memory;
-    void *map;  // NULL when the host cannot reach it
+    void *map;                // NULL when the host cannot reach it
+    VkDeviceAddress address;  // 0 unless the device takes PTX
 };
 
 struct grt_buf *gvk_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf_kind kind);
@@ -182,6 +186,8 @@ struct gvk_kernel {
     VkPipelineLayout layout;
     VkPipeline handle;
     uint32_t params_size;  // rounded up to a multiple of 4
+    VkCuModuleNVX module;  // of a kernel in PTX, which has no pipeline
+    VkCuFunctionNVX function;
 };
 
 // Whether an argument is bound as a texel buffer (shaders/dialect.h, TEXELS).
@@ -193,6 +199,16 @@ void gvk_kernel_destroy(struct grt_kernel *base);
 bool gvk_cache_open(struct gvk_dev *dev, const struct grt_dev_info *info);
 void gvk_cache_store(struct gvk_dev *dev);
 void gvk_cache_close(struct gvk_dev *dev);
+
+// ---- import.c ----
+
+// Whether the device takes PTX.
+bool gvk_takes_ptx(const struct gvk_physical *physical);
+struct grt_kernel *gvk_kernel_import(struct grt_dev *base, const struct grt_kernel_info *info,
+                                     const uint32_t *spec_values, const char *ptx);
+void gvk_import_destroy(struct gvk_kernel *kernel);
+// Records the launch of a kernel that was imported.
+void gvk_import_launch(struct gvk_dev *dev, VkCommandBuffer cmds, const struct grt_cmd *cmd);
 
 // ---- commands.c ----
 

@@ -45,6 +45,10 @@ extern const uint32_t gemm_variant_count;
 
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
+extern const struct gemm_variant gemm_variant_wgmma_held;
+extern const struct gemm_variant gemm_variant_wgmma_held_tested;
+extern const struct gemm_variant gemm_variant_wgmma_lean;
+extern const struct gemm_variant gemm_variant_wgmma_lean_tested;
 extern const struct gemm_variant gemm_variant_wgmma_kept;
 extern const struct gemm_variant gemm_variant_wgmma_kept_tested;
 extern const struct gemm_variant gemm_variant_mma;
@@ -91,6 +95,9 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
 
 // Whether the device's profile says that cutting floats into bfloats pays (gemm.split.use).
 bool gemm_split_pays(const struct gemm_case *g);
+
+// Whether stream can do the product and has enough rows for its b (stream.c).
+bool gemm_stream_pays(const struct gemm_case *g);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.

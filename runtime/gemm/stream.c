@@ -97,8 +97,12 @@ static bool pays(const struct gemm_case *g) {
            (!s.held || (s.sections > 6 && s.strips > 6));
 }
 
+bool gemm_stream_pays(const struct gemm_case *g) {
+    return possible(g) && pays(g);
+}
+
 static bool where_it_pays(const struct gemm_case *g) {
-    return possible(g) && (g->desc->variant || pays(g));
+    return g->desc->variant ? possible(g) : gemm_stream_pays(g);
 }
 
 static bool where_it_does_not(const struct gemm_case *g) {

@@ -7,6 +7,8 @@ const struct gemm_variant *const gemm_variants[] = {
     // One row a line: clang-format would set them in columns.
     // clang-format off
     &gemm_variant_wgmma_kept,
+    &gemm_variant_wgmma_held,
+    &gemm_variant_wgmma_lean,
     &gemm_variant_wgmma,
     &gemm_variant_mma,
     &gemm_variant_xmx,
@@ -24,6 +26,8 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere
     &gemm_variant_coop_deep,     // a part of coop, for tests
     &gemm_variant_wgmma_kept_tested,  // where it does not pay, for tests
+    &gemm_variant_wgmma_held_tested,  // likewise
+    &gemm_variant_wgmma_lean_tested,  // likewise
     &gemm_variant_stream_tested,      // likewise
     &gemm_variant_tiny_tested,        // likewise
     // clang-format on

@@ -140,9 +140,11 @@ static struct choice choose(const struct gemm_case *g) {
 // The copy engine reads rows that are multiples of 16 bytes. Matrices that fill a quarter of the
 // smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
 static bool wgmma_usable(const struct gemm_case *g) {
-    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->params.lda % 8 == 0 &&
-           g->params.ldb % 8 == 0 && (g->m > 32 || g->n > 32 || g->desc->variant) &&
-           count(g, SMALLEST) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma");
+    const struct gemm_params *p = &g->params;
+    return (g->in == GRT_F16 || g->in == GRT_BF16) &&
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
+           (g->m > 32 || g->n > 32 || g->desc->variant) && count(g, SMALLEST) <= INT32_MAX &&
+           grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
 static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -163,4 +165,4 @@ static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, &own, "wgmma", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma = {"wgmma", wgmma_usable, wgmma_record, true};
+const struct gemm_variant gemm_variant_wgmma = {"wgmma", wgmma_usable, wgmma_record, true, true};

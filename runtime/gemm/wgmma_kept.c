@@ -58,8 +58,9 @@ static uint32_t places(const struct gemm_case *g) {
 
 // The copy engine reads rows that are multiples of 16 bytes.
 static bool possible(const struct gemm_case *g) {
+    const struct gemm_params *p = &g->params;
     return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
-           g->params.lda % 8 == 0 && g->params.ldb % 8 == 0 && tile_count(g) <= INT32_MAX &&
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 && tile_count(g) <= INT32_MAX &&
            grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
@@ -87,6 +88,7 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "wgmma_kept", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_kept = {"wgmma_kept", where_it_pays, record, false};
+const struct gemm_variant gemm_variant_wgmma_kept = {"wgmma_kept", where_it_pays, record, false,
+                                                     true};
 const struct gemm_variant gemm_variant_wgmma_kept_tested = {"wgmma_kept", where_it_does_not, record,
-                                                            false};
+                                                            false, true};

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit products on Hopper's matrix units whose b is short both ways and stays in registers, in 48 KiB of shared
+// memory, for Vulkan, which imports the kernel as PTX: cl/lib/gemm_wgmma_held.k. On OpenCL it runs for
+// tests; wgmma_kept has more memory there.
+//
+// H200, driver 580.159.04, 2026-11-15, us by this / by stream, f16 and bf16: 65536x256x256 26.1 / 30.8 and
+// 25.7 / 35.2, x192x192 25.3 / 24.4 and 25.3 / 30.4, x128x128 9.9 / 9.8 and 9.9 / 12.2, x64x64 6.9 / 6.5 and
+// 6.9 / 7.4, 64 x (1024x256x32) 12.1 / 11.3 and 12.3 / 14.5. torch 2.11 in that run: x256x256 24.4 and 24.0.
+#include "case.h"
+
+#define MOST_GROUPS 512u  // as in cl/lib/gemm_wgmma_held.k
+#define ROWS 64u
+
+static uint64_t tile_count(const struct gemm_case *g) {
+    return (uint64_t)gemm_ceil_div(g->m, ROWS) * g->batch;
+}
+
+static uint32_t places(const struct gemm_case *g) {
+    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
+    return units < MOST_GROUPS ? units : MOST_GROUPS;
+}
+
+// The copy engine reads rows of a that are multiples of 16 bytes, and lanes 16 bytes of b at once.
+static bool possible(const struct gemm_case *g) {
+    const struct gemm_params *p = &g->params;
+    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 && tile_count(g) <= INT32_MAX &&
+           grt_kernel_builds(g->dev, "probe_wgmma_lean");
+}
+
+// On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a short b are
+// stream's, which has them in shared memory.
+static bool pays(const struct gemm_case *g) {
+    bool long_b = g->n > 192 && g->k > 192;
+    return g->dev->info.caps.imports && g->n > 32 && g->m >= 512 &&
+           tile_count(g) >= 4 * (uint64_t)places(g) &&
+           (g->in == GRT_BF16 || long_b || !gemm_stream_pays(g));
+}
+
+static bool where_it_pays(const struct gemm_case *g) {
+    return (g->desc->variant || pays(g)) && possible(g);
+}
+
+static bool where_it_does_not(const struct gemm_case *g) {
+    return !g->desc->variant && !pays(g) && possible(g);
+}
+
+// Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the same
+// columns take tiles in turns, each with half of the memory.
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
+    const struct gemm_case *meant = gemm_meant(g);
+    uint32_t columns = meant->n <= 64 ? 64 : meant->n <= 128 ? 128 : 256;
+    const struct grt_spec specs[] = {{"WG", 256},
+                                     {"BN", columns},
+                                     {"KS", gemm_ceil_div(g->k, 16)},
+                                     {"STAGES", columns == 256 ? 5 : 2},
+                                     {"HOLD", columns == 64 ? 1 : 2},
+                                     {"VEC", 15 | gemm_alignment(g->params.ldc) << 4}};
+    uint64_t groups = tile_count(g) < places(g) ? tile_count(g) : places(g);
+    const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
+    gemm_dispatch(graph, g, "wgmma_held", specs, sizeof specs / sizeof specs[0], grid);
+}
+
+const struct gemm_variant gemm_variant_wgmma_held = {"wgmma_held", where_it_pays, record, false,
+                                                     true};
+const struct gemm_variant gemm_variant_wgmma_held_tested = {"wgmma_held", where_it_does_not, record,
+                                                            false, true};
