@@ -109,9 +109,10 @@ struct grt_dev_fns {
                                         const uint32_t *spec_values);
     void (*kernel_destroy)(struct grt_kernel *kernel);
     // The PTX that the driver makes of a kernel's OpenCL reading, to be freed, with a zero behind; NULL
-    // as a slot where the driver is not NVIDIA's.
+    // as a slot where the driver is not NVIDIA's. *other becomes true when it is made for another kind
+    // of device than the kernel is for, which will not change.
     char *(*kernel_ptx)(struct grt_dev *dev, const struct grt_kernel_info *info,
-                        const uint32_t *spec_values);
+                        const uint32_t *spec_values, bool *other);
     // As kernel_create(), from PTX; NULL as a slot where the API does not take it.
     struct grt_kernel *(*kernel_import)(struct grt_dev *dev, const struct grt_kernel_info *info,
                                         const uint32_t *spec_values, const char *ptx);

@@ -35,7 +35,16 @@ uint32_t grt_cmd_uses(const struct grt_cmd *cmd, struct grt_use *uses) {
     return count;
 }
 
+// Kernels in PTX have variables of their own in device memory (cl/lib/tma.k), which all launches share.
+static bool share_variables(const struct grt_cmd *a, const struct grt_cmd *b) {
+    return a->kind == GRT_CMD_DISPATCH && b->kind == GRT_CMD_DISPATCH && a->kernel == b->kernel &&
+           a->kernel->info->imports;
+}
+
 static bool conflict(const struct grt_cmd *a, const struct grt_cmd *b) {
+    if (share_variables(a, b)) {
+        return true;
+    }
     struct grt_use of_a[GRT_MAX_BINDINGS], of_b[GRT_MAX_BINDINGS];
     uint32_t count_a = grt_cmd_uses(a, of_a);
     uint32_t count_b = grt_cmd_uses(b, of_b);

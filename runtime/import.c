@@ -2,7 +2,7 @@
 // Kernels with NVIDIA's instructions on a Vulkan device. Vulkan has no words for them, but NVIDIA's driver takes PTX
 // ready-made (VK_NVX_binary_import), and its OpenCL compiler, part of the same driver, makes it:
 //
-//     text in OpenCL C --> OpenCL device of the same name --> PTX --> disk cache --> kernel_import()
+//     text in OpenCL C --> the same device by OpenCL --> PTX --> disk cache --> kernel_import()
 //
 // The OpenCL device is opened for the first kernel that the disk cache does not have, and closed with the
 // Vulkan device. Without one these kernels do not build, and what is written in GLSL serves.
@@ -46,8 +46,9 @@ static void make_key(const struct grt_dev *dev, const struct grt_kernel_info *in
 
 static bool find_compiler(struct grt_dev *dev) {
     if (!dev->compiler && !dev->no_compiler) {
-        dev->compiler = grt_dev_create(
-            grt_dev_desc(.backend = "opencl", .device = dev->info.name, .require_gpu = true));
+        const char *same = dev->info.pci[0] ? dev->info.pci : dev->info.name;
+        dev->compiler =
+            grt_dev_create(grt_dev_desc(.backend = "opencl", .device = same, .require_gpu = true));
         dev->no_compiler = !dev->compiler || !dev->compiler->fns->kernel_ptx;
     }
     return !dev->no_compiler;
@@ -68,15 +69,17 @@ static char *make_ptx(struct grt_dev *dev, const struct grt_kernel_info *info,
         return NULL;
     }
     if (!find_compiler(dev)) {
-        grt_fail(GRT_UNSUPPORTED,
-                 "kernel %s reaches %s as PTX, which NVIDIA's OpenCL driver makes, and that has no "
-                 "device '%s' here",
-                 info->name, dev->info.selector, dev->info.name);
+        grt_fail(
+            GRT_UNSUPPORTED,
+            "kernel %s reaches %s as PTX, which NVIDIA's OpenCL driver makes, and that does not "
+            "know '%s' here",
+            info->name, dev->info.selector, dev->info.name);
         return NULL;
     }
-    ptx = dev->compiler->fns->kernel_ptx(dev->compiler, info, values);
+    bool other = false;
+    ptx = dev->compiler->fns->kernel_ptx(dev->compiler, info, values, &other);
     // That a device is of another kind is kept too: to ask means to open its OpenCL driver.
-    if (ptx || grt_last_status() == GRT_UNSUPPORTED) {
+    if (ptx || other) {
         grt_cache_store(key, ptx ? ptx : "", ptx ? strlen(ptx) + 1 : 1);
     }
     return ptx;

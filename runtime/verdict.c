@@ -19,9 +19,10 @@ static uint64_t kernels_digest(const struct grt_dev_info *info, const char *op) 
         if (strncmp(kernel->name, op, length) != 0 || kernel->name[length] != '_') {
             continue;
         }
+        bool imported = info->caps.imports && kernel->imports;
         if (info->backend == GRT_BACKEND_VULKAN && kernel->spirv) {
             digest = grt_digest(kernel->spirv, kernel->spirv_size, digest);
-        } else if (info->backend == GRT_BACKEND_OPENCL && kernel->opencl) {
+        } else if ((info->backend == GRT_BACKEND_OPENCL || imported) && kernel->opencl) {
             digest = grt_digest(kernel->opencl, strlen(kernel->opencl), digest);
         }
     }

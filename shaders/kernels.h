@@ -6,8 +6,9 @@
 // readings: `all` for a kernel in the dialect; `vulkan` for one in plain GLSL, with cooperative
 // matrices and the like; `opencl` for one in OpenCL C, in the file cl/folder/name.k, with inline PTX
 // and the like; `ptx` for one like `opencl` that Vulkan devices of NVIDIA can run too
-// (runtime/import.c), in no more shared memory than they have; `bfloat` for one like `vulkan` whose halves become bfloats (bfloat.cmake). Those
-// describe themselves with the dialect's lists too, see DESCRIBE.
+// (runtime/import.c), in no more shared memory than they have; `bfloat` for one like `vulkan` whose
+// halves become bfloats (bfloat.cmake). Those describe themselves with the dialect's lists too, see
+// DESCRIBE.
 #define GRT_KERNELS(X)                                                                             \
     X(all, core, fill)                                                                             \
     X(all, core, fill16)                                                                           \

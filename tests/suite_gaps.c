@@ -162,6 +162,8 @@ static void products(void **state) {
     static const struct wide rows[] = {
         {.m = 17, .n = 13, .k = 11, .lda = 16, .ldb = 24, .ldc = 19},
         {.m = 33, .n = 36, .k = 30, .lda = 32, .ldb = 40, .ldc = 37, .beta = -0.5f, .add = true},
+        // Rows that are whole vectors, of which the last is not all c's.
+        {.m = 33, .n = 36, .k = 32, .ldb = 40, .ldc = 40, .add = true},
         {.m = 18,
          .n = 21,
          .k = 14,
@@ -171,6 +173,8 @@ static void products(void **state) {
          .ldb = 16},
         // More between matrices than they have; only that.
         {.m = 9, .n = 8, .k = 8, .batch = 3, .a_step = 100, .b_step = 65, .c_step = 83},
+        // Matrices of c that begin between vectors, and those of a and b not.
+        {.m = 9, .n = 8, .k = 8, .batch = 3, .a_step = 104, .b_step = 72, .c_step = 83},
         // Four heads of 16 columns, side by side: scores of one with another, and their sums.
         {.m = 20,
          .n = 20,

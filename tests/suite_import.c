@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cache_kit.h"
+#include "runtime/graph_parts.h"
 #include "runtime/import.h"
 #include "runtime/report.h"
 
@@ -16,16 +17,18 @@
 
 static struct world {
     const char *text;  // what the compiler makes; NULL: it cannot
-    enum grt_status refusal;
+    bool other;        // because it is for another device
     uint32_t made, imported;
     char got[512];
 } world;
 
-static char *make(struct grt_dev *dev, const struct grt_kernel_info *info, const uint32_t *values) {
+static char *make(struct grt_dev *dev, const struct grt_kernel_info *info, const uint32_t *values,
+                  bool *other) {
     (void)dev, (void)values;
     world.made += 1;
+    *other = !world.text && world.other;
     if (!world.text) {
-        grt_fail(world.refusal, "kernel %s is for another device", info->name);
+        grt_fail(GRT_UNSUPPORTED, "kernel %s is not made", info->name);
     }
     return world.text ? strdup(world.text) : NULL;
 }
@@ -46,7 +49,7 @@ static const struct grt_kernel_info kernel = {
     .name = "made_up", .specs = specs, .spec_count = 2, .opencl = "text", .imports = true};
 
 static void begin(const char *text) {
-    world = (struct world){.text = text, .refusal = GRT_UNSUPPORTED};
+    world = (struct world){.text = text, .other = true};
     maker = (struct grt_dev){.fns = &maker_fns};
     taker = (struct grt_dev){.fns = &taker_fns,
                              .compiler = &maker,
@@ -105,15 +108,14 @@ static void too_much_shared_memory_is_refused(void **state) {
 static void what_a_device_cannot_is_remembered(void **state) {
     (void)state;
     begin(NULL);
-    TEST_REFUSED(imports(128), GRT_UNSUPPORTED, "for another device");
+    TEST_REFUSED(imports(128), GRT_UNSUPPORTED, "is not made");
     TEST_REFUSED(imports(128), GRT_UNSUPPORTED, "not for Made Up 1");
     assert_int_equal(world.made, 1);
 
     // A failure that may pass is not.
-    world.refusal = GRT_NO_MEMORY;
-    for (uint32_t i = 0; i < 2; i++) {
-        TEST_REFUSED(imports(256), GRT_NO_MEMORY, "for another device");
-    }
+    world.other = false;
+    TEST_REFUSED(imports(256), GRT_UNSUPPORTED, "is not made");
+    TEST_REFUSED(imports(256), GRT_UNSUPPORTED, "is not made");
     assert_int_equal(world.made, 3);
     world.text = PTX_HEAD;
     assert_true(imports(256));
@@ -124,8 +126,27 @@ static void without_a_compiler_there_is_no_kernel(void **state) {
     begin(PTX_HEAD);
     taker.compiler = NULL;
     taker.no_compiler = true;
-    TEST_REFUSED(imports(128), GRT_UNSUPPORTED, "no device 'Made Up 1'");
+    TEST_REFUSED(imports(128), GRT_UNSUPPORTED, "does not know 'Made Up 1'");
     assert_int_equal(world.imported, 0);
+}
+
+// Two products that touch nothing in common, by one kernel: of PTX they wait for each other, else not.
+static void launches_of_one_kernel_wait(void **state) {
+    (void)state;
+    static const struct grt_arg_info args[] = {{"y", "float", GRT_WRITE}};
+    struct grt_kernel_info info = {.name = "made_up", .args = args, .arg_count = 1};
+    struct grt_kernel one = {.info = &info}, another = {.info = &info};
+    struct grt_buf buf = {.size = 1024};
+    for (uint32_t i = 0; i < 4; i++) {
+        info.imports = i % 2 == 1;
+        struct grt_cmd cmds[2] = {
+            {.kind = GRT_CMD_DISPATCH, .kernel = &one, .bindings = {{&buf, 0, 256}}},
+            {.kind = GRT_CMD_DISPATCH, .kernel = &one, .bindings = {{&buf, 256, 256}}}};
+        cmds[1].kernel = i < 2 ? &one : &another;
+        bool waits = info.imports && i < 2;
+        assert_int_equal(grt_find_hazards(cmds, 2), waits);
+        assert_int_equal(cmds[1].sync, waits ? 0 : -1);
+    }
 }
 
 static const struct CMUnitTest cases[] = {
@@ -134,5 +155,6 @@ static const struct CMUnitTest cases[] = {
     CACHE_CASE(too_much_shared_memory_is_refused),
     CACHE_CASE(what_a_device_cannot_is_remembered),
     CACHE_CASE(without_a_compiler_there_is_no_kernel),
+    CACHE_CASE(launches_of_one_kernel_wait),
 };
 TEST_SUITE(import, false, cases);

@@ -191,16 +191,17 @@ static const char *ptx_target(const struct grt_kernel_info *info, size_t *length
 }
 
 // The program's PTX with the last letter of `target`, such as sm_90a, put behind its own sm_90. To
-// be freed; NULL, with a sentence, when the driver has no PTX or compiles for something else.
+// be freed; NULL, with a sentence, when the driver has no PTX or, then *other, compiles for something else.
 static char *retarget(cl_program program, const struct grt_kernel_info *info, const char *target,
-                      size_t length, size_t *size) {
+                      size_t length, size_t *size, bool *other) {
     static const char words[] = "\n.target ";
     char *ptx = get_binary(program, info, size);
     char *at = ptx ? strstr(ptx, words) : NULL;
     at = at ? at + strlen(words) : NULL;
     size_t same = length - 1;
     char *text = NULL;
-    if (!at || strncmp(at, target, same) != 0 || strchr("0123456789", at[same])) {
+    *other = at && (strncmp(at, target, same) != 0 || strchr("0123456789", at[same]));
+    if (!at || *other) {
         grt_fail(GRT_UNSUPPORTED, "kernel %s is for %.*s only", info->name, (int)length, target);
     } else if (!(text = malloc(*size + 2))) {
         grt_fail(GRT_NO_MEMORY, "no host memory for kernel %s", info->name);
@@ -236,7 +237,7 @@ static cl_program compile(struct gcl_dev *dev, const struct grt_kernel_info *inf
 
 // The PTX of a text that names its target, for that target; to be freed.
 static char *make_ptx(struct gcl_dev *dev, const struct grt_kernel_info *info, const char *options,
-                      size_t *size) {
+                      size_t *size, bool *other) {
     size_t length = 0;
     const char *target = ptx_target(info, &length);
     cl_int code = CL_SUCCESS;
@@ -245,7 +246,7 @@ static char *make_ptx(struct gcl_dev *dev, const struct grt_kernel_info *info, c
         return NULL;
     }
     // How that build ended says nothing; whether there is PTX does.
-    char *ptx = retarget(program, info, target, length, size);
+    char *ptx = retarget(program, info, target, length, size, other);
     char *text = ptx ? NULL : build_log(dev, program);
     if (text) {
         log_lines(info, options, text);
@@ -258,13 +259,14 @@ static char *make_ptx(struct gcl_dev *dev, const struct grt_kernel_info *info, c
 static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info *info,
                                const char *options) {
     size_t length = 0, size = 0;
+    bool other = false;
     cl_int code = CL_SUCCESS;
     cl_program program = NULL;
     if (!ptx_target(info, &length)) {
         program = compile(dev, info, options, &code);
         return program ? built(dev, info, options, program, code) : NULL;
     }
-    char *ptx = make_ptx(dev, info, options, &size);
+    char *ptx = make_ptx(dev, info, options, &size, &other);
     if (!ptx) {
         return NULL;
     }
@@ -356,7 +358,7 @@ undo_memory:
 }
 
 char *gcl_kernel_ptx(struct grt_dev *base, const struct grt_kernel_info *info,
-                     const uint32_t *spec_values) {
+                     const uint32_t *spec_values, bool *other) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     char options[MAX_OPTIONS];
     size_t size = 0;
@@ -364,8 +366,9 @@ char *gcl_kernel_ptx(struct grt_dev *base, const struct grt_kernel_info *info,
         grt_fail(GRT_UNSUPPORTED, "kernel %s names no target for its PTX", info->name);
         return NULL;
     }
-    return make_options(dev, info, spec_values, options) ? make_ptx(dev, info, options, &size)
-                                                         : NULL;
+    return make_options(dev, info, spec_values, options)
+               ? make_ptx(dev, info, options, &size, other)
+               : NULL;
 }
 
 void gcl_kernel_destroy(struct grt_kernel *base) {

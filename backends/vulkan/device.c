@@ -165,6 +165,7 @@ static void read_limits(struct gvk_dev *dev, const struct gvk_physical *physical
     dev->software = caps->software;
     dev->budget = physical->ext[GVK_EXT_MEMORY_BUDGET];
     dev->imports = gvk_takes_ptx(physical);
+    dev->fns.kernel_import = dev->imports ? gvk_kernel_import : NULL;
 
     VkPhysicalDeviceProperties properties;
     dev->instance.GetPhysicalDeviceProperties(dev->physical, &properties);
@@ -201,7 +202,6 @@ static const struct grt_dev_fns fns = {
     .buf_read = gvk_buf_read,
     .kernel_create = gvk_kernel_create,
     .kernel_destroy = gvk_kernel_destroy,
-    .kernel_import = gvk_kernel_import,
     .cmds_create = gvk_cmds_create,
     .cmds_destroy = gvk_cmds_destroy,
     .cmds_run = gvk_cmds_run,

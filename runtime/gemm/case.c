@@ -44,6 +44,10 @@ uint32_t gemm_alignment(uint32_t ld) {
     return ld % 8 == 0 ? 3 : ld % 4 == 0 ? 2 : ld % 2 == 0 ? 1 : 0;
 }
 
+uint32_t gemm_alignment_of_c(const struct gemm_case *g) {
+    return gemm_alignment(g->params.ldc | g->params.n | g->params.c_batch);
+}
+
 // "f32", "16" or "16f32": how the kernels of one shape differ.
 static const char *type_suffix(const struct gemm_case *g) {
     return g->in == GRT_F32 ? "f32" : g->out == GRT_F32 ? "16f32" : "16";

@@ -37,7 +37,7 @@ struct gemm_variant {
     // Records the product; a failure is rejected to the graph.
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
     bool fills;  // the device even where k is long and c small
-    bool gaps;   // reads no element beyond a row, so that there may be others
+    bool gaps;   // what lies between rows and matrices changes nothing, and is not changed
 };
 
 extern const struct gemm_variant *const gemm_variants[];
@@ -106,6 +106,8 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 bool gemm_in_vectors(const struct gemm_case *g);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.
 uint32_t gemm_alignment(uint32_t ld);
+// The same of c, whose rows may have gaps that must stay as they are, and whose matrices may begin anywhere.
+uint32_t gemm_alignment_of_c(const struct gemm_case *g);
 // The kernel with the constants that all products have (shaders/lib/gemm.k) and `own` ones.
 struct grt_kernel_desc gemm_kernel(const struct gemm_case *g, const char *name,
                                    const struct grt_spec *own, uint32_t own_count);

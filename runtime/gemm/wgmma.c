@@ -157,7 +157,7 @@ static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
                                      {"BM", t->bm},
                                      {"BN", t->bn},
                                      {"STAGES", t->stages},
-                                     {"VEC", 15 | gemm_alignment(g->params.ldc) << 4},
+                                     {"VEC", 15 | gemm_alignment_of_c(g) << 4},
                                      {"SPLIT", choice.parts > 1}};
     uint64_t groups = count(g, t) * choice.parts;
     groups = groups < slots(g, t) ? groups : slots(g, t);

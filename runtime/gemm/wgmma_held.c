@@ -34,7 +34,7 @@ static bool pays(const struct gemm_case *g) {
     bool long_b = g->n > 192 && g->k > 192;
     return g->dev->info.caps.imports && g->n > 32 && g->m >= 512 &&
            tile_count(g) >= 4 * (uint64_t)places(g) &&
-           (g->in == GRT_BF16 || long_b || !gemm_stream_pays(g));
+           (g->in == GRT_BF16 || long_b || g->gaps || !gemm_stream_pays(g));
 }
 
 static bool where_it_pays(const struct gemm_case *g) {
@@ -55,7 +55,7 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
                                      {"KS", gemm_ceil_div(g->k, 16)},
                                      {"STAGES", columns == 256 ? 5 : 2},
                                      {"HOLD", columns == 64 ? 1 : 2},
-                                     {"VEC", 15 | gemm_alignment(g->params.ldc) << 4}};
+                                     {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
     uint64_t groups = tile_count(g) < places(g) ? tile_count(g) : places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, g, "wgmma_held", specs, sizeof specs / sizeof specs[0], grid);

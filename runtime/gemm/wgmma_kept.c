@@ -82,7 +82,7 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     const struct grt_spec specs[] = {
         {"WG", s.turns * 128 + 32}, {"BN", s.bn},
         {"STEPS", s.steps},         {"STAGES", s.stages},
-        {"PANELS", s.panels},       {"VEC", 15 | gemm_alignment(g->params.ldc) << 4}};
+        {"PANELS", s.panels},       {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
     uint64_t groups = tile_count(g) < places(g) ? tile_count(g) : places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, g, "wgmma_kept", specs, sizeof specs / sizeof specs[0], grid);

@@ -43,10 +43,9 @@ static bool where_it_does_not(const struct gemm_case *g) {
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
-    const struct grt_spec specs[] = {
-        {"WG", 384},   {"BN", columns(gemm_meant(g))},
-        {"STAGES", 5}, {"AHEAD", 3},
-        {"OUT", 512},  {"VEC", 15 | gemm_alignment(g->params.ldc) << 4}};
+    const struct grt_spec specs[] = {{"WG", 384},   {"BN", columns(gemm_meant(g))},
+                                     {"STAGES", 5}, {"AHEAD", 3},
+                                     {"OUT", 512},  {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
     uint64_t groups = tile_count(g) < places(g) ? tile_count(g) : places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, g, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
