@@ -108,11 +108,11 @@ struct grt_dev_fns {
     struct grt_kernel *(*kernel_create)(struct grt_dev *dev, const struct grt_kernel_info *info,
                                         const uint32_t *spec_values);
     void (*kernel_destroy)(struct grt_kernel *kernel);
-    // The PTX that the driver makes of a kernel's OpenCL reading, to be freed, with a zero behind; NULL
-    // as a slot where the driver is not NVIDIA's. *other becomes true when it is made for another kind
-    // of device than the kernel is for, which will not change.
-    char *(*kernel_ptx)(struct grt_dev *dev, const struct grt_kernel_info *info,
-                        const uint32_t *spec_values, bool *other);
+    // The PTX that the driver makes of a kernel's OpenCL reading, to be freed, with a zero behind. GRT_OK;
+    // GRT_UNSUPPORTED when the kernel is for another kind of device, which will not change; or why
+    // not this time. NULL as a slot where the driver is not NVIDIA's.
+    enum grt_status (*kernel_ptx)(struct grt_dev *dev, const struct grt_kernel_info *info,
+                                  const uint32_t *spec_values, char **ptx);
     // As kernel_create(), from PTX; NULL as a slot where the API does not take it.
     struct grt_kernel *(*kernel_import)(struct grt_dev *dev, const struct grt_kernel_info *info,
                                         const uint32_t *spec_values, const char *ptx);

@@ -64,6 +64,7 @@ static char *make_ptx(struct grt_dev *dev, const struct grt_kernel_info *info,
         return ptx;
     }
     free(ptx);
+    ptx = NULL;
     if (size == 1) {
         grt_fail(GRT_UNSUPPORTED, "kernel %s is not for %s", info->name, dev->info.name);
         return NULL;
@@ -76,10 +77,9 @@ static char *make_ptx(struct grt_dev *dev, const struct grt_kernel_info *info,
             info->name, dev->info.selector, dev->info.name);
         return NULL;
     }
-    bool other = false;
-    ptx = dev->compiler->fns->kernel_ptx(dev->compiler, info, values, &other);
+    enum grt_status status = dev->compiler->fns->kernel_ptx(dev->compiler, info, values, &ptx);
     // That a device is of another kind is kept too: to ask means to open its OpenCL driver.
-    if (ptx || other) {
+    if (status == GRT_OK || status == GRT_UNSUPPORTED) {
         grt_cache_store(key, ptx ? ptx : "", ptx ? strlen(ptx) + 1 : 1);
     }
     return ptx;

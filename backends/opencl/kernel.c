@@ -201,7 +201,9 @@ static char *retarget(cl_program program, const struct grt_kernel_info *info, co
     size_t same = length - 1;
     char *text = NULL;
     *other = at && (strncmp(at, target, same) != 0 || strchr("0123456789", at[same]));
-    if (!at || *other) {
+    if (!at) {
+        grt_fail(GRT_COMPILE, "the driver makes no PTX of kernel %s", info->name);
+    } else if (*other) {
         grt_fail(GRT_UNSUPPORTED, "kernel %s is for %.*s only", info->name, (int)length, target);
     } else if (!(text = malloc(*size + 2))) {
         grt_fail(GRT_NO_MEMORY, "no host memory for kernel %s", info->name);
@@ -357,18 +359,19 @@ undo_memory:
     return NULL;
 }
 
-char *gcl_kernel_ptx(struct grt_dev *base, const struct grt_kernel_info *info,
-                     const uint32_t *spec_values, bool *other) {
+enum grt_status gcl_kernel_ptx(struct grt_dev *base, const struct grt_kernel_info *info,
+                               const uint32_t *spec_values, char **ptx) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     char options[MAX_OPTIONS];
     size_t size = 0;
+    bool other = false;
+    *ptx = NULL;
     if (!ptx_target(info, &size)) {
-        grt_fail(GRT_UNSUPPORTED, "kernel %s names no target for its PTX", info->name);
-        return NULL;
+        grt_fail(GRT_COMPILE, "kernel %s names no target for its PTX", info->name);
+    } else if (make_options(dev, info, spec_values, options)) {
+        *ptx = make_ptx(dev, info, options, &size, &other);
     }
-    return make_options(dev, info, spec_values, options)
-               ? make_ptx(dev, info, options, &size, other)
-               : NULL;
+    return *ptx ? GRT_OK : other ? GRT_UNSUPPORTED : GRT_COMPILE;
 }
 
 void gcl_kernel_destroy(struct grt_kernel *base) {

@@ -157,8 +157,8 @@ bool gcl_buf_read(struct grt_buf *buf, uint64_t offset, void *data, uint64_t siz
 struct grt_kernel *gcl_kernel_create(struct grt_dev *dev, const struct grt_kernel_info *info,
                                      const uint32_t *spec_values);
 void gcl_kernel_destroy(struct grt_kernel *kernel);
-char *gcl_kernel_ptx(struct grt_dev *dev, const struct grt_kernel_info *info,
-                     const uint32_t *spec_values, bool *other);
+enum grt_status gcl_kernel_ptx(struct grt_dev *dev, const struct grt_kernel_info *info,
+                               const uint32_t *spec_values, char **ptx);
 
 void *gcl_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
                       uint32_t phase_count, enum grt_lane lane);
