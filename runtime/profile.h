@@ -70,6 +70,9 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by the product")     \
     X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \
       "tile of f16 and bf16 products by wgmma, with tiles on their way. 0: by what they cost")     \
+    X(GEMM_WGMMA_LEAN, "gemm.wgmma_lean", whole, "BM BN STAGES AHEAD", 0, 512, "0 0 0 0",          \
+      "the same in 48 KiB of shared memory, with blocks of 32 of k that are loaded ahead. 0: by "  \
+      "the product")                                                                               \
     X(GEMM_SPLIT_USE, "gemm.split.use", whole, "use", 0, 1, "0",                                   \
       "1: f32 products are done on the matrix unit, each number as three bfloats")                 \
     X(GEMM_SPLIT, "gemm.split", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",                      \

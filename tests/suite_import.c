@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/vulkan/vulkan.h"
 #include "cache_kit.h"
 #include "runtime/graph_parts.h"
 #include "runtime/import.h"
@@ -151,6 +152,71 @@ static void launches_of_one_kernel_wait(void **state) {
     }
 }
 
+// Kernels in PTX are there for Vulkan devices of NVIDIA that take them, and for its OpenCL.
+static void who_has_them(void **state) {
+    (void)state;
+    struct grt_dev dev = {.info = {.backend = GRT_BACKEND_VULKAN, .vendor = "NVIDIA"}};
+    assert_false(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    dev.info.caps.imports = 1;
+    assert_true(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    assert_false(grt_kernel_exists(&dev, "gemm_wgmma_16"));  // has more shared memory than that
+    strcpy(dev.info.vendor, "Mesa");
+    assert_false(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    dev.info = (struct grt_dev_info){.backend = GRT_BACKEND_OPENCL, .vendor = "NVIDIA"};
+    assert_true(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    assert_true(grt_kernel_exists(&dev, "gemm_wgmma_16"));
+}
+
+// ---- what a launch is made of ----
+
+static struct seen {
+    VkCuLaunchInfoNVX launch;
+    unsigned char block[512];
+    size_t size;
+} seen;
+
+static void VKAPI_PTR see_launch(VkCommandBuffer cmds, const VkCuLaunchInfoNVX *launch) {
+    (void)cmds;
+    seen.launch = *launch;
+    // As cuLaunchKernel() reads them: 1, the block, 2, its size, 0.
+    assert_ptr_equal(launch->pExtras[0], (const void *)1);
+    assert_ptr_equal(launch->pExtras[2], (const void *)2);
+    assert_null(launch->pExtras[4]);
+    memcpy(&seen.size, launch->pExtras[3], sizeof seen.size);
+    assert_true(seen.size <= sizeof seen.block);
+    memcpy(seen.block, launch->pExtras[1], seen.size);
+}
+
+// As cl/dialect.h declares arguments: pointers, a place in each, parameters.
+static void arguments_of_a_launch(void **state) {
+    (void)state;
+    struct gvk_dev dev = {.vk = {.vkCmdCuLaunchKernelNVX = see_launch}};
+    struct gvk_buf bufs[3] = {{.address = 0x1000}, {.address = 0x2000}, {.address = 0x30000000000}};
+    const struct grt_kernel_info info = {.name = "made_up", .arg_count = 3, .params_size = 12};
+    struct gvk_kernel made = {.base = {.info = &info, .spec_values = {384}},
+                              .function = (VkCuFunctionNVX)(uintptr_t)77};
+    struct grt_cmd cmd = {.kind = GRT_CMD_DISPATCH,
+                          .kernel = &made.base,
+                          .bindings = {{&bufs[0].base, 0, 64},
+                                       {&bufs[1].base, 512, 64},
+                                       {&bufs[2].base, 0x200000010, 64}},
+                          .groups = {132, 2, 3},
+                          .params_size = 12,
+                          .params = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+    gvk_import_launch(&dev, NULL, &cmd);
+    const uint64_t want[3 + 12] = {0x1000, 0x2000, 0x30000000000, 0, 512, 0x200000010};
+    assert_int_equal(seen.size, sizeof want + 12);
+    assert_memory_equal(seen.block, want, sizeof want);
+    assert_memory_equal(seen.block + sizeof want, cmd.params, 12);
+    assert_int_equal(seen.launch.gridDimX, 132);
+    assert_int_equal(seen.launch.gridDimY, 2);
+    assert_int_equal(seen.launch.gridDimZ, 3);
+    assert_int_equal(seen.launch.blockDimX, 384);
+    assert_int_equal(seen.launch.blockDimY * seen.launch.blockDimZ, 1);
+    assert_int_equal(seen.launch.sharedMemBytes, 0);
+    assert_true(seen.launch.function == made.function);
+}
+
 static const struct CMUnitTest cases[] = {
     CACHE_CASE(shared_memory_is_counted),
     CACHE_CASE(the_text_is_made_once),
@@ -158,5 +224,7 @@ static const struct CMUnitTest cases[] = {
     CACHE_CASE(what_a_device_cannot_is_remembered),
     CACHE_CASE(without_a_compiler_there_is_no_kernel),
     CACHE_CASE(launches_of_one_kernel_wait),
+    CACHE_CASE(who_has_them),
+    CACHE_CASE(arguments_of_a_launch),
 };
 TEST_SUITE(import, false, cases);

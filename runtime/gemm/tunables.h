@@ -15,5 +15,6 @@ extern const struct grt_tunable gemm_split_wgmma_tunable;
 extern const struct grt_tunable gemm_split_mma_tunable;
 extern const struct grt_tunable gemm_mma_tunable;
 extern const struct grt_tunable gemm_wgmma_tunable;
+extern const struct grt_tunable gemm_wgmma_lean_tunable;
 
 #endif

@@ -1,17 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on Hopper's matrix units in 48 KiB of shared memory, for Vulkan, which imports the kernel as PTX:
 // cl/lib/gemm_wgmma_lean.k. On OpenCL it runs for tests; wgmma has more memory there.
+#include <stdio.h>
+
 #include "case.h"
 
 #define MOST_GROUPS 512u  // as in cl/lib/gemm_wgmma_lean.k
 #define ROWS 128u
+#define LANES 384u
+#define OUT_BYTES 512u  // of each of 8 warps
 
-static uint32_t columns(const struct gemm_case *g) {
-    return g->n <= 128 ? 128 : 256;
+// ---- the setting of the profile ----
+
+enum { BM, BN, STAGES, AHEAD };
+
+static uint32_t setting_lanes(const uint32_t *v) {
+    (void)v;
+    return LANES;
 }
 
-static uint64_t tile_count(const struct gemm_case *g) {
-    return (uint64_t)gemm_ceil_div(g->m, ROWS) * gemm_ceil_div(g->n, columns(g)) * g->batch;
+// Tiles of b, room for writing c, barriers.
+static uint32_t setting_shmem(const uint32_t *v) {
+    return v[STAGES] * (v[BN] * 32 + 16) + 8 * OUT_BYTES;
+}
+
+static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
+    bool whole =
+        v[BM] == 0 || (v[BM] == ROWS && (v[BN] == 128 || v[BN] == 256) && v[STAGES] >= 2 &&
+                       v[AHEAD] >= 1 && v[AHEAD] <= 4 && setting_shmem(v) <= info->caps.shmem);
+    if (!whole) {
+        snprintf(why, GRT_TUNABLE_WHY,
+                 "rows are 128, columns 128 or 256, 1 to 4 blocks ahead, and %u tiles of 16 x %u "
+                 "must fit %u bytes of shared memory",
+                 v[STAGES], v[BN], info->caps.shmem);
+    }
+    return whole;
+}
+
+// As a lane has on average: those that multiply take what the others leave.
+static uint32_t setting_registers(const uint32_t *v) {
+    return (v[BN] / 2 + 16 * v[AHEAD] + 40) * 2 / 3;
+}
+
+const struct grt_tunable gemm_wgmma_lean_tunable = {
+    "gemm",
+    "wgmma_lean",
+    1u << GRT_F16 | 1u << GRT_BF16,
+    GRT_KEY_GEMM_WGMMA_LEAN,
+    1,
+    {{"BM", {128}}, {"BN", {128, 256}}, {"STAGES", {3, 4, 5}}, {"AHEAD", {1, 2, 3, 4}}},
+    setting_possible,
+    setting_lanes,
+    setting_registers,
+};
+
+struct choice {
+    uint32_t columns, stages, ahead;
+};
+
+static struct choice choose(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    if (gemm_sizes(g, &gemm_wgmma_lean_tunable, v) && v[BM]) {
+        return (struct choice){v[BN], v[STAGES], v[AHEAD]};
+    }
+    return (struct choice){g->n <= 128 ? 128 : 256, 5, 3};
+}
+
+// ---- the variant ----
+
+static uint64_t tile_count(const struct gemm_case *g, uint32_t columns) {
+    return (uint64_t)gemm_ceil_div(g->m, ROWS) * gemm_ceil_div(g->n, columns) * g->batch;
 }
 
 static uint32_t places(const struct gemm_case *g) {
@@ -24,14 +82,15 @@ static bool possible(const struct gemm_case *g) {
     const struct gemm_params *p = &g->params;
     return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 &&
            (g->desc->a_transposed || g->k % 8 == 0) &&
-           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 && tile_count(g) <= INT32_MAX &&
-           grt_kernel_builds(g->dev, "probe_wgmma_lean");
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
+           tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
 // On Vulkan, where half of the device has something to do and b is not short both ways, which is for wgmma_held
 // and stream. 1024^3 has 32 tiles, and coop is quicker.
 static bool pays(const struct gemm_case *g) {
-    return g->dev->info.caps.imports && tile_count(g) * 2 > places(g) && (g->n > 256 || g->k > 256);
+    return g->dev->info.caps.imports && tile_count(g, choose(g).columns) * 2 > places(g) &&
+           (g->n > 256 || g->k > 256);
 }
 
 static bool where_it_pays(const struct gemm_case *g) {
@@ -43,11 +102,12 @@ static bool where_it_does_not(const struct gemm_case *g) {
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
-    const struct grt_spec specs[] = {{"WG", 384},   {"BN", columns(gemm_meant(g))},
-                                     {"STAGES", 5}, {"AHEAD", 3},
-                                     {"OUT", 512},  {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
-    uint64_t groups = tile_count(g) < places(g) ? tile_count(g) : places(g);
-    const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
+    struct choice choice = choose(gemm_meant(g));
+    const struct grt_spec specs[] = {
+        {"WG", LANES},           {"BN", choice.columns}, {"STAGES", choice.stages},
+        {"AHEAD", choice.ahead}, {"OUT", OUT_BYTES},     {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
+    uint64_t count = tile_count(g, choice.columns);
+    const uint32_t grid[3] = {(uint32_t)(count < places(g) ? count : places(g)), 1, 1};
     gemm_dispatch(graph, g, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
 }
 
