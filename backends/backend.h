@@ -162,8 +162,8 @@ struct grt_dev {
     struct grt_profile *profile;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;
-    struct grt_dev *compiler;          // makes PTX for this one; see runtime/import.c
-    bool no_compiler;                  // looked for, and there is none
+    struct grt_dev *compiler;  // makes PTX for this one, and goes with it; see runtime/import.c
+    bool no_compiler;          // looked for, and there is none
     struct grt_verdict_row *verdicts;  // see runtime/verdict.h
     uint32_t verdict_count, verdict_room;
     const char *fault_op, *fault_variant;  // whose checks are made to fail, for tests

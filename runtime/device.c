@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import.h"
 #include "internal.h"
 #include "probe.h"
 #include "profile.h"
@@ -398,7 +397,7 @@ void grt_dev_destroy(struct grt_dev **dev) {
         d->fns->kernel_destroy(d->kernels);
         d->kernels = next;
     }
-    grt_import_end(d);
+    grt_dev_destroy(&d->compiler);
     grt_profile_destroy(&d->profile);
     free(d->verdicts);
     d->fns->destroy(d);

@@ -103,7 +103,3 @@ struct grt_kernel *grt_import_kernel(struct grt_dev *dev, const struct grt_kerne
     free(ptx);
     return kernel;
 }
-
-void grt_import_end(struct grt_dev *dev) {
-    grt_dev_destroy(&dev->compiler);
-}

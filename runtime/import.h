@@ -8,8 +8,6 @@
 // As the slot kernel_create() of the seam.
 struct grt_kernel *grt_import_kernel(struct grt_dev *dev, const struct grt_kernel_info *info,
                                      const uint32_t *values);
-// Before the device is destroyed.
-void grt_import_end(struct grt_dev *dev);
 
 // Bytes of shared memory that the arrays of a PTX text have.
 uint64_t grt_ptx_shared(const char *ptx);
