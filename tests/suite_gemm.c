@@ -300,6 +300,45 @@ static void tiny_products(void **state) {
     assert_false(has_variant(5, 16, 65, "tiny"));
 }
 
+// ---- kernels that Vulkan imports ----
+
+// Whether OpenCL knows the device under test, too, so that there is a compiler for PTX.
+static bool has_twin(const struct grt_dev_info *info) {
+    struct grt_dev_list *list = grt_dev_list_create();
+    bool found = false;
+    assert_non_null(list);
+    for (uint32_t i = 0; i < list->count; i += 1) {
+        const struct grt_dev_info *other = &list->devices[i];
+        found =
+            found || (other->backend == GRT_BACKEND_OPENCL && strcmp(other->name, info->name) == 0);
+    }
+    grt_dev_list_destroy(&list);
+    return found;
+}
+
+static const char *best_of_halves(uint64_t m, uint64_t n, uint64_t k) {
+    struct grt_tensor a = {.dtype = GRT_BF16, .rank = 2, .shape = {m, k}};
+    struct grt_tensor b = {.dtype = GRT_BF16, .rank = 2, .shape = {k, n}};
+    struct grt_tensor c = {.dtype = GRT_BF16, .rank = 2, .shape = {m, n}};
+    const struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c};
+    return grt_gemm_variant(test.dev, &desc, 0);
+}
+
+// Large and tall products are theirs on a Hopper that Vulkan and OpenCL have, and nowhere else.
+static void imported_products(void **state) {
+    (void)state;
+    const struct grt_dev_info *info = grt_dev_info(test.dev);
+    bool hopper = strstr(info->name, "H100") || strstr(info->name, "H200");
+    bool imports = info->caps.imports && hopper && has_twin(info);
+    assert_true(!info->caps.imports || info->backend == GRT_BACKEND_VULKAN);
+    if (info->caps.bf16 || imports) {
+        assert_int_equal(strcmp(best_of_halves(4096, 4096, 4096), "wgmma_lean") == 0, imports);
+        assert_int_equal(strcmp(best_of_halves(65536, 256, 256), "wgmma_held") == 0, imports);
+    }
+    assert_false(!info->caps.imports && info->backend == GRT_BACKEND_VULKAN &&
+                 has_variant(2, 64, 64, "wgmma_lean"));
+}
+
 // ---- batches do not matter ----
 
 // A part of an operand of a batch, as an operand of its own.
@@ -450,6 +489,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(every_shape),     TEST_CASE(batches),       TEST_CASE(many_tiles),
     TEST_CASE(beyond_the_grid), TEST_CASE(epilogues),     TEST_CASE(without_product),
     TEST_CASE(sums_in_half),    TEST_CASE(permutations),  TEST_CASE(batch_split),
-    TEST_CASE(refusals),        TEST_CASE(tiny_products),
+    TEST_CASE(refusals),        TEST_CASE(tiny_products), TEST_CASE(imported_products),
 };
 TEST_SUITE(gemm, true, cases);

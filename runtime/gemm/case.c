@@ -11,6 +11,21 @@ uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
 
+uint32_t gemm_units(const struct gemm_case *g) {
+    uint32_t units = g->dev->info.caps.compute_units;
+    return units ? units : 16;
+}
+
+uint32_t gemm_places(const struct gemm_case *g) {
+    return gemm_units(g) < GEMM_MOST_GROUPS ? gemm_units(g) : GEMM_MOST_GROUPS;
+}
+
+bool gemm_in_chunks(const struct gemm_case *g) {
+    const struct gemm_params *p = &g->params;
+    return (g->in == GRT_F16 || g->in == GRT_BF16) &&
+           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0;
+}
+
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down) {
     const uint32_t *most = g->dev->info.caps.max_groups;
     return across <= most[0] && down <= most[1] && g->batch <= most[2];

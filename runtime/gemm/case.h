@@ -100,6 +100,15 @@ bool gemm_split_pays(const struct gemm_case *g);
 bool gemm_stream_pays(const struct gemm_case *g);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
+// Compute units of the device, or a guess.
+uint32_t gemm_units(const struct gemm_case *g);
+// Workgroups of a kernel whose workgroups stay, one a compute unit: no more than there are tensor maps for, MOST_GROUPS in
+// the texts of wgmma.
+uint32_t gemm_places(const struct gemm_case *g);
+#define GEMM_MOST_GROUPS 512u
+// Whether a and b are 16-bit and their rows and matrices begin at multiples of 16 bytes, as Hopper's copy engine
+// wants them.
+bool gemm_in_chunks(const struct gemm_case *g);
 // Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 // Whether every stored row of a and b is whole vectors of 4 floats.

@@ -38,7 +38,7 @@ uint32_t coop_lanes(const struct grt_dev_info *info, const struct coop_tile *t) 
 
 uint64_t coop_cost(const struct gemm_case *product, const struct coop_tile *t) {
     const struct gemm_case *g = gemm_meant(product);
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
+    uint32_t units = gemm_units(g);
     uint64_t count = (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
     uint64_t slots = (uint64_t)units * t->at_once;
     uint64_t steps = (uint64_t)gemm_ceil_div(g->k, t->bk) * t->bk;

@@ -90,7 +90,7 @@ static struct tile choose_tile(const struct gemm_case *g) {
         return tile_of(v);
     }
     const struct gemm_case *meant = gemm_meant(g);
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
+    uint32_t units = gemm_units(g);
     uint32_t last = sizeof tiles / sizeof tiles[0] - 1;
     // What Hopper's other kernels need includes shared memory beyond 48 KiB.
     bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");

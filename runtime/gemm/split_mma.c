@@ -74,7 +74,7 @@ const struct grt_tunable gemm_split_mma_tunable = {
 static struct tile choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     const struct gemm_case *meant = gemm_meant(g);
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
+    uint32_t units = gemm_units(g);
     // What Hopper's other kernels need includes shared memory beyond 48 KiB.
     bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
     gemm_sizes(g, &gemm_split_mma_tunable, v);

@@ -65,7 +65,7 @@ static void choose(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
 
 // Whether its large tiles fill the device and have enough to do; smaller ones are quicker by mma.sync.
 static bool large(const struct gemm_case *g) {
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
+    uint32_t units = gemm_units(g);
     return g->m > 64 && g->n > 64 && g->k > 64 &&
            (uint64_t)gemm_ceil_div(g->m, 128) * gemm_ceil_div(g->n, 128) * g->batch >= units;
 }

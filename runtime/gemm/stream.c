@@ -85,15 +85,11 @@ static bool possible(const struct gemm_case *g) {
            grt_kernel_exists(g->dev, name);
 }
 
-static uint32_t units(const struct gemm_case *g) {
-    return g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
-}
-
 // b is on its way while nothing else can be done. Where there are few rows coop begins sooner: 8192x128x128 takes
 // it 4.9 us, this 7.1 (same run). A b in registers was measured with 256 x 256 alone.
 static bool pays(const struct gemm_case *g) {
     struct stream s = shape_of(g);
-    return (uint64_t)g->m * g->batch >= 256 * (uint64_t)units(g) &&
+    return (uint64_t)g->m * g->batch >= 256 * (uint64_t)gemm_units(g) &&
            (!s.held || (s.sections > 6 && s.strips > 6));
 }
 
@@ -112,7 +108,7 @@ static bool where_it_does_not(const struct gemm_case *g) {
 // As many workgroups as fill the device once, each with about as many rows.
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct stream s = shape_of(g);
-    uint32_t count = gemm_ceil_div(g->m, s.rows), slots = units(g) * s.at_once;
+    uint32_t count = gemm_ceil_div(g->m, s.rows), slots = gemm_units(g) * s.at_once;
     uint64_t turns = ((uint64_t)count * g->batch + slots - 1) / slots;
     uint32_t parts = turns < count ? gemm_ceil_div(count, (uint32_t)turns) : 1;
     const struct grt_spec specs[] = {

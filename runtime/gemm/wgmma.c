@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 // As in cl/lib/gemm_wgmma.k.
-#define MOST_GROUPS 512u
 #define MOST_PARTS 320u
 
 // A tile of c, and what it was seen to cost: units of 10 ns for 64 of k, and for beginning and
@@ -89,8 +88,8 @@ const struct grt_tunable gemm_wgmma_tunable = {
 // ---- what it costs ----
 
 static uint32_t slots(const struct gemm_case *g, const struct tile *t) {
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
-    return units * t->at_once < MOST_GROUPS ? units * t->at_once : MOST_GROUPS;
+    uint32_t units = gemm_units(g);
+    return units * t->at_once < GEMM_MOST_GROUPS ? units * t->at_once : GEMM_MOST_GROUPS;
 }
 
 static uint64_t count(const struct gemm_case *g, const struct tile *t) {
@@ -140,11 +139,8 @@ static struct choice choose(const struct gemm_case *g) {
 // The copy engine reads rows that are multiples of 16 bytes. Matrices that fill a quarter of the
 // smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
 static bool wgmma_usable(const struct gemm_case *g) {
-    const struct gemm_params *p = &g->params;
-    return (g->in == GRT_F16 || g->in == GRT_BF16) &&
-           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
-           (g->m > 32 || g->n > 32 || g->desc->variant) && count(g, SMALLEST) <= INT32_MAX &&
-           grt_kernel_builds(g->dev, "probe_wgmma");
+    return gemm_in_chunks(g) && (g->m > 32 || g->n > 32 || g->desc->variant) &&
+           count(g, SMALLEST) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
 static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {

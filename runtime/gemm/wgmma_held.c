@@ -8,24 +8,16 @@
 // 6.9 / 7.4, 64 x (1024x256x32) 12.1 / 11.3 and 12.3 / 14.5. torch 2.11 in that run: x256x256 24.4 and 24.0.
 #include "case.h"
 
-#define MOST_GROUPS 512u  // as in cl/lib/gemm_wgmma_held.k
 #define ROWS 64u
 
 static uint64_t tile_count(const struct gemm_case *g) {
     return (uint64_t)gemm_ceil_div(g->m, ROWS) * g->batch;
 }
 
-static uint32_t places(const struct gemm_case *g) {
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
-    return units < MOST_GROUPS ? units : MOST_GROUPS;
-}
-
 // The copy engine reads rows of a that are multiples of 16 bytes, and lanes 16 bytes of b at once.
 static bool possible(const struct gemm_case *g) {
-    const struct gemm_params *p = &g->params;
-    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
-           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 && tile_count(g) <= INT32_MAX &&
-           grt_kernel_builds(g->dev, "probe_wgmma_lean");
+    return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
+           tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
 // On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a short b are
@@ -33,7 +25,7 @@ static bool possible(const struct gemm_case *g) {
 static bool pays(const struct gemm_case *g) {
     bool long_b = g->n > 192 && g->k > 192;
     return g->dev->info.caps.imports && g->n > 32 && g->m >= 512 &&
-           tile_count(g) >= 4 * (uint64_t)places(g) &&
+           tile_count(g) >= 4 * (uint64_t)gemm_places(g) &&
            (g->in == GRT_BF16 || long_b || g->gaps || !gemm_stream_pays(g));
 }
 
@@ -56,7 +48,7 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
                                      {"STAGES", columns == 256 ? 5 : 2},
                                      {"HOLD", columns == 64 ? 1 : 2},
                                      {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
-    uint64_t groups = tile_count(g) < places(g) ? tile_count(g) : places(g);
+    uint64_t groups = tile_count(g) < gemm_places(g) ? tile_count(g) : gemm_places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, g, "wgmma_held", specs, sizeof specs / sizeof specs[0], grid);
 }

@@ -15,7 +15,6 @@
 // in place of four are 8.9 for x128x128.
 #include "case.h"
 
-#define MOST_GROUPS 512u           // as in cl/lib/gemm_wgmma_kept.k
 #define SHARED_BYTES (227u << 10)  // of a workgroup
 #define MOST_STAGES 16u
 
@@ -51,22 +50,15 @@ static uint64_t tile_count(const struct gemm_case *g) {
     return (uint64_t)gemm_ceil_div(g->m, 64) * g->batch;
 }
 
-static uint32_t places(const struct gemm_case *g) {
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
-    return units < MOST_GROUPS ? units : MOST_GROUPS;
-}
-
 // The copy engine reads rows that are multiples of 16 bytes.
 static bool possible(const struct gemm_case *g) {
-    const struct gemm_params *p = &g->params;
-    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
-           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 && tile_count(g) <= INT32_MAX &&
-           grt_kernel_builds(g->dev, "probe_wgmma");
+    return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
+           tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
 // Where a workgroup has tiles enough for a b that it loads first.
 static bool pays(const struct gemm_case *g) {
-    return g->n > 32 && g->m >= 512 && tile_count(g) >= 4 * (uint64_t)places(g);
+    return g->n > 32 && g->m >= 512 && tile_count(g) >= 4 * (uint64_t)gemm_places(g);
 }
 
 static bool where_it_pays(const struct gemm_case *g) {
@@ -83,7 +75,7 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
         {"WG", s.turns * 128 + 32}, {"BN", s.bn},
         {"STEPS", s.steps},         {"STAGES", s.stages},
         {"PANELS", s.panels},       {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
-    uint64_t groups = tile_count(g) < places(g) ? tile_count(g) : places(g);
+    uint64_t groups = tile_count(g) < gemm_places(g) ? tile_count(g) : gemm_places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, g, "wgmma_kept", specs, sizeof specs / sizeof specs[0], grid);
 }

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 
-#define MOST_GROUPS 512u  // as in cl/lib/gemm_wgmma_lean.k
 #define ROWS 128u
 #define LANES 384u
 #define OUT_BYTES 512u  // of each of 8 warps
@@ -77,24 +76,16 @@ static uint64_t tile_count(const struct gemm_case *g, uint32_t columns) {
     return (uint64_t)gemm_ceil_div(g->m, ROWS) * gemm_ceil_div(g->n, columns) * g->batch;
 }
 
-static uint32_t places(const struct gemm_case *g) {
-    uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 16;
-    return units < MOST_GROUPS ? units : MOST_GROUPS;
-}
-
 // The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a along k at once.
 static bool possible(const struct gemm_case *g) {
-    const struct gemm_params *p = &g->params;
-    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 &&
-           (g->desc->a_transposed || g->k % 8 == 0) &&
-           (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0 &&
+    return gemm_in_chunks(g) && g->k > 0 && (g->desc->a_transposed || g->k % 8 == 0) &&
            tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
 // On Vulkan, where half of the device has something to do and b is not short both ways, which is for wgmma_held
 // and stream. 1024^3 has 32 tiles, and coop is quicker.
 static bool pays(const struct gemm_case *g) {
-    return g->dev->info.caps.imports && tile_count(g, choose(g).columns) * 2 > places(g) &&
+    return g->dev->info.caps.imports && tile_count(g, choose(g).columns) * 2 > gemm_places(g) &&
            (g->n > 256 || g->k > 256);
 }
 
@@ -112,7 +103,7 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
         {"WG", LANES},           {"BN", choice.columns}, {"STAGES", choice.stages},
         {"AHEAD", choice.ahead}, {"OUT", OUT_BYTES},     {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
     uint64_t count = tile_count(g, choice.columns);
-    const uint32_t grid[3] = {(uint32_t)(count < places(g) ? count : places(g)), 1, 1};
+    const uint32_t grid[3] = {(uint32_t)(count < gemm_places(g) ? count : gemm_places(g)), 1, 1};
     gemm_dispatch(graph, g, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
 }
 
