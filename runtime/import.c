@@ -26,10 +26,11 @@ uint64_t grt_ptx_shared(const char *ptx) {
     for (const char *at = strstr(ptx, words); at; at = strstr(at, words)) {
         at += strlen(words);
         uint64_t align = strtoull(at, NULL, 10);
+        align = align > 0 ? align : 1;
         size_t line = strcspn(at, ";\n");
         const char *open = memchr(at, '[', line);
         uint64_t size = open ? strtoull(open + 1, NULL, 10) : 8;
-        bytes = (bytes + align - (align > 0)) / (align ? align : 1) * (align ? align : 1) + size;
+        bytes = (bytes + align - 1) / align * align + size;
     }
     return bytes;
 }
