@@ -70,11 +70,13 @@ static bool where_it_does_not(const struct gemm_case *g) {
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
-    struct shape s = shape_of(gemm_meant(g));
+    const struct gemm_case *meant = gemm_meant(g);
+    struct shape s = shape_of(meant);
     const struct grt_spec specs[] = {
-        {"WG", s.turns * 128 + 32}, {"BN", s.bn},
-        {"STEPS", s.steps},         {"STAGES", s.stages},
-        {"PANELS", s.panels},       {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
+        {"WG", s.turns * 128 + 32},   {"BN", s.bn},
+        {"STEPS", s.steps},           {"STAGES", s.stages},
+        {"PANELS", s.panels},         {"VEC", 15 | gemm_alignment_of_c(g) << 4},
+        {"KEEP", gemm_keeps_c(meant)}};
     uint64_t groups = tile_count(g) < gemm_places(g) ? tile_count(g) : gemm_places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, g, "wgmma_kept", specs, sizeof specs / sizeof specs[0], grid);
