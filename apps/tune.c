@@ -94,8 +94,7 @@ struct choice {
     uint32_t tunable, weight;
 };
 
-// The tunables for operands of one type: those of the device's variants, or those that were named,
-// which a device may have only when asked.
+// The tunables for operands of one type: those of the device's variants, or those that were named.
 static bool choose_tunables(struct tune *tune, enum grt_dtype in, struct choice *chosen,
                             uint32_t *count) {
     const char *asked = tune->bench.gemm.variants;

@@ -4,11 +4,11 @@
 //
 //     c = (act(alpha op(a) op(b) + beta c + bias) + add) * act'(saved)
 //
-// The same call works on every device. Which kernel does it is the first usable row of one table of
-// variants; one that does not build on a device, or that gives a wrong result in its check there (a small
-// product at first use, remembered for the driver's version), is left out with one warning. 16-bit
-// elements are summed in f32. f32 may be done on a matrix unit where that has f32's error and is
-// faster (`split*`, the profile's gemm.split.use); an infinite operand then gives NaN.
+// The same call works on every device. Which kernel does it is the first row of one table of
+// variants that is usable and pays; one that does not build on a device, or that gives a wrong result
+// in its check there (a small product at first use, remembered for the driver's version), is left out
+// with one warning. 16-bit elements are summed in f32. f32 may be done on a matrix unit where that has
+// f32's error and is faster (`split*`, the profile's gemm.split.use); an infinite operand then gives NaN.
 //
 // The column sum of c, which is a bias's gradient, is an op of its own, grt_op_colsum(): sums of tiles made on
 // the way out would need a second kernel that adds them in a fixed order all the same, and every variant
@@ -75,7 +75,8 @@ GRT_API void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *de
 // Bytes of scratch with which this product is fastest; 0 when it needs none.
 GRT_API uint64_t grt_op_gemm_scratch(struct grt_dev *dev, const struct grt_gemm_desc *desc);
 
-// The variants that could do this product on this device, best first: the i-th name, or NULL.
+// The variants that could do this product on this device, best first: the i-th name, or NULL. Behind plain stand
+// those that do not pay, for tests and measurements.
 GRT_API const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *desc,
                                      uint32_t i);
 

@@ -30,10 +30,14 @@ struct gemm_case {
 // The product that a tile is chosen for.
 const struct gemm_case *gemm_meant(const struct gemm_case *g);
 
-// A way to do a product. Rows stand in order of preference; plain is usable everywhere.
+// A way to do a product. Rows stand in order of preference, and the first that is usable and pays does it: plain at the
+// latest. One that is named only needs to be usable, and tests and measurements see all that are.
 struct gemm_variant {
     const char *name;
+    // Whether it can do the product on this device.
     bool (*usable)(const struct gemm_case *g);
+    // Whether it should, before the rows that follow; NULL: always. Asked of products that it cannot do, too.
+    bool (*pays)(const struct gemm_case *g);
     // Records the product; a failure is rejected to the graph.
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
     bool fills;  // the device even where k is long and c small
@@ -46,15 +50,11 @@ extern const uint32_t gemm_variant_count;
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_wgmma_held;
-extern const struct gemm_variant gemm_variant_wgmma_held_tested;
 extern const struct gemm_variant gemm_variant_wgmma_lean;
-extern const struct gemm_variant gemm_variant_wgmma_lean_tested;
 extern const struct gemm_variant gemm_variant_wgmma_kept;
-extern const struct gemm_variant gemm_variant_wgmma_kept_tested;
 extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_xmx;
 extern const struct gemm_variant gemm_variant_stream;
-extern const struct gemm_variant gemm_variant_stream_tested;
 extern const struct gemm_variant gemm_variant_coop;
 extern const struct gemm_variant gemm_variant_split_direct;
 extern const struct gemm_variant gemm_variant_split;
@@ -63,9 +63,7 @@ extern const struct gemm_variant gemm_variant_split_mma;
 extern const struct gemm_variant gemm_variant_coop_deep;
 extern const struct gemm_variant gemm_variant_lanes;
 extern const struct gemm_variant gemm_variant_tiny;
-extern const struct gemm_variant gemm_variant_tiny_tested;
 extern const struct gemm_variant gemm_variant_tiled;
-extern const struct gemm_variant gemm_variant_tiled_on_cpu;
 extern const struct gemm_variant gemm_variant_plain;
 
 // What a product of these tensors is; they fit together.
@@ -95,9 +93,6 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
 
 // Whether the device's profile says that cutting floats into bfloats pays (gemm.split.use).
 bool gemm_split_pays(const struct gemm_case *g);
-
-// Whether stream can do the product and has enough rows for its b (stream.c).
-bool gemm_stream_pays(const struct gemm_case *g);
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Compute units of the device, or a guess.

@@ -212,8 +212,8 @@ static enum grt_verdict run(const void *subject, bool fault) {
     return verdict;
 }
 
-bool gemm_trusted(const struct gemm_case *g, uint32_t index) {
-    if (gemm_variants[index] == &gemm_variant_plain) {
+bool gemm_trusted(const struct gemm_case *g, const struct gemm_variant *variant) {
+    if (variant == &gemm_variant_plain) {
         return true;
     }
     char what[96];
@@ -222,9 +222,9 @@ bool gemm_trusted(const struct gemm_case *g, uint32_t index) {
              grt_dtype_text(g->in), grt_dtype_text(g->out), in_half(g) ? " in half" : "",
              g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
              whole_chunks ? "aligned" : "ragged");
-    const struct question question = {g, gemm_variants[index]};
+    const struct question question = {g, variant};
     return grt_check_trusts(g->dev, &(struct grt_check){.op = "gemm",
-                                                        .variant = gemm_variants[index]->name,
+                                                        .variant = variant->name,
                                                         .what = what,
                                                         .run = run,
                                                         .subject = &question});

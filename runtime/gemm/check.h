@@ -9,8 +9,8 @@
 
 #include "case.h"
 
-// Whether variant number `index` of the table may do this product. The plain product is taken for right:
+// Whether a variant may do this product. The plain product is taken for right:
 // something has to be.
-bool gemm_trusted(const struct gemm_case *g, uint32_t index);
+bool gemm_trusted(const struct gemm_case *g, const struct gemm_variant *variant);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a product, then hands it to the first variant that can do it.
+// Checks a product, then hands it to the first variant that can do it and pays.
 #include "../gemm.h"
 
 #include <stdio.h>
@@ -255,28 +255,34 @@ static bool check(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
     return true;
 }
 
-// Whether row i of the table serves. One that was named is not asked whether it computes right: who
-// names it wants to see that.
-static bool fits(uint32_t i, const struct gemm_case *g) {
-    const char *named = g->desc->variant;
-    // Nothing is gained by the others where there is no product.
-    bool fast_enough = g->k > 0 || gemm_variants[i] == &gemm_variant_plain;
-    return (!named || strcmp(named, gemm_variants[i]->name) == 0) && fast_enough &&
-           (!g->gaps || gemm_variants[i]->gaps) && gemm_variants[i]->usable(g) &&
-           (named || gemm_trusted(g, i));
+// Nothing is gained by the others where there is no product.
+static bool usable(const struct gemm_variant *v, const struct gemm_case *g) {
+    return (g->k > 0 || v == &gemm_variant_plain) && (!g->gaps || v->gaps) && v->usable(g);
 }
 
-static const struct gemm_variant *choose(const struct gemm_case *g) {
-    for (uint32_t i = 0; i < gemm_variant_count; i++) {
-        if (fits(i, g)) {
-            return gemm_variants[i];
+// One that was named is not asked whether it pays, nor whether it computes right: who names it wants to see that.
+static bool serves(const struct gemm_variant *v, const struct gemm_case *g, bool paying) {
+    if (g->desc->variant) {
+        return paying && strcmp(g->desc->variant, v->name) == 0 && usable(v, g);
+    }
+    return (!v->pays || v->pays(g)) == paying && usable(v, g) && gemm_trusted(g, v);
+}
+
+// The i-th variant for a product, or NULL: those that pay, then the others, each in the order of the table. As
+// plain pays, the others only serve when they are named.
+static const struct gemm_variant *variant_at(const struct gemm_case *g, uint32_t i) {
+    for (int others = 0; others < 2; others++) {
+        for (uint32_t v = 0; v < gemm_variant_count; v++) {
+            if (serves(gemm_variants[v], g, !others) && i-- == 0) {
+                return gemm_variants[v];
+            }
         }
     }
     return NULL;
 }
 
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g) {
-    const struct gemm_variant *variant = choose(g);
+    const struct gemm_variant *variant = variant_at(g, 0);
     if (variant) {
         variant->record(graph, g);
         return;
@@ -303,7 +309,7 @@ static bool is_cut(struct grt_graph *graph, const struct gemm_case *g, const str
     if (cut->parts == 1 || !scratch.buf) {
         return false;
     }
-    const struct gemm_variant *variant = choose(g);
+    const struct gemm_variant *variant = variant_at(g, 0);
     return variant && !variant->fills &&
            grt_op_scratch(graph, "gemm", g->desc->c->label, scratch, gemm_cut_bytes(g, cut));
 }
@@ -332,10 +338,6 @@ const char *grt_gemm_variant(struct grt_dev *dev, const struct grt_gemm_desc *de
     }
     struct gemm_case g;
     gemm_fill_case(&g, dev, desc);
-    for (uint32_t v = 0; v < gemm_variant_count; v++) {
-        if (fits(v, &g) && i-- == 0) {
-            return gemm_variants[v]->name;
-        }
-    }
-    return NULL;
+    const struct gemm_variant *variant = variant_at(&g, i);
+    return variant ? variant->name : NULL;
 }

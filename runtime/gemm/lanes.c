@@ -18,14 +18,14 @@ static bool fetchable(const struct gemm_case *g, const struct grt_tensor *tensor
 }
 
 // OpenCL has panels.
-static bool lanes_usable(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
     return info->caps.software && info->backend != GRT_BACKEND_OPENCL &&
            (g->in == GRT_F32 || info->caps.f16_storage) && fetchable(g, g->desc->a) &&
            fetchable(g, g->desc->b) && gemm_within(g, gemm_ceil_div(g->m, 8), 1);
 }
 
-static void lanes_record(struct grt_graph *graph, const struct gemm_case *g) {
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t wg = g->dev->info.caps.subgroup ? g->dev->info.caps.subgroup : 1;
     // Whole texels of 16-bit elements are 8 wide.
     uint32_t tm = g->m > 8 ? 16 : 8;
@@ -39,4 +39,4 @@ static void lanes_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "lanes", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_lanes = {"lanes", lanes_usable, lanes_record, true};
+const struct gemm_variant gemm_variant_lanes = {"lanes", usable, NULL, record, .fills = true};

@@ -106,11 +106,11 @@ static struct tile choose_tile(const struct gemm_case *g) {
     return tiles[last];
 }
 
-static bool mma_usable(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     return (g->in == GRT_F16 || g->in == GRT_BF16) && grt_kernel_builds(g->dev, "probe_mma");
 }
 
-static void mma_record(struct grt_graph *graph, const struct gemm_case *g) {
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct tile t = choose_tile(g);
     uint32_t vec = gemm_alignment(g->params.lda) | gemm_alignment(g->params.ldb) << 2 |
                    gemm_alignment(g->params.ldc) << 4;
@@ -128,4 +128,4 @@ static void mma_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "mma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_mma = {"mma", mma_usable, mma_record};
+const struct gemm_variant gemm_variant_mma = {"mma", usable, NULL, record};

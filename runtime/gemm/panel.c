@@ -127,13 +127,13 @@ static void choose_grid(struct shape *s, const struct gemm_case *g) {
     }
 }
 
-static bool panel_usable(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS];
     return g->dev->info.backend == GRT_BACKEND_OPENCL && g->dev->info.caps.software &&
            gemm_sizes(g, &gemm_panel_tunable, v);
 }
 
-static void panel_record(struct grt_graph *graph, const struct gemm_case *g) {
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     struct shape s = {0};
     gemm_sizes(g, &gemm_panel_tunable, v);
@@ -145,4 +145,4 @@ static void panel_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "panel", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_panel = {"panel", panel_usable, panel_record, false, true};
+const struct gemm_variant gemm_variant_panel = {"panel", usable, NULL, record, .gaps = true};

@@ -28,11 +28,11 @@ const struct grt_tunable gemm_plain_tunable = {
     registers,
 };
 
-static bool plain_usable(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     return g->in == GRT_F32 || g->dev->info.caps.f16_storage;
 }
 
-static void plain_record(struct grt_graph *graph, const struct gemm_case *g) {
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS];
     // The variant that runs everywhere runs with one lane too.
     uint32_t wg = gemm_sizes(g, &gemm_plain_tunable, v) ? v[0] : 1;
@@ -46,4 +46,4 @@ static void plain_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "plain", specs, 1, groups);
 }
 
-const struct gemm_variant gemm_variant_plain = {"plain", plain_usable, plain_record, false, true};
+const struct gemm_variant gemm_variant_plain = {"plain", usable, NULL, record, .gaps = true};

@@ -68,18 +68,17 @@ static struct coop_tile choose(const struct gemm_case *g, uint32_t shape) {
     return coop_choose(g, tile_of(v), tiles, TILE_COUNT, shape, possible);
 }
 
-static bool split_usable(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
     uint32_t shape = shape_of(info);
     return g->in == GRT_F32 && info->caps.subgroup == 32 && shape &&
-           grt_kernel_exists(g->dev, "gemm_split_f32") &&
-           (g->desc->variant || gemm_split_pays(g)) && choose(g, shape).bm;
+           grt_kernel_exists(g->dev, "gemm_split_f32") && choose(g, shape).bm;
 }
 
-static void split_record(struct grt_graph *graph, const struct gemm_case *g) {
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t shape = shape_of(&g->dev->info);
     struct coop_tile t = choose(g, shape);
     coop_dispatch(graph, g, "split", &t, shape, NULL, 0);
 }
 
-const struct gemm_variant gemm_variant_split = {"split", split_usable, split_record};
+const struct gemm_variant gemm_variant_split = {"split", usable, gemm_split_pays, record};

@@ -10,17 +10,19 @@
 
 #define MOST 64u  // rows, columns and k of what it serves unasked
 
-static bool direct_usable(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
-    bool small = g->m <= MOST && g->n <= MOST && g->k <= MOST;
     return g->in == GRT_F32 && info->caps.subgroup == 32 && strstr(info->vendor, "NVIDIA") &&
            coop_shape(info, GRT_BF16, GRT_F32) == 0x101010 &&
            grt_kernel_exists(g->dev, "gemm_split_direct_f32") &&
-           gemm_within(g, gemm_ceil_div(g->n, 32), gemm_ceil_div(g->m, 32)) &&
-           (g->desc->variant || (small && gemm_split_pays(g)));
+           gemm_within(g, gemm_ceil_div(g->n, 32), gemm_ceil_div(g->m, 32));
 }
 
-static void direct_record(struct grt_graph *graph, const struct gemm_case *g) {
+static bool pays(const struct gemm_case *g) {
+    return g->m <= MOST && g->n <= MOST && g->k <= MOST && gemm_split_pays(g);
+}
+
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t wn = g->n > 32 ? 64 : 32;
     uint32_t aligned = (g->params.lda % 4 == 0 ? 1u : 0u) | (g->params.ldb % 4 == 0 ? 2u : 0u) |
                        (g->params.ldc % 8 == 0 ? 4u : 0u);
@@ -30,5 +32,4 @@ static void direct_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "split_direct", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_split_direct = {"split_direct", direct_usable,
-                                                       direct_record};
+const struct gemm_variant gemm_variant_split_direct = {"split_direct", usable, pays, record};

@@ -93,15 +93,14 @@ static struct tile choose(const struct gemm_case *g) {
     return tiles[TILE_COUNT - 1];
 }
 
+static bool usable(const struct gemm_case *g) {
+    return g->in == GRT_F32 && grt_kernel_builds(g->dev, "probe_mma");
+}
+
 // Batches of the smallest matrices are quicker by tiny: 16384 of 16^3 27 us beside 33 (H200, OpenCL, 2026-11).
 static bool pays(const struct gemm_case *g) {
     bool smallest = g->batch > 1 && g->m <= 16 && g->n <= 16 && g->k <= 16;
     return !smallest && gemm_split_pays(g);
-}
-
-static bool usable(const struct gemm_case *g) {
-    return g->in == GRT_F32 && (g->desc->variant || pays(g)) &&
-           grt_kernel_builds(g->dev, "probe_mma");
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -115,4 +114,4 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "split_mma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_split_mma = {"split_mma", usable, record};
+const struct gemm_variant gemm_variant_split_mma = {"split_mma", usable, pays, record};

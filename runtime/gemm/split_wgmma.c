@@ -65,16 +65,15 @@ static void choose(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
     }
 }
 
-// Whether its large tiles fill the device and have enough to do; smaller ones are quicker by mma.sync.
-static bool large(const struct gemm_case *g) {
-    uint32_t units = gemm_units(g);
-    return g->m > 64 && g->n > 64 && g->k > 64 &&
-           (uint64_t)gemm_ceil_div(g->m, 128) * gemm_ceil_div(g->n, 128) * g->batch >= units;
+static bool usable(const struct gemm_case *g) {
+    return g->in == GRT_F32 && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
-static bool usable(const struct gemm_case *g) {
-    return g->in == GRT_F32 && (g->desc->variant || (gemm_split_pays(g) && large(g))) &&
-           grt_kernel_builds(g->dev, "probe_wgmma_lean");
+// Where its large tiles fill the device and have enough to do; smaller ones are quicker by mma.sync.
+static bool pays(const struct gemm_case *g) {
+    uint32_t units = gemm_units(g);
+    return gemm_split_pays(g) && g->m > 64 && g->n > 64 && g->k > 64 &&
+           (uint64_t)gemm_ceil_div(g->m, 128) * gemm_ceil_div(g->n, 128) * g->batch >= units;
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -88,4 +87,4 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "split_wgmma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_split_wgmma = {"split_wgmma", usable, record};
+const struct gemm_variant gemm_variant_split_wgmma = {"split_wgmma", usable, pays, record};

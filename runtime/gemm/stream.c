@@ -75,7 +75,7 @@ static bool aligned(const struct gemm_case *g) {
            p->a_batch % 8 == 0 && p->b_batch % 8 == 0 && p->c_batch % 8 == 0;
 }
 
-static bool possible(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
     char name[32];
     snprintf(name, sizeof name, "gemm_stream_%s_16", grt_dtype_text(g->in));
@@ -91,18 +91,6 @@ static bool pays(const struct gemm_case *g) {
     struct stream s = shape_of(g);
     return (uint64_t)g->m * g->batch >= 256 * (uint64_t)gemm_units(g) &&
            (!s.held || (s.sections > 6 && s.strips > 6));
-}
-
-bool gemm_stream_pays(const struct gemm_case *g) {
-    return possible(g) && pays(g);
-}
-
-static bool where_it_pays(const struct gemm_case *g) {
-    return g->desc->variant ? possible(g) : gemm_stream_pays(g);
-}
-
-static bool where_it_does_not(const struct gemm_case *g) {
-    return !g->desc->variant && possible(g) && !pays(g);
 }
 
 // As many workgroups as fill the device once, each with about as many rows.
@@ -126,5 +114,4 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, kernel, specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_stream = {"stream", where_it_pays, record, false};
-const struct gemm_variant gemm_variant_stream_tested = {"stream", where_it_does_not, record, false};
+const struct gemm_variant gemm_variant_stream = {"stream", usable, pays, record};

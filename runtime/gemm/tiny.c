@@ -23,7 +23,7 @@ static uint32_t groups_of(const struct gemm_case *g, const struct shape *s) {
     return gemm_ceil_div(g->batch, lanes_of(s) / s->each);
 }
 
-static bool possible(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     const struct grt_caps *caps = &g->dev->info.caps;
     if (g->batch < 2 || g->m > MOST || g->n > MOST || g->k == 0 ||
         (g->in != GRT_F32 && !caps->f16_storage)) {
@@ -40,14 +40,6 @@ static bool pays(const struct gemm_case *g) {
     return !g->dev->info.caps.software && g->m <= 16 && g->n <= 16;
 }
 
-static bool where_it_pays(const struct gemm_case *g) {
-    return pays(g) && possible(g);
-}
-
-static bool where_it_does_not(const struct gemm_case *g) {
-    return !pays(g) && possible(g);
-}
-
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct shape s = shape_of(g);
     const struct grt_spec specs[] = {{"WG", lanes_of(&s)},
@@ -59,6 +51,4 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "tiny", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_tiny = {"tiny", where_it_pays, record, false, true};
-const struct gemm_variant gemm_variant_tiny_tested = {"tiny", where_it_does_not, record, false,
-                                                      true};
+const struct gemm_variant gemm_variant_tiny = {"tiny", usable, pays, record, .gaps = true};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ways to do a matrix product, best first. The first that is usable for a product on a
-// device does it; plain is usable everywhere.
+// device, and pays, does it.
 #include "case.h"
 
 const struct gemm_variant *const gemm_variants[] = {
@@ -14,6 +14,7 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_xmx,
     &gemm_variant_stream,
     &gemm_variant_coop,
+    &gemm_variant_coop_deep,
     &gemm_variant_split_direct,
     &gemm_variant_split_wgmma,
     &gemm_variant_split,
@@ -23,13 +24,6 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_tiny,
     &gemm_variant_tiled,
     &gemm_variant_plain,
-    &gemm_variant_tiled_on_cpu,  // the wrong shape there, but its tests run everywhere
-    &gemm_variant_coop_deep,     // a part of coop, for tests
-    &gemm_variant_wgmma_kept_tested,  // where it does not pay, for tests
-    &gemm_variant_wgmma_held_tested,  // likewise
-    &gemm_variant_wgmma_lean_tested,  // likewise
-    &gemm_variant_stream_tested,      // likewise
-    &gemm_variant_tiny_tested,        // likewise
     // clang-format on
 };
 const uint32_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];

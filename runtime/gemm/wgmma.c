@@ -136,14 +136,18 @@ static struct choice choose(const struct gemm_case *g) {
     return best;
 }
 
-// The copy engine reads rows that are multiples of 16 bytes. Matrices that fill a quarter of the
-// smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
-static bool wgmma_usable(const struct gemm_case *g) {
-    return gemm_in_chunks(g) && (g->m > 32 || g->n > 32 || g->desc->variant) &&
-           count(g, SMALLEST) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma");
+// The copy engine reads rows that are multiples of 16 bytes.
+static bool usable(const struct gemm_case *g) {
+    return gemm_in_chunks(g) && count(g, SMALLEST) <= INT32_MAX &&
+           grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
-static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
+// Matrices that fill a quarter of the smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
+static bool pays(const struct gemm_case *g) {
+    return g->m > 32 || g->n > 32;
+}
+
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(gemm_meant(g));
     choice.parts = g->stands_for ? 1 : choice.parts;  // of another k
     const struct tile *t = &choice.tile;
@@ -161,4 +165,5 @@ static void wgmma_record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, &own, "wgmma", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma = {"wgmma", wgmma_usable, wgmma_record, true, true};
+const struct gemm_variant gemm_variant_wgmma = {"wgmma", usable,        pays,
+                                                record,  .fills = true, .gaps = true};

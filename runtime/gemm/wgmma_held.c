@@ -15,7 +15,7 @@ static uint64_t tile_count(const struct gemm_case *g) {
 }
 
 // The copy engine reads rows of a that are multiples of 16 bytes, and lanes 16 bytes of b at once.
-static bool possible(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
            tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
@@ -23,18 +23,11 @@ static bool possible(const struct gemm_case *g) {
 // On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a short b are
 // stream's, which has them in shared memory.
 static bool pays(const struct gemm_case *g) {
+    const struct gemm_variant *stream = &gemm_variant_stream;
     bool long_b = g->n > 192 && g->k > 192;
     return g->dev->info.caps.imports && g->n > 32 && g->m >= 512 &&
            tile_count(g) >= 4 * (uint64_t)gemm_places(g) &&
-           (g->in == GRT_BF16 || long_b || g->gaps || !gemm_stream_pays(g));
-}
-
-static bool where_it_pays(const struct gemm_case *g) {
-    return (g->desc->variant || pays(g)) && possible(g);
-}
-
-static bool where_it_does_not(const struct gemm_case *g) {
-    return !g->desc->variant && !pays(g) && possible(g);
+           (g->in == GRT_BF16 || long_b || g->gaps || !stream->usable(g) || !stream->pays(g));
 }
 
 // Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the same
@@ -54,7 +47,5 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "wgmma_held", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_held = {"wgmma_held", where_it_pays, record, false,
-                                                     true};
-const struct gemm_variant gemm_variant_wgmma_held_tested = {"wgmma_held", where_it_does_not, record,
-                                                            false, true};
+const struct gemm_variant gemm_variant_wgmma_held = {"wgmma_held", usable, pays, record,
+                                                     .gaps = true};

@@ -51,7 +51,7 @@ static uint64_t tile_count(const struct gemm_case *g) {
 }
 
 // The copy engine reads rows that are multiples of 16 bytes.
-static bool possible(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
            tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma");
 }
@@ -59,14 +59,6 @@ static bool possible(const struct gemm_case *g) {
 // Where a workgroup has tiles enough for a b that it loads first.
 static bool pays(const struct gemm_case *g) {
     return g->n > 32 && g->m >= 512 && tile_count(g) >= 4 * (uint64_t)gemm_places(g);
-}
-
-static bool where_it_pays(const struct gemm_case *g) {
-    return (g->desc->variant || pays(g)) && possible(g);
-}
-
-static bool where_it_does_not(const struct gemm_case *g) {
-    return !g->desc->variant && !pays(g) && possible(g);
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -82,7 +74,5 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "wgmma_kept", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_kept = {"wgmma_kept", where_it_pays, record, false,
-                                                     true};
-const struct gemm_variant gemm_variant_wgmma_kept_tested = {"wgmma_kept", where_it_does_not, record,
-                                                            false, true};
+const struct gemm_variant gemm_variant_wgmma_kept = {"wgmma_kept", usable, pays, record,
+                                                     .gaps = true};

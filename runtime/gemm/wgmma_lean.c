@@ -77,7 +77,7 @@ static uint64_t tile_count(const struct gemm_case *g, uint32_t columns) {
 }
 
 // The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a along k at once.
-static bool possible(const struct gemm_case *g) {
+static bool usable(const struct gemm_case *g) {
     return gemm_in_chunks(g) && g->k > 0 && (g->desc->a_transposed || g->k % 8 == 0) &&
            tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
@@ -87,14 +87,6 @@ static bool possible(const struct gemm_case *g) {
 static bool pays(const struct gemm_case *g) {
     return g->dev->info.caps.imports && tile_count(g, choose(g).columns) * 2 > gemm_places(g) &&
            (g->n > 256 || g->k > 256);
-}
-
-static bool where_it_pays(const struct gemm_case *g) {
-    return (g->desc->variant || pays(g)) && possible(g);
-}
-
-static bool where_it_does_not(const struct gemm_case *g) {
-    return !g->desc->variant && !pays(g) && possible(g);
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -107,7 +99,5 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_lean = {"wgmma_lean", where_it_pays, record, false,
-                                                     true};
-const struct gemm_variant gemm_variant_wgmma_lean_tested = {"wgmma_lean", where_it_does_not, record,
-                                                            false, true};
+const struct gemm_variant gemm_variant_wgmma_lean = {"wgmma_lean", usable, pays, record,
+                                                     .gaps = true};

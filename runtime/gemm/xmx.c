@@ -25,4 +25,4 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
                   groups);
 }
 
-const struct gemm_variant gemm_variant_xmx = {"xmx", usable, record};
+const struct gemm_variant gemm_variant_xmx = {"xmx", usable, NULL, record};
