@@ -38,7 +38,7 @@ static bool possible(const struct grt_dev_info *info, const uint32_t *v, char *w
 
 // Two sets of sums, two of parts of a, floats on their way.
 static uint32_t registers(const uint32_t *v) {
-    return v[BM] ? v[BN] + v[BK] * 3 / 2 + v[BK] / 2 + v[BN] * v[BK] / lanes(v) + 30 : 1;
+    return v[BM] ? v[BN] + v[BK] * 3 / 2 + v[BK] / 2 + v[BN] * v[BK] / lanes(v) + 36 : 1;
 }
 
 static uint32_t setting_lanes(const uint32_t *v) {
@@ -91,8 +91,9 @@ static void choose(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
 
 // ---- the variant ----
 
+// Of larger grids NVIDIA's OpenCL makes several, which the kernel does not see (cl/lib/launch.k).
 static bool usable(const struct gemm_case *g) {
-    return g->in == GRT_F32 && gemm_within(g, gemm_ceil_div(g->n, 64), gemm_ceil_div(g->m, 64)) &&
+    return g->in == GRT_F32 && gemm_ceil_div(g->m, 64) <= UINT16_MAX && g->batch <= UINT16_MAX &&
            grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
