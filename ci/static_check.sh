@@ -186,7 +186,9 @@ matrix_kernels() {
     esac
     case $1 in
     sm_90)
-        echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=64 VEC=63"
+        echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=32 VEC=63"
+        echo "gemm_split_wgmma_f32 128 BM=64 BN=128 BK=16 VEC=63"
+        echo "gemm_split_wgmma_f32 128 BM=64 BN=64 BK=32 VEC=63"
         echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
         echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63"
         echo "gemm_wgmma_lean_16f32 384 BN=128 STAGES=5 AHEAD=3 OUT=512 VEC=63"

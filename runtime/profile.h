@@ -78,7 +78,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
     X(GEMM_SPLIT, "gemm.split", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",                      \
       "tile of those by cooperative matrices. 0: by what they cost")                               \
     X(GEMM_SPLIT_WGMMA, "gemm.split_wgmma", whole, "BM BN BK", 0, 512, "0 0 0",                    \
-      "tile of those by wgmma. 0: by the product")                                                 \
+      "tile of those by wgmma. 0: by what they cost")                                              \
     X(GEMM_SPLIT_MMA, "gemm.split_mma", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",              \
       "tile of those by mma.sync. 0: by what they cost")                                           \
     X(STREAM_WG, "stream.wg", whole, "WG", 0, 1024, "256",                                         \

@@ -111,7 +111,7 @@
     X(opencl, gemm, peak_mma)                                                                      \
     X(opencl, gemm, gemm_split_mma_f32)                                                            \
     X(opencl, gemm, probe_wgmma)                                                                   \
-    X(opencl, gemm, gemm_split_wgmma_f32)                                                          \
+    X(ptx, gemm, gemm_split_wgmma_f32)                                                             \
     X(ptx, gemm, peak_wgmma)                                                                       \
     X(opencl, gemm, gemm_wgmma_16)                                                                 \
     X(opencl, gemm, gemm_wgmma_16f32)                                                              \

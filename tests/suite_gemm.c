@@ -485,10 +485,27 @@ static void refusals(void **state) {
     test_usable(test.dev);
 }
 
+// What no device has memory for can be asked about all the same, whichever sizes wrap around.
+static void endless_products(void **state) {
+    (void)state;
+    for (uint64_t less = 0; less < 64; less += 21) {
+        struct grt_tensor a = {.dtype = GRT_F32, .rank = 2, .shape = {4, 192}};
+        struct grt_tensor b = {.dtype = GRT_F32, .rank = 2, .shape = {192, UINT32_MAX - less}};
+        struct grt_tensor c = {.dtype = GRT_F32, .rank = 2, .shape = {4, UINT32_MAX - less}};
+        struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c, .alpha = 1.0f};
+        bool any = false;
+        for (uint32_t i = 0; grt_gemm_variant(test.dev, &desc, i); i += 1) {
+            any = true;
+        }
+        assert_true(any);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(every_shape),     TEST_CASE(batches),       TEST_CASE(many_tiles),
-    TEST_CASE(beyond_the_grid), TEST_CASE(epilogues),     TEST_CASE(without_product),
-    TEST_CASE(sums_in_half),    TEST_CASE(permutations),  TEST_CASE(batch_split),
-    TEST_CASE(refusals),        TEST_CASE(tiny_products), TEST_CASE(imported_products),
+    TEST_CASE(every_shape),      TEST_CASE(batches),       TEST_CASE(many_tiles),
+    TEST_CASE(beyond_the_grid),  TEST_CASE(epilogues),     TEST_CASE(without_product),
+    TEST_CASE(sums_in_half),     TEST_CASE(permutations),  TEST_CASE(batch_split),
+    TEST_CASE(refusals),         TEST_CASE(tiny_products), TEST_CASE(imported_products),
+    TEST_CASE(endless_products),
 };
 TEST_SUITE(gemm, true, cases);

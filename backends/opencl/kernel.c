@@ -39,7 +39,8 @@ static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info
     // PoCL calls a function for fma() and for mad(), which also keeps loops from becoming vectors
     // (PoCL 3.1, aarch64); the compiler's own word for it is one instruction.
     bool pocl = strstr(dev->platform_version, "PoCL") || strstr(dev->platform_version, "pocl");
-    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2 -DGRT_FMA=%s -DGRT_NATIVE=%d%s",
+    // -w: NVIDIA's compiler prints "2 warnings generated." to stderr by itself, and not which (580.159.04).
+    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_NATIVE=%d%s",
                         pocl ? "__builtin_fmaf" : "fma", !dev->base.info.caps.software,
                         dev->exact_divide ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     for (uint32_t i = 0; i < info->spec_count && used < MAX_OPTIONS; i++) {

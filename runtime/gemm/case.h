@@ -104,7 +104,8 @@ uint32_t gemm_places(const struct gemm_case *g);
 // Whether a and b are 16-bit and their rows and matrices begin at multiples of 16 bytes, as Hopper's copy engine
 // wants them.
 bool gemm_in_chunks(const struct gemm_case *g);
-// Whether Hopper's second cache has room for c, which is read next, but not for a beside it, which is read once here.
+// Whether Hopper's second cache has room for c, which is read next, but not for a beside it, which is read once here; and
+// nothing else is read or written.
 bool gemm_keeps_c(const struct gemm_case *g);
 // Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
