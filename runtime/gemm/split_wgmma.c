@@ -97,9 +97,12 @@ static bool usable(const struct gemm_case *g) {
            grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
-// Where most of its smallest tile is filled.
+// Where most of its smallest tile is filled. NVIDIA's Vulkan compiles an imported kernel at every start, for which a
+// small product, 512^3 say, gains too little.
 static bool pays(const struct gemm_case *g) {
-    return gemm_split_pays(g) && g->m > 48 && g->n > 48;
+    double work = (double)g->m * g->n * g->k * g->batch;
+    return gemm_split_pays(g) && g->m > 48 && g->n > 48 &&
+           (!g->dev->info.caps.imports || work >= 0x1p28);
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
