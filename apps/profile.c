@@ -161,6 +161,10 @@ int cmd_profile(int argc, char **argv) {
     int code = options_parse(&desc, argc, argv, &options.common, NULL, &word_count);
     if (code >= 0)
         return code;
+    if (options.memory && !options.as) {
+        talk_error("'--memory' is of a GPU that is not here: give its name too, --as NAME");
+        return COMMAND_USAGE;
+    }
     code = output_open(&output, options.common.output);
     if (code)
         return code;

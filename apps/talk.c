@@ -3,6 +3,7 @@
 // it away first. State is per process, as the terminal is.
 #include "talk.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,8 +26,13 @@ static void log_line(void *context, enum grt_log_level level, const char *text) 
     fprintf(stderr, "gpurt: %s: %s\n", grt_log_level_text(level), text);
 }
 
+// At a terminal says that it was heard: what runs on the device is waited for, which may take a while.
 static void on_interrupt(int signal_number) {
-    (void)signal_number;
+    static const char heard[] = "\ngpurt: stopping after this step; Ctrl-C again ends at once\n";
+    int error = errno;
+    if (signal_number == SIGINT && isatty(STDERR_FILENO) && !quiet)
+        (void)!write(STDERR_FILENO, heard, sizeof heard - 1);
+    errno = error;
     stopped = 1;
 }
 

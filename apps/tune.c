@@ -232,8 +232,9 @@ static void say_end(const struct tune *tune) {
     if (tune->bench.common.quiet || !tune->job_count ||
         !grt_profile_user_path(&tune->info, path, sizeof path))
         return;
-    talk_error("%s%u of %zu settings %s, in %s", talk_stopped() ? "interrupted; " : "",
-               tune->stored, tune->job_count, "improved", path);
+    talk_error("%s%u of %zu settings improved, %s %s", talk_stopped() ? "interrupted; " : "",
+               tune->stored, tune->job_count, tune->stored ? "in" : "so nothing is written in",
+               path);
     const char *above = getenv("GPURT_PROFILE");
     if (tune->stored && above && *above)
         talk_error("GPURT_PROFILE names %s, which stands above that file", above);

@@ -310,7 +310,7 @@ static int finish(struct run *run) {
         run->search.best = 0;
         run->best = run->before;
     } else {
-        result = "none runs";
+        result = run->tried ? "none runs" : "not tried";
     }
     print_row(run, result);
     return code;

@@ -104,7 +104,9 @@ static bool add_disk(struct grt_profile *profile, const struct grt_dev_info *inf
     char *text = profile_read(path, &size, &missing, why);
     if (!text) {
         // The user's own file need not be there; one that is named must be.
-        return (missing && level == GRT_PROFILE_USER) || grt_fail(GRT_CONFIG, "%s", why);
+        return (missing && level == GRT_PROFILE_USER) ||
+               grt_fail(GRT_CONFIG, "%s%s", why,
+                        level == GRT_PROFILE_NAMED ? "; name another or unset GPURT_PROFILE" : "");
     }
     bool good = add_text(profile, info, &part, text, size);
     free(text);

@@ -60,14 +60,14 @@ char *profile_read(const char *path, size_t *size, bool *missing, char why[PROFI
     FILE *file = fopen(path, "rb");
     *missing = !file && (errno == ENOENT || errno == ENOTDIR);
     if (!file) {
-        snprintf(why, PROFILE_WHY, "%.400s:0: cannot be read: %s", path, strerror(errno));
+        snprintf(why, PROFILE_WHY, "%.400s: cannot be read: %s", path, strerror(errno));
         return NULL;
     }
     // One byte more than allowed, so that the parser sees a file that is too long.
     text = malloc(PROFILE_MAX_BYTES + 1);
     *size = text ? fread(text, 1, PROFILE_MAX_BYTES + 1, file) : 0;
     if (!text || ferror(file)) {
-        snprintf(why, PROFILE_WHY, "%.400s:0: cannot be read: %s", path,
+        snprintf(why, PROFILE_WHY, "%.400s: cannot be read: %s", path,
                  text ? strerror(errno) : "no host memory");
         free(text);
         text = NULL;

@@ -58,6 +58,7 @@ said 'on ref:0'
 unset GPURT_DEVICE
 refuse 69 "there is ref:0" bench memory --backend ref --device vulkan:0
 refuse 64 "'--device' needs a value" bench memory --device ''
+refuse 64 "give its name too" profile --memory 24GiB
 refuse 66 "nowhere" doctor --root "$tmp/nowhere"
 
 # ---- formats ----

@@ -51,5 +51,8 @@ expect 0 "${memory[@]}"
 
 VK_ICD_FILENAMES=/nonexistent OCL_ICD_VENDORS=/nonexistent expect 0 devices --format csv
 ! grep -qE '^(vulkan|opencl):' "$tmp/out" || wrong "drivers are added to those that the user chose"
+VK_ICD_FILENAMES=/nonexistent expect 0 devices
+grep -q "VK_ICD_FILENAMES says, '/nonexistent'" "$tmp/out" "$tmp/err" ||
+    wrong "whose fault it is that there is no Vulkan driver is not said"
 
 exit "$failed"

@@ -195,7 +195,9 @@ static void user_overlay(void **state) {
     kit_expect(profile, GRT_KEY_NUM_ENVS, 77);
     grt_profile_destroy(&profile);
     unlink(named);
-    TEST_REFUSED(grt_profile_create(&info), GRT_CONFIG, "named.profile:0: cannot be read");
+    TEST_REFUSED(grt_profile_create(&info), GRT_CONFIG,
+                 "named.profile: cannot be read: No such file or directory; name another or unset "
+                 "GPURT_PROFILE");
     unsetenv("GPURT_PROFILE");
     // What is wrong in it is told with its line, and the device is not opened half tuned.
     kit_write_user_file(&info, HEAD "gemm.plain = 32\ngemm.tild.large = 1\nend\n");

@@ -203,9 +203,17 @@ bool gvk_instance_create(struct gvk_instance *instance, struct grt_dev *watch, c
     };
     VkResult result = vkCreateInstance(&create, NULL, &instance->handle);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-        snprintf(problem, GVK_PROBLEM_SIZE,
-                 "no Vulkan driver is installed: install the GPU vendor's, or for a CPU device "
-                 "apt-get install mesa-vulkan-drivers");
+        const char *name = getenv("VK_DRIVER_FILES") ? "VK_DRIVER_FILES" : "VK_ICD_FILENAMES";
+        const char *files = getenv(name);
+        if (files) {
+            snprintf(problem, GVK_PROBLEM_SIZE,
+                     "no Vulkan driver where %s says, '%.90s': unset it to have the installed ones",
+                     name, files);
+        } else {
+            snprintf(problem, GVK_PROBLEM_SIZE,
+                     "no Vulkan driver is installed: install the GPU vendor's, or for a CPU device "
+                     "apt-get install mesa-vulkan-drivers");
+        }
         return false;
     }
     if (result != VK_SUCCESS) {
