@@ -13,6 +13,7 @@
 
 static volatile sig_atomic_t stopped;
 static bool quiet;
+static bool answers;  // Ctrl-C, because somebody sees it
 static bool shown;
 
 static bool terminal(FILE *file) {
@@ -30,7 +31,7 @@ static void log_line(void *context, enum grt_log_level level, const char *text) 
 static void on_interrupt(int signal_number) {
     static const char heard[] = "\ngpurt: stopping after this step; Ctrl-C again ends at once\n";
     int error = errno;
-    if (signal_number == SIGINT && isatty(STDERR_FILENO) && !quiet)
+    if (signal_number == SIGINT && answers && !quiet)
         (void)!write(STDERR_FILENO, heard, sizeof heard - 1);
     errno = error;
     stopped = 1;
@@ -43,6 +44,7 @@ static void stop_on(int signal_number) {
 }
 
 void talk_init(void) {
+    answers = terminal(stderr);
     stop_on(SIGINT);
     talk_set_level(0);
 }

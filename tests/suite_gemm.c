@@ -316,12 +316,14 @@ static bool has_twin(const struct grt_dev_info *info) {
     return found;
 }
 
-static const char *best_of_halves(uint64_t m, uint64_t n, uint64_t k) {
-    struct grt_tensor a = {.dtype = GRT_BF16, .rank = 2, .shape = {m, k}};
-    struct grt_tensor b = {.dtype = GRT_BF16, .rank = 2, .shape = {k, n}};
-    struct grt_tensor c = {.dtype = GRT_BF16, .rank = 2, .shape = {m, n}};
+static bool is_best(enum grt_dtype type, uint64_t m, uint64_t n, uint64_t k, const char *variant) {
+    struct grt_tensor a = {.dtype = type, .rank = 2, .shape = {m, k}};
+    struct grt_tensor b = {.dtype = type, .rank = 2, .shape = {k, n}};
+    struct grt_tensor c = {.dtype = type, .rank = 2, .shape = {m, n}};
     const struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c};
-    return grt_gemm_variant(test.dev, &desc, 0);
+    const char *best = grt_gemm_variant(test.dev, &desc, 0);
+    assert_non_null(best);
+    return strcmp(best, variant) == 0;
 }
 
 // Large and tall products are theirs on a Hopper that Vulkan and OpenCL have, and nowhere else.
@@ -332,9 +334,13 @@ static void imported_products(void **state) {
     bool imports = info->caps.imports && hopper && has_twin(info);
     assert_true(!info->caps.imports || info->backend == GRT_BACKEND_VULKAN);
     if (info->caps.bf16 || imports) {
-        assert_int_equal(strcmp(best_of_halves(4096, 4096, 4096), "wgmma_lean") == 0, imports);
-        assert_int_equal(strcmp(best_of_halves(65536, 256, 256), "wgmma_held") == 0, imports);
+        assert_int_equal(is_best(GRT_BF16, 4096, 4096, 4096, "wgmma_lean"), imports);
+        assert_int_equal(is_best(GRT_BF16, 65536, 256, 256, "wgmma_held"), imports);
     }
+    // The same kernel on both APIs, and on Vulkan not for a small product.
+    bool split = imports || (hopper && info->backend == GRT_BACKEND_OPENCL);
+    assert_int_equal(is_best(GRT_F32, 4096, 4096, 4096, "split_wgmma"), split);
+    assert_int_equal(is_best(GRT_F32, 512, 512, 512, "split_wgmma"), split && !imports);
     assert_false(!info->caps.imports && info->backend == GRT_BACKEND_VULKAN &&
                  has_variant(2, 64, 64, "wgmma_lean"));
 }

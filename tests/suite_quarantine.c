@@ -29,28 +29,6 @@ static struct grt_tensor *tensor(struct grt_plan *plan, const char *label, uint6
     return t;
 }
 
-static struct ones begin_rows(struct grt_dev *dev, uint64_t rows);
-static bool listed(struct grt_dev *dev, const struct ones *x, const char *variant);
-
-// Also has every variant looked at once: to build one another driver may be opened (runtime/import.c), which says so,
-// and what is counted later are warnings of verdicts.
-static struct grt_dev *open_again(void) {
-    struct ones all = begin_rows(test.dev, M);
-    assert_false(listed(test.dev, &all, "none of this name"));
-    grt_plan_destroy(&all.plan);
-    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = grt_dev_info(test.dev)->selector));
-    assert_non_null(dev);
-    return dev;
-}
-
-// The same with another driver's version, and checks of a variant of an op that see a wrong number.
-static struct grt_dev *open_with(const char *driver_version, const char *op, const char *fault) {
-    struct grt_dev *dev = open_again();
-    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "%s", driver_version);
-    grt_check_fault(dev, op, fault);
-    return dev;
-}
-
 static struct ones begin_rows(struct grt_dev *dev, uint64_t rows) {
     struct ones x = {.plan = grt_plan_create(dev)};
     assert_non_null(x.plan);
@@ -89,6 +67,25 @@ static bool listed(struct grt_dev *dev, const struct ones *x, const char *varian
         }
     }
     return false;
+}
+
+// Also has every variant looked at once: to build one another driver may be opened (runtime/import.c), which says so,
+// and what is counted later are warnings of verdicts.
+static struct grt_dev *open_again(void) {
+    struct ones all = begin_rows(test.dev, M);
+    assert_false(listed(test.dev, &all, "none of this name"));
+    grt_plan_destroy(&all.plan);
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = grt_dev_info(test.dev)->selector));
+    assert_non_null(dev);
+    return dev;
+}
+
+// The same with another driver's version, and checks of a variant of an op that see a wrong number.
+static struct grt_dev *open_with(const char *driver_version, const char *op, const char *fault) {
+    struct grt_dev *dev = open_again();
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "%s", driver_version);
+    grt_check_fault(dev, op, fault);
+    return dev;
 }
 
 // Opens the device, runs a product and closes it; whether the variant was listed. `warnings` lines are

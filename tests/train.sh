@@ -193,27 +193,36 @@ if [ "$limit" != none ]; then
 fi
 
 # ---- a terminal ----
-# All of the line that changes is within its 80 columns.
-"$python" - "$gpurt" "$GPURT_DEVICE" <<'PY' || wrong "progress on a terminal of 80 columns"
+# All of the line that changes is within its 80 columns, and Ctrl-C is answered.
+"$python" - "$gpurt" "$GPURT_DEVICE" <<'PY' || wrong "progress and Ctrl-C on a terminal of 80 columns"
 import fcntl, os, pty, re, struct, sys, termios
-try:
+def train(folder, epochs, stop=False):
+    """Exit code and output; with `stop` Ctrl-C is pressed when the first steps are seen."""
     pid, fd = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        os.execv(sys.argv[1], ["gpurt", "train", "supervised", "--device", sys.argv[2], "--data", "d.h5",
+                               f"checkpoint_dir={folder}", "precision=f16", f"epochs={epochs}", "hidden=16"])
+    seen = b""
+    try:
+        while chunk := os.read(fd, 65536):
+            seen += chunk
+            if stop and b" step " in seen:
+                os.write(fd, b"\x03")
+                stop = False
+    except OSError:  # the other end is gone
+        pass
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode()
+try:
+    code, text = train("tty", 2)
 except OSError as e:  # a chroot without /dev/pts
     print(f"train.sh: progress on a terminal is NOT tested, there is no pseudo-terminal: {e}")
     sys.exit(0)
-if pid == 0:
-    os.environ["TERM"] = "xterm"
-    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    os.execv(sys.argv[1], ["gpurt", "train", "supervised", "--device", sys.argv[2], "--data", "d.h5",
-                           "checkpoint_dir=tty", "precision=f16", "epochs=2", "hidden=16"])
-seen = b""
-try:
-    while chunk := os.read(fd, 65536):
-        seen += chunk
-except OSError:  # the other end is gone
-    pass
-lines = re.findall(r"epoch \d/2 step [^\r\x1b]*", seen.decode())
-assert os.waitpid(pid, 0)[1] == 0 and lines, seen
+lines = re.findall(r"epoch \d/2 step [^\r\x1b]*", text)
+assert code == 0 and lines, text
+code, text = train("stopped", 100000, stop=True)
+assert code == 75 and text.count("Ctrl-C again ends at once") == 1, (code, text[-2000:])
 assert all(re.search(r"loss \S+ \S+/s data \d+% scale \S+ [0-9:]+ left$", l) for l in lines), lines
 PY
 

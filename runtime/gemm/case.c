@@ -20,6 +20,12 @@ uint32_t gemm_places(const struct gemm_case *g) {
     return gemm_units(g) < GEMM_MOST_GROUPS ? gemm_units(g) : GEMM_MOST_GROUPS;
 }
 
+uint64_t gemm_rounds(const struct gemm_case *g, uint32_t bm, uint32_t bn, uint32_t at_once) {
+    uint64_t count = (uint64_t)gemm_ceil_div(g->m, bm) * gemm_ceil_div(g->n, bn) * g->batch;
+    uint64_t slots = (uint64_t)gemm_units(g) * at_once;
+    return (count + slots - 1) / slots;
+}
+
 bool gemm_in_chunks(const struct gemm_case *g) {
     const struct gemm_params *p = &g->params;
     return (g->in == GRT_F16 || g->in == GRT_BF16) &&

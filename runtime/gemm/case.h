@@ -101,6 +101,8 @@ uint32_t gemm_units(const struct gemm_case *g);
 // the texts of wgmma.
 uint32_t gemm_places(const struct gemm_case *g);
 #define GEMM_MOST_GROUPS 512u
+// How often tiles of bm x bn fill the device, when a compute unit has `at_once` of them.
+uint64_t gemm_rounds(const struct gemm_case *g, uint32_t bm, uint32_t bn, uint32_t at_once);
 // Whether a and b are 16-bit and their rows and matrices begin at multiples of 16 bytes, as Hopper's copy engine
 // wants them.
 bool gemm_in_chunks(const struct gemm_case *g);

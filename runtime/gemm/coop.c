@@ -38,12 +38,9 @@ uint32_t coop_lanes(const struct grt_dev_info *info, const struct coop_tile *t) 
 
 uint64_t coop_cost(const struct gemm_case *product, const struct coop_tile *t) {
     const struct gemm_case *g = gemm_meant(product);
-    uint32_t units = gemm_units(g);
-    uint64_t count = (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
-    uint64_t slots = (uint64_t)units * t->at_once;
     uint64_t steps = (uint64_t)gemm_ceil_div(g->k, t->bk) * t->bk;
     uint64_t step = g->desc->a_transposed ? t->step_t : t->step;
-    return (count + slots - 1) / slots * (steps * step / 32 + t->ends);
+    return gemm_rounds(g, t->bm, t->bn, t->at_once) * (steps * step / 32 + t->ends);
 }
 
 bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape) {

@@ -36,9 +36,9 @@ static bool possible(const struct grt_dev_info *info, const uint32_t *v, char *w
     return whole;
 }
 
-// Two sets of sums, two of parts of a, floats on their way.
+// Two sets of sums, two of the three parts of a, floats of a and b on their way.
 static uint32_t registers(const uint32_t *v) {
-    return v[BM] ? v[BN] + v[BK] * 3 / 2 + v[BK] / 2 + v[BN] * v[BK] / lanes(v) + 36 : 1;
+    return v[BM] ? v[BN] + v[BK] * 2 + v[BN] * v[BK] / lanes(v) + 36 : 1;
 }
 
 static uint32_t setting_lanes(const uint32_t *v) {
@@ -70,10 +70,8 @@ static const struct tile tiles[] = {
     {128, 128, 32, 1, 146, 500}, {64, 128, 16, 2, 86, 360}, {64, 64, 32, 2, 95, 220}};
 
 static uint64_t cost(const struct gemm_case *g, const struct tile *t) {
-    uint64_t count = (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
-    uint64_t slots = (uint64_t)gemm_units(g) * t->at_once;
     uint64_t steps = gemm_ceil_div(g->k, t->bk);
-    return (count + slots - 1) / slots * (steps * t->step + t->ends);
+    return gemm_rounds(g, t->bm, t->bn, t->at_once) * (steps * t->step + t->ends);
 }
 
 static void choose(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
