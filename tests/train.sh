@@ -138,6 +138,48 @@ expect 0 train supervised --data q.h5 epochs=2 batch_size=32 hidden=16 checkpoin
 expect 0 predict --data q.h5 --checkpoint points -o pq.h5
 "$python" "$here/train_peer.py" "$loss" || wrong "NumPy disagrees"
 refuse 65 'no model' convert p.h5 never.safetensors
+# Other names than x and y: several inputs and targets, in groups, with spaces; each loss. What is predicted
+# needs no targets in the file.
+"$python" <<'PY' || wrong "no file with other names"
+import h5py, numpy as np
+rng = np.random.default_rng(5)
+rows = {"joints/angle": rng.normal(size=(500, 3)), "wind speed": rng.normal(size=500)}
+both = np.column_stack([rows["joints/angle"], rows["wind speed"]])
+aims = {"force": both @ rng.normal(size=(4, 2)), "out/drag": both[:, :1] ** 2,
+        "gait": (both[:, 0] > 0).astype("i8"), "fell": (both[:, 1:3] > 0).astype("f4")}
+for path, more in (("named.h5", aims), ("unaimed.h5", {})):
+    with h5py.File(path, "w") as file:
+        for name, value in {**rows, **more}.items():
+            file[name] = value
+PY
+for job in 'force,/out/drag mse 3' 'gait cross_entropy 2' 'fell bce 2'; do
+    read -r aims kind outputs <<<"$job"
+    expect 0 train supervised --data named.h5 inputs="joints/angle,wind speed" targets="$aims" loss="$kind" \
+        epochs=2 batch_size=32 checkpoint_dir="named-$kind" normalize=true
+    expect 0 eval --data named.h5 --checkpoint "named-$kind"
+    for file in named unaimed; do
+        expect 0 predict --data "$file.h5" --checkpoint "named-$kind" -o "p-$file.h5"
+    done
+    same p-named.h5 p-unaimed.h5
+    "$python" - "$kind" "$outputs" <<'PY' || wrong "predictions of other names, $kind"
+import sys, h5py, numpy as np
+data, model, said = h5py.File("named.h5"), h5py.File(f"named-{sys.argv[1]}/best.h5"), h5py.File("p-named.h5")
+x = np.column_stack([data["joints/angle"][()], data["wind speed"][()]])
+x = (x - model["data/mean"][()]) / model["data/std"][()]
+count = sum(1 for name in model["model"] if name.startswith("layers."))
+for i in range(count):
+    layer = model[f"model/layers.{i}"]
+    x = x @ layer["weight"][()].T.astype(float) + layer["bias"][()]
+    x = np.maximum(x, 0) if i + 1 < count else x
+assert said["y"].shape == (500, int(sys.argv[2])), said["y"].shape
+assert np.abs(said["y"][()] - x).max() < 1e-4 * max(1, np.abs(x).max())
+PY
+    expect 0 convert "named-$kind/best.h5" named.safetensors
+    expect 0 convert named.safetensors named-back.h5
+    expect 0 predict --data unaimed.h5 --checkpoint named-back.h5 -o p-back.h5
+    same p-named.h5 p-back.h5
+done
+refuse 65 "no data set" eval --data unaimed.h5 --checkpoint named-mse
 # What is read is never written over.
 cp d.h5 before.h5
 refuse 64 'would be overwritten' predict --data d.h5 --checkpoint whole -o d.h5

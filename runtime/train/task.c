@@ -184,7 +184,8 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
     bool late = strcmp(c->on_nan, "late") == 0;
     task->data = grt_dataset_open(grt_dataset_desc(
             .path = c->data, .inputs = inputs, .input_count = c->inputs.count, .targets = targets,
-            .target_count = c->targets.count, .no_targets = opening->no_targets,
+            .target_count = opening->no_targets ? 0 : c->targets.count,
+            .no_targets = opening->no_targets,
             .class_targets = strcmp(c->loss, "cross_entropy") == 0 && !opening->no_targets,
             .classes = opening->classes, .share_targets = strcmp(c->loss, "bce") == 0,
             .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
