@@ -352,8 +352,8 @@ static void normalisation(void **state) {
         // A checkpoint's numbers win over those of the file.
         struct grt_dataset *told =
             grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .normalise = true,
-                                              .mean = (float[]){1, 1, 1, 1, 1, 1},
-                                              .std = (float[]){2, 2, 2, 2, 2, 2}));
+                                              .mean = (double[]){1, 1, 1, 1, 1, 1},
+                                              .std = (double[]){2, 2, 2, 2, 2, 2}));
         assert_non_null(told);
         float *x = all_rows(told, NULL), *want = data_kit_read(path, "x");
         for (int i = 0; i < 600; i++)

@@ -73,7 +73,7 @@ static void threads_change_no_bit(void **state) {
     fill();
     for (int drop = 0; drop < 2; drop++) {
         values[50000 * WIDTH] = drop ? NAN : 0;
-        float want[2 * WIDTH] = {0};
+        double want[2 * WIDTH] = {0};
         for (uint32_t threads = 1; threads <= 4; threads++) {
             // Written anew: nothing is remembered of it.
             const char *path = write_rows("t.h5", false);

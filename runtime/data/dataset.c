@@ -148,15 +148,18 @@ static bool create_tiles(struct grt_dataset *data) {
     return true;
 }
 
-// Room for mean, deviation and its inverse, in this order.
+// Room for mean and deviation, one behind the other, and for what is derived of them.
 static bool make_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     if (!desc->normalise)
         return true;
-    data->mean = calloc(3 * (size_t)data->info.features, sizeof *data->mean);
-    if (!data->mean)
+    size_t features = data->info.features;
+    data->mean = calloc(3 * features, sizeof *data->mean);
+    data->norm.mean_f32 = calloc(2 * features, sizeof *data->norm.mean_f32);
+    if (!data->mean || !data->norm.mean_f32)
         return grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
-    data->std = data->mean + data->info.features;
-    data->scale = data->std + data->info.features;
+    data->std = data->mean + features;
+    data->norm.scale = data->std + features;
+    data->norm.scale_f32 = data->norm.mean_f32 + features;
     return true;
 }
 
@@ -199,10 +202,13 @@ static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc
         return false;
     }
     for (uint32_t k = 0; k < features; k++) {
-        if (!(data->std[k] > 0.0f))
+        if (!(data->std[k] > 0))
             return refuse("a std that is not above 0");
-        data->scale[k] = 1.0f / data->std[k];
+        data->norm.scale[k] = 1 / data->std[k];
+        data->norm.mean_f32[k] = (float)data->mean[k];
+        data->norm.scale_f32[k] = (float)data->norm.scale[k];
     }
+    data->norm.mean = data->mean;
     data->info.mean = data->mean;
     data->info.std = data->std;
     return true;
@@ -243,7 +249,8 @@ struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
     data->on_nan = desc->on_nan;
     data->share_targets = desc->share_targets;
     if (!open_arrays(data, desc) || !match_inputs(data) || !match_targets(data, desc) ||
-        !match_rows(data) || !find_rows(data, desc) || !find_moments(data, desc))
+        !match_rows(data) || !find_rows(data, desc) || !find_moments(data, desc) ||
+        !grt_look_distinct(data))
         grt_dataset_close(&data);
     return data;
 }
@@ -260,6 +267,7 @@ void grt_dataset_close(struct grt_dataset **data) {
     free(d->ram.y);
     free(d->dropped);
     free(d->mean);  // std and scale lie behind it
+    free(d->norm.mean_f32);
     free(d->path);
     free(d);
 }

@@ -8,7 +8,8 @@
 // Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D] and [N][P][D]
 // (point sets, with one P for all inputs) are known shapes. Elements are f16, f32, f64, u8, i32 or
 // i64 of either byte order, contiguous or in chunks, plain or with the filters deflate and shuffle;
-// they become f32, or class numbers of 32 bits.
+// they become f32, or class numbers of 32 bits. Where x is normalised, whole numbers of 32 and 64 bits and
+// doubles are so before they become f32: what is alike to f32 next to a large mean stays apart.
 //
 // The HDF5 library opens the file, is asked where the bytes lie, and is closed again: from then on
 // rows are read with pread() by any number of threads, since the library serialises its calls.
@@ -65,15 +66,15 @@ struct grt_dataset_desc {
     uint32_t input_count;
     const char *const *targets;  // count 0: "y"
     uint32_t target_count;
-    bool no_targets;          // for predictions: x alone
-    bool class_targets;       // the one target is a class number, of an integer type
-    uint32_t classes;         // class_targets: 0: the largest number in the file, and one more
-    bool share_targets;       // targets are 0 to 1, as binary cross-entropy wants them
-    enum grt_on_nan on_nan;   // GRT_NAN_ERROR
-    bool normalise;           // x becomes (x - mean) / std, per feature, over the rows trained on
-    double validation_split;  // share of the rows that are kept for validation, 0 to below 1
-    uint64_t seed;            // decides which rows those are
-    const float *mean, *std;  // normalise with these [features], of a checkpoint; NULL: computed
+    bool no_targets;           // for predictions: x alone
+    bool class_targets;        // the one target is a class number, of an integer type
+    uint32_t classes;          // class_targets: 0: the largest number in the file, and one more
+    bool share_targets;        // targets are 0 to 1, as binary cross-entropy wants them
+    enum grt_on_nan on_nan;    // GRT_NAN_ERROR
+    bool normalise;            // x becomes (x - mean) / std, per feature, over the rows trained on
+    double validation_split;   // share of the rows that are kept for validation, 0 to below 1
+    uint64_t seed;             // decides which rows those are
+    const double *mean, *std;  // normalise with these [features], of a checkpoint; NULL: computed
     bool check_late;   // values are looked at when they are read, and refused then: for who reads
                        // each row once, or only some
     uint32_t threads;  // that look at rows; 0: one for each processor, at most 16
@@ -91,17 +92,18 @@ GRT_API struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc
 GRT_API void grt_dataset_close(struct grt_dataset **data);
 
 struct grt_dataset_info {
-    uint64_t file_rows;       // N
-    uint64_t rows;            // without those dropped
-    uint64_t part_rows[3];    // by enum grt_part
-    uint32_t points;          // P of [N][P][D], or 0
-    uint32_t features;        // of a point, or of the row when there are no points
-    uint32_t x_width;         // floats of a row's x: features, or points times features
-    uint32_t y_width;         // words of a row's y; 0 without targets
-    uint32_t classes;         // y is one u32 below this; 0: y is f32
-    uint64_t row_bytes;       // of one row in the file, before filters
-    bool filtered;            // some array is compressed: rows come in chunks
-    const float *mean, *std;  // [features] with normalise, else NULL; store them beside the weights
+    uint64_t file_rows;     // N
+    uint64_t rows;          // without those dropped
+    uint64_t part_rows[3];  // by enum grt_part
+    uint32_t points;        // P of [N][P][D], or 0
+    uint32_t features;      // of a point, or of the row when there are no points
+    uint32_t x_width;       // floats of a row's x: features, or points times features
+    uint32_t y_width;       // words of a row's y; 0 without targets
+    uint32_t classes;       // y is one u32 below this; 0: y is f32
+    uint64_t row_bytes;     // of one row in the file, before filters
+    bool filtered;          // some array is compressed: rows come in chunks
+    const double *mean,
+        *std;  // [features] with normalise, else NULL; store them beside the weights
 };
 GRT_API struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data);
 

@@ -3,6 +3,7 @@
 // beside compiled kernels, under a key that names the file, its size and when it was changed, for
 // files large enough that it matters; what is not known yet takes one pass over the rows, and a second
 // one only where rows are left out and features normalised.
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 static void make_key(const struct grt_dataset *data, const char *what, bool parted,
                      char key[KEY_SIZE]) {
     const struct grt_file *file = &data->file;
-    int n = snprintf(key, KEY_SIZE, "gpurt scan 2 %s\n%llu %llu %llu %lld.%09lld\n", what,
+    int n = snprintf(key, KEY_SIZE, "gpurt scan 3 %s\n%llu %llu %llu %lld.%09lld\n", what,
                      (unsigned long long)file->device, (unsigned long long)file->inode,
                      (unsigned long long)file->bytes, (long long)file->changed,
                      (long long)file->changed_ns);
@@ -102,8 +103,8 @@ static bool recall_classes(const struct grt_dataset *data, uint32_t *classes) {
 
 static bool recall_moments(struct grt_dataset *data) {
     uint32_t features = data->info.features;
-    size_t size, bytes = 2 * (size_t)features * sizeof(float);
-    float *known = recall(data, "moments", true, &size);
+    size_t size, bytes = 2 * (size_t)features * sizeof(double);
+    double *known = recall(data, "moments", true, &size);
     bool good = known && size == bytes;
     if (good)
         memcpy(data->mean, known, bytes);  // std lies behind it
@@ -117,12 +118,19 @@ static void take_moments(struct grt_dataset *data, const struct grt_findings *fo
     uint32_t features = data->info.features;
     for (uint32_t k = 0; k < features; k++) {
         double variance = found->points > 0 ? found->square[k] / (double)found->points : 0;
-        // A feature that never changes stays what it is, less its mean.
+        // A feature that never changes, or by less than f32 has, stays what it is, less its mean.
         double deviation = sqrt(variance > 0 ? variance : 0);
         data->mean[k] = (float)found->mean[k];
-        data->std[k] = deviation > 0 ? (float)deviation : 1.0f;
+        data->std[k] = deviation >= FLT_MIN ? (float)deviation : 1;
     }
-    keep(data, "moments", true, data->mean, 2 * (size_t)features * sizeof(float));
+    // f32 is fine enough for all but the means of what is not.
+    for (uint32_t i = 0; i < data->input_count; i++) {
+        const struct grt_array *array = &data->arrays[i];
+        uint32_t first = data->feature_at[i], count = (uint32_t)array->shape[2];
+        if (grt_element_is_wide(array->element.type))
+            memcpy(data->mean + first, found->mean + first, count * sizeof *data->mean);
+    }
+    keep(data, "moments", true, data->mean, 2 * (size_t)features * sizeof(double));
 }
 
 static void take(struct grt_dataset *data, const struct grt_scan_desc *scan, bool all_values,
@@ -190,7 +198,7 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
 }
 
 bool grt_look_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
-    if (data->std[0] > 0.0f || recall_moments(data))
+    if (data->std[0] > 0 || recall_moments(data))
         return true;
     struct grt_scan_desc scan = {.x = true,
                                  .moments = true,

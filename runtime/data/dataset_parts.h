@@ -32,7 +32,8 @@ struct grt_dataset {
     struct grt_dataset_info info;
     struct grt_order order;
     uint64_t *dropped;
-    float *mean, *std, *scale;  // [features]; scale is 1 / std
+    double *mean, *std;  // [features], or NULL
+    struct grt_norm norm;
     struct grt_rows_kept ram;
     struct grt_rows_on_device device;
 };
@@ -47,12 +48,13 @@ void grt_reader_destroy(struct grt_reader **reader);
 
 enum grt_read_mode {
     GRT_READ_CHECKED,  // what batches are: normalised; a number that is not finite is a fault
-    GRT_READ_ANY,      // as it is in the file
+    GRT_READ_ANY,      // as it is in the file, as f32
+    GRT_READ_WIDE,     // as it is in the file, as double: class numbers too
 };
 // Rows of the file, in this order: x [count][x_width] and y [count][y_width]. y may be NULL, and x with
-// GRT_READ_ANY.
+// GRT_READ_ANY and GRT_READ_WIDE.
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
-                     uint32_t count, float *x, void *y, struct grt_fault *fault);
+                     uint32_t count, void *x, void *y, struct grt_fault *fault);
 
 // What is wrong with the numbers of rows: `width` values each, all finite, or all from 0 to 1.
 bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
@@ -64,6 +66,10 @@ bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values,
 // be trained on, classes, and, where no row is left out, moments; then moments, with the order settled.
 bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *desc);
 bool grt_look_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc);
+
+// dataset_distinct.c: says so where what is read of a column has lost more than half of the distinct values
+// that a sample of its rows has in the file. False with the sentence when they cannot be read.
+bool grt_look_distinct(struct grt_dataset *data);
 
 // dataset_ram.c: all rows in memory, read by `threads`; false with the sentence.
 bool grt_rows_keep(struct grt_dataset *data, uint32_t threads);

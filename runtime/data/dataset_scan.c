@@ -115,12 +115,12 @@ static bool see_values(const struct scan *s, const uint64_t *rows, uint32_t coun
 
 // Sums about the block's first row, which loses nothing where all values are far from zero.
 static void see_moments(const struct grt_dataset *data, const uint64_t *rows, uint32_t count,
-                        const float *x, struct grt_findings *part) {
+                        const double *x, struct grt_findings *part) {
     uint32_t features = data->info.features;
     uint64_t xw = data->info.x_width;
     const struct grt_order *order = &data->order;
     uint64_t dropped = 0;  // rows before this one
-    const float *shift = NULL;
+    const double *shift = NULL;
     memset(part->mean, 0, 2 * (size_t)features * sizeof *part->mean);
     part->points = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -129,10 +129,10 @@ static void see_moments(const struct grt_dataset *data, const uint64_t *rows, ui
         bool here = dropped == order->dropped_count || order->dropped[dropped] != rows[i];
         if (!here || !grt_order_trains(order, rows[i] - dropped))
             continue;
-        const float *row = x + i * xw, *end = row + xw;
+        const double *row = x + i * xw, *end = row + xw;
         for (shift = shift ? shift : row; row < end; row += features) {
             for (uint32_t k = 0; k < features; k++) {
-                double d = (double)row[k] - shift[k];
+                double d = row[k] - shift[k];
                 part->mean[k] += d;
                 part->square[k] += d * d;
             }
@@ -146,9 +146,21 @@ static void see_moments(const struct grt_dataset *data, const uint64_t *rows, ui
     }
 }
 
+// The inputs as doubles: what f32 has is widened, the rest is read again.
+static bool widen(const struct scan *s, struct grt_reader *reader, const uint64_t *rows,
+                  uint32_t count, const float *x, double *wide, struct grt_fault *fault) {
+    for (uint32_t i = 0; i < s->data->input_count; i++) {
+        if (grt_element_is_wide(s->data->arrays[i].element.type))
+            return grt_reader_read(reader, GRT_READ_WIDE, rows, count, wide, NULL, fault);
+    }
+    for (uint64_t i = 0; i < (uint64_t)count * s->data->info.x_width; i++)
+        wide[i] = x[i];
+    return true;
+}
+
 static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t *rows,
-                      uint64_t number, float *x, uint32_t *y, struct grt_findings *part,
-                      struct grt_fault *fault) {
+                      uint64_t number, float *x, double *wide, uint32_t *y,
+                      struct grt_findings *part, struct grt_fault *fault) {
     uint64_t first = number * s->block, left = s->data->info.file_rows - first;
     uint32_t count = left < s->block ? (uint32_t)left : s->block;
     part->dropped_count = 0;
@@ -159,9 +171,12 @@ static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t 
         return false;
     for (uint32_t i = 0; s->desc->classes && y && i < count; i++)
         part->most_class = y[i] > part->most_class ? y[i] : part->most_class;
-    if (s->desc->moments && x && part->mean)
-        see_moments(s->data, rows, count, x, part);
-    return true;
+    if (!s->desc->moments || !x || !wide || !part->mean)
+        return true;
+    bool good = widen(s, reader, rows, count, x, wide, fault);
+    if (good)
+        see_moments(s->data, rows, count, wide, part);
+    return good;
 }
 
 // ---- threads ----
@@ -220,16 +235,19 @@ static void work(struct scan *s, bool watched) {
     struct grt_reader *reader = grt_reader_create(s->data);
     uint64_t *rows = malloc(s->block * sizeof *rows);
     float *x = s->desc->x ? malloc(s->block * (uint64_t)info->x_width * sizeof *x) : NULL;
+    double *wide =
+        s->desc->moments ? malloc(s->block * (uint64_t)info->x_width * sizeof *wide) : NULL;
     uint32_t *y = s->desc->y ? malloc(s->block * (uint64_t)info->y_width * sizeof *y) : NULL;
     bool ready = findings_init(&part, s->desc->moments ? info->features : 0);
     double told = grt_seconds();
     uint64_t number;
-    if (!ready || !reader || !rows || (s->desc->x && !x) || (s->desc->y && !y)) {
+    if (!ready || !reader || !rows || (s->desc->x && !x) || (s->desc->y && !y) ||
+        (s->desc->moments && !wide)) {
         grt_fault(&fault, GRT_NO_MEMORY, "no host memory to look through the rows");
         end_scan(s, &fault);
     }
     while (take(s, &number)) {
-        bool good = see_block(s, reader, rows, number, x, y, &part, &fault);
+        bool good = see_block(s, reader, rows, number, x, wide, y, &part, &fault);
         if (!hand_in(s, number, &part, good, &fault))
             break;
         if (watched && grt_seconds() - told > WATCH_SECONDS) {
@@ -239,6 +257,7 @@ static void work(struct scan *s, bool watched) {
     }
     grt_findings_finish(&part);
     free(x);
+    free(wide);
     free(y);
     free(rows);
     grt_reader_destroy(&reader);

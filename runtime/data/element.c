@@ -34,6 +34,10 @@ bool grt_element_is_float(enum grt_element_type type) {
     return floats[type];
 }
 
+bool grt_element_is_wide(enum grt_element_type type) {
+    return type == GRT_ELEMENT_F64 || type == GRT_ELEMENT_I32 || type == GRT_ELEMENT_I64;
+}
+
 void grt_element_swap(void *data, uint32_t size, size_t count) {
     unsigned char *bytes = data;
     for (size_t i = 0; i < count; i++, bytes += size) {
@@ -105,6 +109,75 @@ void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, 
             break;
         }
     }
+}
+
+void grt_element_to_f64(enum grt_element_type type, double *out, const void *in, size_t count) {
+    const unsigned char *bytes = in;
+    uint32_t size = grt_element_size(type);
+    if (type == GRT_ELEMENT_F64) {
+        memcpy(out, in, count * sizeof *out);
+        return;
+    }
+    for (size_t first = 0; first < count; first += PIECE) {
+        size_t n = count - first < PIECE ? count - first : PIECE;
+        if (type == GRT_ELEMENT_I64) {
+            int64_t from[PIECE];
+            memcpy(from, bytes + first * size, n * size);
+            for (size_t i = 0; i < n; i++)
+                out[first + i] = (double)from[i];
+        } else if (type == GRT_ELEMENT_I32) {
+            int32_t from[PIECE];
+            memcpy(from, bytes + first * size, n * size);
+            for (size_t i = 0; i < n; i++)
+                out[first + i] = from[i];
+        } else {
+            float from[PIECE];
+            grt_element_to_f32(type, from, bytes + first * size, n);
+            for (size_t i = 0; i < n; i++)
+                out[first + i] = from[i];
+        }
+    }
+}
+
+// High and low halves apart: a double holds each, and their distance from a mean near by.
+static double less(int64_t value, double mean) {
+    double low = (double)((uint64_t)value & 0xffffffffu);
+    return (double)(value >> 32) * 0x1p32 - mean + low;
+}
+
+static void normalise_wide(enum grt_element_type type, float *out, const unsigned char *in,
+                           size_t count, const double *mean, const double *scale) {
+    double from[PIECE];
+    if (type == GRT_ELEMENT_I64) {
+        int64_t whole;
+        for (size_t i = 0; i < count; i++) {
+            memcpy(&whole, in + i * sizeof whole, sizeof whole);
+            out[i] = (float)(less(whole, mean[i]) * scale[i]);
+        }
+        return;
+    }
+    grt_element_to_f64(type, from, in, count);
+    for (size_t i = 0; i < count; i++) {
+        float plain = (float)from[i];
+        float apart = (float)((from[i] - mean[i]) * scale[i]);
+        out[i] = plain - plain == 0 ? apart : plain;
+    }
+}
+
+void grt_element_normalise(enum grt_element_type type, float *out, const void *in, size_t count,
+                           const struct grt_norm *norm, size_t first) {
+    const unsigned char *bytes = in;
+    if (!grt_element_is_wide(type)) {
+        const float *mean = norm->mean_f32 + first, *scale = norm->scale_f32 + first;
+        grt_element_to_f32(type, out, in, count);
+        for (size_t i = 0; i < count; i++)
+            out[i] = (out[i] - mean[i]) * scale[i];
+        return;
+    }
+    for (size_t at = 0; at < count; at += PIECE)
+        normalise_wide(type, out + at, bytes + at * grt_element_size(type),
+                       count - at < PIECE ? count - at : PIECE, norm->mean + first + at,
+                       norm->scale + first + at);
 }
 
 static int64_t integer_at(enum grt_element_type type, const unsigned char *at) {

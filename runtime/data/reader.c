@@ -30,14 +30,17 @@ struct grt_reader {
     uint64_t staging_size;
 };
 
-// Where the rows of one array go.
+// Where the rows of one array go, and as what.
 struct sink {
     const struct grt_array *array;
-    struct grt_tiles *tiles;  // NULL: not compressed
-    unsigned char *out;       // of the first row of the batch, at the array's first feature
-    uint64_t width;           // words of a row
-    uint64_t pitch;           // words from one point to the next
-    uint32_t classes;         // 0: floats
+    struct grt_tiles *tiles;      // NULL: not compressed
+    unsigned char *out;           // of the first row of the batch, at the array's first feature
+    uint64_t width;               // numbers of a row
+    uint64_t pitch;               // numbers from one point to the next
+    uint32_t size;                // bytes of a number: 4, or 8 for doubles
+    uint32_t classes;             // 0: floats
+    const struct grt_norm *norm;  // NULL: not normalised
+    uint64_t feature;             // norm: the array's first
 };
 
 struct grt_reader *grt_reader_create(struct grt_dataset *data) {
@@ -109,10 +112,19 @@ static void sort_keys(struct grt_reader *reader, const uint64_t *rows, uint32_t 
 
 // ---- one row ----
 
-static bool convert(const struct sink *sink, uint64_t row, void *out, const unsigned char *in,
-                    uint64_t count, struct grt_fault *fault) {
+// `feature`: of the array, that the numbers begin with.
+static bool convert(const struct sink *sink, uint64_t row, uint64_t feature, void *out,
+                    const unsigned char *in, uint64_t count, struct grt_fault *fault) {
     enum grt_element_type type = sink->array->element.type;
     int64_t bad = 0;
+    if (sink->size == sizeof(double)) {
+        grt_element_to_f64(type, out, in, count);
+        return true;
+    }
+    if (sink->norm) {
+        grt_element_normalise(type, out, in, count, sink->norm, sink->feature + feature);
+        return true;
+    }
     if (sink->classes == 0) {
         grt_element_to_f32(type, out, in, count);
         return true;
@@ -131,14 +143,16 @@ static bool place(const struct sink *sink, const struct key *key, uint64_t b, ui
     points = points < array->tile[1] ? points : array->tile[1];
     features = features < array->tile[2] ? features : array->tile[2];
     unsigned char *out =
-        sink->out + (key->at * sink->width + first_point * sink->pitch + first_feature) * 4;
-    if (features == sink->pitch && features == array->tile[2])  // points lie together on both sides
-        return convert(sink, key->row, out, slab, points * features, fault);
+        sink->out +
+        (key->at * sink->width + first_point * sink->pitch + first_feature) * sink->size;
+    // Points may lie together on both sides.
+    if (features == sink->pitch && features == array->tile[2] && (!sink->norm || points == 1))
+        return convert(sink, key->row, first_feature, out, slab, points * features, fault);
     uint64_t slab_pitch = array->tile[2] * grt_element_size(array->element.type);
     bool good = true;
     for (uint64_t p = 0; good && p < points; p++)
-        good = convert(sink, key->row, out + p * sink->pitch * 4, slab + p * slab_pitch, features,
-                       fault);
+        good = convert(sink, key->row, first_feature, out + p * sink->pitch * sink->size,
+                       slab + p * slab_pitch, features, fault);
     return good;
 }
 
@@ -147,8 +161,9 @@ static bool place(const struct sink *sink, const struct key *key, uint64_t b, ui
 // Whether a row's bytes in the file are its bytes in the batch.
 static bool is_straight(const struct sink *sink) {
     const struct grt_array *array = sink->array;
-    return array->element.type == GRT_ELEMENT_F32 && !array->element.swapped &&
-           array->tile[1] == array->shape[1] && array->tile[2] == array->shape[2] &&
+    return array->element.type == GRT_ELEMENT_F32 && sink->size == 4 && !sink->norm &&
+           !array->element.swapped && array->tile[1] == array->shape[1] &&
+           array->tile[2] == array->shape[2] &&
            (array->shape[1] == 1 || array->shape[2] == sink->pitch);
 }
 
@@ -256,15 +271,6 @@ bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values,
     return true;
 }
 
-static void normalise(const struct grt_dataset *data, uint32_t count, float *x) {
-    uint32_t features = data->info.features;
-    uint64_t points = (uint64_t)count * data->info.x_width / features;
-    for (uint64_t p = 0; p < points; p++, x += features) {
-        for (uint32_t k = 0; k < features; k++)
-            x[k] = (x[k] - data->mean[k]) * data->scale[k];
-    }
-}
-
 static void copy_kept(const struct grt_dataset *data, const uint64_t *rows, uint32_t count,
                       float *x, uint32_t *y) {
     uint64_t xw = data->info.x_width, yw = data->info.y_width;
@@ -275,10 +281,11 @@ static void copy_kept(const struct grt_dataset *data, const uint64_t *rows, uint
 }
 
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
-                     uint32_t count, float *x, void *y, struct grt_fault *fault) {
+                     uint32_t count, void *x, void *y, struct grt_fault *fault) {
     const struct grt_dataset *data = reader->data;
     const struct grt_dataset_info *info = &data->info;
     bool checked = mode == GRT_READ_CHECKED;
+    uint32_t size = mode == GRT_READ_WIDE ? sizeof(double) : sizeof(float);
     if (data->ram.x && checked) {
         copy_kept(data, rows, count, x, y);
         return true;
@@ -293,21 +300,20 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
         const struct sink sink = {
             .array = &data->arrays[i],
             .tiles = data->tiles[i],
-            .out = (unsigned char *)(target ? y : (void *)x) + data->feature_at[i] * 4,
+            .out = (unsigned char *)(target ? y : x) + (uint64_t)data->feature_at[i] * size,
             .width = target ? info->y_width : info->x_width,
             .pitch = target ? data->arrays[i].shape[2] : info->features,
+            .size = size,
             .classes = target ? info->classes : 0,
+            .norm = checked && !target && data->norm.mean ? &data->norm : NULL,
+            .feature = data->feature_at[i],
         };
         good = read_array(reader, &sink, count, fault);
     }
     if (!good || !checked || !x)
         return good;
-    if (!grt_check_finite(rows, count, x, info->x_width, "inputs", fault) ||
-        (y && info->classes == 0 &&
-         !grt_check_finite(rows, count, y, info->y_width, "targets", fault)) ||
-        (y && data->share_targets && !grt_check_shares(rows, count, y, info->y_width, fault)))
-        return false;
-    if (data->mean)
-        normalise(data, count, x);
-    return true;
+    return grt_check_finite(rows, count, x, info->x_width, "inputs", fault) &&
+           (!y || info->classes > 0 ||
+            grt_check_finite(rows, count, y, info->y_width, "targets", fault)) &&
+           (!y || !data->share_targets || grt_check_shares(rows, count, y, info->y_width, fault));
 }

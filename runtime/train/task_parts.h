@@ -7,7 +7,7 @@
 
 struct task_opening {
     bool no_targets;
-    const float *mean, *std;  // of a trained model, or NULL
+    const double *mean, *std;  // of a trained model, or NULL
     uint32_t classes;         // of a trained model; 0: by the file
     struct grt_task_look look;
 };

@@ -20,6 +20,42 @@ static const enum grt_config_key kept_keys[] = {
     GRT_CONFIG_OPTIMIZER,   GRT_CONFIG_SHUFFLE,
 };
 
+#define MEAN "data/mean"
+#define MEAN_REST "data/mean_rest"
+#define STD "data/std"
+
+// A double for each feature as three f32, which archives and their readers know: [features] is the number
+// rounded, and where that loses something [2][features] is what it leaves; their sum is the double again.
+static bool add_mean(struct grt_archive *archive, const struct grt_dataset_info *info) {
+    uint64_t features = info->features, shape[2] = {2, features};
+    float *parts = calloc(3 * features, sizeof *parts);
+    if (!parts) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for an archive");
+    }
+    bool more = false;
+    for (uint64_t k = 0; k < features; k++) {
+        double left = info->mean[k];
+        for (int i = 0; i < 3; i++) {
+            parts[i * features + k] = (float)left;
+            left -= parts[i * features + k];
+        }
+        more = more || parts[features + k] != 0;
+    }
+    bool good = grt_archive_add(archive, MEAN, GRT_F32, 1, shape + 1, parts) &&
+                (!more || grt_archive_add(archive, MEAN_REST, GRT_F32, 2, shape, parts + features));
+    free(parts);
+    return good;
+}
+
+static bool add_std(struct grt_archive *archive, const struct grt_dataset_info *info) {
+    uint64_t shape[1] = {info->features};
+    struct grt_archive_tensor *t = grt_archive_add(archive, STD, GRT_F32, 1, shape, NULL);
+    for (uint64_t k = 0; t && k < info->features; k++) {
+        ((float *)t->data)[k] = (float)info->std[k];
+    }
+    return t != NULL;
+}
+
 bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive) {
     char text[8192];
     size_t used = 0;
@@ -39,14 +75,12 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
         used += (size_t)length;
     }
     const struct grt_dataset_info *info = &task->info;
-    uint64_t shape[1] = {info->features};
     return grt_archive_set_text(archive, "config", text) &&
            grt_archive_set_whole(archive, "features", info->features) &&
            grt_archive_set_whole(archive, "points", info->points) &&
            grt_archive_set_whole(archive, "outputs", task->learner.model.outputs) &&
            grt_archive_set_whole(archive, "classes", info->classes) &&
-           (!info->mean || (grt_archive_add(archive, "data/mean", GRT_F32, 1, shape, info->mean) &&
-                            grt_archive_add(archive, "data/std", GRT_F32, 1, shape, info->std)));
+           (!info->mean || (add_mean(archive, info) && add_std(archive, info)));
 }
 
 bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive) {
@@ -76,12 +110,33 @@ bool grt_task_continues(const struct grt_task *task, const struct grt_archive *a
     return same;
 }
 
-// A tensor of numbers for each feature, or NULL.
-static const float *feature_numbers(const struct grt_archive *archive, const char *name) {
+// Adds the f32 of a tensor [rows][features] up, row on row; false when there is none of that shape.
+static bool add_up(const struct grt_archive *archive, const char *name, uint64_t rows,
+                   uint64_t features, double *sums) {
     const struct grt_archive_tensor *t = grt_archive_find(archive, name);
-    bool right = t && t->dtype == GRT_F32 && t->rank == 1 &&
-                 t->shape[0] == (uint64_t)grt_archive_whole(archive, "features", 0);
-    return right ? t->data : NULL;
+    bool right = t && t->dtype == GRT_F32 && t->bytes == rows * features * sizeof(float) &&
+                 t->rank == (rows > 1 ? 2 : 1) && t->shape[t->rank - 1] == features;
+    for (uint64_t i = 0; right && i < rows * features; i++) {
+        sums[i % features] += ((const float *)t->data)[i];
+    }
+    return right;
+}
+
+// Mean and deviation of the features, one behind the other, or NULL: the model was not made with them.
+static double *feature_numbers(const struct grt_archive *archive) {
+    uint64_t features = (uint64_t)grt_archive_whole(archive, "features", 0);
+    const struct grt_archive_tensor *mean = grt_archive_find(archive, MEAN);
+    if (!mean || mean->bytes != features * sizeof(float)) {
+        return NULL;
+    }
+    double *numbers = calloc(2 * features + 1, sizeof *numbers);
+    if (numbers && add_up(archive, MEAN, 1, features, numbers) &&
+        add_up(archive, STD, 1, features, numbers + features)) {
+        add_up(archive, MEAN_REST, 2, features, numbers);  // of some data alone
+        return numbers;
+    }
+    free(numbers);
+    return NULL;
 }
 
 static bool check_shapes(const struct grt_task *task, const struct grt_archive *archive) {
@@ -103,8 +158,7 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
     const char *text = grt_archive_text(archive, "config", NULL);
     memset(task, 0, sizeof *task);
     grt_config_init(&task->config);
-    if (!text ||
-        !grt_archive_find(archive, "data/std") != !grt_archive_find(archive, "data/mean")) {
+    if (!text || !grt_archive_find(archive, STD) != !grt_archive_find(archive, MEAN)) {
         return grt_fail(GRT_BAD_DATA, "%s holds no model that gpurt train supervised made",
                         archive->path);
     }
@@ -124,13 +178,17 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
             grt_config_copy(&task->config, config, callers[i]);
         }
     }
-    struct task_opening opening = {.no_targets = !targets,
-                                   .mean = feature_numbers(archive, "data/mean"),
-                                   .std = feature_numbers(archive, "data/std"),
-                                   .classes = (uint32_t)grt_archive_whole(archive, "classes", 0),
-                                   .look = {.late = true}};
-    task->config.normalize = opening.mean && opening.std;
-    if (!task_open(task, profile, &opening)) {
+    double *numbers = feature_numbers(archive);
+    struct task_opening opening = {
+        .no_targets = !targets,
+        .mean = numbers,
+        .std = numbers ? numbers + grt_archive_whole(archive, "features", 0) : NULL,
+        .classes = (uint32_t)grt_archive_whole(archive, "classes", 0),
+        .look = {.late = true}};
+    task->config.normalize = opening.mean != NULL;
+    bool opened = task_open(task, profile, &opening);
+    free(numbers);
+    if (!opened) {
         return false;
     }
     task->learner.model.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
