@@ -26,6 +26,7 @@
     X(all, core, random)                                                                           \
     X(all, core, tick)                                                                             \
     X(all, core, peak)                                                                             \
+    X(all, core, math_probe)                                                                       \
     X(all, nn, softmax)                                                                            \
     X(all, nn, layer_norm)                                                                         \
     X(all, nn, colsum)                                                                             \

@@ -3,6 +3,7 @@
 // by the host, parameters and what the optimizer keeps are compared with the formulas after every
 // step; schedules, clipping, loss scale and what is skipped.
 #include "kernel_kit.h"
+#include "optim_kit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,107 +11,6 @@
 
 #include "backends/backend.h"
 #include "runtime/nn/loss.h"
-#include "runtime/nn/optim.h"
-
-#define COUNT_A 37
-#define COUNT_B 2107
-#define COUNT (COUNT_A + COUNT_B)
-
-struct rig {
-    struct grt_plan *plan;
-    struct grt_params params;
-    struct grt_tensor *kept, *state, *history, *norm_parts, *loss_parts;
-    struct grt_graph *graph;
-    struct grt_optim_desc optim;
-};
-
-static struct grt_tensor *tensor(struct rig *r, const char *label, enum grt_dtype dtype,
-                                 uint64_t count) {
-    struct grt_tensor *t =
-        grt_plan_tensor(r->plan, grt_tensor_desc(.label = label, .dtype = dtype, .shape = {count}));
-    assert_non_null(t);
-    return t;
-}
-
-static void write_all(const struct grt_tensor *t, const void *data) {
-    assert_true(grt_buf_write(t->range.buf, t->range.offset, data, grt_tensor_bytes(t)));
-}
-
-static void read_all(const struct grt_tensor *t, void *data) {
-    assert_true(grt_buf_read(t->range.buf, t->range.offset, data, grt_tensor_bytes(t)));
-}
-
-// In place: the graph keeps the address of the desc's optimizer only while it is recorded.
-static void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype type) {
-    memset(r, 0, sizeof *r);
-    r->optim = *optim;
-    r->plan = grt_plan_create(test.dev);
-    assert_non_null(r->plan);
-    grt_params_init(&r->params, test.dev, type);
-    const uint64_t a[GRT_MAX_RANK] = {COUNT_A}, b[GRT_MAX_RANK] = {COUNT_B / 7, 7};
-    assert_non_null(grt_params_add(&r->params, "", "a", a, GRT_INIT_UNIFORM, 1.0f));
-    assert_non_null(grt_params_add(&r->params, "", "b", b, GRT_INIT_UNIFORM, 0.5f));
-    grt_params_declare(&r->params, r->plan, true);
-    r->kept = tensor(r, "kept", GRT_F32, 2 * r->params.elements);
-    r->state = tensor(r, "state", GRT_U32, GRT_LEARN_STATE_WORDS);
-    r->history = tensor(r, "history", GRT_F32, 4 * GRT_HISTORY);
-    r->norm_parts = tensor(r, "norm parts", GRT_F32, GRT_NORM_PARTS);
-    r->loss_parts = tensor(r, "loss parts", GRT_F32, GRT_LOSS_PARTS);
-    assert_true(grt_plan_alloc(r->plan));
-    grt_params_place(&r->params);
-    assert_true(grt_params_draw(&r->params, 7));
-    float *zeros = test_alloc(grt_tensor_bytes(r->kept));
-    memset(zeros, 0, grt_tensor_bytes(r->kept));
-    write_all(r->kept, zeros);
-    free(zeros);
-    float parts[GRT_LOSS_PARTS];
-    for (int i = 0; i < GRT_LOSS_PARTS; i += 1) {
-        parts[i] = (float)i / 64.0f;
-    }
-    write_all(r->loss_parts, parts);
-    r->graph = grt_graph_create(test.dev, "update");
-    grt_op_update(r->graph,
-                  grt_update_desc(.optim = &r->optim, .params = &r->params, .kept = r->kept,
-                                  .state = r->state, .history = r->history,
-                                  .loss_parts = r->loss_parts->range,
-                                  .loss_part_count = GRT_LOSS_PARTS, .norm_parts = r->norm_parts,
-                                  .cursor_step = 5, .scaling = type == GRT_F16));
-    assert_true(grt_graph_bake(r->graph));
-}
-
-static void rig_end(struct rig *r) {
-    grt_graph_destroy(&r->graph);
-    grt_plan_destroy(&r->plan);
-    grt_params_finish(&r->params);
-}
-
-static struct grt_learn_state rig_state(struct rig *r) {
-    struct grt_learn_state s;
-    read_all(r->state, &s);
-    return s;
-}
-
-static void rig_set(struct rig *r, float scale) {
-    const struct grt_learn_state s = {.loss_scale = scale, .lr_factor = 1.0f};
-    write_all(r->state, &s);
-}
-
-// Numbers of both parameters one behind the other.
-static void gather(struct rig *r, const struct grt_tensor *whole, uint64_t first, float *v) {
-    struct grt_tensor a = grt_params_view(r->params.list[0], whole, first);
-    struct grt_tensor b = grt_params_view(r->params.list[1], whole, first);
-    read_all(&a, v);
-    read_all(&b, v + COUNT_A);
-}
-
-static void set_grads(struct rig *r, const float *g) {
-    write_all(&r->params.list[0]->grad, g);
-    write_all(&r->params.list[1]->grad, g + COUNT_A);
-}
-
-static void step(struct rig *r) {
-    assert_true(grt_graph_run(r->graph) && grt_dev_wait(test.dev));
-}
 
 // ---- the formulas ----
 
@@ -142,7 +42,7 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
                                    .max_norm = d->max_norm};
     float got[COUNT], grads[COUNT];
     double want[COUNT], g[COUNT], first[COUNT] = {0}, second[COUNT] = {0};
-    gather(&r, r.params.master, 0, got);
+    rig_gather(&r, r.params.master, 0, got);
     for (int i = 0; i < COUNT; i += 1) {
         assert_true(fabsf(got[i]) <= (i < COUNT_A ? 1.0f : 0.5f));
         want[i] = (double)got[i];
@@ -157,10 +57,10 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
             squares += g[i] * g[i];
             grads[i] *= scale;
         }
-        set_grads(&r, grads);
-        step(&r);
+        rig_set_grads(&r, grads);
+        rig_step(&r);
         oracle_optim_step(&o, t, COUNT, g, want, first, second);
-        gather(&r, r.params.master, 0, got);
+        rig_gather(&r, r.params.master, 0, got);
         for (int i = 0; i < COUNT; i += 1) {
             // Each step moves a number by a few lr with some 40 roundings on the way, most of them
             // in the corrections of Adam's averages.
@@ -182,14 +82,14 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
     }
     // What lies between the parameters is still zero, and the copy is the masters rounded.
     float *all = test_alloc(r.params.elements * sizeof *all);
-    read_all(r.params.master, all);
+    rig_read_all(r.params.master, all);
     for (uint64_t i = COUNT_A; i < r.params.list[1]->first; i += 1) {
         assert_true(all[i] == 0.0f);
     }
     if (type != GRT_F32) {
         struct oracle_format format = type == GRT_F16 ? oracle_f16 : oracle_bf16;
         uint16_t *copy = test_alloc(r.params.elements * sizeof *copy);
-        read_all(r.params.copy, copy);
+        rig_read_all(r.params.copy, copy);
         for (uint64_t i = 0; i < r.params.elements; i += 1) {
             test_compare_bits(&compare, i, copy[i], oracle_narrow(format, (double)all[i]));
         }
@@ -226,6 +126,61 @@ static void optimizers(void **state) {
     d.eps = 1e-3;
     d.max_norm = 1e6;
     check("adamw, other constants", &d, GRT_BF16);
+}
+
+// Whether products below the smallest normal number are kept.
+static bool keeps_subnormals(void) {
+    struct test_tensor t = test_tensor(test.dev, GRT_F32, 1, 0);
+    float x = 1e-20f;
+    test_tensor_write(&t, &x);
+    struct grt_graph *graph = grt_graph_create(test.dev, "square");
+    grt_op_map(graph, grt_map_desc(.map = GRT_MAP_SQUARE, .y = &t.tensor, .a = &t.tensor));
+    assert_true(grt_graph_finish(graph));
+    grt_graph_destroy(&graph);
+    test_tensor_read(&t, &x);
+    test_tensor_end(&t);
+    return x > 0.0f;
+}
+
+// Without eps a gradient of any size moves a parameter by about lr, also where its square is
+// subnormal. On a device that flushes such a square, Adam divides by 0 there.
+static void tiny_moments(void **state) {
+    (void)state;
+    if (!keeps_subnormals()) {
+        print_message("# the device flushes subnormal numbers\n");
+        return;
+    }
+    struct grt_optim_desc d = with(GRT_OPTIM_ADAM, 0.01);
+    d.eps = 0;
+    const struct oracle_optim o = {
+        .kind = "adam", .lr = d.lr, .beta1 = d.beta1, .beta2 = d.beta2, .eps = 0};
+    struct rig r;
+    rig_begin(&r, &d, GRT_F32);
+    rig_set(&r, 1.0f);
+    float got[COUNT], grads[COUNT];
+    double want[COUNT], g[COUNT], first[COUNT] = {0}, second[COUNT] = {0};
+    rig_gather(&r, r.params.master, 0, got);
+    for (int i = 0; i < COUNT; i += 1) {
+        want[i] = (double)got[i];
+        grads[i] = (i % 2 ? -1.0f : 1.0f) * ldexpf(1.0f + (float)i / COUNT, -64 + i % 9 - 2);
+        g[i] = (double)grads[i];
+    }
+    struct test_compare compare = test_compare(test.dev, "adam, eps 0, tiny gradients");
+    for (size_t t = 1; t <= 3; t += 1) {
+        rig_set_grads(&r, grads);
+        rig_step(&r);
+        oracle_optim_step(&o, t, COUNT, g, want, first, second);
+        rig_gather(&r, r.params.master, 0, got);
+        for (int i = 0; i < COUNT; i += 1) {
+            // Three subnormal roundings a step, each half of 2^-149, in a number under a root.
+            double off = 3 * (double)t * 0x1p-150 / second[i];
+            double bound = (double)t * (d.lr * (off + 64 * ORACLE_U) + 2 * ORACLE_U);
+            test_compare_value(&compare, t * 10000 + (size_t)i, got[i],
+                               (struct oracle_value){want[i], bound});
+        }
+    }
+    test_compare_end(&compare);
+    rig_end(&r);
 }
 
 // With the reach of a binding lowered, norm and update run in pieces.
@@ -278,7 +233,7 @@ static void schedules(void **state) {
             test_compare(test.dev, "schedule %s, warm-up %u", grt_schedule_text(rows[i].schedule),
                          rows[i].warmup);
         for (uint32_t s = 0; s < 40; s += 1) {
-            step(&r);
+            rig_step(&r);
             double want = schedule(&rows[i], s);
             test_compare_value(&compare, s, rig_state(&r).lr,
                                (struct oracle_value){want, 32 * ORACLE_U * rows[i].lr});
@@ -288,8 +243,8 @@ static void schedules(void **state) {
         struct grt_learn_state s = rig_state(&r);
         s.steps = 3000000 + rows[i].warmup;
         s.lr_factor = 0.5f;
-        write_all(r.state, &s);
-        step(&r);
+        rig_write_all(r.state, &s);
+        rig_step(&r);
         double want = 0.5 * schedule(&rows[i], 3000000 + rows[i].warmup);
         assert_true(fabs((double)rig_state(&r).lr - want) <= 1e-6);
         rig_end(&r);
@@ -301,7 +256,7 @@ static void schedules(void **state) {
 
 static void same_parameters(struct rig *r, const float *before, bool same) {
     float now[COUNT];
-    gather(r, r->params.master, 0, now);
+    rig_gather(r, r->params.master, 0, now);
     bool equal = true;
     for (int i = 0; i < COUNT; i += 1) {
         equal = equal && test_as_u32(now[i]) == test_as_u32(before[i]);
@@ -321,12 +276,12 @@ static void loss_scale(void **state) {
         grads[i] = 1.0f;
     }
     const float bad[] = {INFINITY, -INFINITY, NAN};
-    gather(&r, r.params.master, 0, before);
+    rig_gather(&r, r.params.master, 0, before);
     for (int i = 0; i < 3; i += 1) {
         grads[i * 100] = bad[i];
-        set_grads(&r, grads);
+        rig_set_grads(&r, grads);
         grads[i * 100] = 1.0f;
-        step(&r);
+        rig_step(&r);
         struct grt_learn_state s = rig_state(&r);
         assert_true(s.loss_scale == ldexpf(512.0f, -i));
         assert_int_equal(s.skipped, i + 1);
@@ -335,9 +290,9 @@ static void loss_scale(void **state) {
         assert_int_equal(s.halted, 0);
         same_parameters(&r, before, true);
     }
-    set_grads(&r, grads);
+    rig_set_grads(&r, grads);
     for (uint32_t i = 0; i < 7; i += 1) {
-        step(&r);
+        rig_step(&r);
         struct grt_learn_state s = rig_state(&r);
         assert_true(s.loss_scale == ldexpf(128.0f, (int)((i + 1) / 3)));
         assert_int_equal(s.updates, i + 1);
@@ -346,17 +301,17 @@ static void loss_scale(void **state) {
     same_parameters(&r, before, false);
     // In the history a skipped step shows by the sign of its scale.
     struct grt_learn_row rows[GRT_HISTORY];
-    read_all(r.history, rows);
+    rig_read_all(r.history, rows);
     assert_true(rows[0].loss_scale == -1024.0f && rows[2].loss_scale == -256.0f);
     assert_true(rows[3].loss_scale == 128.0f && rows[3].grad_norm > 0.0f);
     assert_true(isinf(rows[0].grad_norm) || isnan(rows[0].grad_norm));
     // A scale that can fall no further ends the run.
     struct grt_learn_state s = rig_state(&r);
     s.loss_scale = 0x1p-14f;
-    write_all(r.state, &s);
+    rig_write_all(r.state, &s);
     grads[0] = NAN;
-    set_grads(&r, grads);
-    step(&r);
+    rig_set_grads(&r, grads);
+    rig_step(&r);
     assert_int_equal(rig_state(&r).halted, 11);
     rig_end(&r);
 }
@@ -373,17 +328,17 @@ static void halt_and_skip(void **state) {
         for (int i = 0; i < COUNT; i += 1) {
             grads[i] = 1.0f;
         }
-        set_grads(&r, grads);
-        step(&r);
-        gather(&r, r.params.master, 0, before);
+        rig_set_grads(&r, grads);
+        rig_step(&r);
+        rig_gather(&r, r.params.master, 0, before);
         float parts[GRT_LOSS_PARTS] = {0};
         parts[13] = NAN;
-        write_all(r.loss_parts, parts);
-        step(&r);
+        rig_write_all(r.loss_parts, parts);
+        rig_step(&r);
         same_parameters(&r, before, true);
         parts[13] = 1.0f;
-        write_all(r.loss_parts, parts);
-        step(&r);
+        rig_write_all(r.loss_parts, parts);
+        rig_step(&r);
         struct grt_learn_state s = rig_state(&r);
         assert_int_equal(s.halted, skip ? 0 : 2);
         assert_int_equal(s.skipped, skip ? 1 : 2);
@@ -392,8 +347,8 @@ static void halt_and_skip(void **state) {
         same_parameters(&r, before, !skip);
         // Cleared by the host it goes on.
         s.halted = 0;
-        write_all(r.state, &s);
-        step(&r);
+        rig_write_all(r.state, &s);
+        rig_step(&r);
         same_parameters(&r, before, false);
         rig_end(&r);
     }
@@ -548,8 +503,8 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(optimizers), TEST_CASE(small_windows), TEST_CASE(schedules),
-    TEST_CASE(loss_scale), TEST_CASE(halt_and_skip), TEST_CASE(same_bits_as_ref),
-    TEST_CASE(refusals),
+    TEST_CASE(optimizers),       TEST_CASE(tiny_moments), TEST_CASE(small_windows),
+    TEST_CASE(schedules),        TEST_CASE(loss_scale),   TEST_CASE(halt_and_skip),
+    TEST_CASE(same_bits_as_ref), TEST_CASE(refusals),
 };
 TEST_SUITE(optim, true, cases);

@@ -29,6 +29,7 @@
     X(plan, D)                                                                                     \
     X(tuned, D)                                                                                    \
     X(convert, D)                                                                                  \
+    X(math, D)                                                                                     \
     X(map, D)                                                                                      \
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \

@@ -4,8 +4,8 @@
 //     abs relu clamp min max    choose one of the operands: none
 //     square mul                one
 //     scale add                 one per product, one for the sum
-//     the others                units in the last place (each at most 2 u of the value), as stated
-//                               below: division and roots are not rounded right on every device
+//     sqrt to sigmoid, div      as math.c says of gpurt's own functions; where results below the
+//                               smallest normal number may be 0
 //
 // Where a result is a difference of near numbers the bound grows with what was subtracted.
 #include "oracle.h"
@@ -13,24 +13,14 @@
 #include <math.h>
 #include <string.h>
 
-// What gpurt promises of its own polynomials and Newton steps. What gelu loses on top, where
-// 1 + tanh cancels, is computed below.
-#define SQRT_UNITS 1.0
-#define RECIP_UNITS 2.0
-#define DIV_UNITS 3.0
-#define EXP_UNITS 2.0
-#define LOG_UNITS 2.0
-#define TANH_UNITS 4.0
-#define SIGMOID_UNITS 4.0
+// Units in the last place of what gelu is made of, each at most 2 u of the value. What it loses on
+// top, where 1 + tanh cancels, is computed below.
+#define TANH_UNITS 1.57
 #define GELU_UNITS 6.0
 
 static struct oracle_value within(double value, double bound) {
     struct oracle_value v = {value, bound + ORACLE_TINY};
     return v;
-}
-
-static struct oracle_value units(double value, double count) {
-    return within(value, count * 2 * ORACLE_U * fabs(value));
 }
 
 static struct oracle_value exact(double value) {
@@ -72,27 +62,6 @@ struct oracle_value oracle_map(const char *map, double a, double b, double alpha
     if (strcmp(map, "mul") == 0) {
         return within(a * b, u * fabs(a * b));
     }
-    if (strcmp(map, "sqrt") == 0) {
-        return units(sqrt(a), SQRT_UNITS);
-    }
-    if (strcmp(map, "recip") == 0) {
-        return units(1.0 / a, RECIP_UNITS);
-    }
-    if (strcmp(map, "div") == 0) {
-        return units(a / b, DIV_UNITS);
-    }
-    if (strcmp(map, "exp") == 0) {
-        return units(exp(a), EXP_UNITS);
-    }
-    if (strcmp(map, "log") == 0) {
-        return units(log(a), LOG_UNITS);
-    }
-    if (strcmp(map, "tanh") == 0) {
-        return units(tanh(a), TANH_UNITS);
-    }
-    if (strcmp(map, "sigmoid") == 0) {
-        return units(1.0 / (1.0 + exp(-a)), SIGMOID_UNITS);
-    }
     if (strcmp(map, "gelu") == 0) {
         return gelu(a);
     }
@@ -108,6 +77,6 @@ struct oracle_value oracle_map(const char *map, double a, double b, double alpha
     if (strcmp(map, "max") == 0) {
         return exact(isnan(a) || isnan(b) ? (double)NAN : (b > a ? b : a));
     }
-    struct oracle_value unknown = {(double)NAN, (double)NAN};
-    return unknown;
+    struct oracle_value v = oracle_math(map, a, b);
+    return within(v.value, v.bound);
 }

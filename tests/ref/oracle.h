@@ -43,6 +43,12 @@ double oracle_widen(struct oracle_format format, uint32_t bits);
 uint32_t oracle_narrow(struct oracle_format format, double value);
 bool oracle_is_nan(struct oracle_format format, uint32_t bits);
 
+// ---- elementary functions (math.c) ----
+
+// A function of shaders/lib/math.k: recip, div (of two), sqrt, exp, log, tanh, sigmoid, sin, cos, sin_turn, cos_turn. Value
+// and bound are NaN for a name that is not known.
+struct oracle_value oracle_math(const char *function, double a, double b);
+
 // ---- maps (map.c) ----
 
 // A map by its name, "scale" to "max"; value and bound are NaN for a name that is not known.
