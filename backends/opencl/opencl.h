@@ -13,7 +13,6 @@
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
-#include <CL/cl_icd.h>
 
 #include "backends/backend.h"
 #include "runtime/cache.h"
@@ -61,8 +60,10 @@
     X(clFlush)                                                                                     \
     X(clFinish)
 
+// Types of the functions that the headers declare: which names they give these types differs from
+// release to release.
 struct gcl_api {
-#define X(name) cl_api_##name name;
+#define X(name) __typeof__(name) *name;
     GCL_FUNCTIONS(X)
 #undef X
 };
