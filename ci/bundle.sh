@@ -32,7 +32,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-"$root/ci/setup.sh"
+"$root/ci/setup.sh" build drivers tests
 native=$(dpkg --print-architecture)
 arch=${arch:-$native}
 triplet=$(triplet_of "$arch")

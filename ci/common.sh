@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What every script here shares, read with `.`: the root of the checkout, one-line messages that
-# begin with the script's name, installing Debian packages that are missing, and the number of
-# parallel jobs. Sourcing it changes nothing but the shell's own state.
+# begin with the script's name, and the number of parallel jobs. Sourcing it changes nothing but the
+# shell's own state.
 
 set -euo pipefail
 
@@ -18,53 +18,6 @@ say() { printf '%s: %s\n' "$me" "$*" >&2; }
 die() {
     say "$*"
     exit 1
-}
-
-# need COMMAND PACKAGE: a missing tool is an error that names its package, never a silent skip.
-need() {
-    command -v "$1" >/dev/null || die "$1 is missing: install the package $2 (ci/setup.sh does)"
-}
-
-# packages_of GROUP...: the packages listed under these "# group:" headings, all without arguments.
-packages_of() {
-    awk -v want=" $* " '
-        /^# *[a-z]+:/ { group = $0; sub(/^# */, "", group); sub(/:.*/, "", group); next }
-        { sub(/#.*/, ""); gsub(/[ \t]/, "") }
-        $0 != "" && (want == "  " || index(want, " " group " ")) { print }
-    ' "$root/ci/packages.txt"
-}
-
-# packages_missing PACKAGE...: those that are not installed. One dpkg-query for all: 30 ms.
-packages_missing() {
-    { dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true; } |
-        awk -v all="$*" '
-            $1 == "installed" { have[$2] = 1 }
-            END { n = split(all, p, " "); for (i = 1; i <= n; i++) if (!have[p[i]]) print p[i] }'
-}
-
-# packages_install PACKAGE...: installs what is missing; touches no network when nothing is.
-packages_install() {
-    command -v apt-get >/dev/null ||
-        die "no apt-get here: install by hand what ci/packages.txt lists, then run cmake --preset"
-    local missing as_root=() log
-    mapfile -t missing < <(packages_missing "$@")
-    [ "${#missing[@]}" -gt 0 ] || return 0
-    if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null ||
-            die "not root and no sudo; as root run: apt-get install ${missing[*]}"
-        as_root=(sudo)
-    fi
-    say "installing ${missing[*]}"
-    log=$(mktemp)
-    # A lock wait, because a fresh machine is often still running its own unattended upgrade.
-    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y
-        -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
-    if ! { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${missing[@]}"; } \
-        >"$log" 2>&1 </dev/null; then
-        tail -n 15 "$log" >&2
-        die "apt-get could not install ${missing[*]} (whole log: $log)"
-    fi
-    rm -f "$log"
 }
 
 # tool_glslang: the shader compiler made by ci/glslang.sh; nothing when PATH has a good one or there

@@ -7,7 +7,8 @@
 #   1. build/tools/glslang/bin/glslang           made here earlier
 #   2. glslangValidator or glslang on PATH       Debian 13 and newer; nothing to do
 #   3. <cache>/gpurt-build/glslang-*/bin/glslang made by another clone of this tree
-#   4. the source package of the next Debian release, from the machine's own mirror, built here
+#   4. the source package of a newer release of the distribution, from the machine's own mirror,
+#      built here
 #
 # Without any of them gpurt is whole but for its cooperative-matrix kernels: one line says so and
 # the exit status stays 0, because a build without a network must go on.
@@ -17,6 +18,8 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # shellcheck source-path=SCRIPTDIR source=private_apt.sh
 . "$root/ci/private_apt.sh"
+# shellcheck source-path=SCRIPTDIR source=packages.sh
+. "$root/ci/packages.sh"
 
 tools=$root/build/tools
 mine=$tools/glslang/bin/glslang
@@ -84,8 +87,13 @@ from_cache && exit 0
 release=$(. /etc/os-release && printf '%s' "${ID:-} ${VERSION_CODENAME:-}")
 case $release in
 "debian bookworm") next=trixie ;;
+"ubuntu jammy" | "ubuntu noble") next=resolute ;;
 *) left_out "the installed glslang is too old and no newer source is known for '$release'" ;;
 esac
+if [ "${GPURT_SETUP:-1}" != 0 ]; then
+    # shellcheck disable=SC2046  # a list of packages
+    (packages_install $(package_rows apt glslang)) || true
+fi
 for tool in cmake ninja g++ apt-get; do
     command -v "$tool" >/dev/null || left_out "$tool is missing, glslang cannot be built"
 done

@@ -1,23 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prepares a Debian machine for gpurt: installs the packages of ci/packages.txt that are missing,
-# then sees to a GLSL compiler with cooperative matrices (ci/glslang.sh; --no-glslang leaves that
-# out). Run again, it finds everything in place and takes well under a second.
+# Prepares a machine for gpurt: ci/setup.sh [GROUP...] installs the packages that are missing of these
+# groups of ci/packages.txt, of all without GROUP, then sees to a GLSL compiler with cooperative
+# matrices (ci/glslang.sh). Where there is no apt it prints the command to give. Run again, it finds
+# everything in place and takes well under a second.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source-path=SCRIPTDIR source=packages.sh
+. "$root/ci/packages.sh"
 
-glslang=1
-for arg in "$@"; do
-    case $arg in
-    --no-glslang) glslang=0 ;;
-    *) die "unknown argument '$arg'; usage: ci/setup.sh [--no-glslang]" ;;
-    esac
+mapfile -t all < <(package_groups && package_groups lane)
+for group in "$@"; do
+    [[ " ${all[*]} " == *" $group "* ]] || die "no group '$group' in ci/packages.txt: ${all[*]}"
 done
-
-# shellcheck disable=SC2119  # no group: all of them
-mapfile -t packages < <(packages_of)
-packages_install "${packages[@]}"
-[ "$glslang" -eq 0 ] || "$root/ci/glslang.sh"
+[ $# -gt 0 ] || set -- "${all[@]}"
+groups_install "$@"
+"$root/ci/glslang.sh"

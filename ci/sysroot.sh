@@ -15,6 +15,8 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # shellcheck source-path=SCRIPTDIR source=private_apt.sh
 . "$root/ci/private_apt.sh"
+# shellcheck source-path=SCRIPTDIR source=packages.sh
+. "$root/ci/packages.sh"
 
 packages=(libc6-dev libargtable2-dev libjansson-dev libhdf5-dev libyaml-dev zlib1g-dev libaec-dev
     libvulkan-dev libvulkan1 libvulkan-volk-dev ocl-icd-opencl-dev ocl-icd-libopencl1

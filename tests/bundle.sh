@@ -30,9 +30,17 @@ for file in "$top/bin/gpurt" "$top/bin/gpurt-test"; do
     [ -z "$outside" ] || fail "${file#"$top/"} needs from outside: $outside"
 done
 
+"$source/tests/libraries.sh" "$top/bin/gpurt" "$top/bin/gpurt-test" || fail "see above"
+
 cd /
 run() { env -i HOME="$tmp" "$top/bin/$1" "${@:2}"; }
 run gpurt devices --format csv | grep -q '^ref:0,' || fail "ref:0 is not listed"
 run gpurt bench memory --device ref:0 --size 64KiB --time 0.01 --samples 1 | grep -q ok || fail "the benchmark failed"
+run gpurt-test probe >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; fail "the tests of drivers failed"; }
+! grep -q SKIPPED "$tmp/log" || fail "the drivers of the tests are not in the bundle"
+# Without them, as where the program alone was copied, their cases are skipped and nothing fails.
+rm -r "$top/bin/gpurt-test-icd"
+run gpurt-test probe >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; fail "lost drivers fail the tests"; }
+[ "$(grep -c '^\[  SKIPPED \] driver_' "$tmp/log")" -ge 4 ] || { cat "$tmp/log"; fail "lost drivers are not said"; }
 run gpurt-test --device ref:0 reduce >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; fail "the tests failed"; }
 sed -n 's/.*\(\[  PASSED  \].*\)/bundle: \1/p' "$tmp/log"

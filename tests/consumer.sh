@@ -8,6 +8,7 @@
 set -euo pipefail
 build=${1:?usage: consumer.sh BUILD_DIR C_COMPILER}
 cc=${2:?usage: consumer.sh BUILD_DIR C_COMPILER}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -66,6 +67,8 @@ LD_LIBRARY_PATH=$lib "$tmp/with-pkg-config" | tee "$tmp/said"
 "$tmp/program/build/program" >/dev/null
 grep -qx "gpurt $version: 42" "$tmp/said"
 "$tmp/first/bin/gpurt" --version | grep -q "$version"
+
+"$here/libraries.sh" "$tmp/first/bin/gpurt"
 
 # An installed tree can be moved.
 mv "$tmp/first" "$tmp/second"

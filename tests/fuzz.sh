@@ -6,11 +6,15 @@
 # what they need besides comes from the library of BUILD.
 
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(dirname "$here")
+# shellcheck source-path=SCRIPTDIR source=../ci/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../ci/common.sh"
+# shellcheck source-path=SCRIPTDIR source=../ci/packages.sh
+. "$root/ci/packages.sh"
+here=$root/tests
 build=$(realpath "$1")
 seconds=${2:-60}
-clang=$(command -v clang-15 || command -v clang) || { echo "no clang" >&2; exit 1; }
+clang=$(tool_clang)
+[ -n "$clang" ] || lane_lacks "clang 15 or newer" clang-15
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 

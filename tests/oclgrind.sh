@@ -9,8 +9,13 @@
 # itself, so the simulator is made known to that as the only driver, and set up by its environment.
 
 set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../ci/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../ci/common.sh"
+# shellcheck source-path=SCRIPTDIR source=../ci/packages.sh
+. "$root/ci/packages.sh"
 test=${1:?usage: oclgrind.sh GPURT_TEST}
-driver=$(command -v oclgrind) || { echo "oclgrind.sh: oclgrind is not installed" >&2; exit 1; }
+need oclgrind oclgrind
+driver=$(command -v oclgrind)
 driver=$(cd "$(dirname "$driver")/../lib/oclgrind" && pwd)/liboclgrind-rt-icd.so
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

@@ -47,17 +47,27 @@ static int end(void **state) {
 #define PROBE_CASE(function)                                                                       \
     { #function, function, begin, end, NULL }
 
+#define FILE_SIZE 4200
+
+// A file of the drivers' folder. Where that was not copied along with this program, the case is
+// skipped; in a build tree that fails the test, see CMakeLists.txt.
+static void find_driver(char *path, const char *prefix, const char *name, const char *suffix) {
+    snprintf(path, FILE_SIZE, "%s/gpurt-test-icd/%s%s%s", test.here, prefix, name, suffix);
+    if (access(path, R_OK) != 0) {
+        print_message("skipped: no %s, the test's own driver\n", path);
+        skip();
+    }
+}
+
 static void choose_vulkan(const char *name) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/gpurt-test-icd/%s.json", test.here, name);
-    assert_int_equal(access(path, R_OK), 0);
+    char path[FILE_SIZE];
+    find_driver(path, "", name, ".json");
     setenv("VK_ICD_FILENAMES", path, 1);
 }
 
 static void choose_opencl(const char *name) {
-    char library[4200], folder[300], path[600];
-    snprintf(library, sizeof library, "%s/gpurt-test-icd/libicd_%s.so", test.here, name);
-    assert_int_equal(access(library, R_OK), 0);
+    char library[FILE_SIZE], folder[300], path[600];
+    find_driver(library, "libicd_", name, ".so");
     snprintf(folder, sizeof folder, "%s/vendors/", kit_cache);
     snprintf(path, sizeof path, "%s%s.icd", folder, name);
     mkdir(folder, 0700);
@@ -125,13 +135,13 @@ static void driver_ends_the_process(void **state) {
 // A driver without a file that names it is opened by gpurt itself: not before a child has tried.
 static void library_cannot_be_opened(void **state) {
     (void)state;
-    char library[4200], problem[256] = "";
-    snprintf(library, sizeof library, "%s/gpurt-test-icd/libicd_load.so", test.here);
+    char library[FILE_SIZE], problem[256] = "";
+    find_driver(library, "libicd_", "load", ".so");
     assert_false(grt_probe_library(library, problem));
     assert_non_null(strstr(problem, "crashed (signal 11"));
     assert_non_null(strstr(problem, "left out"));
     problem[0] = '\0';
-    snprintf(library, sizeof library, "%s/gpurt-test-icd/libicd_crash.so", test.here);
+    find_driver(library, "libicd_", "crash", ".so");
     assert_true(grt_probe_library(library, problem));
     assert_true(grt_probe_library("libno-such-driver.so.1", problem));
     assert_string_equal(problem, "");
