@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A regular file is written as NAME.PID.tmp beside its final name and renamed when every byte is on
-// disk: a full disk or Ctrl-C leaves the old file as it was. Whatever is no regular file
-// (/dev/null, a pipe) is written in place, since a rename would replace it.
 #include "output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,51 +9,32 @@
 
 #include "command.h"
 #include "talk.h"
-
-static int cannot_create(const char *path) {
-    talk_error("cannot create '%s': %s", path, strerror(errno));
-    return COMMAND_CANNOT_CREATE;
-}
-
-// The path itself, or what it links to, so that a link stays a link.
-static char *target_of(const char *path) {
-    char *real = realpath(path, NULL);
-    return real ? real : strdup(path);
-}
+#include "whole_file.h"
 
 int output_open(struct output *output, const char *path) {
-    struct stat info;
     *output = (struct output){.file = stdout};
     if (!path || !strcmp(path, "-"))
         return COMMAND_OK;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        output->file = fopen(path, "w");
-        return output->file ? COMMAND_OK : cannot_create(path);
-    }
-    output->path = target_of(path);
-    size_t size = output->path ? strlen(output->path) + 32 : 0;
-    output->temporary = size ? malloc(size) : NULL;
-    if (!output->temporary) {
+    output->file = NULL;
+    output->whole = malloc(sizeof *output->whole);
+    if (!output->whole) {
         talk_error("out of memory");
-        goto undo_path;
+        return COMMAND_INTERNAL;
     }
-    snprintf(output->temporary, size, "%s.%ld.tmp", output->path, (long)getpid());
-    int fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        cannot_create(path);
-        goto undo_temporary;
-    }
-    output->file = fdopen(fd, "w");
+    if (!grt_whole_file_open(output->whole, path))
+        goto undo_whole;
+    // A descriptor of its own, so that closing the stream leaves the other for what comes last.
+    int fd = dup(output->whole->fd);
+    output->file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (output->file)
         return COMMAND_OK;
-    cannot_create(path);
-    close(fd);
-    unlink(output->temporary);
-undo_temporary:
-    free(output->temporary);
-undo_path:
-    free(output->path);
-    *output = (struct output){0};
+    talk_error("cannot create '%s': %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    grt_whole_file_close(output->whole, false);
+undo_whole:
+    free(output->whole);
+    output->whole = NULL;
     return COMMAND_CANNOT_CREATE;
 }
 
@@ -69,10 +46,9 @@ bool output_flush(struct output *output) {
     return !output->error;
 }
 
+// Everything printed is with the system, or the error is kept.
 static bool finish(struct output *output) {
     output_flush(output);
-    if (output->temporary && !output->error && fsync(fileno(output->file)) != 0)
-        output->error = errno;
     if (output->file == stdout)
         clearerr(stdout);  // reported here; main looks at stdout again
     else if (fclose(output->file) != 0 && !output->error)
@@ -86,18 +62,13 @@ int output_close(struct output *output, bool keep) {
         return code;
     bool whole = finish(output);
     if (!whole && output->error != EPIPE) {
-        talk_error("cannot write %s: %s", output->path ? output->path : "the results",
+        talk_error("cannot write %s: %s", output->whole ? output->whole->path : "the results",
                    strerror(output->error));
         code = COMMAND_IO;
     }
-    if (output->temporary && whole && keep && rename(output->temporary, output->path) != 0) {
-        code = cannot_create(output->path);
-        keep = false;
-    }
-    if (output->temporary && !(whole && keep))
-        unlink(output->temporary);
-    free(output->temporary);
-    free(output->path);
+    if (output->whole && !grt_whole_file_close(output->whole, whole && keep))
+        code = command_exit_of(grt_last_status());
+    free(output->whole);
     *output = (struct output){0};
     return code;
 }

@@ -8,12 +8,11 @@
 
 struct output {
     FILE *file;
-    char *path;       // final name; NULL when written in place (stdout, a device, a pipe)
-    char *temporary;  // name while it is written
-    int error;        // errno of the first write that failed
+    struct grt_whole_file *whole;  // what the stream writes to; NULL: stdout
+    int error;                     // errno of the first write that failed
 };
 
-// path NULL or "-" is stdout. Returns an exit code, 0 when open; a failure is said.
+// path NULL or "-" is stdout; whole_file.h says what becomes of links, devices and pipes. Returns an exit code, 0 when open; a failure is said.
 int output_open(struct output *output, const char *path);
 // Hands over what was printed so far; false when that failed, now or before.
 bool output_flush(struct output *output);

@@ -22,6 +22,7 @@
 #include "train.h"
 #include "train/checkpoint.h"
 #include "train/runlog.h"
+#include "whole_file.h"
 
 #define PATH_SIZE 1024
 #define EVALUATION_SEED 0x7e57u  // starts that training never sees
@@ -262,20 +263,21 @@ static bool print_row(struct train *t, const struct grt_es_report *r,
 // ---- checkpoints ----
 
 // What an earlier run has learnt makes way for the first checkpoint of this one: a.h5 becomes a-earlier-1.h5.
+// Of a link it is the file behind it; devices and pipes stay where they are.
 static bool set_aside(struct train *t) {
-    char kept[PATH_SIZE + 32];
-    size_t length = strlen(t->path);
-    size_t stem = length > 3 && !strcmp(t->path + length - 3, ".h5") ? length - 3 : length;
+    char file[GRT_WHOLE_FILE_PATH], kept[GRT_WHOLE_FILE_PATH + 32];
     bool ours = t->written || (t->resume && !strcmp(t->path, t->resume));
-    for (uint32_t i = 1; !ours && access(t->path, F_OK) == 0; i++) {
-        snprintf(kept, sizeof kept, "%.*s-earlier-%u%s", (int)stem, t->path, i, t->path + stem);
+    for (uint32_t i = 1; !ours && grt_whole_file_replaces(t->path, file); i++) {
+        size_t length = strlen(file);
+        size_t stem = length > 3 && !strcmp(file + length - 3, ".h5") ? length - 3 : length;
+        snprintf(kept, sizeof kept, "%.*s-earlier-%u%s", (int)stem, file, i, file + stem);
         if (access(kept, F_OK) == 0)
             continue;
-        if (rename(t->path, kept) != 0) {
-            talk_error("cannot move %s to %s: %s", t->path, kept, strerror(errno));
+        if (rename(file, kept) != 0) {
+            talk_error("cannot move %s to %s: %s", file, kept, strerror(errno));
             return false;
         }
-        talk_line("the earlier %s is now %s", t->path, kept);
+        talk_line("the earlier %s is now %s", file, kept);
     }
     return true;
 }
@@ -291,13 +293,7 @@ static bool save(struct train *t) {
 
 // Asked before the work: a checkpoint that cannot be written would be found out after it.
 static bool can_save(const char *path) {
-    char dir[PATH_SIZE];
-    struct stat info;
-    const char *slash = strrchr(path, '/');
-    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    int error = access(dir, W_OK | X_OK) != 0                     ? errno
-                : stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? EISDIR
-                                                                  : 0;
+    int error = grt_whole_file_obstacle(path);
     if (error)
         talk_error("cannot write the checkpoint %s: %s; --checkpoint FILE names another", path,
                    strerror(error));

@@ -3,9 +3,8 @@
 //
 //     $XDG_CONFIG_HOME/gpurt/opencl-nvidia-h200.profile      (or ~/.config/gpurt/...)
 //
-// The file is written under a temporary name, brought to the disk and renamed: whoever reads it finds the
-// old one or the new one, whole. It is the user's: only the line of the setting changes, and what else stands
-// there, comments too, stays.
+// Whoever reads the file finds the old one or the new one, whole. It is the user's: only the line of the setting
+// changes, and what else stands there, comments too, stays.
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 
 #include "profile_file.h"
 #include "report.h"
+#include "whole_file.h"
 
 // "NVIDIA A100-SXM4-40GB" of opencl is "opencl-nvidia-a100-sxm4-40gb": the best tile differs between APIs.
 static void make_key(const struct grt_dev_info *info, char *key, size_t capacity) {
@@ -56,23 +56,25 @@ bool grt_profile_user_path(const struct grt_dev_info *info, char *path, size_t c
 }
 
 char *profile_read(const char *path, size_t *size, bool *missing, char why[PROFILE_WHY]) {
-    char *text = NULL;
-    FILE *file = fopen(path, "rb");
-    *missing = !file && (errno == ENOENT || errno == ENOTDIR);
-    if (!file) {
-        snprintf(why, PROFILE_WHY, "%.400s: cannot be read: %s", path, strerror(errno));
-        return NULL;
-    }
+    struct stat info;
+    const char *reason = NULL;
+    int fd = grt_open_regular(path, &info, &reason);
+    *missing = fd < 0 && (errno == ENOENT || errno == ENOTDIR);
+    FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
     // One byte more than allowed, so that the parser sees a file that is too long.
-    text = malloc(PROFILE_MAX_BYTES + 1);
+    char *text = file ? malloc(PROFILE_MAX_BYTES + 1) : NULL;
     *size = text ? fread(text, 1, PROFILE_MAX_BYTES + 1, file) : 0;
     if (!text || ferror(file)) {
-        snprintf(why, PROFILE_WHY, "%.400s: cannot be read: %s", path,
-                 text ? strerror(errno) : "no host memory");
+        reason = reason ? reason : text ? strerror(errno) : "no host memory";
+        snprintf(why, PROFILE_WHY, "%.400s: cannot be read: %s", path, reason);
         free(text);
         text = NULL;
     }
-    fclose(file);
+    if (file) {
+        fclose(file);
+    } else if (fd >= 0) {
+        close(fd);
+    }
     return text;
 }
 
@@ -181,30 +183,6 @@ static void print_changed(FILE *out, const char *text, const struct profile_file
     }
 }
 
-static bool write_file(const char *path, const char *text, size_t size) {
-    char temporary[PROFILE_PATH + 8];
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!out) {
-        grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", temporary, strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-            unlink(temporary);
-        }
-        return false;
-    }
-    bool written = fwrite(text, 1, size, out) == size && fflush(out) == 0 && fsync(fd) == 0;
-    int error = errno;
-    written = fclose(out) == 0 && written;
-    if (written && rename(temporary, path) == 0) {
-        return true;
-    }
-    grt_fail(GRT_IO, "cannot write %s: %s", path, strerror(written ? errno : error));
-    unlink(temporary);
-    return false;
-}
-
 // The text of the file and what it holds; "" and nothing when it is not there. To be freed; NULL when it cannot be
 // understood.
 static char *load_old(const char *path, struct profile_file *file) {
@@ -243,7 +221,7 @@ static bool replace(const char *path, const struct grt_dev_info *info, enum grt_
         }
         good = fclose(out) == 0 && (size <= PROFILE_MAX_BYTES ||
                                     grt_fail(GRT_CONFIG, "%s: no room for another setting", path));
-        good = good && write_file(path, text, size);
+        good = good && grt_whole_file_save(path, text, size);
     } else if (!file || old) {
         grt_fail(GRT_NO_MEMORY, "no host memory for profile %s", path);
     }
@@ -303,9 +281,7 @@ bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key
     if (lock >= 0) {
         flock(lock, LOCK_EX);
     }
-    char *target = realpath(path, NULL);  // of a link, what it names
-    bool good = replace(target ? target : path, info, key, &row);
-    free(target);
+    bool good = replace(path, info, key, &row);
     if (lock >= 0) {
         close(lock);
     }

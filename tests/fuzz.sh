@@ -20,8 +20,8 @@ trap 'rm -rf "$tmp"' EXIT
 
 # One row per target: its name, the sources that it tries, and the libraries these need.
 train=$root/runtime/train
-sources_config="$train/config.c $train/config_value.c $train/config_yaml.c $train/whole_file.c"
-sources_safetensors="$train/safetensors.c $train/archive.c $train/whole_file.c"
+sources_config="$train/config.c $train/config_value.c $train/config_yaml.c $train/../whole_file.c"
+sources_safetensors="$train/safetensors.c $train/archive.c $train/../whole_file.c"
 data=$root/runtime/data
 sources_filter="$data/filter.c $data/element.c $data/fault.c"
 sources_profile="$root/runtime/profile_parse.c $root/runtime/profile_keys.c $root/runtime/profile_match.c"

@@ -11,16 +11,15 @@
 #include "make.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "../report.h"
+#include "../whole_file.h"
 
 #define DIRECTIONS 4
 #define BLOCK_BYTES (4u << 20)  // rows made and written at once
@@ -243,50 +242,29 @@ static bool write_sets(hid_t file, struct making *m, bool *stopped) {
 }
 
 // Known before hours are spent on it; of compressed data nobody knows.
-static bool enough_room(const struct making *m) {
+static bool enough_room(const struct making *m, const char *temporary) {
     const struct grt_make_desc *d = &m->desc;
-    const char *slash = strrchr(d->path, '/');
-    char *folder = slash ? strdup(d->path) : strdup(".");
     struct statvfs disk;
     double needed = (double)d->samples * (double)(m->width + 1) * 4;
-    if (folder && slash)
-        folder[slash == d->path ? 1 : slash - d->path] = '\0';
-    bool known = folder && d->deflate == 0 && statvfs(folder, &disk) == 0;
-    free(folder);
+    bool known = d->deflate == 0 && statvfs(temporary, &disk) == 0;
     double left = known ? (double)disk.f_bavail * (double)disk.f_frsize : needed;
     return left >= needed || grt_fail(GRT_IO, "%s: needs %.1f MB, and %.1f MB are left on the disk",
                                       d->path, needed / 1e6, left / 1e6);
 }
 
-// On the disk and under its name, or not there at all.
-static bool publish(const char *temporary, const char *path) {
-    int fd = open(temporary, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return good && rename(temporary, path) == 0;
-}
-
-static bool write_file(struct making *m, const char *temporary) {
-    bool good = false, stopped = false, created = false;
+static bool write_hdf5(struct making *m, const char *path) {
+    bool good = false, stopped = false;
     errno = 0;
     H5E_BEGIN_TRY {
-        hid_t file = H5Fcreate(temporary, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-        created = file >= 0;
-        good = created && write_sets(file, m, &stopped) && put_attributes(file, m);
+        hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        good = file >= 0 && write_sets(file, m, &stopped) && put_attributes(file, m);
         good = file >= 0 && H5Fclose(file) >= 0 && good;
     }
     H5E_END_TRY;
-    good = good && publish(temporary, m->desc.path);
-    int error = errno;
-    if (!good)
-        unlink(temporary);
-    return good ||
-           grt_fail(created ? GRT_IO : GRT_NO_OUTPUT, "%s: %s%s%s", m->desc.path,
-                    stopped   ? "not written: interrupted"
-                    : created ? "cannot be written"
-                              : "cannot be created",
-                    !stopped && error ? ": " : "", !stopped && error ? strerror(error) : "");
+    int error = stopped ? 0 : errno;
+    return good || grt_fail(GRT_IO, "%s: %s%s%s", m->desc.path,
+                            stopped ? "not written: interrupted" : "cannot be written",
+                            error ? ": " : "", error ? strerror(error) : "");
 }
 
 static bool check_desc(const struct grt_make_desc *d) {
@@ -317,17 +295,15 @@ bool grt_data_make(const struct grt_make_desc *desc) {
     d->chunk = d->chunk < largest ? d->chunk : largest;
     m.directions =
         calloc((size_t)(classes ? d->classes : DIRECTIONS) * d->features, sizeof *m.directions);
-    size_t length = strlen(d->path) + 32;
-    char *temporary = malloc(length);
-    bool good = m.directions && temporary;
-    if (good) {
+    struct grt_whole_file file;
+    bool good = m.directions || grt_fail(GRT_NO_MEMORY, "no host memory to make data");
+    if (good && grt_whole_file_open_named(&file, d->path)) {
         draw_answer(&m);
-        snprintf(temporary, length, "%s.%ld.tmp", d->path, (long)getpid());
-        good = enough_room(&m) && write_file(&m, temporary);
+        good = enough_room(&m, file.temporary) && write_hdf5(&m, file.temporary);
+        good = grt_whole_file_close(&file, good) && good;
     } else {
-        grt_fail(GRT_NO_MEMORY, "no host memory to make data");
+        good = false;
     }
-    free(temporary);
     free(m.directions);
     return good;
 }

@@ -11,8 +11,8 @@
 #include "../cache.h"
 #include "../gpurt.h"
 #include "../report.h"
+#include "../whole_file.h"
 #include "checkpoint_parts.h"
-#include "whole_file.h"
 
 // ---- what both directions share ----
 
@@ -223,18 +223,18 @@ close_access:
 }
 
 static bool write_sealed(const char *path, const void *image, size_t size) {
-    struct whole_file file = {.fd = -1};
+    struct grt_whole_file file;
     struct checkpoint_seal seal = {.magic = CHECKPOINT_SEAL};
     uint64_t digest = grt_digest(image, size, 0);
     for (uint32_t i = 0; i < 8; i++) {
         seal.digest[i] = (unsigned char)(digest >> 8 * i);
     }
-    if (!whole_file_open(&file, path)) {
+    if (!grt_whole_file_open(&file, path)) {
         return false;
     }
     bool written =
-        whole_file_write(&file, image, size) && whole_file_write(&file, &seal, sizeof seal);
-    return whole_file_close(&file, written) && written;
+        grt_whole_file_write(&file, image, size) && grt_whole_file_write(&file, &seal, sizeof seal);
+    return grt_whole_file_close(&file, written) && written;
 }
 
 bool grt_checkpoint_save(const struct grt_archive *archive, const char *path) {

@@ -9,8 +9,8 @@
 #include "../cache.h"
 #include "../child.h"
 #include "../report.h"
+#include "../whole_file.h"
 #include "checkpoint_parts.h"
-#include "whole_file.h"
 
 #define MAX_FILE ((uint64_t)1 << 40)
 #define MAX_DEPTH 8
@@ -345,7 +345,7 @@ struct grt_archive *grt_checkpoint_load(const char *path) {
         grt_fail(GRT_INVALID, "a path is wanted");
         return NULL;
     }
-    work.image = whole_file_read(path, MAX_FILE, &work.size);
+    work.image = grt_whole_file_read(path, MAX_FILE, &work.size);
     if (!work.image) {
         return NULL;
     }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "../report.h"
+#include "../whole_file.h"
 #include "config_parts.h"
-#include "whole_file.h"
 
 // Every line of `head` as a comment.
 static void write_head(FILE *out, const char *head) {
@@ -53,7 +53,7 @@ bool grt_config_write(const struct grt_config *config, const char *path, const c
     }
     write_head(out, head ? head : "");
     write_keys(out, config);
-    bool good = fclose(out) == 0 ? whole_file_save(path, text, size)
+    bool good = fclose(out) == 0 ? grt_whole_file_save(path, text, size)
                                  : grt_fail(GRT_NO_MEMORY, "no host memory for %s", path);
     free(text);
     return good;

@@ -9,8 +9,8 @@
 #include <yaml.h>
 
 #include "../report.h"
+#include "../whole_file.h"
 #include "config_parts.h"
-#include "whole_file.h"
 
 #define MAX_NAME 64
 
@@ -295,8 +295,8 @@ bool grt_config_read(struct grt_config *config, const char *path) {
     if (!config || !path) {
         return grt_fail(GRT_INVALID, "a config and a path are wanted");
     }
-    // One byte more than allowed, so that a file that is too long is said with its place.
-    char *text = whole_file_read(path, (uint64_t)1 << 30, &size);
+    // Larger than allowed, so that a file that is too long is said with its place.
+    char *text = grt_whole_file_read_any(path, (uint64_t)1 << 30, &size);
     if (!text) {
         return false;
     }

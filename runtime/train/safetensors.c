@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "../report.h"
-#include "whole_file.h"
+#include "../whole_file.h"
 
 #define MAX_FILE ((uint64_t)1 << 40)
 
@@ -233,7 +233,7 @@ struct grt_archive *grt_safetensors_load(const char *path) {
         grt_fail(GRT_INVALID, "a path is wanted");
         return NULL;
     }
-    void *bytes = whole_file_read(path, MAX_FILE, &size);
+    void *bytes = grt_whole_file_read(path, MAX_FILE, &size);
     struct grt_archive *archive = bytes ? grt_safetensors_parse(path, bytes, size) : NULL;
     free(bytes);
     return archive;
@@ -308,7 +308,7 @@ static char *header_text(const struct grt_archive *archive, const uint32_t *orde
 
 static bool write_file(const struct grt_archive *archive, const uint32_t *order, const char *path) {
     size_t size = 0;
-    struct whole_file file = {.fd = -1};
+    struct grt_whole_file file;
     unsigned char length[8];
     char *header = header_text(archive, order, &size);
     if (!header) {
@@ -317,15 +317,15 @@ static bool write_file(const struct grt_archive *archive, const uint32_t *order,
     for (uint32_t i = 0; i < 8; i++) {
         length[i] = (unsigned char)((uint64_t)size >> 8 * i);
     }
-    bool good = whole_file_open(&file, path);
+    bool good = grt_whole_file_open(&file, path);
     if (good) {
-        good =
-            whole_file_write(&file, length, sizeof length) && whole_file_write(&file, header, size);
+        good = grt_whole_file_write(&file, length, sizeof length) &&
+               grt_whole_file_write(&file, header, size);
         for (uint32_t i = 0; good && i < archive->tensor_count; i++) {
             const struct grt_archive_tensor *t = &archive->tensors[order[i]];
-            good = whole_file_write(&file, t->data, t->bytes);
+            good = grt_whole_file_write(&file, t->data, t->bytes);
         }
-        good = whole_file_close(&file, good) && good;
+        good = grt_whole_file_close(&file, good) && good;
     }
     free(header);
     return good;

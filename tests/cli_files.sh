@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the command does with the files that it is given, over every verb: devices, pipes and links stay what they
+# are, nothing that is read is written over, text of files reaches no terminal raw, and what is not to be
+# trusted is not used. Usage: cli_files.sh GPURT
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: cli_files.sh GPURT}")
+# shellcheck source-path=SCRIPTDIR source=command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/command.sh"
+export GPURT_DEVICE=ref:0 TMPDIR=$tmp/tmp XDG_CONFIG_HOME=$tmp/config XDG_CACHE_HOME=$tmp/cache
+mkdir "$tmp/tmp" "$tmp/config" "$tmp/cache" "$tmp/in"
+cd "$tmp" || exit 1
+
+# left_over: what a command left behind of its own.
+left_over() { find "$tmp" -name '*.tmp' -o -path "$tmp/tmp/*" | head -n 3; }
+
+# ---- inputs of every kind ----
+expect 0 data make classification --samples 120 --features 3 --classes 2 -o in/d.h5
+expect 0 train supervised --data in/d.h5 epochs=1 batch_size=32 hidden=4 depth=1 checkpoint_dir=in/net
+cp in/net/best.h5 in/net.h5
+expect 0 convert in/net.h5 in/net.safetensors
+expect 0 train es --env cartpole --iterations 1 --num-envs 4 --num-dirs 2 --checkpoint in/policy.h5
+printf 'batch_size: 32\n' >in/c.yaml
+
+# Every way in which a verb writes, with OUT where the file's name goes. Names that must end so: OUT.h5.
+writers=(
+    'data make regression --samples 20 -o OUT'
+    'data info in/d.h5 -o OUT'
+    'data info in/d.h5 --format json -o OUT'
+    'devices -o OUT'
+    'doctor -o OUT'
+    'profile -o OUT'
+    'train supervised --keys -o OUT'
+    'train supervised --data in/d.h5 epochs=1 hidden=4 depth=1 checkpoint_dir=ck -q -o OUT'
+    'train es --env cartpole --iterations 1 --num-envs 4 --num-dirs 2 --checkpoint es.h5 -q -o OUT'
+    'eval --data in/d.h5 --checkpoint in/net -o OUT'
+    'predict --data in/d.h5 --checkpoint in/net -o OUT'
+    'play cartpole --checkpoint in/policy.h5 -o OUT'
+    'bench data --data in/d.h5 --batch-sizes 8 --num-workers 0 --time 0.01 -o OUT'
+    'bench --data in/d.h5 --batch-sizes 8 --num-workers 0 --steps 1 --model depth=1,hidden=4 -q -o OUT'
+    'bench --data in/d.h5 --batch-sizes 8 --num-workers 0 --steps 1 --model depth=1,hidden=4 -q -o o/table --apply OUT'
+    'bench launch --count 1 --time 0.01 -o OUT'
+    'bench mlp --model small --batch-sizes 8 --time 0.01 -o OUT'
+    'convert in/net.h5 OUT.safetensors'
+    'convert in/net.safetensors OUT.h5'
+)
+# named TEMPLATE NAME: the file that it writes. words TEMPLATE NAME: puts its words into `words`.
+named() { case $1 in *OUT.*) echo "$2.${1##*OUT.}" ;; *) echo "$2" ;; esac; }
+words() {
+    local word
+    words=()
+    for word in $1; do words+=("${word/#OUT*/$(named "$1" "$2")}"); done
+}
+# write TEMPLATE NAME: runs it.
+write() {
+    words "$@"
+    timeout 60 "$gpurt" "${words[@]}" >"$tmp/out" 2>"$tmp/err" </dev/null
+}
+begins() { [ "$(head -c 4 "$1" | od -c)" = "$(head -c 4 "$2" | od -c)" ]; }
+
+# ---- devices, pipes and links ----
+nodes=1
+mknod in/probe c 1 3 2>/dev/null || nodes=0
+[ "$nodes" -eq 1 ] || echo "$me: device nodes are NOT tested, this user cannot make one"
+for writer in "${writers[@]}"; do
+    rm -rf o && mkdir o
+    # A file: its permissions stay.
+    plain=$(named "$writer" o/plain)
+    : >"$plain" && chmod 604 "$plain"
+    write "$writer" o/plain || wrong "$writer: exit code $?"
+    [ -s "$plain" ] && [ "$(stat -c %a "$plain")" = 604 ] || wrong "$writer: not written, or other permissions"
+    # A link stays one, to a file that is there or not.
+    for target in there new; do
+        mkdir -p o/far
+        [ "$target" = new ] || : >o/far/there
+        link=$(named "$writer" "o/link-$target")
+        ln -s "far/$target" "$link"
+        write "$writer" "o/link-$target" || wrong "$writer to a link: exit code $?"
+        [ -L "$link" ] && [ -s "o/far/$target" ] || wrong "$writer: the link was replaced"
+    done
+    # A device stays one.
+    if [ "$nodes" -eq 1 ]; then
+        device=$(named "$writer" o/null)
+        mknod "$device" c 1 3
+        write "$writer" o/null || wrong "$writer to a device: exit code $?"
+        [ -c "$device" ] || wrong "$writer: the device was replaced"
+    fi
+    # A pipe gets all of it.
+    pipe=$(named "$writer" o/pipe)
+    mkfifo "$pipe"
+    timeout 60 cat "$pipe" >o/got &
+    write "$writer" o/pipe || wrong "$writer to a pipe: exit code $?"
+    [ -p "$pipe" ] || wrong "$writer: the pipe was replaced"
+    wait
+    begins o/got "$plain" || wrong "$writer: the pipe got $(wc -c <o/got) bytes that begin otherwise"
+    # stdout under its other names; what stands there already, and what comes behind, stays. The link is as
+    # /dev/stdout, which a mistake would not spare.
+    case $writer in *OUT.*) continue ;; esac
+    ln -s /proc/self/fd/1 o/stdout
+    for stdout in - /dev/fd/1 o/stdout; do
+        words "$writer" "$stdout"
+        {
+            echo before
+            timeout 60 "$gpurt" "${words[@]}" 2>"$tmp/err" </dev/null || wrong "${words[*]}: exit code $?"
+            echo behind
+        } >o/all
+        tail -n +2 o/all >o/rest
+        [ "$(head -n 1 o/all)" = before ] && [ "$(tail -c 7 o/all)" = behind ] && begins o/rest "$plain" ||
+            wrong "${words[*]}: not between what was written before and behind"
+        [ -L o/stdout ] || wrong "${words[*]}: the link was replaced"
+    done
+done
+"$gpurt" predict --data in/d.h5 --checkpoint in/net -o /dev/fd/1 2>/dev/null | cat >o/piped
+expect 0 predict --data in/d.h5 --checkpoint in/net -o o/whole.h5
+cmp -s o/piped o/whole.h5 || wrong "predict through a pipe: other bytes"
+# A checkpoint that is there already is moved: of a link the file behind it, and never a device.
+es=(train es --env cartpole --iterations 1 --num-envs 4 --num-dirs 2 -q)
+cp in/policy.h5 o/far/old.h5
+ln -s far/old.h5 o/es.h5
+expect 0 "${es[@]}" --checkpoint o/es.h5
+[ -L o/es.h5 ] && cmp -s o/far/old-earlier-1.h5 in/policy.h5 || wrong "train es: the link was moved"
+if [ "$nodes" -eq 1 ]; then
+    mknod o/es-null c 1 3
+    expect 0 "${es[@]}" --checkpoint o/es-null
+    [ -c o/es-null ] || wrong "train es: the device was moved"
+fi
+refuse 73 "Is a directory" predict --data in/d.h5 --checkpoint in/net -o o
+refuse 73 "Is a directory" devices -o o
+refuse 73 "Too many levels" devices -o "$(ln -s loop o/loop && echo o/loop)"
+refuse 73 "No such file" devices -o o/missing/x
+[ -z "$(left_over)" ] || wrong "left behind: $(left_over)"
+
+exit "$failed"
