@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench data`: how fast batches come out of a file, without a device. Beside each row stands what
-// pread() alone reaches with as many threads over the same rows, measured in turns with it.
+// pread() alone reaches with as many threads over the same rows, and memcpy() over as many bytes, measured
+// in turns with it.
 //
 // Check: the first batches with workers are those without.
 #include <stdlib.h>
@@ -25,6 +26,8 @@
     X(MB, "mb_per_s", "", "MB/s", NUMBER, 1)                                                       \
     X(RAW, "raw_mb_per_s", "raw", "MB/s", NUMBER, 1)                                               \
     X(SHARE, "of_raw", "of raw", NULL, NUMBER, 2)                                                  \
+    X(COPY, "memcpy_mb_per_s", "memcpy", "MB/s", NUMBER, 1)                                        \
+    X(COPY_SHARE, "of_memcpy", "of memcpy", NULL, NUMBER, 2)                                       \
     X(SPREAD, "spread", "spread", NULL, SHARE, 1)                                                  \
     X(SAMPLES, "samples", "slices", NULL, COUNT, 0)                                                \
     X(SYNTHETIC, "synthetic", "synthetic", NULL, FLAG, 0)                                          \
@@ -143,52 +146,70 @@ static bool slice(struct grt_loader *loader, uint64_t batches, double seconds, d
     return true;
 }
 
-static bool raw_slice(struct grt_loader *loader, uint32_t threads, uint64_t batches, double *rate) {
-    struct grt_loader_raw raw;
-    if (!grt_loader_raw(loader, threads, batches, &raw))
+// Rows a second: of the loader, of pread() alone, of memcpy() alone.
+struct rates {
+    double loader, raw, copy;
+};
+
+static bool peer_slices(struct grt_loader *loader, struct grt_copier *copier, uint32_t threads,
+                        uint64_t batches, struct rates *rates) {
+    struct grt_loader_raw raw, copy;
+    // A call for each row may be a hundred times slower: fewer of them say as much.
+    uint64_t fewer = batches / 8 > threads ? batches / 8 : threads;
+    if (!grt_loader_raw(loader, threads, fewer, &raw) ||
+        !grt_copier_run(copier, threads, batches, &copy))
         return false;
-    *rate = (double)raw.rows / raw.seconds;
+    rates->raw = (double)raw.rows / raw.seconds;
+    rates->copy = (double)copy.rows / copy.seconds;
     return true;
 }
 
-// Loader and raw reading in turns over as many batches, now one first and now the other; each rate is
-// the median of its slices.
-static bool measure(struct data_bench *bench, struct grt_loader *loader, uint64_t batch,
-                    uint64_t workers, struct stats *rate, struct stats *raw) {
-    double rates[STATS_MAX_SAMPLES], raws[STATS_MAX_SAMPLES], first = 0;
+// Loader and peers in turns, now one first and now the others; each rate is the median of its slices.
+static bool measure(struct data_bench *bench, struct grt_loader *loader, struct grt_copier *copier,
+                    uint64_t batch, uint64_t workers, struct stats *rate, struct rates *peers) {
+    double rates[STATS_MAX_SAMPLES], raws[STATS_MAX_SAMPLES], copies[STATS_MAX_SAMPLES], first = 0;
     uint32_t threads = workers > 0 ? (uint32_t)workers : 1;
     size_t count = 0;
     double begun = stats_now();
-    if (!slice(loader, 1, SLICE / 2, &first))  // warms up caches, of chunks too
+    // Warms up caches, of chunks too, and the map of the file.
+    if (!slice(loader, grt_loader_info(loader).batches_per_epoch, 0, &first))
         return false;
     uint64_t batches = (uint64_t)(first * SLICE / (double)batch) + threads;
     while (count < 5 || (stats_now() - begun < bench->seconds && count < STATS_MAX_SAMPLES)) {
-        bool raw_first = count % 2 == 1;
-        if (talk_stopped() || (raw_first && !raw_slice(loader, threads, batches, &raws[count])) ||
+        bool peers_first = count % 2 == 1;
+        struct rates now;
+        if (talk_stopped() ||
+            (peers_first && !peer_slices(loader, copier, threads, batches, &now)) ||
             !slice(loader, batches, 0, &rates[count]) ||
-            (!raw_first && !raw_slice(loader, threads, batches, &raws[count])))
+            (!peers_first && !peer_slices(loader, copier, threads, batches, &now)))
             return false;
-        count++;
+        raws[count] = now.raw;
+        copies[count++] = now.copy;
     }
     *rate = stats_of(rates, count);
-    *raw = stats_of(raws, count);
+    peers->raw = stats_of(raws, count).median;
+    peers->copy = stats_of(copies, count).median;
     return true;
 }
 
 static bool run_row(struct data_bench *bench, uint64_t batch, uint64_t workers) {
     struct grt_dataset_info info = grt_dataset_info(bench->data);
     struct grt_loader *loader = create(bench, batch, workers), *plain = create(bench, batch, 0);
-    struct stats rate = {0}, raw = {0};
+    struct grt_copier *copier = loader ? grt_copier_create(loader) : NULL;
+    struct stats rate = {0};
+    struct rates peers = {0};
     bool same = false;
-    bool good = loader && plain && check(loader, plain, &info, &same);
+    bool good = copier && plain && check(loader, plain, &info, &same);
     grt_loader_destroy(&plain);
     if (good && same)
-        good = measure(bench, loader, batch, workers, &rate, &raw);
+        good = measure(bench, loader, copier, batch, workers, &rate, &peers);
     grt_loader_destroy(&loader);
+    grt_copier_destroy(&copier);
     if (!good)
         return false;
     bench->wrong = bench->wrong || !same;
     double bytes = (double)info.row_bytes / 1e6;
+    double given = ((double)info.x_width + info.y_width) * 4 / 1e6;
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_BATCH] = TABLE_CELL(.count = batch),
         [COLUMN_WORKERS] = TABLE_CELL(.count = workers),
@@ -196,8 +217,10 @@ static bool run_row(struct data_bench *bench, uint64_t batch, uint64_t workers) 
         [COLUMN_ORDER] = TABLE_CELL(.text = bench->sequential ? "sequential" : "shuffled"),
         [COLUMN_RATE] = {.known = same, .number = rate.median},
         [COLUMN_MB] = {.known = same, .number = rate.median * bytes},
-        [COLUMN_RAW] = {.known = same, .number = raw.median * bytes},
-        [COLUMN_SHARE] = {.known = same, .number = rate.median / raw.median},
+        [COLUMN_RAW] = {.known = same, .number = peers.raw * bytes},
+        [COLUMN_SHARE] = {.known = same, .number = rate.median / peers.raw},
+        [COLUMN_COPY] = {.known = same, .number = peers.copy * given},
+        [COLUMN_COPY_SHARE] = {.known = same, .number = rate.median / peers.copy},
         [COLUMN_SPREAD] = {.known = same, .number = rate.spread},
         [COLUMN_SAMPLES] = {.known = same, .count = rate.count},
         [COLUMN_SYNTHETIC] = TABLE_CELL(.count = bench->source.synthetic),
@@ -286,8 +309,9 @@ static int run(struct data_bench *bench, int argc, char **argv) {
 
 static const char about[] =
     "How fast batches come out of an HDF5 file. Raw is what pread() alone reaches over the same\n"
-    "rows, one call each, with as many threads, measured in turns; MB are bytes as stored before\n"
-    "compression. Without --data a file is made and removed again.\n";
+    "rows, one call each, with as many threads, measured in turns, and memcpy what memory gives\n"
+    "them over as many numbers of 4 bytes; MB are bytes as stored before compression. Without\n"
+    "--data a file is made and removed again.\n";
 
 int bench_data(int argc, char **argv) {
     struct data_bench bench = {0};

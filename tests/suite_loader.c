@@ -240,8 +240,8 @@ static void truncated_while_reading(void **state) {
             test_log.quiet = false;
             assert_true(!good || deflate);
             if (!good) {
-                assert_int_equal(grt_last_status(), GRT_IO);
-                TEST_REFUSED(grt_loader_next(loader, &batch), GRT_IO,
+                assert_int_equal(grt_last_status(), GRT_BAD_DATA);
+                TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA,
                              "it was truncated while it was being read");
             }
             grt_loader_destroy(&loader);

@@ -9,6 +9,19 @@
 
 #include "runtime/data/order.h"
 
+// Numbers in a row, from the beginning and up to the end, by the call for many.
+static void many_are_as_one(const struct grt_permutation *p) {
+    uint64_t numbers[700], count = p->n < 700 ? p->n : 700;
+    for (int end = 0; end < 2; end++) {
+        uint64_t first = end ? p->n - count : 0;
+        for (uint64_t i = 0; i < count; i++)
+            numbers[i] = first + i;
+        grt_permute_all(p, numbers, count);
+        for (uint64_t i = 0; i < count; i++)
+            assert_true(numbers[i] == grt_permute(p, first + i));
+    }
+}
+
 static void permutations_hold_every_number_once(void **state) {
     (void)state;
     static const uint64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 31, 64, 100, 1023, 1024, 1025, 40000};
@@ -24,6 +37,7 @@ static void permutations_hold_every_number_once(void **state) {
             assert_int_equal(grt_permute_back(&p, j), i);
         }
         free(seen);
+        many_are_as_one(&p);
     }
     // Large ones can only be sampled.
     struct grt_permutation large = grt_permutation(3000000000000u, 5, 1);
@@ -31,6 +45,13 @@ static void permutations_hold_every_number_once(void **state) {
         uint64_t j = grt_permute(&large, i * 2999999999u);
         assert_true(j < large.n);
         assert_int_equal(grt_permute_back(&large, j), i * 2999999999u);
+    }
+    many_are_as_one(&large);
+    static const uint64_t edges[] = {65535,      65536,      65537,     2000000,
+                                     4294967295, 4294967296, 4294967297};
+    for (size_t k = 0; k < sizeof edges / sizeof edges[0]; k++) {
+        struct grt_permutation p = grt_permutation(edges[k], k, 2);
+        many_are_as_one(&p);
     }
 }
 

@@ -26,6 +26,7 @@
     X(schedule, D)                                                                                 \
     X(lanes, D)                                                                                    \
     X(loader, D)                                                                                   \
+    X(rows, D)                                                                                     \
     X(plan, D)                                                                                     \
     X(tuned, D)                                                                                    \
     X(convert, D)                                                                                  \

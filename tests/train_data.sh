@@ -60,4 +60,22 @@ expect 0 "${base[@]}" --data target.h5 checkpoint_dir=target targets=when
 said 'f32 tells [0-9]+ of [0-9]+ values apart in target column 0 .*subtract an offset'
 "$python" "$here/train_data_peer.py" check || wrong "NumPy disagrees"
 
+# ---- a file that loses its end while it is read ----
+for workers in 0 2; do
+    "$gpurt" data make regression --samples 40000 --features 16 -o cut.h5 >/dev/null || wrong "no data"
+    "$gpurt" train supervised --data cut.h5 model=small batch_size=64 epochs=100000 cache=none \
+        num_workers=$workers checkpoint_dir=cut-$workers >out 2>err &
+    pid=$!
+    for _ in $(seq 600); do
+        grep -q 'step' err && break
+        sleep 0.1
+    done
+    truncate -s 300001 cut.h5
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 65 ] || wrong "a truncated file: exit code $code, wanted 65"
+    said 'cut.h5: the file ends at byte 300001, .* it was truncated while it was being read'
+    [ "$(grep -cE 'error|truncated|Bus' err)" -eq 1 ] || wrong "a truncated file: not one line"
+done
+
 exit $failed

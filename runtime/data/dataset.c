@@ -233,6 +233,38 @@ static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc 
                          data->arrays);
 }
 
+// The type in which rows of arrays are kept.
+static enum grt_element_type kept_type(const struct grt_array *arrays, uint32_t count) {
+    enum grt_element_type type = count > 0 ? arrays[0].element.type : GRT_ELEMENT_F32;
+    for (uint32_t i = 1; i < count; i++)
+        type = arrays[i].element.type == type ? type : GRT_ELEMENT_F32;
+    return type == GRT_ELEMENT_U8 || type == GRT_ELEMENT_F16 ? type : GRT_ELEMENT_F32;
+}
+
+static struct grt_array kept_form(enum grt_element_type type, uint64_t rows, uint64_t points,
+                                  uint64_t features) {
+    static struct grt_tile at_the_beginning;
+    struct grt_array form = {.element = {.type = type},
+                             .shape = {rows, points, features},
+                             .rank = 3,
+                             .tile = {rows, points, features},
+                             .grid = {1, 1, 1},
+                             .tiles = &at_the_beginning};
+    form.slab_bytes = points * features * grt_element_size(type);
+    form.tile_bytes = rows * form.slab_bytes;
+    return form;
+}
+
+static void choose_forms(struct grt_dataset *data) {
+    const struct grt_dataset_info *info = &data->info;
+    data->form_x = kept_form(kept_type(data->arrays, data->input_count), info->file_rows,
+                             info->x_width / info->features, info->features);
+    data->form_y = kept_form(info->classes > 0
+                                 ? GRT_ELEMENT_F32
+                                 : kept_type(data->arrays + data->input_count, data->target_count),
+                             info->file_rows, 1, info->y_width);
+}
+
 struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
     if (!check_desc(desc))
         return NULL;
@@ -250,8 +282,12 @@ struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
     data->share_targets = desc->share_targets;
     if (!open_arrays(data, desc) || !match_inputs(data) || !match_targets(data, desc) ||
         !match_rows(data) || !find_rows(data, desc) || !find_moments(data, desc) ||
-        !grt_look_distinct(data))
+        !grt_look_distinct(data)) {
         grt_dataset_close(&data);
+        return NULL;
+    }
+    choose_forms(data);
+    data->map = grt_map_create(data->file.fd, data->file.bytes);
     return data;
 }
 
@@ -262,6 +298,7 @@ void grt_dataset_close(struct grt_dataset **data) {
     *data = NULL;
     for (uint32_t i = 0; i < 2 * GRT_DATA_MAX_ARRAYS; i++)
         grt_tiles_destroy(&d->tiles[i]);
+    grt_map_destroy(&d->map);
     grt_file_close(&d->file, d->arrays, 2 * GRT_DATA_MAX_ARRAYS);
     free(d->ram.x);
     free(d->ram.y);

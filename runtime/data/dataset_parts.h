@@ -5,19 +5,19 @@
 
 #include "array.h"
 #include "loader.h"
+#include "map.h"
 #include "order.h"
 #include "tiles.h"
 
-// All rows as f32, in host memory or on a device; shared by the loaders that asked for it.
+// All rows, in host memory or on a device, as form_x and form_y say; shared by the loaders that asked for it.
 struct grt_rows_kept {
     uint32_t users;
-    float *x;     // [file_rows][x_width]
-    uint32_t *y;  // [file_rows][y_width], the bits of f32 or u32
+    unsigned char *x, *y;  // y NULL without targets
 };
 struct grt_rows_on_device {
     uint32_t users;
     struct grt_dev *dev;
-    struct grt_buf *x, *y;  // as above; y NULL without targets
+    struct grt_buf *x, *y;  // as above
 };
 
 struct grt_dataset {
@@ -34,6 +34,10 @@ struct grt_dataset {
     uint64_t *dropped;
     double *mean, *std;  // [features], or NULL
     struct grt_norm norm;
+    struct grt_map *map;  // NULL: rows are read with pread()
+    // Rows as they are kept: one piece, [N][points][features] and [N][1][y_width]. u8 and f16 stay what they are in
+    // the file; all else is f32, normalised, or the words of classes.
+    struct grt_array form_x, form_y;
     struct grt_rows_kept ram;
     struct grt_rows_on_device device;
 };
@@ -50,6 +54,7 @@ enum grt_read_mode {
     GRT_READ_CHECKED,  // what batches are: normalised; a number that is not finite is a fault
     GRT_READ_ANY,      // as it is in the file, as f32
     GRT_READ_WIDE,     // as it is in the file, as double: class numbers too
+    GRT_READ_KEPT,     // checked, in the form in which rows are kept
 };
 // Rows of the file, in this order: x [count][x_width] and y [count][y_width]. y may be NULL, and x with
 // GRT_READ_ANY and GRT_READ_WIDE.

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// All rows in host memory, as batches will want them: f32, normalised, checked.
+// All rows in host memory, checked: u8 and f16 as they are in the file, all else as batches will want it, f32 and
+// normalised.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "../report.h"
 #include "dataset_parts.h"
 
 #define BLOCK 4096  // rows that a thread reads at once
 #define MOST_THREADS 64
+#define HUGE_PAGE (2u << 20)
 
 struct filling {
     struct grt_dataset *data;
-    float *x;
-    uint32_t *y;
+    unsigned char *x, *y;
     atomic_ullong next;  // row
     pthread_mutex_t lock;
     struct grt_fault fault;
@@ -58,9 +61,9 @@ static bool fill_block(struct filling *f, struct grt_reader *reader, uint64_t fi
         uint32_t count = block_rows(data, first, rows, &dropped);
         count = count < end - first ? count : (uint32_t)(end - first);
         if (count > 0)
-            good = grt_reader_read(reader, GRT_READ_CHECKED, rows, count,
-                                   f->x + first * data->info.x_width,
-                                   f->y ? f->y + first * data->info.y_width : NULL, fault);
+            good = grt_reader_read(reader, GRT_READ_KEPT, rows, count,
+                                   f->x + first * data->form_x.slab_bytes,
+                                   f->y ? f->y + first * data->form_y.slab_bytes : NULL, fault);
         first += count > 0 ? count : 1;
     }
     return good;
@@ -102,8 +105,8 @@ static bool fill(struct filling *f, uint32_t threads) {
 }
 
 static double all_bytes(const struct grt_dataset *data) {
-    const struct grt_dataset_info *info = &data->info;
-    return (double)info->file_rows * ((double)info->x_width + info->y_width) * 4;
+    return (double)data->info.file_rows *
+           ((double)data->form_x.slab_bytes + (double)data->form_y.slab_bytes);
 }
 
 bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]) {
@@ -112,9 +115,21 @@ bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]) {
     if (data->ram.users > 0 ||
         (bytes <= 1e18 && (available == 0 || bytes <= 0.9 * (double)available)))
         return true;
-    snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and %.1f MB of the host's memory are free",
-             bytes / 1e6, (double)available / 1e6);
+    snprintf(why, GRT_CACHE_WHY, "%.1f MB, and %.1f MB of the host's memory are free", bytes / 1e6,
+             (double)available / 1e6);
     return false;
+}
+
+// Zeros, in large pages where the system has them: rows are drawn from all over, and each page that the
+// processor has to look up costs as much as a row of 100 bytes.
+static unsigned char *allocate(uint64_t bytes) {
+    uint64_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    unsigned char *memory = size < SIZE_MAX ? aligned_alloc(HUGE_PAGE, size) : NULL;
+    if (memory && bytes >= HUGE_PAGE)
+        madvise(memory, size, MADV_HUGEPAGE);
+    if (memory)
+        memset(memory, 0, bytes);
+    return memory;
 }
 
 bool grt_rows_keep(struct grt_dataset *data, uint32_t threads) {
@@ -127,8 +142,8 @@ bool grt_rows_keep(struct grt_dataset *data, uint32_t threads) {
     if (!grt_rows_fit(data, why))
         return grt_fail(GRT_NO_MEMORY, "%s: %s; use cache: none", data->path, why);
     struct filling f = {.data = data};
-    f.x = calloc(info->file_rows * (uint64_t)info->x_width, sizeof *f.x);
-    f.y = info->y_width ? calloc(info->file_rows * (uint64_t)info->y_width, sizeof *f.y) : NULL;
+    f.x = allocate(data->form_x.tile_bytes);
+    f.y = info->y_width ? allocate(data->form_y.tile_bytes) : NULL;
     bool good = f.x && (f.y || info->y_width == 0)
                     ? fill(&f, threads)
                     : grt_fail(GRT_NO_MEMORY, "%s: no host memory for %.1f GB of rows", data->path,

@@ -211,6 +211,20 @@ size_t grt_element_to_class(enum grt_element_type type, uint32_t *out, const voi
     return count;
 }
 
+bool grt_copy_finite(void *out, const void *in, size_t count) {
+    unsigned char *to = out;
+    const unsigned char *from = in;
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, from + 4 * i, 4);
+        memcpy(to + 4 * i, &bits, 4);
+        bits &= 0x7f800000u;
+        most |= bits == 0x7f800000u ? 1 : 0;
+    }
+    return most == 0;
+}
+
 size_t grt_not_finite(const float *x, size_t count) {
     for (size_t first = 0; first < count; first += PIECE) {
         size_t n = count - first < PIECE ? count - first : PIECE;

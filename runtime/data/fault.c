@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "array.h"
+#include "map.h"
 
 bool grt_fault(struct grt_fault *fault, enum grt_status status, const char *format, ...) {
     if (fault->status != GRT_OK)
@@ -14,4 +15,11 @@ bool grt_fault(struct grt_fault *fault, enum grt_status status, const char *form
     va_end(args);
     fault->status = status;
     return false;
+}
+
+bool grt_fault_truncated(struct grt_fault *fault, uint64_t end, uint64_t missing) {
+    return grt_fault(fault, GRT_BAD_DATA,
+                     "the file ends at byte %llu, %llu bytes before the end of its data: it was "
+                     "truncated while it was being read",
+                     (unsigned long long)end, (unsigned long long)missing);
 }

@@ -102,8 +102,7 @@ static bool fill_cache(struct grt_loader *loader, uint32_t workers) {
         return grt_loader_to_device(loader, threads);
     if (desc->cache == GRT_CACHE_RAM) {
         loader->kept_rows = grt_rows_keep(desc->data, threads);
-        const struct grt_dataset_info *info = &desc->data->info;
-        loader->host_bytes += info->file_rows * (info->x_width + (uint64_t)info->y_width) * 4;
+        loader->host_bytes += desc->data->form_x.tile_bytes + desc->data->form_y.tile_bytes;
         return loader->kept_rows;
     }
     return true;
@@ -240,8 +239,10 @@ static void describe(const struct grt_loader *loader, const struct grt_slot *slo
 
 // With the lock held: waits until the slot holds its batch.
 static void wait_for(struct grt_loader *loader, struct grt_slot *slot, uint64_t number) {
+    loader->wanted = slot;
     while (slot->state != GRT_SLOT_MADE || slot->number != number)
         pthread_cond_wait(&loader->made, &loader->lock);
+    loader->wanted = NULL;
 }
 
 // The slot of the next batch once it is made, with its fault if it has one; NULL with the sentence when
@@ -310,7 +311,8 @@ void grt_loader_release(struct grt_loader *loader, const struct grt_batch *batch
     pthread_mutex_lock(&loader->lock);
     if (slot->state == GRT_SLOT_GIVEN)
         slot->state = GRT_SLOT_FREE;
-    pthread_cond_broadcast(&loader->freed);
+    if (loader->waiting > 0)
+        pthread_cond_signal(&loader->freed);
     pthread_mutex_unlock(&loader->lock);
 }
 

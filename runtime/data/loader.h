@@ -127,6 +127,13 @@ struct grt_loader_raw {
 // Compressed arrays are read chunk by chunk, and then the batches are always an epoch.
 GRT_API bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t batches,
                             struct grt_loader_raw *raw);
+// As many bytes as `batches` of a loader's batches have, copied with memcpy() by this many threads out of as
+// much memory as an epoch takes (1 GiB at most), one behind the other, to as many places as it has slots.
+struct grt_copier;
+GRT_API struct grt_copier *grt_copier_create(const struct grt_loader *loader);
+GRT_API void grt_copier_destroy(struct grt_copier **copier);
+GRT_API bool grt_copier_run(struct grt_copier *copier, uint32_t threads, uint64_t batches,
+                            struct grt_loader_raw *raw);
 
 #ifdef __cplusplus
 }

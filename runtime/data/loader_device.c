@@ -16,14 +16,27 @@ static bool copy_rows(struct grt_dataset *data) {
     uint64_t xw = data->info.x_width, yw = data->info.y_width, rows = data->info.file_rows;
     uint64_t block = FILL_BYTES / ((xw + yw) * 4);
     block = block < 1 ? 1 : block;
-    bool good = true;
+    struct grt_reader *reader = grt_reader_create(data);
+    uint64_t *numbers = malloc(block * sizeof *numbers);
+    float *x = malloc(block * xw * 4);
+    uint32_t *y = malloc(block * yw * 4 + 1);
+    struct grt_fault fault = {0};
+    bool good = (reader && numbers && x && y) ||
+                grt_fail(GRT_NO_MEMORY, "no host memory to put rows on the device");
     for (uint64_t first = 0; good && first < rows; first += block) {
         uint64_t count = rows - first < block ? rows - first : block;
-        good = grt_buf_write(data->device.x, first * xw * 4, data->ram.x + first * xw,
-                             count * xw * 4) &&
-               (!data->device.y || grt_buf_write(data->device.y, first * yw * 4,
-                                                 data->ram.y + first * yw, count * yw * 4));
+        for (uint64_t i = 0; i < count; i++)
+            numbers[i] = first + i;
+        good =
+            grt_reader_read(reader, GRT_READ_CHECKED, numbers, (uint32_t)count, x,
+                            data->device.y ? y : NULL, &fault) &&
+            grt_buf_write(data->device.x, first * xw * 4, x, count * xw * 4) &&
+            (!data->device.y || grt_buf_write(data->device.y, first * yw * 4, y, count * yw * 4));
     }
+    grt_reader_destroy(&reader);
+    free(numbers);
+    free(x);
+    free(y);
     return good;
 }
 

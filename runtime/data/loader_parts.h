@@ -46,8 +46,10 @@ struct grt_loader {
     bool bound[GRT_LOADER_TURNS];
 
     pthread_mutex_t lock;
-    pthread_cond_t made;   // a slot was made, or a worker ended
-    pthread_cond_t freed;  // a slot was freed, or workers shall end
+    pthread_cond_t made;            // the slot that is wanted was made
+    pthread_cond_t freed;           // a slot was freed, or workers shall end
+    const struct grt_slot *wanted;  // the caller waits for it; else NULL
+    uint32_t waiting;               // workers, for a slot
     uint64_t next_made, next_given;
     uint64_t epoch_end;  // short_workers: batches from here on wait for their epoch
     bool ending;

@@ -33,9 +33,15 @@ static struct grt_slot *take(struct grt_loader *loader) {
         if (slot->state == GRT_SLOT_FREE) {
             slot->state = GRT_SLOT_MAKING;
             slot->number = loader->next_made++;
+            // One is woken for each slot that is freed; a slot freed out of turn is passed on here.
+            struct grt_slot *next = &loader->slots[loader->next_made % loader->slot_count];
+            if (loader->waiting > 0 && next->state == GRT_SLOT_FREE)
+                pthread_cond_signal(&loader->freed);
             return slot;
         }
+        loader->waiting++;
         pthread_cond_wait(&loader->freed, &loader->lock);
+        loader->waiting--;
     }
 }
 
@@ -55,7 +61,8 @@ static void *work(void *context) {
         }
         pthread_mutex_lock(&loader->lock);
         slot->state = GRT_SLOT_MADE;
-        pthread_cond_signal(&loader->made);
+        if (slot == loader->wanted)
+            pthread_cond_signal(&loader->made);
     }
     pthread_mutex_unlock(&loader->lock);
     grt_reader_destroy(&reader);
@@ -74,6 +81,7 @@ bool grt_loader_start(struct grt_loader *loader) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for %u workers", wanted);
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);  // the handler of map.c must be reached
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (loader->thread_count < wanted &&
            pthread_create(&loader->threads[loader->thread_count], NULL, work, loader) == 0)

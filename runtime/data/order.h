@@ -22,6 +22,8 @@ struct grt_permutation {
 };
 struct grt_permutation grt_permutation(uint64_t n, uint64_t seed, uint64_t stream);
 uint64_t grt_permute(const struct grt_permutation *p, uint64_t i);
+// The same for many numbers, in place.
+void grt_permute_all(const struct grt_permutation *p, uint64_t *numbers, uint64_t count);
 uint64_t grt_permute_back(const struct grt_permutation *p, uint64_t i);
 
 struct grt_order {

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading rows. The rows of a batch are sorted by their place in the file first: neighbours are then
-// read with one call, the disk goes one way, and every compressed tile is looked up once.
+// Reading rows. Rows of plain arrays that lie apart are copied out of the mapped file (map.h), in the order
+// drawn, some of them fetched ahead into the processor's caches. Where rows follow each other, or there is no
+// map, they are read in pieces, for which they are sorted by their place in the file: the disk goes one
+// way, and every compressed tile is looked up once.
 //
 //     rows wanted     3 4    9                 17
 //     one pread()    [3 4 5 6 7 8 9]          [17]      gaps below GAP bytes are read through
 //                      |
 //                   staging -> each row to its place in the batch, converted
-//
-// A single row of f32 goes straight to its place: with pinned batches the kernel's copy is the only one.
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataset_parts.h"
+#include "sink.h"
 
 #define STAGING (256u << 10)
 // A page: a call costs more than copying so many bytes, and the disk gives them anyway.
 #define GAP 4096u
+#define NEAR 4u             // rows: closer ones are read in pieces
+#define AHEAD 16u           // rows fetched before they are copied
+#define LINE 64u            // bytes of a processor's cache line
+#define MOST_FETCHED 1024u  // bytes of a row; what lies behind them the processor finds by itself
 
 struct key {
     uint64_t row;
@@ -28,19 +33,9 @@ struct grt_reader {
     uint32_t capacity;
     unsigned char *staging;
     uint64_t staging_size;
-};
-
-// Where the rows of one array go, and as what.
-struct sink {
-    const struct grt_array *array;
-    struct grt_tiles *tiles;      // NULL: not compressed
-    unsigned char *out;           // of the first row of the batch, at the array's first feature
-    uint64_t width;               // numbers of a row
-    uint64_t pitch;               // numbers from one point to the next
-    uint32_t size;                // bytes of a number: 4, or 8 for doubles
-    uint32_t classes;             // 0: floats
-    const struct grt_norm *norm;  // NULL: not normalised
-    uint64_t feature;             // norm: the array's first
+    // While rows are read:
+    bool sorted;     // the keys are theirs
+    bool unchecked;  // an array has numbers that nobody has looked at, or that are not finite
 };
 
 struct grt_reader *grt_reader_create(struct grt_dataset *data) {
@@ -84,7 +79,10 @@ static bool reserve(struct grt_reader *reader, uint32_t count, struct grt_fault 
 }
 
 // By 11 bits at a time, lowest first: some 10 ns a row where qsort() takes 100.
-static void sort_keys(struct grt_reader *reader, const uint64_t *rows, uint32_t count) {
+static bool sort_rows(struct grt_reader *reader, const uint64_t *rows, uint32_t count,
+                      struct grt_fault *fault) {
+    if (!reserve(reader, count, fault))
+        return false;
     uint64_t most = 0;
     bool sorted = true;
     for (uint32_t i = 0; i < count; i++) {
@@ -108,72 +106,18 @@ static void sort_keys(struct grt_reader *reader, const uint64_t *rows, uint32_t 
         reader->keys = reader->spare;
         reader->spare = other;
     }
-}
-
-// ---- one row ----
-
-// `feature`: of the array, that the numbers begin with.
-static bool convert(const struct sink *sink, uint64_t row, uint64_t feature, void *out,
-                    const unsigned char *in, uint64_t count, struct grt_fault *fault) {
-    enum grt_element_type type = sink->array->element.type;
-    int64_t bad = 0;
-    if (sink->size == sizeof(double)) {
-        grt_element_to_f64(type, out, in, count);
-        return true;
-    }
-    if (sink->norm) {
-        grt_element_normalise(type, out, in, count, sink->norm, sink->feature + feature);
-        return true;
-    }
-    if (sink->classes == 0) {
-        grt_element_to_f32(type, out, in, count);
-        return true;
-    }
-    return grt_element_to_class(type, out, in, count, sink->classes, &bad) == count ||
-           grt_fault(fault, GRT_BAD_DATA, "row %llu of '%s' has class %lld; classes are 0 to %u",
-                     (unsigned long long)row, sink->array->name, (long long)bad, sink->classes - 1);
-}
-
-// The part of a row that lies in tile (b, c) of its kind, to its place.
-static bool place(const struct sink *sink, const struct key *key, uint64_t b, uint64_t c,
-                  const unsigned char *slab, struct grt_fault *fault) {
-    const struct grt_array *array = sink->array;
-    uint64_t first_point = b * array->tile[1], first_feature = c * array->tile[2];
-    uint64_t points = array->shape[1] - first_point, features = array->shape[2] - first_feature;
-    points = points < array->tile[1] ? points : array->tile[1];
-    features = features < array->tile[2] ? features : array->tile[2];
-    unsigned char *out =
-        sink->out +
-        (key->at * sink->width + first_point * sink->pitch + first_feature) * sink->size;
-    // Points may lie together on both sides.
-    if (features == sink->pitch && features == array->tile[2] && (!sink->norm || points == 1))
-        return convert(sink, key->row, first_feature, out, slab, points * features, fault);
-    uint64_t slab_pitch = array->tile[2] * grt_element_size(array->element.type);
-    bool good = true;
-    for (uint64_t p = 0; good && p < points; p++)
-        good = convert(sink, key->row, first_feature, out + p * sink->pitch * sink->size,
-                       slab + p * slab_pitch, features, fault);
-    return good;
+    return true;
 }
 
 // ---- arrays that are not compressed ----
 
-// Whether a row's bytes in the file are its bytes in the batch.
-static bool is_straight(const struct sink *sink) {
-    const struct grt_array *array = sink->array;
-    return array->element.type == GRT_ELEMENT_F32 && sink->size == 4 && !sink->norm &&
-           !array->element.swapped && array->tile[1] == array->shape[1] &&
-           array->tile[2] == array->shape[2] &&
-           (array->shape[1] == 1 || array->shape[2] == sink->pitch);
-}
-
-static bool read_run(struct grt_reader *reader, const struct sink *sink, const struct key *keys,
+static bool read_run(struct grt_reader *reader, const struct grt_sink *sink, const struct key *keys,
                      uint32_t count, uint64_t offset, uint64_t b, uint64_t c,
                      struct grt_fault *fault) {
     const struct grt_array *array = sink->array;
     uint64_t slab = array->slab_bytes;
     int fd = reader->data->file.fd;
-    if (count == 1 && is_straight(sink))
+    if (count == 1 && grt_sink_straight(sink))
         return grt_read_bytes(fd, sink->out + keys->at * sink->width * 4, slab, offset, fault);
     uint64_t span = (keys[count - 1].row - keys[0].row + 1) * slab;
     if (!grt_read_bytes(fd, reader->staging, span, offset, fault))
@@ -184,12 +128,12 @@ static bool read_run(struct grt_reader *reader, const struct sink *sink, const s
     }
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++)
-        good = place(sink, &keys[i], b, c, reader->staging + (keys[i].row - keys[0].row) * slab,
-                     fault);
+        good = grt_sink_put(sink, keys[i].row, keys[i].at, b, c,
+                            reader->staging + (keys[i].row - keys[0].row) * slab, fault);
     return good;
 }
 
-static bool read_plain(struct grt_reader *reader, const struct sink *sink, uint32_t count,
+static bool read_plain(struct grt_reader *reader, const struct grt_sink *sink, uint32_t count,
                        uint64_t b, uint64_t c, struct grt_fault *fault) {
     const struct grt_array *array = sink->array;
     const struct key *keys = reader->keys;
@@ -215,7 +159,7 @@ static bool read_plain(struct grt_reader *reader, const struct sink *sink, uint3
 
 // ---- compressed arrays ----
 
-static bool read_tiles(struct grt_reader *reader, const struct sink *sink, uint32_t count,
+static bool read_tiles(struct grt_reader *reader, const struct grt_sink *sink, uint32_t count,
                        uint64_t b, uint64_t c, struct grt_fault *fault) {
     const struct grt_array *array = sink->array;
     bool good = true;
@@ -227,15 +171,84 @@ static bool read_tiles(struct grt_reader *reader, const struct sink *sink, uint3
             return false;
         for (; good && i < count && reader->keys[i].row < (a + 1) * array->tile[0]; i++) {
             uint64_t slab = (reader->keys[i].row - a * array->tile[0]) * array->slab_bytes;
-            good = place(sink, &reader->keys[i], b, c, elements + slab, fault);
+            good = grt_sink_put(sink, reader->keys[i].row, reader->keys[i].at, b, c,
+                                elements + slab, fault);
         }
         grt_tiles_release(sink->tiles, number);
     }
     return good;
 }
 
-static bool read_array(struct grt_reader *reader, const struct sink *sink, uint32_t count,
-                       struct grt_fault *fault) {
+// ---- arrays in memory ----
+
+// The part of a row that lies in tile (b, c) of its kind.
+static const unsigned char *slab_at(const struct grt_sink *sink, uint64_t row, uint64_t b,
+                                    uint64_t c) {
+    const struct grt_array *array = sink->array;
+    uint64_t a = array->grid[0] > 1 ? row / array->tile[0] : 0;
+    const struct grt_tile *tile = &array->tiles[(a * array->grid[1] + b) * array->grid[2] + c];
+    return sink->base + tile->offset + (row - a * array->tile[0]) * array->slab_bytes;
+}
+
+static void fetch(const unsigned char *at, uint64_t bytes) {
+    bytes = bytes < MOST_FETCHED ? bytes : MOST_FETCHED;
+    for (uint64_t line = 0; line < bytes; line += LINE)
+        __builtin_prefetch(at + line);
+    __builtin_prefetch(at + bytes - 1);
+}
+
+// Rows as they are. Whether all were finite.
+static bool copy_rows(const struct grt_sink *sink, const uint64_t *rows, uint32_t count) {
+    const struct grt_array *array = sink->array;
+    const unsigned char *whole = array->grid[0] == 1 ? sink->base + array->tiles->offset : NULL;
+    uint64_t bytes = array->slab_bytes;
+    bool finite = true;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t row = rows[i], next = i + AHEAD < count ? rows[i + AHEAD] : row;
+        fetch(whole ? whole + next * bytes : slab_at(sink, next, 0, 0), bytes);
+        const unsigned char *from = whole ? whole + row * bytes : slab_at(sink, row, 0, 0);
+        finite &= grt_copy_finite(sink->out + i * sink->width * 4, from, bytes / 4);
+    }
+    return finite;
+}
+
+static bool gather(struct grt_reader *reader, const struct grt_sink *sink, const uint64_t *rows,
+                   uint32_t count, struct grt_fault *fault) {
+    const struct grt_array *array = sink->array;
+    uint32_t size = grt_element_size(array->element.type);
+    if (grt_sink_straight(sink)) {
+        reader->unchecked = !copy_rows(sink, rows, count) || reader->unchecked;
+        return true;
+    }
+    bool good = true;
+    reader->unchecked = true;
+    for (uint64_t t = 0; good && t < array->grid[1] * array->grid[2]; t++) {
+        uint64_t b = t / array->grid[2], c = t % array->grid[2];
+        for (uint32_t i = 0; good && i < count; i++) {
+            if (i + AHEAD < count)
+                fetch(slab_at(sink, rows[i + AHEAD], b, c), array->slab_bytes);
+            const unsigned char *slab = slab_at(sink, rows[i], b, c);
+            if (array->element.swapped) {
+                memcpy(reader->staging, slab, array->slab_bytes);
+                grt_element_swap(reader->staging, size, array->slab_bytes / size);
+                slab = reader->staging;
+            }
+            good = grt_sink_put(sink, rows[i], i, b, c, slab, fault);
+        }
+    }
+    return good;
+}
+
+// ---- one array ----
+
+static bool read_array(struct grt_reader *reader, const struct grt_sink *sink, const uint64_t *rows,
+                       uint32_t count, struct grt_fault *fault) {
+    if (sink->base)
+        return gather(reader, sink, rows, count, fault);
+    if (!reader->sorted && !sort_rows(reader, rows, count, fault))
+        return false;
+    reader->sorted = true;
+    reader->unchecked = true;
     bool good = true;
     for (uint64_t b = 0; good && b < sink->array->grid[1]; b++) {
         for (uint64_t c = 0; good && c < sink->array->grid[2]; c++)
@@ -271,49 +284,123 @@ bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values,
     return true;
 }
 
-static void copy_kept(const struct grt_dataset *data, const uint64_t *rows, uint32_t count,
-                      float *x, uint32_t *y) {
-    uint64_t xw = data->info.x_width, yw = data->info.y_width;
-    for (uint32_t i = 0; i < count; i++)
-        memcpy(x + i * xw, data->ram.x + rows[i] * xw, xw * sizeof *x);
-    for (uint32_t i = 0; y && i < count; i++)
-        memcpy(y + i * yw, data->ram.y + rows[i] * yw, yw * sizeof *y);
+// Whether the rows come one behind the other, or nearly so: then they are read in large pieces, which
+// costs less than to have each page of the file mapped.
+static bool nearly_in_order(const uint64_t *rows, uint32_t count) {
+    uint32_t i = 1;
+    while (i < count && rows[i] > rows[i - 1] && rows[i] - rows[i - 1] <= NEAR)
+        i++;
+    return i == count;
+}
+
+// The sink of array i of the data set.
+static struct grt_sink file_sink(const struct grt_dataset *data, enum grt_read_mode mode,
+                                 uint32_t i, void *out, bool scattered) {
+    const struct grt_dataset_info *info = &data->info;
+    const struct grt_array *array = &data->arrays[i];
+    bool target = i >= data->input_count;
+    bool kept = mode == GRT_READ_KEPT;
+    const struct grt_array *form = target ? &data->form_y : &data->form_x;
+    bool raw = kept && form->element.type != GRT_ELEMENT_F32;
+    bool norm = (mode == GRT_READ_CHECKED || (kept && !raw)) && !target && data->norm.mean;
+    enum grt_sink_as as = raw                           ? GRT_SINK_ELEMENT
+                          : mode == GRT_READ_WIDE       ? GRT_SINK_DOUBLE
+                          : target && info->classes > 0 ? GRT_SINK_CLASS
+                                                        : GRT_SINK_F32;
+    uint32_t size = raw ? grt_element_size(array->element.type) : as == GRT_SINK_DOUBLE ? 8 : 4;
+    return (struct grt_sink){
+        .array = array,
+        .tiles = data->tiles[i],
+        .base = scattered && data->map && !data->tiles[i] ? grt_map_bytes(data->map) : NULL,
+        .as = as,
+        .out = (unsigned char *)out + (uint64_t)data->feature_at[i] * size,
+        .width = target ? info->y_width : info->x_width,
+        .pitch = target ? array->shape[2] : info->features,
+        .size = size,
+        .classes = info->classes,
+        .norm = norm ? &data->norm : NULL,
+        .feature = data->feature_at[i],
+    };
+}
+
+// Rows kept in memory are checked already. Classes are words as numbers are.
+static struct grt_sink kept_sink(const struct grt_dataset *data, bool target, void *out) {
+    const struct grt_array *form = target ? &data->form_y : &data->form_x;
+    bool norm = !target && data->norm.mean && form->element.type != GRT_ELEMENT_F32;
+    return (struct grt_sink){
+        .array = form,
+        .base = target ? data->ram.y : data->ram.x,
+        .as = GRT_SINK_F32,
+        .out = out,
+        .width = form->shape[1] * form->shape[2],
+        .pitch = form->shape[2],
+        .size = 4,
+        .norm = norm ? &data->norm : NULL,
+    };
+}
+
+static bool read_kept(struct grt_reader *reader, const uint64_t *rows, uint32_t count, void *x,
+                      void *y, struct grt_fault *fault) {
+    const struct grt_sink sinks[2] = {kept_sink(reader->data, false, x),
+                                      kept_sink(reader->data, true, y)};
+    return gather(reader, &sinks[0], rows, count, fault) &&
+           (!y || gather(reader, &sinks[1], rows, count, fault));
+}
+
+// What is read of the file to be kept as it is there.
+static bool check_elements(const struct grt_array *form, const uint64_t *rows, uint32_t count,
+                           const unsigned char *elements, bool shares, const char *of,
+                           struct grt_fault *fault) {
+    uint64_t width = form->shape[1] * form->shape[2];
+    float *numbers = malloc(width * sizeof *numbers);
+    bool good = numbers || grt_fault(fault, GRT_NO_MEMORY, "no host memory for a row");
+    for (uint32_t i = 0; good && i < count; i++) {
+        grt_element_to_f32(form->element.type, numbers, elements + i * form->slab_bytes, width);
+        good = grt_check_finite(&rows[i], 1, numbers, width, of, fault) &&
+               (!shares || grt_check_shares(&rows[i], 1, numbers, width, fault));
+    }
+    free(numbers);
+    return good;
+}
+
+static bool check_numbers(const struct grt_dataset *data, enum grt_read_mode mode,
+                          const uint64_t *rows, uint32_t count, const void *of, bool target,
+                          struct grt_fault *fault) {
+    const struct grt_array *form = target ? &data->form_y : &data->form_x;
+    const char *what = target ? "targets" : "inputs";
+    uint64_t width = form->shape[1] * form->shape[2];
+    bool shares = target && data->share_targets;
+    if (target && data->info.classes > 0)
+        return true;
+    if (mode == GRT_READ_KEPT && form->element.type != GRT_ELEMENT_F32)
+        return (form->element.type == GRT_ELEMENT_U8 && !shares) ||
+               check_elements(form, rows, count, of, shares, what, fault);
+    return grt_check_finite(rows, count, of, width, what, fault) &&
+           (!shares || grt_check_shares(rows, count, of, width, fault));
 }
 
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
                      uint32_t count, void *x, void *y, struct grt_fault *fault) {
     const struct grt_dataset *data = reader->data;
-    const struct grt_dataset_info *info = &data->info;
-    bool checked = mode == GRT_READ_CHECKED;
-    uint32_t size = mode == GRT_READ_WIDE ? sizeof(double) : sizeof(float);
-    if (data->ram.x && checked) {
-        copy_kept(data, rows, count, x, y);
-        return true;
-    }
-    if (!reserve(reader, count, fault))
-        return false;
-    sort_keys(reader, rows, count);
+    bool checked = mode == GRT_READ_CHECKED || mode == GRT_READ_KEPT;
+    bool scattered = data->map && !nearly_in_order(rows, count);
+    if (data->ram.x && mode == GRT_READ_CHECKED)
+        return read_kept(reader, rows, count, x, y, fault);
+    reader->sorted = false;
     bool good = true;
+    bool odd[2] = {false, false};  // inputs, targets: their numbers are to be looked at
     uint32_t arrays = data->input_count + (y ? data->target_count : 0);
     for (uint32_t i = x ? 0 : data->input_count; good && i < arrays; i++) {
         bool target = i >= data->input_count;
-        const struct sink sink = {
-            .array = &data->arrays[i],
-            .tiles = data->tiles[i],
-            .out = (unsigned char *)(target ? y : x) + (uint64_t)data->feature_at[i] * size,
-            .width = target ? info->y_width : info->x_width,
-            .pitch = target ? data->arrays[i].shape[2] : info->features,
-            .size = size,
-            .classes = target ? info->classes : 0,
-            .norm = checked && !target && data->norm.mean ? &data->norm : NULL,
-            .feature = data->feature_at[i],
-        };
-        good = read_array(reader, &sink, count, fault);
+        const struct grt_sink sink = file_sink(data, mode, i, target ? y : x, scattered);
+        reader->unchecked = false;
+        good = read_array(reader, &sink, rows, count, fault);
+        odd[target] = odd[target] || reader->unchecked;
     }
-    if (!good || !checked || !x)
+    good = good && (!scattered || grt_map_check(data->map, fault));
+    if (!good || !checked)
         return good;
-    return grt_check_finite(rows, count, x, info->x_width, "inputs", fault) &&
-           (!y || info->classes > 0 ||
-            grt_check_finite(rows, count, y, info->y_width, "targets", fault)) &&
-           (!y || !data->share_targets || grt_check_shares(rows, count, y, info->y_width, fault));
+    return (!x || !odd[0] || check_numbers(data, mode, rows, count, x, false, fault)) &&
+           (!y || !(odd[1] || data->share_targets) ||
+            check_numbers(data, mode, rows, count, y, true, fault));
 }

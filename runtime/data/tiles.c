@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "filter.h"
+#include "map.h"
 
 enum state { EMPTY, LOADING, READY };
 
@@ -76,10 +77,7 @@ bool grt_read_bytes(int fd, void *into, uint64_t size, uint64_t offset, struct g
             return got < 0 ? grt_fault(fault, GRT_IO, "reading %llu bytes at %llu failed: %s",
                                        (unsigned long long)size, (unsigned long long)offset,
                                        strerror(errno))
-                           : grt_fault(fault, GRT_IO,
-                                       "the file ends at byte %llu, %llu bytes before the end of "
-                                       "its data: it was truncated while it was being read",
-                                       (unsigned long long)offset, (unsigned long long)size);
+                           : grt_fault_truncated(fault, offset, size);
         at += got;
         offset += (uint64_t)got;
         size -= (uint64_t)got;
