@@ -16,7 +16,7 @@ fail() {
 
 # machine COMMAND...: a PATH with the ordinary tools and these stand-ins.
 machine() {
-    rm -rf "$tmp/bin"
+    rm -rf "${tmp:?}/bin"
     mkdir "$tmp/bin"
     : >"$tmp/asked"
     local tool
