@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks the sources without running them. Usage: ci/lint.sh [--changed] [--build DIR] [CHECK...]
+# Checks the sources without running them.
+# Usage: ci/lint.sh [--changed] [--any-version] [--build DIR] [CHECK...]
 #
 #   format     clang-format, nothing rewritten (to rewrite: clang-format -i FILE)
 #   layers     who may include whom, ci/layers.txt
@@ -13,8 +14,12 @@
 #
 # Without CHECK all of them. --changed limits tidy to files that differ from the last commit, for
 # work at the desk; the continuous check runs the whole. Every check says what it looked at, and all
-# run even if one fails. A missing tool is an error where the distribution has it, else the check is
-# skipped; exit status 77 when all checks were.
+# run even if one fails.
+#
+# One version of each tool judges, Debian 12's: where lines break, and what is found, changes with
+# every release. Where the distribution does not have it the check is skipped, and says so; --any-version
+# takes what is there. Where it has it, a missing tool is an error. Exit status 77 when all checks were
+# skipped.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -25,10 +30,12 @@ set -euo pipefail
 all='format layers words heads cppcheck tidy'
 checks=()
 changed=0
+any=0
 build=$root/build/release
 while [ $# -gt 0 ]; do
     case $1 in
     --changed) changed=1 ;;
+    --any-version) any=1 ;;
     --build)
         [ $# -gt 1 ] || die "--build wants a folder"
         build=$(realpath -m "$2")
@@ -46,7 +53,7 @@ done
 [ "${#checks[@]}" -gt 0 ] || read -ra checks <<<"$all"
 
 cd "$root"
-need git git
+command -v git >/dev/null || die "git is missing: install git (ci/setup.sh does)"
 git rev-parse --git-dir >/dev/null 2>&1 || die "not a git checkout: git's list of files is needed"
 
 # files PATTERN: what is, or would be, in the repository, new files included; only what exists.
@@ -66,14 +73,31 @@ database() {
         "$build/compile_commands.json" | LC_ALL=C sort -u)
 }
 
+# judge NAME VERSION: the command to call, NAME of that version. Ends the check where there is none.
+judge() {
+    local command version
+    for command in "$1-$2" "$1"; do
+        version=$("$command" --version 2>/dev/null | grep -m 1 -oE '[0-9]+([.][0-9]+)*' | sed -n 1p) || continue
+        if [ "$any" -eq 1 ] || [[ $version. == "$2".* ]]; then
+            echo "$command"
+            return
+        fi
+    done
+    [ -z "$version" ] || [ "$1" != cppcheck ] || {
+        say "skipped: $1 $version is here, and $2 judges; --any-version takes this one"
+        exit "$lane_skipped"
+    }
+    lane_lacks "$1 $2" "$1$([ "$1" = cppcheck ] || echo "-$2")"
+}
+
 check_format() {
-    need clang-format clang-format
-    local list
+    local list format
+    format=$(judge clang-format 14)
     mapfile -t list < <(c_files)
     say "format: ${#list[@]} files"
     [ "${#list[@]}" -gt 0 ] || return 0
     # One line per file with its first place; clang-format itself would print three per place.
-    clang-format --style=file --dry-run -Werror "${list[@]}" 2>&1 | awk -F: '
+    "$format" --style=file --dry-run -Werror "${list[@]}" 2>&1 | awk -F: '
         / error: /  { if (!count[$1]++) first[$1] = $2 }
         !/ error: / && /^(error|[^ ]+: error)/ { print; other = 1 }
         END {
@@ -123,15 +147,15 @@ check_heads() {
 }
 
 check_cppcheck() {
-    need cppcheck cppcheck
-    local list filters=() f
+    local list filters=() f cppcheck
+    cppcheck=$(judge cppcheck 2.10)
     mapfile -t list < <(database)
     say "cppcheck: ${#list[@]} files"
     [ "${#list[@]}" -gt 0 ] || return 0
     for f in "${list[@]}"; do filters+=("--file-filter=$root/$f"); done
     # The build dir remembers what was checked: a second run looks only at files that changed.
     mkdir -p "$build/lint/cppcheck"
-    cppcheck --project="$build/compile_commands.json" "${filters[@]}" --std=c11 --quiet \
+    "$cppcheck" --project="$build/compile_commands.json" "${filters[@]}" --std=c11 --quiet \
         --enable=warning,portability --inline-suppr --error-exitcode=1 \
         --suppress=missingIncludeSystem --suppress="*:$root/build/*" --suppress='*:/usr/include/*' \
         --cppcheck-build-dir="$build/lint/cppcheck" -j "$CMAKE_BUILD_PARALLEL_LEVEL" \
@@ -139,8 +163,8 @@ check_cppcheck() {
 }
 
 check_tidy() {
-    need clang-tidy clang-tidy
     local list
+    tidy=$(judge clang-tidy 14)
     mapfile -t list < <(database)
     if [ "$changed" -eq 1 ]; then
         mapfile -t list < <(comm -12 <(printf '%s\n' "${list[@]}") \
@@ -150,8 +174,8 @@ check_tidy() {
     say "tidy: ${#list[@]} files"
     [ "${#list[@]}" -gt 0 ] || return 0
     # One file per process, so the cores stay busy to the end.
-    export root build tidy_cache=${XDG_CACHE_HOME:-$HOME/.cache}/gpurt-build/tidy
-    tidy_tool=$(clang-tidy --version | cat - .clang-tidy)
+    export root build tidy tidy_cache=${XDG_CACHE_HOME:-$HOME/.cache}/gpurt-build/tidy
+    tidy_tool=$("$tidy" --version | cat - .clang-tidy)
     export tidy_tool
     export -f tidy_one
     mkdir -p "$tidy_cache"
@@ -172,7 +196,7 @@ tidy_one() {
     key=${key%% *}
     [ ! -e "$tidy_cache/$key" ] || return 0
     # The database holds gcc's options: a warning that clang does not know is no finding.
-    clang-tidy -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option "$1" || return 1
+    "$tidy" -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option "$1" || return 1
     touch "$tidy_cache/$key"
 }
 

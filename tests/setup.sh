@@ -65,7 +65,7 @@ run 0 "$tmp/tree/ci/setup.sh"
 apt '' "$(without '(clang|libclc)-(1[7-9]|2.)')"
 run 0 "$tmp/tree/ci/setup.sh"
 ! grep -q skipped "$tmp/out" || fail "a lane was left out"
-for package in oclgrind clang-15 libclc-15 cppcheck libcmocka-dev python3-h5py; do
+for package in oclgrind clang-15 libclc-15 cppcheck clang-tidy-14 libcmocka-dev python3-h5py; do
     grep -q "install .* $package\( \|$\)" "$tmp/asked" || fail "$package was not asked for"
 done
 ! grep -q 'clang-16' "$tmp/asked" || fail "two versions of clang were asked for"
