@@ -122,8 +122,9 @@ static counted from_whole(double x) {
                 a.v[i].value = 0;                                                                  \
                 a.v[i].known = false;                                                              \
             }                                                                                      \
-            s = env_step(s, a);                                                                    \
-            env_reward(s, a);                                                                      \
+            env_state after = env_step(s, a);                                                      \
+            env_reward(s, a, after);                                                               \
+            s = after;                                                                             \
             env_good(s);                                                                           \
             env_done(s);                                                                           \
         }                                                                                          \

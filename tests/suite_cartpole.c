@@ -147,8 +147,8 @@ static void step_copy(struct copy *c, uint32_t env, uint32_t step) {
     double action = 2 * oracle_uniform(word(env, 0x72000000u, step, 0)) - 1;
     c->s = oracle_cartpole_step(c->s, action > 0);
     c->spread = widen(c->spread);
-    double out_x = fabs(c->s.x) - 2.4;
-    double out_a = fabs(c->s.theta) - 12 * ORACLE_PI / 180;
+    double out_x = fabs(c->s.x) - ORACLE_CARTPOLE_X;
+    double out_a = fabs(c->s.theta) - ORACLE_CARTPOLE_THETA;
     c->unsure = c->unsure || fabs(out_x) <= c->spread.x || fabs(out_a) <= c->spread.a;
     if (out_x > 0 || out_a > 0) {
         c->episodes += 1;

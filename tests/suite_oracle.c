@@ -144,10 +144,39 @@ static void cartpole_known_answers(void **state) {
     assert_true(fabs(s.theta_dot - -0.2926829268292683) < 1e-12);
 }
 
+// Steps of Gymnasium; a cart-pole's step gives 1, also the one that ends the episode.
+static void gym_known_answers(void **state) {
+    (void)state;
+    static const double carts[][11] = {
+#include "golden/gym_cartpole.inc"
+    };
+    for (size_t i = 0; i < sizeof carts / sizeof carts[0]; i += 1) {
+        const double *row = carts[i];
+        const struct oracle_cartpole from = {row[0], row[1], row[2], row[3]};
+        struct oracle_cartpole s = oracle_cartpole_step(from, row[4] == 1);
+        bool done = fabs(s.x) > ORACLE_CARTPOLE_X || fabs(s.theta) > ORACLE_CARTPOLE_THETA;
+        assert_true(fabs(s.x - row[6]) + fabs(s.x_dot - row[7]) < 1e-12);
+        assert_true(fabs(s.theta - row[8]) + fabs(s.theta_dot - row[9]) < 1e-12);
+        assert_true(row[5] == 1 && done == (row[10] == 1));
+    }
+    static const double pendulums[][6] = {
+#include "golden/gym_pendulum.inc"
+    };
+    for (size_t i = 0; i < sizeof pendulums / sizeof pendulums[0]; i += 1) {
+        const double *row = pendulums[i];
+        const struct oracle_pendulum from = {row[0], row[1]};
+        struct oracle_pendulum s = oracle_pendulum_step(from, row[2]);
+        assert_true(fabs(oracle_pendulum_reward(from, row[2]) - row[3]) < 1e-12);
+        assert_true(fabs(remainder(s.angle - row[4], 2 * ORACLE_PI)) < 1e-12);
+        assert_true(fabs(s.rate - row[5]) < 1e-12);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(philox_known_answers), TEST_CASE(narrow_known_answers),
     TEST_CASE(formats_round_trip),   TEST_CASE(agreement),
     TEST_CASE(map_known_answers),    TEST_CASE(reduce_known_answers),
     TEST_CASE(shape_known_answers),  TEST_CASE(cartpole_known_answers),
+    TEST_CASE(gym_known_answers),
 };
 TEST_SUITE(oracle, false, cases);

@@ -149,8 +149,8 @@ static void follow(struct grt_dev *dev, const char *name, uint64_t seed) {
             }
             first_sum += t % 16 == 0 ? o[2] : 0;
             double a = policy_of(&policy, env, numbers, o);
-            s = oracle_pendulum_step(s, a);
             total += oracle_pendulum_reward(s, a);
+            s = oracle_pendulum_step(s, a);
         }
         // The turn where the angle jumps is the same place.
         double turn = remainder((double)states[e] - s.angle, 2 * ORACLE_PI);

@@ -156,6 +156,9 @@ struct oracle_value oracle_normal(uint32_t word0, uint32_t word1, bool second);
 struct oracle_cartpole {
     double x, x_dot, theta, theta_dot;
 };
+// An episode ends beyond these, in metres and rad.
+#define ORACLE_CARTPOLE_X 2.4
+#define ORACLE_CARTPOLE_THETA (12 * ORACLE_PI / 180)
 // One Euler step of 0.02 s; right pushes with +10 N, else -10 N.
 struct oracle_cartpole oracle_cartpole_step(struct oracle_cartpole s, bool right);
 
@@ -193,7 +196,7 @@ struct oracle_pendulum {
     double angle, rate;
 };
 struct oracle_pendulum oracle_pendulum_step(struct oracle_pendulum s, double action);
-// Of the step that led to s.
+// Of a step from s.
 double oracle_pendulum_reward(struct oracle_pendulum s, double action);
 // act(w . x + b), act being tanh or relu.
 double oracle_policy_hidden(const double *w, double b, const double *x, size_t count, bool smooth);
