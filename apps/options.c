@@ -50,8 +50,8 @@ static bool number(const char *text, double *value) {
 
 bool options_read_positive(const char *text, void *into, char why[RANGES_WHY]) {
     double value = 0;
-    if (!number(text, &value) || !(value > 0))
-        return WHY("a number above 0 is wanted");
+    if (!number(text, &value) || !(value > 0 && value <= OPTIONS_MOST))
+        return WHY("a number above 0 and up to %g is wanted", OPTIONS_MOST);
     *(double *)into = value;
     return true;
 }
@@ -112,21 +112,6 @@ static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
     return true;
 }
 
-bool options_any_device(const char *device) {
-    static const char *const words[] = {"auto", "gpu", "gpu:0", "cuda", "cuda:0"};
-    bool any = false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        any = any || !strcmp(device, words[i]);
-    return any;
-}
-
-static bool read_device(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!options_any_device(text))
-        return options_read_text(text, into, why);
-    *(const char **)into = NULL;
-    return true;
-}
-
 #define AT(field) offsetof(struct options, field)
 
 const struct option_row options_general[] = {
@@ -144,9 +129,9 @@ const struct option_row options_device[] = {
      .at = AT(backend)},
     {.name = "device",
      .value = "DEVICE",
-     .help = "vulkan:0, part of a name, PCI address, cpu, or auto",
+     .help = "vulkan:0, part of a name, PCI address, cpu, gpu (or cuda), or auto",
      .env = "GPURT_DEVICE",
-     .read = read_device,
+     .read = options_read_text,
      .at = AT(device)},
     {.name = "require-gpu", .help = "refuse drivers that run on the CPU", .at = AT(require_gpu)},
     {.name = "mem-fraction",

@@ -79,13 +79,12 @@ int options_parse(const struct options_desc *desc, int argc, char **argv, struct
 struct grt_dev *options_open_device(const struct options *options);
 struct grt_dev_desc options_device_desc(const struct options *options);
 
-// A number above 0, into a double.
+// A number above 0, into a double. None has a use for more than OPTIONS_MOST, and none overflows below it.
+#define OPTIONS_MOST 1e9
 options_read_fn options_read_positive;
 options_read_fn options_read_fraction;  // above 0 and up to 1
 // A text that is not empty, into a const char *.
 options_read_fn options_read_text;
-// Words by which other tools ask for any GPU: auto, gpu, cuda.
-bool options_any_device(const char *device);
 // One whole number from 1, into a uint32_t.
 options_read_fn options_read_count;
 // What readers with bounds or words of their own are made of: one whole number from min to max (0: no

@@ -16,6 +16,7 @@ struct cursor {
     const char *text;
     const char *at;
     char *why;
+    bool too_large;  // for 64 bits
 };
 
 static const struct unit {
@@ -46,6 +47,11 @@ wrong(struct cursor *c, const char *at, const char *format, ...) {
     return false;
 }
 
+static bool too_large(struct cursor *c, const char *start) {
+    c->too_large = true;
+    return wrong(c, start, "the number is too large");
+}
+
 // Decimal digits, at least one.
 static bool read_digits(struct cursor *c, uint64_t *value) {
     const char *start = c->at;
@@ -53,7 +59,7 @@ static bool read_digits(struct cursor *c, uint64_t *value) {
     for (; isdigit((unsigned char)*c->at); c->at++) {
         uint64_t digit = (uint64_t)(*c->at - '0');
         if (*value > (UINT64_MAX - digit) / 10)
-            return wrong(c, start, "the number is too large");
+            return too_large(c, start);
         *value = *value * 10 + digit;
     }
     return c->at > start || wrong(c, start, "a number is missing");
@@ -110,19 +116,20 @@ static bool read_number(struct cursor *c, bool bytes, uint64_t *value) {
         return wrong(c, start, "a part of a byte needs a unit, as in 1.5GiB");
     uint64_t part = millionths * scale / 1000000;
     if (*value > (UINT64_MAX - part) / scale)
-        return wrong(c, start, "the number is too large");
+        return too_large(c, start);
     *value = *value * scale + part;
     return true;
 }
 
 static bool read_value(struct cursor *c, const struct ranges_rule *rule, uint64_t *value) {
     const char *start = c->at;
-    if (!read_number(c, rule->bytes, value))
+    uint64_t max = rule->max ? rule->max : rule->bytes ? RANGES_MAX_BYTES : UINT64_MAX;
+    bool negative = *c->at == '-';
+    bool read = !negative && read_number(c, rule->bytes, value);
+    if (!read && !negative && !c->too_large)
         return false;
-    if (*value < rule->min)
-        return wrong(c, start, "the least is %" PRIu64, rule->min);
-    if (rule->max && *value > rule->max)
-        return wrong(c, start, "the most is %" PRIu64, rule->max);
+    if (!read || *value < rule->min || *value > max)
+        return wrong(c, start, "it lies outside %" PRIu64 " to %" PRIu64, rule->min, max);
     return true;
 }
 
@@ -207,7 +214,7 @@ void ranges_destroy(struct ranges *list) {
 
 bool ranges_parse_size(const char *text, uint64_t *bytes, char why[RANGES_WHY]) {
     struct cursor c = {.text = text, .at = text, .why = why};
-    if (!read_number(&c, true, bytes))
+    if (!read_value(&c, &(struct ranges_rule){.bytes = true}, bytes))
         return false;
     return *c.at == '\0' || wrong(&c, c.at, "'%c' is not expected here", *c.at);
 }

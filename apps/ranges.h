@@ -15,12 +15,14 @@
 
 #define RANGES_MAX 10000  // values of one list
 #define RANGES_WHY 160    // bytes of an explanation
+// A size is no larger than this, 1 PiB: sums of sizes cannot overflow.
+#define RANGES_MAX_BYTES (1ull << 50)
 
 // What a list may hold.
 struct ranges_rule {
     bool bytes;    // numbers may have a suffix of size
     uint64_t min;  // of every value
-    uint64_t max;  // 0: no limit
+    uint64_t max;  // 0: RANGES_MAX_BYTES of sizes, else all of 64 bits
 };
 
 struct ranges {

@@ -52,7 +52,7 @@ int train_config_read(struct train_config *values, const char **words, size_t wo
     if (!good)
         return command_exit_of(grt_last_status());
     // The command line's device stands above the config's.
-    if (!o->device && !(!*c->device || options_any_device(c->device)))
+    if (!o->device && *c->device)
         o->device = c->device;
     if (!strcmp(o->backend, "auto"))
         o->backend = c->backend;

@@ -50,14 +50,10 @@ struct train {
 // ---- options ----
 
 static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
-    char *end = NULL;
-    unsigned long long seed = strtoull(text, &end, 10);
-    if (end == text || *end || *text == '-' || seed > UINT32_MAX) {
-        snprintf(why, RANGES_WHY, "a whole number below 2^32 is wanted");
-        return false;
-    }
+    uint64_t seed = 0;
+    bool ok = options_whole(text, 0, UINT32_MAX, &seed, why);
     *(uint32_t *)into = (uint32_t)seed;
-    return true;
+    return ok;
 }
 
 static bool read_algo(const char *text, void *into, char why[RANGES_WHY]) {

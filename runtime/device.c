@@ -217,6 +217,19 @@ static bool same_pci(const char *a, const char *b) {
     return read_pci(a, x) && read_pci(b, y) && memcmp(x, y, sizeof x) == 0;
 }
 
+// What other tools call a GPU, alone or as the first of them ("cuda:0"). Which vendor's it is does not matter.
+static bool means_gpu(const char *device) {
+    static const char *const words[] = {"gpu", "cuda", "hip", "rocm", "mps", "xpu"};
+    for (size_t i = 0; device && i < sizeof words / sizeof words[0]; i++) {
+        size_t length = strlen(words[i]);
+        if (strncmp(device, words[i], length) == 0 &&
+            (!device[length] || strcmp(device + length, ":0") == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool matches(const struct grt_dev_info *info, const char *backend, const char *device,
                     bool require_gpu) {
     if (!same_backend(backend, info->backend) || (require_gpu && info->caps.software)) {
@@ -225,7 +238,11 @@ static bool matches(const struct grt_dev_info *info, const char *backend, const 
     if (device && strcmp(device, "cpu") == 0) {
         return info->caps.software;
     }
-    return !device || !device[0] || strcmp(device, info->selector) == 0 ||
+    if (means_gpu(device)) {
+        return !info->caps.software;
+    }
+    return !device || !device[0] || strcmp(device, "auto") == 0 ||
+           strcmp(device, info->selector) == 0 ||
            strcmp(device, grt_backend_text(info->backend)) == 0 || same_pci(info->pci, device) ||
            contains_ignoring_case(info->name, device);
 }
@@ -294,10 +311,12 @@ const struct grt_dev_info *grt_dev_choose(const struct grt_dev_list *list,
         describe(list, there, sizeof there);
         bool named = device && device[0];
         bool one = backend && backend[0] && strcmp(backend, "auto") != 0;
+        bool gpu = require_gpu || means_gpu(device);
         grt_fail(GRT_NO_DEVICE,
-                 "no %s%s%s%s%s%s here; there is %s; 'gpurt doctor' tells what is missing",
-                 require_gpu ? "GPU" : "device", named ? " '" : "", named ? device : "",
-                 named ? "'" : "", one ? " of backend " : "", one ? backend : "", there);
+                 "no %s%s%s%s%s%s here; there is %s; %s'gpurt doctor' tells what is missing",
+                 gpu ? "GPU" : "device", named ? " '" : "", named ? device : "", named ? "'" : "",
+                 one ? " of backend " : "", one ? backend : "", there,
+                 means_gpu(device) ? "device 'cpu' computes on the CPU, " : "");
     }
     return best;
 }

@@ -119,8 +119,9 @@ GRT_API void grt_dev_list_destroy(struct grt_dev_list **list);
 struct grt_dev_desc {
     // Backend name, or NULL or "auto" for the best device of any.
     const char *backend;
-    // Selector "vulkan:0", a backend's name, part of a device's name, a PCI address, or "cpu" for the
-    // fastest driver that runs on one; NULL or "" for the best.
+    // Selector "vulkan:0", a backend's name, part of a device's name, a PCI address, "cpu" for the
+    // fastest driver that runs on one, or "gpu" for the best that is none; so do "cuda", "hip", "rocm",
+    // "mps" and "xpu", also with ":0". NULL, "" or "auto" for the best of all.
     const char *device;
     bool require_gpu;     // refuse a CPU driver
     bool validate;        // count complaints of the Vulkan validation layer and log them

@@ -45,9 +45,33 @@ expect 0 --version
 said '^gpurt [0-9]+\.[0-9]+\.[0-9]+$'
 expect 0 version
 
+# ---- numbers beyond their range: 64, with the range ----
+for size in 18446744073709551615 18446744073709551616 9223372036854775808 1025TiB 99999999999999999999PB -1; do
+    refuse 64 "$size" bench memory --device ref:0 --size "$size"
+done
+refuse 64 "4 to 1125899906842624" bench memory --device ref:0 --size 18446744073709551615
+refuse 64 "0 to 1125899906842624" bench memory --device ref:0 --mem-limit 18446744073709551616
+refuse 64 "1 to 1000" bench memory --device ref:0 --samples 18446744073709551617
+refuse 64 "0 to 4294967295" train es --env cartpole --device ref:0 --seed 4294967296
+refuse 64 "0 to 4294967295" train es --env cartpole --device ref:0 --seed -1
+refuse 64 "1e+09" bench memory --device ref:0 --time 1e300
+for seed in 9007199254740993 18446744073709551616 1e30 -1; do
+    refuse 78 "$seed is not between 0 and 9007199254740992" train supervised --device ref:0 "seed=$seed"
+done
+
 # ---- no such device: 69, with what there is ----
 refuse 69 "ref:0" bench memory --device voodoo
 refuse 69 "ref:0" bench memory --device cuda:1
+# Software drivers are listed as such; where there is no other, words for a GPU are refused by every verb.
+if ! "$gpurt" devices --format csv | grep -v ',software,' | grep -qE '^(vulkan|opencl):'; then
+    for word in cuda cuda:0 gpu hip rocm mps; do
+        refuse 69 "device 'cpu'" bench memory --device "$word"
+        GPURT_DEVICE=$word refuse 69 "device 'cpu'" bench launch
+    done
+    refuse 69 "device 'cpu'" train supervised --data "$tmp/none.h5" device=cuda
+    refuse 69 "device 'cpu'" train es --env cartpole --device cuda
+    refuse 69 "device 'cpu'" tune --op gemm --budget 1s --device cuda
+fi
 refuse 69 "ref:0" bench memory --backend ref --require-gpu
 expect 69 bench gemm --device ref:0 --shape 8 --variant turbo
 export GPURT_DEVICE=voodoo

@@ -15,7 +15,7 @@ cd "$tmp" || exit 1
 refuse 64 "'standing'" train standin
 refuse 64 "--env" train es
 refuse 64 "'cartpole'" train es --env cartpol --device ref:0
-refuse 64 "the least is 1" train es --env cartpole --num-envs 0
+refuse 64 "outside 1 to" train es --env cartpole --num-envs 0
 refuse 64 "no phase 4" train standing --phase 4 --from none --device ref:0
 refuse 64 "--until" train es --env cartpole --until 1.5 --device ref:0
 refuse 64 "it has 1 to 3" play standing --checkpoint x.h5 --phase 4

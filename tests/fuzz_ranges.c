@@ -25,8 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (list.count == 0 || list.count > RANGES_MAX) {
             abort();
         }
+        uint64_t most = rule->max ? rule->max : rule->bytes ? RANGES_MAX_BYTES : UINT64_MAX;
         for (size_t i = 0; i < list.count; i++) {
-            if (list.values[i] < rule->min || (rule->max > 0 && list.values[i] > rule->max)) {
+            if (list.values[i] < rule->min || list.values[i] > most) {
                 abort();
             }
         }
@@ -36,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ranges_destroy(&list);
     uint64_t bytes = 0;
     why[0] = '\0';
-    if (!ranges_parse_size(text, &bytes, why) && !why[0]) {
+    bool sized = ranges_parse_size(text, &bytes, why);
+    if (sized ? bytes > RANGES_MAX_BYTES : !why[0]) {
         abort();
     }
     free(text);

@@ -106,6 +106,9 @@ static void by_device(void **state) {
     expect(list, grt_dev_desc(.device = "0000:00:02.0"), "vulkan:1");
     expect(list, grt_dev_desc(.device = "cpu"), "opencl:1");
     expect(list, grt_dev_desc(.device = "cpu", .backend = "vulkan"), "vulkan:0");
+    expect(list, grt_dev_desc(.device = "auto"), "vulkan:2");
+    expect(list, grt_dev_desc(.device = "cuda"), "vulkan:2");
+    expect(list, grt_dev_desc(.device = "hip:0", .backend = "opencl"), "opencl:0");
     // As lspci and nvidia-smi print it.
     expect(list, grt_dev_desc(.device = "00:02.0"), "vulkan:1");
     expect(list, grt_dev_desc(.device = "00000000:00:02.0"), "vulkan:1");
@@ -142,6 +145,12 @@ static void refusals(void **state) {
     list = make(&made, workstation + 4, 2);
     TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.require_gpu = true)), GRT_NO_DEVICE,
                  "pthread-skylake");
+    static const char *const gpus[] = {"gpu", "cuda", "cuda:0", "hip", "rocm", "mps", "xpu:0"};
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = gpus[i])), GRT_NO_DEVICE, gpus[i]);
+        TEST_REFUSED(grt_dev_choose(list, grt_dev_desc(.device = gpus[i])), GRT_NO_DEVICE, "'cpu'");
+    }
+    expect(list, grt_dev_desc(.device = "auto"), "opencl:1");
     list = make(&made, workstation, 0);
     TEST_REFUSED(grt_dev_choose(list, NULL), GRT_NO_DEVICE, "none");
 }
@@ -185,7 +194,7 @@ static void bad_descs(void **state) {
     TEST_REFUSED(grt_dev_create(grt_dev_desc(.backend = "ref", .device = "vulkan:0")),
                  GRT_NO_DEVICE, "there is ref:0");
     // A selector of no backend: what there is must be told all the same.
-    TEST_REFUSED(grt_dev_create(grt_dev_desc(.device = "cuda:0")), GRT_NO_DEVICE, "ref:0");
+    TEST_REFUSED(grt_dev_create(grt_dev_desc(.device = "voodoo:0")), GRT_NO_DEVICE, "ref:0");
     grt_dev_destroy(NULL);
     struct grt_dev *none = NULL;
     grt_dev_destroy(&none);

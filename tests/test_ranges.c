@@ -171,6 +171,16 @@ static void limits(void **state) {
     ranges_destroy(&list);
     refuse("1-10001", &plain);
     refuse("1-9999,1,2", &plain);
+    // What is refused for its size is told the range, however large it is.
+    static const char *const beyond[] = {"1", "10", "-1", "18446744073709551616",
+                                         "5-99999999999999999999"};
+    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i += 1) {
+        assert_false(ranges_parse(beyond[i], &rule, &list, why));
+        assert_non_null(strstr(why, "2 to 9"));
+    }
+    expect("1024TiB", &bytes, 1, (uint64_t[]){RANGES_MAX_BYTES});
+    refuse("1024.000001TiB", &bytes);
+    refuse("18446744073709551615", &bytes);
 }
 
 int main(void) {

@@ -48,7 +48,13 @@ static bool read_whole(const struct grt_config_key_info *info, const char *text,
     if (number != floor(number)) {
         return WHY("%s: %.64s is not whole", info->name, text);
     }
-    *whole = (uint64_t)number;
+    // Of digits alone every one counts: a double has 16 of them.
+    bool digits = strspn(text, "0123456789") == strlen(text);
+    *whole = digits ? strtoull(text, NULL, 10) : (uint64_t)number;
+    if (*whole > (uint64_t)info->max) {
+        return WHY("%s: %.64s is not between %.12g and %.16g", info->name, text, info->min,
+                   info->max);
+    }
     return true;
 }
 
