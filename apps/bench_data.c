@@ -11,6 +11,7 @@
 #include "bench_more.h"
 #include "command.h"
 #include "data/loader.h"
+#include "files.h"
 #include "stats.h"
 #include "talk.h"
 
@@ -271,9 +272,11 @@ static bool run_rows(struct data_bench *bench) {
 
 static int run(struct data_bench *bench, int argc, char **argv) {
     struct output output;
-    if (!output_spares(bench->common.output, bench->source.path))
-        return COMMAND_USAGE;
-    int code = output_open(&output, bench->common.output);
+    int code = FILES_APART({FILE_READ, "--data", bench->source.path},
+                           {FILE_WRITTEN, "--output", bench->common.output});
+    if (code)
+        return code;
+    code = output_open(&output, bench->common.output);
     if (code)
         return code;
     if (bench_source_make(&bench->source, 200000, 32))

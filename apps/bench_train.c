@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "devices.h"
+#include "files.h"
 #include "stats.h"
 #include "talk.h"
 
@@ -379,10 +380,12 @@ static json_t *head(const struct train_bench *bench) {
 
 static int run(struct train_bench *bench, int argc, char **argv) {
     struct output output;
-    if (!output_spares(bench->common.output, bench->source.path) ||
-        !output_spares(bench->apply, bench->source.path))
-        return COMMAND_USAGE;
-    int code = output_open(&output, bench->common.output);
+    int code = FILES_APART(
+        {FILE_READ, "--config", bench->config_path}, {FILE_READ, "--data", bench->source.path},
+        {FILE_WRITTEN, "--apply", bench->apply}, {FILE_WRITTEN, "--output", bench->common.output});
+    if (code)
+        return code;
+    code = output_open(&output, bench->common.output);
     if (code)
         return code;
     talk_progress("opening the device");

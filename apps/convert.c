@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "files.h"
 #include "options.h"
 #include "talk.h"
 #include "train/checkpoint.h"
@@ -98,6 +99,9 @@ static int run(const struct convert *c, const char *in, const char *out) {
             "both are of the same form; one name must end in .safetensors, the other in .h5");
         return COMMAND_USAGE;
     }
+    int code = FILES_APART({FILE_READ, "IN", in}, {FILE_WRITTEN, "OUT", out});
+    if (code)
+        return code;
     struct grt_archive *archive = from->load(in);
     struct grt_archive *renamed = archive ? rename_all(archive, to->foreign, c->all != 0) : NULL;
     bool empty = renamed && renamed->tensor_count == 0;
@@ -106,7 +110,7 @@ static int run(const struct convert *c, const char *in, const char *out) {
         talk_line("%u tensors in %s", renamed->tensor_count, out);
     if (empty)
         talk_error("%s: holds no model that `gpurt train supervised` made", in);
-    int code = good ? COMMAND_OK : empty ? COMMAND_DATA : command_exit_of(grt_last_status());
+    code = good ? COMMAND_OK : empty ? COMMAND_DATA : command_exit_of(grt_last_status());
     grt_archive_destroy(&renamed);
     grt_archive_destroy(&archive);
     return code;

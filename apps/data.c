@@ -8,6 +8,7 @@
 #include "command.h"
 #include "data/dataset.h"
 #include "data/make.h"
+#include "files.h"
 #include "options.h"
 #include "talk.h"
 
@@ -121,6 +122,9 @@ static int make(const struct data_options *options, const char *word) {
         talk_error("data make: -o FILE says where to");
         return COMMAND_USAGE;
     }
+    int code = FILES_APART({FILE_WRITTEN, "--output", options->common.output});
+    if (code)
+        return code;
     talk_stop_on_term();  // an unfinished file is removed then, too
     bool made = grt_data_make(
         grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
@@ -244,7 +248,11 @@ static bool print_info(struct output *output, const struct data_options *options
 
 static int info(const struct data_options *options, const char *path, int argc, char **argv) {
     struct output output;
-    int code = output_open(&output, options->common.output);
+    int code =
+        FILES_APART({FILE_READ, "FILE", path}, {FILE_WRITTEN, "--output", options->common.output});
+    if (code)
+        return code;
+    code = output_open(&output, options->common.output);
     if (code)
         return code;
     struct grt_file_info *info = grt_file_info_create(path);

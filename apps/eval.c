@@ -91,9 +91,11 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
 
 static int run(struct eval *e, int argc, char **argv) {
     struct grt_evaluation result;
+    int code = train_config_apart(&e->config, e->config.common.output);
+    if (code)
+        return code;
     struct grt_archive *model = train_config_model(&e->config);
     struct grt_dev *dev = model ? train_config_device(&e->config) : NULL;
-    int code;
     if (dev && grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result))
         code = print(e, dev, &result, argc, argv);
     else

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "files.h"
 #include "talk.h"
 #include "whole_file.h"
 
@@ -15,7 +15,10 @@ int output_open(struct output *output, const char *path) {
     *output = (struct output){.file = stdout};
     if (!path || !strcmp(path, "-"))
         return COMMAND_OK;
-    output->file = NULL;
+    *output = (struct output){0};
+    int code = FILES_APART({FILE_WRITTEN, "--output", path});
+    if (code)
+        return code;
     output->whole = malloc(sizeof *output->whole);
     if (!output->whole) {
         talk_error("out of memory");
@@ -77,13 +80,4 @@ int output_end(struct output *output, bool keep, int code) {
     bool failed = output->error != 0;
     int written = output_close(output, keep);
     return !code || (failed && code == COMMAND_INTERNAL) ? written : code;
-}
-
-bool output_spares(const char *path, const char *input) {
-    struct stat out, in;
-    if (!path || !input || stat(path, &out) != 0 || stat(input, &in) != 0 ||
-        !S_ISREG(out.st_mode) || out.st_dev != in.st_dev || out.st_ino != in.st_ino)
-        return true;
-    talk_error("'%s' is read and would be overwritten: name another file for the results", path);
-    return false;
 }

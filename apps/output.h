@@ -22,7 +22,4 @@ int output_close(struct output *output, bool keep);
 // The same for a command that has come to `code`: rows that could not be written are why it failed.
 int output_end(struct output *output, bool keep, int code);
 
-// False with the sentence when `path` is one of the command's inputs (NULL: none), which it would replace.
-bool output_spares(const char *path, const char *input);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "es/rollout.h"
+#include "files.h"
 #include "options.h"
 #include "output.h"
 #include "talk.h"
@@ -301,6 +302,10 @@ int cmd_play(int argc, char **argv) {
             talk_error("--steps %u: at most %d can be shown", play.steps, MAX_STEPS);
         return COMMAND_USAGE;
     }
+    code = FILES_APART({FILE_READ, "--checkpoint", play.checkpoint},
+                       {FILE_WRITTEN, "--output", play.common.output});
+    if (code)
+        return code;
     struct grt_archive *archive = grt_checkpoint_load(play.checkpoint);
     if (!archive)
         return command_exit_of(grt_last_status());

@@ -28,9 +28,9 @@ static int run(struct predict *p) {
         talk_error("no file for the predictions: name one with --output FILE");
         return COMMAND_USAGE;
     }
-    if (!output_spares(p->output, p->config.settings.data) ||
-        !output_spares(p->output, p->config.checkpoint))
-        return COMMAND_USAGE;
+    int code = train_config_apart(&p->config, p->output);
+    if (code)
+        return code;
     struct grt_archive *model = train_config_model(&p->config);
     struct grt_dev *dev = model ? train_config_device(&p->config) : NULL;
     struct grt_archive *archive =
@@ -39,7 +39,7 @@ static int run(struct predict *p) {
     if (good)
         talk_line("%llu predictions in %s", (unsigned long long)archive->tensors[0].shape[0],
                   p->output);
-    int code = good ? COMMAND_OK : command_exit_of(grt_last_status());
+    code = good ? COMMAND_OK : command_exit_of(grt_last_status());
     grt_archive_destroy(&archive);
     grt_archive_destroy(&model);
     grt_dev_destroy(&dev);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "files.h"
 #include "options.h"
 #include "table.h"
 #include "talk.h"
@@ -158,6 +159,7 @@ int cmd_profile(int argc, char **argv) {
     size_t word_count = 0;
     struct grt_dev_info info;
     struct output output;
+    char path[4096];
     int code = options_parse(&desc, argc, argv, &options.common, NULL, &word_count);
     if (code >= 0)
         return code;
@@ -165,10 +167,15 @@ int cmd_profile(int argc, char **argv) {
         talk_error("'--memory' is of a GPU that is not here: give its name too, --as NAME");
         return COMMAND_USAGE;
     }
-    code = output_open(&output, options.common.output);
-    if (code)
-        return code;
     struct grt_profile *profile = find(&options, &info) ? grt_profile_create(&info) : NULL;
+    bool users = profile && grt_profile_user_path(&info, path, sizeof path);
+    code = FILES_APART({FILE_READ, "the device's profile", users ? path : NULL},
+                       {FILE_WRITTEN, "--output", options.common.output});
+    code = code ? code : output_open(&output, options.common.output);
+    if (code) {
+        grt_profile_destroy(&profile);
+        return code;
+    }
     if (profile)
         print(&output, &options, profile, info.name, argc, argv);
     else

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "files.h"
 #include "talk.h"
 #include "train/checkpoint.h"
 #include "train/safetensors.h"
@@ -59,6 +60,13 @@ int train_config_read(struct train_config *values, const char **words, size_t wo
     if (o->mem_fraction == 0)
         o->mem_fraction = c->mem_fraction;
     return COMMAND_OK;
+}
+
+int train_config_apart(const struct train_config *values, const char *output) {
+    return FILES_APART(
+        {FILE_READ, "--config", values->config}, {FILE_READ, "--data", values->settings.data},
+        {FILE_READ, "--checkpoint", values->checkpoint},
+        {FILE_FOLDER, "--checkpoint", values->checkpoint}, {FILE_WRITTEN, "--output", output});
 }
 
 struct grt_dev *train_config_device(const struct train_config *values) {

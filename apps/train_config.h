@@ -27,6 +27,8 @@ extern const struct option_row train_checkpoint_options[TRAIN_CHECKPOINT_OPTIONS
 int train_config_read(struct train_config *values, const char **words, size_t word_count);
 // Opens the device that the settings name. NULL with the sentence said.
 struct grt_dev *train_config_device(const struct train_config *values);
+// Whether what is written is neither the config nor the data nor the network. Returns an exit code; see files.h.
+int train_config_apart(const struct train_config *values, const char *output);
 // Every key of a config, as a table. Returns an exit code.
 int train_print_keys(const struct options *options, int argc, char **argv);
 // The trained model that --checkpoint names: a file, or a folder's best or newest.

@@ -15,6 +15,7 @@
 #include "command.h"
 #include "devices.h"
 #include "es/es.h"
+#include "files.h"
 #include "options.h"
 #include "stats.h"
 #include "table.h"
@@ -262,7 +263,7 @@ static bool print_row(struct train *t, const struct grt_es_report *r,
 // Of a link it is the file behind it; devices and pipes stay where they are.
 static bool set_aside(struct train *t) {
     char file[GRT_WHOLE_FILE_PATH], kept[GRT_WHOLE_FILE_PATH + 32];
-    bool ours = t->written || (t->resume && !strcmp(t->path, t->resume));
+    bool ours = t->written || (t->resume && grt_whole_file_same(t->path, t->resume));
     for (uint32_t i = 1; !ours && grt_whole_file_replaces(t->path, file); i++) {
         size_t length = strlen(file);
         size_t stem = length > 3 && !strcmp(file + length - 3, ".h5") ? length - 3 : length;
@@ -430,11 +431,6 @@ static int run(struct train *t, struct output *output, const struct grt_archive 
     if (!ok)
         return grt_last_status() == GRT_INVALID ? (t->es ? COMMAND_DATA : COMMAND_USAGE)
                                                 : command_exit_of(grt_last_status());
-    const char *named = t->checkpoint ? t->checkpoint : t->resume;
-    if (named)
-        snprintf(t->path, sizeof t->path, "%s", named);
-    else
-        phase_path(t->path, desc.env->name, grt_es_desc_of(t->es)->phase);
     if (!can_save(t->path))
         return COMMAND_CANNOT_CREATE;
     t->runlog = grt_runlog_create(grt_runlog_desc(.jsonl = t->log, .tensorboard = t->tensorboard));
@@ -475,7 +471,16 @@ static int train(struct train *t, int argc, char **argv) {
         settings_of(t, archive);
     if (archive && !t->policy)
         t->policy = grt_archive_text(archive, "policy", NULL);
-    code = output_open(&output, t->common.output);
+    const char *named = t->checkpoint ? t->checkpoint : t->resume;
+    if (named)
+        snprintf(t->path, sizeof t->path, "%s", named);
+    else
+        phase_path(t->path, t->env, t->phase ? t->phase : 1);
+    const char *start = archive ? archive->path : NULL;
+    code = FILES_APART({FILE_READ, t->resume ? "--resume" : "--from", start},
+                       {FILE_KEPT, "--checkpoint", t->path}, {FILE_WRITTEN, "--log", t->log},
+                       {FILE_WRITTEN, "--output", t->common.output});
+    code = code ? code : output_open(&output, t->common.output);
     if (!code) {
         talk_progress("opening the device");
         t->dev = options_open_device(&t->common);

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "devices.h"
+#include "files.h"
 #include "stats.h"
 #include "table.h"
 #include "talk.h"
@@ -304,9 +305,13 @@ static int exit_of(enum grt_supervised_end end, const struct train *t) {
 static int run(struct train *t, int argc, char **argv) {
     struct output output;
     const struct grt_config *c = &t->config.settings;
-    if (!output_spares(t->config.common.output, c->data) || !output_spares(c->log, c->data))
-        return COMMAND_USAGE;
-    int code = output_open(&output, t->config.common.output);
+    int code = FILES_APART(
+        {FILE_READ, "--config", t->config.config}, {FILE_READ, "--data", c->data},
+        {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir}, {FILE_WRITTEN, "--log", c->log},
+        {FILE_WRITTEN, "--output", t->config.common.output});
+    if (code)
+        return code;
+    code = output_open(&output, t->config.common.output);
     if (code)
         return code;
     t->dev = train_config_device(&t->config);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "files.h"
 #include "devices.h"
 #include "talk.h"
 #include "tune_job.h"
@@ -260,12 +261,16 @@ static int find_device(struct tune *tune) {
 }
 
 static int run_tune(struct tune *tune, int argc, char **argv) {
-    struct output output;
-    int code = output_open(&output, tune->bench.common.output);
-    if (code)
-        return code;
+    struct output output = {0};
+    char profile[4096];
     talk_progress("asking the drivers for their devices");
-    code = find_device(tune);
+    int code = find_device(tune);
+    bool kept = !code && grt_profile_user_path(&tune->info, profile, sizeof profile);
+    if (!code)
+        code = FILES_APART({FILE_KEPT, "the device's profile", kept ? profile : NULL},
+                           {FILE_WRITTEN, "--output", tune->bench.common.output});
+    if (!code)
+        code = output_open(&output, tune->bench.common.output);
     if (!code) {
         struct table_desc desc = tune_table_desc(&output, tune->bench.common.format, argc, argv);
         desc.head = json_pack("{so}", "device", devices_json(&tune->info));

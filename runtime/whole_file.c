@@ -92,6 +92,31 @@ bool grt_whole_file_replaces(const char *path, char target[GRT_WHOLE_FILE_PATH])
     return look_at(path, target, &info, &descriptor) == REGULAR;
 }
 
+// stat() of the folder that a path lies in; its length is cut off at the name.
+static bool stat_folder(const char *path, struct stat *info) {
+    char folder[GRT_WHOLE_FILE_PATH];
+    size_t length = folder_length(path);
+    snprintf(folder, sizeof folder, "%.*s.", (int)length, path);
+    return stat(folder, info) == 0;
+}
+
+bool grt_whole_file_same(const char *a, const char *b) {
+    char target[2][GRT_WHOLE_FILE_PATH];
+    struct stat info[2];
+    int descriptor = -1;
+    enum kind kind = look_at(a, target[0], &info[0], &descriptor);
+    if (kind != look_at(b, target[1], &info[1], &descriptor) || (kind != REGULAR && kind != NEW)) {
+        return false;
+    }
+    // Of what is not there yet, the folder and the name are all that there is.
+    if (kind == NEW &&
+        (strcmp(target[0] + folder_length(target[0]), target[1] + folder_length(target[1])) != 0 ||
+         !stat_folder(target[0], &info[0]) || !stat_folder(target[1], &info[1]))) {
+        return false;
+    }
+    return info[0].st_dev == info[1].st_dev && info[0].st_ino == info[1].st_ino;
+}
+
 int grt_whole_file_obstacle(const char *path) {
     char target[GRT_WHOLE_FILE_PATH];
     struct stat info;

@@ -49,6 +49,9 @@ GRT_API bool grt_whole_file_save(const char *path, const void *data, uint64_t si
 GRT_API int grt_whole_file_obstacle(const char *path);
 // Whether writing there would replace a file, and which: the one behind links.
 GRT_API bool grt_whole_file_replaces(const char *path, char target[GRT_WHOLE_FILE_PATH]);
+// Whether two paths name one file, through links and by other names, also one that is not there yet. Devices,
+// pipes and descriptors are no files in this sense.
+GRT_API bool grt_whole_file_same(const char *a, const char *b);
 
 struct stat;
 // A descriptor to read a regular file with, which waits for nobody, and what fstat() says of it; -1, and *why

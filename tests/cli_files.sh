@@ -132,4 +132,82 @@ refuse 73 "Too many levels" devices -o "$(ln -s loop o/loop && echo o/loop)"
 refuse 73 "No such file" devices -o o/missing/x
 [ -z "$(left_over)" ] || wrong "left behind: $(left_over)"
 
+# ---- what is read is not written ----
+# A row: the file that is read, as whose name; what writes it, as whose; the command, with OUT where that goes.
+rows=(
+    'd.h5 FILE --output data info in/d.h5 -o OUT'
+    'd.h5 --data --output eval --data in/d.h5 --checkpoint in/net -o OUT'
+    'net.h5 --checkpoint --output eval --data in/d.h5 --checkpoint in/net.h5 -o OUT'
+    'net/best.h5 --checkpoint --output eval --data in/d.h5 --checkpoint in/net -o OUT'
+    'c.yaml --config --output eval --data in/d.h5 --checkpoint in/net --config in/c.yaml -o OUT'
+    'd.h5 --data --output predict --data in/d.h5 --checkpoint in/net -o OUT'
+    'net.h5 --checkpoint --output predict --data in/d.h5 --checkpoint in/net.h5 -o OUT'
+    'net/best.h5 --checkpoint --output predict --data in/d.h5 --checkpoint in/net -o OUT'
+    'c.yaml --config --output predict --data in/d.h5 --checkpoint in/net --config in/c.yaml -o OUT'
+    'policy.h5 --checkpoint --output play cartpole --checkpoint in/policy.h5 -o OUT'
+    'd.h5 --data --output bench --data in/d.h5 -o OUT'
+    'd.h5 --data --apply bench --data in/d.h5 --apply OUT'
+    'c.yaml --config --output bench --data in/d.h5 --config in/c.yaml -o OUT'
+    'c.yaml --config --apply bench train --data in/d.h5 --config in/c.yaml --apply OUT'
+    'd.h5 --data --output bench data --data in/d.h5 -o OUT'
+    'd.h5 --data --output train supervised --data in/d.h5 checkpoint_dir=never -o OUT'
+    'd.h5 --data --log train supervised --data in/d.h5 checkpoint_dir=never --log OUT'
+    'd.h5 --data --log train supervised data=in/d.h5 checkpoint_dir=never log=OUT'
+    'c.yaml --config --output train supervised --data in/d.h5 --config in/c.yaml checkpoint_dir=never -o OUT'
+    'c.yaml --config --log train supervised --data in/d.h5 --config in/c.yaml checkpoint_dir=never --log OUT'
+    'net/best.h5 checkpoint_dir --log train supervised --data in/d.h5 checkpoint_dir=in/net --resume --log OUT'
+    'net/best.h5 checkpoint_dir --output train supervised --data in/d.h5 checkpoint_dir=in/net -o OUT'
+    'policy.h5 --resume --output train es --resume in/policy.h5 -o OUT'
+    'policy.h5 --resume --log train es --resume in/policy.h5 --log OUT'
+    'policy.h5 --from --output train es --env cartpole --from in/policy.h5 -o OUT'
+    'policy.h5 --from --log train es --env cartpole --from in/policy.h5 --log OUT'
+    'policy.h5 --checkpoint --log train es --env cartpole --checkpoint in/policy.h5 --log OUT'
+    'policy.h5 --from --output train standing --from in/policy.h5 -o OUT'
+    'a.profile GPURT_PROFILE --output devices -o OUT'
+    'a.profile GPURT_PROFILE --output bench launch -o OUT'
+    'a.profile GPURT_PROFILE --output data make points -o OUT'
+)
+printf 'gpurt-profile 1\nlevel = user\nend\n' >in/a.profile
+export GPURT_PROFILE=in/a.profile
+sums() { find in -type f -exec sha256sum {} + | sort; }
+before=$(sums)
+for row in "${rows[@]}"; do
+    read -r file reads by rest <<<"$row"
+    rm -rf o && mkdir o
+    ln -s "../in/$file" o/link
+    ln "in/$file" o/same
+    for path in "in/$file" "$tmp/in/../in/$file" o/link o/same; do
+        # Of a folder the names count: a file with another name is none of its checkpoints.
+        [ "$file$path" != net/best.h5o/same ] || continue
+        # shellcheck disable=SC2086  # words
+        refuse 64 "($by)" ${rest/OUT/$path}
+        grep -qF -- "$reads" "$tmp/err" || wrong "$rest: no word of $reads"
+    done
+done
+[ "$(sums)" = "$before" ] || wrong "an input was changed"
+unset GPURT_PROFILE
+# A profile that is shown or tuned is not written over either.
+profile=$("$gpurt" tune --help >/dev/null && echo config/gpurt/ref-c-reference.profile)
+mkdir -p config/gpurt && cp in/a.profile "$profile"
+refuse 64 "the device's profile" profile -o "$profile"
+refuse 64 "the device's profile" tune -o "$profile"
+cmp -s in/a.profile "$profile" || wrong "the profile was written over"
+# Two outputs are two files, also of a name that nobody has yet.
+for rest in 'bench --data in/d.h5 --apply one -o ./one' 'train supervised --data in/d.h5 checkpoint_dir=never --log one -o one' \
+    'train es --env cartpole --checkpoint one --log ./one' 'train es --env cartpole --checkpoint one -o one'; do
+    # shellcheck disable=SC2086  # words
+    refuse 64 "name two files" $rest
+done
+if [ -e one ] || [ -e never ]; then wrong "a refused command began"; fi
+# Devices clash with nothing.
+if [ "$nodes" -eq 1 ]; then
+    mknod o/null c 1 3
+    expect 0 "${es[@]}" --checkpoint o/null -o o/null --log o/null
+fi
+# A run that goes on in its file, or begins with it, may: nothing is lost.
+cp in/policy.h5 goes-on.h5
+expect 0 train es --resume goes-on.h5 --checkpoint ./goes-on.h5 --iterations 2 -q
+expect 0 "${es[@]}" --from goes-on.h5 --checkpoint goes-on.h5
+[ -f goes-on-earlier-1.h5 ] || wrong "--from and --checkpoint of one name: the earlier one is gone"
+
 exit "$failed"
