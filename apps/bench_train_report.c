@@ -39,8 +39,9 @@ static void print_text(const struct train_bench *bench, const struct train_summa
     print_choice(file, "Recommended for training", s->recommended, memory > 0 ? more : "");
     fprintf(file, "%s\n", fence);
     for (size_t i = 0; i < advice->count; i++)
-        fprintf(file, "%s%s\n", md ? "- " : "* ", advice->texts[i]);
-    fprintf(file, "\nNext: %s%s%s\n", md ? "`" : "", advice->next, md ? "`" : "");
+        output_line(file, "%s%s", md ? "- " : "* ", advice->texts[i]);
+    fputs("\n", file);
+    output_line(file, "Next: %s%s%s", md ? "`" : "", advice->next, md ? "`" : "");
     if (bench->source.synthetic)
         fputs("Data: synthetic; with --data FILE the numbers are those of your own.\n", file);
 }

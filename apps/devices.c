@@ -236,7 +236,8 @@ static void print_problems(struct output *output, const struct grt_dev_list *lis
         const char *const lines[] = {report->problem, report->note};
         for (int k = 0; k < 2; k++) {
             if (lines[k][0]) {
-                fprintf(output->file, "%s%s: %s\n", any ? "" : "\n", name, lines[k]);
+                fputs(any ? "" : "\n", output->file);
+                output_line(output->file, "%s: %s", name, lines[k]);
                 any = true;
             }
         }

@@ -111,12 +111,12 @@ static void print_finding(FILE *file, const struct doctor_finding *finding,
         print_heading(file, finding->group);
     }
     print_level(file, finding->level);
-    fprintf(file, "%s\n", finding->sentence);
+    output_line(file, "%s", finding->sentence);
     // Eight GPUs that lack the same thing have one remedy.
     bool repeated =
         after && strcmp(after->id, finding->id) == 0 && strcmp(after->remedy, finding->remedy) == 0;
     if (finding->remedy[0] && !repeated)
-        fprintf(file, "           -> %s\n", finding->remedy);
+        output_line(file, "           -> %s", finding->remedy);
 }
 
 static void print_devices(FILE *file, const struct grt_dev_list *list) {
@@ -126,11 +126,11 @@ static void print_devices(FILE *file, const struct grt_dev_list *list) {
         const struct grt_dev_info *info = &list->devices[i];
         char memory[TABLE_TEXT_SIZE];
         table_bytes_text(info->caps.memory, memory);
-        fprintf(file, "  %-9s  %s, %s, %s\n", info->selector, info->name,
-                info->caps.software     ? "CPU driver"
-                : info->caps.integrated ? "integrated"
-                                        : "GPU",
-                memory);
+        output_line(file, "  %-9s  %s, %s, %s", info->selector, info->name,
+                    info->caps.software     ? "CPU driver"
+                    : info->caps.integrated ? "integrated"
+                                            : "GPU",
+                    memory);
     }
     if (!list)
         fputs("  not listed\n", file);

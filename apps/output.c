@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "command.h"
 #include "files.h"
 #include "talk.h"
+#include "visible.h"
 #include "whole_file.h"
 
 int output_open(struct output *output, const char *path) {
@@ -39,6 +41,16 @@ undo_whole:
     free(output->whole);
     output->whole = NULL;
     return COMMAND_CANNOT_CREATE;
+}
+
+void output_line(FILE *file, const char *format, ...) {
+    char line[4096], visible[2 * sizeof line];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    grt_visible(line, visible, sizeof visible);
+    fprintf(file, "%s\n", visible);
 }
 
 bool output_flush(struct output *output) {

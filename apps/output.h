@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "gpurt.h"
+
 struct output {
     FILE *file;
     struct grt_whole_file *whole;  // what the stream writes to; NULL: stdout
@@ -14,6 +16,8 @@ struct output {
 
 // path NULL or "-" is stdout; whole_file.h says what becomes of links, devices and pipes. Returns an exit code, 0 when open; a failure is said.
 int output_open(struct output *output, const char *path);
+// A line with text from anywhere in it, made visible.
+void output_line(FILE *file, const char *format, ...) GRT_PRINTF(2, 3);
 // Hands over what was printed so far; false when that failed, now or before.
 bool output_flush(struct output *output);
 // Ends the writing; unless `keep`, the file is thrown away. Returns an exit code; a failure is

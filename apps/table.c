@@ -11,6 +11,7 @@
 
 #include "table_json.h"
 #include "talk.h"
+#include "visible.h"
 
 void table_bytes_text(uint64_t bytes, char text[TABLE_TEXT_SIZE]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -36,7 +37,7 @@ void table_cell_text(const struct table_column *column, const struct table_cell 
     }
     switch (column->type) {
     case TABLE_TEXT:
-        snprintf(text, TABLE_TEXT_SIZE, "%s", cell->text);
+        grt_visible(cell->text, text, TABLE_TEXT_SIZE);
         break;
     case TABLE_FLAG:
         snprintf(text, TABLE_TEXT_SIZE, "%s", cell->count ? "yes" : "no");
@@ -64,7 +65,7 @@ static void csv_text(const struct table_column *column, const struct table_cell 
         return;
     switch (column->type) {
     case TABLE_TEXT:
-        snprintf(text, TABLE_TEXT_SIZE, "%s", cell->text);
+        grt_visible(cell->text, text, TABLE_TEXT_SIZE);
         break;
     case TABLE_FLAG:
     case TABLE_COUNT:
@@ -98,22 +99,33 @@ static int limit_of(const struct table *t, size_t i) {
 }
 
 static void widen(int *width, int limit, const char *text) {
-    int length = (int)strlen(text);
+    int length = (int)grt_visible_width(text);
     if (limit && length > limit)
         length = limit;
     if (length > *width)
         *width = length;
 }
 
+// Bytes of so many characters.
+static int bytes_of(const char *text, int characters) {
+    int bytes = 0;
+    for (; text[bytes] && characters > 0; characters--) {
+        do
+            bytes++;
+        while (((unsigned char)text[bytes] & 0xc0) == 0x80);
+    }
+    return bytes;
+}
+
 // Text padded to the column. What is longer than the column's limit is cut, and shows that it was.
 static void print_padded(struct table *t, size_t i, const char *text, bool last) {
     const struct table_column *column = &t->desc.columns[i];
     FILE *file = t->desc.output->file;
-    int length = (int)strlen(text);
+    int length = (int)grt_visible_width(text);
     int limit = limit_of(t, i);
     bool cut = limit && length > limit;
-    int keep = cut ? limit - 2 : length;
-    int pad = t->width[i] - keep - (cut ? 2 : 0);
+    int pad = t->width[i] - (cut ? limit : length);
+    int keep = cut ? bytes_of(text, limit - 2) : (int)strlen(text);
     if (right_aligned(column))
         fprintf(file, "%*s%.*s%s", pad > 0 ? pad : 0, "", keep, text, cut ? ".." : "");
     else
@@ -122,8 +134,24 @@ static void print_padded(struct table *t, size_t i, const char *text, bool last)
 
 // In Markdown a bar inside a cell would end it.
 static void escape_bars(char text[TABLE_TEXT_SIZE]) {
-    for (char *bar = text; (bar = strchr(bar, '|')) != NULL; bar++)
-        *bar = '/';
+    size_t length = strlen(text);
+    for (char *bar = text; (bar = strchr(bar, '|')) != NULL && length + 1 < TABLE_TEXT_SIZE;
+         bar += 2) {
+        memmove(bar + 1, bar, strlen(bar) + 1);
+        *bar = '\\';
+        length++;
+    }
+}
+
+// A cell, or with `cell` NULL the heading, as a plain or Markdown table shows it.
+static void shown_text(const struct table *t, size_t i, const struct table_cell *cell,
+                       char text[TABLE_TEXT_SIZE]) {
+    if (cell)
+        table_cell_text(&t->desc.columns[i], cell, text);
+    else
+        heading_text(&t->desc.columns[i], text);
+    if (t->desc.format == TABLE_MD)
+        escape_bars(text);
 }
 
 // One line of a plain or Markdown table; `cells` NULL is the line of headings.
@@ -138,12 +166,7 @@ static void print_line(struct table *t, const struct table_cell *cells) {
         char text[TABLE_TEXT_SIZE];
         if (!shows(t, i))
             continue;
-        if (cells)
-            table_cell_text(&t->desc.columns[i], &cells[i], text);
-        else
-            heading_text(&t->desc.columns[i], text);
-        if (md)
-            escape_bars(text);
+        shown_text(t, i, cells ? &cells[i] : NULL, text);
         fputs(md ? "| " : first ? "" : "  ", file);
         print_padded(t, i, text, i == last && !md);
         fputs(md ? " " : "", file);
@@ -229,11 +252,11 @@ static void measure(struct table *t, const struct table_cell *rows, size_t row_c
     for (size_t i = 0; i < t->desc.column_count; i++) {
         const struct table_column *column = &t->desc.columns[i];
         char text[TABLE_TEXT_SIZE];
-        heading_text(column, text);
+        shown_text(t, i, NULL, text);
         t->width[i] = column->width;
         widen(&t->width[i], limit_of(t, i), text);
         for (size_t r = 0; r < row_count; r++) {
-            table_cell_text(column, &rows[r * t->desc.column_count + i], text);
+            shown_text(t, i, &rows[r * t->desc.column_count + i], text);
             widen(&t->width[i], limit_of(t, i), text);
         }
     }
@@ -250,9 +273,10 @@ bool table_section(struct table *table, const char *title, uint64_t shown,
     if (people && !t->desc.blocks) {
         measure(t, rows, rows ? row_count : 0);
         fputs(t->begun ? "\n" : "", file);
-        if (title)
-            fprintf(file, "%s%s\n%s", t->desc.format == TABLE_MD ? "### " : "", title,
-                    t->desc.format == TABLE_MD ? "\n" : "");
+        if (title) {
+            output_line(file, "%s%s", t->desc.format == TABLE_MD ? "### " : "", title);
+            fputs(t->desc.format == TABLE_MD ? "\n" : "", file);
+        }
         fputs(bold ? "\033[1m" : "", file);
         print_line(t, NULL);
         fputs(bold ? "\033[0m" : "", file);

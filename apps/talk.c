@@ -11,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "visible.h"
+
 static volatile sig_atomic_t stopped;
 static bool quiet;
 static bool answers;  // Ctrl-C, because somebody sees it
@@ -62,13 +64,19 @@ void talk_set_level(int level) {
     grt_log_set(log_line, NULL, least);
 }
 
+// One line, with names from everywhere in it made visible.
+static void print_line(const char *begin, const char *format, va_list args) {
+    char line[4096], visible[2 * sizeof line];
+    vsnprintf(line, sizeof line, format, args);
+    grt_visible(line, visible, sizeof visible);
+    talk_clear();
+    fprintf(stderr, "%s%s\n", begin, visible);
+}
+
 void talk_error(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    talk_clear();
-    fputs("gpurt: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    print_line("gpurt: ", format, args);
     va_end(args);
 }
 
@@ -77,9 +85,7 @@ void talk_line(const char *format, ...) {
         return;
     va_list args;
     va_start(args, format);
-    talk_clear();
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    print_line("", format, args);
     va_end(args);
 }
 
@@ -94,14 +100,15 @@ static int line_width(void) {
 }
 
 void talk_progress(const char *format, ...) {
-    char line[512];
+    char line[512], visible[512];
     if (!talk_shows_progress())
         return;
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    fprintf(stderr, "\r\033[K%.*s", line_width(), line);
+    grt_visible(line, visible, sizeof visible);
+    fprintf(stderr, "\r\033[K%.*s", line_width(), visible);
     fflush(stderr);
     shown = true;
 }

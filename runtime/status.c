@@ -9,6 +9,7 @@
 
 #include "gpurt.h"
 #include "report.h"
+#include "visible.h"
 
 static _Thread_local enum grt_status last_status;
 static _Thread_local char last_error[2048];
@@ -75,10 +76,13 @@ void grt_log_release(void) {
     pthread_mutex_unlock(&log_mutex);
 }
 
+// Lines hold names out of files and drivers' words: what leaves here is one line and does nothing to a terminal.
 static void pass_on(enum grt_log_level level, const char *line) {
+    char visible[sizeof last_error];
+    grt_visible(line, visible, sizeof visible);
     pthread_mutex_lock(&log_mutex);
     if (level <= log_level) {
-        log_fn(log_context, level, line);
+        log_fn(log_context, level, visible);
     }
     pthread_mutex_unlock(&log_mutex);
 }
@@ -94,9 +98,9 @@ bool grt_fail(enum grt_status status, const char *format, ...) {
         pass_on(GRT_LOG_DEBUG, line);
         return false;
     }
-    memcpy(last_error, line, sizeof line);
+    grt_visible(line, last_error, sizeof last_error);
     last_status = status;
-    pass_on(GRT_LOG_ERROR, line);
+    pass_on(GRT_LOG_ERROR, last_error);
     return false;
 }
 

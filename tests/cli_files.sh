@@ -210,4 +210,61 @@ expect 0 train es --resume goes-on.h5 --checkpoint ./goes-on.h5 --iterations 2 -
 expect 0 "${es[@]}" --from goes-on.h5 --checkpoint goes-on.h5
 [ -f goes-on-earlier-1.h5 ] || wrong "--from and --checkpoint of one name: the earlier one is gone"
 
+# ---- text of files and arguments ----
+# What would act on a terminal is seen instead. Bytes below 32 but the end of a line, DEL, and C1 as UTF-8.
+acts() { LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$@"; }
+python=/usr/bin/python3 # Debian's, which has h5py
+"$python" <<'PY' || wrong "no file with hostile names"
+import h5py, numpy as np
+with h5py.File("in/evil.h5", "w") as file:
+    file["\x1b]0;owned\x07x\r\ny"] = np.zeros((4, 2), "f4")
+    file["a|b\u009b31m"] = np.zeros((4, 2), "c8")
+    file["größe 大"] = np.zeros((4, 1), "f4")
+    file.attrs["gpurt_make"] = np.bytes_("made \x1b[2J by\nnobody")
+PY
+for format in table md csv json jsonl; do
+    expect 0 data info in/evil.h5 --format "$format"
+    case $format in
+    json*) ;; # which has escapes of its own
+    *) ! acts out || wrong "data info --format $format: raw control characters" ;;
+    esac
+    case $format in
+    table | csv | md)
+        said '\\x1b\]0;owned\\x07x\\x0d\\x0ay'
+        said 'größe 大'
+        ;;
+    esac
+    [ "$format" != md ] || said '\| a\\\|b\\xc2\\x9b31m +\|'
+    [ "$format" != json ] || "$python" -c 'import json; rows = json.load(open("out"))["rows"]
+assert "\x1b]0;owned\x07x\r\ny" in {row["name"] for row in rows}, rows' || wrong "JSON holds other names"
+done
+name=$'no\e[31m\r\n\a\xc2\x9bname'
+printf 'batch_size: "%s"\n' '\e[31m' >in/evil.yaml
+evil() {
+    local want=$1
+    shift
+    expect "$want" "$@"
+    ! acts out err || wrong "gpurt $(printf '%q ' "$@"): raw control characters"
+    grep -q '\\x1b\[31m' out err || wrong "gpurt $(printf '%q ' "$@"): not said what was wrong"
+    [ "$(cat out err | wc -l)" -le 2 ] || wrong "gpurt $(printf '%q ' "$@"): more lines than meant"
+}
+evil 64 "$name"
+evil 64 devices "--$name"
+evil 66 data info "$name"
+evil 64 data make "$name" -o o/x.h5
+evil 73 data make points --samples 2 -o "missing/$name"
+evil 69 bench launch --device "$name"
+evil 64 bench launch --count "$name"
+evil 64 bench "$name"
+evil 78 eval --data "$name" --checkpoint in/net
+evil 66 eval --data in/d.h5 --checkpoint "$name"
+evil 78 eval --data in/d.h5 --checkpoint in/net inputs="$name"
+evil 78 train supervised --data in/d.h5 "$name=3"
+evil 78 train supervised --data in/d.h5 "loss=$name"
+evil 78 train supervised --config in/evil.yaml --data in/d.h5
+evil 64 convert in/net.h5 "$name"
+evil 64 play "$name"
+evil 64 train es --env "$name"
+evil 66 train es --resume "$name"
+
 exit "$failed"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/report.h"
+#include "runtime/visible.h"
 
 static void texts(void **state) {
     (void)state;
@@ -107,11 +108,58 @@ static void long_lines_are_cut(void **state) {
     assert_string_equal(grt_last_error(), seen.line);
 }
 
+// Text from anywhere: what acts on a terminal is written out, what is read stays.
+static void visible(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"plain text, 100 %", "plain text, 100 %"},
+        {"na\033[31mme\a", "na\\x1b[31mme\\x07"},
+        {"two\nlines\r\tof it\177", "two\\x0alines\\x0d\\x09of it\\x7f"},
+        {"Größe, 大きさ, 😀", "Größe, 大きさ, 😀"},
+        {"\302\233"
+         "31m",
+         "\\xc2\\x9b"
+         "31m"},  // CSI as a character of C1
+        {"\233"
+         "31m",
+         "\\x9b"
+         "31m"},                                    // and as a bare byte
+        {"\342\200\256gnp", "\\xe2\\x80\\xaegnp"},  // right to left
+        {"\300\233 \355\240\200 \364\220\200\200",  // a long form, a surrogate, beyond the last
+         "\\xc0\\x9b \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80"},
+        {"cut \342\200", "cut \\xe2\\x80"},
+        {"already \\x1b", "already \\x1b"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char shown[256], again[256];
+        assert_int_equal(grt_visible(pairs[i][0], shown, sizeof shown), strlen(pairs[i][1]));
+        assert_string_equal(shown, pairs[i][1]);
+        grt_visible(shown, again, sizeof again);
+        assert_string_equal(shown, again);
+        // However little room there is, nothing is cut in its middle and nothing is written behind it.
+        for (size_t room = 1; room < strlen(shown) + 4; room++) {
+            memset(again, '#', sizeof again);
+            size_t length = grt_visible(pairs[i][0], again, room);
+            assert_true(length < room && again[length] == '\0' && again[room] == '#');
+            assert_memory_equal(again, shown, length);
+            assert_true(length == strlen(shown) || ((unsigned char)shown[length] & 0xc0) != 0x80);
+        }
+    }
+    assert_int_equal(grt_visible_width("Größe 大"), 7);
+    struct seen seen = {0};
+    grt_log_set(keep, &seen, GRT_LOG_ERROR);
+    grt_fail(GRT_BAD_DATA, "'%s' is no name", "a\033]0;b\ac\nd");
+    test_log_install();
+    assert_string_equal(seen.line, "'a\\x1b]0;b\\x07c\\x0ad' is no name");
+    assert_string_equal(grt_last_error(), seen.line);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(texts),
     TEST_CASE(failure_sticks_until_the_next),
     TEST_CASE(failure_belongs_to_its_thread),
     TEST_CASE(levels),
     TEST_CASE(long_lines_are_cut),
+    TEST_CASE(visible),
 };
 TEST_SUITE(status, false, cases);

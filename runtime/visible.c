@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "visible.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+// The character at `text` and its bytes; 0 bytes when it is no UTF-8: cut short, too long a form, a surrogate, or
+// beyond the last.
+static size_t decode(const unsigned char *text, uint32_t *character) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t size = text[0] < 0x80             ? 1
+                  : (text[0] & 0xe0) == 0xc0 ? 2
+                  : (text[0] & 0xf0) == 0xe0 ? 3
+                  : (text[0] & 0xf8) == 0xf0 ? 4
+                                             : 0;
+    *character = size > 1 ? text[0] & (0x7fu >> size) : text[0];
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;  // the end of the text as well
+        }
+        *character = *character << 6 | (text[i] & 0x3fu);
+    }
+    bool known = *character >= least[size] && *character <= 0x10ffff &&
+                 !(*character >= 0xd800 && *character <= 0xdfff);
+    return known ? size : 0;
+}
+
+static bool acts(uint32_t c) {
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) ||  // C0, DEL, C1
+           c == 0x2028 || c == 0x2029 ||           // ends of lines and paragraphs
+           (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);  // directions
+}
+
+size_t grt_visible(const char *text, char *into, size_t capacity) {
+    size_t used = 0;
+    for (size_t at = 0; text[at];) {
+        uint32_t character = 0;
+        size_t size = decode((const unsigned char *)text + at, &character);
+        bool escape = size == 0 || acts(character);
+        size = size ? size : 1;
+        if (used + (escape ? 4 * size : size) >= capacity) {
+            break;
+        }
+        for (size_t i = 0; i < size; i++) {
+            if (escape) {
+                used += (size_t)snprintf(into + used, capacity - used, "\\x%02x",
+                                         (unsigned)(unsigned char)text[at + i]);
+            } else {
+                into[used++] = text[at + i];
+            }
+        }
+        at += size;
+    }
+    if (capacity > 0) {
+        into[used] = '\0';
+    }
+    return used;
+}
+
+size_t grt_visible_width(const char *text) {
+    size_t width = 0;
+    for (; *text; text++) {
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return width;
+}
