@@ -235,8 +235,15 @@ static void print_banner(const struct train *t) {
         (unsigned long long)info.steps_per_epoch, (unsigned long long)info.steps);
     talk_line("optimizer   %s, learning rate %g, %s", c->optimizer, info.learner.optim.lr,
               c->schedule);
-    talk_line("loading     %llu workers, %s, cache %s", (unsigned long long)c->num_workers,
-              c->pin_memory ? "pinned" : "not pinned", c->cache);
+    char order[64] = "in the order of the file";
+    if (c->shuffle && info.data.window_rows > 0) {
+        snprintf(order, sizeof order, "shuffled in windows of %llu samples",
+                 (unsigned long long)info.data.window_rows);
+    } else if (c->shuffle) {
+        snprintf(order, sizeof order, "shuffled");
+    }
+    talk_line("loading     %llu workers, %s, cache %s, %s", (unsigned long long)c->num_workers,
+              c->pin_memory ? "pinned" : "not pinned", c->cache, order);
     talk_line("memory      %s taken on the device", used);
     talk_line("profile     %s", profile);
     talk_line("autotune    %s", c->autotune ? "on" : "off");

@@ -196,6 +196,73 @@ static void memory_of_narrow_rows(void **state) {
     }
 }
 
+// ---- windows ----
+
+static uint32_t pieces_of(const uint32_t *rows, uint32_t count, uint32_t piece) {
+    bool seen[2048] = {false};
+    uint32_t pieces = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        pieces += !seen[rows[i] / piece];
+        seen[rows[i] / piece] = true;
+    }
+    return pieces;
+}
+
+// Rows of a window come from 16 pieces of the file, mixed; every row comes once; the next epoch has another
+// order; and where batches are made from changes nothing.
+static void windows_of_a_file(void **state) {
+    (void)state;
+    enum { MANY = 20011, WINDOW = 1600, PIECE = WINDOW / 16 };
+    static const char *const inputs[] = {"signal"}, *const targets[] = {"level"};
+    data_kit_write(data_kit_path("many.h5"), true,
+                   &(struct data_kit_set){.name = "signal", .shape = {MANY, WIDTH}});
+    const char *path = data_kit_path("many.h5");
+    data_kit_write(path, false, &(struct data_kit_set){.name = "level", .shape = {MANY, 1}});
+    struct grt_dataset *data = grt_dataset_open(
+        grt_dataset_desc(.path = path, .inputs = inputs, .input_count = 1, .targets = targets,
+                         .target_count = 1, .validation_split = 0.1, .shuffle_window = WINDOW));
+    assert_non_null(data);
+    struct grt_dataset_info info = grt_dataset_info(data);
+    assert_int_equal(info.window_rows, WINDOW);
+    struct grt_loader_desc desc = {
+        .data = data, .dev = test.dev, .batch = BATCH, .shuffle = true, .seed = 9};
+    struct grt_loader *loader = grt_loader_create(&desc);
+    assert_non_null(loader);
+    static uint32_t rows[2][MANY], count;
+    count = (uint32_t)info.part_rows[GRT_PART_TRAIN];
+    static bool seen[MANY];
+    memset(seen, 0, sizeof seen);
+    for (uint64_t epoch = 0; epoch < 2; epoch++)
+        assert_true(grt_loader_order(loader, epoch, 0, count, rows[epoch]));
+    assert_true(memcmp(rows[0], rows[1], count * 4) != 0);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_false(seen[rows[0][i]]);
+        seen[rows[0][i]] = true;
+    }
+    for (uint32_t first = 0; first + WINDOW <= count / WINDOW * WINDOW; first += WINDOW) {
+        assert_int_equal(pieces_of(rows[0] + first, WINDOW, PIECE), 16);
+        // Already the first tenth is from most of them.
+        assert_true(pieces_of(rows[0] + first, WINDOW / 10, PIECE) >= 14);
+    }
+    grt_loader_destroy(&loader);
+    float *want = stream(&desc);
+    for (int way = 0; way < 2; way++) {
+        desc.workers = 3;
+        desc.cache = way ? GRT_CACHE_RAM : GRT_CACHE_NONE;
+        float *got = stream(&desc);
+        assert_memory_equal(got, want, (size_t)BATCHES * BATCH * (WIDTH + 1) * 4);
+        free(got);
+    }
+    free(want);
+    grt_dataset_close(&data);
+    // A window that holds all is no window.
+    data = grt_dataset_open(grt_dataset_desc(.path = path, .inputs = inputs, .input_count = 1,
+                                             .no_targets = true, .shuffle_window = MANY));
+    assert_non_null(data);
+    assert_int_equal(grt_dataset_info(data).window_rows, 0);
+    grt_dataset_close(&data);
+}
+
 // ---- a file that loses its end ----
 
 static sigjmp_buf back;
@@ -282,6 +349,7 @@ static void faults_of_others(void **state) {
 static const struct CMUnitTest cases[] = {
     DATA_CASE(every_type_from_every_place),
     DATA_CASE(memory_of_narrow_rows),
+    DATA_CASE(windows_of_a_file),
     DATA_CASE(cut_anywhere),
     DATA_CASE(faults_of_others),
 };

@@ -60,6 +60,16 @@ expect 0 "${base[@]}" --data target.h5 checkpoint_dir=target targets=when
 said 'f32 tells [0-9]+ of [0-9]+ values apart in target column 0 .*subtract an offset'
 "$python" "$here/train_data_peer.py" check || wrong "NumPy disagrees"
 
+# ---- windows ----
+expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480
+said '^loading .*, shuffled in windows of 480 samples'
+expect 78 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=960 epochs=3 --resume
+said 'was made with shuffle_window=480; here it is 960'
+expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480 epochs=3 --resume
+expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows3 shuffle_window=480 epochs=3 cache=ram
+last=$(basename "$(ls windows3/step-*.h5 | tail -n 1)")
+cmp -s "windows/$last" "windows3/$last" || wrong "windows: another network after a stop, or out of memory"
+
 # ---- a file that loses its end while it is read ----
 for workers in 0 2; do
     "$gpurt" data make regression --samples 40000 --features 16 -o cut.h5 >/dev/null || wrong "no data"

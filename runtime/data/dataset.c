@@ -10,6 +10,7 @@
 #include "dataset_parts.h"
 
 #define WINDOW_BYTES (64u << 20)  // decoded tiles of one window, at most
+#define WINDOW_UNITS 16           // of one window, at most
 #define TILES_KEPT 40             // decoded tiles of an array: two windows and some
 
 static bool refuse(const char *why) {
@@ -108,9 +109,13 @@ static bool all_kept(const struct grt_dataset *data) {
     return bytes <= WINDOW_BYTES;
 }
 
-// Rows of the tallest compressed tile: what is worth reading together. Single rows where all tiles are kept.
-static uint64_t unit_rows(const struct grt_dataset *data) {
+// Rows worth reading together: those of the tallest compressed tile, or, where windows are asked for, of a
+// piece of one. Single rows where all tiles are kept.
+static uint64_t unit_rows(const struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     uint64_t unit = 1;
+    if (!data->info.filtered && desc->shuffle_window > 0 &&
+        desc->shuffle_window < data->info.file_rows)
+        unit = desc->shuffle_window > 2 * WINDOW_UNITS ? desc->shuffle_window / WINDOW_UNITS : 2;
     if (all_kept(data))
         return unit;
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
@@ -124,7 +129,8 @@ static uint64_t unit_rows(const struct grt_dataset *data) {
 uint32_t grt_dataset_window(const struct grt_dataset *data) {
     uint64_t bytes = data->order.unit * data->info.row_bytes;
     uint64_t units = WINDOW_BYTES / (bytes > 0 ? bytes : 1);
-    return units < 1 ? 1 : units > 16 ? 16 : (uint32_t)units;
+    units = data->info.filtered ? units : WINDOW_UNITS;
+    return units < 1 ? 1 : units > WINDOW_UNITS ? WINDOW_UNITS : (uint32_t)units;
 }
 
 static bool create_tiles(struct grt_dataset *data) {
@@ -165,7 +171,7 @@ static bool make_moments(struct grt_dataset *data, const struct grt_dataset_desc
 
 static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     struct grt_dataset_info *info = &data->info;
-    uint64_t unit = unit_rows(data);
+    uint64_t unit = unit_rows(data, desc);
     data->order = grt_order(info->file_rows, unit, desc->validation_split, desc->seed);
     if (!create_tiles(data) || !make_moments(data, desc) || !grt_look_values(data, desc))
         return false;
@@ -176,6 +182,7 @@ static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *d
     order.dropped = data->order.dropped;
     order.dropped_count = data->order.dropped_count;
     data->order = order;
+    info->window_rows = order.unit > 1 ? order.unit * grt_dataset_window(data) : 0;
     for (int part = 0; part < GRT_PART_COUNT; part++)
         info->part_rows[part] = grt_order_rows(&order, (enum grt_part)part);
     if (desc->validation_split > 0.0 && info->rows == 1)
@@ -185,9 +192,11 @@ static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *d
                         data->path);
     if (desc->validation_split > 0.0 && info->part_rows[GRT_PART_VALIDATION] == 0)
         return grt_fail(GRT_BAD_DATA,
-                        "%s: its %llu rows lie in one compressed chunk and cannot be split for "
-                        "validation; h5repack -l CHUNK= makes smaller ones",
-                        data->path, (unsigned long long)info->rows);
+                        "%s: its %llu rows lie in one %s and cannot be split for validation; %s",
+                        data->path, (unsigned long long)info->rows,
+                        info->filtered ? "compressed chunk" : "piece of a window",
+                        info->filtered ? "h5repack -l CHUNK= makes smaller ones"
+                                       : "give a smaller shuffle_window");
     return true;
 }
 

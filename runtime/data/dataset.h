@@ -66,14 +66,16 @@ struct grt_dataset_desc {
     uint32_t input_count;
     const char *const *targets;  // count 0: "y"
     uint32_t target_count;
-    bool no_targets;           // for predictions: x alone
-    bool class_targets;        // the one target is a class number, of an integer type
-    uint32_t classes;          // class_targets: 0: the largest number in the file, and one more
-    bool share_targets;        // targets are 0 to 1, as binary cross-entropy wants them
-    enum grt_on_nan on_nan;    // GRT_NAN_ERROR
-    bool normalise;            // x becomes (x - mean) / std, per feature, over the rows trained on
-    double validation_split;   // share of the rows that are kept for validation, 0 to below 1
-    uint64_t seed;             // decides which rows those are
+    bool no_targets;          // for predictions: x alone
+    bool class_targets;       // the one target is a class number, of an integer type
+    uint32_t classes;         // class_targets: 0: the largest number in the file, and one more
+    bool share_targets;       // targets are 0 to 1, as binary cross-entropy wants them
+    enum grt_on_nan on_nan;   // GRT_NAN_ERROR
+    bool normalise;           // x becomes (x - mean) / std, per feature, over the rows trained on
+    double validation_split;  // share of the rows that are kept for validation, 0 to below 1
+    uint64_t seed;            // decides which rows those are
+    uint64_t
+        shuffle_window;  // of data that are not compressed: rows that are mixed at a time; 0: all
     const double *mean, *std;  // normalise with these [features], of a checkpoint; NULL: computed
     bool check_late;   // values are looked at when they are read, and refused then: for who reads
                        // each row once, or only some
@@ -102,6 +104,7 @@ struct grt_dataset_info {
     uint32_t classes;       // y is one u32 below this; 0: y is f32
     uint64_t row_bytes;     // of one row in the file, before filters
     bool filtered;          // some array is compressed: rows come in chunks
+    uint64_t window_rows;   // that are mixed at a time; 0: all
     const double *mean,
         *std;  // [features] with normalise, else NULL; store them beside the weights
 };

@@ -7,6 +7,43 @@
 #include "../report.h"
 #include "loader_parts.h"
 
+// ---- windows of a file ----
+
+#define PROBES 256u  // positions of a window, of which the units are found
+#define MOST_UNITS 16u
+
+// Tells the system which pieces of the file a window will be read from.
+static void announce(const struct grt_loader *loader, uint64_t epoch, uint64_t position) {
+    const struct grt_dataset *data = loader->desc.data;
+    uint64_t rows[PROBES], units[MOST_UNITS], unit = data->order.unit;
+    uint64_t left = position < loader->rows ? loader->rows - position : 0;
+    uint32_t known = 0, count = left < PROBES ? (uint32_t)left : PROBES;
+    grt_order_draw(&data->order, &loader->draw, epoch, position, count, rows);
+    for (uint32_t i = 0; i < count && known < MOST_UNITS; i++) {
+        uint32_t k = 0;
+        while (k < known && units[k] != rows[i] / unit)
+            k++;
+        if (k < known)
+            continue;
+        units[known++] = rows[i] / unit;
+        for (uint32_t a = 0; a < data->input_count + data->target_count; a++)
+            grt_array_announce(&data->arrays[a], data->file.fd, rows[i] / unit * unit, unit);
+    }
+}
+
+// The window behind each that begins in the batch; at the beginning its own too.
+static void read_ahead(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
+                       uint64_t rows) {
+    uint64_t window = loader->draw.window * loader->desc.data->order.unit;
+    if (first == 0)
+        announce(loader, epoch, 0);
+    for (uint64_t begin = (first + window - 1) / window * window; begin < first + rows;
+         begin += window)
+        announce(loader, epoch, begin + window);
+}
+
+// ---- batches ----
+
 void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct grt_reader *reader,
                      uint64_t *drawn) {
     struct grt_dataset *data = loader->desc.data;
@@ -17,6 +54,8 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
     uint32_t rows = left < batch ? (uint32_t)left : batch;
     slot->fault = (struct grt_fault){0};
     grt_order_draw(&data->order, &loader->draw, epoch, first, rows, drawn);
+    if (data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle && !data->ram.x)
+        read_ahead(loader, epoch, first, rows);
     uint64_t xw = data->info.x_width, yw = data->info.y_width;
     grt_reader_read(reader, GRT_READ_CHECKED, drawn, rows, slot->x, slot->y, &slot->fault);
     memset(slot->x + rows * xw, 0, (batch - rows) * xw * 4);

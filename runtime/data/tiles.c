@@ -5,6 +5,7 @@
 #include "tiles.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,21 @@ void grt_tiles_destroy(struct grt_tiles **tiles) {
     pthread_cond_destroy(&t->changed);
     free(t->where);
     free(t);
+}
+
+void grt_array_announce(const struct grt_array *array, int fd, uint64_t first, uint64_t rows) {
+    uint64_t columns = array->grid[1] * array->grid[2], end = first + rows;
+    end = end < array->shape[0] ? end : array->shape[0];
+    while (first < end) {
+        uint64_t a = first / array->tile[0], here = (a + 1) * array->tile[0];
+        here = here < end ? here : end;
+        for (uint64_t c = 0; c < columns; c++)
+            posix_fadvise(fd,
+                          (off_t)(array->tiles[a * columns + c].offset +
+                                  (first - a * array->tile[0]) * array->slab_bytes),
+                          (off_t)((here - first) * array->slab_bytes), POSIX_FADV_WILLNEED);
+        first = here;
+    }
 }
 
 bool grt_read_bytes(int fd, void *into, uint64_t size, uint64_t offset, struct grt_fault *fault) {

@@ -18,6 +18,8 @@ const unsigned char *grt_tiles_get(struct grt_tiles *tiles, uint64_t number,
                                    struct grt_fault *fault);
 void grt_tiles_release(struct grt_tiles *tiles, uint64_t number);
 
+// Tells the system that these rows of a plain array will be read soon.
+void grt_array_announce(const struct grt_array *array, int fd, uint64_t first, uint64_t rows);
 // pread() of all the bytes, however the system serves them. A file that ends early is a fault that
 // says so.
 bool grt_read_bytes(int fd, void *into, uint64_t size, uint64_t offset, struct grt_fault *fault);

@@ -52,6 +52,11 @@
     X(CACHE, cache, WORD, "data", "none", 0, 0, "none=false|ram=true=memory=host|device=gpu",      \
       "cache_data data.cache_mode", "keep the data set in memory, or on the device, when it fits") \
     X(SHUFFLE, shuffle, FLAG, "data", "true", 0, 0, "", "", "a new order of samples each epoch")   \
+    X(SHUFFLE_WINDOW, shuffle_window, WHOLE, "data", "0", 0, 1099511627776, "",                    \
+      "shuffle_buffer shuffle_buffer_size",                                                        \
+      "samples that are mixed at a time, from 16 pieces of the file, for files larger than the "   \
+      "memory; the pieces come from all over it, and validation gets whole ones; 0: all are "      \
+      "mixed; compressed data have windows of their own chunks")                                   \
     X(DROP_LAST, drop_last, FLAG, "data", "false", 0, 0, "", "dataloader_drop_last",               \
       "leave out the last batch of an epoch when it is not full")                                  \
     X(VALIDATION_SPLIT, validation_split, REAL, "data", "0.1", 0, 0.9, "",                         \

@@ -190,9 +190,9 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
             .classes = opening->classes, .share_targets = strcmp(c->loss, "bce") == 0,
             .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
             .normalise = c->normalize, .validation_split = c->validation_split, .seed = c->seed,
-            .mean = opening->mean, .std = opening->std, .check_late = opening->look.late || late,
-            .threads = (uint32_t)c->num_workers, .watch = opening->look.watch,
-            .context = opening->look.context));
+            .shuffle_window = c->shuffle_window, .mean = opening->mean, .std = opening->std,
+            .check_late = opening->look.late || late, .threads = (uint32_t)c->num_workers,
+            .watch = opening->look.watch, .context = opening->look.context));
     if (task->data) {
         task->info = grt_dataset_info(task->data);
     }
