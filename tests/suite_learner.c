@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "golden/torch_losses.h"
+#include "runtime/data/order.h"
 
 // ---- PyTorch ----
 
@@ -197,44 +198,58 @@ static void drawn_by_seed(void **state) {
     learn_end(&l);
 }
 
-static void data_on_the_device(void **state) {
-    (void)state;
+// Two epochs of samples in order and copied by the graph give the same as those from the device, where they lie
+// in another order: gathered for each micro-batch (staged 0), or for several steps at once.
+static void gathers(uint32_t accumulate, uint32_t staged) {
     struct grt_learner_desc d = learn_small(GRT_F32);
     d.batch = 10;
-    d.accumulate = 2;
+    d.accumulate = accumulate;
     enum { SAMPLES = 40 };
-    // In order and copied by the graph, two steps in a run.
     struct learn l = learn_begin(&d, SAMPLES);
     struct grt_graph *graph = learn_step(&l, 0, 4);
     learn_run(graph, 2);
     grt_graph_destroy(&graph);
     size_t count;
     float *want = learn_parameters(&l, &count);
-    // The same samples from the device, where they lie in another order.
+    struct grt_order order = grt_order(SAMPLES, 1, 0, 3);
+    struct grt_draw draw = {.part = GRT_PART_TRAIN, .shuffle = true, .seed = 5, .window = 1};
+    uint64_t places[SAMPLES];
+    uint32_t words[2 * 64];
+    uint64_t record = grt_order_record(&order, &draw);
+    assert_true(2 * record <= 2 * 64);
+    grt_order_draw(&order, &draw, 9, 0, SAMPLES, places);
+    grt_order_words(&order, &draw, 9, words);
+    grt_order_words(&order, &draw, 9, words + record);
     struct test_tensor x = test_tensor(test.dev, GRT_F32, SAMPLES, 8);
     struct test_tensor y = test_tensor(test.dev, GRT_F32, SAMPLES, 2);
-    struct test_tensor order = test_tensor(test.dev, GRT_U32, SAMPLES, 0);
+    struct test_tensor records = test_tensor(test.dev, GRT_U32, 2 * record, 0);
+    struct test_tensor stage_x = test_tensor(test.dev, GRT_F32, 4096, 0);
+    struct test_tensor stage_y = test_tensor(test.dev, GRT_F32, 4096, 0);
     float xs[SAMPLES * 8], ys[SAMPLES * 2];
-    uint32_t places[SAMPLES];
     for (uint32_t i = 0; i < SAMPLES; i += 1) {
-        places[i] = i * 7 % SAMPLES;
         memcpy(xs + places[i] * 8, l.data.x + i * 8, 8 * sizeof *xs);
         memcpy(ys + places[i] * 2, l.data.y + i * 2, 2 * sizeof *ys);
     }
     test_tensor_write(&x, xs);
     test_tensor_write(&y, ys);
-    test_tensor_write(&order, places);
+    test_tensor_write(&records, words);
     assert_true(grt_learner_reset(l.learner, 0));
     learn_set_parameters(l.learner);
-    graph = grt_learner_step(l.learner, grt_step_desc(.steps = 2, .data_x = &x.tensor,
-                                                      .data_y = &y.tensor, .order = &order.tensor));
+    struct grt_step_rows rows = {.x = x.tensor,
+                                 .y = y.tensor,
+                                 .order = records.tensor,
+                                 .record = (uint32_t)record,
+                                 .epoch = SAMPLES,
+                                 .staged = staged,
+                                 .stage_x = stage_x.tensor.range,
+                                 .stage_y = stage_y.tensor.range};
+    graph = grt_learner_step(l.learner, grt_step_desc(.steps = 4, .data = &rows));
     assert_non_null(graph);
-    for (int epoch = 0; epoch < 2; epoch += 1) {
-        learn_run(graph, 2);
+    for (uint32_t epoch = 0; epoch < 2; epoch += 1) {
+        learn_run(graph, 1);
         struct grt_learn_state s = learn_state(&l);
-        assert_int_equal(s.cursor, SAMPLES);
-        s.cursor = 0;
-        assert_true(grt_learner_set_state(l.learner, &s));
+        assert_int_equal(s.cursor, 0);
+        assert_int_equal(s.epoch, epoch + 1);
     }
     float *got = learn_parameters(&l, &count);
     test_same(test.dev, "data on the device", got, want, 4, count);
@@ -243,8 +258,18 @@ static void data_on_the_device(void **state) {
     grt_graph_destroy(&graph);
     test_tensor_end(&x);
     test_tensor_end(&y);
-    test_tensor_end(&order);
+    test_tensor_end(&records);
+    test_tensor_end(&stage_x);
+    test_tensor_end(&stage_y);
     learn_end(&l);
+}
+
+static void data_on_the_device(void **state) {
+    (void)state;
+    gathers(2, 0);
+    gathers(1, 0);
+    gathers(1, 3);  // three steps at once, then the fourth
+    gathers(1, 4);
 }
 
 // ---- learning ----

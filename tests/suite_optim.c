@@ -416,7 +416,7 @@ static void same_bits_as_ref(void **state) {
     const struct {
         uint32_t n, run, leads;
         float numbers[8];
-        uint32_t norm_parts, loss_parts, samples;
+        uint32_t norm_parts, loss_parts, samples, epoch;
         float lr, min_lr;
         uint32_t warmup;
         float per_warmup;
@@ -429,6 +429,7 @@ static void same_bits_as_ref(void **state) {
                 {0.01f, 0.9f, 1.0f, 0.9f, 0.999f, 0.1f, 0.001f, 1e-8f},
                 37,
                 GRT_LOSS_PARTS,
+                5,
                 5,
                 0.01f,
                 0.001f,

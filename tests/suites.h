@@ -44,6 +44,7 @@
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
     X(optim, D)                                                                                    \
+    X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
     X(precision, D)                                                                                \
     X(random, D)                                                                                   \

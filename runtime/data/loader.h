@@ -116,6 +116,11 @@ GRT_API bool grt_loader_device(const struct grt_loader *loader, struct grt_tenso
 // Rows of the file at positions first .. first + count - 1 of an epoch; any loader.
 GRT_API bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
                               uint64_t count, uint32_t *rows);
+// cache device: the same for kernels, which find rows for themselves (shaders/lib/order.k): words of an
+// epoch's record, the record, and the rows left out, whose number is returned (rows may be NULL).
+GRT_API uint64_t grt_loader_record(const struct grt_loader *loader);
+GRT_API void grt_loader_words(const struct grt_loader *loader, uint64_t epoch, uint32_t *words);
+GRT_API uint64_t grt_loader_dropped(const struct grt_loader *loader, uint32_t *rows);
 
 // For benchmarks: what reading alone would take.
 struct grt_loader_raw {

@@ -173,45 +173,58 @@ static uint64_t kept_row(const struct grt_order *order, uint64_t k) {
     return k + below;
 }
 
-// Where a position lands within its window of shuffled units.
+// A part of the rows: its units are neighbours before the split, training first, then validation.
+struct part {
+    uint64_t begin, units;
+    uint64_t whole;  // positions in units; those from here on are the rows that fill none
+    bool split;
+};
+
+static struct part part_of(const struct grt_order *order, enum grt_part part) {
+    uint64_t training = order->units - order->validation_units;
+    struct part p = {.units = training};
+    if (part == GRT_PART_VALIDATION)
+        p = (struct part){.begin = training, .units = order->validation_units};
+    else if (part == GRT_PART_ALL)
+        p.units = order->units;
+    p.whole = p.units * order->unit;
+    p.split = part != GRT_PART_ALL && order->validation_units > 0;
+    return p;
+}
+
+static struct grt_permutation shuffle_units(const struct grt_draw *draw, uint64_t epoch,
+                                            uint64_t units) {
+    return grt_permutation(units, draw->seed ^ mix(epoch), STREAM_UNITS);
+}
+
+// Positions `first` and up that are mixed together after their units were shuffled.
 struct window {
-    uint64_t first, rows;  // positions
+    uint64_t first, rows;
     struct grt_permutation inner;
 };
 
-static uint64_t shuffled(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
-                         uint64_t whole, uint64_t position, struct window *window) {
+static struct window window_of(const struct grt_order *order, const struct grt_draw *draw,
+                               uint64_t epoch, uint64_t whole, uint64_t number) {
     uint64_t rows = draw->window * order->unit;
-    if (window->rows == 0 || position - window->first >= window->rows) {
-        uint64_t number = position / rows;
-        window->first = number * rows;
-        window->rows = whole - window->first < rows ? whole - window->first : rows;
-        window->inner =
-            grt_permutation(window->rows, draw->seed ^ mix(epoch), STREAM_ROWS + (number << 2));
-    }
-    return window->first + grt_permute(&window->inner, position - window->first);
+    struct window w = {.first = number * rows};
+    w.rows = whole - w.first < rows ? whole - w.first : rows;
+    w.inner = grt_permutation(w.rows, draw->seed ^ mix(epoch), STREAM_ROWS + (number << 2));
+    return w;
 }
 
 void grt_order_draw(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
                     uint64_t first, uint64_t count, uint64_t *rows) {
     uint64_t unit = order->unit;
-    // Units of the part, as places before the split: training first, then validation.
-    bool all = draw->part == GRT_PART_ALL;
-    uint64_t begin = draw->part == GRT_PART_VALIDATION ? order->units - order->validation_units : 0;
-    uint64_t units = draw->part == GRT_PART_VALIDATION ? order->validation_units
-                     : all                             ? order->units
-                                                       : order->units - order->validation_units;
-    uint64_t whole = units * unit;  // positions from here on are the rows that fill no unit
-    bool split = !all && order->validation_units > 0;
-    struct grt_permutation outer = grt_permutation(units, draw->seed ^ mix(epoch), STREAM_UNITS);
+    struct part part = part_of(order, draw->part);
+    struct grt_permutation outer = shuffle_units(draw, epoch, part.units);
     if (unit == 1) {
         for (uint64_t i = 0; i < count; i++)
             rows[i] = first + i;
         if (draw->shuffle)
             grt_permute_all(&outer, rows, count);
-        for (uint64_t i = 0; split && i < count; i++)
-            rows[i] += begin;
-        if (split)
+        for (uint64_t i = 0; part.split && i < count; i++)
+            rows[i] += part.begin;
+        if (part.split)
             grt_permute_all(&order->split, rows, count);
         for (uint64_t i = 0; order->dropped_count > 0 && i < count; i++)
             rows[i] = kept_row(order, rows[i]);
@@ -220,18 +233,69 @@ void grt_order_draw(const struct grt_order *order, const struct grt_draw *draw, 
     struct window window = {0};
     for (uint64_t i = 0; i < count; i++) {
         uint64_t position = first + i, row;
-        if (position >= whole) {
-            row = order->units * unit + (position - whole);
+        if (position >= part.whole) {
+            row = order->units * unit + (position - part.whole);
         } else {
-            if (draw->shuffle)
-                position = shuffled(order, draw, epoch, whole, position, &window);
+            if (draw->shuffle) {
+                if (window.rows == 0 || position - window.first >= window.rows)
+                    window =
+                        window_of(order, draw, epoch, part.whole, position / (draw->window * unit));
+                position = window.first + grt_permute(&window.inner, position - window.first);
+            }
             uint64_t place = position / unit;
             if (draw->shuffle)
                 place = grt_permute(&outer, place);
-            if (split)
-                place = grt_permute(&order->split, begin + place);
+            if (part.split)
+                place = grt_permute(&order->split, part.begin + place);
             row = place * unit + position % unit;
         }
         rows[i] = order->dropped_count > 0 ? kept_row(order, row) : row;
+    }
+}
+
+// ---- for kernels ----
+
+#define HEAD_WORDS 8u  // as in shaders/lib/order.k
+#define PERMUTATION_WORDS 10u
+
+static uint64_t window_count(const struct grt_order *order, const struct grt_draw *draw) {
+    uint64_t rows = draw->window * order->unit;
+    bool mixed = draw->shuffle && order->unit > 1;
+    return mixed ? (part_of(order, draw->part).whole + rows - 1) / rows : 0;
+}
+
+uint64_t grt_order_record(const struct grt_order *order, const struct grt_draw *draw) {
+    return HEAD_WORDS + (2 + window_count(order, draw)) * PERMUTATION_WORDS;
+}
+
+static uint32_t *write_permutation(uint32_t *words, const struct grt_permutation *p) {
+    *words++ = (uint32_t)p->n;
+    *words++ = (uint32_t)p->turn;
+    *words++ = p->low_bits;
+    *words++ = p->high_bits;
+    for (int i = 0; i < 6; i++)
+        *words++ = p->keys[i];
+    return words;
+}
+
+void grt_order_words(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
+                     uint32_t *words) {
+    struct part part = part_of(order, draw->part);
+    struct grt_permutation outer = shuffle_units(draw, epoch, part.units);
+    uint64_t windows = window_count(order, draw);
+    *words++ = (uint32_t)part.whole;
+    *words++ = (uint32_t)order->unit;
+    *words++ = draw->shuffle;
+    uint64_t mixed = draw->window * order->unit;
+    *words++ = windows > 0 ? (uint32_t)(mixed < part.whole ? mixed : part.whole) : 0;
+    *words++ = part.split;
+    *words++ = (uint32_t)part.begin;
+    *words++ = (uint32_t)(order->units * order->unit);
+    *words++ = (uint32_t)order->dropped_count;
+    words = write_permutation(words, &outer);
+    words = write_permutation(words, &order->split);
+    for (uint64_t i = 0; i < windows; i++) {
+        struct window window = window_of(order, draw, epoch, part.whole, i);
+        words = write_permutation(words, &window.inner);
     }
 }

@@ -6,9 +6,11 @@
 #include "../internal.h"
 #include "../op_support.h"
 #include "../ops.h"
+#include "learner.h"
 
 #define MAX_CHUNKS 256u  // what a second launch sums without scratch of its own
-#define CHUNK_ROWS 64u   // at least, where there are more
+#define GATHER_GROUPS 16384u
+#define CHUNK_ROWS 64u  // at least, where there are more
 
 struct grt_tensor grt_nn_rows(const struct grt_tensor *tensor, uint64_t rows) {
     struct grt_tensor view = *tensor;
@@ -178,16 +180,38 @@ void grt_op_pool_backward(struct grt_graph *graph, const struct grt_pooling *p) 
     pool(graph, p, "pool_grad", ranges);
 }
 
-void grt_op_gather(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *x,
-                   const struct grt_tensor *order, const struct grt_tensor *state, uint64_t first) {
-    if (!reachable(graph, y) || !reachable(graph, x) || !reachable(graph, order)) {
+void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *g) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    const struct grt_step_rows *from = g->from;
+    bool targets = g->y.buf != NULL;
+    if (!reachable(graph, &from->x) || (targets && !reachable(graph, &from->y))) {
         return;
     }
-    uint64_t cols = grt_tensor_count(y) / y->shape[0];
-    const uint32_t params[2] = {(uint32_t)y->shape[0], (uint32_t)first};
-    const struct grt_range ranges[] = {x->range, order->range, state->range, y->range};
-    const struct grt_kernel_desc kernel = {"gather", {{"COLS", (uint32_t)cols}}};
-    struct grt_pieces pieces = grt_op_pieces(graph, grt_tensor_count(y), 4);
-    grt_op_next(&pieces);
-    grt_op_stream(graph, &pieces, &kernel, params, sizeof params, ranges, 4);
+    uint32_t wg = grt_op_tree_wg(dev);
+    uint64_t x_cols = grt_tensor_count(&from->x) / from->x.shape[0];
+    uint64_t y_cols = targets ? grt_tensor_count(&from->y) / from->y.shape[0] : 0;
+    const uint32_t params[6] = {(uint32_t)g->rows,
+                                (uint32_t)g->first,
+                                (uint32_t)g->batch,
+                                (uint32_t)(g->x_step / 4 - g->batch * x_cols),
+                                targets ? (uint32_t)(g->y_step / 4 - g->batch * y_cols) : 0,
+                                from->record};
+    const struct grt_range ranges[] = {
+        from->x.range,
+        targets ? from->y.range : grt_op_unused(graph),
+        from->order.range,
+        from->dropped.range.buf ? from->dropped.range : grt_op_unused(graph),
+        g->state->range,
+        g->x,
+        targets ? g->y : grt_op_unused_at(graph, 1),
+    };
+    // Enough workgroups to fill any device; more rows than that take turns.
+    uint64_t groups = (g->rows + wg - 1) / wg;
+    groups = groups < GATHER_GROUPS ? groups : GATHER_GROUPS;
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = "gather", .specs = {{"WG", wg},
+                                                              {"XCOLS", (uint32_t)x_cols},
+                                                              {"YCOLS", (uint32_t)y_cols},
+                                                              {"EVAL", g->evaluates}}),
+                  params, sizeof params, ranges, 7, (const uint32_t[3]){(uint32_t)groups, 1, 1});
 }

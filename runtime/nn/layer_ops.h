@@ -39,8 +39,17 @@ void grt_op_pool(struct grt_graph *graph, const struct grt_pooling *pooling);
 // x is dx, y is dy.
 void grt_op_pool_backward(struct grt_graph *graph, const struct grt_pooling *pooling);
 
-// y = rows order[cursor + first ...] of x, 4-byte elements.
-void grt_op_gather(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *x,
-                   const struct grt_tensor *order, const struct grt_tensor *state, uint64_t first);
+// Samples first .. first + rows - 1 behind the state's cursor, from rows that stay on the device.
+struct grt_step_rows;
+struct grt_gathering {
+    const struct grt_step_rows *from;
+    const struct grt_tensor *state;
+    bool evaluates;  // with the cursor of evaluations
+    uint64_t first, rows;
+    uint64_t batch;           // samples of a step,
+    uint64_t x_step, y_step;  // and the bytes from one to the next where they go to
+    struct grt_range x, y;    // y without a buffer: targets are not wanted
+};
+void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *gathering);
 
 #endif

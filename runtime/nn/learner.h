@@ -82,6 +82,23 @@ GRT_API uint64_t grt_learner_parameters(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_x_bytes(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_y_bytes(const struct grt_learner *learner);
 
+// Rows that stay on the device. Steps take them in the order of the records, from the state's cursor on,
+// which each moves by its samples: to the end of the epoch, then from the begin of the next record.
+// Evaluations have a cursor of their own and the first record.
+struct grt_step_rows {
+    struct grt_tensor x, y;     // all rows, elements of 4 bytes; y without a buffer: no targets
+    struct grt_tensor order;    // u32: records of epochs (shaders/lib/order.k)
+    struct grt_tensor dropped;  // u32: rows left out; no buffer: none
+    uint32_t record;            // words of a record
+    uint32_t epoch;             // samples of an epoch
+    // Room for the samples of `staged` steps, grt_learner_stage() bytes each: gathered by one launch. 0: each
+    // micro-batch is gathered where the model reads it.
+    uint32_t staged;
+    struct grt_range stage_x, stage_y;
+};
+// Where the x or y of a step begins in a stage, in bytes, and what all of `step` of them take.
+GRT_API uint64_t grt_learner_stage(const struct grt_learner *learner, bool y, uint64_t step);
+
 struct grt_step_desc {
     const char *label;
     uint32_t rows;   // samples of a step; 0 means the learner's batch; less for the end of an epoch
@@ -90,9 +107,7 @@ struct grt_step_desc {
     // or read in place where they lie on the device as a binding may. The run has read them when it
     // is over.
     struct grt_range x, y;
-    // Or, data on the device: rows of these in the order of `order`, u32, from the state's
-    // cursor on, which each step moves by its rows. The order has enough of them.
-    const struct grt_tensor *data_x, *data_y, *order;
+    const struct grt_step_rows *data;  // or rows on the device; not past the end of an epoch
     // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
     // name may come several times: add). What the fused variant does for single rows, back through
     // the layers too, counts as forward. Costs barriers; 32 phases at most, 3 a micro-batch and 1
@@ -102,7 +117,7 @@ struct grt_step_desc {
 #define grt_step_desc(...) (&(struct grt_step_desc){__VA_ARGS__})
 
 // A baked training step, or NULL. The caller runs it any number of times and destroys it before the
-// learner. Neither x nor data_x: the step reads what grt_learner_input() holds; only with one
+// learner. Neither x nor data: the step reads what grt_learner_input() holds; only with one
 // micro-batch.
 GRT_API struct grt_graph *grt_learner_step(struct grt_learner *learner,
                                            const struct grt_step_desc *desc);

@@ -21,6 +21,7 @@ struct feed {
     uint64_t micro;  // its number within the step
     uint64_t first;  // row of the step that it begins with
     uint64_t step;
+    bool evaluates;
     struct grt_range out;                // of a prediction
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
     struct grt_range norms;              // of the gradients, where the model's op has them
@@ -52,6 +53,50 @@ static struct grt_tensor source(const struct feed *f, const struct grt_tensor *o
     return t;
 }
 
+// ---- rows that stay on the device ----
+
+uint64_t grt_learner_stage(const struct grt_learner *l, bool y, uint64_t step) {
+    uint64_t bytes = l->desc.batch * (y ? grt_learner_y_bytes(l) : grt_learner_x_bytes(l));
+    uint64_t align = l->dev->info.caps.align > 16 ? l->dev->info.caps.align : 16;
+    return step * ((bytes + align - 1) / align * align);
+}
+
+// The samples of a micro-batch, or of as many steps as there is room for, all at once with the first of them.
+static void gather(struct feed *f, bool with_target) {
+    const struct grt_step_rows *data = f->desc->data;
+    const struct grt_learner *l = f->l;
+    struct grt_gathering g = {.from = data,
+                              .state = l->state,
+                              .evaluates = f->evaluates,
+                              .first = f->first,
+                              .rows = f->x.shape[0],
+                              .batch = f->x.shape[0],
+                              .x = f->x.range,
+                              .x_step = f->x.range.size,
+                              .y_step = f->target.range.size};
+    if (with_target) {
+        g.y = f->target.range;
+    }
+    if (data->staged > 0) {
+        uint64_t at = f->step % data->staged;
+        uint64_t left = (f->desc->steps > 0 ? f->desc->steps : 1) - f->step;
+        uint64_t steps = left < data->staged ? left : data->staged;
+        f->x.range = grt_op_part(data->stage_x, grt_learner_stage(l, false, at), f->x.range.size);
+        f->target.range =
+            grt_op_part(data->stage_y, grt_learner_stage(l, true, at), f->target.range.size);
+        g.rows = steps * f->rows;
+        g.batch = f->rows;
+        g.x_step = grt_learner_stage(l, false, 1);
+        g.y_step = grt_learner_stage(l, true, 1);
+        g.x = grt_op_part(data->stage_x, 0, steps * g.x_step);
+        g.y = with_target ? grt_op_part(data->stage_y, 0, steps * g.y_step) : g.y;
+        if (at > 0) {
+            return;
+        }
+    }
+    grt_op_gather(f->graph, &g);
+}
+
 // Brings the samples of a micro-batch to where the model reads them; false when there is none left.
 static bool feed(struct feed *f, bool with_target) {
     struct grt_learner *l = f->l;
@@ -68,11 +113,8 @@ static bool feed(struct feed *f, bool with_target) {
     if (l->dy) {
         f->dy = grt_nn_rows(l->dy, rows);
     }
-    if (d->data_x) {
-        grt_op_gather(f->graph, &f->x, d->data_x, d->order, l->state, f->first);
-        if (with_target) {
-            grt_op_gather(f->graph, &f->target, d->data_y, d->order, l->state, f->first);
-        }
+    if (d->data) {
+        gather(f, with_target);
     }
     return true;
 }
@@ -145,13 +187,15 @@ static void record_step(struct feed *f) {
                                   .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
                                   .norm_parts = l->norm_parts, .norms = f->norms,
                                   .norm_count = f->norm_count,
-                                  .cursor_step = f->desc->data_x ? (uint32_t)f->rows : 0,
+                                  .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
+                                  .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
                                   .scaling = l->desc.precision == GRT_F16));
 }
 
 static void record_evaluation(struct feed *f) {
     struct grt_learner *l = f->l;
     bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
+    f->evaluates = true;
     for (f->micro = 0; feed(f, true); f->micro++) {
         record_forward(f);
         // A mean over one sample is a sum over samples.
@@ -167,8 +211,9 @@ static void record_evaluation(struct feed *f) {
         }
         grt_op_loss(f->graph, &loss);
     }
-    const uint32_t params[4] = {(uint32_t)f->micro * GRT_LOSS_PARTS, (uint32_t)f->rows,
-                                f->desc->data_x ? (uint32_t)f->rows : 0, classes};
+    const struct grt_step_rows *data = f->desc->data;
+    const uint32_t params[5] = {(uint32_t)f->micro * GRT_LOSS_PARTS, (uint32_t)f->rows,
+                                data ? (uint32_t)f->rows : 0, data ? data->epoch : 0, classes};
     const struct grt_range ranges[] = {l->loss_parts->range, l->hits->range, l->state->range};
     grt_op_launch(f->graph,
                   grt_kernel_desc(.name = "tally", .specs = {{"WG", grt_op_tree_wg(l->dev)}}),
@@ -202,15 +247,23 @@ static const char *missing(const struct grt_learner *l, const struct grt_step_de
     if (rows > l->desc.batch) {
         return "more rows than the learner's batch";
     }
-    if (d->data_x) {
-        if (d->x.buf || !d->order || (with_target && !d->data_y)) {
-            return "data on the device wants an order and targets, and no x";
+    const struct grt_step_rows *data = d->data;
+    if (data) {
+        if (d->x.buf || !data->order.range.buf || (with_target && !data->y.range.buf)) {
+            return "data on the device want an order and targets, and no x";
         }
-        if (d->order->dtype != GRT_U32 ||
-            grt_tensor_count(d->data_x) / d->data_x->shape[0] * 4 != grt_learner_x_bytes(l) ||
+        if (data->order.dtype != GRT_U32 ||
+            grt_tensor_count(&data->x) / data->x.shape[0] * 4 != grt_learner_x_bytes(l) ||
             (with_target &&
-             grt_tensor_count(d->data_y) / d->data_y->shape[0] * 4 != grt_learner_y_bytes(l))) {
+             grt_tensor_count(&data->y) / data->y.shape[0] * 4 != grt_learner_y_bytes(l))) {
             return "the data's samples are not the learner's";
+        }
+        if (data->staged > 0 &&
+            (l->micro < l->desc.batch ||
+             !has_samples(&data->stage_x, grt_learner_stage(l, false, data->staged)) ||
+             (with_target &&
+              !has_samples(&data->stage_y, grt_learner_stage(l, true, data->staged))))) {
+            return "the stage is smaller than its steps, or steps are cut into micro-batches";
         }
         return NULL;
     }

@@ -92,7 +92,7 @@ const char *grt_optim_mistake(const struct grt_optim_desc *d) {
 
 // As in shaders/lib/decide.k.
 struct decide_params {
-    uint32_t norm_parts, loss_parts, samples;
+    uint32_t norm_parts, loss_parts, samples, epoch;
     float lr, min_lr;
     uint32_t warmup;
     float per_warmup;
@@ -126,6 +126,7 @@ static struct decide_params decide_params(const struct grt_update_desc *u, uint3
         .norm_parts = norm_parts,
         .loss_parts = u->loss_part_count,
         .samples = u->cursor_step,
+        .epoch = u->cursor_end,
         .lr = (float)d->lr,
         .min_lr = (float)d->min_lr,
         .warmup = d->warmup,

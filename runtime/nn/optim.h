@@ -91,7 +91,7 @@ struct grt_learn_state {
     float loss_scale;  // 1 without loss scaling
     uint32_t good;     // steps since the scale changed
     float lr_factor;   // multiplies every learning rate; 1, for the host to change
-    uint32_t cursor;   // next sample in the order of data on the device
+    uint32_t cursor;   // next sample of the epoch, data on the device
     float loss;        // of the newest step, from here on
     float grad_norm;   // before clipping
     float lr;
@@ -103,7 +103,9 @@ struct grt_learn_state {
     float eval_samples;  // samples
     float eval_hits;     // and right answers of a classification
     float found_lr_factor;
-    uint32_t reserved[12];
+    uint32_t epoch;        // data on the device: the epoch's record in the order
+    uint32_t eval_cursor;  // next sample of an evaluation
+    uint32_t reserved[10];
 };
 #define GRT_LEARN_STATE_WORDS (sizeof(struct grt_learn_state) / 4)
 
@@ -133,7 +135,8 @@ struct grt_update_desc {
     // them, and has left in the state what it found there (NN_LEAVE_FOUND); buf NULL: they are made here.
     struct grt_range norms;
     uint32_t norm_count;
-    uint32_t cursor_step;  // added to the cursor, modulo nothing
+    uint32_t cursor_step;  // added to the cursor
+    uint32_t cursor_end;   // samples of an epoch, behind which it begins anew; 0: never
     bool scaling;          // loss scaling on
 };
 #define grt_update_desc(...) (&(struct grt_update_desc){__VA_ARGS__})

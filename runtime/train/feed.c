@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feed.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +10,16 @@
 
 #define PLACES GRT_LANE_COUNT  // that batches go to in turn
 
-// Graphs that a feed needs: a full batch and the last one of an epoch for each place, or a window of
-// steps, a single one, and the last.
-#define MOST_RECORDED 6
+// Steps of the largest graph over rows on the device: submits are few then. A CPU is slow enough to be
+// kept busy by small ones, and lavapipe takes a while over each graph.
+#define MOST_STEPS 32u
+#define MOST_STEPS_SOFTWARE 8u
+#define STAGE_BYTES (32u << 20)  // gathered at once, at most
+#define TABLE_BYTES (64u << 10)  // of records of orders, or one record
+
+// Graphs that a feed needs: a full batch and the last one of an epoch for each place; or those of 1, 2, 4
+// ... steps and the last one.
+#define MOST_RECORDED 8
 
 struct recorded {
     uint32_t rows, steps, place;
@@ -38,10 +46,16 @@ struct grt_feed {
     uint32_t newest_place, newest_rows;
     struct sent held[GRT_FEED_HELD];
     uint32_t held_count;
-    bool ahead;                               // the last of `held` has not been used yet
-    struct grt_tensor data_x, data_y, order;  // rows on the device
-    uint32_t *order_rows;
-    bool order_set;  // for the epoch of `next`
+    bool ahead;               // the last of `held` has not been used yet
+    struct grt_graph *clear;  // the sums of an evaluation
+
+    struct grt_step_rows rows;  // on the device
+    struct grt_plan *stage;
+    struct grt_tensor *stage_x, *stage_y;
+    uint32_t newest_staged;
+    uint32_t *words;                    // the table of records
+    uint64_t table_first, table_count;  // epochs in it
+    bool placed;                        // the state and the table know where `next` is
 };
 
 // ---- graphs ----
@@ -179,7 +193,6 @@ static void advance(struct grt_feed *f, uint32_t steps, struct grt_feed_done *do
     done->steps += steps;
     if (f->next.batch == f->info.batches_per_epoch) {
         f->next = (struct grt_loader_position){.epoch = f->next.epoch + 1};
-        f->order_set = false;
         done->epoch_ended = true;
     }
 }
@@ -210,65 +223,186 @@ static bool run_batches(struct grt_feed *f, uint32_t most, bool more, struct grt
 
 // ---- rows on the device ----
 
-// The order of the epoch, and where in it the next step begins.
-static bool set_order(struct grt_feed *f) {
+// Tells the device where the next step begins, which it keeps count of from there on. An evaluation is
+// not shuffled: one record serves all of its epochs.
+static bool place(struct grt_feed *f) {
     struct grt_learn_state state;
-    if (!grt_loader_order(f->desc.loader, f->next.epoch, 0, f->info.rows, f->order_rows) ||
-        !grt_buf_write(f->order.range.buf, 0, f->order_rows, 4 * f->info.rows) ||
-        !grt_learner_state(f->desc.learner, &state)) {
+    bool evaluates = f->desc.evaluate;
+    bool known =
+        f->table_count > 0 && (evaluates || (f->next.epoch >= f->table_first &&
+                                             f->next.epoch - f->table_first < f->table_count));
+    if (f->placed && known) {
+        return true;
+    }
+    if (!known) {
+        uint64_t most = grt_buf_size(f->rows.order.range.buf) / 4 / f->rows.record;
+        f->table_first = f->next.epoch;
+        f->table_count = most;
+        for (uint64_t i = 0; i < most; i++) {
+            grt_loader_words(f->desc.loader, f->table_first + i, f->words + i * f->rows.record);
+        }
+        if (!grt_buf_write(f->rows.order.range.buf, 0, f->words, 4 * most * f->rows.record)) {
+            return false;
+        }
+    }
+    if (!grt_learner_state(f->desc.learner, &state)) {
         return false;
     }
-    state.cursor = (uint32_t)(f->next.batch * f->desc.batch);
-    f->order_set = grt_learner_set_state(f->desc.learner, &state);
-    return f->order_set;
+    uint32_t cursor = (uint32_t)(f->next.batch * f->desc.batch);
+    if (evaluates) {
+        state.eval_cursor = cursor;
+    } else {
+        state.cursor = cursor;
+        state.epoch = (uint32_t)(f->next.epoch - f->table_first);
+    }
+    f->placed = grt_learner_set_state(f->desc.learner, &state);
+    return f->placed;
+}
+
+static uint32_t most_steps(const struct grt_dev *dev) {
+    return grt_dev_info(dev)->caps.software ? MOST_STEPS_SOFTWARE : MOST_STEPS;
+}
+
+// Samples of several steps are gathered at once where they are few bytes, and steps are not cut: so many, or 0.
+static uint32_t staged_steps(const struct grt_dev *dev, uint64_t step_bytes, bool cut) {
+    uint64_t steps = STAGE_BYTES / step_bytes;
+    steps = steps < most_steps(dev) ? steps : most_steps(dev);
+    return steps < 2 || cut ? 0 : (uint32_t)steps;
+}
+
+// What the next graph has: full batches, a power of two of them, or the last one.
+static struct grt_step_desc next_rows(const struct grt_feed *f, uint64_t most) {
+    uint64_t left = f->info.rows - f->next.batch * f->desc.batch;
+    uint64_t full = left / f->desc.batch;
+    struct grt_step_desc desc = {.rows = f->desc.batch, .steps = 1, .data = &f->rows};
+    if (full == 0) {
+        desc.rows = (uint32_t)left;
+    }
+    while (2 * desc.steps <= most_steps(f->desc.dev) && 2 * desc.steps <= full &&
+           2 * desc.steps <= most) {
+        desc.steps *= 2;
+    }
+    return desc;
 }
 
 static bool run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *done) {
     double start = grt_seconds();
-    if (!f->order_set && !set_order(f)) {
+    if (!place(f)) {
         return false;
     }
     done->waited = done->stalled = grt_seconds() - start;
-    bool good = true;
-    for (uint32_t left = most; good && left > 0 && !done->epoch_ended;) {
-        uint64_t first = f->next.batch * f->desc.batch;
-        uint64_t rows = f->info.rows - first < f->desc.batch ? f->info.rows - first : f->desc.batch;
-        // A whole window in one graph where it fits, else single steps.
-        bool window = left == GRT_FEED_WINDOW &&
-                      first + (uint64_t)GRT_FEED_WINDOW * f->desc.batch <= f->info.rows;
-        struct grt_step_desc desc = {.rows = (uint32_t)rows,
-                                     .steps = window ? GRT_FEED_WINDOW : 1,
-                                     .data_x = &f->data_x,
-                                     .data_y = &f->data_y,
-                                     .order = &f->order};
+    for (uint32_t left = most; left > 0 && !done->epoch_ended;) {
+        struct grt_step_desc desc = next_rows(f, left);
         struct grt_graph *graph = graph_for(f, &desc, 0);
-        good = graph && grt_graph_run(graph);
-        if (good) {
-            left -= desc.steps;
-            done->samples += rows * desc.steps;
-            done->last_rows = desc.rows;
-            advance(f, desc.steps, done);
+        if (!graph || !grt_graph_run(graph)) {
+            return false;
         }
+        left -= desc.steps;
+        f->newest_rows = desc.rows;
+        f->newest_staged = f->rows.staged > 0 ? (desc.steps - 1) % f->rows.staged : 0;
+        done->samples += (uint64_t)desc.rows * desc.steps;
+        done->last_rows = desc.rows;
+        advance(f, desc.steps, done);
     }
-    return grt_dev_wait(f->desc.dev) && good;
+    return true;
+}
+
+uint64_t grt_feed_rows_bytes(const struct grt_dev *dev, uint64_t x_bytes, uint64_t y_bytes,
+                             bool cut) {
+    uint64_t align = grt_feed_padding(dev) / grt_dev_lanes(dev) / 2;
+    uint64_t step = (x_bytes + align - 1) / align * align + (y_bytes + align - 1) / align * align;
+    return staged_steps(dev, step, cut) * step + align;
+}
+
+static bool prepare_stage(struct grt_feed *f) {
+    const struct grt_learner *learner = f->desc.learner;
+    bool cut = grt_learner_input(learner)->shape[0] < f->desc.batch;
+    uint32_t steps = staged_steps(
+        f->desc.dev, grt_learner_stage(learner, false, 1) + grt_learner_stage(learner, true, 1),
+        cut);
+    if (steps == 0) {
+        return true;
+    }
+    f->stage = grt_plan_create(f->desc.dev);
+    for (int y = 0; f->stage && y < 2; y++) {
+        struct grt_tensor_desc desc = {.label = y ? "staged y" : "staged x",
+                                       .group = "batches",
+                                       .dtype = GRT_U32,
+                                       .shape = {grt_learner_stage(learner, y, steps) / 4}};
+        *(y ? &f->stage_y : &f->stage_x) = grt_plan_tensor(f->stage, &desc);
+    }
+    if (!f->stage || !f->stage_x || !f->stage_y || !grt_plan_alloc(f->stage)) {
+        return false;
+    }
+    f->rows.staged = steps;
+    f->rows.stage_x = f->stage_x->range;
+    f->rows.stage_y = f->stage_y->range;
+    return true;
+}
+
+static struct grt_tensor make_words(struct grt_feed *f, const char *label, uint64_t count) {
+    struct grt_buf *buf =
+        grt_buf_create(f->desc.dev, grt_buf_desc(.size = 4 * count, .label = label));
+    return (struct grt_tensor){.range = {buf, 0, 4 * count},
+                               .dtype = GRT_U32,
+                               .rank = 1,
+                               .shape = {count},
+                               .label = label};
+}
+
+static bool prepare_dropped(struct grt_feed *f) {
+    uint64_t count = grt_loader_dropped(f->desc.loader, NULL);
+    uint32_t *rows = count > 0 ? malloc(4 * count) : NULL;
+    if (count == 0) {
+        return true;
+    }
+    bool good = rows || grt_fail(GRT_NO_MEMORY, "no host memory for the rows left out");
+    if (good) {
+        grt_loader_dropped(f->desc.loader, rows);
+        f->rows.dropped = make_words(f, "rows left out", count);
+        struct grt_buf *buf = f->rows.dropped.range.buf;
+        good = buf && grt_buf_write(buf, 0, rows, 4 * count);
+    }
+    free(rows);
+    return good;
 }
 
 static bool prepare_rows(struct grt_feed *f) {
-    if (!grt_loader_device(f->desc.loader, &f->data_x, &f->data_y)) {
+    uint64_t record = grt_loader_record(f->desc.loader);
+    uint64_t room = TABLE_BYTES / (4 * record);
+    uint64_t epochs = f->desc.evaluate                              ? 1
+                      : f->desc.epochs > 0 && f->desc.epochs < room ? f->desc.epochs
+                                                                    : room;
+    epochs = epochs > 0 ? epochs : 1;
+    if (!grt_loader_device(f->desc.loader, &f->rows.x, &f->rows.y)) {
         return false;
     }
-    struct grt_buf *buf = grt_buf_create(
-        f->desc.dev, grt_buf_desc(.size = 4 * f->info.rows, .label = "order of samples"));
-    f->order = (struct grt_tensor){.range = {buf, 0, 4 * f->info.rows},
-                                   .dtype = GRT_U32,
-                                   .rank = 1,
-                                   .shape = {f->info.rows},
-                                   .label = "order"};
-    f->order_rows = buf ? malloc(4 * f->info.rows) : NULL;
-    return f->order_rows || (buf && grt_fail(GRT_NO_MEMORY, "no host memory for an order"));
+    f->rows.record = (uint32_t)record;
+    f->rows.epoch = (uint32_t)f->info.rows;
+    f->rows.order = make_words(f, "order of samples", epochs * record);
+    f->words = f->rows.order.range.buf ? malloc(4 * epochs * record) : NULL;
+    if (!f->words) {
+        return f->rows.order.range.buf && grt_fail(GRT_NO_MEMORY, "no host memory for an order");
+    }
+    return prepare_dropped(f) && prepare_stage(f);
 }
 
 // ---- the feed ----
+
+static bool prepare_clear(struct grt_feed *f) {
+    if (!f->desc.evaluate) {
+        return true;
+    }
+    const struct grt_tensor *state = grt_learner_tensor(f->desc.learner, GRT_TENSOR_STATE, 0, NULL);
+    struct grt_range sums = state->range;
+    sums.offset += offsetof(struct grt_learn_state, eval_loss);
+    sums.size = 3 * sizeof(float);
+    f->clear = grt_graph_create(f->desc.dev, "evaluation begins");
+    if (f->clear) {
+        grt_graph_fill(f->clear, sums, 0);
+    }
+    return f->clear && grt_graph_bake(f->clear);
+}
 
 struct grt_feed *grt_feed_create(const struct grt_feed_desc *desc) {
     struct grt_feed *f = calloc(1, sizeof *f);
@@ -279,7 +413,7 @@ struct grt_feed *grt_feed_create(const struct grt_feed_desc *desc) {
     f->desc = *desc;
     f->info = grt_loader_info(desc->loader);
     f->next = f->info.next;
-    bool good = desc->on_device ? prepare_rows(f) : prepare_batches(f);
+    bool good = (desc->on_device ? prepare_rows(f) : prepare_batches(f)) && prepare_clear(f);
     // Graphs of full batches are baked, and kernels compiled, before anybody looks at the clock.
     uint32_t rows = (uint32_t)(f->info.rows < desc->batch ? f->info.rows : desc->batch);
     for (uint32_t i = 0; good && i < f->place_count; i++) {
@@ -307,8 +441,11 @@ void grt_feed_destroy(struct grt_feed **feed) {
     for (uint32_t i = 0; i < PLACES; i++) {
         grt_plan_destroy(&f->plans[i]);
     }
-    grt_buf_destroy(&f->order.range.buf);
-    free(f->order_rows);
+    grt_graph_destroy(&f->clear);
+    grt_plan_destroy(&f->stage);
+    grt_buf_destroy(&f->rows.order.range.buf);
+    grt_buf_destroy(&f->rows.dropped.range.buf);
+    free(f->words);
     free(f);
     *feed = NULL;
 }
@@ -319,15 +456,27 @@ struct grt_loader_position grt_feed_position(const struct grt_feed *feed) {
 
 void grt_feed_newest(const struct grt_feed *f, struct grt_tensor *x, struct grt_tensor *y) {
     uint32_t i = f->newest_place;
+    if (f->rows.staged > 0) {
+        *x = *grt_learner_input(f->desc.learner);
+        *y = *grt_learner_target(f->desc.learner);
+        x->range = f->rows.stage_x;
+        y->range = f->rows.stage_y;
+        x->range.offset += grt_learner_stage(f->desc.learner, false, f->newest_staged);
+        y->range.offset += grt_learner_stage(f->desc.learner, true, f->newest_staged);
+        x->shape[0] = y->shape[0] = f->newest_rows;
+        x->range.size = grt_tensor_bytes(x);
+        y->range.size = grt_tensor_bytes(y);
+        return;
+    }
     *x = f->x[i] ? *f->x[i] : *grt_learner_input(f->desc.learner);
     *y = f->y[i] ? *f->y[i] : *grt_learner_target(f->desc.learner);
-    if (f->newest_rows > 0) {
+    if (f->newest_rows > 0 && f->newest_rows < x->shape[0]) {
         x->shape[0] = y->shape[0] = f->newest_rows;
     }
 }
 
 bool grt_feed_seek(struct grt_feed *f, struct grt_loader_position position) {
-    f->order_set = false;
+    f->placed = false;
     if (!f->desc.on_device &&
         (position.epoch != f->next.epoch || position.batch != f->next.batch)) {
         bool good = grt_dev_wait(f->desc.dev);
@@ -343,6 +492,9 @@ bool grt_feed_seek(struct grt_feed *f, struct grt_loader_position position) {
 
 bool grt_feed_run(struct grt_feed *f, uint32_t most, bool more, struct grt_feed_done *done) {
     *done = (struct grt_feed_done){0};
-    most = most < GRT_FEED_WINDOW ? most : GRT_FEED_WINDOW;
+    if (f->clear && f->next.batch == 0 && !grt_graph_run(f->clear)) {
+        return false;
+    }
+    most = f->desc.on_device || most < GRT_FEED_WINDOW ? most : GRT_FEED_WINDOW;
     return f->desc.on_device ? run_rows(f, most, done) : run_batches(f, most, more, done);
 }

@@ -2,7 +2,7 @@
 // A feed: brings batches of a loader to a learner and runs its steps, a window of them at once.
 //
 //     batches of the loader   slot -> upload -> a place on the device            -> a step
-//     rows on the device      the order of an epoch -> the device, steps gather  -> many steps
+//     rows on the device      steps gather them, by an order that follows from the epoch -> many steps
 //
 // Uploads run beside the steps where the device has two lanes: batches go to two places in turn, so that
 // batch k + 1 arrives while step k reads its own.
@@ -15,6 +15,10 @@
 // The device works through a window while the loader's workers read on; then the window is waited for
 // and its slots go back. The batch behind a window is fetched and sent before that wait, so the device
 // finds it when the next window begins.
+//
+// Rows on the device need none of this: a table of what the orders of the next epochs follow from lies beside
+// them, the state of the learner says where in it a step begins, and the host queues as far ahead as it likes. Graphs
+// have a power of two of steps, so that a few serve every run of them.
 #ifndef GRT_FEED_H
 #define GRT_FEED_H
 
@@ -25,7 +29,7 @@
 extern "C" {
 #endif
 
-#define GRT_FEED_WINDOW 8                     // steps queued before the host waits
+#define GRT_FEED_WINDOW 8                     // batches queued before the host waits
 #define GRT_FEED_HELD (GRT_FEED_WINDOW + 1u)  // batches that a feed holds of its loader
 
 struct grt_feed_desc {
@@ -33,8 +37,9 @@ struct grt_feed_desc {
     struct grt_learner *learner;
     struct grt_loader *loader;  // its `held` is GRT_FEED_HELD, its turns grt_dev_lanes()
     uint32_t batch;
-    bool evaluate;   // evaluations instead of training steps
-    bool on_device;  // the loader's cache is the device
+    bool evaluate;    // evaluations instead of training steps
+    bool on_device;   // the loader's cache is the device
+    uint64_t epochs;  // rows on the device: that will be asked for; 0: not known
 };
 
 struct grt_feed;
@@ -58,9 +63,10 @@ struct grt_feed_done {
     double stalled;      // of these, at most, the device had nothing to do
     bool epoch_ended;
 };
-// Runs up to `most` steps (and no more than a window), not beyond the end of the epoch, and waits for
-// them. `more`: another call follows, so its first batch is fetched meanwhile. When it fails, `done` still
-// says what was run and the position is behind that.
+// Runs up to `most` steps, not beyond the end of the epoch. Batches: no more than a window, and waits
+// for them; `more`: another call follows, so its first batch is fetched meanwhile. Rows on the device: queues them and
+// returns. When it fails, `done` still says what was run and the position is behind that. An evaluation that begins
+// an epoch clears the eval_ sums of the state.
 GRT_API bool grt_feed_run(struct grt_feed *feed, uint32_t most, bool more,
                           struct grt_feed_done *done);
 
@@ -69,6 +75,10 @@ GRT_API bool grt_feed_run(struct grt_feed *feed, uint32_t most, bool more,
 GRT_API uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool several);
 // And at most so many besides, where tensors begin at multiples of a device's own number.
 GRT_API uint64_t grt_feed_padding(const struct grt_dev *dev);
+// Device bytes that a feed of rows on the device takes besides them, where a step has so many of x and y and
+// is cut into micro-batches or not.
+GRT_API uint64_t grt_feed_rows_bytes(const struct grt_dev *dev, uint64_t x_bytes, uint64_t y_bytes,
+                                     bool cut);
 
 #ifdef __cplusplus
 }

@@ -39,12 +39,16 @@ static uint64_t row_bytes(const struct grt_dataset_info *info) {
     return 4 * ((uint64_t)info->x_width + info->y_width);
 }
 
-// What the device holds besides the learner: all rows and two orders, or the staging of both loaders.
+// What the device holds besides the learner: all rows, and the staging of both feeds.
 static struct grt_fit_besides besides(const struct grt_supervised *run) {
     uint64_t row = row_bytes(&run->task.info);
     uint64_t feeds = run->task.info.part_rows[GRT_PART_VALIDATION] > 0 ? 2 : 1;
     if (on_device(run)) {
-        return (struct grt_fit_besides){.bytes = run->task.info.file_rows * (row + 8)};
+        const struct grt_learner_desc *d = &run->task.learner;
+        uint64_t feed =
+            grt_feed_rows_bytes(run->desc.dev, 4ull * d->batch * run->task.info.x_width,
+                                4ull * d->batch * run->task.info.y_width, d->accumulate > 1);
+        return (struct grt_fit_besides){.bytes = run->task.info.file_rows * row + feeds * feed};
     }
     return (struct grt_fit_besides){
         .bytes = feeds * grt_feed_padding(run->desc.dev),
@@ -190,7 +194,8 @@ static bool make_learner(struct grt_supervised *run) {
                                  .learner = run->learner,
                                  .loader = run->train_loader,
                                  .batch = run->task.learner.batch,
-                                 .on_device = on_device(run)};
+                                 .on_device = on_device(run),
+                                 .epochs = run->task.config.epochs};
     run->train = grt_feed_create(&feed);
     feed.loader = run->check_loader;
     feed.evaluate = true;

@@ -48,8 +48,7 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *ar
 // To the first step, with the first parameters.
 bool supervised_restart(struct grt_supervised *run);
 
-// Sums of evaluations in the learner's state: cleared, and read.
-bool supervised_tally_begin(struct grt_learner *learner);
+// Sums of evaluations in the learner's state.
 bool supervised_tally_end(struct grt_learner *learner, struct grt_evaluation *evaluation);
 
 #endif

@@ -82,15 +82,6 @@ static void log_step(struct loop *l) {
 
 // ---- validation ----
 
-bool supervised_tally_begin(struct grt_learner *learner) {
-    struct grt_learn_state state;
-    if (!grt_learner_state(learner, &state)) {
-        return false;
-    }
-    state.eval_loss = state.eval_samples = state.eval_hits = 0;
-    return grt_learner_set_state(learner, &state);
-}
-
 bool supervised_tally_end(struct grt_learner *learner, struct grt_evaluation *evaluation) {
     struct grt_learn_state state;
     if (!grt_learner_state(learner, &state)) {
@@ -113,7 +104,7 @@ static bool validate(struct loop *l, struct grt_evaluation *evaluation, bool *st
     struct grt_feed_done done = {0};
     // Validation is not shuffled: each of its epochs is the same, and its workers have begun the next.
     struct grt_loader_position first = {.epoch = grt_feed_position(run->check).epoch};
-    if (!supervised_tally_begin(run->learner) || !grt_feed_seek(run->check, first)) {
+    if (!grt_feed_seek(run->check, first)) {
         return false;
     }
     while (!done.epoch_ended) {
@@ -125,9 +116,7 @@ static bool validate(struct loop *l, struct grt_evaluation *evaluation, bool *st
             return false;
         }
     }
-    // The steps of both feeds move one cursor.
-    return supervised_tally_end(run->learner, evaluation) &&
-           grt_feed_seek(run->train, run->place.position);
+    return supervised_tally_end(run->learner, evaluation);
 }
 
 // ---- ends of epochs, checkpoints ----
@@ -276,7 +265,7 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
     uint32_t most = steps_ahead(l);
     bool more = run->steps - run->place.step > most;
     double begun = grt_seconds();
-    bool fed = grt_feed_run(run->train, most, more, &done);
+    bool fed = grt_feed_run(run->train, most, more, &done) && grt_dev_wait(run->desc.dev);
     l->step_seconds = done.steps > 0 ? (grt_seconds() - begun) / done.steps : 0;
     *end = GRT_SUPERVISED_FAILED;
     run->place.step += done.steps;

@@ -60,7 +60,7 @@ static bool clean_state(struct grt_archive *archive) {
         return grt_fail(GRT_INVALID, "the learner has no state");
     }
     memcpy(&state, t->data, sizeof state);
-    state.cursor = 0;
+    state.cursor = state.epoch = state.eval_cursor = 0;
     state.eval_loss = state.eval_samples = state.eval_hits = 0;
     memcpy(t->data, &state, sizeof state);
     return true;

@@ -66,7 +66,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                                                                     .loader = w.loader,
                                                                     .batch = w.task.learner.batch,
                                                                     .evaluate = true});
-    bool good = feed && supervised_tally_begin(w.learner);
+    bool good = feed != NULL;
     while (good && !done.epoch_ended) {
         good = !(stop && stop()) && grt_feed_run(feed, GRT_FEED_WINDOW, true, &done);
     }
