@@ -133,12 +133,13 @@ struct grt_dev_fns {
     // Returns when everything queued has finished, on all lanes.
     bool (*wait)(struct grt_dev *dev);
 
-    // Marks of lanes (see device.h), from 1 on and growing; several times a step. All three are NULL
+    // Marks of lanes (see device.h), from 1 on and growing; several times a step. All four are NULL
     // where cmds_run has finished the list when it returns. lane_after is called only when
     // base.lanes is 2.
     uint64_t (*lane_mark)(struct grt_dev *dev, enum grt_lane lane);
     bool (*lane_after)(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
     bool (*lane_passed)(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
+    bool (*lane_wait)(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 
     // Bytes of device memory that the driver could still give. NULL when the driver cannot tell.
     uint64_t (*mem_free)(struct grt_dev *dev);

@@ -470,6 +470,13 @@ bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
            (mark == 0 || !dev->fns->lane_passed || dev->fns->lane_passed(dev, lane, mark));
 }
 
+bool grt_dev_wait_for(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
+    if (!is_lane(dev, lane, "grt_dev_wait_for") || !grt_dev_usable(dev)) {
+        return false;
+    }
+    return mark == 0 || !dev->fns->lane_wait || dev->fns->lane_wait(dev, lane, mark);
+}
+
 uint32_t grt_dev_complaints(const struct grt_dev *dev) {
     return dev ? dev->complaints : 0;
 }

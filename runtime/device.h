@@ -165,6 +165,8 @@ GRT_API uint64_t grt_dev_mark(struct grt_dev *dev, enum grt_lane lane);
 GRT_API bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 // Whether a lane has come to its mark; waits for nothing.
 GRT_API bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
+// Waits until it has, and for nothing that was queued behind the mark.
+GRT_API bool grt_dev_wait_for(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 // Messages of the validation layer so far; a correct program has none.
 GRT_API uint32_t grt_dev_complaints(const struct grt_dev *dev);
 // Whether the validation layer watches: asked for with desc.validate, and installed.

@@ -234,6 +234,7 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
         .lane_mark = gcl_lane_mark,
         .lane_after = gcl_lane_after,
         .lane_passed = gcl_lane_passed,
+        .lane_wait = gcl_lane_wait,
         // NVIDIA, Intel and PoCL have no such query.
         .mem_free = strstr(extensions, " cl_amd_device_attribute_query ") ? mem_free_amd : NULL,
     };

@@ -92,6 +92,15 @@ bool gcl_lane_passed(struct grt_dev *base, enum grt_lane which, uint64_t mark) {
     return status == CL_COMPLETE;
 }
 
+bool gcl_lane_wait(struct grt_dev *base, enum grt_lane which, uint64_t mark) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    cl_event event = event_of(&dev->lanes[which], mark);
+    cl_int code = event ? gcl.clWaitForEvents(1, &event) : CL_SUCCESS;
+    return code == CL_SUCCESS ||
+           gcl_fail(dev, gcl_status(code, true), code, "the work queued on '%s' did not finish",
+                    dev->base.info.name);
+}
+
 bool gcl_wait(struct grt_dev *base) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     cl_int code = CL_SUCCESS;

@@ -55,6 +55,7 @@
     X(clEnqueueMarkerWithWaitList)                                                                 \
     X(clEnqueueBarrierWithWaitList)                                                                \
     X(clGetEventInfo)                                                                              \
+    X(clWaitForEvents)                                                                             \
     X(clGetEventProfilingInfo)                                                                     \
     X(clReleaseEvent)                                                                              \
     X(clFlush)                                                                                     \
@@ -175,5 +176,6 @@ bool gcl_wait(struct grt_dev *dev);
 uint64_t gcl_lane_mark(struct grt_dev *dev, enum grt_lane lane);
 bool gcl_lane_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 bool gcl_lane_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
+bool gcl_lane_wait(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 
 #endif

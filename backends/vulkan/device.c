@@ -210,6 +210,7 @@ static const struct grt_dev_fns fns = {
     .lane_mark = gvk_lane_mark,
     .lane_after = gvk_lane_after,
     .lane_passed = gvk_lane_passed,
+    .lane_wait = gvk_lane_wait,
     .mem_free = gvk_mem_free,
 };
 

@@ -97,7 +97,8 @@ bool gvk_submit(struct gvk_dev *dev, enum grt_lane which, VkCommandBuffer cmds) 
     return true;
 }
 
-bool gvk_lane_wait(struct gvk_dev *dev, enum grt_lane which, uint64_t mark) {
+bool gvk_lane_wait(struct grt_dev *base, enum grt_lane which, uint64_t mark) {
+    struct gvk_dev *dev = (struct gvk_dev *)base;
     struct gvk_lane *lane = lane_of(dev, which);
     const VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -115,8 +116,8 @@ bool gvk_lane_wait(struct gvk_dev *dev, enum grt_lane which, uint64_t mark) {
 bool gvk_wait(struct grt_dev *base) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
     const struct gvk_lane *aside = &dev->lanes[GRT_LANE_ASIDE];
-    return gvk_lane_wait(dev, GRT_LANE_MAIN, dev->lanes[GRT_LANE_MAIN].submitted) &&
-           (!aside->timeline || gvk_lane_wait(dev, GRT_LANE_ASIDE, aside->submitted));
+    return gvk_lane_wait(base, GRT_LANE_MAIN, dev->lanes[GRT_LANE_MAIN].submitted) &&
+           (!aside->timeline || gvk_lane_wait(base, GRT_LANE_ASIDE, aside->submitted));
 }
 
 uint64_t gvk_lane_mark(struct grt_dev *base, enum grt_lane lane) {
@@ -126,7 +127,7 @@ uint64_t gvk_lane_mark(struct grt_dev *base, enum grt_lane lane) {
 bool gvk_lane_after(struct grt_dev *base, enum grt_lane lane, uint64_t mark) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
     if (!dev->lanes[lane].queue) {
-        return gvk_lane_wait(dev, GRT_LANE_MAIN, mark);  // the host is the lane
+        return gvk_lane_wait(base, GRT_LANE_MAIN, mark);  // the host is the lane
     }
     dev->lanes[lane].after = mark > dev->lanes[lane].after ? mark : dev->lanes[lane].after;
     return true;

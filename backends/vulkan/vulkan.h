@@ -228,7 +228,7 @@ void gvk_lanes_destroy(struct gvk_dev *dev);
 // Queues a command buffer; allocates nothing.
 bool gvk_submit(struct gvk_dev *dev, enum grt_lane lane, VkCommandBuffer cmds);
 // Waits until a lane has come to a mark.
-bool gvk_lane_wait(struct gvk_dev *dev, enum grt_lane lane, uint64_t mark);
+bool gvk_lane_wait(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 bool gvk_wait(struct grt_dev *base);
 uint64_t gvk_lane_mark(struct grt_dev *base, enum grt_lane lane);
 bool gvk_lane_after(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
