@@ -10,10 +10,10 @@
 #include "command.h"
 #include "es/rollout.h"
 #include "files.h"
+#include "model_file.h"
 #include "options.h"
 #include "output.h"
 #include "talk.h"
-#include "train/checkpoint.h"
 
 #define MAX_STEPS 5000
 
@@ -306,7 +306,7 @@ int cmd_play(int argc, char **argv) {
                        {FILE_WRITTEN, "--output", play.common.output});
     if (code)
         return code;
-    struct grt_archive *archive = grt_checkpoint_load(play.checkpoint);
+    struct grt_archive *archive = model_file_load(play.checkpoint);
     if (!archive)
         return command_exit_of(grt_last_status());
     code = play_archive(&play, env, archive);

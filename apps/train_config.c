@@ -8,9 +8,9 @@
 
 #include "command.h"
 #include "files.h"
+#include "model_file.h"
 #include "talk.h"
 #include "train/checkpoint.h"
-#include "train/safetensors.h"
 
 const struct option_row train_config_options[] = {
     {.name = "config",
@@ -76,23 +76,17 @@ struct grt_dev *train_config_device(const struct train_config *values) {
     return dev;
 }
 
-static struct grt_archive *load(const char *path) {
-    size_t length = strlen(path);
-    const char *ending = ".safetensors";
-    bool foreign = length > strlen(ending) && !strcmp(path + length - strlen(ending), ending);
-    return foreign ? grt_safetensors_load(path) : grt_checkpoint_load(path);
-}
-
 struct grt_archive *train_config_model(const struct train_config *values) {
     struct stat info;
     char best[4200];
     if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        struct grt_archive *archive = load(values->checkpoint);
+        struct grt_archive *archive = model_file_load(values->checkpoint);
         if (!archive && grt_last_status() == GRT_NO_INPUT)
             talk_error("the trained network is named with --checkpoint PATH, a file or a folder "
                        "that `gpurt train supervised` wrote");
         return archive;
     }
     snprintf(best, sizeof best, "%.4096s/best.h5", values->checkpoint);
-    return access(best, F_OK) == 0 ? load(best) : grt_checkpoint_newest(values->checkpoint);
+    return access(best, F_OK) == 0 ? grt_checkpoint_load(best)
+                                   : grt_checkpoint_newest(values->checkpoint);
 }

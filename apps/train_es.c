@@ -16,6 +16,7 @@
 #include "devices.h"
 #include "es/es.h"
 #include "files.h"
+#include "model_file.h"
 #include "options.h"
 #include "stats.h"
 #include "table.h"
@@ -343,7 +344,7 @@ static int open_start(struct train *t, struct grt_archive **archive) {
     }
     if (!path || !strcmp(path, "none"))
         return COMMAND_OK;
-    *archive = grt_checkpoint_load(path);
+    *archive = model_file_load(path);
     return *archive ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 

@@ -142,4 +142,45 @@ expect 0 bench rollout --num-envs 2 --num-dirs 1 --dir-chunk 1 --episode-length 
     --format json
 grep -q '"of_peak"' out || wrong "bench rollout: no share of the device's rate"
 
+# ---- other forms ----
+# A policy keeps what it does to its observations, in both directions, bit for bit.
+python=/usr/bin/python3 # Debian's, which has h5py
+for policy in affine mlp16; do
+    expect 0 train es --device ref:0 --env pendulum --policy "$policy" --iterations 3 --num-envs 4 --num-dirs 4 \
+        --checkpoint "$tmp/n.h5" -q
+    expect 0 convert "$tmp/n.h5" "$tmp/n.safetensors"
+    grep -q 'stay behind, --all' "$tmp/err" || wrong "convert: no word of what stays behind"
+    expect 0 convert "$tmp/n.safetensors" "$tmp/back.h5"
+    "$python" - "$tmp" <<'PY' || wrong "convert: another normaliser"
+import h5py, json, struct, sys
+import numpy as np
+was, back = h5py.File(sys.argv[1] + "/n.h5"), h5py.File(sys.argv[1] + "/back.h5")
+blob = open(sys.argv[1] + "/n.safetensors", "rb").read()
+size = struct.unpack("<Q", blob[:8])[0]
+name = "normalizer/mean_rstd_variance"
+entry = json.loads(blob[8:8 + size])[name]
+begin, end = entry["data_offsets"]
+norm = np.frombuffer(blob[8 + size + begin:8 + size + end], "<f4").reshape(entry["shape"])
+assert norm.shape == (3, 3) and (norm == was[name][()]).all() and (norm == back[name][()]).all()
+assert not (norm[0] == 0).all() and not (norm[1] == 1).all(), "a normaliser that does nothing tests nothing"
+assert "optimizer" not in back and sorted(back["model"]) == sorted(was["model"])
+PY
+    for form in n.h5 back.h5 n.safetensors; do
+        expect 0 play pendulum --device ref:0 --steps 50 --format json --checkpoint "$tmp/$form" -o "$tmp/$form.json"
+        cmp -s "$tmp/n.h5.json" "$tmp/$form.json" || wrong "play: another trajectory of $form"
+        expect 0 train es --device ref:0 --env pendulum --policy "$policy" --iterations 1 --num-envs 4 --num-dirs 4 \
+            --from "$tmp/$form" --checkpoint "$tmp/next.h5" -q --format csv
+        sed 1q "$tmp/out" >"$tmp/first" && sed -n 2p "$tmp/out" | cut -d, -f 1-7 >>"$tmp/first"
+        [ "$form" = n.h5 ] && cp "$tmp/first" "$tmp/first.h5"
+        cmp -s "$tmp/first" "$tmp/first.h5" || wrong "train es --from $form begins otherwise"
+    done
+    # All of it can be resumed.
+    expect 0 convert --all "$tmp/n.h5" "$tmp/all.safetensors"
+    expect 0 convert "$tmp/all.safetensors" "$tmp/all.h5"
+    for form in n all; do
+        expect 0 train es --device ref:0 --resume "$tmp/$form.h5" --checkpoint "$tmp/$form-5.h5" --iterations 5 -q
+    done
+    cmp -s "$tmp/n-5.h5" "$tmp/all-5.h5" || wrong "convert --all: another run after --resume"
+done
+
 exit "$failed"

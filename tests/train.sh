@@ -173,12 +173,39 @@ for i in range(count):
     x = np.maximum(x, 0) if i + 1 < count else x
 assert said["y"].shape == (500, int(sys.argv[2])), said["y"].shape
 assert np.abs(said["y"][()] - x).max() < 1e-4 * max(1, np.abs(x).max())
+y = said["y"][()].astype(float)
+logits = sys.argv[1] != "mse"
+assert said.attrs["y_is"].decode() == ("logits" if logits else "values")
+assert ("probability" in said) == logits and ("class" in said) == (sys.argv[1] == "cross_entropy")
+if logits:
+    p = np.exp(y) / np.exp(y).sum(1, keepdims=True) if "class" in said else 1 / (1 + np.exp(-y))
+    assert np.abs(said["probability"][()] - p).max() < 1e-6
 PY
     expect 0 convert "named-$kind/best.h5" named.safetensors
     expect 0 convert named.safetensors named-back.h5
-    expect 0 predict --data unaimed.h5 --checkpoint named-back.h5 -o p-back.h5
-    same p-named.h5 p-back.h5
+    for form in named-back.h5 named.safetensors; do
+        expect 0 predict --data unaimed.h5 --checkpoint "$form" -o p-back.h5
+        same p-named.h5 p-back.h5
+    done
+    expect 0 predict --data unaimed.h5 --checkpoint "named-$kind" -o p-named.csv
+    "$python" - <<'PY' || wrong "CSV and HDF5 of $kind differ"
+import csv, h5py, numpy as np
+rows, said = list(csv.reader(open("p-named.csv"))), h5py.File("p-named.h5")
+want = {}
+for name in said:
+    column = said[name][()].reshape(500, -1)
+    for k in range(column.shape[1]):
+        want[name + (str(k) if column.shape[1] > 1 else "")] = column[:, k]
+assert sorted(rows[0]) == sorted(want) and len(rows) == 501, rows[0]
+for k, name in enumerate(rows[0]):
+    got = np.array([row[k] for row in rows[1:]]).astype(want[name].dtype)
+    assert (got == want[name]).all(), name
+PY
 done
+expect 0 predict --data unaimed.h5 --checkpoint named-mse --format csv -o -
+same out <("$gpurt" predict --data unaimed.h5 --checkpoint named-mse -o /dev/fd/1 --format csv 2>/dev/null)
+refuse 64 'must end in .h5, .hdf5 or .csv' predict --data unaimed.h5 --checkpoint named-mse -o p.txt
+[ ! -e p.txt ] || wrong "a prediction of unknown form was written"
 refuse 65 "no data set" eval --data unaimed.h5 --checkpoint named-mse
 # What is read is never written over.
 cp d.h5 before.h5

@@ -142,8 +142,9 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
     const struct grt_archive_tensor *norm =
         grt_archive_find(archive, "normalizer/mean_rstd_variance");
     const struct grt_archive_tensor *report = grt_archive_find(archive, "optimizer/report");
-    if (!norm || norm->bytes != grt_tensor_bytes(es->norm) || !report ||
-        report->bytes != grt_tensor_bytes(es->report)) {
+    // A converted policy comes without what the optimizer had to say; it can be begun with.
+    bool told = report && report->bytes == grt_tensor_bytes(es->report);
+    if (!norm || norm->bytes != grt_tensor_bytes(es->norm) || (!told && (report || !model_only))) {
         return grt_fail(GRT_INVALID, "%s: no checkpoint of a policy for '%s'", path,
                         es->desc.env->name);
     }
@@ -152,7 +153,12 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
         return false;
     }
     float words[ES_REPORT];
-    memcpy(words, report->data, sizeof words);
+    if (told) {
+        memcpy(words, report->data, sizeof words);
+    } else if (!read_tensor(es->report, words)) {
+        free(numbers);
+        return false;
+    }
     if (model_only) {
         words[ES_POWER1] = words[ES_POWER2] = 1.0f;
     }

@@ -102,8 +102,9 @@ struct grt_evaluation {
 GRT_API bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                           const struct grt_config *config, enum grt_part part, bool (*stop)(void),
                           struct grt_evaluation *evaluation);
-// What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32 and, for classes,
-// "class" [N] u32, the largest. NULL with the sentence. `stop` (may be NULL) ends it.
+// What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32. With cross_entropy and bce
+// those are logits, which the text "y_is" says, and "probability" of the same shape has their softmax or sigmoid;
+// for classes "class" [N] u32 is the largest. NULL with the sentence. `stop` (may be NULL) ends it.
 GRT_API struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *model,
                                         const struct grt_config *config, bool (*stop)(void));
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained models at work: evaluation and prediction.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,27 @@ static bool add_classes(struct grt_archive *archive, uint64_t rows, uint64_t out
     return classes != NULL;
 }
 
+// What the outputs say of each class: softmax over a row of classes, else a sigmoid for each.
+static bool add_probabilities(struct grt_archive *archive, uint64_t rows, uint64_t outputs,
+                              bool classes) {
+    const uint64_t shape[2] = {rows, outputs};
+    struct grt_archive_tensor *added =
+        grt_archive_add(archive, "probability", GRT_F32, 2, shape, NULL);
+    const float *y = grt_archive_find(archive, "y")->data;
+    float *p = added ? added->data : NULL;
+    for (uint64_t i = 0; p && i < rows; i++, y += outputs, p += outputs) {
+        double most = classes ? (double)y[largest(y, outputs)] : 0;
+        double sum = 0;
+        for (uint64_t k = 0; classes && k < outputs; k++) {
+            sum += exp((double)y[k] - most);
+        }
+        for (uint64_t k = 0; k < outputs; k++) {
+            p[k] = (float)(classes ? exp((double)y[k] - most) / sum : 1 / (1 + exp(-(double)y[k])));
+        }
+    }
+    return added != NULL;
+}
+
 // One batch after the other through an upload buffer and a readback buffer.
 static bool predict_rows(struct work *w, struct grt_dev *dev, float *y, bool (*stop)(void)) {
     uint64_t batch = w->task.learner.batch;
@@ -153,7 +175,10 @@ struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *m
     struct grt_archive_tensor *y =
         archive ? grt_archive_add(archive, "y", GRT_F32, 2, shape, NULL) : NULL;
     bool classes = w.task.learner.loss == GRT_LOSS_CROSS_ENTROPY;
+    bool logits = classes || w.task.learner.loss == GRT_LOSS_BCE;
     if (!y || !predict_rows(&w, dev, y->data, stop) ||
+        !grt_archive_set_text(archive, "y_is", logits ? "logits" : "values") ||
+        (logits && !add_probabilities(archive, shape[0], shape[1], classes)) ||
         (classes && !add_classes(archive, shape[0], shape[1]))) {
         grt_archive_destroy(&archive);
     }
