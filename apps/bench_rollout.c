@@ -100,7 +100,7 @@ struct rollout_timing {
 
 static bool sample(void *context, double *seconds) {
     struct rollout_timing *t = context;
-    if (talk_stopped() || !grt_es_iterate(t->es, &t->report))
+    if (talk_stopped() || !grt_es_iterate(t->es, &t->report) || t->report.stopped)
         return false;
     *seconds = t->report.seconds;
     t->busy += t->report.busy;
@@ -324,6 +324,7 @@ bool bench_rollout(struct bench *bench) {
         .episode_length = o->length,
         .restart = true,
         .max_submit_ms = bench->common.max_submit_ms,
+        .stop = talk_stopped,
     };
     if (!desc.env)
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);

@@ -10,6 +10,7 @@
 #include "data/loader.h"
 #include "data/make.h"
 #include "talk.h"
+#include "unfinished.h"
 
 bool bench_model(const char **at, struct bench_model *model) {
     static const struct bench_model known[] = {
@@ -91,7 +92,6 @@ bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t feat
     source->synthetic = !source->path;
     if (source->path)
         return true;
-    talk_stop_on_term();  // SIGTERM must not leave the file behind
     const char *folder = getenv("TMPDIR");
     snprintf(source->made, sizeof source->made, "%.400s/gpurt-bench-XXXXXX",
              folder && *folder ? folder : "/tmp");
@@ -103,6 +103,7 @@ bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t feat
         return false;
     }
     close(fd);
+    grt_unfinished_add(source->made);
     talk_progress("making synthetic data");
     bool made =
         grt_data_make(grt_make_desc(.path = source->made, .samples = rows, .features = features,
@@ -122,8 +123,10 @@ struct grt_dataset *bench_source_open(const struct bench_source *source) {
 }
 
 void bench_source_end(struct bench_source *source) {
-    if (source->made[0])
+    if (source->made[0]) {
         unlink(source->made);
+        grt_unfinished_remove(source->made);
+    }
     source->made[0] = '\0';
 }
 

@@ -125,7 +125,6 @@ static int make(const struct data_options *options, const char *word) {
     int code = FILES_APART({FILE_WRITTEN, "--output", options->common.output});
     if (code)
         return code;
-    talk_stop_on_term();  // an unfinished file is removed then, too
     bool made = grt_data_make(
         grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
                       .samples = options->samples, .features = (uint32_t)options->features,

@@ -76,7 +76,9 @@ int output_close(struct output *output, bool keep) {
     if (!output->file)
         return code;
     bool whole = finish(output);
-    if (!whole && output->error != EPIPE) {
+    if (!whole && output->said) {
+        code = COMMAND_IO;
+    } else if (!whole && output->error != EPIPE) {
         talk_error("cannot write %s: %s", output->whole ? output->whole->path : "the results",
                    strerror(output->error));
         code = COMMAND_IO;

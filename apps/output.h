@@ -12,6 +12,7 @@ struct output {
     FILE *file;
     struct grt_whole_file *whole;  // what the stream writes to; NULL: stdout
     int error;                     // errno of the first write that failed
+    bool said;                     // so it was, and output_close() need not
 };
 
 // path NULL or "-" is stdout; whole_file.h says what becomes of links, devices and pipes. Returns an exit code, 0 when open; a failure is said.

@@ -11,12 +11,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "command.h"
+#include "unfinished.h"
 #include "visible.h"
 
 static volatile sig_atomic_t stopped;
-static bool quiet;
+static volatile sig_atomic_t how_to_stop = TALK_STOP_SOON;
+static volatile sig_atomic_t quiet;
 static bool answers;  // Ctrl-C, because somebody sees it
-static bool shown;
+static volatile sig_atomic_t shown;
 
 static bool terminal(FILE *file) {
     const char *term = getenv("TERM");
@@ -29,30 +32,82 @@ static void log_line(void *context, enum grt_log_level level, const char *text) 
     fprintf(stderr, "gpurt: %s: %s\n", grt_log_level_text(level), text);
 }
 
-// At a terminal says that it was heard: what runs on the device is waited for, which may take a while.
-static void on_interrupt(int signal_number) {
-    static const char heard[] = "\ngpurt: stopping after this step; Ctrl-C again ends at once\n";
-    int error = errno;
-    if (signal_number == SIGINT && answers && !quiet)
-        (void)!write(STDERR_FILENO, heard, sizeof heard - 1);
-    errno = error;
-    stopped = 1;
+// ---- signals ----
+
+// Within this time after a signal a verb has come to its end, or is ended.
+#define STOP_SECONDS 4
+
+// Only calls that a signal handler may make, as everything down to on_signal().
+static void say_in_handler(const char *text) {
+    if (shown)
+        (void)!write(STDERR_FILENO, "\n", 1);
+    if (!quiet)
+        (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-static void stop_on(int signal_number) {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(signal_number, &action, NULL);
+static void end_process(int code) {
+    grt_unfinished_unlink();
+    _exit(code);
+}
+
+static void on_deadline(int signal_number) {
+    (void)signal_number;
+    say_in_handler("gpurt: interrupted in the middle of its work\n");
+    end_process(COMMAND_INTERRUPTED);
+}
+
+static void on_signal(int signal_number) {
+    static volatile sig_atomic_t interrupts;
+    int error = errno;
+    if (how_to_stop == TALK_STOP_AT_ONCE) {
+        say_in_handler("gpurt: stopped before the first step; the same command begins again\n");
+        end_process(COMMAND_RESUMABLE);
+    }
+    // A person presses Ctrl-C twice because it takes too long. Other signals come more than once
+    // without that meaning: a hang-up comes from the kernel and from the shell.
+    if (signal_number == SIGINT && ++interrupts > 1)
+        end_process(COMMAND_INTERRUPTED);
+    // What runs on the device is waited for, which may take a while.
+    if (signal_number == SIGINT && answers && !quiet) {
+        static const char heard[] =
+            "\ngpurt: stopping after this step; Ctrl-C again ends at once\n";
+        (void)!write(STDERR_FILENO, heard, sizeof heard - 1);
+    }
+    stopped = 1;
+    if (how_to_stop == TALK_STOP_SOON)
+        alarm(STOP_SECONDS);
+    errno = error;
+}
+
+static void take_signals(void) {
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    struct sigaction deadline = {.sa_handler = on_deadline};
+    sigfillset(&action.sa_mask);
+    sigfillset(&deadline.sa_mask);
+    sigaction(SIGALRM, &deadline, NULL);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+        // One that nohup or a service manager ignores stays ignored. Shells without job control ignore
+        // SIGINT for whatever they start with `&`; whoever sends it to such a process means it.
+        bool ignored = sigaction(stops[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+        if (!ignored || stops[i] == SIGINT)
+            sigaction(stops[i], &action, NULL);
+    }
+}
+
+void talk_stop_by(enum talk_stop how) {
+    how_to_stop = how;
+    if (how != TALK_STOP_SOON)
+        alarm(0);
+    // Asked for before: as if it came now.
+    if (how == TALK_STOP_AT_ONCE && stopped)
+        raise(SIGTERM);
 }
 
 void talk_init(void) {
     answers = terminal(stderr);
-    stop_on(SIGINT);
+    take_signals();
     talk_set_level(0);
-}
-
-void talk_stop_on_term(void) {
-    stop_on(SIGTERM);
 }
 
 void talk_set_level(int level) {
@@ -124,6 +179,7 @@ bool talk_stopped(void) {
 }
 
 void talk_resume(void) {
+    alarm(0);
     stopped = 0;
 }
 

@@ -16,6 +16,7 @@
 #include "train/supervised.h"
 #include "train/task.h"
 #include "train_config.h"
+#include "train_rows.h"
 #include "tune.h"
 
 struct train {
@@ -24,7 +25,7 @@ struct train {
     uint32_t resume, keys;
     struct grt_dev *dev;
     struct grt_supervised *run;
-    struct table table;
+    struct train_rows rows;
     double start;
 };
 
@@ -103,8 +104,7 @@ static void print_epoch(struct train *t, const struct grt_supervised_report *r) 
         cells[TRAIN_ACCURACY] = TABLE_CELL(.number = r->accuracy);
     if (!strcmp(grt_supervised_info(t->run).config->precision, "f16"))
         cells[TRAIN_SCALE] = TABLE_CELL(.number = r->loss_scale);
-    talk_clear();
-    table_row(&t->table, cells);
+    train_rows_add(&t->rows, cells);
 }
 
 // "1:05:07"
@@ -159,6 +159,9 @@ static void print_progress(const struct train *t, const struct grt_supervised_re
 static void on_report(void *context, const struct grt_supervised_report *r) {
     struct train *t = context;
     switch (r->news) {
+    case GRT_SUPERVISED_BEGUN:
+        talk_stop_by(TALK_STOP_AFTER_STEP);
+        break;
     case GRT_SUPERVISED_LOOK:
         talk_progress("looking at every row of %s: %.0f%%", t->config.settings.data,
                       100 * r->share);
@@ -264,7 +267,7 @@ static void explain(const struct grt_config *c) {
 
 // ---- the verb ----
 
-static bool open_table(struct train *t, struct output *output, int argc, char **argv) {
+static void open_table(struct train *t, int argc, char **argv) {
     struct grt_supervised_info info = grt_supervised_info(t->run);
     uint64_t shown = (1ull << TRAIN_COLUMN_COUNT) - 1;
     if (strcmp(info.config->precision, "f16") != 0) {
@@ -275,7 +278,6 @@ static bool open_table(struct train *t, struct output *output, int argc, char **
     if (info.data.classes == 0)
         shown &= ~(1ull << TRAIN_ACCURACY);
     struct table_desc desc = {
-        .output = output,
         .format = t->config.common.format,
         .columns = columns,
         .column_count = TRAIN_COLUMN_COUNT,
@@ -285,7 +287,7 @@ static bool open_table(struct train *t, struct output *output, int argc, char **
         .argv = argv,
         .head = json_pack("{so}", "device", devices_json(grt_dev_info(t->dev))),
     };
-    return table_open(&t->table, &desc) && table_section(&t->table, NULL, shown, NULL, 0);
+    train_rows_begin(&t->rows, &desc, NULL, shown);
 }
 
 static int exit_of(enum grt_supervised_end end, const struct train *t) {
@@ -310,7 +312,6 @@ static int exit_of(enum grt_supervised_end end, const struct train *t) {
 }
 
 static int run(struct train *t, int argc, char **argv) {
-    struct output output;
     const struct grt_config *c = &t->config.settings;
     int code = FILES_APART(
         {FILE_READ, "--config", t->config.config}, {FILE_READ, "--data", c->data},
@@ -318,7 +319,7 @@ static int run(struct train *t, int argc, char **argv) {
         {FILE_WRITTEN, "--output", t->config.common.output});
     if (code)
         return code;
-    code = output_open(&output, t->config.common.output);
+    code = train_rows_open(&t->rows, t->config.common.output);
     if (code)
         return code;
     t->dev = train_config_device(&t->config);
@@ -337,11 +338,9 @@ static int run(struct train *t, int argc, char **argv) {
         struct grt_supervised_info info = grt_supervised_info(t->run);
         if (info.done)
             talk_line("nothing to do: all %llu steps are done", (unsigned long long)info.steps);
-        code = COMMAND_INTERNAL;
-        if (open_table(t, &output, argc, argv))
-            code = exit_of(grt_supervised_run(t->run), t);
+        open_table(t, argc, argv);
+        code = exit_of(grt_supervised_run(t->run), t);
         talk_clear();
-        table_close(&t->table);
     } else if (talk_stopped()) {
         talk_resume();
         talk_error("stopped before the first step; the same command begins again");
@@ -349,9 +348,11 @@ static int run(struct train *t, int argc, char **argv) {
     } else {
         code = command_exit_of(grt_last_status());
     }
+    bool logged = !t->run || !grt_supervised_info(t->run).log_failed;
     grt_supervised_destroy(&t->run);
     grt_dev_destroy(&t->dev);
-    return output_end(&output, code == COMMAND_OK || code == COMMAND_RESUMABLE, code);
+    code = train_rows_close(&t->rows, code);
+    return code || logged ? code : COMMAND_IO;
 }
 
 // The products of a run: of a hidden layer, forward and backward, and of its weights' gradient. Long ones are cut
@@ -441,7 +442,7 @@ int train_supervised(int argc, char **argv) {
         code = train_print_keys(&t->config.common, argc, argv);
         goto undo_memory;
     }
-    talk_stop_on_term();
+    talk_stop_by(TALK_STOP_AT_ONCE);
     code = train_config_read(&t->config, words, word_count);
     if (!code && !set_keys(t))
         code = command_exit_of(grt_last_status());

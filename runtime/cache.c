@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "report.h"
+#include "unfinished.h"
 
 #define CACHE_MAGIC 0x65686361u  // "ache", little-endian: a file of the other byte order is foreign
 #define CACHE_VERSION 1u
@@ -151,6 +152,7 @@ bool grt_cache_store(const char *key, const void *payload, size_t size) {
         }
         return false;
     }
+    grt_unfinished_add(temporary);
     struct header header = {
         .magic = CACHE_MAGIC,
         .version = CACHE_VERSION,
@@ -162,9 +164,10 @@ bool grt_cache_store(const char *key, const void *payload, size_t size) {
                    fwrite(key, 1, header.key_size, file) == header.key_size &&
                    fwrite(payload, 1, size, file) == size;
     written = fclose(file) == 0 && written;
-    if (!written || rename(temporary, path) != 0) {
+    written = written && rename(temporary, path) == 0;
+    if (!written) {
         unlink(temporary);
-        return false;
     }
-    return true;
+    grt_unfinished_remove(temporary);
+    return written;
 }

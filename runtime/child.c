@@ -29,8 +29,12 @@ static void be_child(struct grt_child *parent, grt_child_fn *fn, void *context) 
     for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
         signal(crashes[i], SIG_DFL);
     }
-    // Ctrl-C reaches the whole group of processes; what it means is the parent's to say.
-    signal(SIGINT, SIG_IGN);
+    // Ctrl-C, a hang-up and a batch system's signals reach the whole group of processes; what they mean is
+    // the parent's to say.
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
+        signal(stops[i], SIG_IGN);
+    }
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "report.h"
+#include "unfinished.h"
 
 #define MOST_LINKS 40  // as many as the kernel follows
 
@@ -117,6 +118,13 @@ bool grt_whole_file_same(const char *a, const char *b) {
     return info[0].st_dev == info[1].st_dev && info[0].st_ino == info[1].st_ino;
 }
 
+bool grt_whole_file_makes(const char *path, char target[GRT_WHOLE_FILE_PATH]) {
+    struct stat info;
+    int descriptor = -1;
+    enum kind kind = look_at(path, target, &info, &descriptor);
+    return kind == REGULAR || kind == NEW;
+}
+
 int grt_whole_file_obstacle(const char *path) {
     char target[GRT_WHOLE_FILE_PATH];
     struct stat info;
@@ -159,7 +167,13 @@ static int open_beside(struct grt_whole_file *file, const struct stat *old) {
     snprintf(file->temporary, sizeof file->temporary, "%s.%ld.tmp", file->target, (long)getpid());
     // One of that name is left from a killed process that had the same number.
     unlink(file->temporary);
+    grt_unfinished_add(file->temporary);
     int fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        int error = errno;
+        grt_unfinished_remove(file->temporary);
+        errno = error;
+    }
     if (fd >= 0 && old) {
         (void)!fchown(fd, old->st_uid, old->st_gid);  // only root may give a file away
         (void)!fchmod(fd, old->st_mode & 0777);
@@ -211,6 +225,7 @@ bool grt_whole_file_open_named(struct grt_whole_file *file, const char *path) {
     bool fits = length > 0 && (size_t)length < sizeof file->temporary;
     file->fd = fits ? mkstemp(file->temporary) : -1;
     if (file->fd >= 0) {
+        grt_unfinished_add(file->temporary);
         return true;
     }
     grt_fail(
@@ -283,6 +298,7 @@ static bool replace(struct grt_whole_file *file) {
     if (rename(file->temporary, file->target) != 0) {
         return cannot_create(file->path, errno);
     }
+    grt_unfinished_remove(file->temporary);
     file->temporary[0] = '\0';
     return sync_folder(file->target);
 }
@@ -303,6 +319,7 @@ bool grt_whole_file_close(struct grt_whole_file *file, bool keep) {
     }
     if (file->temporary[0]) {
         unlink(file->temporary);
+        grt_unfinished_remove(file->temporary);
     }
     file->temporary[0] = '\0';
     file->sink = -1;

@@ -47,7 +47,9 @@ GRT_API bool grt_whole_file_save(const char *path, const void *data, uint64_t si
 
 // What is plainly in the way of writing there, asked before long work: an errno, or 0. Opens nothing.
 GRT_API int grt_whole_file_obstacle(const char *path);
-// Whether writing there would replace a file, and which: the one behind links.
+// Whether writing there would make or replace a file, and which: the one behind links.
+GRT_API bool grt_whole_file_makes(const char *path, char target[GRT_WHOLE_FILE_PATH]);
+// Whether it would replace one, and which.
 GRT_API bool grt_whole_file_replaces(const char *path, char target[GRT_WHOLE_FILE_PATH]);
 // Whether two paths name one file, through links and by other names, also one that is not there yet. Devices,
 // pipes and descriptors are no files in this sense.

@@ -111,6 +111,8 @@ interrupt() {
 }
 interrupt INT "${es[@]}"
 interrupt TERM "${es[@]}"
+interrupt HUP "${es[@]}"
+interrupt USR1 "${es[@]}"
 interrupt TERM train standing --num-envs 2 --num-dirs 2 --episode-length 10 --device ref:0
 
 # ---- the robot learns to stand ----

@@ -271,12 +271,15 @@ static void refusals(void **state) {
         log = grt_runlog_create(grt_runlog_desc(.jsonl = "/dev/full"));
         assert_non_null(log);
         test_log.quiet = true;
-        uint32_t warnings = test_log.lines[GRT_LOG_WARN];
+        uint32_t errors = test_log.lines[GRT_LOG_ERROR];
+        assert_false(grt_runlog_failed(log));
         for (uint32_t i = 0; i < 3; i++) {
             GRT_RUNLOG_ROW(log, "train", i, {.name = "loss", .number = 1});
         }
         test_log.quiet = false;
-        assert_int_equal(test_log.lines[GRT_LOG_WARN], warnings + 1);  // said once
+        assert_int_equal(test_log.lines[GRT_LOG_ERROR], errors + 1);  // said once
+        test_log.expected++;
+        assert_true(grt_runlog_failed(log));
         grt_runlog_destroy(&log);
     }
 }

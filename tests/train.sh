@@ -87,7 +87,7 @@ interrupt() {
     done
     echo "$code" >code
 }
-for signal in INT TERM; do
+for signal in INT TERM HUP USR1; do
     interrupt "$signal" "part-$signal" "${base[@]}"
     [ "$(cat code)" -eq 75 ] || wrong "$signal: exit code $(cat code), wanted 75"
     said 'resume'
@@ -277,7 +277,7 @@ def train(folder, epochs, stop=False):
     try:
         while chunk := os.read(fd, 65536):
             seen += chunk
-            if stop and b" step " in seen:
+            if stop and b"/100000 step " in seen:
                 os.write(fd, b"\x03")
                 stop = False
     except OSError:  # the other end is gone

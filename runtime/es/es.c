@@ -225,13 +225,18 @@ static void launch(struct grt_graph *graph, const struct grt_kernel_desc *desc, 
 }
 
 // All steps of an episode for the sides of `desc`, in cuts, then their sums.
-static void record_episode(const struct grt_es *es, struct grt_graph *graph,
+static bool record_episode(const struct grt_es *es, struct es_work *work,
                            struct grt_rollout_desc *desc, uint32_t sides) {
     const struct grt_es_desc *d = &es->desc;
+    double share = (double)desc->sides / (2.0 * d->dir_chunk);
     for (uint32_t first = 0; first < d->episode_length; first += es->at_once) {
         uint32_t left = d->episode_length - first;
         desc->first = first;
         desc->steps = left < es->at_once ? left : es->at_once;
+        struct grt_graph *graph = es_work_graph(work, share * es->step_seconds * desc->steps);
+        if (!graph) {
+            return false;
+        }
         grt_op_rollout(graph, desc);
     }
     const struct {
@@ -240,8 +245,9 @@ static void record_episode(const struct grt_es *es, struct grt_graph *graph,
                 GRT_ROLLOUT_SHIFT};
     const struct grt_range ranges[] = {es->score->range, es->sums->range, es->results->range};
     uint32_t rows = GRT_ROLLOUT_RESULTS + (d->no_normalise ? 0 : 2 * d->env->obs);
-    launch(graph, grt_kernel_desc(.name = "es_reduce", .specs = {{"WG", TREE}}), &params,
-           sizeof params, ranges, 3, rows, desc->sides);
+    launch(es_work_graph(work, 0), grt_kernel_desc(.name = "es_reduce", .specs = {{"WG", TREE}}),
+           &params, sizeof params, ranges, 3, rows, desc->sides);
+    return true;
 }
 
 static void record_update(const struct grt_es *es, struct grt_graph *graph) {
@@ -289,31 +295,29 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
 static bool record(struct grt_es *es) {
     const struct grt_es_desc *d = &es->desc;
     struct grt_rollout_desc rollout = rollout_desc(es);
-    es->iteration = grt_graph_create(es->dev, "es iteration");
-    es->evaluation = grt_graph_create(es->dev, "es evaluation");
-    if (!es->iteration || !es->evaluation) {
-        return false;
-    }
-    grt_graph_phase(es->iteration, "rollout");
+    es->iteration = (struct es_work){.dev = es->dev, .label = "es iteration"};
+    es->evaluation = (struct es_work){.dev = es->dev, .label = "es evaluation"};
     for (uint32_t first = 0; first < d->num_dirs; first += d->dir_chunk) {
         uint32_t left = d->num_dirs - first;
         rollout.direction = first;
         rollout.sides = 2 * (left < d->dir_chunk ? left : d->dir_chunk);
-        record_episode(es, es->iteration, &rollout, 2 * d->num_dirs);
+        if (!record_episode(es, &es->iteration, &rollout, 2 * d->num_dirs)) {
+            return false;
+        }
     }
-    grt_graph_phase(es->iteration, "update");
-    record_update(es, es->iteration);
+    record_update(es, es_work_graph(&es->iteration, 0));
 
     rollout = rollout_desc(es);
     rollout.sides = 1;
     rollout.sigma = 0.0f;
     rollout.control = es->trial->range;
-    grt_graph_phase(es->evaluation, "rollout");
-    record_episode(es, es->evaluation, &rollout, 1);
+    if (!record_episode(es, &es->evaluation, &rollout, 1)) {
+        return false;
+    }
     uint64_t bytes = GRT_ROLLOUT_RESULTS * sizeof(float);
-    grt_graph_copy(es->evaluation, (struct grt_range){es->readback, 0, bytes},
+    grt_graph_copy(es_work_graph(&es->evaluation, 0), (struct grt_range){es->readback, 0, bytes},
                    (struct grt_range){es->results->range.buf, es->results->range.offset, bytes});
-    return grt_graph_bake(es->iteration) && grt_graph_bake(es->evaluation);
+    return es_work_bake(&es->iteration) && es_work_bake(&es->evaluation);
 }
 
 // ---- how long a launch may be ----
@@ -352,6 +356,7 @@ static bool choose_steps(struct grt_es *es) {
         if (fit <= (double)steps * 4 || steps >= length) {
             fit = fit > length ? length : fit;
             es->at_once = fit < 1 ? 1 : (uint32_t)fit;
+            es->step_seconds = seconds / steps;
             return true;
         }
     }
@@ -442,8 +447,8 @@ void grt_es_destroy(struct grt_es **es) {
     if (!es || !*es) {
         return;
     }
-    grt_graph_destroy(&(*es)->iteration);
-    grt_graph_destroy(&(*es)->evaluation);
+    es_work_destroy(&(*es)->iteration);
+    es_work_destroy(&(*es)->evaluation);
     grt_buf_destroy(&(*es)->readback);
     grt_plan_destroy(&(*es)->plan);
     free(*es);
@@ -454,18 +459,13 @@ const struct grt_es_desc *grt_es_desc_of(const struct grt_es *es) {
     return &es->desc;
 }
 
-static bool run_timed(struct grt_graph *graph, struct grt_es_report *report) {
-    struct grt_phase_time times[2] = {{0}};
-    double start = grt_seconds();
-    if (!grt_graph_finish(graph)) {
-        return false;
-    }
-    report->seconds = grt_seconds() - start;
-    uint32_t count = grt_graph_times(graph, times, 2);
-    for (uint32_t i = 0; i < count; i++) {
-        report->busy += times[i].seconds;
-    }
-    return true;
+static bool run_timed(const struct grt_es *es, struct es_work *work, struct grt_es_report *report) {
+    struct es_work_time time;
+    bool ok = es_work_run(work, es->desc.stop, &time);
+    report->seconds = time.seconds;
+    report->busy = time.busy;
+    report->stopped = time.stopped;
+    return ok;
 }
 
 bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
@@ -473,8 +473,12 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
         return grt_fail(GRT_INVALID, "grt_es_iterate: no %s", es ? "report" : "learner");
     }
     *report = (struct grt_es_report){0};
-    if (!run_timed(es->iteration, report)) {
+    // The update is in the last piece: until then nothing that is learnt has changed.
+    if (!run_timed(es, &es->iteration, report)) {
         return false;
+    }
+    if (report->stopped) {
+        return true;
     }
     const float *numbers = grt_buf_host(es->readback);
     es->done += 1;
@@ -494,8 +498,11 @@ bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *rep
     }
     const struct grt_rng_state trial = {{seed, 0}, {es->done, 0}};
     *report = (struct grt_es_report){.iteration = es->done};
-    if (!grt_es_write(es->trial, &trial) || !run_timed(es->evaluation, report)) {
+    if (!grt_es_write(es->trial, &trial) || !run_timed(es, &es->evaluation, report)) {
         return false;
+    }
+    if (report->stopped) {
+        return true;
     }
     const float *sums = grt_buf_host(es->readback);  // return, good steps, falls, steps taken
     float envs = (float)es->desc.num_envs;

@@ -4,7 +4,7 @@
 //     for each chunk of directions:   rollout, rollout, ... -> reduce     an episode, cut to keep submits short
 //     then:                           rank -> sum -> step -> tick         the update, noise made anew
 //
-// An iteration is one baked graph; the host reads 16 numbers of it. Two algorithms: augmented random search (Mania, Guy,
+// An iteration is one baked graph, or several where it takes long (es_work.h); the host reads 16 numbers of it. Two algorithms: augmented random search (Mania, Guy,
 // Recht 2018: the best directions, scaled by the deviation of their returns) and evolution strategies (Salimans et al.
 // 2017: ranks and Adam). The result depends on nothing but the desc and the device's arithmetic: not on the chunk, nor on the
 // cuts, nor on when it was stopped and resumed.
@@ -48,6 +48,8 @@ struct grt_es_desc {
     bool no_normalise;     // leave observations as they are
     bool restart;          // an episode that ends begins anew: for measuring, every lane is busy
     double max_submit_ms;  // 0: 500
+    // Asked about every second of an iteration or evaluation, which then is given up; may be NULL.
+    bool (*stop)(void);
 };
 #define grt_es_desc(...) (&(struct grt_es_desc){__VA_ARGS__})
 
@@ -79,6 +81,7 @@ struct grt_es_report {
     double steps;        // taken in this iteration
     double seconds;      // on the wall
     double busy;         // seconds of the device; 0: it has no clock
+    bool stopped;        // given up: the learner is as before, and nothing else here is known
 };
 // One iteration: rollouts and the update.
 GRT_API bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report);

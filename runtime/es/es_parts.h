@@ -5,6 +5,7 @@
 
 #include "../ops.h"
 #include "es.h"
+#include "es_work.h"
 #include "rollout.h"
 
 // Words of `report`, see shaders/es/noise.k.
@@ -44,7 +45,8 @@ struct grt_es {
     struct grt_tensor *trial;    // a grt_rng_state of its own, for evaluation
     struct grt_buf *readback;    // ES_REPORT floats, or the results of an evaluation
     uint32_t at_once;            // steps of one launch
-    struct grt_graph *iteration, *evaluation;
+    double step_seconds;         // of a launch, for each step, as measured
+    struct es_work iteration, evaluation;
     uint32_t done;  // iterations
 };
 

@@ -46,6 +46,8 @@ GRT_API bool grt_checkpoint_any(const char *dir);
 // Moves all of them, and best.h5, to a new folder inside it, earlier-1, earlier-2, ..., whose path is
 // written.
 GRT_API bool grt_checkpoint_set_aside(const char *dir, char *path, size_t capacity);
+// Removes what killed processes left half written of a file.
+GRT_API void grt_checkpoint_clean(const char *path);
 // Makes a folder, and its parents, when missing.
 GRT_API bool grt_checkpoint_make_dir(const char *dir);
 

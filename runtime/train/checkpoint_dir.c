@@ -12,8 +12,10 @@
 #include "../report.h"
 #include "checkpoint.h"
 
+#define STEP_NAME "step-%012llu.h5"
+
 bool grt_checkpoint_path(const char *dir, uint64_t step, char *path, size_t capacity) {
-    int length = snprintf(path, capacity, "%s/step-%012llu.h5", dir, (unsigned long long)step);
+    int length = snprintf(path, capacity, "%s/" STEP_NAME, dir, (unsigned long long)step);
     return length > 0 && (size_t)length < capacity;
 }
 
@@ -41,17 +43,52 @@ bool grt_checkpoint_make_dir(const char *dir) {
     return true;
 }
 
-// Removes what a process left half written, "step-...h5.PID.tmp", once there is no such process.
-static void remove_left_over(const char *dir, const char *name) {
+// The step of a file of ours. A name that we would write otherwise, step-7.h5, is somebody else's.
+static bool step_of(const char *name, uint64_t *step) {
+    unsigned long long number = 0;
+    char ours[64];
+    if (sscanf(name, "step-%20llu.h5", &number) != 1) {
+        return false;
+    }
+    snprintf(ours, sizeof ours, STEP_NAME, number);
+    *step = number;
+    return strcmp(name, ours) == 0;
+}
+
+// Whether this is what a process that is gone left half written, "NAME.PID.tmp"; writes NAME.
+static bool left_over(const char *file, char name[256]) {
     long pid = 0;
-    unsigned long long step = 0;
-    char path[4352];
     int end = 0;
-    if ((sscanf(name, "step-%llu.h5.%ld.tmp%n", &step, &pid, &end) == 2 ||
-         sscanf(name, "best.h5.%ld.tmp%n", &pid, &end) == 1) &&
-        end > 0 && name[end] == '\0' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
-        snprintf(path, sizeof path, "%s/%s", dir, name);
-        unlink(path);
+    const char *tail = file + strlen(file);
+    for (int dots = 0; dots < 2 && tail > file; dots += *tail == '.') {
+        tail--;
+    }
+    snprintf(name, 256, "%.*s", (int)(tail - file), file);
+    return sscanf(tail, ".%ld.tmp%n", &pid, &end) == 1 && end > 0 && tail[end] == '\0' && pid > 0 &&
+           kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static void remove_in(const char *dir, const char *name) {
+    char path[4352];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    unlink(path);
+}
+
+void grt_checkpoint_clean(const char *path) {
+    char dir[4096];
+    char name[256];
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
+    snprintf(dir, sizeof dir, "%.*s", length, slash ? path : ".");
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+        if (left_over(entry->d_name, name) && strcmp(name, base) == 0) {
+            remove_in(dir, entry->d_name);
+        }
+    }
+    if (folder) {
+        closedir(folder);
     }
 }
 
@@ -73,13 +110,15 @@ static uint64_t *list_steps(const char *dir, size_t *count, bool clean) {
         return NULL;
     }
     for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        unsigned long long step = 0;
-        int end = 0;
-        if (clean) {
-            remove_left_over(dir, entry->d_name);
+        uint64_t step = 0;
+        char name[256];
+        struct stat info;
+        if (clean && left_over(entry->d_name, name) &&
+            (step_of(name, &step) || strcmp(name, "best.h5") == 0)) {
+            remove_in(dir, entry->d_name);
         }
-        if (sscanf(entry->d_name, "step-%llu.h5%n", &step, &end) != 1 || end == 0 ||
-            entry->d_name[end] != '\0') {
+        if (!step_of(entry->d_name, &step) ||
+            fstatat(dirfd(folder), entry->d_name, &info, 0) != 0 || !S_ISREG(info.st_mode)) {
             continue;
         }
         if (*count == room) {
@@ -113,9 +152,11 @@ bool grt_checkpoint_store(const struct grt_checkpoint_dir *dir, const struct grt
     }
     size_t count = 0;
     uint64_t *steps = list_steps(dir->dir, &count, true);
-    for (size_t i = dir->keep; steps && dir->keep > 0 && i < count; i++) {
-        // A step beyond this one is of a run that was given up; it goes with the oldest.
-        if (steps[i] != step && grt_checkpoint_path(dir->dir, steps[i], path, sizeof path)) {
+    uint32_t kept = 0;
+    for (size_t i = 0; steps && dir->keep > 0 && i < count; i++) {
+        // A step beyond this one is none of this run's: it is left alone and takes nobody's place.
+        kept += steps[i] <= step;
+        if (kept > dir->keep && grt_checkpoint_path(dir->dir, steps[i], path, sizeof path)) {
             unlink(path);
         }
     }
@@ -192,7 +233,7 @@ bool grt_checkpoint_set_aside(const char *dir, char *path, size_t capacity) {
                 grt_fail(GRT_NO_OUTPUT, "cannot make a folder in %s: %s", dir, strerror(errno));
     for (size_t i = 0; good && i < count; i++) {
         char name[64];
-        snprintf(name, sizeof name, "step-%012llu.h5", (unsigned long long)steps[i]);
+        snprintf(name, sizeof name, STEP_NAME, (unsigned long long)steps[i]);
         good = move(dir, name, path);
     }
     good = good && move(dir, "best.h5", path);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ struct grt_runlog {
     FILE *events;
     char *jsonl_path;
     char *events_path;
+    bool failed;
 };
 
 // ---- CRC-32C ----
@@ -101,11 +103,16 @@ static void put_bytes(struct message *m, uint32_t field, const void *data, size_
 // ---- files ----
 
 // A log that cannot be written is given up; the run goes on.
-static void give_up(FILE **file, const char *path) {
-    grt_log(GRT_LOG_WARN, "cannot write %s: %s; nothing more is logged there", path,
+static void give_up(struct grt_runlog *log, FILE **file, const char *path) {
+    grt_log(GRT_LOG_ERROR, "cannot write %s: %s; nothing more is logged there", path,
             strerror(errno ? errno : EIO));
     fclose(*file);
     *file = NULL;
+    log->failed = true;
+}
+
+bool grt_runlog_failed(const struct grt_runlog *log) {
+    return log && log->failed;
 }
 
 static bool write_record(FILE *file, const struct message *message) {
@@ -154,7 +161,56 @@ static bool open_events(struct grt_runlog *log, const char *dir) {
     put_double(&event, 1, now());
     put_bytes(&event, 3, "brain.Event:2", 13);
     if (!write_record(log->events, &event)) {
-        give_up(&log->events, log->events_path);
+        give_up(log, &log->events, log->events_path);
+    }
+    return true;
+}
+
+// The folder that `path` lies in.
+static void folder_of(const char *path, char dir[4096]) {
+    const char *slash = strrchr(path, '/');
+    int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
+    snprintf(dir, 4096, "%.*s", length, slash ? path : ".");
+}
+
+// The next folder up that is there: what is missing below is made there.
+static void existing_folder(const char *path, char dir[4096]) {
+    char next[4096];
+    snprintf(dir, 4096, "%s", path);
+    while (access(dir, F_OK) != 0 && errno == ENOENT && strcmp(dir, "/") != 0 &&
+           strcmp(dir, ".") != 0) {
+        size_t length = strlen(dir);
+        while (length > 1 && dir[length - 1] == '/') {
+            dir[--length] = '\0';
+        }
+        folder_of(dir, next);
+        snprintf(dir, 4096, "%s", next);
+    }
+}
+
+bool grt_runlog_check(const struct grt_runlog_desc *desc) {
+    char dir[4096];
+    struct stat info;
+    if (desc->jsonl && desc->jsonl[0]) {
+        bool there = stat(desc->jsonl, &info) == 0;
+        folder_of(desc->jsonl, dir);
+        int error = there && S_ISDIR(info.st_mode) ? EISDIR
+                    : access(there ? desc->jsonl : dir, there ? W_OK : W_OK | X_OK) != 0 ? errno
+                                                                                         : 0;
+        if (error) {
+            return grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", desc->jsonl, strerror(error));
+        }
+    }
+    if (desc->tensorboard && desc->tensorboard[0]) {
+        existing_folder(desc->tensorboard, dir);
+        int error = stat(dir, &info) != 0           ? errno
+                    : !S_ISDIR(info.st_mode)        ? ENOTDIR
+                    : access(dir, W_OK | X_OK) != 0 ? errno
+                                                    : 0;
+        if (error) {
+            return grt_fail(GRT_NO_OUTPUT, "cannot make the folder %s: %s", desc->tensorboard,
+                            strerror(error));
+        }
     }
     return true;
 }
@@ -225,7 +281,7 @@ static void write_json(struct grt_runlog *log, const char *event, double time, u
                 fputc('\n', log->jsonl) != EOF && fflush(log->jsonl) == 0;
     json_decref(row);
     if (!good) {
-        give_up(&log->jsonl, log->jsonl_path);
+        give_up(log, &log->jsonl, log->jsonl_path);
     }
 }
 
@@ -258,7 +314,7 @@ static void write_event(struct grt_runlog *log, const char *event, double time, 
     }
     errno = 0;
     if (!write_record(log->events, &m)) {
-        give_up(&log->events, log->events_path);
+        give_up(log, &log->events, log->events_path);
     }
 }
 

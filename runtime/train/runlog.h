@@ -28,9 +28,14 @@ struct grt_runlog_desc {
 
 struct grt_runlog;
 
+// Whether the files can be made, as far as that is known without making them; else a sentence
+// (GRT_NO_OUTPUT). For who wants to know before he touches anything.
+GRT_API bool grt_runlog_check(const struct grt_runlog_desc *desc);
 // NULL when a file cannot be made (GRT_NO_OUTPUT). Without either name a log that takes rows and forgets them.
 GRT_API struct grt_runlog *grt_runlog_create(const struct grt_runlog_desc *desc);
 GRT_API void grt_runlog_destroy(struct grt_runlog **log);
+// Whether rows were lost: a file could not be written any more.
+GRT_API bool grt_runlog_failed(const struct grt_runlog *log);
 
 // One entry of a row: a number, or a text when text is not NULL (texts are for JSON only). NaN and
 // infinities are texts in JSON, which has no such numbers.

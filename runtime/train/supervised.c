@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../report.h"
 #include "checkpoint.h"
@@ -205,11 +206,46 @@ static bool make_learner(struct grt_supervised *run) {
 
 // ---- where it begins ----
 
+static bool lock_dir(struct grt_supervised *run) {
+    const char *dir = run->desc.config->checkpoint_dir;
+    char path[GRT_CONFIG_TEXT_SIZE + 16];
+    char what[GRT_CONFIG_TEXT_SIZE + 32];
+    snprintf(path, sizeof path, "%s/.lock", dir);
+    snprintf(what, sizeof what, "checkpoint_dir %s", dir);
+    return grt_lock_take(&run->lock, path, what);
+}
+
+// What can be known to fail is known before the data are read, and before anything is made or moved.
+static bool check_outputs(struct grt_supervised *run) {
+    const struct grt_config *c = run->desc.config;
+    struct stat info;
+    struct grt_runlog_desc log = {.jsonl = c->log, .tensorboard = c->tensorboard};
+    // An existing folder is made sure of, and locked; one that is missing is made when the rest is right.
+    return grt_runlog_check(&log) &&
+           (stat(c->checkpoint_dir, &info) != 0 ||
+            (grt_checkpoint_make_dir(c->checkpoint_dir) && lock_dir(run)));
+}
+
+bool supervised_clear_dir(struct grt_supervised *run) {
+    char text[GRT_CONFIG_TEXT_SIZE + 128];
+    char aside[GRT_CONFIG_TEXT_SIZE + 32];
+    if (!run->earlier) {
+        return true;
+    }
+    if (!grt_checkpoint_set_aside(run->task.config.checkpoint_dir, aside, sizeof aside)) {
+        return false;
+    }
+    run->earlier = false;
+    snprintf(text, sizeof text, "checkpoints of an earlier run were moved to %s", aside);
+    supervised_say(run, GRT_SUPERVISED_NOTE, text);
+    return true;
+}
+
 static bool begin(struct grt_supervised *run) {
     const char *dir = run->task.config.checkpoint_dir;
     run->saved_step = UINT64_MAX;
     // Made now: a folder that cannot be written would be found out after an epoch of work.
-    if (!grt_checkpoint_make_dir(dir)) {
+    if (!grt_checkpoint_make_dir(dir) || (!run->lock.held && !lock_dir(run))) {
         return false;
     }
     if (!grt_checkpoint_any(dir)) {
@@ -220,14 +256,8 @@ static bool begin(struct grt_supervised *run) {
         }
         return true;
     }
-    if (!run->desc.resume) {
-        char text[GRT_CONFIG_TEXT_SIZE + 128];
-        char aside[GRT_CONFIG_TEXT_SIZE + 32];
-        if (!grt_checkpoint_set_aside(dir, aside, sizeof aside)) {
-            return false;
-        }
-        snprintf(text, sizeof text, "checkpoints of an earlier run were moved to %s", aside);
-        supervised_say(run, GRT_SUPERVISED_NOTE, text);
+    run->earlier = !run->desc.resume;
+    if (run->earlier) {
         return true;
     }
     struct grt_archive *archive = grt_checkpoint_newest(dir);
@@ -252,7 +282,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     }
     run->desc = *desc;
     struct grt_task_look look = {.watch = watch_look, .context = run};
-    if (!grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
+    if (!check_outputs(run) ||
+        !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
         !choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
         goto undo_run;
     }
@@ -282,6 +313,7 @@ void grt_supervised_destroy(struct grt_supervised **run) {
     grt_loader_destroy(&r->check_loader);
     grt_task_close(&r->task);
     grt_runlog_destroy(&r->log);
+    grt_lock_release(&r->lock);
     free(r);
     *run = NULL;
 }
@@ -297,6 +329,7 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
         .start = run->start,
-        .done = run->place.step >= run->steps && !supervised_owes_check(&run->place),
+        .done = run->place.step >= run->steps && !supervised_owes_check(run),
+        .log_failed = grt_runlog_failed(run->log),
     };
 }

@@ -20,6 +20,7 @@ extern "C" {
 
 #define GRT_SUPERVISED_NEWS(X)                                                                     \
     X(LOOK)       /* every row is looked at before the start; share: of them */                    \
+    X(BEGUN)      /* the first steps were done: from here on there is something to lose */         \
     X(PROGRESS)   /* a few steps were done */                                                      \
     X(STEP)       /* log_interval steps were done */                                               \
     X(EPOCH)      /* an epoch ended and was validated */                                           \
@@ -76,8 +77,9 @@ struct grt_supervised_info {
     const char *variant;
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
-    uint64_t start;  // step that it begins with
-    bool done;       // there is nothing left of it
+    uint64_t start;   // step that it begins with
+    bool done;        // there is nothing left of it
+    bool log_failed;  // rows of the log were lost
 };
 GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run);
 

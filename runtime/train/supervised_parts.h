@@ -4,6 +4,7 @@
 #define GRT_SUPERVISED_PARTS_H
 
 #include "feed.h"
+#include "lock.h"
 #include "supervised.h"
 
 #define SUPERVISED_ROLLBACKS 3  // then the run ends
@@ -25,17 +26,25 @@ struct grt_supervised {
     struct grt_loader *train_loader, *check_loader;  // check: validation, NULL without one
     struct grt_feed *train, *check;
     struct grt_runlog *log;
+    struct grt_lock lock;  // on the folder of checkpoints
     uint64_t steps_per_epoch, steps;
     uint64_t start;
     struct supervised_place place;
     uint32_t rollbacks;
     uint64_t saved_step;  // of the newest checkpoint of this run; UINT64_MAX: none
     bool unsaved;         // the newest checkpoint could not be written
+    bool best_unsaved;    // the same of the best one
+    bool earlier;         // the folder has checkpoints of an earlier run
 };
 
-// Whether an epoch ended whose validation was stopped: it comes first when the run goes on.
-static inline bool supervised_owes_check(const struct supervised_place *p) {
-    return p->step > 0 && p->position.batch == 0 && p->epoch_samples > 0;
+// Whether an epoch, or the run, ended and its validation was stopped: it comes first when the run goes on.
+static inline bool supervised_owes_check(const struct grt_supervised *run) {
+    const struct supervised_place *p = &run->place;
+    return p->step > 0 && p->epoch_samples > 0 && (p->position.batch == 0 || p->step >= run->steps);
+}
+// Whether the disk lacks something that the run has to leave there.
+static inline bool supervised_lost(const struct grt_supervised *run) {
+    return run->unsaved || run->best_unsaved;
 }
 
 void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, const char *text);
@@ -43,6 +52,8 @@ void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, c
 bool supervised_save(struct grt_supervised *run);
 // Besides, as the best so far.
 bool supervised_save_best(struct grt_supervised *run);
+// Moves the checkpoints of an earlier run aside, before the first of this one.
+bool supervised_clear_dir(struct grt_supervised *run);
 // Back to what an archive holds.
 bool supervised_restore(struct grt_supervised *run, const struct grt_archive *archive);
 // To the first step, with the first parameters.

@@ -19,8 +19,9 @@ struct loop {
     struct grt_supervised *run;
     struct grt_learn_state state;  // after the newest window
     struct meter step, epoch, all;
-    uint64_t start_step;
-    double loss;  // sum over the samples since the last log line
+    uint64_t start_step;  // where `all` begins
+    bool begun;           // the first window is done
+    double loss;          // sum over the samples since the last log line
     uint64_t loss_samples;
     double newest_loss;
     double step_seconds;  // of a step of the newest window
@@ -80,6 +81,20 @@ static void log_step(struct loop *l) {
     l->loss_samples = 0;
 }
 
+// ---- windows ----
+
+// A stop is obeyed between windows: within this time, or a step where one takes longer.
+#define WINDOW_SECONDS 0.25
+
+// As many of `most` steps as take that time.
+static uint32_t window(double step_seconds, uint64_t most) {
+    if (step_seconds * (double)most > WINDOW_SECONDS) {
+        most = (uint64_t)(WINDOW_SECONDS / step_seconds);
+        most = most > 0 ? most : 1;
+    }
+    return (uint32_t)(most < GRT_FEED_WINDOW ? most : GRT_FEED_WINDOW);
+}
+
 // ---- validation ----
 
 bool supervised_tally_end(struct grt_learner *learner, struct grt_evaluation *evaluation) {
@@ -112,7 +127,8 @@ static bool validate(struct loop *l, struct grt_evaluation *evaluation, bool *st
         if (*stopped) {
             return true;
         }
-        if (!grt_feed_run(run->check, GRT_FEED_WINDOW, true, &done)) {
+        // A step of training takes longer than one of validation.
+        if (!grt_feed_run(run->check, window(l->step_seconds, GRT_FEED_WINDOW), true, &done)) {
             return false;
         }
     }
@@ -120,8 +136,10 @@ static bool validate(struct loop *l, struct grt_evaluation *evaluation, bool *st
 }
 
 // ---- ends of epochs, checkpoints ----
+//
+// The last step of all ends its epoch as the last one of the data does, wherever max_steps puts it.
 
-// `stopped`: while it was validated; then the place says so (supervised_owes_check).
+// `stopped`: while it was validated; then the run says so (supervised_owes_check).
 static bool end_epoch(struct loop *l, bool *stopped) {
     struct grt_supervised *run = l->run;
     struct supervised_place *p = &run->place;
@@ -146,7 +164,7 @@ static bool end_epoch(struct loop *l, bool *stopped) {
         p->best_epoch = r.epoch;
         // The checkpoint of this step follows; a best one that cannot be written is said, and
         // the run goes on.
-        run->unsaved = !supervised_save_best(run) || run->unsaved;
+        run->best_unsaved = !supervised_save_best(run);
     }
     GRT_RUNLOG_ROW(run->log, "epoch", r.step, {"epoch", (double)r.epoch, NULL},
                    {"loss", r.loss, NULL}, {"samples_per_s", r.samples_per_s, NULL},
@@ -204,9 +222,6 @@ static bool roll_back(struct loop *l) {
 
 // ---- the loop ----
 
-// Ctrl-C is obeyed between windows: within this time, or a step where one takes longer.
-#define WINDOW_SECONDS 0.25
-
 // Steps until the next thing that has to be done between steps.
 static uint32_t steps_ahead(const struct loop *l) {
     const struct grt_supervised *run = l->run;
@@ -218,11 +233,8 @@ static uint32_t steps_ahead(const struct loop *l) {
         c->checkpoint_interval ? c->checkpoint_interval - step % c->checkpoint_interval : most;
     most = log < most ? log : most;
     most = save < most ? save : most;
-    if (l->step_seconds * (double)most > WINDOW_SECONDS) {
-        most = (uint64_t)(WINDOW_SECONDS / l->step_seconds);
-        most = most > 0 ? most : 1;
-    }
-    return (uint32_t)(most < GRT_FEED_WINDOW ? most : GRT_FEED_WINDOW);
+    // The first step is done alone: nobody knows yet how long one takes.
+    return l->begun ? window(l->step_seconds, most) : 1;
 }
 
 // Adds up the losses of the steps that were just done.
@@ -257,6 +269,18 @@ static void save(struct loop *l) {
     l->epoch.start += seconds;
 }
 
+// The first window of a run is done. In it drivers finish their kernels, which is no part of any rate.
+static bool begin(struct loop *l, bool alone) {
+    l->begun = true;
+    supervised_say(l->run, GRT_SUPERVISED_BEGUN, NULL);
+    // Unless a row is due already: then there is no other time to tell.
+    if (!alone) {
+        l->all = l->step = l->epoch = (struct meter){.start = grt_seconds()};
+        l->start_step = l->run->place.step;
+    }
+    return supervised_clear_dir(l->run);
+}
+
 // One window and what follows it; false when the run is over, with how in *end.
 static bool run_window(struct loop *l, enum grt_supervised_end *end) {
     struct grt_supervised *run = l->run;
@@ -287,19 +311,28 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
         l->state.halted = 0;
         return again;
     }
-    bool logs = run->place.step % run->task.config.log_interval == 0 || done.epoch_ended;
+    // Data that fail before the first step leave everything as it was.
+    if (!l->begun && done.steps == 0) {
+        return false;
+    }
+    bool last = run->place.step >= run->steps;
+    bool ends = done.epoch_ended || (last && fed);
+    bool logs = run->place.step % run->task.config.log_interval == 0 || ends;
+    bool first = !l->begun;
+    if (first && !begin(l, logs)) {
+        return false;
+    }
     if (logs && done.steps > 0) {
         log_step(l);
-    } else if (done.steps > 0) {
+    } else if (done.steps > 0 && !first) {
         struct grt_supervised_report r = report_of(l, GRT_SUPERVISED_PROGRESS, &l->step);
         report(l, &r);
     }
     bool owes = false;
-    if (done.epoch_ended && !end_epoch(l, &owes)) {
+    if (ends && !end_epoch(l, &owes)) {
         return false;
     }
     uint64_t interval = run->task.config.checkpoint_interval;
-    bool last = run->place.step >= run->steps;
     bool stop = owes || asked_to_stop(run);
     bool due = interval ? run->place.step % interval == 0 : done.epoch_ended;
     // Data that fail end the run, with what was learned until then on the disk.
@@ -309,9 +342,9 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
     if (!fed) {
         return false;
     }
-    *end = run->unsaved && (last || stop) ? GRT_SUPERVISED_FAILED
-           : last && !owes                ? GRT_SUPERVISED_DONE
-                                          : GRT_SUPERVISED_STOPPED;
+    *end = supervised_lost(run) && (last || stop) ? GRT_SUPERVISED_FAILED
+           : last && !owes                        ? GRT_SUPERVISED_DONE
+                                                  : GRT_SUPERVISED_STOPPED;
     return !last && !stop;
 }
 
@@ -319,22 +352,24 @@ static bool run_window(struct loop *l, enum grt_supervised_end *end) {
 static enum grt_supervised_end end_owed(struct loop *l) {
     struct grt_supervised *run = l->run;
     bool stopped = false;
+    supervised_say(run, GRT_SUPERVISED_BEGUN, NULL);
     if (!grt_learner_state(run->learner, &l->state) || !end_epoch(l, &stopped)) {
         return GRT_SUPERVISED_FAILED;
     }
     if (!stopped) {
         save(l);
     }
-    return run->unsaved ? GRT_SUPERVISED_FAILED
-           : stopped    ? GRT_SUPERVISED_STOPPED
-                        : GRT_SUPERVISED_DONE;
+    return supervised_lost(run) ? GRT_SUPERVISED_FAILED
+           : stopped            ? GRT_SUPERVISED_STOPPED
+                                : GRT_SUPERVISED_DONE;
 }
 
 enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
     struct loop l = {.run = run, .start_step = run->place.step};
     enum grt_supervised_end end = GRT_SUPERVISED_DONE;
-    l.all.start = l.step.start = l.epoch.start = grt_seconds();
-    bool owes = supervised_owes_check(&run->place);
+    double start = grt_seconds();
+    l.all.start = l.step.start = l.epoch.start = start;
+    bool owes = supervised_owes_check(run);
     if (run->place.step >= run->steps && !owes) {
         return end;
     }
@@ -352,6 +387,6 @@ enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
     }
     static const char *const words[] = {"done", "stopped", "halted", "failed"};
     GRT_RUNLOG_ROW(run->log, "end", run->place.step, {"how", 0, words[end]},
-                   {"seconds", grt_seconds() - l.all.start, NULL});
+                   {"seconds", grt_seconds() - start, NULL});
     return end;
 }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of `gpurt train es` and `gpurt train standing`.
+#include <stdio.h>
+#include <string.h>
+
+#include "train_es.h"
+
+static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
+    uint64_t seed = 0;
+    bool ok = options_whole(text, 0, UINT32_MAX, &seed, why);
+    *(uint32_t *)into = (uint32_t)seed;
+    return ok;
+}
+
+static bool read_algo(const char *text, void *into, char why[RANGES_WHY]) {
+#define X(name, word)                                                                              \
+    if (!strcmp(text, word))                                                                       \
+        return options_read_text(word, into, why);
+    GRT_ES_ALGOS(X)
+#undef X
+#define X(name, word) " " word
+    snprintf(why, RANGES_WHY, "known are" GRT_ES_ALGOS(X));
+#undef X
+    return false;
+}
+
+#define AT(field) offsetof(struct train_es, field)
+
+const struct option_row train_es_env_options[TRAIN_ES_ENV_OPTIONS_COUNT] = {
+    {.name = "env",
+     .value = "NAME",
+     .help = "environment",
+     .read = options_read_text,
+     .at = AT(env)},
+};
+
+const struct option_row train_es_options[TRAIN_ES_OPTIONS_COUNT] = {
+    {.name = "phase",
+     .value = "N",
+     .help =
+         "phase of the environment; 2 and up begin with the policy of the one before (default: 1)",
+     .read = options_read_count,
+     .at = AT(phase)},
+    {.name = "policy",
+     .value = "linear|affine|mlpN|mlpN-tanh",
+     .help = "N hidden units, 16 to 256 in steps of 4 (default: affine)",
+     .read = options_read_text,
+     .at = AT(policy)},
+    {.name = "algo",
+     .value = "ars|es",
+     .help = "augmented random search, or ranks and Adam (default: ars)",
+     .read = read_algo,
+     .at = AT(algo)},
+    {.name = "num-envs",
+     .value = "N",
+     .help = "environments for each side of a direction (default: by profile)",
+     .read = options_read_count,
+     .at = AT(num_envs)},
+    {.name = "num-dirs",
+     .value = "N",
+     .help = "directions of an iteration (default: by profile)",
+     .read = options_read_count,
+     .at = AT(num_dirs)},
+    {.name = "dir-chunk",
+     .value = "N",
+     .help = "directions run at once; bounds memory, changes no result (default: by profile)",
+     .read = options_read_count,
+     .at = AT(dir_chunk)},
+    {.name = "top-dirs",
+     .value = "N",
+     .help = "best directions that ars uses (default: half)",
+     .read = options_read_count,
+     .at = AT(top_dirs)},
+    {.name = "step-size",
+     .value = "X",
+     .help = "length of an update (default: 0.02)",
+     .read = options_read_positive,
+     .at = AT(step_size)},
+    {.name = "noise-std",
+     .value = "X",
+     .help = "deviation of the noise (default: 0.03)",
+     .read = options_read_positive,
+     .at = AT(noise_std)},
+    {.name = "episode-length",
+     .value = "N",
+     .help = "steps of an episode (default: the environment's)",
+     .read = options_read_count,
+     .at = AT(episode_length)},
+    {.name = "no-normalise", .help = "leave observations as they are", .at = AT(no_normalise)},
+    {.name = "seed",
+     .value = "N",
+     .help = "of everything random (default: 0)",
+     .read = read_seed,
+     .at = AT(seed)},
+};
+
+const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT] = {
+    {.name = "iterations",
+     .value = "N",
+     .help = "updates in all, those of a resumed run included",
+     .fallback = "100",
+     .read = options_read_count,
+     .at = AT(iterations)},
+    {.name = "until",
+     .value = "SHARE",
+     .help = "end when the policy itself has this share of good steps",
+     .read = options_read_fraction,
+     .at = AT(until)},
+    {.name = "evaluate-every",
+     .value = "N",
+     .help = "iterations between trials of the policy without noise (default: a tenth of all)",
+     .read = options_read_count,
+     .at = AT(evaluate_every)},
+    {.name = "checkpoint",
+     .value = "FILE",
+     .help = "where it is kept (default: that of --resume, or ENV-phaseN.h5)",
+     .read = options_read_text,
+     .at = AT(checkpoint)},
+    {.name = "checkpoint-every",
+     .value = "N",
+     .help = "iterations between checkpoints",
+     .fallback = "10",
+     .read = options_read_count,
+     .at = AT(checkpoint_every)},
+    {.name = "resume",
+     .value = "FILE",
+     .help = "go on from this checkpoint",
+     .read = options_read_text,
+     .at = AT(resume)},
+    {.name = "from",
+     .value = "FILE|none",
+     .help = "begin with its policy (default: the checkpoint of the phase before)",
+     .read = options_read_text,
+     .at = AT(from)},
+    {.name = "log",
+     .value = "FILE",
+     .help = "append a JSON line for each iteration",
+     .read = options_read_text,
+     .at = AT(log)},
+    {.name = "tensorboard",
+     .value = "DIR",
+     .help = "event files for TensorBoard",
+     .read = options_read_text,
+     .at = AT(tensorboard)},
+};
