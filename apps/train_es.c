@@ -322,7 +322,7 @@ static int parse_and_train(struct train_es *t, const char *about, struct option_
 }
 
 #define STOPPING                                                                                   \
-    "Ctrl-C or SIGTERM ends after the iteration with a checkpoint and exit code 75;\n"             \
+    "Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 ends with a checkpoint and exit code 75;\n"                \
     "--resume goes on and reaches the same bits.\n"
 
 int train_es(int argc, char **argv) {

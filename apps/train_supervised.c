@@ -426,9 +426,9 @@ int train_supervised(int argc, char **argv) {
         .words = "[KEY=VALUE...]",
         .about = "Trains a network on an HDF5 file. Settings come from the config, and KEY=VALUE "
                  "changes\nthem: batch_size=4096 precision=f16 optimizer=adam learning_rate=3e-4.\n"
-                 "A row for each epoch goes to standard output. Ctrl-C or SIGTERM ends after the "
-                 "step with\na checkpoint and exit code 75; --resume goes on and reaches the same "
-                 "bits.\n",
+                 "A row for each epoch goes to standard output. Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 "
+                 "ends after\nthe step with a checkpoint and exit code 75; --resume goes on and "
+                 "reaches the same bits.\n",
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists};
     if (!t || !words) {

@@ -114,6 +114,8 @@ interrupt TERM "${es[@]}"
 interrupt HUP "${es[@]}"
 interrupt USR1 "${es[@]}"
 interrupt TERM train standing --num-envs 2 --num-dirs 2 --episode-length 10 --device ref:0
+# Several seconds an iteration here: it is given up in the middle.
+interrupt USR1 train standing --num-envs 32 --num-dirs 32 --episode-length 40 --device ref:0
 
 # ---- the robot learns to stand ----
 # Phase 1 with a reduced setting, about a second a seed: at least four of five stand for 95 % of the steps.

@@ -192,6 +192,8 @@ for step in 250 300 338; do
     [ -f "keep/step-000000000$step.h5" ] || wrong "keep=3: the checkpoint of step $step is gone: $(ls keep)"
 done
 [ ! -e keep/step-000000000200.h5 ] || wrong "keep=3: more than three are kept"
-[ -e keep/step-7.h5 ] && [ -e keep/step-+00000000008.h5 ] || wrong "somebody else's files were removed"
+if [ ! -e keep/step-7.h5 ] || [ ! -e keep/step-+00000000008.h5 ]; then
+    wrong "somebody else's files were removed"
+fi
 
 exit "$failed"

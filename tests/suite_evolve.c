@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/es/es.h"
+#include "runtime/es/es_work.h"
 #include "runtime/es/rollout.h"
 #include "runtime/train/checkpoint.h"
 
@@ -311,7 +312,40 @@ static void refusals(void **state) {
     grt_es_destroy(&es);
 }
 
+static bool at_once(void) {
+    return true;
+}
+
+// Work of more than a second is cut into pieces, and given up between them.
+static void given_up_between_pieces(void **state) {
+    (void)state;
+    struct es_work work = {.dev = test.dev, .label = "pieces"};
+    struct es_work_time time;
+    uint32_t words[2] = {7, 7};
+    struct grt_buf *buf = grt_buf_create(test.dev, grt_buf_desc(.size = sizeof words));
+    assert_non_null(buf);
+    assert_true(grt_buf_write(buf, 0, words, sizeof words));
+    grt_graph_fill(es_work_graph(&work, 0.9), (struct grt_range){buf, 0, 4}, 1);
+    assert_ptr_equal(es_work_graph(&work, 0.05), work.pieces[0]);
+    grt_graph_fill(es_work_graph(&work, 0.9), (struct grt_range){buf, 4, 4}, 2);
+    assert_ptr_equal(es_work_graph(&work, 0), work.pieces[1]);
+    assert_int_equal(work.count, 2);
+    assert_true(es_work_bake(&work));
+    assert_true(es_work_run(&work, at_once, &time));
+    assert_true(time.stopped);
+    assert_true(grt_buf_read(buf, 0, words, sizeof words));
+    assert_int_equal(words[0], 1);
+    assert_int_equal(words[1], 7);
+    assert_true(es_work_run(&work, NULL, &time));
+    assert_false(time.stopped);
+    assert_true(grt_buf_read(buf, 0, words, sizeof words));
+    assert_int_equal(words[1], 2);
+    es_work_destroy(&work);
+    grt_buf_destroy(&buf);
+}
+
 static const struct CMUnitTest cases[] = {
+    TEST_CASE(given_up_between_pieces),
     TEST_CASE(chunks_and_cuts_change_nothing),
     TEST_CASE(chunk_follows_the_memory),
     TEST_CASE(resumed_to_the_same_bits),

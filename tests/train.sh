@@ -300,6 +300,14 @@ PY
 expect 0 data make regression --samples 1000 --features 4 -o few.h5
 expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 keep=1
 [ -f steps/step-000000000031.h5 ] || wrong "max_steps=31: there is $(ls steps)"
+# The last of them, in the middle of an epoch, has its row, validation and best checkpoint as an epoch has.
+said '^ *16 +31 +[0-9.]+ +[0-9.]+ '
+expect 0 train supervised --data few.h5 -q checkpoint_dir=step hidden=16 batch_size=512 max_steps=1 --log step.jsonl
+[ -f step/best.h5 ] || wrong "max_steps=1: no best checkpoint"
+for event in epoch validation; do
+    grep -q "\"event\":\"$event\".*\"step\":1," step.jsonl || wrong "max_steps=1: no $event in the log"
+done
+expect 0 train supervised --data few.h5 -q checkpoint_dir=step hidden=16 batch_size=512 max_steps=1 --resume
 expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 epochs=3 keep=1
 ! [ -f steps/step-000000000031.h5 ] || wrong "max_steps=31 epochs=3: more than 3 epochs"
 
