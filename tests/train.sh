@@ -72,7 +72,7 @@ same "dev/$last" "whole/$last"
 interrupt() {
     local signal=$1 folder=$2 code pid
     shift 2
-    for _ in 1 2 3 4 5; do
+    for _ in {1..40}; do
         rm -rf "$folder" "$folder.jsonl"
         "$gpurt" "$@" checkpoint_dir="$folder" log="$folder.jsonl" >out 2>err &
         pid=$!
