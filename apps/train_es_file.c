@@ -44,7 +44,7 @@ static bool is_finite(const struct train_es *t, const struct grt_archive *archiv
             k++;
         if (k < count) {
             talk_error("iteration %u: %s is not finite, and %s is left as it was. A smaller "
-                       "--step-size or --noise-std may help",
+                       "--step-size or another --noise-std may help",
                        iteration, tensor->name, t->path);
             return false;
         }

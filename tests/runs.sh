@@ -173,7 +173,7 @@ wait "$pid" || code=$?
 [ "$code" -eq 75 ] || wrong "nohup, then SIGTERM: exit code $code, wanted 75"
 
 # ---- policies that are no numbers ----
-expect 70 "${es[@]}" --iterations 20 --step-size 1e38 --noise-std 1e38 --checkpoint nan.h5
+expect 70 "${es[@]}" --iterations 20 --algo es --noise-std 1e-40 --checkpoint nan.h5
 grep -q 'is not finite' err || wrong "a policy that is not finite: nothing is said"
 [ ! -e nan.h5 ] || wrong "a policy that is not finite was saved"
 
