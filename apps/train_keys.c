@@ -45,12 +45,11 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
     }
 }
 
-// What stands when a key is not given: its own fallback, or, where that depends on other things, what its
-// help says behind "default: ".
+// What stands when a key is not given: what its help says behind "default: ", where that depends on other
+// things, or the fallback that the reader itself uses.
 static const char *fallback_text(const struct grt_config_key_info *info) {
     const char *depends = strstr(info->help, "default: ");
-    bool open = !info->fallback[0] || !strcmp(info->fallback, "0");
-    return open && depends ? depends + strlen("default: ") : info->fallback;
+    return depends ? depends + strlen("default: ") : info->fallback;
 }
 
 static struct table_cell cell(const char *text) {

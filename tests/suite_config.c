@@ -21,6 +21,19 @@ static void keys(void **state) {
         assert_int_equal(grt_config_key_find(info->name), i);
         assert_true(info->help[0] != '\0');
         assert_false(grt_config_given(&config, (enum grt_config_key)i));
+        // The default that --keys prints is the fallback, unless the help says what it depends on: then
+        // the fallback is what a run without the key has, and may be given as well.
+        bool depends = strstr(info->help, "default: ") != NULL;
+        struct grt_config same = config;
+        if (!depends && info->fallback[0]) {
+            assert_true(grt_config_set(&same, (enum grt_config_key)i, info->fallback));
+        }
+        memcpy(same.places, config.places, sizeof same.places);
+        assert_memory_equal(&same, &config, sizeof same);
+        if (!depends && !info->fallback[0] && info->type != GRT_CONFIG_IS_TEXT) {
+            print_error("%s: no word of what stands when it is not given\n", info->name);
+            fail();
+        }
         // Every other name leads to this key and to no other.
         char aliases[1024];
         snprintf(aliases, sizeof aliases, "%s", info->aliases);

@@ -23,10 +23,6 @@
 #define UNIT_ENVS 2048  // by default, of an iteration for each compute unit; the H200 gets 1986
 #define MAX_LENGTH (1u << 20)  // steps are counted in floats
 #define START_ITERATION 0xffffffffu
-// Observations begin with mean 0 and deviation 1 as if as many iterations had shown that. Without it the deviations of the
-// first one alone, in which the robot hardly moves, make noise of the second so large that half of all fall: mean return
-// 675, 338, 645 becomes 675, 602, 692.
-#define PRIOR_ITERATIONS 4
 
 const char *grt_es_algo_text(enum grt_es_algo algo) {
     static const char *const texts[] = {
@@ -397,8 +393,7 @@ static bool start(struct grt_es *es) {
     const struct grt_es_desc *d = &es->desc;
     const struct grt_rng_state control = {{d->seed, 0}, {0, 0}};
     uint32_t samples = (d->episode_length + (1u << GRT_ROLLOUT_SHIFT) - 1) >> GRT_ROLLOUT_SHIFT;
-    float prior =
-        PRIOR_ITERATIONS * 2.0f * (float)d->num_dirs * (float)d->num_envs * (float)samples;
+    float prior = GRT_ES_PRIOR * 2.0f * (float)d->num_dirs * (float)d->num_envs * (float)samples;
     float report[ES_REPORT] = {[ES_POWER1] = 1.0f, [ES_POWER2] = 1.0f, [ES_COUNT] = prior};
     uint64_t bytes = grt_tensor_bytes(es->moments);
     float *zeros = calloc(1, bytes);

@@ -33,8 +33,7 @@
       "data_path data.path data.file data_file dataset dataset.path h5_path train_data",           \
       "HDF5 file with the samples")                                                                \
     X(INPUTS, inputs, NAMES, "data", "", 0, 0, "", "input input_keys input_datasets",              \
-      "its data sets that are the network's inputs, side by side; default: as in `gpurt data "     \
-      "info`")                                                                                     \
+      "its data sets that are the network's inputs, side by side; default: x")                     \
     X(TARGETS, targets, NAMES, "data", "", 0, 0, "", "target target_keys target_datasets labels",  \
       "its data sets that are the targets; default: y")                                            \
     X(BATCH_SIZE, batch_size, WHOLE, "data", "0", 1, 1048576, "",                                  \
@@ -79,9 +78,9 @@
       "act act_fn nonlinearity",                                                                   \
       "function after each hidden layer; gelu is the tanh form, PyTorch's approximate='tanh'")     \
     X(RESIDUAL, residual, FLAG, "model", "false", 0, 0, "", "residuals skip_connections",          \
-      "hidden layers add their input")                                                             \
+      "from the second on, hidden layers add their input to what they give")                       \
     X(LAYER_NORM, layer_norm, FLAG, "model", "false", 0, 0, "", "layernorm use_layer_norm",        \
-      "normalise the input of each hidden layer")                                                  \
+      "normalise what the activation of each hidden layer gets: activation(norm(W x + b))")        \
     X(POOLING, pooling, WORD, "model", "max", 0, 0, "mean=avg|max", "pool",                        \
       "how a point-set network sums up its points")                                                \
     X(HEAD_DEPTH, head_depth, WHOLE, "model", "1", 0, 256, "", "",                                 \
@@ -97,7 +96,7 @@
     X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
-      "end after so many steps, or after `epochs` where both are given; 0: by epochs")             \
+      "end after so many steps, or after `epochs` where that is given and sooner; 0: by epochs")   \
     X(PRECISION, precision, WORD, "training", "f32", 0, 0,                                         \
       "f32=false=fp32=float32=no=32|f16=true=fp16=float16=half=16-mixed=16|bf16=bfloat16=bf16-"    \
       "mixed",                                                                                     \
@@ -106,7 +105,8 @@
     X(ACCUMULATE, accumulate, WHOLE, "training", "1", 1, 4096, "",                                 \
       "gradient_accumulation_steps gradient_accumulation accumulate_grad_batches grad_accum "      \
       "grad_accum_steps accumulation_steps",                                                       \
-      "batches whose gradients are added up before a step")                                        \
+      "batches that make one step together, as one of batch_size * accumulate samples would; "     \
+      "default: 1, or by the device's profile where batch_size is not given either")               \
     X(AUTO_ACCUMULATE, auto_accumulate, FLAG, "training", "false", 0, 0, "",                       \
       "auto_find_batch_size",                                                                      \
       "split a batch that does not fit into micro-batches of the same result")                     \
@@ -144,7 +144,8 @@
       "scheduler lr_scheduler lr_schedule scheduler.name scheduler.type lr_scheduler_type",        \
       "how the learning rate goes")                                                                \
     X(WARMUP_STEPS, warmup_steps, WHOLE, "scheduler", "0", 0, 1000000000, "",                      \
-      "warmup num_warmup_steps lr_warmup_steps", "steps in which it grows from 0 first")           \
+      "warmup num_warmup_steps lr_warmup_steps",                                                   \
+      "steps in which the learning rate grows first, from learning_rate / warmup_steps on")        \
     X(MIN_LEARNING_RATE, min_learning_rate, REAL, "scheduler", "0", 0, 1000, "",                   \
       "min_lr eta_min lr_min", "where cosine ends")                                                \
     X(LR_STEP, lr_step, WHOLE, "scheduler", "0", 0, 1000000000, "",                                \
@@ -186,13 +187,14 @@
       "empty_cache_interval empty_cache_every",                                                    \
       "accepted: memory is planned before the start and does not fragment")                        \
     X(BATCH_SIZES, batch_sizes, WHOLES, "benchmark", "", 1, 1048576, "", "",                       \
-      "batch sizes that `gpurt bench` tries")                                                      \
+      "batch sizes that `gpurt bench` tries; default: 64-4096*4, on a GPU 256-65536*4")            \
     X(NUM_WORKERS_OPTIONS, num_workers_options, WHOLES, "benchmark", "", 0, 256, "",               \
-      "benchmark.num_workers num_workers_list", "numbers of workers that it tries")                \
+      "benchmark.num_workers num_workers_list",                                                    \
+      "numbers of workers that it tries; default: 0 and 2, on a GPU 0 and 4")                      \
     X(STEPS_PER_TEST, steps_per_test, WHOLE, "benchmark", "10", 1, 1000000, "", "benchmark.steps", \
       "steps that it times for each")                                                              \
     X(TEST_MIXED_PRECISION, test_mixed_precision, FLAG, "benchmark", "false", 0, 0, "",            \
-      "test_amp", "try f16 besides f32")                                                           \
+      "test_amp", "try f16 besides f32; default: true on a GPU, else false")                       \
     X(TEST_PIN_MEMORY, test_pin_memory, FLAG, "benchmark", "false", 0, 0, "", "",                  \
       "try pin_memory on and off")
 
