@@ -36,27 +36,36 @@ static const struct bench_more {
 };
 #define MORE_COUNT (sizeof more / sizeof *more)
 
-size_t bench_kinds_text(char *text, size_t size) {
-    static const char *const helps[] = {
+static const char *const kind_helps[] = {
 #define X(name, options, help) help,
-        BENCH_KINDS(X)
+    BENCH_KINDS(X)
 #undef X
-    };
+};
+
+size_t bench_kinds_text(char *text, size_t size) {
     size_t n = 0;
     for (size_t k = 0; k < MORE_COUNT + KIND_COUNT && n < size; k++)
         n += (size_t)snprintf(text + n, size - n, "  %-8s %s\n",
                               k < MORE_COUNT ? more[k].name : kinds[k - MORE_COUNT].name,
-                              k < MORE_COUNT ? more[k].help : helps[k - MORE_COUNT]);
+                              k < MORE_COUNT ? more[k].help : kind_helps[k - MORE_COUNT]);
     return n < size ? n : size - 1;
 }
 
-// The paragraph for --help, with a line for each kind.
-static const char *about(char text[ABOUT_SIZE]) {
-    size_t n = (size_t)snprintf(text, ABOUT_SIZE, "Measures a device. Kinds:\n\n");
-    n += bench_kinds_text(text + n, ABOUT_SIZE - n);
+// The paragraph for --help, with a line for each kind, or for those that the command line names (bits).
+static const char *about(char text[ABOUT_SIZE], uint64_t named) {
+    size_t n =
+        (size_t)snprintf(text, ABOUT_SIZE, "Measures a device%s\n\n", named ? ":" : ". Kinds:");
+    for (size_t k = 0; k < KIND_COUNT && named; k++) {
+        if (named >> k & 1)
+            n += (size_t)snprintf(text + n, ABOUT_SIZE - n, "  %-8s %s\n", kinds[k].name,
+                                  kind_helps[k]);
+    }
+    n += named ? 0 : bench_kinds_text(text + n, ABOUT_SIZE - n);
     snprintf(
         text + n, ABOUT_SIZE - n,
-        "\nNumbers are medians; spread is half the interquartile range. A LIST has numbers and "
+        "\nWhat an option names is measured and nothing else; a list that is not given has its "
+        "default.\n"
+        "Numbers are medians; spread is half the interquartile range. A LIST has numbers and "
         "ranges:\n"
         "32,64  1-4  1-8+1  32-1024*2  4KB-256MB*4.\n");
     return text;
@@ -113,6 +122,7 @@ bool bench_row(struct bench *bench, struct table_cell *cells, enum bench_outcome
     }
     for (size_t i = 0; outcome != BENCH_GOOD && i < BENCH_COLUMN_COUNT; i++)
         cells[i].known = cells[i].known && !(BENCH_MEASURED >> i & 1);
+    bench->progress.done++;
     return table_row(&bench->table, cells);
 }
 
@@ -193,6 +203,16 @@ static uint64_t chosen_kinds(const char **words, size_t count) {
     return chosen;
 }
 
+// Kinds among the words of a command line that is not read yet, as bits.
+static uint64_t named_kinds(int argc, char **argv) {
+    uint64_t named = 0;
+    for (int i = 1; i < argc; i++) {
+        for (size_t k = 0; k < KIND_COUNT; k++)
+            named |= strcmp(argv[i], kinds[k].name) == 0 ? 1ull << k : 0;
+    }
+    return named;
+}
+
 static int run_kinds(struct bench *bench, uint64_t chosen) {
     bool going = true;
     for (size_t k = 0; going && k < KIND_COUNT; k++)
@@ -228,16 +248,17 @@ static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv
             .argv = argv,
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),
         };
-        if (table_open(&bench->table, &desc))
+        if (table_open(&bench->table, &desc)) {
             code = run_kinds(bench, chosen);
+            code = bench_progress_end(&bench->progress, &bench->table, code);
+        }
         table_close(&bench->table);
     } else {
         code = command_exit_of(grt_last_status());
     }
     talk_clear();
     grt_dev_destroy(&bench->dev);
-    // Without a device there is nothing to keep, and part of the rows would look like all of them.
-    bool keep = code != COMMAND_NO_DEVICE && !talk_stopped();
+    bool keep = code != COMMAND_NO_DEVICE;  // without a device there is nothing to keep
     int written = output_close(&output, keep);
     return code ? code : written;
 }
@@ -247,7 +268,7 @@ static int bench_kinds(int argc, char **argv) {
     struct bench bench = {0};
     char text[ABOUT_SIZE];
     struct option_list lists[] = {
-#define X(name, options, help) {"Options of " #name, bench_##name##_options, options, NULL},
+#define X(name, options, help) {"Options of " #name, bench_##name##_options, options, NULL, false},
         BENCH_KINDS(X)  // first, so that kind k has list k
 #undef X
         OPTION_LIST("Options of all kinds", measure_options),
@@ -255,9 +276,13 @@ static int bench_kinds(int argc, char **argv) {
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
+    // Of kinds that are named --help shows the options, and of no others.
+    uint64_t named = named_kinds(argc, argv);
+    for (size_t k = 0; k < KIND_COUNT; k++)
+        lists[k].hidden = named && !(named >> k & 1);
     struct options_desc desc = {.verb = "bench",
                                 .words = "[KIND...]",
-                                .about = about(text),
+                                .about = about(text, named),
                                 .lists = lists,
                                 .list_count = sizeof lists / sizeof *lists};
     const char **words = calloc((size_t)argc + 1, sizeof *words);
@@ -336,6 +361,7 @@ static int join_lists(int argc, char **argv) {
 }
 
 int cmd_bench(int argc, char **argv) {
+    talk_stop_on_term();
     argc = join_lists(argc, argv);
     int at = find_kind(argc, argv);
     size_t found = 0;

@@ -6,6 +6,7 @@
 #ifndef APPS_BENCH_H
 #define APPS_BENCH_H
 
+#include "bench_progress.h"
 #include "bench_gemm.h"
 #include "bench_rollout.h"
 #include "gpurt.h"
@@ -95,6 +96,7 @@ struct bench {
     bool quick;        // no kind was named: a short look at everything
     struct grt_dev *dev;
     struct table table;
+    struct bench_progress progress;
     double peaks[7];  // f32 arithmetic; f16 and bf16 by each matrix instruction
     bool missing;     // something asked for is not on this machine; the sentence was said
     uint32_t outcomes[BENCH_BROKEN + 1];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench_more.h"
+#include "bench_progress.h"
 #include "command.h"
 #include "data/loader.h"
 #include "files.h"
@@ -57,6 +58,7 @@ struct data_bench {
     double seconds;
     struct grt_dataset *data;
     struct table table;
+    struct bench_progress progress;
     bool wrong;
 };
 
@@ -258,13 +260,16 @@ static bool run_rows(struct data_bench *bench) {
     if (!table_section(&bench->table, title, shown, NULL, 0))
         return false;
     warm_up(bench->source.path);
+    bench_progress_plan(&bench->progress, bench->batches.count * bench->workers.count,
+                        bench->seconds);
     for (size_t b = 0; b < bench->batches.count; b++) {
         for (size_t w = 0; w < bench->workers.count; w++) {
-            talk_progress("data: batch %llu, %llu workers",
-                          (unsigned long long)bench->batches.values[b],
-                          (unsigned long long)bench->workers.values[w]);
+            bench_progress_row(&bench->progress, "data: batch %llu, %llu workers",
+                               (unsigned long long)bench->batches.values[b],
+                               (unsigned long long)bench->workers.values[w]);
             if (!run_row(bench, bench->batches.values[b], bench->workers.values[w]))
                 return false;
+            bench->progress.done++;
         }
     }
     return true;
@@ -294,9 +299,9 @@ static int run(struct data_bench *bench, int argc, char **argv) {
             .head = bench_source_json(&bench->source, bench->data),
         };
         bool good = table_open(&bench->table, &desc) && run_rows(bench);
+        code = good ? COMMAND_OK : command_exit_of(grt_last_status());
+        code = bench_progress_end(&bench->progress, &bench->table, code);
         table_close(&bench->table);
-        if (!good && !talk_stopped())
-            code = command_exit_of(grt_last_status());
     } else {
         code = command_exit_of(grt_last_status());
     }
@@ -307,7 +312,7 @@ static int run(struct data_bench *bench, int argc, char **argv) {
     }
     grt_dataset_close(&bench->data);
     bench_source_end(&bench->source);
-    return output_end(&output, !code && !talk_stopped(), code);
+    return output_end(&output, !code || code == COMMAND_RESUMABLE, code);
 }
 
 static const char about[] =

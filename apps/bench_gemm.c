@@ -304,12 +304,15 @@ static bool run_case(struct bench_gemm_case g, const struct bench_gemm_peer *pee
         return bench_row(g.bench, NULL, BENCH_BROKEN, NULL, false);
     }
     field->g = g;
-    talk_progress("gemm: %llux%llux%llu, %u of %s", (unsigned long long)g.shape.m,
-                  (unsigned long long)g.shape.n, (unsigned long long)g.shape.k, g.batch,
-                  grt_dtype_text(g.in));
+    bench_progress_row(&g.bench->progress, "gemm: %llux%llux%llu, %u of %s",
+                       (unsigned long long)g.shape.m, (unsigned long long)g.shape.n,
+                       (unsigned long long)g.shape.k, g.batch, grt_dtype_text(g.in));
     enum bench_outcome outcome = bench_gemm_case_begin(&field->g);
     if (outcome == BENCH_GOOD) {
-        if (enter_all(field, peer) && prepare(field))
+        bool entered = enter_all(field, peer);
+        // A row for each variant, where one was planned for the product.
+        g.bench->progress.planned += field->count > 1 ? field->count - 1 : 0;
+        if (entered && prepare(field))
             good = print_all(field);
         else
             bench_row(g.bench, NULL, BENCH_BROKEN, NULL, false);
@@ -333,7 +336,10 @@ static bool walk(struct bench *bench, const struct bench_gemm_peer *peer) {
 #undef X
     const struct bench_gemm_options *o = &bench->gemm;
     bool good = true;
-    size_t batches = o->batches.count;
+    size_t batches = o->batches.count, kinds = 0;
+    for (size_t v = 0; v < sizeof precisions / sizeof *precisions * 4; v++)
+        kinds += (o->precisions >> v / 4 & 1) && (o->trans >> v % 4 & 1);
+    bench_progress_plan(&bench->progress, o->shapes.count * batches * kinds, bench->seconds);
     for (size_t s = 0; good && s < o->shapes.count * batches; s++) {
         for (size_t v = 0; good && v < sizeof precisions / sizeof *precisions * 4; v++) {
             struct bench_gemm_case g = {

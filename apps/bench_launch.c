@@ -137,7 +137,7 @@ undo_buf:
 
 static bool print_one(struct bench *bench, const struct launch_test *test, uint32_t count) {
     struct stats stats = {0};
-    talk_progress("launch: %s, %u dispatches", test->name, count);
+    bench_progress_row(&bench->progress, "launch: %s, %u dispatches", test->name, count);
     enum bench_outcome outcome = measure(bench, test, count, &stats);
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
         [BENCH_KIND] = TABLE_CELL(.text = "launch"),
@@ -164,6 +164,10 @@ bool bench_launch(struct bench *bench) {
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
     if (!bench_section(bench, "launch", shown))
         return false;
+    size_t planned = 0;
+    for (size_t t = 0; t < TEST_COUNT; t++)
+        planned += tests[t].once ? 1 : bench->counts.count;
+    bench_progress_plan(&bench->progress, planned, bench->seconds);
     for (size_t t = 0; t < TEST_COUNT; t++) {
         size_t rows = tests[t].once ? 1 : bench->counts.count;
         for (size_t i = 0; i < rows; i++) {

@@ -224,12 +224,12 @@ bool bench_memory(struct bench *bench) {
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
     if (!bench_section(bench, "memory", shown))
         return false;
+    bench_progress_plan(&bench->progress, TEST_COUNT * bench->sizes.count, bench->seconds);
     for (size_t t = 0; t < TEST_COUNT; t++) {
         for (size_t i = 0; i < bench->sizes.count; i++) {
             char size[TABLE_TEXT_SIZE];
             table_bytes_text(bench->sizes.values[i], size);
-            talk_progress("memory: %s of %s (%zu of %zu)", tests[t].name, size,
-                          t * bench->sizes.count + i + 1, TEST_COUNT * bench->sizes.count);
+            bench_progress_row(&bench->progress, "memory: %s of %s", tests[t].name, size);
             if (!print_one(bench, &tests[t], bench->sizes.values[i]))
                 return false;
         }

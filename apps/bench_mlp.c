@@ -10,6 +10,7 @@
 
 #include "bench_mlp_check.h"
 #include "bench_more.h"
+#include "bench_progress.h"
 #include "command.h"
 #include "devices.h"
 #include "nn/mlp_fused.h"
@@ -65,6 +66,7 @@ struct mlp_bench {
     double seconds;
     struct grt_dev *dev;
     struct table table;
+    struct bench_progress progress;
     uint32_t wrong, good;
 };
 
@@ -356,7 +358,8 @@ static bool run_case(struct mlp_bench *bench, struct mlp_case *c) {
     const char *outcome = "ok";
     bool good = true;
     c->error = -1;
-    talk_progress("mlp: %s, batch %u, %s", c->model->name, c->batch, grt_dtype_text(c->precision));
+    bench_progress_row(&bench->progress, "mlp: %s, batch %u, %s", c->model->name, c->batch,
+                       grt_dtype_text(c->precision));
     if (!make_samples(&c->samples)) {
         talk_error("out of memory");
         good = false;
@@ -396,6 +399,11 @@ static bool run_rows(struct mlp_bench *bench) {
     uint64_t hidden = 1ull << COLUMN_SAMPLES | 1ull << COLUMN_STEPS;
     if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~hidden, NULL, 0))
         return false;
+    size_t kinds = 0;
+    for (uint32_t v = 0; v < 9; v++)
+        kinds += (bench->precisions >> v / 3 & 1) && (bench->variants >> v % 3 & 1);
+    bench_progress_plan(&bench->progress, bench->models.count * bench->batches.count * kinds,
+                        bench->seconds);
     for (size_t m = 0; m < bench->models.count; m++) {
         for (size_t b = 0; b < bench->batches.count; b++) {
             for (uint32_t v = 0; v < 9; v++) {
@@ -407,6 +415,7 @@ static bool run_rows(struct mlp_bench *bench) {
                                      .variant = v % 3 ? variant_names[v % 3] : NULL};
                 if (!run_case(bench, &c))
                     return false;
+                bench->progress.done++;
             }
         }
     }
@@ -434,19 +443,22 @@ static int run(struct mlp_bench *bench, int argc, char **argv) {
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),
         };
         good = table_open(&bench->table, &desc) && run_rows(bench);
+        if (!good && !talk_stopped())
+            code = command_exit_of(grt_last_status());
+        code = bench_progress_end(&bench->progress, &bench->table, code);
         table_close(&bench->table);
-    }
-    if (!good && !talk_stopped())
+    } else {
         code = command_exit_of(grt_last_status());
+    }
     talk_clear();
     if (!code && bench->wrong) {
         talk_error("rows that failed their check, not timed: %u", bench->wrong);
         code = COMMAND_INTERNAL;
     }
-    if (!code && !bench->good && !talk_stopped())
+    if (!code && !bench->good)
         code = COMMAND_NO_DEVICE;
     grt_dev_destroy(&bench->dev);
-    return output_end(&output, good && !talk_stopped(), code);
+    return output_end(&output, good || code == COMMAND_RESUMABLE, code);
 }
 
 static const char about[] =

@@ -143,8 +143,8 @@ static bool print_case(struct bench *bench, struct rollout_case *c, float want, 
     enum bench_outcome outcome;
     char policy[GRT_POLICY_TEXT];
     grt_policy_text(&c->desc.policy, policy);
-    talk_progress("rollout: %s, %u environments, %u directions, %u at once", policy,
-                  c->desc.num_envs, c->desc.num_dirs, c->desc.dir_chunk);
+    bench_progress_row(&bench->progress, "rollout: %s, %u environments, %u directions, %u at once",
+                       policy, c->desc.num_envs, c->desc.num_dirs, c->desc.dir_chunk);
     timing.es = grt_es_create(bench->dev, &c->desc);
     if (timing.es) {
         c->desc = *grt_es_desc_of(timing.es);
@@ -249,7 +249,7 @@ static bool same_setting(const struct rollout_case *a, const struct rollout_case
            a->desc.dir_chunk == b->desc.dir_chunk;
 }
 
-// Lists with the setting before have the comparison too; where they lack the profile's setting it is measured as well.
+// What is given is measured and nothing else. Lists that have both settings are followed by the comparison.
 static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
     const struct bench_rollout_options *o = &bench->rollout;
     struct grt_es_sizes sizes = grt_es_sizes(grt_dev_profile(bench->dev), grt_dev_info(bench->dev));
@@ -270,8 +270,10 @@ static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
                 c.desc.num_dirs = (uint32_t)lists[1].values[d];
                 uint32_t chunk = (uint32_t)lists[2].values[k];
                 c.desc.dir_chunk = chunk < c.desc.num_dirs ? chunk : c.desc.num_dirs;
-                if (c.desc.dir_chunk == last_chunk)
+                if (c.desc.dir_chunk == last_chunk) {
+                    bench->progress.planned--;
                     continue;
+                }
                 last_chunk = c.desc.dir_chunk;
                 if (!print_case(bench, &c, want, first))
                     return false;
@@ -284,16 +286,21 @@ static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
             }
         }
     }
-    if (!(before.steps_per_s > 0))
-        return true;
-    return (after.steps_per_s > 0 || print_case(bench, &after, NAN, before.steps_per_s)) &&
-           print_story(bench, &before, &after);
+    return same_setting(&before, &after) || print_story(bench, &before, &after);
 }
 
 static bool each_policy(struct bench *bench, struct grt_es_desc *desc, uint64_t shown) {
     const struct bench_rollout_options *o = &bench->rollout;
     bool lists = o->envs.count || o->dirs.count || o->chunks.count;
     const char *at = o->policies ? o->policies : "linear";
+    size_t rows = lists
+                      ? (o->envs.count ? o->envs.count : 1) * (o->dirs.count ? o->dirs.count : 1) *
+                            (o->chunks.count ? o->chunks.count : 1)
+                      : (bench->quick ? 1 : 2);
+    size_t policies = 1;
+    for (const char *c = at; *c; c++)
+        policies += *c == ',';
+    bench_progress_plan(&bench->progress, rows * policies, bench->seconds);
     while (*at) {
         if (!next_policy(&at, &desc->policy)) {
             bench->outcomes[BENCH_BROKEN]++;

@@ -34,8 +34,7 @@
     X(STALL, "input_stall", "Stall", NULL, SHARE, 1, 6)                                            \
     X(BUSY, "device_busy", "GPU %", NULL, SHARE, 1, 6)                                             \
     X(COUNTER, "driver_busy", "driver %", NULL, SHARE, 0, 0)                                       \
-    X(MEMORY_GB, NULL, "Mem", "GB", NUMBER, 3, 7)                                                  \
-    X(MEMORY, "memory_bytes", "memory", NULL, BYTES, 0, 0)                                         \
+    X(MEMORY, "memory_bytes", "Mem", NULL, BYTES, 0, 9)                                            \
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
     X(VARIANT, "variant", "variant", NULL, TEXT, 0, 0)                                             \
     X(SYNTHETIC, "synthetic", "synthetic", NULL, FLAG, 0, 0)                                       \
@@ -159,7 +158,13 @@ static bool take_list(struct ranges *list, const struct grt_config_wholes *from)
 static bool take_config(struct train_bench *bench) {
     struct grt_config *config = &bench->config;
     grt_config_init(config);
-    bench->model_given = bench->model.depth > 0;
+    bench->given = (struct train_given){.workers = bench->workers.count > 0,
+                                        .model = bench->model.depth > 0,
+                                        .precisions = bench->precisions,
+                                        .pins = bench->pins,
+                                        .steps = bench->steps,
+                                        .seconds = bench->seconds,
+                                        .mem_fraction = bench->common.mem_fraction};
     if (bench->config_path && !grt_config_read(config, bench->config_path))
         return false;
     if (!bench->source.path && config->data[0])
@@ -236,8 +241,6 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
         [COLUMN_STALL] = {.known = ok, .number = row->stall},
         [COLUMN_BUSY] = {.known = ok, .number = row->busy},
         [COLUMN_COUNTER] = {.known = ok && row->counter >= 0, .number = row->counter},
-        [COLUMN_MEMORY_GB] = {.known = row->memory > 0,
-                              .number = round((double)row->memory / 1e6) / 1e3},
         [COLUMN_MEMORY] = {.known = row->memory > 0, .count = row->memory},
         [COLUMN_SAMPLES] = {.known = ok, .count = row->samples},
         [COLUMN_VARIANT] = {.known = row->variant != NULL, .text = row->variant},
@@ -249,31 +252,22 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
     return table_row(&bench->table, cells);
 }
 
-static void show_progress(const struct train_bench *bench, const struct train_row *row) {
-    double passed = stats_now() - bench->begun;
-    size_t left = bench->planned > bench->count ? bench->planned - bench->count : 1;
-    char eta[32] = "";
-    if (bench->count > 0)
-        snprintf(eta, sizeof eta, ", %.0f s left", passed / (double)bench->count * (double)left);
-    talk_progress("bench: %zu of %zu, batch %u, %u workers, %s%s", bench->count + 1, bench->planned,
-                  row->batch, row->workers, grt_dtype_text(row->precision), eta);
-}
-
 // One way up through the batch sizes; false when the bench must stop.
 static bool sweep(struct train_bench *bench, struct train_row like) {
     for (size_t i = 0; i < bench->batches.count && bench->count < TRAIN_MAX_ROWS; i++) {
         struct train_row *row = &bench->rows[bench->count];
         *row = like;
         row->batch = (uint32_t)bench->batches.values[i];
-        show_progress(bench, row);
+        bench_progress_row(&bench->progress, "batch %u, %u workers, %s", row->batch, row->workers,
+                           grt_dtype_text(row->precision));
         train_measure(bench, row);
         if (row->status == TRAIN_BROKEN)
             return false;
-        bench->count++;
+        bench->progress.done = ++bench->count;
         if (!print_row(bench, row))
             return false;
         if (row->status != TRAIN_OK && row->status != TRAIN_NOT_FINITE) {
-            bench->planned -= bench->batches.count - i - 1;
+            bench->progress.planned -= bench->batches.count - i - 1;
             return true;
         }
     }
@@ -289,9 +283,8 @@ static bool run_rows(struct train_bench *bench) {
              bench->source.synthetic ? "synthetic data" : "",
              bench->source.synthetic ? "" : bench->source.path,
              (unsigned long long)bench->task.info.rows);
-    uint64_t hidden = 1ull << COLUMN_UPLOAD | 1ull << COLUMN_INPUT | 1ull << COLUMN_MEMORY |
-                      1ull << COLUMN_SAMPLES | 1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC |
-                      1ull << COLUMN_FOUND;
+    uint64_t hidden = 1ull << COLUMN_UPLOAD | 1ull << COLUMN_INPUT | 1ull << COLUMN_SAMPLES |
+                      1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
     if (bench->pins != 3)
         hidden |= 1ull << COLUMN_PIN;
     if (bench_counter_read(&bench->counter) < 0)
@@ -357,14 +350,14 @@ static int finish(struct train_bench *bench, bool good) {
     struct train_summary summary = train_summarise(bench);
     if (!train_report(bench, &summary))
         return COMMAND_OK;  // output_close() says what went wrong
-    if (bench->apply && !stopped) {
-        if (!summary.recommended) {
-            talk_error("%s is not written: nothing can be recommended", bench->apply);
-            return COMMAND_INTERNAL;
-        }
-        if (!train_apply(bench, summary.recommended))
-            return command_exit_of(grt_last_status());
+    if (bench->apply && !summary.recommended) {
+        talk_error("%s is not written: %s", bench->apply,
+                   stopped ? "no row that can be recommended was measured before the interruption"
+                           : "nothing can be recommended");
+        return COMMAND_INTERNAL;
     }
+    if (bench->apply && !train_apply(bench, summary.recommended))
+        return command_exit_of(grt_last_status());
     // Batches that do not fit are an answer, as long as something did.
     return summary.fastest || stopped ? COMMAND_OK : COMMAND_INTERNAL;
 }
@@ -403,12 +396,15 @@ static int run(struct train_bench *bench, int argc, char **argv) {
             .argv = argv,
             .head = head(bench),
         };
-        bench->planned = bench->batches.count * bench->workers.count * bits(bench->precisions) *
-                         bits(bench->pins);
+        bench_progress_plan(&bench->progress,
+                            bench->batches.count * bench->workers.count * bits(bench->precisions) *
+                                bits(bench->pins),
+                            bench->seconds > 0 ? bench->seconds : TRAIN_LEAST_SECONDS);
         bench_counter_open(&bench->counter, grt_dev_info(bench->dev));
-        bench->begun = stats_now();
-        if (table_open(&bench->table, &desc))
+        if (table_open(&bench->table, &desc)) {
             code = finish(bench, run_rows(bench));
+            code = bench_progress_end(&bench->progress, &bench->table, code);
+        }
         table_close(&bench->table);
         bench_counter_close(&bench->counter);
     } else {
@@ -419,7 +415,7 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     grt_task_close(&bench->task);
     bench_source_end(&bench->source);
     grt_dev_destroy(&bench->dev);
-    bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL;
+    bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL || code == COMMAND_RESUMABLE;
     return output_end(&output, keep, code);
 }
 

@@ -5,6 +5,7 @@
 
 #include "bench_counter.h"
 #include "bench_more.h"
+#include "bench_progress.h"
 #include "table.h"
 #include "train/task.h"
 
@@ -47,6 +48,15 @@ struct train_row {
 };
 
 #define TRAIN_MAX_ROWS 4096
+#define TRAIN_LEAST_SECONDS 0.3  // of the timed part of a row
+
+// Options that the command line had, for the command that comes next: 0 or false where it had none.
+struct train_given {
+    bool workers, model;
+    uint32_t precisions, pins;
+    uint64_t steps;
+    double seconds, mem_fraction;
+};
 
 struct train_bench {
     struct options common;  // first: see options.h
@@ -57,9 +67,8 @@ struct train_bench {
     uint32_t pins;        // bit 0: on, bit 1: off
     enum grt_cache cache;
     uint64_t steps;
-    double seconds;  // of a row at least; 0: LEAST_SECONDS
+    double seconds;  // of a row at least; 0: TRAIN_LEAST_SECONDS
     struct bench_model model;
-    bool model_given;          // on the command line
     struct grt_config config;  // as it was given
     struct grt_task task;      // what it makes with the data
     struct grt_dev *dev;
@@ -67,8 +76,8 @@ struct train_bench {
     struct table table;
     struct train_row *rows;
     size_t count;
-    size_t planned;  // rows that there will be
-    double begun;
+    struct bench_progress progress;
+    struct train_given given;
 };
 
 // Measures one configuration: fills all but what row says already.

@@ -47,53 +47,100 @@ static void add_option(char *text, size_t size, const char *name, const char *va
     add(text, size, "%s", quoted ? "'" : "");
 }
 
+static const char *number_text(char text[32], const char *format, double value) {
+    if (value > 0)
+        snprintf(text, 32, format, value);
+    else
+        text[0] = '\0';
+    return text;
+}
+
 // The device as it was asked for on the command line, and how much of its memory.
 static void add_device(const struct train_bench *bench, char *text, size_t size) {
     const struct options *o = &bench->common;
-    char limit[32] = "";
+    char number[32] = "";
     if (o->mem_limit > 0)
-        snprintf(limit, sizeof limit, "%llu%s",
+        snprintf(number, sizeof number, "%llu%s",
                  (unsigned long long)o->mem_limit / (o->mem_limit % 1000000 ? 1 : 1000000),
                  o->mem_limit % 1000000 ? "B" : "MB");
     add_option(text, size, "backend", strcmp(o->backend, "auto") != 0 ? o->backend : NULL);
     add_option(text, size, "device", o->device);
-    add_option(text, size, "mem-limit", limit);
+    if (o->require_gpu)
+        add(text, size, " --require-gpu");
+    add_option(text, size, "mem-limit", number);
+    add_option(text, size, "mem-fraction", number_text(number, "%g", bench->given.mem_fraction));
+    bool split = o->max_submit_ms != OPTIONS_SUBMIT_MS;
+    add_option(text, size, "max-submit-ms",
+               number_text(number, "%g", split ? o->max_submit_ms : 0));
 }
 
-// The command so far, with the device, the data and the model: what was measured and nothing else.
-static void command_text(const struct train_bench *bench, char *text, size_t size) {
+// "f32,bf16" for bits of a list of names.
+static void add_bits(char *text, size_t size, const char *name, const char *const *names,
+                     uint32_t count, uint32_t bits) {
+    char value[32] = "";
+    for (uint32_t i = 0; i < count; i++) {
+        if (bits >> i & 1)
+            add(value, sizeof value, "%s%s", value[0] ? "," : "", names[i]);
+    }
+    add_option(text, size, name, value);
+}
+
+// What the next command says anew; what is empty, NULL or 0 stays as it was given.
+struct next {
+    char batches[32], workers[32];
+    uint32_t precisions, pins;  // bits, as of struct train_bench
+    const char *cache, *model, *apply;
+};
+
+static uint32_t bit_of(enum grt_dtype precision) {
+    return precision == GRT_F16 ? 2 : precision == GRT_BF16 ? 4 : 1;
+}
+
+// Every option that was given and every one of `next`, each once.
+static void next_command(const struct train_bench *bench, struct train_advice *advice,
+                         const struct next *next) {
+    if (advice->next[0])
+        return;  // the first finding is the most pressing
+#define X(name, word) word,
+    static const char *const precisions[] = {TRAIN_PRECISIONS(X)};
+#undef X
+    static const char *const pins[] = {"on", "off"};
+    char *text = advice->next;
+    size_t size = sizeof advice->next;
     const struct bench_source *source = &bench->source;
+    const struct train_given *given = &bench->given;
+    char workers[512] = "", number[32];
+    for (size_t i = 0; given->workers && i < bench->workers.count; i++)
+        add(workers, sizeof workers, "%s%llu", i ? "," : "",
+            (unsigned long long)bench->workers.values[i]);
     snprintf(text, size, "gpurt bench");
     add_option(text, size, "config", bench->config_path);
     add_device(bench, text, size);
     add_option(text, size, "data", source->synthetic ? NULL : source->path);
     add_option(text, size, "inputs", source->inputs);
     add_option(text, size, "targets", source->targets);
-    if (bench->model_given)
+    if (next->model)
+        add_option(text, size, "model", next->model);
+    else if (given->model)
         add(text, size, " --model depth=%u,hidden=%u", bench->model.depth, bench->model.hidden);
-    add_option(text, size, "cache",
-               bench->cache != GRT_CACHE_NONE ? grt_cache_text(bench->cache) : NULL);
+    const char *cache = bench->cache != GRT_CACHE_NONE ? grt_cache_text(bench->cache) : NULL;
+    add_option(text, size, "cache", next->cache ? next->cache : cache);
+    add_option(text, size, "batch-sizes", next->batches);
+    add_option(text, size, "num-workers", next->workers[0] ? next->workers : workers);
+    add_bits(text, size, "precision", precisions, 3,
+             next->precisions ? next->precisions : given->precisions);
+    add_bits(text, size, "pin-memory", pins, 2, next->pins ? next->pins : given->pins);
+    add_option(text, size, "steps", number_text(number, "%.0f", (double)given->steps));
+    add_option(text, size, "time", number_text(number, "%g", given->seconds));
+    add_option(text, size, "apply", next->apply ? next->apply : bench->apply);
 }
 
-// The types of a row, where they are not everybody's.
-static const char *precision_option(const struct train_row *row) {
-    return row->precision == GRT_F16    ? " --precision f16"
-           : row->precision == GRT_BF16 ? " --precision bf16"
-                                        : "";
-}
-
-static void next_command(const struct train_bench *bench, struct train_advice *advice,
-                         const char *format, ...) GRT_PRINTF(3, 4);
-static void next_command(const struct train_bench *bench, struct train_advice *advice,
-                         const char *format, ...) {
-    if (advice->next[0])
-        return;  // the first finding is the most pressing
-    command_text(bench, advice->next, sizeof advice->next);
-    size_t n = strlen(advice->next);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(advice->next + n, sizeof advice->next - n, format, args);
-    va_end(args);
+// One batch size, and one number of workers.
+static struct next next_at(uint32_t batch, uint32_t workers) {
+    struct next next = {0};
+    snprintf(next.batches, sizeof next.batches, "%u", batch);
+    snprintf(next.workers, sizeof next.workers, "%u", workers);
+    return next;
 }
 
 // The row like `like` but for what differs, or NULL.
@@ -139,8 +186,10 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
             "cache: "
             "device).",
             share, more->workers, more->rate / row->rate, size);
-        next_command(bench, advice, " --batch-sizes %u --num-workers %u%s --cache ram", row->batch,
-                     row->workers, precision_option(row));
+        struct next next = next_at(row->batch, row->workers);
+        next.precisions = bit_of(row->precision);
+        next.cache = "ram";
+        next_command(bench, advice, &next);
         return;
     }
     say(advice,
@@ -150,8 +199,11 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
         bench->cache == GRT_CACHE_RAM ? "on the device (cache: device, "
                                       : "in memory (cache: ram, ",
         size, bench->cache == GRT_CACHE_RAM ? ")" : ", or cache: device), or a faster disk");
-    next_command(bench, advice, " --batch-sizes %u --num-workers %u,%u%s", row->batch,
-                 most > 0 ? most : 1, most > 0 ? 2 * most : 2, precision_option(row));
+    struct next next = {.precisions = bit_of(row->precision)};
+    snprintf(next.batches, sizeof next.batches, "%u", row->batch);
+    snprintf(next.workers, sizeof next.workers, "%u,%u", most > 0 ? most : 1,
+             most > 0 ? 2 * most : 2);
+    next_command(bench, advice, &next);
 }
 
 // Throughput from the second largest to the largest batch that was good, all else as in `row`.
@@ -202,9 +254,12 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
         say(advice,
             "Throughput still grows at the largest batch, %u: %.2f times that of the one before.",
             last->batch, ratio);
-    if (helps && room && (under_used || !untried))
-        next_command(bench, advice, " --batch-sizes %u-%u*2%s", last->batch, last->batch * 4,
-                     precision_option(row));
+    if (helps && room && (under_used || !untried)) {
+        // f32 is what is measured anyway.
+        struct next next = {.precisions = row->precision == GRT_F32 ? 0 : bit_of(row->precision)};
+        snprintf(next.batches, sizeof next.batches, "%u-%u*2", last->batch, last->batch * 4);
+        next_command(bench, advice, &next);
+    }
 }
 
 static void advise_compute(const struct train_bench *bench, const struct train_row *row,
@@ -229,9 +284,11 @@ static void advise_compute(const struct train_bench *bench, const struct train_r
               "smaller model, is what helps."
             : "Compute-bound: the device is busy for %.0f%% of a step. Mixed precision may help.",
         100 * row->busy);
-    if (!software)
-        next_command(bench, advice, " --batch-sizes %u --num-workers %u --precision f32,f16",
-                     row->batch, row->workers);
+    if (!software) {
+        struct next next = next_at(row->batch, row->workers);
+        next.precisions = bit_of(GRT_F32) | bit_of(GRT_F16);
+        next_command(bench, advice, &next);
+    }
 }
 
 static void advise_memory(const struct train_bench *bench, const struct train_summary *s,
@@ -255,12 +312,12 @@ void train_advise(const struct train_bench *bench, const struct train_summary *s
     const struct train_row *row = s->recommended ? s->recommended : s->fastest;
     if (!row && talk_stopped()) {
         say(advice, "Interrupted before the first row was measured.");
-        next_command(bench, advice, "%s", "");
+        next_command(bench, advice, &(struct next){.apply = bench->apply});
         return;
     }
     if (!row) {
         say(advice, "No configuration ran. Smaller batches or a smaller model need less memory.");
-        next_command(bench, advice, " --batch-sizes 1-64*4 --model small");
+        next_command(bench, advice, &(struct next){.batches = "1-64*4", .model = "small"});
         return;
     }
     advise_data(bench, row, advice);
@@ -281,15 +338,16 @@ void train_advise(const struct train_bench *bench, const struct train_summary *s
             "Nothing holds it back: the device is busy for %.0f%% of a step, data wait for it, "
             "and larger batches %s.",
             100 * row->busy, growth(bench, row, &last) > 0 ? "gain little" : "were not tried");
-    if (bench->apply && s->recommended && !talk_stopped()) {
+    if (bench->apply && s->recommended) {
         snprintf(advice->next, sizeof advice->next, "gpurt train supervised");
         add_option(advice->next, sizeof advice->next, "config", bench->apply);
         add_device(bench, advice->next, sizeof advice->next);
         add_option(advice->next, sizeof advice->next, "data",
                    bench->source.synthetic ? "FILE" : bench->source.path);
     }
-    next_command(bench, advice,
-                 " --batch-sizes %u --num-workers %u --precision %s%s --apply best.yaml",
-                 row->batch, row->workers, grt_dtype_text(row->precision),
-                 row->pin ? "" : " --pin-memory off");
+    struct next next = next_at(row->batch, row->workers);
+    next.precisions = bit_of(row->precision);
+    next.pins = row->pin ? 0 : 2;
+    next.apply = "best.yaml";
+    next_command(bench, advice, &next);
 }

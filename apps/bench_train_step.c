@@ -15,7 +15,6 @@
 #include "talk.h"
 #include "train/feed.h"
 
-#define LEAST_SECONDS 0.3  // of the timed part
 #define MOST_SECONDS 4.0
 #define LEAST_GROUPS 3
 
@@ -118,7 +117,7 @@ static bool time_steps(struct run *run) {
     double totals[STATS_MAX_SAMPLES], ios[STATS_MAX_SAMPLES], stalls[STATS_MAX_SAMPLES];
     uint32_t slots = grt_loader_info(run->loader).slots;
     uint32_t size = row->workers > 0 && slots > GRT_FEED_WINDOW ? slots : GRT_FEED_WINDOW;
-    double least = run->bench->seconds > 0 ? run->bench->seconds : LEAST_SECONDS;
+    double least = run->bench->seconds > 0 ? run->bench->seconds : TRAIN_LEAST_SECONDS;
     struct group group;
     // The first run of each graph is slower: it is timed to be cut.
     if (!run_group(run, 2 * GRT_FEED_WINDOW, &group))

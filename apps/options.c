@@ -112,6 +112,8 @@ static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
     return true;
 }
 
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
 #define AT(field) offsetof(struct options, field)
 
 const struct option_row options_general[] = {
@@ -147,7 +149,7 @@ const struct option_row options_device[] = {
     {.name = "max-submit-ms",
      .value = "MS",
      .help = "split work so that no submit runs longer",
-     .fallback = "500",
+     .fallback = TEXT_OF(OPTIONS_SUBMIT_MS),
      .read = options_read_positive,
      .at = AT(max_submit_ms)},
 };

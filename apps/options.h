@@ -37,9 +37,10 @@ struct option_list {
     const struct option_row *rows;
     size_t count;
     const char *given;  // out: name of a row that stood on the command line, or NULL
+    bool hidden;        // read, but not shown by --help
 };
 #define OPTION_LIST(heading, table)                                                                \
-    { heading, table, sizeof(table) / sizeof *(table), NULL }
+    { heading, table, sizeof(table) / sizeof *(table), NULL, false }
 
 // Values of the shared lists.
 struct options {
@@ -53,6 +54,8 @@ struct options {
     enum table_format format;
     const char *output;  // NULL: stdout
 };
+
+#define OPTIONS_SUBMIT_MS 500  // without --max-submit-ms
 
 #define OPTIONS_GENERAL_COUNT 3
 #define OPTIONS_DEVICE_COUNT 6

@@ -49,6 +49,8 @@ static void print_help(const struct options_desc *desc) {
     printf("usage: gpurt %s%s%s [OPTION...]\n\n%s", desc->verb, desc->words ? " " : "",
            desc->words ? desc->words : "", desc->about);
     for (size_t i = 0; i < desc->list_count; i++) {
+        if (desc->lists[i].hidden)
+            continue;
         printf("\n%s:\n", desc->lists[i].title);
         for (size_t k = 0; k < desc->lists[i].count; k++)
             print_row(&desc->lists[i].rows[k]);

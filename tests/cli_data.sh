@@ -198,7 +198,7 @@ done
 kill -INT "$pid"
 code=0
 wait "$pid" || code=$?
-[ "$code" -eq 130 ] || wrong "interrupted bench: exit code $code, wanted 130"
+[ "$code" -eq 75 ] || wrong "interrupted bench: exit code $code, wanted 75"
 said 'Highest throughput'
 # SIGTERM as well, and the synthetic data are removed.
 : >"$tmp/out"
@@ -212,7 +212,7 @@ done
 kill -TERM "$pid"
 code=0
 wait "$pid" || code=$?
-[ "$code" -eq 130 ] || wrong "terminated bench: exit code $code, wanted 130"
+[ "$code" -eq 75 ] || wrong "terminated bench: exit code $code, wanted 75"
 [ -z "$(find "$tmp" -name 'gpurt-bench-*')" ] || wrong "synthetic data were left behind"
 
 exit "$failed"

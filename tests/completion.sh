@@ -43,7 +43,7 @@ offers "bench" gpurt be
 offers "table md csv json jsonl" gpurt devices --format ''
 offers "auto vulkan opencl ref" gpurt bench --backend ''
 offers "memory mlp" gpurt bench m
-offers "--size --shape --samples" gpurt bench memory --s  # kinds can be joined: memory gemm
+offers "--size --samples" gpurt bench memory --s  # and of no kind that is not named
 offers "--num-envs --num-dirs" gpurt bench rollout --num
 offers "--variant" gpurt bench mlp --va
 offers "--num-workers" gpurt bench --num
