@@ -361,7 +361,6 @@ static int join_lists(int argc, char **argv) {
 }
 
 int cmd_bench(int argc, char **argv) {
-    talk_stop_on_term();
     argc = join_lists(argc, argv);
     int at = find_kind(argc, argv);
     size_t found = 0;
