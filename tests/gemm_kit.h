@@ -57,7 +57,7 @@ void made_compare(const struct made *x, const struct oracle_value *want, const c
 // The i-th variant of the device for this product, or NULL.
 const char *made_variant(struct made *x, uint32_t i);
 // Whether this variant of the next product is left out, to save time.
-bool variant_passed_over(uint32_t variant);
+bool variant_passed_over(uint32_t variant, const char *name);
 // Every variant against the oracle, and that the device's own choice is the first of them.
 void product_check(const struct product *p);
 

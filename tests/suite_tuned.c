@@ -136,6 +136,37 @@ static void impossible_sizes(void **state) {
     kit_leave_home();
 }
 
+// Cooperative matrices of a CPU driver are no matrix unit: they serve when they are named. Shapes as
+// lavapipe lists them from Mesa 26 on, here on any Vulkan driver.
+static void matrices_of_software(void **state) {
+    (void)state;
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = test.selector));
+    assert_non_null(dev);
+    if (dev->info.backend != GRT_BACKEND_VULKAN) {
+        grt_dev_destroy(&dev);
+        return;
+    }
+    struct grt_caps *caps = &dev->info.caps;
+    caps->software = 1;
+    caps->subgroup = 8;
+    caps->matrix_shape_count = 1;
+    caps->matrix_shapes[0] =
+        (struct grt_matrix_shape){.m = 8, .n = 8, .k = 8, .in = GRT_F16, .out = GRT_F32};
+    struct grt_tensor x = {.dtype = GRT_F16, .rank = 2, .shape = {64, 64}};
+    struct grt_gemm_desc desc = {.a = &x, .b = &x, .c = &x};
+    uint32_t warnings = test_log.lines[GRT_LOG_WARN];
+    const char *chosen = grt_gemm_variant(dev, &desc, 0);
+    assert_non_null(chosen);
+    assert_null(strstr(chosen, "coop"));
+    // Nor was one tried: its first use is checked, and compiled for that.
+    assert_int_equal(test_log.lines[GRT_LOG_WARN], warnings);
+    if (grt_kernel_exists(dev, "gemm_coop_f16_16")) {
+        desc.variant = "coop";
+        assert_non_null(grt_gemm_variant(dev, &desc, 0));
+    }
+    grt_dev_destroy(&dev);
+}
+
 // A file of the user's that is wrong: the device is not opened, and the sentence names the line.
 static void wrong_file(void **state) {
     (void)state;
@@ -190,6 +221,6 @@ static void candidates_compute(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(sizes_reach_the_kernel), TEST_CASE(settings_can_be_replaced),
     TEST_CASE(impossible_sizes),       TEST_CASE(wrong_file),
-    TEST_CASE(candidates_compute),
+    TEST_CASE(candidates_compute),     TEST_CASE(matrices_of_software),
 };
 TEST_SUITE(tuned, true, cases);

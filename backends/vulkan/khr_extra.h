@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Vulkan 1.3.239 headers of Debian 12 lack and gpurt asks for. Each part is guarded by the
+// What the Vulkan headers of Debian 12 (1.3.239) and Ubuntu 22.04 (1.3.204) lack and gpurt asks for. Each part is guarded by the
 // macro of its extension, so newer headers win. Names, values and layouts are the registry's.
 #ifndef GVK_KHR_EXTRA_H
 #define GVK_KHR_EXTRA_H
@@ -71,6 +71,21 @@ typedef struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
     VkBool32 cooperativeMatrixTensorAddressing;
     VkBool32 cooperativeMatrixBlockLoads;
 } VkPhysicalDeviceCooperativeMatrix2FeaturesNV;
+#endif
+
+#ifndef VK_ARM_shader_core_builtins
+#define VK_ARM_shader_core_builtins 1
+#define VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME "VK_ARM_shader_core_builtins"
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM                      \
+    ((VkStructureType)1000497001)
+
+typedef struct VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM {
+    VkStructureType sType;
+    void *pNext;
+    uint64_t shaderCoreMask;
+    uint32_t shaderCoreCount;
+    uint32_t shaderWarpsPerCore;
+} VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM;
 #endif
 
 #ifndef VK_KHR_shader_bfloat16

@@ -224,7 +224,13 @@ static void coop_record(struct grt_graph *graph, const struct gemm_case *g) {
     record(graph, g, &t);
 }
 
-const struct gemm_variant gemm_variant_coop = {"coop", coop_usable, NULL, coop_record};
+// A CPU driver has no matrix unit behind it: lavapipe of Mesa 26.2 compiles one kernel for more than a
+// minute and runs 64x48x80 in 0.80 ms, where lanes take 0.07.
+static bool coop_pays(const struct gemm_case *g) {
+    return !g->dev->info.caps.software;
+}
+
+const struct gemm_variant gemm_variant_coop = {"coop", coop_usable, coop_pays, coop_record};
 
 // ---- a part of it, for tests ----
 
