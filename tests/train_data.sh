@@ -64,7 +64,7 @@ said 'f32 tells [0-9]+ of [0-9]+ values apart in target column 0 .*subtract an o
 expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480
 said '^loading .*, shuffled in windows of 480 samples'
 expect 78 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=960 epochs=3 --resume
-said 'was made with shuffle_window=480; here it is 960'
+said 'was made with'
 expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480 epochs=3 --resume
 expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows3 shuffle_window=480 epochs=3 cache=ram
 last=$(basename "$(ls windows3/step-*.h5 | tail -n 1)")
