@@ -180,7 +180,9 @@ static void rows_on_the_device(void **state) {
                         .shuffle = true, .seed = 2, .workers = 2));
     assert_non_null(loader);
     struct grt_tensor x, y;
-    assert_true(grt_loader_device(loader, &x, &y));
+    struct grt_range norm;
+    assert_true(grt_loader_device(loader, &x, &y, &norm));
+    assert_null(norm.buf);
     assert_int_equal(grt_tensor_count(&x), ROWS * FEATURES);
     assert_int_equal(grt_tensor_count(&y), ROWS);
     assert_int_equal(grt_loader_info(loader).device_bytes, ROWS * (FEATURES + 1) * 4);

@@ -340,7 +340,7 @@ static void caches_that_do_not_fit(void **state) {
         const char *cache, *text;
     } trials[] = {{bytes + bytes / 4, "device", NULL},
                   {bytes - rows / 2, "ram", "a step "},
-                  {rows - 4, "", "as f32, and "}};
+                  {rows - 4, "", " MB, and "}};
     for (int i = 0; i < 3; i++) {
         char dir[16], same[64];
         test.dev =

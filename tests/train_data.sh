@@ -60,6 +60,20 @@ expect 0 "${base[@]}" --data target.h5 checkpoint_dir=target targets=when
 said 'f32 tells [0-9]+ of [0-9]+ values apart in target column 0 .*subtract an offset'
 "$python" "$here/train_data_peer.py" check || wrong "NumPy disagrees"
 
+# ---- narrow rows stay what they are, wherever they are kept ----
+for type in u8 f16; do
+    for cache in none ram device; do
+        for norm in true false; do
+            expect 0 train supervised --data $type.h5 inputs=picture targets=kind model=small batch_size=50 epochs=2 \
+                normalize=$norm cache=$cache checkpoint_dir=$type-$norm-$cache
+            said 'loss cross_entropy'
+            last=$(basename "$(ls $type-$norm-$cache/step-*.h5 | tail -n 1)")
+            cmp -s "$type-$norm-none/$last" "$type-$norm-$cache/$last" ||
+                wrong "$type: another network with cache $cache, normalize $norm"
+        done
+    done
+done
+
 # ---- windows ----
 expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480
 said '^loading .*, shuffled in windows of 480 samples'

@@ -20,6 +20,11 @@ def make():
             other = np.cos(i * 0.37) * 100
             file["stamp"] = np.stack([stamp, other.astype(stamp.dtype)], 1)
             file["y"] = level
+    # Pictures: rows of bytes and of halves, of a width that fills no word, with class numbers.
+    for name, kind in (("u8", "u1"), ("f16", "f2")):
+        with h5py.File(name + ".h5", "w") as file:
+            file["picture"] = (i[:, None] * np.arange(1, 32) % 251).astype(kind)
+            file["kind"] = (i % 3).astype("u1")
     with h5py.File("target.h5", "w") as file:
         file["stamp"] = np.stack([level, level], 1)
         file["when"] = 1.7e9 + 0.5 * i

@@ -18,6 +18,8 @@ struct grt_rows_on_device {
     uint32_t users;
     struct grt_dev *dev;
     struct grt_buf *x, *y;  // as above
+    struct grt_buf
+        *norm;  // f32 [2][features]: mean and scale of x that is normalised on use, or NULL
 };
 
 struct grt_dataset {

@@ -199,15 +199,14 @@ struct grt_loader_info grt_loader_info(const struct grt_loader *loader) {
     if (!loader)
         return (struct grt_loader_info){0};
     uint64_t delivered = loader->per_epoch * loader->desc.batch;
-    const struct grt_dataset_info *info = &loader->desc.data->info;
+    const struct grt_dataset *data = loader->desc.data;
     return (struct grt_loader_info){
         .rows = delivered < loader->rows ? delivered : loader->rows,
         .batches_per_epoch = loader->per_epoch,
         .slots = loader->slot_count,
         .threads_started = loader->threads_started,
         .host_bytes = loader->host_bytes,
-        .device_bytes =
-            loader->on_device ? info->file_rows * (info->x_width + (uint64_t)info->y_width) * 4 : 0,
+        .device_bytes = loader->on_device ? data->form_x.tile_bytes + data->form_y.tile_bytes : 0,
         .next = position_of(loader, loader->next_given),
     };
 }

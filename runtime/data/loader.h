@@ -20,7 +20,7 @@ extern "C" {
 
 #define GRT_CACHES(X)                                                                              \
     X(NONE, "none")     /* every batch is read from the file */                                    \
-    X(RAM, "ram")       /* all rows are read once and kept, as f32, in host memory */              \
+    X(RAM, "ram")       /* all rows are read once and kept in host memory */                       \
     X(DEVICE, "device") /* the same in device memory: see grt_loader_device() */
 
 enum grt_cache {
@@ -109,10 +109,11 @@ GRT_API bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const str
 GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch);
 
 // cache device: all rows of the file, x [N][features] or [N][points][features] and y [N][y_width] (or
-// [N] classes; no buffer without targets), for steps that gather by themselves in the order of
+// [N] classes; no buffer without targets), u8 and f16 as in the file, all else f32, and what u8 and f16 x
+// are to be normalised with, f32 [2][features] of means and scales (or no buffer), for steps that gather by themselves in the order of
 // grt_loader_order(). Such a loader has no workers and no batches of its own.
 GRT_API bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
-                               struct grt_tensor *y);
+                               struct grt_tensor *y, struct grt_range *norm);
 // Rows of the file at positions first .. first + count - 1 of an epoch; any loader.
 GRT_API bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
                               uint64_t count, uint32_t *rows);

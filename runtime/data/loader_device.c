@@ -12,55 +12,43 @@
 
 // ---- all rows on the device ----
 
-static bool copy_rows(struct grt_dataset *data) {
-    uint64_t xw = data->info.x_width, yw = data->info.y_width, rows = data->info.file_rows;
-    uint64_t block = FILL_BYTES / ((xw + yw) * 4);
-    block = block < 1 ? 1 : block;
-    struct grt_reader *reader = grt_reader_create(data);
-    uint64_t *numbers = malloc(block * sizeof *numbers);
-    float *x = malloc(block * xw * 4);
-    uint32_t *y = malloc(block * yw * 4 + 1);
-    struct grt_fault fault = {0};
-    bool good = (reader && numbers && x && y) ||
-                grt_fail(GRT_NO_MEMORY, "no host memory to put rows on the device");
-    for (uint64_t first = 0; good && first < rows; first += block) {
-        uint64_t count = rows - first < block ? rows - first : block;
-        for (uint64_t i = 0; i < count; i++)
-            numbers[i] = first + i;
-        good =
-            grt_reader_read(reader, GRT_READ_CHECKED, numbers, (uint32_t)count, x,
-                            data->device.y ? y : NULL, &fault) &&
-            grt_buf_write(data->device.x, first * xw * 4, x, count * xw * 4) &&
-            (!data->device.y || grt_buf_write(data->device.y, first * yw * 4, y, count * yw * 4));
+static bool copy_all(struct grt_buf *buf, const unsigned char *bytes, uint64_t size) {
+    bool good = true;
+    for (uint64_t first = 0; good && first < size; first += FILL_BYTES) {
+        uint64_t count = size - first < FILL_BYTES ? size - first : FILL_BYTES;
+        good = grt_buf_write(buf, first, bytes + first, count);
     }
-    grt_reader_destroy(&reader);
-    free(numbers);
-    free(x);
-    free(y);
     return good;
 }
 
-static uint64_t x_bytes_of(const struct grt_dataset_info *info) {
-    return info->file_rows * info->x_width * 4;
+static bool copy_rows(struct grt_dataset *data) {
+    const struct grt_rows_on_device *rows = &data->device;
+    uint64_t features = data->info.features;
+    return copy_all(rows->x, data->ram.x, data->form_x.tile_bytes) &&
+           (!rows->y || copy_all(rows->y, data->ram.y, data->form_y.tile_bytes)) &&
+           (!rows->norm ||
+            (grt_buf_write(rows->norm, 0, data->norm.mean_f32, features * 4) &&
+             grt_buf_write(rows->norm, features * 4, data->norm.scale_f32, features * 4)));
 }
 
-static uint64_t y_bytes_of(const struct grt_dataset_info *info) {
-    return info->file_rows * info->y_width * 4;
+// Kernels take words.
+static uint64_t words_of(uint64_t bytes) {
+    return (bytes + 3) & ~(uint64_t)3;
 }
 
 static bool device_fits(const struct grt_dataset *data, struct grt_dev *dev,
                         char why[GRT_CACHE_WHY]) {
     const struct grt_dataset_info *info = &data->info;
-    uint64_t x = x_bytes_of(info), y = y_bytes_of(info), left = grt_dev_mem_left(dev);
-    uint64_t reach = grt_dev_info(dev)->caps.max_binding;
-    double bytes = (double)info->file_rows * ((double)info->x_width + info->y_width) * 4;
-    if (info->file_rows >= UINT32_MAX || x / 4 > UINT32_MAX || bytes > 1e18)
-        snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and kernels count 2^32 numbers", bytes / 1e6);
+    uint64_t x = data->form_x.tile_bytes, y = data->form_y.tile_bytes;
+    uint64_t left = grt_dev_mem_left(dev), reach = grt_dev_info(dev)->caps.max_binding;
+    double numbers = (double)info->file_rows * info->x_width, bytes = (double)x + (double)y;
+    if (info->file_rows >= UINT32_MAX || numbers > UINT32_MAX)
+        snprintf(why, GRT_CACHE_WHY, "%.1f MB, and kernels count 2^32 numbers", bytes / 1e6);
     else if (reach > 0 && (x > reach || y > reach))
-        snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and a kernel of %s reaches %.1f MB at once",
+        snprintf(why, GRT_CACHE_WHY, "%.1f MB, and a kernel of %s reaches %.1f MB at once",
                  bytes / 1e6, grt_dev_info(dev)->selector, (double)reach / 1e6);
     else if (x + y > left)
-        snprintf(why, GRT_CACHE_WHY, "%.1f MB as f32, and %.1f MB may be taken of %s", bytes / 1e6,
+        snprintf(why, GRT_CACHE_WHY, "%.1f MB, and %.1f MB may be taken of %s", bytes / 1e6,
                  (double)left / 1e6, grt_dev_info(dev)->selector);
     else
         return true;
@@ -75,14 +63,19 @@ bool grt_cache_fits(const struct grt_dataset *data, struct grt_dev *dev, enum gr
                                      : true;
 }
 
-static bool make_rows(struct grt_rows_on_device *rows, struct grt_dev *dev,
-                      const struct grt_dataset_info *info) {
+static struct grt_buf *make_buf(struct grt_dev *dev, uint64_t bytes) {
+    return grt_buf_create(dev, grt_buf_desc(.size = words_of(bytes), .label = "data"));
+}
+
+static bool make_rows(struct grt_dataset *data, struct grt_dev *dev) {
+    struct grt_rows_on_device *rows = &data->device;
+    bool norm = data->norm.mean && data->form_x.element.type != GRT_ELEMENT_F32;
+    bool targets = data->info.y_width > 0;
     rows->dev = dev;
-    rows->x = grt_buf_create(dev, grt_buf_desc(.size = x_bytes_of(info), .label = "data"));
-    rows->y = rows->x && info->y_width > 0
-                  ? grt_buf_create(dev, grt_buf_desc(.size = y_bytes_of(info), .label = "data"))
-                  : NULL;
-    return rows->x && (rows->y || info->y_width == 0);
+    rows->x = make_buf(dev, data->form_x.tile_bytes);
+    rows->y = rows->x && targets ? make_buf(dev, data->form_y.tile_bytes) : NULL;
+    rows->norm = rows->x && norm ? make_buf(dev, data->info.features * 8ull) : NULL;
+    return rows->x && (rows->y || !targets) && (rows->norm || !norm);
 }
 
 // Through the rows kept in memory, which are given up again unless another loader has them.
@@ -98,7 +91,7 @@ bool grt_loader_to_device(struct grt_loader *loader, uint32_t threads) {
         return true;
     if (!device_fits(data, loader->desc.dev, why))
         return grt_fail(GRT_NO_MEMORY, "%s: %s; use cache: ram", data->path, why);
-    if (!make_rows(rows, loader->desc.dev, &data->info) || !grt_rows_keep(data, threads))
+    if (!make_rows(data, loader->desc.dev) || !grt_rows_keep(data, threads))
         return false;
     bool good = copy_rows(data);
     grt_rows_drop(data);
@@ -111,29 +104,42 @@ void grt_loader_off_device(struct grt_loader *loader) {
         return;
     grt_buf_destroy(&rows->x);
     grt_buf_destroy(&rows->y);
+    grt_buf_destroy(&rows->norm);
 }
 
-bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
-                       struct grt_tensor *y) {
-    if (!loader || !x || !y || !loader->on_device)
+static enum grt_dtype dtype_of(const struct grt_array *form) {
+    return form->element.type == GRT_ELEMENT_U8    ? GRT_U8
+           : form->element.type == GRT_ELEMENT_F16 ? GRT_F16
+                                                   : GRT_F32;
+}
+
+static struct grt_range whole(struct grt_buf *buf) {
+    return (struct grt_range){buf, 0, buf ? grt_buf_size(buf) : 0};
+}
+
+bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x, struct grt_tensor *y,
+                       struct grt_range *norm) {
+    if (!loader || !x || !y || !norm || !loader->on_device)
         return grt_fail(GRT_INVALID, "grt_loader_device: %s",
-                        !loader    ? "no loader"
-                        : !x || !y ? "no tensor to fill"
-                                   : "its cache is not the device");
-    const struct grt_dataset_info *info = &loader->desc.data->info;
-    const struct grt_rows_on_device *rows = &loader->desc.data->device;
+                        !loader             ? "no loader"
+                        : !x || !y || !norm ? "no tensor to fill"
+                                            : "its cache is not the device");
+    const struct grt_dataset *data = loader->desc.data;
+    const struct grt_dataset_info *info = &data->info;
+    const struct grt_rows_on_device *rows = &data->device;
     *x = (struct grt_tensor){
-        .range = {rows->x, 0, grt_buf_size(rows->x)},
-        .dtype = GRT_F32,
+        .range = whole(rows->x),
+        .dtype = dtype_of(&data->form_x),
         .rank = info->points > 0 ? 3 : 2,
         .shape = {info->file_rows, info->points > 0 ? info->points : info->features,
                   info->points > 0 ? info->features : 0},
         .label = "data x",
     };
     *y = (struct grt_tensor){.label = "data y"};
+    *norm = whole(rows->norm);
     if (rows->y) {
-        y->range = (struct grt_range){rows->y, 0, grt_buf_size(rows->y)};
-        y->dtype = info->classes > 0 ? GRT_U32 : GRT_F32;
+        y->range = whole(rows->y);
+        y->dtype = info->classes > 0 ? GRT_U32 : dtype_of(&data->form_y);
         y->rank = info->classes > 0 ? 1 : 2;
         y->shape[0] = info->file_rows;
         y->shape[1] = info->classes > 0 ? 0 : info->y_width;

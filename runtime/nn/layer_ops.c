@@ -180,15 +180,29 @@ void grt_op_pool_backward(struct grt_graph *graph, const struct grt_pooling *p) 
     pool(graph, p, "pool_grad", ranges);
 }
 
+// The same of all rows, whose elements need not be words.
+static bool all_reachable(struct grt_graph *graph, const struct grt_tensor *x) {
+    struct grt_tensor words = *x;
+    words.shape[0] = (grt_tensor_bytes(x) + 3) / 4;
+    words.rank = 1;
+    return reachable(graph, grt_tensor_count(x) <= UINT32_MAX ? &words : x);
+}
+
+// As gather.k calls it.
+static uint32_t kept_kind(const struct grt_tensor *x) {
+    return x->dtype == GRT_U8 ? 1 : x->dtype == GRT_F16 ? 2 : 0;
+}
+
 void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *g) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_step_rows *from = g->from;
     bool targets = g->y.buf != NULL;
-    if (!reachable(graph, &from->x) || (targets && !reachable(graph, &from->y))) {
+    if (!all_reachable(graph, &from->x) || (targets && !all_reachable(graph, &from->y))) {
         return;
     }
     uint32_t wg = grt_op_tree_wg(dev);
     uint64_t x_cols = grt_tensor_count(&from->x) / from->x.shape[0];
+    uint32_t features = (uint32_t)from->x.shape[from->x.rank - 1];
     uint64_t y_cols = targets ? grt_tensor_count(&from->y) / from->y.shape[0] : 0;
     const uint32_t params[6] = {(uint32_t)g->rows,
                                 (uint32_t)g->first,
@@ -202,16 +216,21 @@ void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *g) {
         from->order.range,
         from->dropped.range.buf ? from->dropped.range : grt_op_unused(graph),
         g->state->range,
+        from->norm.buf ? from->norm : grt_op_unused(graph),
         g->x,
         targets ? g->y : grt_op_unused_at(graph, 1),
     };
     // Enough workgroups to fill any device; more rows than that take turns.
     uint64_t groups = (g->rows + wg - 1) / wg;
     groups = groups < GATHER_GROUPS ? groups : GATHER_GROUPS;
-    grt_op_launch(graph,
-                  grt_kernel_desc(.name = "gather", .specs = {{"WG", wg},
-                                                              {"XCOLS", (uint32_t)x_cols},
-                                                              {"YCOLS", (uint32_t)y_cols},
-                                                              {"EVAL", g->evaluates}}),
-                  params, sizeof params, ranges, 7, (const uint32_t[3]){(uint32_t)groups, 1, 1});
+    grt_op_launch(
+        graph,
+        grt_kernel_desc(.name = "gather", .specs = {{"WG", wg},
+                                                    {"XCOLS", (uint32_t)x_cols},
+                                                    {"YCOLS", (uint32_t)y_cols},
+                                                    {"EVAL", g->evaluates},
+                                                    {"XKIND", kept_kind(&from->x)},
+                                                    {"YKIND", kept_kind(&from->y)},
+                                                    {"NORM", from->norm.buf ? features : 0}}),
+        params, sizeof params, ranges, 8, (const uint32_t[3]){(uint32_t)groups, 1, 1});
 }

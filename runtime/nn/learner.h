@@ -86,7 +86,10 @@ GRT_API uint64_t grt_learner_y_bytes(const struct grt_learner *learner);
 // which each moves by its samples: to the end of the epoch, then from the begin of the next record.
 // Evaluations have a cursor of their own and the first record.
 struct grt_step_rows {
-    struct grt_tensor x, y;     // all rows, elements of 4 bytes; y without a buffer: no targets
+    // All rows, u8 and f16, which are gathered as f32, or elements of 4 bytes; y without a buffer: no targets.
+    struct grt_tensor x, y;
+    struct grt_range
+        norm;  // f32 [2][features]: u8 and f16 x less the first, times the second; or none
     struct grt_tensor order;    // u32: records of epochs (shaders/lib/order.k)
     struct grt_tensor dropped;  // u32: rows left out; no buffer: none
     uint32_t record;            // words of a record

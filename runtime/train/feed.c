@@ -2,6 +2,7 @@
 #include "feed.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -343,11 +344,10 @@ static bool prepare_stage(struct grt_feed *f) {
 static struct grt_tensor make_words(struct grt_feed *f, const char *label, uint64_t count) {
     struct grt_buf *buf =
         grt_buf_create(f->desc.dev, grt_buf_desc(.size = 4 * count, .label = label));
-    return (struct grt_tensor){.range = {buf, 0, 4 * count},
-                               .dtype = GRT_U32,
-                               .rank = 1,
-                               .shape = {count},
-                               .label = label};
+    struct grt_tensor words = {
+        .range = {buf, 0, 4 * count}, .dtype = GRT_U32, .rank = 1, .shape = {count}};
+    snprintf(words.label, sizeof words.label, "%s", label);
+    return words;
 }
 
 static bool prepare_dropped(struct grt_feed *f) {
@@ -374,7 +374,7 @@ static bool prepare_rows(struct grt_feed *f) {
                       : f->desc.epochs > 0 && f->desc.epochs < room ? f->desc.epochs
                                                                     : room;
     epochs = epochs > 0 ? epochs : 1;
-    if (!grt_loader_device(f->desc.loader, &f->rows.x, &f->rows.y)) {
+    if (!grt_loader_device(f->desc.loader, &f->rows.x, &f->rows.y, &f->rows.norm)) {
         return false;
     }
     f->rows.record = (uint32_t)record;
