@@ -63,12 +63,14 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define FETCH4(array, i) (array)[i]
 
 #define SPEC(id, name, value)
-#define ARG_R(id, type, name) global const type *restrict name##_whole,
-#define ARG_W(id, type, name) global type *restrict name##_whole,
-#define ARG_U(id, type, name) global type *restrict name##_whole,
+// GRT_BUFFER and GRT_WHOLE come with the build: nothing where bindings begin at addresses and there are no
+// buffers (backends/opencl/address.c, runtime/import.c), else what stands in them, and the buffer's beginning.
+#define ARG_R(id, type, name) GRT_BUFFER(global const type *restrict name##_whole)
+#define ARG_W(id, type, name) GRT_BUFFER(global type *restrict name##_whole)
+#define ARG_U(id, type, name) ARG_W(id, type, name)
 #define BINDING_R(id, type, name) \
-    global const type *restrict name = (global const type *)((global const char *)name##_whole + places.of[id]);
-#define BINDING_W(id, type, name) global type *restrict name = (global type *)((global char *)name##_whole + places.of[id]);
+    global const type *restrict name = (global const type *)(GRT_WHOLE(name##_whole) places.of[id]);
+#define BINDING_W(id, type, name) global type *restrict name = (global type *)(GRT_WHOLE(name##_whole) places.of[id]);
 #define BINDING_U(id, type, name) BINDING_W(id, type, name)
 typedef struct { ulong of[12]; } binding_places;
 #define SHMEM(type, name, count) local type name[count];

@@ -68,9 +68,10 @@ static bool set_arg(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_
                     cl_uint at, size_t size, const void *value) {
     cl_int code = gcl.clSetKernelArg(kernel, at, size, value);
     if (code != CL_SUCCESS) {
-        const char *name = at < info->arg_count    ? info->args[at].name
-                           : at == info->arg_count ? "its bindings' places"
-                                                   : "its parameters";
+        cl_uint bound = dev->by_address ? 0 : info->arg_count;
+        const char *name = at < bound    ? info->args[at].name
+                           : at == bound ? "its bindings' places"
+                                         : "its parameters";
         return gcl_fail(dev, gcl_status(code, false), code,
                         "kernel %s refuses %s, argument %u of %zu bytes", info->name, name, at,
                         size);
@@ -82,16 +83,20 @@ static bool set_arg(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_
 static bool set_args(struct gcl_dev *dev, const struct grt_cmd *cmd, cl_kernel kernel) {
     const struct grt_kernel_info *info = cmd->kernel->info;
     cl_ulong places[GRT_MAX_BINDINGS] = {0};
+    cl_uint at = 0;
     for (uint32_t i = 0; i < info->arg_count; i++) {
-        const struct gcl_buf *buf = (const struct gcl_buf *)cmd->bindings[i].buf;
-        places[i] = cmd->bindings[i].offset;
-        if (!set_arg(dev, info, kernel, i, sizeof(cl_mem), &buf->handle)) {
+        struct gcl_buf *buf = (struct gcl_buf *)cmd->bindings[i].buf;
+        bool good = dev->by_address
+                        ? gcl_buf_address(dev, buf, &places[i])
+                        : set_arg(dev, info, kernel, at++, sizeof(cl_mem), &buf->handle);
+        if (!good) {
             return false;
         }
+        places[i] += cmd->bindings[i].offset;
     }
-    return set_arg(dev, info, kernel, info->arg_count, sizeof places, places) &&
+    return set_arg(dev, info, kernel, at, sizeof places, places) &&
            (info->params_size == 0 ||
-            set_arg(dev, info, kernel, info->arg_count + 1, info->params_size, cmd->params));
+            set_arg(dev, info, kernel, at + 1, info->params_size, cmd->params));
 }
 
 static bool same_launch(const struct grt_cmd *a, const struct grt_cmd *b) {

@@ -34,14 +34,24 @@
 #define MAX_KEY (MAX_OPTIONS + 1024)
 #define MAX_LOG_IN_ERROR 600
 
+// What stands before every text; see cl/dialect.h.
+static const char prelude[] = "#if defined(GRT_ADDRESSES)\n"
+                              "#define GRT_BUFFER(argument)\n"
+                              "#define GRT_WHOLE(buffer)\n"
+                              "#else\n"
+                              "#define GRT_BUFFER(argument) argument,\n"
+                              "#define GRT_WHOLE(buffer) (global char *)buffer +\n"
+                              "#endif\n";
+
 static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info *info,
-                         const uint32_t *spec_values, char *options) {
+                         const uint32_t *spec_values, bool by_address, char *options) {
     // PoCL calls a function for fma() and for mad(), which also keeps loops from becoming vectors
     // (PoCL 3.1, aarch64); the compiler's own word for it is one instruction.
     bool pocl = strstr(dev->platform_version, "PoCL") || strstr(dev->platform_version, "pocl");
     // -w: NVIDIA's compiler prints "2 warnings generated." to stderr by itself, and not which (580.159.04).
-    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_NATIVE=%d%s",
+    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_NATIVE=%d%s%s",
                         pocl ? "__builtin_fmaf" : "fma", !dev->base.info.caps.software,
+                        by_address ? " -DGRT_ADDRESSES" : "",
                         dev->exact_divide ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     for (uint32_t i = 0; i < info->spec_count && used < MAX_OPTIONS; i++) {
         used += snprintf(options + used, (size_t)(MAX_OPTIONS - used), " -D%s=%" PRIu32 "u",
@@ -222,8 +232,8 @@ static char *retarget(cl_program program, const struct grt_kernel_info *info, co
 // The program of a kernel's text after its build, whose result is *code.
 static cl_program compile(struct gcl_dev *dev, const struct grt_kernel_info *info,
                           const char *options, cl_int *code) {
-    const char *source = info->opencl;
-    cl_program program = gcl.clCreateProgramWithSource(dev->context, 1, &source, NULL, code);
+    const char *sources[] = {prelude, info->opencl};
+    cl_program program = gcl.clCreateProgramWithSource(dev->context, 2, sources, NULL, code);
     if (!program) {
         gcl_fail(dev, gcl_status(*code, false), *code, "no program for kernel %s", info->name);
         return NULL;
@@ -304,7 +314,8 @@ static bool check(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_pr
         code = gcl.clGetKernelWorkGroupInfo(kernel, dev->device, CL_KERNEL_WORK_GROUP_SIZE,
                                             sizeof max_wg, &max_wg, NULL);
     }
-    cl_uint expected = info->arg_count + 1 + (info->params_size > 0 ? 1 : 0);  // 1: the places
+    cl_uint expected = (dev->by_address ? 0 : info->arg_count) + 1 +  // the places
+                       (info->params_size > 0 ? 1 : 0);
     if (code != CL_SUCCESS) {
         gcl_fail(dev, gcl_status(code, false), code, "cannot ask about kernel %s", info->name);
     } else if (arg_count != expected) {
@@ -328,7 +339,7 @@ struct grt_kernel *gcl_kernel_create(struct grt_dev *base, const struct grt_kern
                                      const uint32_t *spec_values) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     char options[MAX_OPTIONS], key[MAX_KEY];
-    if (!make_options(dev, info, spec_values, options)) {
+    if (!make_options(dev, info, spec_values, dev->by_address, options)) {
         return NULL;
     }
     struct gcl_kernel *kernel = calloc(1, sizeof *kernel);
@@ -369,7 +380,7 @@ enum grt_status gcl_kernel_ptx(struct grt_dev *base, const struct grt_kernel_inf
     *ptx = NULL;
     if (!ptx_target(info, &size)) {
         grt_fail(GRT_COMPILE, "kernel %s names no target for its PTX", info->name);
-    } else if (make_options(dev, info, spec_values, options)) {
+    } else if (make_options(dev, info, spec_values, true, options)) {
         *ptx = make_ptx(dev, info, options, &size, &other);
     }
     return *ptx ? GRT_OK : other ? GRT_UNSUPPORTED : GRT_COMPILE;

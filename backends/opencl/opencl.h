@@ -90,11 +90,16 @@ struct gcl_dev {
     bool exact_divide;           // division and square root can be rounded correctly
     bool keeps_binaries;         // the driver has a kernel cache of its own; ours stays out
     char platform_version[128];  // part of the cache key
+    // Kernels take addresses in place of buffers: address.c.
+    bool by_address;
+    cl_kernel where;
+    cl_mem slot;
 };
 
 struct gcl_buf {
     struct grt_buf base;
     cl_mem handle;
+    cl_ulong address;  // 0: not asked for yet
 };
 
 struct gcl_kernel {
@@ -167,6 +172,14 @@ void *gcl_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t 
 void gcl_cmds_destroy(struct grt_dev *dev, void *native);
 bool gcl_cmds_run(struct grt_dev *dev, void *native);
 bool gcl_cmds_times(struct grt_dev *dev, void *native, double *begin, double *end);
+
+// ---- address.c ----
+
+// Sets dev->by_address where an address is all that a kernel needs of a buffer.
+void gcl_addresses_create(struct gcl_dev *dev, const char *extensions);
+void gcl_addresses_destroy(struct gcl_dev *dev);
+// Waits for the queue the first time.
+bool gcl_buf_address(struct gcl_dev *dev, struct gcl_buf *buf, cl_ulong *address);
 
 // ---- lanes.c ----
 

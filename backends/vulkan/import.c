@@ -68,16 +68,16 @@ void gvk_import_destroy(struct gvk_kernel *kernel) {
 void gvk_import_launch(struct gvk_dev *dev, VkCommandBuffer cmds, const struct grt_cmd *cmd) {
     const struct gvk_kernel *kernel = (const struct gvk_kernel *)cmd->kernel;
     const struct grt_kernel_info *info = cmd->kernel->info;
-    // Buffers, where in each the binding begins, parameters: as cl/dialect.h declares them.
+    // Where bindings begin, parameters: as cl/dialect.h declares them with GRT_ADDRESSES.
     struct {
-        uint64_t words[2 * GRT_MAX_BINDINGS];
+        uint64_t places[GRT_MAX_BINDINGS];
         unsigned char params[GRT_MAX_PARAMS];
     } block = {0};
     for (uint32_t i = 0; i < info->arg_count; i += 1) {
-        block.words[i] = ((const struct gvk_buf *)cmd->bindings[i].buf)->address;
-        block.words[info->arg_count + i] = cmd->bindings[i].offset;
+        block.places[i] =
+            ((const struct gvk_buf *)cmd->bindings[i].buf)->address + cmd->bindings[i].offset;
     }
-    size_t size = (info->arg_count + GRT_MAX_BINDINGS) * sizeof block.words[0];
+    size_t size = sizeof block.places;
     memcpy((char *)&block + size, cmd->params, info->params_size);
     size += info->params_size;
     const void *options[] = {LAUNCH_BUFFER, &block, LAUNCH_BUFFER_SIZE, &size, NULL};
