@@ -73,7 +73,8 @@ stand_in() {
 }
 
 # As backends/opencl/kernel.c gives them to a GPU's driver.
-common=(-cl-std=CL1.2 -DGRT_FMA=fma -DGRT_NATIVE=1 -Dasm=__asm__)
+common=(-cl-std=CL1.2 -DGRT_FMA=fma -DGRT_NATIVE=1 -Dasm=__asm__
+    '-DGRT_BUFFER(x)=x,' '-DGRT_WHOLE(x)=(global char *)x +')
 
 # missing TARGET: what is not installed, nothing when all is there.
 missing() {
@@ -192,8 +193,11 @@ matrix_kernels() {
         echo "gemm_split_wgmma_f32 128 BM=64 BN=128 BK=16 VEC=63"
         echo "gemm_split_wgmma_f32 128 BM=64 BN=64 BK=32 VEC=63"
         echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
-        echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63"
-        echo "gemm_wgmma_lean_16f32 384 BN=128 STAGES=5 AHEAD=3 OUT=512 VEC=63"
+        echo "gemm_wgmma_16 288 BM=128 BN=256 STAGES=4 VEC=63 SPLIT=1"
+        echo "gemm_wgmma_16 160 BM=64 BN=64 STAGES=4 VEC=63 SPLIT=1"
+        echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63 SPLIT=0"
+        echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63 SPLIT=1"
+        echo "gemm_wgmma_lean_16f32 384 BN=128 STAGES=10 AHEAD=3 OUT=512 VEC=63 SPLIT=1"
         echo "gemm_wgmma_held_16 256 BN=256 KS=16 STAGES=5 HOLD=2 VEC=63 KEEP=1"
         echo "gemm_wgmma_held_16f32 256 BN=128 KS=8 STAGES=2 HOLD=2 VEC=63 KEEP=0"
         echo "gemm_wgmma_kept_16 288 BN=256 STEPS=4 STAGES=8 PANELS=1 VEC=63 KEEP=1"

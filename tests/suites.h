@@ -6,6 +6,7 @@
     X(status, H)                                                                                   \
     X(choose, H)                                                                                   \
     X(cache, H)                                                                                    \
+    X(parts, H)                                                                                    \
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
@@ -19,6 +20,7 @@
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
     X(buffer, D)                                                                                   \
+    X(address, H)                                                                                  \
     X(kernel, D)                                                                                   \
     X(binaries, D)                                                                                 \
     X(record, D)                                                                                   \

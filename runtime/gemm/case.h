@@ -15,6 +15,8 @@ struct gemm_params {
     float alpha, beta;
     uint32_t batch;
     uint32_t parts;
+    uint32_t whole;
+    uint32_t bunch;
 };
 
 struct gemm_case {
@@ -79,6 +81,27 @@ struct gemm_cut gemm_cut_of(const struct gemm_case *g);
 uint64_t gemm_cut_bytes(const struct gemm_case *g, const struct gemm_cut *cut);
 void gemm_record_cut(struct grt_graph *graph, const struct gemm_case *g,
                      const struct gemm_cut *cut);
+
+// ---- schedule.c: tiles of c, and parts of k, for workgroups that stay ----
+
+// A tile of c, and what it was seen to cost: microseconds for a step along k, and for beginning and ending.
+struct gemm_tile {
+    uint32_t bm, bn;
+    uint32_t at_once;  // workgroups on a compute unit
+    double step, ends;
+};
+// The first `whole` tiles are done whole, the others in `parts` each, which are added `bunch` at a time; see
+// cl/lib/wgmma_units.k.
+struct gemm_schedule {
+    uint32_t whole, parts, bunch;
+    uint32_t groups;
+    double time;  // microseconds, the launch aside
+};
+// The quickest for a k of `steps`; without `cut` all tiles are whole.
+struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct gemm_tile *t,
+                                      uint32_t steps, bool cut);
+// The product with its schedule's numbers for the kernel.
+struct gemm_case gemm_scheduled(const struct gemm_case *g, const struct gemm_schedule *s);
 
 // The sizes of the device's profile for this product, see grt_tunable_pick().
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,

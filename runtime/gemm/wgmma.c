@@ -12,27 +12,23 @@
 #include <math.h>
 #include <stdio.h>
 
-// As in cl/lib/gemm_wgmma.k.
-#define MOST_PARTS 320u
-
-// A tile of c, and what it was seen to cost: units of 10 ns for 64 of k, and for beginning and
-// ending.
-struct tile {
-    uint32_t bm, bn, stages;
-    uint32_t lanes;
-    uint32_t at_once;  // workgroups on a compute unit
-    uint32_t step, ends;
+struct way {
+    struct gemm_tile tile;
+    uint32_t stages, lanes;
 };
 
-static const struct tile tiles[] = {{128, 256, 4, 288, 1, 70, 240}, {128, 128, 4, 288, 1, 38, 110},
-                                    {64, 128, 4, 160, 1, 27, 70},   {128, 64, 4, 288, 1, 30, 55},
-                                    {64, 128, 2, 160, 3, 65, 120},  {64, 64, 4, 160, 2, 32, 80}};
-#define SMALLEST (&tiles[sizeof tiles / sizeof tiles[0] - 1])
+// Steps are 64 of k.
+static const struct way ways[] = {
+    {{128, 256, 1, 0.568, 0.29}, 4, 288}, {{128, 128, 1, 0.278, 0.33}, 4, 288},
+    {{64, 128, 1, 0.182, 0.31}, 4, 160},  {{128, 64, 1, 0.206, 0.01}, 4, 288},
+    {{64, 128, 3, 0.447, 0.51}, 2, 160},  {{64, 64, 2, 0.151, 0.01}, 4, 160},
+};
+#define WAY_COUNT (sizeof ways / sizeof ways[0])
+#define SMALLEST (&ways[WAY_COUNT - 1].tile)
 
 struct choice {
-    struct tile tile;
-    uint32_t parts;  // that k is cut into
-    uint64_t cost;
+    struct way way;
+    struct gemm_schedule schedule;
 };
 
 // ---- the setting of the profile ----
@@ -48,9 +44,9 @@ static uint32_t setting_shmem(const uint32_t *v) {
     return v[STAGES] * (v[BM] + v[BN]) * 128 + (setting_lanes(v) - 32) * 128;
 }
 
-static struct tile tile_of(const uint32_t *v) {
+static struct way way_of(const uint32_t *v) {
     uint32_t room = (227u << 10) / (setting_shmem(v) ? setting_shmem(v) : 1);
-    return (struct tile){v[BM], v[BN], v[STAGES], setting_lanes(v), room < 3 ? room : 3, 0, 0};
+    return (struct way){{v[BM], v[BN], room < 3 ? room : 3, 0, 0}, v[STAGES], setting_lanes(v)};
 }
 
 static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
@@ -87,58 +83,26 @@ const struct grt_tunable gemm_wgmma_tunable = {
 
 // ---- what it costs ----
 
-static uint32_t slots(const struct gemm_case *g, const struct tile *t) {
-    uint32_t units = gemm_units(g);
-    return units * t->at_once < GEMM_MOST_GROUPS ? units * t->at_once : GEMM_MOST_GROUPS;
-}
-
-static uint64_t count(const struct gemm_case *g, const struct tile *t) {
-    return (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
-}
-
-static uint64_t cost(const struct gemm_case *g, const struct tile *t, uint32_t steps) {
-    uint64_t rounds = (count(g, t) + slots(g, t) - 1) / slots(g, t);
-    return rounds * ((uint64_t)steps * t->step + t->ends);
-}
-
-// How k is best cut when the smallest tiles do not fill the device. A part costs the last workgroup
-// of a tile about a step, when it adds them up. 64x64x65536 on an H200 with 1, 8, 16, 32, 64, 128
-// parts: 134, 23, 16.3, 15.3, 18.3, 29 us. (Tiles of 128x128 are slower there: four times as much
-// to add.)
-static struct choice cut(const struct gemm_case *g, uint32_t steps) {
-    uint32_t room = slots(g, SMALLEST) < MOST_PARTS ? slots(g, SMALLEST) : MOST_PARTS;
-    uint64_t most = count(g, SMALLEST) ? room / count(g, SMALLEST) : 0;
-    uint64_t parts = (uint64_t)sqrt((double)steps);
-    parts = parts < most ? parts : most;
-    parts = parts < steps / 4 ? parts : steps / 4;
-    if (parts < 2) {
-        return (struct choice){*SMALLEST, 1, UINT64_MAX};
-    }
-    // Every part has some of k.
-    uint32_t each = gemm_ceil_div(steps, (uint32_t)parts);
-    parts = gemm_ceil_div(steps, each);
-    return (struct choice){*SMALLEST, (uint32_t)parts, cost(g, SMALLEST, each) + 100 + 20 * parts};
-}
-
 static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
-    if (gemm_sizes(g, &gemm_wgmma_tunable, v) && v[BM]) {
-        return (struct choice){tile_of(v), 1, 0};
-    }
     uint32_t steps = gemm_ceil_div(g->k, 64);
-    struct choice best = cut(g, steps);
+    if (gemm_sizes(g, &gemm_wgmma_tunable, v) && v[BM]) {
+        struct way way = way_of(v);
+        return (struct choice){way, gemm_schedule_of(g, &way.tile, steps, false)};
+    }
     // The largest leaves no registers for long activations.
     bool heavy = g->desc->act > GRT_ACT_RELU || g->desc->grad_act > GRT_ACT_RELU;
-    for (uint32_t i = heavy ? 1 : 0; i < sizeof tiles / sizeof tiles[0]; i++) {
-        struct choice this = {tiles[i], 1, cost(g, &tiles[i], steps)};
-        best = this.cost < best.cost ? this : best;
+    struct choice best = {.schedule.time = INFINITY};
+    for (uint32_t i = heavy ? 1 : 0; i < WAY_COUNT; i++) {
+        struct choice this = {ways[i], gemm_schedule_of(g, &ways[i].tile, steps, true)};
+        best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
 }
 
 // The copy engine reads rows that are multiples of 16 bytes.
 static bool usable(const struct gemm_case *g) {
-    return gemm_in_chunks(g) && count(g, SMALLEST) <= INT32_MAX &&
+    return gemm_in_chunks(g) && gemm_schedule_of(g, SMALLEST, 1, false).whole <= INT32_MAX &&
            grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
@@ -149,19 +113,18 @@ static bool pays(const struct gemm_case *g) {
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(gemm_meant(g));
-    choice.parts = g->stands_for ? 1 : choice.parts;  // of another k
-    const struct tile *t = &choice.tile;
-    struct gemm_case own = *g;
-    own.params.parts = choice.parts;
-    const struct grt_spec specs[] = {{"WG", t->lanes},
-                                     {"BM", t->bm},
-                                     {"BN", t->bn},
-                                     {"STAGES", t->stages},
+    if (g->stands_for) {  // of another k
+        choice.schedule = gemm_schedule_of(g, &choice.way.tile, gemm_ceil_div(g->k, 64), false);
+    }
+    const struct gemm_schedule *s = &choice.schedule;
+    struct gemm_case own = gemm_scheduled(g, s);
+    const struct grt_spec specs[] = {{"WG", choice.way.lanes},
+                                     {"BM", choice.way.tile.bm},
+                                     {"BN", choice.way.tile.bn},
+                                     {"STAGES", choice.way.stages},
                                      {"VEC", 15 | gemm_alignment_of_c(g) << 4},
-                                     {"SPLIT", choice.parts > 1}};
-    uint64_t groups = count(g, t) * choice.parts;
-    groups = groups < slots(g, t) ? groups : slots(g, t);
-    const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
+                                     {"SPLIT", s->parts > 1}};
+    const uint32_t grid[3] = {s->groups, 1, 1};
     gemm_dispatch(graph, &own, "wgmma", specs, sizeof specs / sizeof specs[0], grid);
 }
 

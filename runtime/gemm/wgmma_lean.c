@@ -8,6 +8,7 @@
 // 15.4 / 21.0, 16384x1024x128 23.3 / 28.6.
 #include "case.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define ROWS 128u
@@ -58,23 +59,46 @@ const struct grt_tunable gemm_wgmma_lean_tunable = {
     setting_registers,
 };
 
+static uint64_t tile_count(const struct gemm_case *g, uint32_t columns) {
+    return (uint64_t)gemm_ceil_div(g->m, ROWS) * gemm_ceil_div(g->n, columns) * g->batch;
+}
+
+struct way {
+    struct gemm_tile tile;
+    uint32_t stages, ahead;
+};
+
+// Steps are 32 of k.
+static const struct way ways[] = {
+    {{ROWS, 256, 1, 0.30, 0.3}, 5, 3},
+    {{ROWS, 128, 1, 0.17, 0.3}, 10, 3},
+    {{ROWS, 64, 1, 0.12, 0.3}, 10, 3},
+};
+#define WAY_COUNT (sizeof ways / sizeof ways[0])
+
 struct choice {
-    uint32_t columns, stages, ahead;
+    struct way way;
+    struct gemm_schedule schedule;
 };
 
 static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    uint32_t steps = gemm_ceil_div(g->k, 32);
     if (gemm_sizes(g, &gemm_wgmma_lean_tunable, v) && v[BM]) {
-        return (struct choice){v[BN], v[STAGES], v[AHEAD]};
+        struct way way = {{ROWS, v[BN], 1, 0, 0}, v[STAGES], v[AHEAD]};
+        return (struct choice){way, gemm_schedule_of(g, &way.tile, steps, false)};
     }
-    return (struct choice){g->n <= 128 ? 128 : 256, 5, 3};
+    struct choice best = {.schedule.time = INFINITY};
+    for (uint32_t i = 0; i < WAY_COUNT; i++) {
+        // After whole rounds parts bring nothing: 4864^3 444 us whole, 477 with the last round in parts.
+        bool few = tile_count(g, ways[i].tile.bn) < 2 * (uint64_t)gemm_places(g);
+        struct choice this = {ways[i], gemm_schedule_of(g, &ways[i].tile, steps, few)};
+        best = this.schedule.time < best.schedule.time ? this : best;
+    }
+    return best;
 }
 
 // ---- the variant ----
-
-static uint64_t tile_count(const struct gemm_case *g, uint32_t columns) {
-    return (uint64_t)gemm_ceil_div(g->m, ROWS) * gemm_ceil_div(g->n, columns) * g->batch;
-}
 
 // The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a along k at once.
 static bool usable(const struct gemm_case *g) {
@@ -82,22 +106,34 @@ static bool usable(const struct gemm_case *g) {
            tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
-// On Vulkan, where half of the device has something to do and b is not short both ways, which is for wgmma_held
-// and stream. 1024^3 has 32 tiles, and coop is quicker.
+// On Vulkan, where half of the device has whole tiles to do and b is not short both ways, which is for wgmma_held and
+// stream; and where a long k can be cut. us by this / coop: 1024x280x39104 95 / 455, 94x5088x4160 26 / 54,
+// 23520x256x576 nt 31 / 36, but 576^3 10.4 / 6.5, 136x40x6208 17 / 7.5, 21616x72x928 tn 33 / 26.
 static bool pays(const struct gemm_case *g) {
-    return g->dev->info.caps.imports && tile_count(g, choose(g).columns) * 2 > gemm_places(g) &&
-           (g->n > 256 || g->k > 256);
+    uint64_t work = (uint64_t)g->m * g->n * g->batch * g->k;
+    bool deep = g->k >= 2048;
+    bool busy = tile_count(g, g->n <= 128 ? 128 : 256) * 2 > gemm_places(g) &&
+                (g->n > 256 || g->k > 256) && (g->n >= 128 || deep);
+    return g->dev->info.caps.imports && (busy || (deep && work >= 1u << 29));
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(gemm_meant(g));
-    const struct grt_spec specs[] = {
-        {"WG", LANES},           {"BN", choice.columns}, {"STAGES", choice.stages},
-        {"AHEAD", choice.ahead}, {"OUT", OUT_BYTES},     {"VEC", 15 | gemm_alignment_of_c(g) << 4}};
-    uint64_t count = tile_count(g, choice.columns);
-    const uint32_t grid[3] = {(uint32_t)(count < gemm_places(g) ? count : gemm_places(g)), 1, 1};
-    gemm_dispatch(graph, g, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
+    if (g->stands_for) {  // of another k
+        choice.schedule = gemm_schedule_of(g, &choice.way.tile, gemm_ceil_div(g->k, 32), false);
+    }
+    const struct gemm_schedule *s = &choice.schedule;
+    struct gemm_case own = gemm_scheduled(g, s);
+    const struct grt_spec specs[] = {{"WG", LANES},
+                                     {"BN", choice.way.tile.bn},
+                                     {"STAGES", choice.way.stages},
+                                     {"AHEAD", choice.way.ahead},
+                                     {"OUT", OUT_BYTES},
+                                     {"VEC", 15 | gemm_alignment_of_c(g) << 4},
+                                     {"SPLIT", s->parts > 1}};
+    const uint32_t grid[3] = {s->groups, 1, 1};
+    gemm_dispatch(graph, &own, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_lean = {"wgmma_lean", usable, pays, record,
-                                                     .gaps = true};
+const struct gemm_variant gemm_variant_wgmma_lean = {"wgmma_lean", usable,        pays,
+                                                     record,       .fills = true, .gaps = true};
