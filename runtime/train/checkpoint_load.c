@@ -2,9 +2,13 @@
 // Reading a checkpoint. The file is read into memory first, and HDF5 sees only that; objects that would
 // make it open other files (external storage, virtual data sets, links to elsewhere) are refused, and no
 // tensor can be larger than the file, so a small file cannot ask for much memory.
+//
+// A damaged file can make the library crash, hang, or lose count of what it has open. So a child reads it first
+// and leaves its verdict in memory that both see; the process itself reads only what went well there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../cache.h"
 #include "../child.h"
@@ -17,9 +21,15 @@
 #define TRIAL_SECONDS 300.0
 #define MAX_LINKS (4 * GRT_ARCHIVE_MAX_TENSORS)  // groups may be their own members
 
+// How reading ended: the first reason, whoever found it.
+struct verdict {
+    enum grt_status status;
+    char text[2 * GRT_ARCHIVE_NAME + 128];
+};
+
 struct loader {
     struct grt_archive *archive;
-    const char *path;
+    struct verdict *verdict;
     uint64_t left;      // bytes that tensors may still have
     uint64_t *digests;  // of the tensors, as the file says
     uint32_t depth;
@@ -28,7 +38,12 @@ struct loader {
 };
 
 static bool damaged(const struct loader *l, const char *what) {
-    return grt_fail(GRT_BAD_DATA, "%s: %s%s%s", l->path, what, l->at[0] ? " at " : "", l->at);
+    if (l->verdict->status == GRT_OK) {
+        l->verdict->status = GRT_BAD_DATA;
+        snprintf(l->verdict->text, sizeof l->verdict->text, "%s%s%s", what, l->at[0] ? " at " : "",
+                 l->at);
+    }
+    return false;
 }
 
 // ---- attributes ----
@@ -316,48 +331,68 @@ static bool load_image(struct loader *l, void *image, uint64_t size) {
 
 // What a file asks of the HDF5 library, once: into an archive, or for a trial into none that is kept.
 struct load {
-    const char *path;
     void *image;
     uint64_t size;
+    struct verdict *verdict;
     struct grt_archive *archive;
 };
 
 static void load(void *context) {
     struct load *load = context;
-    struct loader l = {.path = load->path, .left = load->size, .archive = grt_archive_create()};
+    bool before = grt_quiet(true);
+    *load->verdict = (struct verdict){.status = GRT_OK};
+    struct loader l = {
+        .verdict = load->verdict, .left = load->size, .archive = grt_archive_create()};
     l.digests = calloc(GRT_ARCHIVE_MAX_TENSORS, sizeof *l.digests);
-    struct checkpoint_errors before = checkpoint_errors_off();
-    bool good = l.archive &&
-                (l.digests || grt_fail(GRT_NO_MEMORY, "no host memory for %s", load->path)) &&
-                load_image(&l, load->image, load->size);
-    checkpoint_errors_restore(&before);
+    struct checkpoint_errors errors = checkpoint_errors_off();
+    bool memory = l.archive && l.digests;
+    bool good = memory && load_image(&l, load->image, load->size);
+    checkpoint_errors_restore(&errors);
+    grt_quiet(before);
     if (!good) {
         grt_archive_destroy(&l.archive);
+        // Not every failure is one of ours: HDF5 gives up, a name is none, a tensor comes twice.
+        if (l.verdict->status == GRT_OK) {
+            damaged(&l, memory ? "damaged" : "no host memory to read it");
+            l.verdict->status = memory ? GRT_BAD_DATA : GRT_NO_MEMORY;
+        }
     }
     free(l.digests);
     load->archive = l.archive;
 }
 
 struct grt_archive *grt_checkpoint_load(const char *path) {
-    struct load work = {.path = path};
     char how[160];
     if (!path) {
         grt_fail(GRT_INVALID, "a path is wanted");
         return NULL;
     }
+    struct load work = {.image = NULL};
     work.image = grt_whole_file_read(path, MAX_FILE, &work.size);
     if (!work.image) {
         return NULL;
     }
-    // A damaged file can make the library crash. The same bytes make it do the same in a child, first.
+    work.verdict =
+        mmap(NULL, sizeof *work.verdict, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (work.verdict == MAP_FAILED) {
+        grt_fail(GRT_NO_MEMORY, "no host memory to read %s", path);
+        goto free_image;
+    }
     if (!grt_child_survives(load, &work, TRIAL_SECONDS, how)) {
         grt_fail(GRT_BAD_DATA, "%s: damaged: the HDF5 library %s while it read it", path, how);
-    } else {
+        goto free_verdict;
+    }
+    if (work.verdict->status == GRT_OK) {
         load(&work);
     }
     if (work.archive) {
         snprintf(work.archive->path, sizeof work.archive->path, "%.1023s", path);
+    } else {
+        grt_fail(work.verdict->status, "%s: %s", path, work.verdict->text);
     }
+free_verdict:
+    munmap(work.verdict, sizeof *work.verdict);
+free_image:
     free(work.image);
     return work.archive;
 }
