@@ -22,7 +22,7 @@
 struct train {
     struct train_config config;  // first: see train_config.h
     const char *epochs, *seed, *log, *tensorboard;
-    uint32_t resume, keys;
+    uint32_t resume, force, keys;
     struct grt_dev *dev;
     struct grt_supervised *run;
     struct train_rows rows;
@@ -38,6 +38,7 @@ static const struct option_row run_options[] = {
      .read = options_read_text,
      .at = AT(epochs)},
     {.name = "resume", .help = "go on from the newest whole checkpoint", .at = AT(resume)},
+    {.name = "force", .help = "with --resume: go on though the data have changed", .at = AT(force)},
     {.name = "seed",
      .value = "N",
      .help = "of the first parameters and the order of the data (default: 0)",
@@ -327,6 +328,7 @@ static int run(struct train *t, int argc, char **argv) {
         t->dev ? grt_supervised_create(&(struct grt_supervised_desc){.dev = t->dev,
                                                                      .config = &t->config.settings,
                                                                      .resume = t->resume != 0,
+                                                                     .force = t->force != 0,
                                                                      .stop = on_stop,
                                                                      .report = on_report,
                                                                      .context = t})

@@ -197,6 +197,44 @@ static void it_can_be_stopped(void **state) {
     assert_int_equal(asked, 1);
 }
 
+static uint64_t digest_of(const char *path, bool targets) {
+    struct grt_dataset *data = grt_dataset_open(
+        grt_dataset_desc(.path = path, .no_targets = !targets, .check_late = true));
+    uint64_t digest = 0;
+    assert_non_null(data);
+    assert_true(grt_dataset_digest(data, &digest));
+    grt_dataset_close(&data);
+    return digest;
+}
+
+// A digest depends on numbers, types and shapes, and not on how they are stored.
+static void a_digest_tells_data_apart(void **state) {
+    (void)state;
+    fill();
+    uint64_t plain = digest_of(write_rows("p.h5", false), true);
+    assert_true(digest_of(write_rows("q.h5", true), true) == plain);
+    assert_true(digest_of(write_rows("p.h5", false), false) != plain);
+    // The first and the last row are in every sample.
+    const uint32_t rows[] = {0, ROWS - 1};
+    for (uint32_t i = 0; i < 2; i++) {
+        values[rows[i] * WIDTH + 5] += 1;
+        assert_true(digest_of(write_rows("r.h5", i == 1), true) != plain);
+        fill();
+    }
+    // Of a small file every row is.
+    const char *path = data_kit_path("small.h5");
+    struct data_kit_set small = {.name = "x", .shape = {4096, WIDTH}, .data = values};
+    data_kit_write(path, true, &small);
+    uint64_t whole = digest_of(path, false);
+    values[1234 * WIDTH] += 1;
+    data_kit_write(path, true, &small);
+    assert_true(digest_of(path, false) != whole);
+    fill();
+    small.type = H5T_IEEE_F64LE;
+    data_kit_write(path, true, &small);
+    assert_true(digest_of(path, false) != whole);
+}
+
 #define LOOK_CASE(function)                                                                        \
     { #function, function, begin, end, NULL }
 
@@ -206,5 +244,6 @@ static const struct CMUnitTest cases[] = {
     LOOK_CASE(an_unchanged_file_is_remembered),
     LOOK_CASE(whole_numbers_cost_nothing),
     LOOK_CASE(it_can_be_stopped),
+    LOOK_CASE(a_digest_tells_data_apart),
 };
 TEST_SUITE(look, false, cases);

@@ -115,6 +115,29 @@ expect 78 "${base[@]}" checkpoint_dir=whole batch_size=32 --resume
 said 'was made with 16 samples a step'
 refuse 78 'was made with seed=0; here it is 5' "${base[@]}" checkpoint_dir=whole --resume --seed 5
 refuse 78 'was made with hidden=16; here it is 32' "${base[@]}" checkpoint_dir=whole --resume hidden=32
+# The file was written anew: other numbers are refused, the same ones are not, however they are stored.
+"$python" - <<'PY' || wrong "no copies of the data"
+import h5py, shutil
+shutil.copy("d.h5", "moved.h5")
+with h5py.File("d.h5") as old, h5py.File("packed.h5", "w") as new:
+    for name in "x", "y":
+        new.create_dataset(name, data=old[name][:], chunks=(100, old[name].shape[1]), compression="gzip")
+for name, row in ("other-x", ("x", 1500, 3)), ("other-y", ("y", 2999, 0)):
+    shutil.copy("d.h5", name + ".h5")
+    with h5py.File(name + ".h5", "r+") as f:
+        f[row[0]][row[1], row[2]] += 0.25
+PY
+for data in moved packed; do
+    expect 0 "${base[@]}" --data "$data.h5" checkpoint_dir=whole --resume
+    said 'nothing to do'
+done
+for data in other-x other-y; do
+    refuse 65 "the data in $data.h5 are not those" "${base[@]}" --data "$data.h5" checkpoint_dir=whole --resume
+done
+expect 0 "${base[@]}" --data other-x.h5 checkpoint_dir=whole --resume --force
+touch d.h5
+expect 0 "${base[@]}" checkpoint_dir=whole --resume
+said 'nothing to do'
 
 # ---- trained models ----
 expect 0 eval --data d.h5 --checkpoint whole --part validation --format csv

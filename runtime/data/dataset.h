@@ -109,6 +109,9 @@ struct grt_dataset_info {
         *std;  // [features] with normalise, else NULL; store them beside the weights
 };
 GRT_API struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data);
+// Names, types, shapes and the numbers of a sample of rows in one number: whether two runs have the same
+// data. False with the sentence when rows cannot be read.
+GRT_API bool grt_dataset_digest(struct grt_dataset *data, uint64_t *digest);
 
 // ---- looking at a file ----
 

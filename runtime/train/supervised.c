@@ -284,7 +284,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     struct grt_task_look look = {.watch = watch_look, .context = run};
     if (!check_outputs(run) ||
         !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
-        !choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
+        !grt_dataset_digest(run->task.data, &run->data_digest) || !choose_cache(run) ||
+        !plan_memory(run) || !make_loaders(run)) {
         goto undo_run;
     }
     if (!count_steps(run) || !make_learner(run) || !begin(run)) {

@@ -59,6 +59,7 @@ struct grt_supervised_desc {
     struct grt_dev *dev;
     const struct grt_config *config;
     bool resume;
+    bool force;  // resume though the data are others than those of the checkpoint
     bool (*stop)(void *context);  // asked between steps, and while rows are looked at; may be NULL
     void (*report)(void *context, const struct grt_supervised_report *report);  // may be NULL
     void *context;

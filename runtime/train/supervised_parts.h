@@ -27,6 +27,7 @@ struct grt_supervised {
     struct grt_feed *train, *check;
     struct grt_runlog *log;
     struct grt_lock lock;  // on the folder of checkpoints
+    uint64_t data_digest;
     uint64_t steps_per_epoch, steps;
     uint64_t start;
     struct supervised_place place;

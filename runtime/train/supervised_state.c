@@ -66,9 +66,16 @@ static bool clean_state(struct grt_archive *archive) {
     return true;
 }
 
+static void digest_text(const struct grt_supervised *run, char text[20]) {
+    snprintf(text, 20, "%016" PRIx64, run->data_digest);
+}
+
 static bool set_values(const struct grt_supervised *run, struct grt_archive *a) {
     const struct supervised_place *p = &run->place;
-    return grt_archive_set_whole(a, "step", (int64_t)p->step) &&
+    char digest[20];
+    digest_text(run, digest);
+    return grt_archive_set_text(a, "data_digest", digest) &&
+           grt_archive_set_whole(a, "step", (int64_t)p->step) &&
            grt_archive_set_whole(a, "epoch", (int64_t)p->position.epoch) &&
            grt_archive_set_whole(a, "batch", (int64_t)p->position.batch) &&
            grt_archive_set_whole(a, "batch_size", run->task.learner.batch) &&
@@ -118,6 +125,18 @@ bool supervised_save_best(struct grt_supervised *run) {
 
 // ---- restoring ----
 
+// Checkpoints of older versions do not say.
+static bool same_data(const struct grt_supervised *run, const struct grt_archive *a) {
+    char ours[20];
+    digest_text(run, ours);
+    const char *theirs = grt_archive_text(a, "data_digest", ours);
+    return strcmp(ours, theirs) == 0 || run->desc.force ||
+           grt_fail(GRT_BAD_DATA,
+                    "the data in %s are not those that %s was trained on: names, types, shapes or "
+                    "rows differ. Use those, or another checkpoint_dir; --force goes on with these",
+                    run->task.config.data, a->path);
+}
+
 bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a) {
     int64_t batch = grt_archive_whole(a, "batch_size", 0);
     int64_t per_epoch = grt_archive_whole(a, "steps_per_epoch", 0);
@@ -138,7 +157,7 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
                         "another checkpoint_dir",
                         a->path, batch, per_epoch, run->task.learner.batch, run->steps_per_epoch);
     }
-    if (!grt_task_continues(&run->task, a) ||
+    if (!grt_task_continues(&run->task, a) || !same_data(run, a) ||
         !each_tensor(run->learner, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
         !grt_feed_seek(run->train, p.position)) {
         return false;
