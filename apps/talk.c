@@ -79,23 +79,35 @@ static void on_signal(int signal_number) {
     errno = error;
 }
 
+static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+static bool ignored[sizeof stops / sizeof *stops];
+static pid_t owner;  // child processes ignore them: child.c
+
+// Again and again, since drivers bring handlers of their own: LLVM's, which PoCL has in it, takes SIGUSR1 when
+// the first kernel is built and does nothing with it.
 static void take_signals(void) {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-    struct sigaction action = {.sa_handler = on_signal}, before;
+    struct sigaction action = {.sa_handler = on_signal}, none = {.sa_handler = SIG_IGN};
     struct sigaction deadline = {.sa_handler = on_deadline};
+    if (getpid() != owner)
+        return;
     sigfillset(&action.sa_mask);
     sigfillset(&deadline.sa_mask);
     sigaction(SIGALRM, &deadline, NULL);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
-        // One that nohup or a service manager ignores stays ignored. Shells without job control ignore
-        // SIGINT for whatever they start with `&`; whoever sends it to such a process means it.
-        bool ignored = sigaction(stops[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
-        if (!ignored || stops[i] == SIGINT)
-            sigaction(stops[i], &action, NULL);
-    }
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        sigaction(stops[i], ignored[i] ? &none : &action, NULL);
+}
+
+// What nohup or a service manager ignores stays ignored. Shells without job control ignore SIGINT for
+// whatever they start with `&`; whoever sends it to such a process means it.
+static void find_ignored(void) {
+    struct sigaction before;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        ignored[i] = stops[i] != SIGINT && sigaction(stops[i], NULL, &before) == 0 &&
+                     before.sa_handler == SIG_IGN;
 }
 
 void talk_stop_by(enum talk_stop how) {
+    take_signals();
     how_to_stop = how;
     if (how != TALK_STOP_SOON)
         alarm(0);
@@ -106,6 +118,8 @@ void talk_stop_by(enum talk_stop how) {
 
 void talk_init(void) {
     answers = terminal(stderr);
+    owner = getpid();
+    find_ignored();
     take_signals();
     talk_set_level(0);
 }
@@ -156,6 +170,7 @@ static int line_width(void) {
 
 void talk_progress(const char *format, ...) {
     char line[512], visible[512];
+    take_signals();
     if (!talk_shows_progress())
         return;
     va_list args;
@@ -175,6 +190,7 @@ void talk_clear(void) {
 }
 
 bool talk_stopped(void) {
+    take_signals();
     return stopped != 0;
 }
 
