@@ -62,7 +62,7 @@ run 0 "$tmp/tree/ci/setup.sh"
 [ ! -s "$tmp/asked" ] || fail "apt-get was called for nothing"
 
 # Debian 12: nothing is left out, and of the alternatives one is taken.
-apt '' "$(without '(clang|libclc)-(1[7-9]|2.)')"
+apt '' "$(without '(clang|libclc)-(1[7-9]|2.)|libclang-rt-.*')"
 run 0 "$tmp/tree/ci/setup.sh"
 ! grep -q skipped "$tmp/out" || fail "a lane was left out"
 for package in oclgrind clang-15 libclc-15 cppcheck clang-tidy-14 libcmocka-dev python3-h5py; do
@@ -71,12 +71,14 @@ done
 ! grep -q 'clang-16' "$tmp/asked" || fail "two versions of clang were asked for"
 
 # Debian 13: another clang, no oclgrind, which is said. The one already installed is kept.
-apt '' "$(without 'oclgrind|(clang|libclc)-(15|16|2.)')"
+apt '' "$(without 'oclgrind|(clang|libclc|libclang-rt)-(15|16|2.).*')"
 run 0 "$tmp/tree/ci/setup.sh"
 grep -q 'lane oclgrind will be skipped: .* no package oclgrind' "$tmp/out" || fail "oclgrind's absence was not said"
-grep -q ' clang-19 ' "$tmp/asked" && grep -q ' libclc-19' "$tmp/asked" || fail "clang-19 was not asked for"
+for package in clang-19 libclc-19 libclang-rt-19-dev; do
+    grep -q " $package\( \|$\)" "$tmp/asked" || fail "$package was not asked for"
+done
 ! grep -q 'oclgrind' "$tmp/asked" || fail "oclgrind was asked for"
-apt 'clang-17 libclc-17' "$(without 'oclgrind|(clang|libclc)-(15|16|2.)')"
+apt 'clang-17 libclc-17 libclang-rt-17-dev' "$(without 'oclgrind|(clang|libclc|libclang-rt)-(15|16|2.).*')"
 run 0 "$tmp/tree/ci/setup.sh"
 ! grep -q 'clang-1[0-9]' "$tmp/asked" || fail "a second clang was asked for"
 
