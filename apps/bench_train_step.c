@@ -211,7 +211,7 @@ static bool time_upload(struct run *run) {
         if (!grt_loader_next(run->loader, &batch))
             return false;
         double start = stats_now();
-        bool good = grt_loader_upload(run->loader, &batch) && grt_dev_wait(run->bench->dev);
+        bool good = grt_loader_upload(run->loader, &batch, 0) && grt_dev_wait(run->bench->dev);
         samples[i] = stats_now() - start;
         grt_loader_release(run->loader, &batch);
         if (!good)

@@ -144,7 +144,7 @@ static void uploads(void **state) {
         struct test_tensor y = test_tensor(test.dev, GRT_F32, 64, 1);
         struct grt_batch batch;
         assert_true(grt_loader_next(loader, &batch));
-        TEST_REFUSED(grt_loader_upload(loader, &batch), GRT_INVALID, "grt_loader_bind");
+        TEST_REFUSED(grt_loader_upload(loader, &batch, 0), GRT_INVALID, "grt_loader_bind");
         grt_loader_release(loader, &batch);
         TEST_REFUSED(grt_loader_bind(loader, 0, &y.tensor, &y.tensor), GRT_INVALID, "320 elements");
         assert_true(grt_loader_bind(loader, 0, &x.tensor, &y.tensor));
@@ -154,7 +154,7 @@ static void uploads(void **state) {
             struct grt_batch three[3];
             for (int i = 0; i < 3; i++)
                 assert_true(grt_loader_next(loader, &three[i]) &&
-                            grt_loader_upload(loader, &three[i]));
+                            grt_loader_upload(loader, &three[i], 0));
             float got_x[64 * FEATURES], got_y[64];
             test_tensor_read(&x, got_x);
             test_tensor_read(&y, got_y);

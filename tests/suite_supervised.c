@@ -198,6 +198,49 @@ static void ways_of_data(void **state) {
     leave();
 }
 
+// Batches of several micro-batches, which do not divide them or the epoch, arrive one by one: the same bits
+// as from rows that are all there, and the device holds no more inputs than for one of them.
+static void batches_in_pieces(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    const char *const ways[][3] = {
+        {"cache=device", "num_workers=0", "precision=f32"},
+        {"cache=none", "num_workers=2", "precision=f32"},
+        {"pin_memory=false", "num_workers=1", "precision=f32"},
+        {"cache=ram", "num_workers=0", "precision=f32"},
+        {"cache=device", "num_workers=0", "precision=f16"},
+        {"cache=none", "num_workers=2", "precision=f16"},
+    };
+    char first[64] = "";
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char dir[16], file[64];
+        struct watch w = {0};
+        snprintf(dir, sizeof dir, "piece%u", i);
+        struct grt_config c = config_of(
+            dir, PAIRS("batch_size=23", "accumulate=3", ways[i][0], ways[i][1], ways[i][2]));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        snprintf(file, sizeof file, "%s/step-000000000008.h5", dir);
+        if (strcmp(ways[i][0], "cache=device") == 0) {
+            snprintf(first, sizeof first, "%s", file);
+        }
+        check_equal(first, file);
+    }
+    uint64_t held[2];
+    for (int k = 0; k < 2; k++) {
+        struct watch w = {0};
+        struct grt_config c =
+            config_of("held", PAIRS("batch_size=60", k ? "accumulate=4" : "accumulate=1",
+                                    "pin_memory=false"));
+        struct grt_supervised *run = create(&c, false, &w);
+        assert_non_null(run);
+        held[k] = grt_dev_mem_use(test.dev, "batches").current;
+        grt_supervised_destroy(&run);
+    }
+    assert_int_equal(held[1], held[0]);
+    assert_true(held[0] > 0 || grt_dev_lanes(test.dev) == 1);
+    leave();
+}
+
 // Workers live as long as the run, through every validation, or are started anew for each epoch.
 static void lives_of_workers(void **state) {
     (void)state;
@@ -440,8 +483,13 @@ static void models(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(resumed),   TEST_CASE(ways_of_data), TEST_CASE(lives_of_workers),
-    TEST_CASE(nonfinite), TEST_CASE(short_memory), TEST_CASE(caches_that_do_not_fit),
+    TEST_CASE(resumed),
+    TEST_CASE(ways_of_data),
+    TEST_CASE(batches_in_pieces),
+    TEST_CASE(lives_of_workers),
+    TEST_CASE(nonfinite),
+    TEST_CASE(short_memory),
+    TEST_CASE(caches_that_do_not_fit),
     TEST_CASE(models),
 };
 TEST_SUITE(supervised, true, cases);

@@ -74,6 +74,18 @@ for type in u8 f16; do
     done
 done
 
+# ---- a number too large for the network, in the first of several micro-batches: what it breaks is named ----
+"$python" - <<'PY' || wrong "no data"
+import h5py, numpy as np
+with h5py.File("huge.h5", "w") as file:
+    x = np.ones((400, 8), "f4")
+    x[3] = 3e38
+    file["gauge"], file["y"] = x, np.ones(400, "f4")
+PY
+expect 70 train supervised --data huge.h5 inputs=gauge model=small batch_size=25 accumulate=4 shuffle=false \
+    validation_split=0 cache=none checkpoint_dir=huge
+said 'step 1 \(epoch 1, batch 1\): activations of layers\.0 is not finite'
+
 # ---- windows ----
 expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480
 said '^loading .*, shuffled in windows of 480 samples'

@@ -178,8 +178,8 @@ void grt_loader_destroy(struct grt_loader **loader) {
     struct grt_loader *l = *loader;
     *loader = NULL;
     grt_loader_stop(l);
+    grt_loader_unbind(l);
     for (uint32_t i = 0; l->slots && i < l->slot_count; i++) {
-        grt_graph_destroy(&l->slots[i].graph);
         grt_buf_destroy(&l->slots[i].buf);
         free(l->slots[i].memory);
     }
@@ -223,7 +223,6 @@ static void describe(const struct grt_loader *loader, const struct grt_slot *slo
         .position = position,
         .rows = rows,
         .slot = (uint32_t)(slot - loader->slots),
-        .turn = grt_loader_turn(loader, slot),
         .x = slot->x,
         .y = slot->y,
     };

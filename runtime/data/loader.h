@@ -65,7 +65,6 @@ struct grt_batch {
     struct grt_loader_position position;
     uint32_t rows;             // the rest of a last batch that is not full is zero
     uint32_t slot;             // 0 .. slots - 1
-    uint32_t turn;             // where grt_loader_upload() puts it
     const float *x;            // [rows][x_width]
     const void *y;             // [rows][y_width], f32 or u32; NULL without targets
     struct grt_range x_range;  // pin: where x and y lie in an upload buffer; else no buffer
@@ -99,14 +98,19 @@ GRT_API void grt_loader_release(struct grt_loader *loader, const struct grt_batc
 // Goes to another place of the stream. No batch may be held.
 GRT_API bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position position);
 
-// Where grt_loader_upload() puts the batches of a turn: x f32 and y f32 or u32 (NULL without targets), at
-// least `batch` rows. With pin, bakes a graph that copies for each slot.
+// Where grt_loader_upload() puts the batches of a turn: x f32 and y f32 or u32 (NULL without targets). With
+// fewer rows than a batch has, batches are cut into parts of so many, which go to the turns one after the other;
+// all turns are bound alike. With pin, bakes a graph that copies for each slot and part.
 GRT_API bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_tensor *x,
                              const struct grt_tensor *y);
-// Queues the transfer of a batch to the bound tensors and returns; with two turns on the lane aside
+// Queues the transfer of a part of a batch (0: the only one) to the bound tensors and returns; with two turns on the lane aside
 // (device.h), where the caller keeps it apart from steps that use the tensors. Without pin it waits for
 // all that is queued, then writes.
-GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch);
+GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch,
+                               uint32_t part);
+// The turn that a part of a batch goes to.
+GRT_API uint32_t grt_loader_turn(const struct grt_loader *loader, const struct grt_batch *batch,
+                                 uint32_t part);
 
 // cache device: all rows of the file, x [N][features] or [N][points][features] and y [N][y_width] (or
 // [N] classes; no buffer without targets), u8 and f16 as in the file, all else f32, and what u8 and f16 x

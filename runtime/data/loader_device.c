@@ -149,76 +149,132 @@ bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x, st
 
 // ---- graphs ----
 
+// A part of a batch, in bytes: where its x and y begin in a slot, and their sizes.
+struct part {
+    uint64_t x_from, x_bytes, y_from, y_bytes;
+};
+
+static struct part part_of(const struct grt_loader *loader, uint32_t number) {
+    const struct grt_dataset_info *info = &loader->desc.data->info;
+    uint64_t first = (uint64_t)number * loader->part_rows, left = loader->desc.batch - first;
+    uint64_t rows = left < loader->part_rows ? left : loader->part_rows;
+    return (struct part){first * info->x_width * 4, rows * info->x_width * 4,
+                         loader->x_bytes + first * info->y_width * 4, rows * info->y_width * 4};
+}
+
+static uint32_t turn_of(const struct grt_loader *loader, uint32_t slot, uint32_t part) {
+    return (loader->part_count > 1 ? part : slot) % loader->desc.turns;
+}
+
+uint32_t grt_loader_turn(const struct grt_loader *loader, const struct grt_batch *batch,
+                         uint32_t part) {
+    return turn_of(loader, batch->slot, part);
+}
+
 static bool fits(const struct grt_loader *loader, const char *name, const struct grt_tensor *tensor,
                  uint64_t width, bool classes) {
-    uint64_t wanted = loader->desc.batch * width;
+    uint64_t wanted = loader->part_rows * width;
     if (tensor && tensor->range.buf && grt_tensor_count(tensor) >= wanted &&
         tensor->dtype == (classes ? GRT_U32 : GRT_F32))
         return true;
     return grt_fail(GRT_INVALID,
                     "grt_loader_bind: %s must be %s with %llu elements in %u rows, allocated", name,
-                    classes ? "u32" : "f32", (unsigned long long)wanted, loader->desc.batch);
+                    classes ? "u32" : "f32", (unsigned long long)wanted, loader->part_rows);
 }
 
-static bool bake(struct grt_loader *loader, struct grt_slot *slot) {
-    uint32_t turn = grt_loader_turn(loader, slot);
+static bool bake(struct grt_loader *loader, uint32_t slot_number, uint32_t number) {
+    uint32_t turn = turn_of(loader, slot_number, number);
+    struct grt_slot *slot = &loader->slots[slot_number];
     const struct grt_range *x = &loader->bound_x[turn].range, *y = &loader->bound_y[turn].range;
-    const struct grt_dataset_info *info = &loader->desc.data->info;
-    uint64_t x_bytes = (uint64_t)loader->desc.batch * info->x_width * 4;
-    uint64_t y_bytes = (uint64_t)loader->desc.batch * info->y_width * 4;
-    grt_graph_destroy(&slot->graph);
-    slot->graph = grt_graph_create(loader->desc.dev, "batch");
-    if (!slot->graph)
+    struct part part = part_of(loader, number);
+    struct grt_graph *graph = grt_graph_create(loader->desc.dev, "batch");
+    grt_graph_destroy(&slot->graphs[number]);
+    slot->graphs[number] = graph;
+    if (!graph)
         return false;
-    grt_graph_copy(slot->graph, (struct grt_range){x->buf, x->offset, x_bytes},
-                   (struct grt_range){slot->buf, 0, x_bytes});
-    if (y_bytes > 0)
-        grt_graph_copy(slot->graph, (struct grt_range){y->buf, y->offset, y_bytes},
-                       (struct grt_range){slot->buf, loader->x_bytes, y_bytes});
+    grt_graph_copy(graph, (struct grt_range){x->buf, x->offset, part.x_bytes},
+                   (struct grt_range){slot->buf, part.x_from, part.x_bytes});
+    if (part.y_bytes > 0)
+        grt_graph_copy(graph, (struct grt_range){y->buf, y->offset, part.y_bytes},
+                       (struct grt_range){slot->buf, part.y_from, part.y_bytes});
     if (loader->desc.turns > 1)
-        grt_graph_aside(slot->graph);
-    return grt_graph_bake(slot->graph);
+        grt_graph_aside(graph);
+    return grt_graph_bake(graph);
+}
+
+// All graphs of a turn.
+static bool bake_all(struct grt_loader *loader, uint32_t turn) {
+    for (uint32_t i = 0; i < loader->slot_count; i++) {
+        struct grt_slot *slot = &loader->slots[i];
+        if (slot->buf && !slot->graphs) {
+            slot->graphs = calloc(loader->part_count, sizeof *slot->graphs);
+            if (!slot->graphs)
+                return grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
+        }
+        for (uint32_t k = 0; slot->buf && k < loader->part_count; k++) {
+            if (turn_of(loader, i, k) == turn && !bake(loader, i, k))
+                return false;
+        }
+    }
+    return true;
+}
+
+void grt_loader_unbind(struct grt_loader *loader) {
+    for (uint32_t i = 0; loader->slots && i < loader->slot_count; i++) {
+        struct grt_slot *slot = &loader->slots[i];
+        for (uint32_t k = 0; slot->graphs && k < loader->part_count; k++)
+            grt_graph_destroy(&slot->graphs[k]);
+        free(slot->graphs);
+        slot->graphs = NULL;
+    }
+    loader->part_count = 0;
 }
 
 bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_tensor *x,
                      const struct grt_tensor *y) {
-    if (!loader || !loader->desc.dev || !loader->slots || turn >= loader->desc.turns)
+    if (!loader || !loader->desc.dev || !loader->slots || turn >= loader->desc.turns || !x)
         return grt_fail(GRT_INVALID, "grt_loader_bind: no %s",
                         !loader             ? "loader"
                         : !loader->desc.dev ? "device"
                         : !loader->slots    ? "batches: its rows are on the device"
+                        : !x                ? "x"
                                             : "such turn");
     const struct grt_dataset_info *info = &loader->desc.data->info;
+    uint32_t batch = loader->desc.batch;
+    uint32_t rows = x->shape[0] > 0 && x->shape[0] < batch ? (uint32_t)x->shape[0] : batch;
+    if (rows != loader->part_rows) {
+        grt_loader_unbind(loader);
+        loader->bound[0] = loader->bound[1] = false;
+    }
+    loader->part_rows = rows;
+    loader->part_count = (batch + rows - 1) / rows;
     loader->bound[turn] = false;
     if (!fits(loader, "x", x, info->x_width, false) ||
         (info->y_width > 0 && !fits(loader, "y", y, info->y_width, info->classes > 0)))
         return false;
     loader->bound_x[turn] = *x;
     loader->bound_y[turn] = info->y_width > 0 ? *y : (struct grt_tensor){0};
-    for (uint32_t i = turn; i < loader->slot_count; i += loader->desc.turns) {
-        if (loader->slots[i].buf && !bake(loader, &loader->slots[i]))
-            return false;
-    }
-    loader->bound[turn] = true;
-    return true;
+    loader->bound[turn] = bake_all(loader, turn);
+    return loader->bound[turn];
 }
 
-bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch) {
-    bool there = loader && batch && batch->slot < loader->slot_count;
+bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch, uint32_t number) {
+    bool there = loader && batch && batch->slot < loader->slot_count &&
+                 (loader->part_count == 0 || number < loader->part_count);
     const struct grt_slot *slot = there ? &loader->slots[batch->slot] : NULL;
-    uint32_t turn = slot ? grt_loader_turn(loader, slot) : 0;
+    uint32_t turn = slot ? turn_of(loader, batch->slot, number) : 0;
     if (!slot || !loader->bound[turn])
         return grt_fail(GRT_INVALID, "grt_loader_upload: %s",
                         !loader  ? "no loader"
                         : !batch ? "no batch"
                         : slot   ? "grt_loader_bind() was not called"
-                                 : "no such slot");
-    if (slot->graph)
-        return grt_graph_run(slot->graph);
-    uint64_t rows = loader->desc.batch;
-    const struct grt_dataset_info *info = &loader->desc.data->info;
+                                 : "no such slot or part");
+    if (slot->graphs)
+        return grt_graph_run(slot->graphs[number]);
+    struct part part = part_of(loader, number);
+    const unsigned char *from = (const unsigned char *)slot->x;
     const struct grt_range *x = &loader->bound_x[turn].range, *y = &loader->bound_y[turn].range;
-    return grt_buf_write(x->buf, x->offset, slot->x, rows * info->x_width * 4) &&
-           (info->y_width == 0 ||
-            grt_buf_write(y->buf, y->offset, slot->y, rows * info->y_width * 4));
+    return grt_buf_write(x->buf, x->offset, from + part.x_from, part.x_bytes) &&
+           (part.y_bytes == 0 ||
+            grt_buf_write(y->buf, y->offset, from + part.y_from, part.y_bytes));
 }

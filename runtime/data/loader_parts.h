@@ -24,8 +24,8 @@ struct grt_slot {
     void *memory;         // plain; NULL with buf
     float *x;
     uint32_t *y;
-    struct grt_fault fault;   // of a batch that could not be made
-    struct grt_graph *graph;  // uploads the slot; made by grt_loader_bind()
+    struct grt_fault fault;     // of a batch that could not be made
+    struct grt_graph **graphs;  // each uploads a part of the slot; made by grt_loader_bind()
 };
 
 struct grt_loader {
@@ -44,6 +44,7 @@ struct grt_loader {
     bool on_device;             // holds a share of those on the device
     struct grt_tensor bound_x[GRT_LOADER_TURNS], bound_y[GRT_LOADER_TURNS];
     bool bound[GRT_LOADER_TURNS];
+    uint32_t part_rows, part_count;  // that batches are cut into on their way to the device
 
     pthread_mutex_t lock;
     pthread_cond_t made;            // the slot that is wanted was made
@@ -65,15 +66,10 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
 bool grt_loader_start(struct grt_loader *loader);
 void grt_loader_stop(struct grt_loader *loader);
 
-// Where the batches of a slot go.
-static inline uint32_t grt_loader_turn(const struct grt_loader *loader,
-                                       const struct grt_slot *slot) {
-    return (uint32_t)(slot - loader->slots) % loader->desc.turns;
-}
-
 // loader_device.c
 // Puts every row on the device, read by `threads`; false with the sentence.
 bool grt_loader_to_device(struct grt_loader *loader, uint32_t threads);
 void grt_loader_off_device(struct grt_loader *loader);
+void grt_loader_unbind(struct grt_loader *loader);
 
 #endif

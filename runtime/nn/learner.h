@@ -110,6 +110,9 @@ struct grt_step_desc {
     // or read in place where they lie on the device as a binding may. The run has read them when it
     // is over.
     struct grt_range x, y;
+    // 0, or the number, from 1 on, of the one micro-batch that the graph is for: x and y hold its samples alone.
+    // The graphs of all of a step's micro-batches, run one behind the other, are the step.
+    uint32_t part;
     const struct grt_step_rows *data;  // or rows on the device; not past the end of an epoch
     // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
     // name may come several times: add). What the fused variant does for single rows, back through

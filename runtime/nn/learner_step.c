@@ -42,8 +42,8 @@ static struct grt_tensor source(const struct feed *f, const struct grt_tensor *o
         return t;
     }
     uint64_t bytes = grt_tensor_bytes(own) / own->shape[0];
-    struct grt_range from =
-        grt_op_part(given, (f->step * f->rows + f->first) * bytes, rows * bytes);
+    struct grt_range from = grt_op_part(
+        given, f->desc->part > 0 ? 0 : (f->step * f->rows + f->first) * bytes, rows * bytes);
     const struct grt_caps *caps = &f->l->dev->info.caps;
     if (given.buf->kind == GRT_BUF_DEVICE && (caps->align == 0 || from.offset % caps->align == 0)) {
         t.range = from;
@@ -102,7 +102,7 @@ static bool feed(struct feed *f, bool with_target) {
     struct grt_learner *l = f->l;
     const struct grt_step_desc *d = f->desc;
     f->first = f->micro * l->micro;
-    if (f->first >= f->rows) {
+    if (f->first >= f->rows || (d->part > 0 && f->micro >= d->part)) {
         return false;
     }
     uint64_t left = f->rows - f->first, rows = left < l->micro ? left : l->micro;
@@ -174,10 +174,23 @@ static void record_micro(struct feed *f) {
     l->module->fns->backward(l->module, f->graph, &x, &f->dy, NULL, f->micro > 0);
 }
 
+// The micro-batches of a graph: all, or one.
+static uint64_t first_micro(const struct feed *f) {
+    return f->desc->part > 0 ? f->desc->part - 1 : 0;
+}
+
+// Behind the last one of a graph: whether it was the last of the step.
+static bool step_ends(const struct feed *f) {
+    return f->micro * f->l->micro >= f->rows;
+}
+
 static void record_step(struct feed *f) {
     struct grt_learner *l = f->l;
-    for (f->micro = 0; feed(f, true); f->micro++) {
+    for (f->micro = first_micro(f); feed(f, true); f->micro++) {
         record_micro(f);
+    }
+    if (!step_ends(f)) {
+        return;
     }
     phase(f, "optimizer");
     grt_op_update(f->graph,
@@ -196,7 +209,7 @@ static void record_evaluation(struct feed *f) {
     struct grt_learner *l = f->l;
     bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
     f->evaluates = true;
-    for (f->micro = 0; feed(f, true); f->micro++) {
+    for (f->micro = first_micro(f); feed(f, true); f->micro++) {
         record_forward(f);
         // A mean over one sample is a sum over samples.
         struct grt_loss_desc loss = {.loss = l->desc.loss,
@@ -210,6 +223,9 @@ static void record_evaluation(struct feed *f) {
             loss.hits = parts(f, l->hits);
         }
         grt_op_loss(f->graph, &loss);
+    }
+    if (!step_ends(f)) {
+        return;
     }
     const struct grt_step_rows *data = f->desc->data;
     const uint32_t params[5] = {(uint32_t)f->micro * GRT_LOSS_PARTS, (uint32_t)f->rows,
@@ -225,7 +241,7 @@ static uint64_t y_row_bytes(const struct grt_learner *l) {
 }
 
 static void record_prediction(struct feed *f) {
-    for (f->micro = 0; feed(f, false); f->micro++) {
+    for (f->micro = first_micro(f); feed(f, false); f->micro++) {
         record_forward(f);
         uint64_t bytes = y_row_bytes(f->l);
         grt_graph_copy(f->graph, grt_op_part(f->out, f->first * bytes, f->y.shape[0] * bytes),
@@ -248,6 +264,13 @@ static const char *missing(const struct grt_learner *l, const struct grt_step_de
         return "more rows than the learner's batch";
     }
     const struct grt_step_rows *data = d->data;
+    if (d->part > 0) {
+        uint64_t first = (d->part - 1) * l->micro, left = first < rows ? rows - first : 0;
+        if (data || steps > 1 || left == 0) {
+            return "no such micro-batch, or several steps, or data on the device";
+        }
+        rows = left < l->micro ? left : l->micro;
+    }
     if (data) {
         if (d->x.buf || !data->order.range.buf || (with_target && !data->y.range.buf)) {
             return "data on the device want an order and targets, and no x";

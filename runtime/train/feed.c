@@ -23,7 +23,7 @@
 #define MOST_RECORDED 8
 
 struct recorded {
-    uint32_t rows, steps, place;
+    uint32_t rows, steps, part, place;
     struct grt_graph *graph;
 };
 
@@ -37,9 +37,10 @@ struct grt_feed {
     struct grt_feed_desc desc;
     struct grt_loader_info info;
     struct grt_loader_position next;
-    struct recorded recorded[MOST_RECORDED];
-    uint32_t recorded_count;
+    struct recorded *recorded;
+    uint32_t recorded_count, recorded_most;
     uint32_t place_count;
+    uint32_t part_count;                       // micro-batches of a batch: each is sent by itself
     struct grt_plan *plans[PLACES];            // staging, a buffer of its own each
     struct grt_tensor *x[PLACES], *y[PLACES];  // of the plans; NULL: the learner's input
     uint64_t read[PLACES];                     // main lane: the newest step that used the place
@@ -71,17 +72,19 @@ static struct grt_graph *graph_for(struct grt_feed *f, const struct grt_step_des
                                    uint32_t place) {
     for (uint32_t i = 0; i < f->recorded_count; i++) {
         const struct recorded *r = &f->recorded[i];
-        if (r->rows == desc->rows && r->steps == desc->steps && r->place == place) {
+        if (r->rows == desc->rows && r->steps == desc->steps && r->part == desc->part &&
+            r->place == place) {
             return r->graph;
         }
     }
     // Positions may be sought at will, but there are only so many different batches in a file.
-    if (f->recorded_count == MOST_RECORDED) {
+    if (f->recorded_count == f->recorded_most) {
         grt_graph_destroy(&f->recorded[--f->recorded_count].graph);
     }
     struct grt_graph *graph = record(f, desc);
     if (graph) {
-        f->recorded[f->recorded_count++] = (struct recorded){desc->rows, desc->steps, place, graph};
+        f->recorded[f->recorded_count++] =
+            (struct recorded){desc->rows, desc->steps, desc->part, place, graph};
     }
     return graph;
 }
@@ -92,18 +95,18 @@ static struct grt_tensor *declare(struct grt_feed *f, struct grt_plan *plan,
                                   const struct grt_tensor *like, const char *label) {
     struct grt_tensor_desc desc = {.label = label, .group = "batches", .dtype = like->dtype};
     memcpy(desc.shape, like->shape, sizeof desc.shape);
-    desc.shape[0] = f->desc.batch;
+    desc.shape[0] = like->shape[0] < f->desc.batch ? like->shape[0] : f->desc.batch;
     return grt_plan_tensor(plan, &desc);
 }
 
-// Places that batches go to: the learner's own input where there is one lane and one micro-batch. What is
+// Places that batches go to, a micro-batch at a time: the learner's own input where there is one lane. What is
 // written beside a step is never part of a buffer that the step has, which OpenCL would not allow, and
 // PoCL would wait for.
 static bool prepare_batches(struct grt_feed *f) {
     const struct grt_tensor *x = grt_learner_input(f->desc.learner);
     const struct grt_tensor *y = grt_learner_target(f->desc.learner);
     f->place_count = grt_dev_lanes(f->desc.dev);
-    bool own = f->place_count == 1 && x->shape[0] >= f->desc.batch;
+    bool own = f->place_count == 1;
     for (uint32_t i = 0; i < f->place_count; i++) {
         struct grt_plan *plan = own ? NULL : grt_plan_create(f->desc.dev);
         f->plans[i] = plan;
@@ -129,8 +132,15 @@ uint64_t grt_feed_padding(const struct grt_dev *dev) {
     return grt_dev_lanes(dev) * 2 * (align > 16 ? align : 16);  // x and y
 }
 
-static struct grt_graph *batch_graph(struct grt_feed *f, uint32_t place, uint32_t rows) {
+static uint32_t micro_of(const struct grt_feed *f) {
+    return (uint32_t)grt_learner_input(f->desc.learner)->shape[0];
+}
+
+// The graph of a part of a batch that has so many rows.
+static struct grt_graph *batch_graph(struct grt_feed *f, uint32_t place, uint32_t rows,
+                                     uint32_t part) {
     struct grt_step_desc desc = {.rows = rows, .steps = 1};
+    desc.part = f->part_count > 1 ? part + 1 : 0;
     if (f->x[place]) {
         desc.x = f->x[place]->range;
         desc.y = f->y[place]->range;
@@ -138,44 +148,55 @@ static struct grt_graph *batch_graph(struct grt_feed *f, uint32_t place, uint32_
     return graph_for(f, &desc, place);
 }
 
-// Fetches the next batch and sends it to its place. The device was idle for as long as this took when it
-// is so at the end; without pinned memory a batch is only written when it is.
-static bool send_next(struct grt_feed *f, struct grt_feed_done *done) {
+// Sends a part of a batch to its place. Without pinned memory it is only written when the device is idle.
+static bool send_part(struct grt_feed *f, struct sent *sent, uint32_t part,
+                      struct grt_feed_done *done) {
     struct grt_dev *dev = f->desc.dev;
+    bool pinned = sent->batch.x_range.buf != NULL;
+    uint32_t place = grt_loader_turn(f->desc.loader, &sent->batch, part);
+    if (!(pinned ? grt_dev_after(dev, GRT_LANE_ASIDE, f->read[place]) : grt_dev_wait(dev))) {
+        return false;
+    }
+    double begun = grt_seconds();
+    if (!grt_loader_upload(f->desc.loader, &sent->batch, part)) {
+        return false;
+    }
+    sent->mark = grt_dev_mark(dev, GRT_LANE_ASIDE);
+    double passed = grt_seconds() - begun;
+    done->stalled += grt_dev_passed(dev, GRT_LANE_MAIN, f->newest) ? passed : 0;
+    done->waited += passed;
+    return true;
+}
+
+// Fetches the next batch and sends the first part of it. The device was idle for as long as this took when it
+// is so at the end.
+static bool send_next(struct grt_feed *f, struct grt_feed_done *done) {
     struct sent *sent = &f->held[f->held_count];
     double start = grt_seconds();
     if (!grt_loader_next(f->desc.loader, &sent->batch)) {
         return false;
     }
     f->held_count++;
-    bool pinned = sent->batch.x_range.buf != NULL;
-    double fetched = grt_seconds();
-    done->stalled += grt_dev_passed(dev, GRT_LANE_MAIN, f->newest) ? fetched - start : 0;
-    if (!(pinned ? grt_dev_after(dev, GRT_LANE_ASIDE, f->read[sent->batch.turn])
-                 : grt_dev_wait(dev))) {
-        return false;
-    }
-    double begun = grt_seconds();
-    if (!grt_loader_upload(f->desc.loader, &sent->batch)) {
-        return false;
-    }
-    sent->mark = grt_dev_mark(dev, GRT_LANE_ASIDE);
-    double queued = grt_seconds();
-    done->stalled += grt_dev_passed(dev, GRT_LANE_MAIN, f->newest) ? queued - begun : 0;
-    done->waited += fetched - start + queued - begun;
-    return true;
+    double passed = grt_seconds() - start;
+    done->stalled += grt_dev_passed(f->desc.dev, GRT_LANE_MAIN, f->newest) ? passed : 0;
+    done->waited += passed;
+    return send_part(f, sent, 0, done);
 }
 
-static bool run_batch(struct grt_feed *f, const struct sent *sent) {
+static bool run_batch(struct grt_feed *f, struct sent *sent, struct grt_feed_done *done) {
     struct grt_dev *dev = f->desc.dev;
-    uint32_t turn = sent->batch.turn;
-    struct grt_graph *graph = batch_graph(f, turn, sent->batch.rows);
-    if (!graph || !grt_dev_after(dev, GRT_LANE_MAIN, sent->mark) || !grt_graph_run(graph)) {
-        return false;
+    uint32_t rows = sent->batch.rows, micro = micro_of(f);
+    for (uint32_t part = 0; part < f->part_count && part * micro < rows; part++) {
+        uint32_t place = grt_loader_turn(f->desc.loader, &sent->batch, part);
+        struct grt_graph *graph = batch_graph(f, place, rows, part);
+        if (!graph || (part > 0 && !send_part(f, sent, part, done)) ||
+            !grt_dev_after(dev, GRT_LANE_MAIN, sent->mark) || !grt_graph_run(graph)) {
+            return false;
+        }
+        f->newest = f->read[place] = grt_dev_mark(dev, GRT_LANE_MAIN);
+        f->newest_place = place;
+        f->newest_rows = rows - part * micro < micro ? rows - part * micro : micro;
     }
-    f->newest = f->read[turn] = grt_dev_mark(dev, GRT_LANE_MAIN);
-    f->newest_place = turn;
-    f->newest_rows = sent->batch.rows;
     return true;
 }
 
@@ -203,8 +224,8 @@ static bool run_batches(struct grt_feed *f, uint32_t most, bool more, struct grt
     for (uint32_t i = 0; good && i < most && !done->epoch_ended; i++) {
         good = f->ahead || send_next(f, done);
         f->ahead = false;
-        const struct sent *sent = good ? &f->held[f->held_count - 1] : NULL;
-        good = sent && run_batch(f, sent);
+        struct sent *sent = good ? &f->held[f->held_count - 1] : NULL;
+        good = sent && run_batch(f, sent, done);
         if (good) {
             done->samples += sent->batch.rows;
             done->last_rows = sent->batch.rows;
@@ -413,11 +434,21 @@ struct grt_feed *grt_feed_create(const struct grt_feed_desc *desc) {
     f->desc = *desc;
     f->info = grt_loader_info(desc->loader);
     f->next = f->info.next;
+    f->part_count = desc->on_device ? 1 : (desc->batch + micro_of(f) - 1) / micro_of(f);
+    f->recorded_most = MOST_RECORDED + 2 * f->part_count;
+    f->recorded = calloc(f->recorded_most, sizeof *f->recorded);
+    if (!f->recorded) {
+        free(f);
+        grt_fail(GRT_NO_MEMORY, "no host memory for batches");
+        return NULL;
+    }
     bool good = (desc->on_device ? prepare_rows(f) : prepare_batches(f)) && prepare_clear(f);
     // Graphs of full batches are baked, and kernels compiled, before anybody looks at the clock.
     uint32_t rows = (uint32_t)(f->info.rows < desc->batch ? f->info.rows : desc->batch);
-    for (uint32_t i = 0; good && i < f->place_count; i++) {
-        good = batch_graph(f, i, rows) != NULL;
+    uint32_t graphs = f->place_count == 0 ? 0 : f->part_count > 1 ? f->part_count : f->place_count;
+    for (uint32_t i = 0; good && i < graphs; i++) {
+        bool there = f->part_count == 1 || i * micro_of(f) < rows;
+        good = !there || batch_graph(f, i % f->place_count, rows, i) != NULL;
     }
     if (!good) {
         grt_feed_destroy(&f);
@@ -446,6 +477,7 @@ void grt_feed_destroy(struct grt_feed **feed) {
     grt_buf_destroy(&f->rows.order.range.buf);
     grt_buf_destroy(&f->rows.dropped.range.buf);
     free(f->words);
+    free(f->recorded);
     free(f);
     *feed = NULL;
 }
@@ -488,6 +520,32 @@ bool grt_feed_seek(struct grt_feed *f, struct grt_loader_position position) {
     }
     f->next = position;
     return true;
+}
+
+bool grt_feed_part(struct grt_feed *f, struct grt_loader_position position, uint32_t part,
+                   struct grt_tensor *x, struct grt_tensor *y) {
+    struct grt_feed_done done = {0};
+    if (part >= f->part_count || !grt_feed_seek(f, position)) {
+        return false;
+    }
+    if (f->part_count == 1) {
+        bool good = grt_feed_run(f, 1, false, &done) && grt_dev_wait(f->desc.dev);
+        grt_feed_newest(f, x, y);
+        return good;
+    }
+    if (!send_next(f, &done)) {
+        return false;
+    }
+    struct sent *sent = &f->held[f->held_count - 1];
+    uint32_t first = part * micro_of(f);
+    bool good = first < sent->batch.rows && (part == 0 || send_part(f, sent, part, &done)) &&
+                grt_dev_wait(f->desc.dev);
+    f->newest_place = grt_loader_turn(f->desc.loader, &sent->batch, part);
+    f->newest_rows = good ? sent->batch.rows - first : 0;
+    grt_feed_newest(f, x, y);
+    release_used(f);
+    advance(f, 1, &done);
+    return good;
 }
 
 bool grt_feed_run(struct grt_feed *f, uint32_t most, bool more, struct grt_feed_done *done) {

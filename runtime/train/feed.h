@@ -10,7 +10,8 @@
 //     aside   up 0 | up 1 | up 2        | up 3           up k waits for step k - 2, which read its place
 //     main         | step 0    | step 1    | step 2      step k waits for up k
 //
-// One graph a place trains on every batch: the loader has a small one that copies for each of its slots.
+// A batch of several micro-batches is sent one by one: the device holds the inputs of one, or of as many as it has
+// lanes. One graph a place trains on every batch: the loader has a small one that copies for each of its slots.
 // (A training graph for each slot saves a submit, but took lavapipe a third of a second each to begin with.)
 // The device works through a window while the loader's workers read on; then the window is waited for
 // and its slots go back. The batch behind a window is fetched and sent before that wait, so the device
@@ -50,10 +51,15 @@ GRT_API struct grt_loader_position grt_feed_position(const struct grt_feed *feed
 // Where the next step begins. The place where it is keeps what is on its way.
 GRT_API bool grt_feed_seek(struct grt_feed *feed, struct grt_loader_position position);
 
-// Where the samples of the newest step lie on the device, cut to their rows; of rows on the device, what the
-// learner's own tensors hold.
+// Where the samples of the newest step, or of its last micro-batch, lie on the device, cut to their rows; of
+// rows on the device, what the learner's own tensors hold.
 GRT_API void grt_feed_newest(const struct grt_feed *feed, struct grt_tensor *x,
                              struct grt_tensor *y);
+
+// Runs the step at a position again, one that changes nothing, for who looks at its samples; of a batch of
+// several micro-batches it only brings one of them to the device. False when there is no such part.
+GRT_API bool grt_feed_part(struct grt_feed *feed, struct grt_loader_position position,
+                           uint32_t part, struct grt_tensor *x, struct grt_tensor *y);
 
 struct grt_feed_done {
     uint32_t steps;

@@ -186,13 +186,14 @@ static bool end_epoch(struct loop *l, bool *stopped) {
 // Runs the step that went wrong again: it is halted, so nothing changes, and its tensors can be looked at.
 static void name_nonfinite(struct loop *l, struct grt_loader_position position, uint64_t step) {
     struct grt_supervised *run = l->run;
-    struct grt_feed_done done;
     struct grt_tensor x, y;
     char name[128] = "";
     char text[256];
-    bool again = grt_feed_seek(run->train, position) && grt_feed_run(run->train, 1, false, &done);
-    grt_feed_newest(run->train, &x, &y);
-    if (!again || !grt_learner_find_nonfinite(run->learner, &x, &y, name, sizeof name)) {
+    bool found = false;
+    for (uint32_t i = 0; !found && grt_feed_part(run->train, position, i, &x, &y); i++) {
+        found = grt_learner_find_nonfinite(run->learner, &x, &y, name, sizeof name);
+    }
+    if (!found) {
         snprintf(name, sizeof name, "the loss");
     }
     snprintf(text, sizeof text, "step %llu (epoch %llu, batch %llu): %s is not finite",

@@ -8,8 +8,8 @@ static bool bytes_of(struct grt_dev *dev, const struct grt_learner_desc *desc,
     if (!learner) {
         return false;
     }
-    *bytes = grt_learner_bytes(learner, NULL) +
-             desc->batch * (desc->accumulate > 1 ? besides->row_staged : besides->row);
+    uint64_t pieces = desc->accumulate > 0 ? desc->accumulate : 1;
+    *bytes = grt_learner_bytes(learner, NULL) + (desc->batch + pieces - 1) / pieces * besides->row;
     grt_learner_destroy(&learner);
     return true;
 }
