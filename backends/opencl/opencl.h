@@ -11,6 +11,8 @@
 #ifndef GCL_OPENCL_H
 #define GCL_OPENCL_H
 
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // clCreateCommandQueue is all that 1.2 has
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
