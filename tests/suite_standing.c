@@ -159,6 +159,63 @@ static void energy_stays(void **state) {
     check_drift("energy of an undamped swing", coarse.energy, fine.energy, 0.01);
 }
 
+// Energy of robots that spin in space for 10 s, over what it was: least and most over the seconds and the robots.
+struct spun {
+    double least, most;
+};
+
+static struct spun spin(const struct standing_world *world, double rate) {
+    enum { COUNT = 16, SECONDS = 10 };
+    struct standing_robot robots[COUNT];
+    double before[COUNT];
+    struct spun r = {INFINITY, 0};
+    uint64_t seed = 100;
+    for (int i = 0; i < COUNT; i++) {
+        robots[i] = standing_random(&seed);
+        double axis[3];
+        double square = 0;
+        for (int k = 0; k < 3; k++) {
+            axis[k] = i < 3 ? (i == k) : (double)standing_draw(&seed, -1, 1);
+            square += axis[k] * axis[k];
+        }
+        for (int k = 0; k < 8; k++) {
+            robots[i].body[21 + k] = 0;
+            robots[i].torque[k] = 0;
+        }
+        for (int k = 0; k < 3; k++) {
+            robots[i].body[15 + k] = 0;
+            robots[i].body[18 + k] = (float)(rate * axis[k] / sqrt(square));
+        }
+        struct oracle_ant ant = standing_as_oracle(&robots[i]);
+        before[i] = oracle_ant_sums(&ant).kinetic;
+    }
+    for (int second = 0; second < SECONDS; second++) {
+        standing_advance(test.dev, world, 100, robots, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            struct oracle_ant ant = standing_as_oracle(&robots[i]);
+            double share = oracle_ant_sums(&ant).kinetic / before[i];
+            r.least = isnan(share) || share < r.least ? share : r.least;
+            r.most = isnan(share) || share > r.most ? share : r.most;
+        }
+    }
+    return r;
+}
+
+static void spinning_keeps_energy(void **state) {
+    (void)state;
+    struct standing_world damped = standing_earth;
+    damped.gravity[2] = 0;
+    damped.ground_stiffness = damped.ground_damping = 0;
+    for (int rate = 10; rate <= 100; rate += 10) {
+        struct standing_world undamped = damped;
+        undamped.damping = 0;
+        struct spun free = spin(&undamped, rate);
+        struct spun held = spin(&damped, rate);
+        print_message("# %3d rad/s for 10 s: energy %.3f to %.3f of the start, with the hinges' stops and damping %.3f to %.3f\n",
+                      rate, free.least, free.most, held.least, held.most);
+    }
+}
+
 // ---- the ground ----
 
 static void rests_at_its_height(void **state) {
@@ -269,6 +326,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(falls_freely),
     TEST_CASE(momentum_stays),
     TEST_CASE(energy_stays),
+    TEST_CASE(spinning_keeps_energy),
     TEST_CASE(rests_at_its_height),
     TEST_CASE(holds_on_a_slope),
     TEST_CASE(survives_every_torque),
