@@ -18,6 +18,7 @@
 #include "talk.h"
 #include "train.h"
 #include "train_es.h"
+#include "train_es_baselines.h"
 #include "train/checkpoint.h"
 
 #define EVALUATION_SEED 0x7e57u  // starts that training never sees
@@ -36,7 +37,8 @@
     X(STEPS, "steps_per_s", "", "steps/s", NUMBER, 0, 10)                                          \
     X(GPU, "gpu", "GPU", NULL, SHARE, 0, 5)                                                        \
     X(MEMORY, "memory", "memory", NULL, BYTES, 0, 9)                                               \
-    X(SECONDS, "seconds", "", "s", NUMBER, 2, 8)
+    X(SECONDS, "seconds", "", "s", NUMBER, 2, 8)                                                   \
+    X(NAME, "policy", "policy", NULL, TEXT, 0, 24)
 
 enum train_column {
 #define X(name, key, heading, unit, type, precision, width) TRAIN_##name,
@@ -185,7 +187,7 @@ static void open_table(struct train_es *t, int argc, char **argv) {
         "%s, phase %u, on %s: %s, %s; %s, %u directions of %u environments, %u at once, %u steps",
         d->env->name, d->phase, info->selector, info->name, policy, grt_es_algo_text(d->algo),
         d->num_dirs, d->num_envs, d->dir_chunk, d->episode_length);
-    train_rows_begin(&t->rows, &desc, title, (1ull << TRAIN_COLUMN_COUNT) - 1);
+    train_rows_begin(&t->rows, &desc, title, (1ull << TRAIN_NAME) - 1);
 }
 
 // What there is before the first update: nothing, or the policy of the phase before in this one.
@@ -227,6 +229,39 @@ static bool iterate(struct train_es *t, double start, int *code) {
     return last || *code;
 }
 
+// What the policy is worth: beside it, actions that never change.
+static bool print_baselines(struct train_es *t, double start) {
+    const uint64_t shown = 1ull << TRAIN_NAME | 1ull << TRAIN_POLICY_RETURN |
+                           1ull << TRAIN_POLICY_GOOD | 1ull << TRAIN_FALLS;
+    struct grt_archive *archive = grt_archive_create();
+    struct train_baseline rows[TRAIN_BASELINES] = {{.name = "the policy"}};
+    talk_progress("searching the best constant action");
+    bool ok = archive && grt_es_evaluate(t->es, EVALUATION_SEED, &rows[0].report) &&
+              grt_es_save(t->es, archive) &&
+              train_baselines(t->dev, grt_es_desc_of(t->es), archive, t->iterations,
+                              EVALUATION_SEED, rows + 1);
+    grt_archive_destroy(&archive);
+    talk_clear();
+    if (!ok || talk_stopped())
+        return ok;
+    train_rows_section(&t->rows, "beside actions that never change", shown);
+    for (int i = 0; i < TRAIN_BASELINES; i++) {
+        const struct grt_es_report *r = &rows[i].report;
+        const struct table_cell cells[TRAIN_COLUMN_COUNT] = {
+            [TRAIN_NAME] = TABLE_CELL(.text = rows[i].name),
+            [TRAIN_POLICY_RETURN] = TABLE_CELL(.number = (double)r->mean_return),
+            [TRAIN_POLICY_GOOD] = TABLE_CELL(.number = (double)r->good_rate),
+            [TRAIN_FALLS] = TABLE_CELL(.number = (double)r->fall_rate),
+        };
+        train_rows_add(&t->rows, cells);
+        GRT_RUNLOG_ROW(
+            t->runlog, "baseline", t->done, {"policy", 0, rows[i].name},
+            {"return", (double)r->mean_return, NULL}, {"good_rate", (double)r->good_rate, NULL},
+            {"falls", (double)r->fall_rate, NULL}, {"seconds", stats_now() - start, NULL});
+    }
+    return true;
+}
+
 static int run(struct train_es *t, const struct grt_archive *archive, int argc, char **argv) {
     struct grt_es_desc desc;
     bool ok = describe(t, &desc);
@@ -255,6 +290,8 @@ static int run(struct train_es *t, const struct grt_archive *archive, int argc, 
         while (!iterate(t, start, &code)) {
         }
     }
+    if (!code && t->baselines && !talk_stopped() && !print_baselines(t, start))
+        code = command_exit_of(grt_last_status());
     bool stopped = talk_stopped();
     talk_resume();
     if (!code && stopped) {
@@ -354,7 +391,8 @@ int train_standing(int argc, char **argv) {
     };
     return parse_and_train(
         &t,
-        "Trains the four-legged robot. Phases: 1 stand up from a crouch and hold, 2 hold\n"
-        "under pushes, 3 with randomised mass, friction, motors and latency.\n" STOPPING,
+        "Trains the four-legged robot. Phases: 1 stand up from a crouch to a commanded height,\n"
+        "2 hold it under pushes, 3 with randomised mass, friction, motors and latency, 4 "
+        "walk.\n" STOPPING,
         lists, sizeof lists / sizeof *lists, argc, argv);
 }

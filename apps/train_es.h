@@ -20,6 +20,7 @@ struct train_es {
     const char *checkpoint, *resume, *from;
     uint32_t checkpoint_every, evaluate_every;
     double until;
+    uint32_t baselines;
     const char *log, *tensorboard;
 
     const char *verb;          // "train es"
@@ -37,7 +38,7 @@ struct train_es {
 extern const struct option_row train_es_env_options[TRAIN_ES_ENV_OPTIONS_COUNT];
 #define TRAIN_ES_OPTIONS_COUNT 12
 extern const struct option_row train_es_options[TRAIN_ES_OPTIONS_COUNT];
-#define TRAIN_ES_RUN_OPTIONS_COUNT 9
+#define TRAIN_ES_RUN_OPTIONS_COUNT 10
 extern const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT];
 
 // Fills t->path and takes it for this run, before the work begins: what cannot be written would be found

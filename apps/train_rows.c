@@ -31,6 +31,12 @@ void train_rows_begin(struct train_rows *rows, struct table_desc *desc, const ch
     look_at_output(rows);
 }
 
+void train_rows_section(struct train_rows *rows, const char *title, uint64_t shown) {
+    if (rows->begun && !rows->output.error)
+        table_section(&rows->table, title, shown, NULL, 0);
+    look_at_output(rows);
+}
+
 void train_rows_add(struct train_rows *rows, const struct table_cell *cells) {
     if (rows->begun && !rows->output.error)
         table_row(&rows->table, cells);

@@ -18,6 +18,8 @@ int train_rows_open(struct train_rows *rows, const char *path);
 // The head of the table; desc->output is filled in.
 void train_rows_begin(struct train_rows *rows, struct table_desc *desc, const char *title,
                       uint64_t shown);
+// Rows of other columns follow.
+void train_rows_section(struct train_rows *rows, const char *title, uint64_t shown);
 void train_rows_add(struct train_rows *rows, const struct table_cell *cells);
 // Ends the table and the output of a training that has come to `code`; returns the command's. A file is
 // kept when the run was done or can be resumed.

@@ -23,6 +23,7 @@ struct grt_env_info {
     uint32_t length;                 // steps of an episode, unless said otherwise
     float dt;                        // seconds of one step
     uint32_t operations;             // of one step, in floating point; 0: not counted
+    float step_size, noise_std;      // that a learner takes, unless said otherwise; 0: its own
 };
 
 // The i-th environment, or NULL past the last.

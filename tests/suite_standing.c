@@ -206,13 +206,18 @@ static void spinning_keeps_energy(void **state) {
     struct standing_world damped = standing_earth;
     damped.gravity[2] = 0;
     damped.ground_stiffness = damped.ground_damping = 0;
+    struct standing_world undamped = damped;
+    undamped.damping = 0;
     for (int rate = 10; rate <= 100; rate += 10) {
-        struct standing_world undamped = damped;
-        undamped.damping = 0;
         struct spun free = spin(&undamped, rate);
         struct spun held = spin(&damped, rate);
-        print_message("# %3d rad/s for 10 s: energy %.3f to %.3f of the start, with the hinges' stops and damping %.3f to %.3f\n",
-                      rate, free.least, free.most, held.least, held.most);
+        print_message(
+            "# %3d rad/s for 10 s: energy %.3f to %.3f of the start, with the hinges' damping "
+            "%.3f to %.3f\n",
+            rate, free.least, free.most, held.least, held.most);
+        // In steps of 0.1 ms it is 0.61 to 1.00: limbs swing out against their stops and lose some. The motors reach 50.
+        double most = rate <= 50 ? 1.05 : 1.2;
+        assert_true(free.least > 0.5 && free.most < most && held.least > 0.5 && held.most < most);
     }
 }
 

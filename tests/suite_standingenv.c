@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The standing robot as an environment: 50 steps against the JAX program in double precision
 // (tests/peers/standing_jax.py), 100 steps on the device against the C reading, the phases, and that
-// holding the hinges stands and doing nothing does not.
+// following the commanded height stands and what never changes does not.
 #include "harness.h"
 #include "standing_kit.h"
 
@@ -11,8 +11,20 @@
 
 #include "runtime/es/rollout.h"
 
-enum { OBS = 29, ACT = 8, BIAS = OBS };
-enum { LAST = 29, TIME = 37, KEY, PUSH, TORSO, FRICTION, MOTOR, DELAY };  // places in a state
+enum { OBS = 30, BODY = 29, ACT = 8, BIAS = OBS };
+enum {
+    LAST = 29,
+    TIME = 37,
+    KEY,
+    PUSH,
+    TORSO,
+    FRICTION,
+    MOTOR,
+    DELAY,
+    HEIGHT,
+    SPEED,
+    PACE
+};  // places in a state
 static const float signs[4] = {1, -1, -1, 1};
 
 // Holds hips at 0 and ankles at `bend`, and minds the torso's turn and rate: as tests/golden/standing_start.py.
@@ -96,10 +108,10 @@ static struct distance farther(struct distance d, int place, double got, double 
 
 // ---- trajectories ----
 
-static const float golden[][OBS] = {
+static const float golden[][BODY] = {
 #include "golden/standing_steps.inc"
 };
-enum { ROBOTS = 8, MOMENTS = 3 };
+enum { ROBOTS = 8, MOMENTS = 3, PHASES = 4 };
 
 static void start(float *state) {
     uint64_t seed = 50;
@@ -142,7 +154,7 @@ static void follows_jax(void **state) {
              &(struct roll){.envs = ROBOTS, .first = 1, .steps = moments[m], .state = got}, theta);
         struct distance off = {0, 0};
         for (int r = 0; r < ROBOTS; r++) {
-            for (int i = 0; i < OBS; i++) {
+            for (int i = 0; i < BODY; i++) {
                 off = farther(off, i, (double)got[i * ROBOTS + r],
                               (double)golden[r * MOMENTS + m][i]);
             }
@@ -159,24 +171,26 @@ static void devices_agree(void **state) {
     static float got[STANDING_STATE * ENVS], want[STANDING_STATE * ENVS];
     float theta[OBS + 1][ACT];
     hold(theta, 1);
-    for (uint32_t phase = 1; phase <= 3; phase++) {
+    for (uint32_t phase = 1; phase <= PHASES; phase++) {
         struct roll r = {.envs = ENVS, .steps = STEPS, .phase = phase, .state = want};
         roll(test.ref, &r, theta);
         r.state = got;
         roll(test.dev, &r, theta);
         struct distance off = {0, 0};
-        for (int i = 0; i < OBS; i++) {
+        for (int i = 0; i < BODY; i++) {
             for (int e = 0; e < ENVS; e++) {
                 off = farther(off, i, (double)got[i * ENVS + e], (double)want[i * ENVS + e]);
             }
         }
         // What an episode is made of are the same bits.
         test_same(test.dev, "episode", got + TIME * ENVS, want + TIME * ENVS, 4,
-                  (size_t)(DELAY + 1 - TIME) * ENVS);
+                  (size_t)(SPEED + 1 - TIME) * ENVS);
         print_message("# phase %u, %d steps against the C reading: positions off by %.1e, rates by "
                       "%.1e\n",
                       phase, STEPS, off.position, off.rate);
-        assert_true(off.position < 5e-5 && off.rate < 5e-4);
+        // A push makes feet slide and leave the ground, where what is off grows.
+        double more = phase == 2 || phase == 3 ? 20 : 1;
+        assert_true(off.position < 5e-5 * more && off.rate < 5e-4 * more);
     }
 }
 
@@ -190,34 +204,44 @@ static double mean(const float *values, int count) {
     return sum / count;
 }
 
-static void holding_stands(void **state) {
+// Bends the legs as the commanded height wants it: 0.65 rad for 0.42 m, 1.02 rad for 0.56 m, a straight line between.
+static void follow(float theta[OBS + 1][ACT]) {
+    hold(theta, -0.46);
+    for (int i = 1; i < ACT; i += 2) {
+        theta[OBS - 1][i] = 0.3f * 2.636f * signs[i / 2];
+    }
+}
+
+static void following_stands(void **state) {
     (void)state;
     enum { ENVS = 32, STEPS = 200 };
     static float end[STANDING_STATE * ENVS], score[GRT_ROLLOUT_SCORES * ENVS];
     struct roll r = {.envs = ENVS, .steps = STEPS, .state = end, .score = score};
     float theta[OBS + 1][ACT];
     for (r.phase = 1; r.phase <= 3; r.phase++) {
-        hold(theta, 1);
+        follow(theta);
         roll(test.dev, &r, theta);
         double returns = mean(score, ENVS) / STEPS;
         double good = mean(score + ENVS, ENVS) / STEPS;
         double falls = mean(score + 2 * ENVS, ENVS);
-        print_message("# phase %u, hinges held: reward %.3f, stands %.3f, falls %.3f\n", r.phase,
-                      returns, good, falls);
-        assert_true(good > 0.8 && falls == 0 && returns > 0.7 && returns <= 1);
-    }
-    // Doing nothing: sinks to its stops, which is no fall. Legs held up: the same height, no better.
-    r.phase = 1;
-    for (int way = 0; way < 2; way++) {
-        hold(theta, 0.4);
-        if (way == 0) {
-            memset(theta, 0, sizeof theta);
+        // One pose, whatever is commanded; a torque that never changes; and a constant one to the upper stops.
+        hold(theta, 0.9);
+        roll(test.dev, &r, theta);
+        double deaf = mean(score + ENVS, ENVS) / STEPS;
+        memset(theta, 0, sizeof theta);
+        roll(test.dev, &r, theta);
+        double idle = mean(score + ENVS, ENVS) / STEPS;
+        for (int i = 1; i < ACT; i += 2) {
+            theta[BIAS][i] = 0.06f * signs[i / 2];
         }
         roll(test.dev, &r, theta);
-        assert_true(mean(score + ENVS, ENVS) == 0);
-        assert_true(mean(score + 2 * ENVS, ENVS) == 0);
-        assert_true(mean(score + 3 * ENVS, ENVS) == STEPS);
-        assert_true(mean(score, ENVS) / STEPS < 0.4);
+        double stopped = mean(score + ENVS, ENVS) / STEPS;
+        print_message(
+            "# phase %u: reward %.3f, stands %.3f, falls %.3f; one pose stands %.3f, no torque "
+            "%.3f, on the stops %.3f\n",
+            r.phase, returns, good, falls, deaf, idle, stopped);
+        assert_true(good > 0.8 && falls == 0 && returns > 0.7 && returns <= 1);
+        assert_true(deaf < 0.5 && idle < 0.5 && stopped < 0.5);
     }
 }
 
@@ -232,7 +256,7 @@ static void episodes_vary(void **state) {
         int place;
         float least, most;
     } numbers[] = {{TORSO, 0.7f, 1.3f}, {FRICTION, 0.5f, 1.1f}, {MOTOR, 0.7f, 1.3f}, {DELAY, 0, 3}};
-    for (uint32_t phase = 1; phase <= 3; phase++) {
+    for (uint32_t phase = 1; phase <= PHASES; phase++) {
         roll(test.dev, &(struct roll){.envs = ENVS, .steps = 1, .phase = phase, .state = s}, theta);
         for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
             const float *values = &s[numbers[n].place * ENVS];
@@ -244,7 +268,7 @@ static void episodes_vary(void **state) {
                 most = fmaxf(most, values[e]);
             }
             float width = numbers[n].most - numbers[n].least;
-            if (phase < 3) {
+            if (phase != 3) {
                 assert_true(least == usual && most == usual);
             } else {
                 assert_true(least >= numbers[n].least && most <= numbers[n].most);
@@ -252,7 +276,9 @@ static void episodes_vary(void **state) {
             }
         }
         for (int e = 0; e < ENVS; e++) {
-            assert_true((s[PUSH * ENVS + e] > 0) == (phase > 1));
+            assert_true((s[PUSH * ENVS + e] > 0) == (phase == 2 || phase == 3));
+            assert_true((s[SPEED * ENVS + e] > 0) == (phase == 4));
+            assert_true(s[HEIGHT * ENVS + e] > 0.42f && s[HEIGHT * ENVS + e] < 0.56f);
             assert_true(s[TIME * ENVS + e] == 1);
         }
         // A push moves a standing robot: within a period of 64 steps each gets one.
@@ -265,14 +291,14 @@ static void episodes_vary(void **state) {
             }
         }
         print_message("# phase %u: %d of %d robots seen moving\n", phase, moved, 9 * ENVS);
-        assert_true(phase == 1 ? moved < ENVS / 4 : moved > ENVS / 4);
+        assert_true(phase == 1 || phase == 4 ? moved < ENVS / 4 : moved > ENVS / 4);
     }
 }
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(follows_jax),
     TEST_CASE(devices_agree),
-    TEST_CASE(holding_stands),
+    TEST_CASE(following_stands),
     TEST_CASE(episodes_vary),
 };
 TEST_SUITE(standingenv, true, cases);

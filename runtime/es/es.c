@@ -66,14 +66,17 @@ static bool fill_desc(struct grt_es *es) {
                         d->env ? "such algorithm" : "environment");
     }
     d->phase = d->phase ? d->phase : 1;
+    d->no_normalise = d->no_normalise && !d->blind;  // blind: by deviations without end, start()
     d->num_envs = d->num_envs ? d->num_envs : sizes.num_envs;
     d->num_dirs = d->num_dirs ? d->num_dirs : sizes.num_dirs;
     bool chunk_given = d->dir_chunk > 0;
     d->dir_chunk = chunk_given ? d->dir_chunk : sizes.dir_chunk;
     d->top_dirs = d->top_dirs ? d->top_dirs : (d->num_dirs + 1) / 2;
     d->episode_length = d->episode_length ? d->episode_length : d->env->length;
-    d->step_size = d->step_size != 0.0f ? d->step_size : DEFAULT_STEP;
-    d->noise_std = d->noise_std != 0.0f ? d->noise_std : DEFAULT_NOISE;
+    float step = d->env->step_size > 0 ? d->env->step_size : DEFAULT_STEP;
+    float noise = d->env->noise_std > 0 ? d->env->noise_std : DEFAULT_NOISE;
+    d->step_size = d->step_size != 0.0f ? d->step_size : step;
+    d->noise_std = d->noise_std != 0.0f ? d->noise_std : noise;
     d->max_submit_ms = d->max_submit_ms > 0 ? d->max_submit_ms : DEFAULT_SUBMIT_MS;
     if (d->phase > d->env->phases) {
         return grt_fail(GRT_INVALID, "environment '%s' has no phase %u; it has 1 to %u",
@@ -267,8 +270,9 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
     const struct grt_range sum_ranges[] = {es->results->range, es->used->range, es->norm->range,
                                            es->report->range};
     launch(graph,
-           grt_kernel_desc(.name = "es_sum",
-                           .specs = {{"WG", TREE}, {"RANKS", ranks}, {"NORM", !d->no_normalise}}),
+           grt_kernel_desc(.name = "es_sum", .specs = {{"WG", TREE},
+                                                       {"RANKS", ranks},
+                                                       {"NORM", !d->no_normalise && !d->blind}}),
            &sum, sizeof sum, sum_ranges, 4, 1, 1);
     const struct {
         uint32_t dirs, quads;
@@ -400,7 +404,7 @@ static bool start(struct grt_es *es) {
     float *norm = calloc((size_t)3 * d->env->obs, sizeof *norm);
     bool ok = zeros && norm;
     for (uint32_t i = 0; ok && i < 2 * d->env->obs; i++) {
-        norm[d->env->obs + i] = 1.0f;
+        norm[d->env->obs + i] = d->blind && i < d->env->obs ? 0.0f : 1.0f;
     }
     if (!ok) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
@@ -482,6 +486,7 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
     report->best_return = numbers[ES_BEST];
     report->spread = numbers[ES_SPREAD];
     report->good_rate = numbers[ES_GOOD_RATE];
+    report->best_good = numbers[ES_BEST_GOOD];
     report->fall_rate = numbers[ES_FALL_RATE];
     report->steps = (double)numbers[ES_STEPS] * 2.0 * es->desc.num_dirs * es->desc.num_envs;
     return true;

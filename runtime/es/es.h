@@ -42,12 +42,14 @@ struct grt_es_desc {
         dir_chunk;  // directions at once; 0: by the profile; more than num_dirs: all, with a note
     uint32_t top_dirs;        // that ARS uses; 0: half
     uint32_t episode_length;  // steps; 0: the environment's
-    float step_size;          // 0: 0.02
-    float noise_std;          // 0: 0.03
+    float step_size;          // 0: the environment's, or 0.02
+    float noise_std;          // 0: the environment's, or 0.03
     uint32_t seed;
     // Leave observations as they are. Otherwise they are shifted and scaled by mean and deviation of all iterations
     // before, of which every 16th observation counts, and of a prior: see GRT_ES_PRIOR.
     bool no_normalise;
+    bool
+        blind;  // the policy sees zeros whatever happens: its biases alone act, one constant action
     bool restart;          // an episode that ends begins anew: for measuring, every lane is busy
     double max_submit_ms;  // 0: 500
     // Asked about every second of an iteration or evaluation, which then is given up; may be NULL.
@@ -88,6 +90,7 @@ struct grt_es_report {
     double seconds;      // on the wall
     double busy;         // seconds of the device; 0: it has no clock
     bool stopped;        // given up: the learner is as before, and nothing else here is known
+    float best_good;     // good steps of the side that has most, of an iteration
 };
 // One iteration: rollouts and the update.
 GRT_API bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report);

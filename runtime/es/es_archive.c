@@ -164,7 +164,8 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
     }
     es->done = model_only ? 0 : (uint32_t)grt_archive_whole(archive, "iteration", 0);
     struct grt_rng_state control = {{es->desc.seed, 0}, {es->done, 0}};
-    bool ok = grt_es_write(es->theta, numbers) && grt_es_write(es->norm, norm->data) &&
+    bool ok = grt_es_write(es->theta, numbers) &&
+              (es->desc.blind || grt_es_write(es->norm, norm->data)) &&
               grt_es_write(es->report, words) && grt_es_write(es->control, &control) &&
               (model_only || es->desc.algo != GRT_ES_RANKS ||
                grt_archive_give(archive, "optimizer/moments", es->moments));

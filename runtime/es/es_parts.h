@@ -16,6 +16,7 @@ enum {
     ES_GOOD_RATE = 3,
     ES_FALL_RATE = 4,
     ES_STEPS = 5,
+    ES_BEST_GOOD = 6,
     ES_POWER1 = 9,
     ES_POWER2 = 10,
     ES_COUNT = 11,

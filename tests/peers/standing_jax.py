@@ -32,7 +32,7 @@ GEAR, ARMATURE, DAMPING, GRAVITY = 150.0, 1.0, 1.0, 9.81
 HIP, ANKLE_LEAST, ANKLE_MOST = math.radians(30), math.radians(30), math.radians(70)
 LIMIT_K, LIMIT_C = 3000.0, 110.0
 GROUND_K, GROUND_C, SLIP, IMPACT_MASS = 2500.0, 50.0, 0.01, 0.23
-OBS, ACT = 29, 8
+OBS, ACT = 30, 8
 
 
 def capsule(length, radius):
@@ -192,8 +192,8 @@ ANKLE_AXIS = tuple(np.array(a) for a in ((-ROOT, ROOT, -ROOT, ROOT), (ROOT,) * 4
 SIGN = np.array((1.0, -1.0, -1.0, 1.0))
 
 
-def add_legs(base, s, t1, t2, w, v, up, gravity):
-    """Adds all legs; returns what their own accelerations are, given the torso's."""
+def add_legs(base, s, t1, t2, w, v, up, gravity, calm, stiff):
+    """Adds all legs, to the stiff body too; returns what their own accelerations are, given the torso's."""
     hip, ankle, d1, d2 = s["hip"], s["ankle"], s["hip_rate"], s["ankle_rate"]
     height, friction = s["position"][2], s["friction"]
     torso, base = base, Base()
@@ -204,18 +204,20 @@ def add_legs(base, s, t1, t2, w, v, up, gravity):
     e = about(n, ankle, u)
     at_ankle = mad(at_hip, THIGH, u)
     foot = mad(at_ankle, SHIN, e)
-    # Rates, and accelerations that they alone make.
-    w1 = mad(w, d1, z)
-    turn1 = scale(d1, cross(w, z))
-    w2 = mad(w1, d2, n)
-    turn2 = mad(turn1, d2, cross(w1, n))
+    # Rates, calmed, and accelerations that they alone make.
+    slow, slow1, slow2 = scale(calm, w), calm * d1, calm * d2
+    w1 = mad(slow, slow1, z)
+    turn1 = scale(slow1, cross(slow, z))
+    w2 = mad(w1, slow2, n)
+    turn2 = mad(turn1, slow2, cross(w1, n))
 
     def swings(rate, turn, arm):
         return add(cross(turn, arm), cross(rate, cross(rate, arm)))
 
-    a_hip = cross(w, cross(w, at_hip))
+    a_hip = cross(slow, cross(slow, at_hip))
     a_ankle = add(a_hip, swings(w1, turn1, sub(at_ankle, at_hip)))
     f1, f2 = [0.0] * 6, [0.0] * 6
+    moment = (0.0, 0.0, 0.0)
     stop1, slope1 = hinge_stop(hip, d1, -HIP, HIP)
     stop2, slope2 = hinge_stop(SIGN * ankle, SIGN * d2, ANKLE_LEAST, ANKLE_MOST)
     stop2 = SIGN * stop2
@@ -228,6 +230,7 @@ def add_legs(base, s, t1, t2, w, v, up, gravity):
         mass, along, across = shape
         arm = scale(length / 2, axis)
         c = add(start, arm)
+        moment = mad(moment, mass, c)
 
         def inertia(a, axis=axis, along=along, across=across):
             return mad(scale(across, a), (along - across) * dot(a, axis), axis)
@@ -247,6 +250,7 @@ def add_legs(base, s, t1, t2, w, v, up, gravity):
             h12 = h12 + dot(z, i2) + mass * dot(j1, j2)
             h22 = h22 + dot(n, i2) + mass * dot(j2, j2)
             add_to(f2, add(i2, scale(mass, cross(c, j2))), scale(mass, j2))
+    own_inertia = [base.m[i][j] for i in range(3) for j in range(i + 1)]
     for center, moved_by_ankle in ((at_ankle, False), (foot, True)):
         p = mad(center, -LIMB, up)
         j1, j2 = cross(z, sub(p, at_hip)), cross(n, sub(p, at_ankle))
@@ -274,12 +278,14 @@ def add_legs(base, s, t1, t2, w, v, up, gravity):
     base.remove(g1, own, s1)
     # One sum over the legs.
     places = [(i, j) for i in range(6) for j in range(i + 1)]
-    terms = [base.m[i][j] for i, j in places] + base.f
+    terms = [base.m[i][j] for i, j in places] + base.f + own_inertia + list(moment)
     sums = jnp.stack([jnp.broadcast_to(t, SIGN.shape) for t in terms]).sum(1)
     for k, (i, j) in enumerate(places):
         torso.m[i][j] += sums[k]
     for i in range(6):
         torso.f[i] += sums[len(places) + i]
+        stiff.inertia[i] += sums[len(places) + 6 + i]
+    stiff.moment = tuple(sums[len(places) + 12 + i] for i in range(3))
 
     def accelerations(x):
         a1 = (s1 - sum(a * b for a, b in zip(g1, x))) / own
@@ -295,11 +301,42 @@ def add_to(f, angular, linear):
         f[3 + i] = f[3 + i] + linear[i]
 
 
+class Stiff:
+    """The robot as one stiff body, about the torso's middle: inertia as a lower triangle, first moment, mass."""
+
+    def __init__(self, m, mass):
+        self.inertia = [m[i][j] for i in range(3) for j in range(i + 1)]
+        self.moment = (0.0, 0.0, 0.0)
+        self.mass = mass
+
+    def times(self, a):
+        xx, yx, yy, zx, zy, zz = self.inertia
+        return (xx * a[0] + yx * a[1] + zx * a[2], yx * a[0] + yy * a[1] + zy * a[2], zx * a[0] + zy * a[1] + zz * a[2])
+
+
+def spin(base, stiff, w, calm):
+    """The stiff body's gyroscopic forces become a turn over the whole step (shaders/env/standing_body.k)."""
+    c = scale(1 / stiff.mass, stiff.moment)
+    p = cross(w, stiff.moment)
+    h = sub(stiff.times(w), cross(c, p))
+    gyro = cross(h, w)
+    lead = DT * (1 - 0.45 * calm**2) * 2 / (base.m[0][0] + base.m[1][1])
+    u = (w[0] + lead * gyro[0], w[1] + lead * gyro[1], w[2])
+    across = cross(h, u)
+    turned = scale(1 / (1 + (0.5 * DT) ** 2 * dot(u, u)), mad(across, 0.5 * DT, cross(across, u)))
+    square = DT**2 * dot(w, w)
+    sine = 1 - square / 6 + square**2 / 120
+    cosine = 0.5 - square / 24 + square**2 / 720
+    force = mad(scale(calm**2 - sine, cross(w, p)), -DT * dot(w, w) * cosine, p)
+    base.add_force(add(mad(turned, -(calm**2), gyro), cross(c, force)), force)
+
+
 def accelerate(s, torques, push, gravity=(0.0, 0.0, -GRAVITY)):
     """Accelerations of the torso (along the world's axes, along its own) and of the eight hinges."""
     r = axes_of(s["turn"])
     up, w, v = r[2], s["rate"], to_body(r, s["velocity"])
     g = to_body(r, gravity)
+    calm = 1 / (1 + 0.5 * DT**2 * dot(w, w))
     height, friction = s["position"][2], s["friction"]
     base = Base()
     mass = s["torso"] * BALL_MASS
@@ -312,14 +349,16 @@ def accelerate(s, torques, push, gravity=(0.0, 0.0, -GRAVITY)):
         c = scale(THIGH / 2, direction)
         base.add_point(diagonal(m), c)
         base.add_inertia(along, across, direction)
-        force = scale(m, sub(g, cross(w, cross(w, c))))
-        turned = scale((along - across) * dot(w, direction), cross(w, direction))
+        force = scale(m, sub(g, scale(calm**2, cross(w, cross(w, c)))))
+        turned = scale(calm**2 * (along - across) * dot(w, direction), cross(w, direction))
         base.add_force(sub(cross(c, force), turned), force)
+    stiff = Stiff(base.m, s["torso"] * (BALL_MASS + 4 * THIGH_SHAPE[0]) + 4 * (THIGH_SHAPE[0] + SHIN_SHAPE[0]))
     p = scale(-BALL, up)
     force, k = ground(BALL - height, add(v, cross(w, p)), up, friction)
     base.add_point(k, p)
     base.add_force(cross(p, force), force)
-    hinges = add_legs(base, s, *torques, w, v, up, g)
+    hinges = add_legs(base, s, *torques, w, v, up, g, calm, stiff)
+    spin(base, stiff, w, calm)
     x = base.solve()
     return to_world(r, x[3:]), tuple(x[:3]), hinges(x)
 
@@ -368,10 +407,16 @@ def step(s, action):
     return s
 
 
-def observe(s):
+def body(s):
     hinges = jnp.stack([s["hip"], s["ankle"]], 1).ravel()
     rates = jnp.stack([s["hip_rate"], s["ankle_rate"]], 1).ravel()
     return jnp.concatenate([jnp.stack(s["position"] + s["turn"]), hinges, jnp.stack(s["velocity"] + s["rate"]), rates])
+
+
+def observe(s):
+    """The body, with what is missing of the command in place of x and y, and the command."""
+    seen = jnp.stack([s["height"] - s["position"][2], -s["velocity"][0]])
+    return jnp.concatenate([seen, body(s)[2:], s["height"][None]])
 
 
 def tall(s):
@@ -380,10 +425,12 @@ def tall(s):
 
 
 def reward(s):
-    off = (s["position"][2] - 0.55) * 10
+    off = (s["position"][2] - s["height"]) * 20
+    bend = SIGN * s["ankle"]
     cost = (
         1 + off * off + 0.2 * dot(s["velocity"], s["velocity"]) + 0.05 * dot(s["rate"], s["rate"])
         + 0.01 * jnp.sum(s["hip_rate"] ** 2 + s["ankle_rate"] ** 2) + 0.1 * jnp.sum(s["last"] ** 2)
+        + 3 * jnp.sum(s["hip"] ** 2) + 5 * jnp.sum((bend - bend.mean()) ** 2)
     )  # fmt: skip
     return jnp.maximum(tall(s), 0) / cost
 
@@ -393,13 +440,14 @@ def done(s):
 
 
 def good(s):
-    z = s["position"][2]
-    return (tall(s) > 0.95) & (z > 0.5) & (z < 0.6)
+    bend = SIGN * s["ankle"]
+    free = (jnp.abs(s["hip"]) < HIP - 0.05) & (bend > ANKLE_LEAST + 0.05) & (bend < ANKLE_MOST - 0.05)
+    return (tall(s) > 0.95) & (jnp.abs(s["height"] - s["position"][2]) < 0.03) & free.all()
 
 
 def reset(key):
     """A random crouch."""
-    pose, hips, ankles = jax.random.split(key, 3)
+    pose, hips, ankles, command = jax.random.split(key, 4)
     p = jax.random.uniform(pose, (4,), minval=-1.0)
     hips = 0.3 * jax.random.uniform(hips, (4,), minval=-1.0)
     ankles = 0.02 * jax.random.uniform(ankles, (4,), minval=-1.0)
@@ -421,6 +469,7 @@ def reset(key):
         "torso": one,
         "motor": one,
         "delay": zero,
+        "height": jax.random.uniform(command, (), minval=0.42, maxval=0.56),
     }
 
 
@@ -540,8 +589,8 @@ def golden(_):
     theta = jnp.array(policy())
 
     def one(s, _):
-        s = step(s, jnp.append(observe(s), 1.0) @ theta)
-        return s, observe(s)
+        s = step(s, jnp.append(body(s), 1.0) @ theta)
+        return s, body(s)
 
     batch = jax.tree.map(lambda *a: jnp.stack([jnp.asarray(x) for x in a]), *starts())
     seen = jax.jit(jax.vmap(lambda s: jax.lax.scan(one, s, None, length=50)[1]))(batch)
