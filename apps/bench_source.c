@@ -11,6 +11,7 @@
 #include "data/make.h"
 #include "talk.h"
 #include "unfinished.h"
+#include "whole_file.h"
 
 bool bench_model(const char **at, struct bench_model *model) {
     static const struct bench_model known[] = {
@@ -92,18 +93,10 @@ bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t feat
     source->synthetic = !source->path;
     if (source->path)
         return true;
-    const char *folder = getenv("TMPDIR");
-    snprintf(source->made, sizeof source->made, "%.400s/gpurt-bench-XXXXXX",
-             folder && *folder ? folder : "/tmp");
-    int fd = mkstemp(source->made);
-    if (fd < 0) {
-        source->made[0] = '\0';
-        talk_error("no file for synthetic data can be made in %s",
-                   folder && *folder ? folder : "/tmp");
+    int fd = grt_temporary_file(source->made, sizeof source->made);
+    if (fd < 0)
         return false;
-    }
     close(fd);
-    grt_unfinished_add(source->made);
     talk_progress("making synthetic data");
     bool made =
         grt_data_make(grt_make_desc(.path = source->made, .samples = rows, .features = features,

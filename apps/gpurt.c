@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "crash.h"
 #include "output.h"
 #include "talk.h"
 
@@ -130,6 +131,7 @@ int main(int argc, char **argv) {
     // Writing then fails with a reason instead of ending the process: no reader, or `ulimit -f`.
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    crash_init();
     talk_init();
     int code = run(argc, argv);
     talk_clear();

@@ -13,6 +13,7 @@
 
 #include "report.h"
 #include "unfinished.h"
+#include "whole_file.h"
 
 #define CACHE_MAGIC 0x65686361u  // "ache", little-endian: a file of the other byte order is foreign
 #define CACHE_VERSION 1u
@@ -39,6 +40,32 @@ static bool make_dir(const char *path) {
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+// What lies there runs as code: nobody else but root may have put it there.
+static const char *why_untrusted(const struct stat *info) {
+    return info->st_uid != geteuid() && info->st_uid != 0 ? "belongs to another user"
+           : (info->st_mode & (S_IWGRP | S_IWOTH)) != 0   ? "can be written by others"
+                                                          : NULL;
+}
+
+// Of a folder that is there; said once, for it costs time at every start.
+static bool trusted_dir(const char *dir, char *why) {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    struct stat info;
+    const char *reason = stat(dir, &info) == 0 ? why_untrusted(&info) : NULL;
+    if (!reason) {
+        return true;
+    }
+    snprintf(why, 256, "%.160s %s", dir, reason);
+    if (!atomic_flag_test_and_set(&said)) {
+        grt_log(
+            GRT_LOG_WARN,
+            "the cache %s %s and is not used; XDG_CACHE_HOME names another folder, or chown and "
+            "chmod go-w mend this one",
+            dir, reason);
+    }
+    return false;
+}
+
 // Finds the folder, and makes it to write to. Parents are made one by one: a fresh HOME has no
 // .cache.
 static bool find_dir(bool to_write, char *dir, size_t capacity, char *why) {
@@ -48,10 +75,11 @@ static bool find_dir(bool to_write, char *dir, size_t capacity, char *why) {
         return false;
     }
     snprintf(dir, capacity, "%s/gpurt", base);
-    if (!to_write) {
-        return true;
+    bool made = !to_write || (make_dir(base) && make_dir(dir));
+    if (made && !trusted_dir(dir, why)) {
+        return false;
     }
-    if (!make_dir(base) || !make_dir(dir) || access(dir, W_OK | X_OK) != 0) {
+    if (!made || (to_write && access(dir, W_OK | X_OK) != 0)) {
         snprintf(why, 256, "%.160s cannot be written: %s", dir, strerror(errno));
         return false;
     }
@@ -102,16 +130,23 @@ void *grt_cache_load(const char *key, size_t *size) {
     if (!entry_path(key, false, path, sizeof path)) {
         return NULL;
     }
-    FILE *file = fopen(path, "rb");
+    struct stat info;
+    const char *why = NULL;
+    int fd = grt_open_regular(path, &info, &why);
+    FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
     if (!file) {
+        if (fd >= 0) {
+            close(fd);
+        }
         return NULL;
     }
     void *data = NULL;
     struct header header;
     uint64_t key_size = strlen(key);
-    if (!read_all(file, &header, sizeof header) || header.magic != CACHE_MAGIC ||
-        header.version != CACHE_VERSION || header.key_size != key_size ||
-        header.payload_size == 0 || header.payload_size > CACHE_MAX_ENTRY) {
+    if (why_untrusted(&info) || !read_all(file, &header, sizeof header) ||
+        header.magic != CACHE_MAGIC || header.version != CACHE_VERSION ||
+        header.key_size != key_size || header.payload_size == 0 ||
+        header.payload_size > CACHE_MAX_ENTRY) {
         goto damaged;
     }
     unsigned char *bytes = malloc(key_size + header.payload_size);

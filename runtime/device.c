@@ -12,6 +12,7 @@
 #include "probe.h"
 #include "profile.h"
 #include "report.h"
+#include "visible.h"
 
 #define MAX_DEVICES_PER_BACKEND 32
 
@@ -335,6 +336,28 @@ static bool may_select(const char *device, enum grt_backend_id id) {
     return true;
 }
 
+static char opened[sizeof((struct grt_dev_info *)0)->name + 256];
+
+const char *grt_dev_opened(void) {
+    return opened;
+}
+
+static void say_opened(const struct grt_dev_info *info) {
+    if (!opened[0]) {
+        char text[sizeof opened];
+        snprintf(text, sizeof text, "%s: %s, %s %s", info->selector, info->name, info->driver,
+                 info->driver_version);
+        grt_visible(text, opened, sizeof opened);
+    }
+}
+
+static void say_closed(const struct grt_dev_info *info) {
+    size_t length = strlen(info->selector);
+    if (strncmp(opened, info->selector, length) == 0 && opened[length] == ':') {
+        opened[0] = '\0';
+    }
+}
+
 // Opens it with its profile, which has the last defaults.
 static struct grt_dev *open_device(const struct grt_dev_info *info, struct grt_dev_desc *desc) {
     struct grt_profile *profile = grt_profile_create(info);
@@ -345,8 +368,10 @@ static struct grt_dev *open_device(const struct grt_dev_info *info, struct grt_d
         desc->mem_fraction = grt_profile_get(profile, GRT_KEY_MEM_FRACTION)->numbers[0];
     }
     note_opened(info->backend);
+    say_opened(info);
     struct grt_dev *dev = grt_backends[info->backend]->open(info, desc);
     if (!dev) {
+        say_closed(info);
         grt_profile_destroy(&profile);
         return NULL;
     }
@@ -419,7 +444,9 @@ void grt_dev_destroy(struct grt_dev **dev) {
     grt_dev_destroy(&d->compiler);
     grt_profile_destroy(&d->profile);
     free(d->verdicts);
+    struct grt_dev_info info = d->info;
     d->fns->destroy(d);
+    say_closed(&info);
 }
 
 const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev) {

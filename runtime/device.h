@@ -145,6 +145,9 @@ struct grt_dev;
 // was made on it.
 GRT_API struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc);
 GRT_API void grt_dev_destroy(struct grt_dev **dev);
+// The device that is open, or is being opened, of several the first, with its driver: "vulkan:0, llvmpipe ..., Mesa
+// 22.3.6"; "" when there is none. For the last words of a crash: it may be called in a signal handler.
+GRT_API const char *grt_dev_opened(void);
 
 GRT_API const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev);
 // GRT_OK, or the status of the first failure that left the device unusable.

@@ -206,9 +206,22 @@ bool grt_whole_file_open(struct grt_whole_file *file, const char *path) {
     return file->fd >= 0 || cannot_create(path, errno);
 }
 
-const char *grt_temporary_folder(void) {
-    const char *folder = getenv("TMPDIR");
-    return folder && *folder ? folder : "/tmp";
+int grt_temporary_file(char *path, size_t capacity) {
+    const char *given = getenv("TMPDIR");
+    const char *folder = given && *given ? given : "/tmp";
+    int length = snprintf(path, capacity, "%s/gpurt-XXXXXX", folder);
+    bool fits = length > 0 && (size_t)length < capacity;
+    errno = ENAMETOOLONG;
+    int fd = fits ? mkstemp(path) : -1;
+    if (fd >= 0) {
+        grt_unfinished_add(path);
+    } else {
+        path[0] = '\0';
+        grt_fail(GRT_NO_OUTPUT,
+                 "no temporary file can be made in %.1000s: %s; TMPDIR names another folder",
+                 folder, strerror(errno));
+    }
+    return fd;
 }
 
 bool grt_whole_file_open_named(struct grt_whole_file *file, const char *path) {
@@ -219,23 +232,12 @@ bool grt_whole_file_open_named(struct grt_whole_file *file, const char *path) {
         return true;
     }
     file->sink = file->fd;
-    int length = snprintf(file->temporary, sizeof file->temporary, "%s/gpurt-XXXXXX",
-                          grt_temporary_folder());
-    errno = ENAMETOOLONG;
-    bool fits = length > 0 && (size_t)length < sizeof file->temporary;
-    file->fd = fits ? mkstemp(file->temporary) : -1;
-    if (file->fd >= 0) {
-        grt_unfinished_add(file->temporary);
-        return true;
+    file->fd = grt_temporary_file(file->temporary, sizeof file->temporary);
+    if (file->fd < 0) {
+        close(file->sink);
+        file->sink = -1;
     }
-    grt_fail(
-        GRT_NO_OUTPUT,
-        "%.1000s is no regular file and wants a temporary one; none can be made in %.500s: %s; "
-        "TMPDIR names another folder",
-        path, grt_temporary_folder(), strerror(errno));
-    close(file->sink);
-    file->sink = -1;
-    return false;
+    return file->fd >= 0;
 }
 
 // ---- writing ----

@@ -60,8 +60,9 @@ struct stat;
 // the reason, when it cannot be opened or is a pipe, a device or a folder.
 int grt_open_regular(const char *path, struct stat *info, const char **why);
 
-// The folder for temporary files: TMPDIR, or /tmp.
-GRT_API const char *grt_temporary_folder(void);
+// Makes an empty file in TMPDIR, or /tmp, that only this user can read; its name in `path`. The caller removes it and
+// takes its name back (unfinished.h). The descriptor, or -1 with the sentence, GRT_NO_OUTPUT.
+GRT_API int grt_temporary_file(char *path, size_t capacity);
 
 // The bytes of a regular file, at most `most`, with a 0 behind them; freed by the caller. NULL with
 // path and reason: GRT_NO_INPUT, GRT_IO, or GRT_BAD_DATA when it is larger. Nothing is waited for.

@@ -208,11 +208,11 @@ for _ in $(seq 100); do
     grep -q '^ *Batch' "$tmp/out" && break
     sleep 0.1
 done
-[ -n "$(find "$tmp" -name 'gpurt-bench-*')" ] || wrong "no synthetic data where TMPDIR says"
+[ -n "$(find "$tmp" -name 'gpurt-*')" ] || wrong "no synthetic data where TMPDIR says"
 kill -TERM "$pid"
 code=0
 wait "$pid" || code=$?
 [ "$code" -eq 75 ] || wrong "terminated bench: exit code $code, wanted 75"
-[ -z "$(find "$tmp" -name 'gpurt-bench-*')" ] || wrong "synthetic data were left behind"
+[ -z "$(find "$tmp" -name 'gpurt-*')" ] || wrong "synthetic data were left behind"
 
 exit "$failed"

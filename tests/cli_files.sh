@@ -267,4 +267,42 @@ evil 64 play "$name"
 evil 64 train es --env "$name"
 evil 66 train es --resume "$name"
 
+# ---- what is missing, full or crashes ----
+for rest in 'bench data --time 0.01' 'bench --steps 1' 'data make points --samples 2 -o -'; do
+    # shellcheck disable=SC2086  # words
+    TMPDIR=$tmp/missing refuse 73 "$tmp/missing: No such file or directory; TMPDIR names another folder" $rest
+done
+if [ -w /dev/full ]; then
+    "$gpurt" train supervised --data in/d.h5 epochs=1 hidden=4 depth=1 checkpoint_dir=full -q --log /dev/full \
+        >"$tmp/out" 2>"$tmp/err"
+    grep -q 'cannot write /dev/full: No space left' err || wrong "train supervised -q: a log was lost without a word"
+    "$gpurt" "${es[@]}" --log /dev/full >"$tmp/out" 2>"$tmp/err"
+    grep -q 'cannot write /dev/full: No space left' err || wrong "train es -q: a log was lost without a word"
+fi
+# A pipe as config is read to its end, whoever writes it.
+"$gpurt" train supervised --config <(sleep 0.2 && echo 'epochs: 1') --data in/d.h5 hidden=4 depth=1 \
+    checkpoint_dir=piped --format csv >"$tmp/out" 2>"$tmp/err" || wrong "a config through a pipe"
+[ "$(wc -l <out)" -eq 2 ] || wrong "a config through a pipe: not one epoch"
+# A folder of kernels that anybody can write is not used, and that is said once.
+mkdir -p strange/gpurt && chmod 777 strange/gpurt
+XDG_CACHE_HOME=$tmp/strange expect 0 train supervised --data in/d.h5 epochs=1 hidden=4 depth=1 checkpoint_dir=ck2 -o o/rows
+[ "$(grep -c 'strange/gpurt can be written by others and is not used' err)" -eq 1 ] || wrong "a strange cache: not said once"
+[ -z "$(ls strange/gpurt)" ] || wrong "a strange cache was used"
+# A crash has last words, whatever crashed.
+if ! ldd "$gpurt" | grep -q libasan; then
+    : >"$tmp/out"
+    (ulimit -c 0 -v 60000000 && exec "$gpurt" bench launch --count 1024 --time 60) >"$tmp/out" 2>"$tmp/err" &
+    pid=$!
+    for _ in $(seq 100); do
+        grep -q '^launch on' "$tmp/out" && break
+        sleep 0.1
+    done
+    kill -SEGV "$pid"
+    code=0
+    wait "$pid" 2>/dev/null || code=$?
+    [ "$code" -eq 139 ] || wrong "a crash: exit code $code, wanted 139"
+    grep -q '^gpurt: crashed (SIGSEGV) while this driver was in use: ref:0: C reference, .*(ulimit -v)' "$tmp/err" ||
+        wrong "a crash without last words"
+fi
+
 exit "$failed"

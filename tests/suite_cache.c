@@ -232,6 +232,59 @@ static void folders(void **state) {
     assert_int_equal(chmod(kit_cache, 0755), 0);
 }
 
+static void count_lines(void *context, enum grt_log_level level, const char *line) {
+    if (level <= GRT_LOG_WARN && strstr(line, "and is not used")) {
+        ++*(int *)context;
+    }
+}
+
+// Whether the cache is used while its folder, or the entry, is not to be trusted; said once.
+static bool untrusted(void) {
+    int said = 0;
+    grt_log_set(count_lines, &said, GRT_LOG_WARN);
+    bool used = !misses("key") || grt_cache_store("key", "mine", 4) || grt_cache_dir(NULL);
+    used = !misses("key") || used;
+    test_log_install();
+    return !used && said == 1;
+}
+
+// What others can write, or wrote, is not run here; what is no file is not waited for.
+static void strangers(void **state) {
+    (void)state;
+    char entry[512], folder[512];
+    struct stat info;
+    assert_true(grt_cache_store("key", "payload", 7));
+    only_entry(entry, sizeof entry);
+    snprintf(folder, sizeof folder, "%s", grt_cache_dir(NULL));
+    assert_int_equal(stat(entry, &info), 0);
+    assert_int_equal(chmod(folder, 0777), 0);
+    IN_CHILD(untrusted, false);
+    assert_int_equal(chmod(folder, 0770), 0);
+    IN_CHILD(untrusted, false);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_true(loads("key", "payload", 7));
+    assert_int_equal(chmod(entry, 0666), 0);
+    assert_true(misses("key"));
+    assert_int_equal(chmod(entry, 0644), 0);
+    assert_true(loads("key", "payload", 7));
+    if (geteuid() == 0) {
+        assert_int_equal(chown(entry, 4321, 4321), 0);
+        assert_true(misses("key"));
+        assert_int_equal(chown(entry, 0, 0), 0);
+        assert_int_equal(chown(folder, 4321, 4321), 0);
+        IN_CHILD(untrusted, false);
+        assert_int_equal(chown(folder, 0, 0), 0);
+    }
+    assert_true(loads("key", "payload", 7));
+    assert_int_equal(unlink(entry), 0);
+    assert_int_equal(mkfifo(entry, 0600), 0);
+    alarm(20);  // a pipe without a writer
+    assert_true(misses("key"));
+    alarm(0);
+    assert_true(grt_cache_store("key", "payload", 7));
+    assert_true(loads("key", "payload", 7));
+}
+
 #define RACE_BYTES 65536
 
 static void race_fill(unsigned char *bytes, unsigned char writer) {
@@ -285,5 +338,6 @@ static const struct CMUnitTest cases[] = {
     CACHE_CASE(foreign_entry_is_a_miss),
     CACHE_CASE(folders),
     CACHE_CASE(two_writers),
+    CACHE_CASE(strangers),
 };
 TEST_SUITE(cache, false, cases);

@@ -345,9 +345,29 @@ static void nowhere_to_store(void **state) {
     kit_leave_home();
 }
 
+// A pipe where the user's profile should be is said, and not waited for.
+static void no_file(void **state) {
+    (void)state;
+    kit_enter_home();
+    struct grt_dev_info info = kit_gpu("Card", "3dfx", 4);
+    char path[4096];
+    assert_true(grt_profile_storable(&info));
+    assert_true(grt_profile_user_path(&info, path, sizeof path));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20);
+    TEST_REFUSED(grt_profile_create(&info), GRT_CONFIG, "no regular file");
+    setenv("GPURT_PROFILE", path, 1);
+    TEST_REFUSED(grt_profile_create(&info), GRT_CONFIG, "no regular file");
+    unsetenv("GPURT_PROFILE");
+    alarm(0);
+    assert_int_equal(unlink(path), 0);
+    kit_leave_home();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(forms),         TEST_CASE(mistakes),       TEST_CASE(damage),
     TEST_CASE(precedence),    TEST_CASE(user_overlay),   TEST_CASE(storing),
     TEST_CASE(comments_stay), TEST_CASE(stored_at_once), TEST_CASE(nowhere_to_store),
+    TEST_CASE(no_file),
 };
 TEST_SUITE(profile, false, cases);
