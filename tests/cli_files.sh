@@ -143,7 +143,7 @@ rows=(
     'd.h5 --data --output predict --data in/d.h5 --checkpoint in/net -o OUT'
     'net.h5 --checkpoint --output predict --data in/d.h5 --checkpoint in/net.h5 -o OUT'
     'net/best.h5 --checkpoint --output predict --data in/d.h5 --checkpoint in/net -o OUT'
-    'c.yaml --config --output predict --data in/d.h5 --checkpoint in/net --config in/c.yaml -o OUT'
+    'c.yaml --config --output predict --data in/d.h5 --checkpoint in/net --config in/c.yaml --format csv -o OUT'
     'policy.h5 --checkpoint --output play cartpole --checkpoint in/policy.h5 -o OUT'
     'd.h5 --data --output bench --data in/d.h5 -o OUT'
     'd.h5 --data --apply bench --data in/d.h5 --apply OUT'

@@ -200,7 +200,9 @@ static void *make_image(const struct grt_archive *archive, const char *path, siz
     void *image = NULL;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1u << 20, 0);
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    // The library looks first whether there is such a file, and opens it: a pipe's reader would be gone then. Below a
+    // device there never is one.
+    hid_t file = H5Fcreate("/dev/null/in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
     if (file < 0) {
         grt_fail(GRT_NO_MEMORY, "HDF5 cannot make a file in memory for %s", path);
         goto close_access;
