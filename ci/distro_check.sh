@@ -139,7 +139,7 @@ make_system() {
     eval "$(apt-config shell proxy Acquire::http::Proxy)"
     rm -rf --one-file-system "$tree"
     ${proxy:+env http_proxy="$proxy"} debootstrap "${options[@]}" "$suite" "$tree" "$mirror" "$script"
-    apt-config dump | grep -E '^Acquire::https?::' >"$tree/etc/apt/apt.conf.d/99machine" || true
+    apt-config dump | grep -E '^Acquire::(https?::|Check-Valid-Until)' >"$tree/etc/apt/apt.conf.d/99machine" || true
     mkdir -p "$tree/dev/shm" "$tree/dev/pts"
     git clone -q --no-hardlinks "$root" "$tree/gpurt"
     git -C "$tree/gpurt" checkout -q --detach "$(git -C "$root" rev-parse HEAD)"
