@@ -33,6 +33,12 @@ static const struct {
      "older layers do not know VK_NV_cooperative_matrix2; the driver does"},
     {"VUID-VkDeviceCreateInfo-pNext-pNext", "unknown VkStructureType (1000141000)",
      "older layers do not know VK_KHR_shader_bfloat16; the driver does"},
+    {"VALIDATION-SETTINGS", "Both GPU Assisted Validation and Normal Core Check Validation",
+     "both are wanted; GPURT_GPU_ASSISTED=1 is for tests, which may be slow"},
+    {"WARNING-GPU-Assisted-Validation", "Internal Warning: Forcing ",
+     "the layer enables for its own checks what gpurt does not use"},
+    {"WARNING-GPU-Assisted-Validation", "Internal Warning: Ray Query validation",
+     "gpurt traces no rays"},
 };
 
 const char *gvk_result_text(VkResult result) {
