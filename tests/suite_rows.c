@@ -52,9 +52,10 @@ static const char *write_file(int type, const struct layout *layout, bool mixed)
     const char *path = data_kit_path("rows.h5");
     static double x[ROWS * WIDTH], y[ROWS];
     double far = type == 1 ? 2e9 : type == 2 ? 1.7e15 : type == 7 ? 1.7e9 : 0;
-    for (uint64_t i = 0; i < (uint64_t)ROWS * WIDTH; i++)
-        x[i] = i % (layout->points ? 2 : WIDTH) == 1 ? far + (double)(i / WIDTH)
-                                                     : (double)(i * 37 % 251);
+    for (uint64_t i = 0; i < (uint64_t)ROWS * WIDTH; i++) {
+        uint64_t row = i / WIDTH;
+        x[i] = i % (layout->points ? 2 : WIDTH) == 1 ? far + (double)row : (double)(i * 37 % 251);
+    }
     // Some of f16 are subnormal.
     for (uint64_t i = 2; (type == 3 || type == 4) && i < (uint64_t)ROWS * WIDTH; i += WIDTH)
         x[i] *= 0x1p-24;

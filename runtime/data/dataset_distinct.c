@@ -124,10 +124,12 @@ static bool look(struct grt_dataset *data, struct grt_reader *reader, struct sam
                  struct grt_fault *fault) {
     uint64_t width = target ? data->info.y_width : data->info.x_width;
     s->count = sample_rows(data, width, s->rows);
+    if (s->count == 0 || width == 0)
+        return true;
     free(s->file);
     free(s->model);
-    s->file = malloc(s->count * width * sizeof *s->file);
-    s->model = malloc(s->count * width * sizeof *s->model);
+    s->file = calloc(s->count * width, sizeof *s->file);
+    s->model = calloc(s->count * width, sizeof *s->model);
     if (!s->file || !s->model)
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory for a sample of rows");
     if (!grt_reader_read(reader, GRT_READ_WIDE, s->rows, s->count, target ? NULL : s->file,

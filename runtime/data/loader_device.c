@@ -163,7 +163,8 @@ static struct part part_of(const struct grt_loader *loader, uint32_t number) {
 }
 
 static uint32_t turn_of(const struct grt_loader *loader, uint32_t slot, uint32_t part) {
-    return (loader->part_count > 1 ? part : slot) % loader->desc.turns;
+    uint32_t turns = loader->desc.turns > 1 ? loader->desc.turns : 1;
+    return (loader->part_count > 1 ? part : slot) % turns;
 }
 
 uint32_t grt_loader_turn(const struct grt_loader *loader, const struct grt_batch *batch,
@@ -188,8 +189,8 @@ static bool bake(struct grt_loader *loader, uint32_t slot_number, uint32_t numbe
     const struct grt_range *x = &loader->bound_x[turn].range, *y = &loader->bound_y[turn].range;
     struct part part = part_of(loader, number);
     struct grt_graph *graph = grt_graph_create(loader->desc.dev, "batch");
-    grt_graph_destroy(&slot->graphs[number]);
-    slot->graphs[number] = graph;
+    grt_graph_destroy(&slot->uploads[number].graph);
+    slot->uploads[number].graph = graph;
     if (!graph)
         return false;
     grt_graph_copy(graph, (struct grt_range){x->buf, x->offset, part.x_bytes},
@@ -206,9 +207,9 @@ static bool bake(struct grt_loader *loader, uint32_t slot_number, uint32_t numbe
 static bool bake_all(struct grt_loader *loader, uint32_t turn) {
     for (uint32_t i = 0; i < loader->slot_count; i++) {
         struct grt_slot *slot = &loader->slots[i];
-        if (slot->buf && !slot->graphs) {
-            slot->graphs = calloc(loader->part_count, sizeof *slot->graphs);
-            if (!slot->graphs)
+        if (slot->buf && !slot->uploads) {
+            slot->uploads = calloc(loader->part_count + 1ull, sizeof *slot->uploads);
+            if (!slot->uploads)
                 return grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
         }
         for (uint32_t k = 0; slot->buf && k < loader->part_count; k++) {
@@ -222,10 +223,10 @@ static bool bake_all(struct grt_loader *loader, uint32_t turn) {
 void grt_loader_unbind(struct grt_loader *loader) {
     for (uint32_t i = 0; loader->slots && i < loader->slot_count; i++) {
         struct grt_slot *slot = &loader->slots[i];
-        for (uint32_t k = 0; slot->graphs && k < loader->part_count; k++)
-            grt_graph_destroy(&slot->graphs[k]);
-        free(slot->graphs);
-        slot->graphs = NULL;
+        for (uint32_t k = 0; slot->uploads && k < loader->part_count; k++)
+            grt_graph_destroy(&slot->uploads[k].graph);
+        free(slot->uploads);
+        slot->uploads = NULL;
     }
     loader->part_count = 0;
 }
@@ -269,8 +270,8 @@ bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch,
                         : !batch ? "no batch"
                         : slot   ? "grt_loader_bind() was not called"
                                  : "no such slot or part");
-    if (slot->graphs)
-        return grt_graph_run(slot->graphs[number]);
+    if (slot->uploads)
+        return grt_graph_run(slot->uploads[number].graph);
     struct part part = part_of(loader, number);
     const unsigned char *from = (const unsigned char *)slot->x;
     const struct grt_range *x = &loader->bound_x[turn].range, *y = &loader->bound_y[turn].range;

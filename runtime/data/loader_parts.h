@@ -17,6 +17,10 @@
 
 enum grt_slot_state { GRT_SLOT_FREE, GRT_SLOT_MAKING, GRT_SLOT_MADE, GRT_SLOT_GIVEN };
 
+struct grt_upload {
+    struct grt_graph *graph;
+};
+
 struct grt_slot {
     enum grt_slot_state state;
     uint64_t number;      // of its batch, counted through all epochs
@@ -24,8 +28,8 @@ struct grt_slot {
     void *memory;         // plain; NULL with buf
     float *x;
     uint32_t *y;
-    struct grt_fault fault;     // of a batch that could not be made
-    struct grt_graph **graphs;  // each uploads a part of the slot; made by grt_loader_bind()
+    struct grt_fault fault;      // of a batch that could not be made
+    struct grt_upload *uploads;  // each uploads a part of the slot; made by grt_loader_bind()
 };
 
 struct grt_loader {

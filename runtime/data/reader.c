@@ -353,7 +353,9 @@ static bool check_elements(const struct grt_array *form, const uint64_t *rows, u
                            struct grt_fault *fault) {
     uint64_t width = form->shape[1] * form->shape[2];
     float *numbers = malloc(width * sizeof *numbers);
-    bool good = numbers || grt_fault(fault, GRT_NO_MEMORY, "no host memory for a row");
+    if (!numbers)
+        return grt_fault(fault, GRT_NO_MEMORY, "no host memory for a row");
+    bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
         grt_element_to_f32(form->element.type, numbers, elements + i * form->slab_bytes, width);
         good = grt_check_finite(&rows[i], 1, numbers, width, of, fault) &&
