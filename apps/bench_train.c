@@ -22,6 +22,7 @@
     X(WORKERS, "workers", "Workers", NULL, COUNT, 0, 0)                                            \
     X(AMP, "precision", "AMP", NULL, TEXT, 0, 4)                                                   \
     X(PIN, "pin_memory", "Pin", NULL, FLAG, 0, 0)                                                  \
+    X(CACHE, "cache", "Cache", NULL, TEXT, 0, 6)                                                   \
     X(IO, "io_ms", "I/O", "ms", NUMBER, 2, 8)                                                      \
     X(UPLOAD, "upload_ms", "Up", "ms", NUMBER, 2, 7)                                               \
     X(INPUT, "input_ms", "In", "ms", NUMBER, 2, 7)                                                 \
@@ -85,6 +86,17 @@ static bool read_model(const char *text, void *into, char why[RANGES_WHY]) {
     return false;
 }
 
+static bool read_cache(const char *text, void *into, char why[RANGES_WHY]) {
+    if (!strcmp(text, "auto")) {
+        *(enum grt_cache *)into = TRAIN_CACHE_AUTO;
+        return true;
+    }
+    if (bench_read_any_cache(text, into, why))
+        return true;
+    snprintf(why, RANGES_WHY, "known are auto, none, ram and device");
+    return false;
+}
+
 #define AT(field) offsetof(struct train_bench, field)
 
 static const struct option_row own_options[] = {
@@ -115,9 +127,9 @@ static const struct option_row own_options[] = {
      .read = read_pins,
      .at = AT(pins)},
     {.name = "cache",
-     .value = "none|ram|device",
-     .help = "read from the file, or a copy in memory or on the device (default: none)",
-     .read = bench_read_any_cache,
+     .value = "auto|none|ram|device",
+     .help = "where the rows are: the file, memory, the device (default: auto, as in training)",
+     .read = read_cache,
      .at = AT(cache)},
     {.name = "steps",
      .value = "N",
@@ -175,6 +187,9 @@ static bool take_config(struct train_bench *bench) {
         bench->common.device = config->device;
     if (bench->common.mem_fraction == 0)
         bench->common.mem_fraction = config->mem_fraction;
+    char unknown[RANGES_WHY];
+    if (bench->cache == TRAIN_CACHE_AUTO && grt_config_given(config, GRT_CONFIG_CACHE))
+        read_cache(config->cache, &bench->cache, unknown);
     if (bench->steps == 0)
         bench->steps =
             config->steps_per_test < STATS_MAX_SAMPLES ? config->steps_per_test : STATS_MAX_SAMPLES;
@@ -205,6 +220,7 @@ static int ascending(const void *a, const void *b) {
 static bool take_defaults(struct train_bench *bench) {
     bool software = grt_dev_info(bench->dev)->caps.software != 0;
     char why[RANGES_WHY];
+    bench->workers_given = bench->workers.count > 0;
     if ((!bench->batches.count &&
          !bench_read_batches(software ? "64-4096*4" : "256-65536*4", &bench->batches, why)) ||
         (!bench->workers.count &&
@@ -229,6 +245,7 @@ static bool print_row(struct train_bench *bench, const struct train_row *row) {
         [COLUMN_WORKERS] = TABLE_CELL(.count = row->workers),
         [COLUMN_AMP] = TABLE_CELL(.text = grt_dtype_text(row->precision)),
         [COLUMN_PIN] = TABLE_CELL(.count = row->pin),
+        [COLUMN_CACHE] = TABLE_CELL(.text = grt_cache_text(row->cache)),
         [COLUMN_IO] = {.known = ok, .number = round(1e5 * row->io) / 1e2},
         [COLUMN_UPLOAD] = {.known = ok && row->upload > 0, .number = 1e3 * row->upload},
         [COLUMN_INPUT] = {.known = phases, .number = 1e3 * row->input},
@@ -342,6 +359,27 @@ static bool open_data(struct train_bench *bench) {
     return bench_source_make(&bench->source, rows, FEATURES) && open_task(bench);
 }
 
+// Rows of the device are put there once, and no number of workers changes anything from then on.
+static bool keep_rows(struct train_bench *bench) {
+    struct grt_learner_desc desc = bench->task.learner;
+    desc.batch = (uint32_t)bench->batches.values[0];
+    desc.accumulate = 1;
+    struct grt_cache_choice choice;
+    enum grt_cache wanted = bench->cache == TRAIN_CACHE_AUTO ? GRT_CACHE_DEVICE : bench->cache;
+    if (!grt_task_choose_cache(bench->dev, &bench->task, &desc, wanted, &choice))
+        return false;
+    if (choice.cache != GRT_CACHE_DEVICE)
+        return true;
+    talk_progress("putting the data on the device");
+    bench->kept = grt_loader_create(grt_loader_desc(.data = bench->task.data, .dev = bench->dev,
+                                                    .part = GRT_PART_TRAIN, .batch = desc.batch,
+                                                    .workers = 16, .cache = GRT_CACHE_DEVICE));
+    talk_clear();
+    if (!bench->workers_given)
+        bench->workers.count = 1;
+    return bench->kept != NULL;
+}
+
 static int finish(struct train_bench *bench, bool good) {
     bool stopped = talk_stopped();
     talk_clear();
@@ -384,7 +422,7 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     talk_progress("opening the device");
     bench->dev = options_open_device(&bench->common);
     bench->rows = calloc(TRAIN_MAX_ROWS, sizeof *bench->rows);
-    if (bench->dev && bench->rows && take_defaults(bench) && open_data(bench)) {
+    if (bench->dev && bench->rows && take_defaults(bench) && open_data(bench) && keep_rows(bench)) {
         struct table_desc desc = {
             .output = &output,
             .format = bench->common.format,
@@ -412,6 +450,7 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     }
     talk_clear();
     free(bench->rows);
+    grt_loader_destroy(&bench->kept);
     grt_task_close(&bench->task);
     bench_source_end(&bench->source);
     grt_dev_destroy(&bench->dev);
@@ -447,6 +486,7 @@ int bench_train(int argc, char **argv) {
         talk_error("out of memory");
         return COMMAND_INTERNAL;
     }
+    bench.cache = TRAIN_CACHE_AUTO;
     int code = options_parse(&desc, argc, argv, &bench.common, words, &count);
     if (code < 0 && count > 0) {
         talk_error("'%s': the kind comes first, as in `gpurt bench %s`", words[0], words[0]);

@@ -32,6 +32,7 @@ struct train_row {
     uint32_t batch, workers;
     enum grt_dtype precision;
     bool pin;
+    enum grt_cache cache;  // where the rows were
     enum train_status status;
     bool planned;  // OOM by the plan, before anything was tried
     // Seconds of one step: medians.
@@ -57,15 +58,18 @@ struct train_given {
     uint64_t steps;
     double seconds, mem_fraction;
 };
+#define TRAIN_CACHE_AUTO GRT_CACHE_COUNT  // as training does: the first place where the rows fit
 
 struct train_bench {
     struct options common;  // first: see options.h
     struct bench_source source;
     const char *config_path, *apply;
     struct ranges batches, workers;
-    uint32_t precisions;  // bits of TRAIN_PRECISIONS; 0: not given
-    uint32_t pins;        // bit 0: on, bit 1: off
-    enum grt_cache cache;
+    uint32_t precisions;   // bits of TRAIN_PRECISIONS; 0: not given
+    uint32_t pins;         // bit 0: on, bit 1: off
+    enum grt_cache cache;  // or TRAIN_CACHE_AUTO
+    bool workers_given;
+    struct grt_loader *kept;  // of the rows on the device, which are put there once
     uint64_t steps;
     double seconds;  // of a row at least; 0: TRAIN_LEAST_SECONDS
     struct bench_model model;

@@ -123,7 +123,7 @@ static void next_command(const struct train_bench *bench, struct train_advice *a
         add_option(text, size, "model", next->model);
     else if (given->model)
         add(text, size, " --model depth=%u,hidden=%u", bench->model.depth, bench->model.hidden);
-    const char *cache = bench->cache != GRT_CACHE_NONE ? grt_cache_text(bench->cache) : NULL;
+    const char *cache = bench->cache != TRAIN_CACHE_AUTO ? grt_cache_text(bench->cache) : NULL;
     add_option(text, size, "cache", next->cache ? next->cache : cache);
     add_option(text, size, "batch-sizes", next->batches);
     add_option(text, size, "num-workers", next->workers[0] ? next->workers : workers);
@@ -161,8 +161,8 @@ static bool waits_for_data(const struct train_row *row) {
 
 static void advise_data(const struct train_bench *bench, const struct train_row *row,
                         struct train_advice *advice) {
-    // On the device only the order of the rows is waited for, once an epoch.
-    if (!waits_for_data(row) || bench->cache == GRT_CACHE_DEVICE)
+    // On the device there is nothing to wait for.
+    if (!waits_for_data(row) || row->cache == GRT_CACHE_DEVICE)
         return;
     uint32_t most = row->workers;
     const struct train_row *more = NULL;
@@ -177,7 +177,7 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
         bench->task.info.rows * (bench->task.info.x_width + bench->task.info.y_width) * 4, size);
     double share = 100 * row->stall;
     // More workers were measured and the row is still the better one.
-    if (more && bench->cache == GRT_CACHE_NONE) {
+    if (more && row->cache == GRT_CACHE_NONE) {
         say(advice,
             "Data loading is the bottleneck: the device waits for it %.0f%% of a step. More "
             "workers "
@@ -196,9 +196,8 @@ static void advise_data(const struct train_bench *bench, const struct train_row 
         "Data loading is the bottleneck: the device waits for it %.0f%% of a step. Use more "
         "workers, keep the data %s%.20s%s.",
         share,
-        bench->cache == GRT_CACHE_RAM ? "on the device (cache: device, "
-                                      : "in memory (cache: ram, ",
-        size, bench->cache == GRT_CACHE_RAM ? ")" : ", or cache: device), or a faster disk");
+        row->cache == GRT_CACHE_RAM ? "on the device (cache: device, " : "in memory (cache: ram, ",
+        size, row->cache == GRT_CACHE_RAM ? ")" : ", or cache: device), or a faster disk");
     struct next next = {.precisions = bit_of(row->precision)};
     snprintf(next.batches, sizeof next.batches, "%u", row->batch);
     snprintf(next.workers, sizeof next.workers, "%u,%u", most > 0 ? most : 1,
@@ -248,8 +247,10 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
         say(advice, "The device is under-used: busy for %.0f%% of a step. %s.", 100 * row->busy,
             helps ? "A larger batch gives it more to do at once"
             : oom ? "A larger batch does not fit; a larger model gives it more to do at once"
-                  : "Larger batches gain little: a larger model, or cache: device, whose steps go "
-                    "many to a submit, gives it more to do at once");
+            : row->cache == GRT_CACHE_DEVICE
+                ? "Larger batches gain little; a larger model gives it more to do at once"
+                : "Larger batches gain little: a larger model, or cache: device, whose steps go "
+                  "many to a submit, gives it more to do at once");
     if (helps && !untried)
         say(advice,
             "Throughput still grows at the largest batch, %u: %.2f times that of the one before.",

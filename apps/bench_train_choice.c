@@ -99,7 +99,7 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
            set(&config, GRT_CONFIG_BATCH_SIZE, "%u", row->batch) &&
            set(&config, GRT_CONFIG_NUM_WORKERS, "%u", row->workers) &&
            set(&config, GRT_CONFIG_PIN_MEMORY, "%s", row->pin ? "true" : "false") &&
-           (bench->cache == GRT_CACHE_NONE ||
+           (bench->cache == TRAIN_CACHE_AUTO ||
             set(&config, GRT_CONFIG_CACHE, "%s", grt_cache_text(bench->cache))) &&
            set(&config, GRT_CONFIG_PRECISION, "%s", grt_dtype_text(row->precision)) &&
            set(&config, GRT_CONFIG_ACCUMULATE, "%llu", (unsigned long long)pieces) &&

@@ -14,7 +14,10 @@ static void print_choice(FILE *file, const char *title, const struct train_row *
     }
     fprintf(file, "  batch size       %u\n  workers          %u\n  precision        %s\n",
             row->batch, row->workers, grt_dtype_text(row->precision));
-    fprintf(file, "  pin memory       %s\n", row->pin ? "on" : "off");
+    fprintf(file, "  pin memory       %s\n  data             %s\n", row->pin ? "on" : "off",
+            row->cache == GRT_CACHE_DEVICE ? "on the device"
+            : row->cache == GRT_CACHE_RAM  ? "in memory"
+                                           : "in the file");
     fprintf(file, "  throughput       %.0f samples/s\n", row->rate);
     char size[TABLE_TEXT_SIZE];
     table_bytes_text(row->memory, size);
@@ -47,11 +50,12 @@ static void print_text(const struct train_bench *bench, const struct train_summa
 }
 
 static json_t *choice_json(const struct train_row *row) {
-    return row ? json_pack("{s:i, s:i, s:s, s:b, s:f, s:I, s:f}", "batch", (int)row->batch,
-                           "workers", (int)row->workers, "precision",
-                           grt_dtype_text(row->precision), "pin_memory", row->pin, "samples_per_s",
-                           row->rate, "memory_bytes", (json_int_t)row->memory,
-                           "samples_per_s_per_gb", train_efficiency(row))
+    return row ? json_pack("{s:i, s:i, s:s, s:b, s:s, s:f, s:I, s:f, s:f}", "batch",
+                           (int)row->batch, "workers", (int)row->workers, "precision",
+                           grt_dtype_text(row->precision), "pin_memory", row->pin, "cache",
+                           grt_cache_text(row->cache), "samples_per_s", row->rate, "memory_bytes",
+                           (json_int_t)row->memory, "samples_per_s_per_gb", train_efficiency(row),
+                           "device_busy", row->busy)
                : json_null();
 }
 

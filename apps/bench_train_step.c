@@ -4,6 +4,8 @@
 //     the wall     windows of up to 8 steps: their batches are fetched and sent while the device works
 //     the device   [ step ][ step ][ step ] ... and uploads beside them where it can
 //
+// Rows on the device need no window: groups of steps are queued at once.
+//
 // The time of a step is that of a window over its steps: the median over groups of windows, since workers
 // deliver in bursts. Device times of the phases come from a graph of its own, with marks, whose
 // barriers the steps that are timed do not have.
@@ -17,6 +19,8 @@
 
 #define MOST_SECONDS 4.0
 #define LEAST_GROUPS 3
+#define GROUP_SECONDS 0.03  // rows on the device: of a group at least,
+#define MOST_GROUP 4096u    // or so many steps
 
 struct run {
     struct train_bench *bench;
@@ -45,6 +49,20 @@ static enum train_status failure(void) {
                                        : TRAIN_BROKEN;
 }
 
+static bool choose_cache(struct run *run) {
+    const struct train_bench *bench = run->bench;
+    struct grt_cache_choice choice = {.cache = bench->cache};
+    // What lies on the device already is no part of what is still to be had there.
+    if (bench->kept)
+        choice.cache = GRT_CACHE_DEVICE;
+    else if (bench->cache == TRAIN_CACHE_AUTO &&
+             !grt_task_choose_cache(bench->dev, &bench->task, grt_learner_desc_of(run->learner),
+                                    GRT_CACHE_RAM, &choice))
+        return false;
+    run->row->cache = choice.cache;
+    return true;
+}
+
 static enum train_status set_up(struct run *run) {
     const struct train_bench *bench = run->bench;
     struct train_row *row = run->row;
@@ -54,7 +72,9 @@ static enum train_status set_up(struct run *run) {
         return failure();
     row->variant = grt_learner_variant(run->learner);
     row->memory = grt_learner_bytes(run->learner, NULL);
-    if (bench->cache != GRT_CACHE_DEVICE)
+    if (!choose_cache(run))
+        return failure();
+    if (row->cache != GRT_CACHE_DEVICE)
         row->memory += row->batch * grt_feed_row_bytes(bench->dev,
                                                        grt_learner_x_bytes(run->learner) +
                                                            grt_learner_y_bytes(run->learner),
@@ -65,10 +85,10 @@ static enum train_status set_up(struct run *run) {
     uint64_t before = grt_dev_mem_use(bench->dev, NULL).current;
     if (!grt_learner_alloc(run->learner))
         return failure();
-    bool on_device = bench->cache == GRT_CACHE_DEVICE;
+    bool on_device = row->cache == GRT_CACHE_DEVICE;
     run->loader = grt_loader_create(
         grt_loader_desc(.data = bench->task.data, .dev = bench->dev, .part = GRT_PART_TRAIN,
-                        .batch = row->batch, .workers = row->workers, .cache = bench->cache,
+                        .batch = row->batch, .workers = row->workers, .cache = row->cache,
                         .prefetch = (uint32_t)bench->config.prefetch_factor, .pin = row->pin,
                         .held = GRT_FEED_HELD, .turns = grt_dev_lanes(bench->dev), .shuffle = true,
                         .drop_last = true, .seed = bench->config.seed));
@@ -103,11 +123,26 @@ static bool run_group(struct run *run, uint32_t steps, struct group *group) {
     *group = (struct group){0};
     while (group->steps < steps) {
         struct grt_feed_done done;
-        if (talk_stopped() || !grt_feed_run(run->feed, GRT_FEED_WINDOW, true, &done))
+        uint32_t most =
+            run->row->cache == GRT_CACHE_DEVICE ? steps - group->steps : GRT_FEED_WINDOW;
+        if (talk_stopped() || !grt_feed_run(run->feed, most, true, &done))
             return false;
         group->steps += done.steps;
         group->waited += done.waited;
         group->stalled += done.stalled;
+    }
+    return grt_dev_wait(run->bench->dev);
+}
+
+// Steps of a group of rows on the device: so many that waiting for its end is no part of what they take.
+static bool size_group(struct run *run, uint32_t *steps) {
+    struct group group;
+    double seconds = 0;
+    for (*steps = GRT_FEED_WINDOW; *steps < MOST_GROUP && seconds < GROUP_SECONDS; *steps *= 2) {
+        double begun = stats_now();
+        if (!run_group(run, *steps, &group))
+            return false;
+        seconds = stats_now() - begun;
     }
     return true;
 }
@@ -120,7 +155,8 @@ static bool time_steps(struct run *run) {
     double least = run->bench->seconds > 0 ? run->bench->seconds : TRAIN_LEAST_SECONDS;
     struct group group;
     // The first run of each graph is slower: it is timed to be cut.
-    if (!run_group(run, 2 * GRT_FEED_WINDOW, &group))
+    if (!run_group(run, 2 * GRT_FEED_WINDOW, &group) ||
+        (row->cache == GRT_CACHE_DEVICE && !size_group(run, &size)))
         return false;
     size_t count = 0;
     uint64_t steps = 0;
@@ -204,7 +240,7 @@ static bool time_phases(struct run *run) {
 static bool time_upload(struct run *run) {
     struct train_row *row = run->row;
     double samples[LEAST_GROUPS];
-    if (run->bench->cache == GRT_CACHE_DEVICE)
+    if (run->row->cache == GRT_CACHE_DEVICE)
         return true;
     for (int i = 0; i < LEAST_GROUPS; i++) {
         struct grt_batch batch;

@@ -25,6 +25,7 @@ struct train {
     uint32_t resume, force, keys;
     struct grt_dev *dev;
     struct grt_supervised *run;
+    double device_seconds;  // that opening it took
     struct train_rows rows;
     double start;
 };
@@ -248,6 +249,12 @@ static void print_banner(const struct train *t) {
     }
     talk_line("loading     %llu workers, %s, cache %s, %s", (unsigned long long)c->num_workers,
               c->pin_memory ? "pinned" : "not pinned", c->cache, order);
+    talk_line("start       device %.2f s, looking at the data %.2f s, reading them %.2f s, kernels "
+              "%.2f s",
+              t->device_seconds, info.data_seconds, info.cache_seconds, info.learner_seconds);
+    if (info.cache_why[0]) {
+        talk_line("cache       %s (auto): %s", c->cache, info.cache_why);
+    }
     talk_line("memory      %s taken on the device", used);
     talk_line("profile     %s", profile);
     talk_line("autotune    %s", c->autotune ? "on" : "off");
@@ -323,7 +330,9 @@ static int run(struct train *t, int argc, char **argv) {
     code = train_rows_open(&t->rows, t->config.common.output);
     if (code)
         return code;
+    double begun = stats_now();
     t->dev = train_config_device(&t->config);
+    t->device_seconds = stats_now() - begun;
     t->run =
         t->dev ? grt_supervised_create(&(struct grt_supervised_desc){.dev = t->dev,
                                                                      .config = &t->config.settings,

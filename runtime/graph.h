@@ -68,6 +68,8 @@ GRT_API bool grt_graph_bake(struct grt_graph *graph);
 // The first run waits for its end: it is timed, to cut the work into submits of the allowed length.
 // Later ones queue and return.
 GRT_API bool grt_graph_run(struct grt_graph *graph);
+// What a run will take, where that is known: it is cut by this, and not even the first run waits. After the bake.
+GRT_API bool grt_graph_expect(struct grt_graph *graph, double seconds);
 // Bake if needed, run, wait.
 GRT_API bool grt_graph_finish(struct grt_graph *graph);
 

@@ -237,6 +237,23 @@ bool grt_graph_run(struct grt_graph *graph) {
     return true;
 }
 
+bool grt_graph_expect(struct grt_graph *graph, double seconds) {
+    if (!graph || !graph->baked || !(seconds > 0.0)) {
+        return grt_fail(GRT_INVALID, "grt_graph_expect: %s",
+                        graph && graph->baked ? "no time" : "bake the graph first");
+    }
+    double guessed = 0.0;
+    for (uint32_t i = 0; i < graph->count; i++) {
+        guessed += graph->costs[i];
+    }
+    for (uint32_t i = 0; i < graph->count; i++) {
+        graph->costs[i] =
+            guessed > 0.0 ? graph->costs[i] / guessed * seconds : seconds / graph->count;
+    }
+    graph->calibrated = graph->cut_anew = true;
+    return true;
+}
+
 bool grt_graph_finish(struct grt_graph *graph) {
     return grt_graph_bake(graph) && grt_graph_run(graph) && grt_dev_wait(graph->dev);
 }

@@ -88,6 +88,7 @@ static struct grt_supervised *create(const struct grt_config *c, bool resume, st
     return grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
                                                                .config = c,
                                                                .resume = resume,
+                                                               .lockstep = w->stop_at > 0,
                                                                .stop = on_stop,
                                                                .report = on_report,
                                                                .context = w});
@@ -177,6 +178,8 @@ static void ways_of_data(void **state) {
         {"persistent_workers=false", "num_workers=2", "log_interval=1"},
         {"cache=ram", "num_workers=0", "log_interval=100"},
         {"cache=device", "num_workers=0", "log_interval=5"},
+        {"cache=device", "num_workers=2", "log_interval=100"},
+        {"cache=device", "checkpoint_interval=7", "log_interval=3"},
     };
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char dir[16], file[64];
@@ -250,7 +253,7 @@ static void lives_of_workers(void **state) {
         struct grt_config c =
             config_of(persistent ? "long" : "short",
                       PAIRS(persistent ? "persistent_workers=true" : "persistent_workers=false",
-                            "num_workers=2", "epochs=3"));
+                            "num_workers=2", "epochs=3", "cache=none"));
         struct grt_supervised *run = create(&c, false, &w);
         assert_non_null(run);
         assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
@@ -307,7 +310,8 @@ static void short_memory(void **state) {
     (void)state;
     enter(GRT_MAKE_REGRESSION);
     struct watch w = {0};
-    struct grt_config c = config_of("all", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    struct grt_config c =
+        config_of("all", PAIRS("batch_size=256", "hidden=64", "epochs=1", "cache=none"));
     struct grt_supervised *run = create(&c, false, &w);
     assert_non_null(run);
     uint64_t bytes = grt_supervised_info(run).bytes;
@@ -317,10 +321,11 @@ static void short_memory(void **state) {
     struct grt_dev *usual = test.dev;
     test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
     assert_non_null(test.dev);
-    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1", "cache=none"));
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
     // What is said to fit does, with the accumulation that was asked for, and a little more does not.
-    c = config_of("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
+    c = config_of("short",
+                  PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1", "cache=none"));
     struct grt_supervised *larger = grt_supervised_create(&(struct grt_supervised_desc){
         .dev = usual, .config = &c, .report = on_report, .context = &w});
     assert_non_null(larger);
@@ -347,7 +352,7 @@ static void short_memory(void **state) {
     grt_dev_destroy(&test.dev);
     test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
     assert_non_null(test.dev);
-    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1", "cache=none"));
     w = (struct watch){0};
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
     assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);

@@ -88,7 +88,8 @@ interrupt() {
     echo "$code" >code
 }
 for signal in INT TERM HUP USR1; do
-    interrupt "$signal" "part-$signal" "${base[@]}"
+    # Out of the file, which takes long enough for a signal to come.
+    interrupt "$signal" "part-$signal" "${base[@]}" cache=none
     [ "$(cat code)" -eq 75 ] || wrong "$signal: exit code $(cat code), wanted 75"
     said 'resume'
     expect 0 "${base[@]}" "checkpoint_dir=part-$signal" --resume
@@ -96,8 +97,16 @@ for signal in INT TERM HUP USR1; do
     same "part-$signal/$last" "whole/$last"
     same "part-$signal/best.h5" whole/best.h5
 done
+# With the rows on the device steps are queued ahead of what is reported.
+long=("${base[@]}" epochs=60 checkpoint_interval=0)
+expect 0 "${long[@]}" checkpoint_dir=long
+interrupt INT part-long "${long[@]}"
+[ "$(cat code)" -eq 75 ] || wrong "INT with rows on the device: exit code $(cat code), wanted 75"
+expect 0 "${long[@]}" checkpoint_dir=part-long --resume
+same part-long/step-000000010140.h5 long/step-000000010140.h5
+same part-long/best.h5 long/best.h5
 # Killed: the newest checkpoint may be some steps old, or none be there yet.
-interrupt KILL part-KILL "${base[@]}"
+interrupt KILL part-KILL "${base[@]}" cache=none
 expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
 same "part-KILL/$last" "whole/$last"
 expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
@@ -380,13 +389,13 @@ said 'nan.h5: row 2345 of the inputs is not finite \(column 3 is nan\); on_nan: 
 [ ! -e nan1 ] || wrong "a file with a NaN was not refused first"
 expect 0 "${base[@]}" --data nan.h5 checkpoint_dir=nan1 on_nan=drop epochs=1
 said '2999 samples'
-expect 65 "${base[@]}" --data nan.h5 checkpoint_dir=nan2 on_nan=late shuffle=false validation_split=0 epochs=1
+expect 65 "${base[@]}" --data nan.h5 checkpoint_dir=nan2 on_nan=late shuffle=false validation_split=0 epochs=1 cache=none
 said 'row 2345 of the inputs is not finite'
 [ -n "$(ls nan2)" ] || wrong "on_nan=late: no step before the row"
 
 # ---- data that fail while they are read ----
 cp d.h5 cut.h5
-timeout 120 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl >out 2>err &
+timeout 120 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl cache=none >out 2>err &
 pid=$!
 while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":[1-9]' cut.jsonl; do sleep 0.01; done
 truncate -s 4096 cut.h5

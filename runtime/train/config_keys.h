@@ -48,8 +48,9 @@
       "read into memory that the device copies from directly")                                     \
     X(PERSISTENT_WORKERS, persistent_workers, FLAG, "data", "true", 0, 0, "", "",                  \
       "workers live as long as the run; false: they are started for each epoch")                   \
-    X(CACHE, cache, WORD, "data", "none", 0, 0, "none=false|ram=true=memory=host|device=gpu",      \
-      "cache_data data.cache_mode", "keep the data set in memory, or on the device, when it fits") \
+    X(CACHE, cache, WORD, "data", "auto", 0, 0, "auto|none=false|ram=true=memory=host|device=gpu", \
+      "cache_data data.cache_mode",                                                                \
+      "where the data set is kept: the device, memory or its file; auto: the first that it fits")  \
     X(SHUFFLE, shuffle, FLAG, "data", "true", 0, 0, "", "", "a new order of samples each epoch")   \
     X(SHUFFLE_WINDOW, shuffle_window, WHOLE, "data", "0", 0, 1099511627776, "",                    \
       "shuffle_buffer shuffle_buffer_size",                                                        \

@@ -57,6 +57,7 @@ struct grt_feed {
     uint32_t newest_staged;
     uint32_t *words;                    // the table of records
     uint64_t table_first, table_count;  // epochs in it
+    double step_seconds;                // expected; 0: not known
     bool placed;                        // the state and the table know where `next` is
 };
 
@@ -82,6 +83,10 @@ static struct grt_graph *graph_for(struct grt_feed *f, const struct grt_step_des
         grt_graph_destroy(&f->recorded[--f->recorded_count].graph);
     }
     struct grt_graph *graph = record(f, desc);
+    if (graph && f->step_seconds > 0 &&
+        !grt_graph_expect(graph, f->step_seconds * (desc->steps > 0 ? desc->steps : 1))) {
+        grt_graph_destroy(&graph);
+    }
     if (graph) {
         f->recorded[f->recorded_count++] =
             (struct recorded){desc->rows, desc->steps, desc->part, place, graph};
@@ -484,6 +489,10 @@ void grt_feed_destroy(struct grt_feed **feed) {
 
 struct grt_loader_position grt_feed_position(const struct grt_feed *feed) {
     return feed->next;
+}
+
+void grt_feed_expect(struct grt_feed *f, double step_seconds) {
+    f->step_seconds = step_seconds;
 }
 
 void grt_feed_newest(const struct grt_feed *f, struct grt_tensor *x, struct grt_tensor *y) {

@@ -61,6 +61,9 @@ GRT_API void grt_feed_newest(const struct grt_feed *feed, struct grt_tensor *x,
 GRT_API bool grt_feed_part(struct grt_feed *feed, struct grt_loader_position position,
                            uint32_t part, struct grt_tensor *x, struct grt_tensor *y);
 
+// What a step takes, as far as is known: graphs that are new are cut by this instead of being tried and waited for.
+GRT_API void grt_feed_expect(struct grt_feed *feed, double step_seconds);
+
 struct grt_feed_done {
     uint32_t steps;
     uint64_t samples;

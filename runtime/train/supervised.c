@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../clock.h"
 #include "../report.h"
 #include "checkpoint.h"
 #include "supervised_parts.h"
@@ -32,68 +33,36 @@ static bool watch_look(void *context, double share) {
 
 // ---- memory ----
 
-static bool on_device(const struct grt_supervised *run) {
+bool supervised_on_device(const struct grt_supervised *run) {
     return strcmp(run->task.config.cache, "device") == 0;
 }
 
-static uint64_t row_bytes(const struct grt_dataset_info *info) {
-    return 4 * ((uint64_t)info->x_width + info->y_width);
-}
-
-// What the device holds besides the learner: all rows, and the staging of both feeds.
 static struct grt_fit_besides besides(const struct grt_supervised *run) {
-    uint64_t row = row_bytes(&run->task.info);
-    uint64_t feeds = run->task.info.part_rows[GRT_PART_VALIDATION] > 0 ? 2 : 1;
-    if (on_device(run)) {
-        const struct grt_learner_desc *d = &run->task.learner;
-        uint64_t feed =
-            grt_feed_rows_bytes(run->desc.dev, 4ull * d->batch * run->task.info.x_width,
-                                4ull * d->batch * run->task.info.y_width, d->accumulate > 1);
-        return (struct grt_fit_besides){.bytes = run->task.info.file_rows * row + feeds * feed};
-    }
-    return (struct grt_fit_besides){
-        .bytes = feeds * grt_feed_padding(run->desc.dev),
-        .row = feeds * grt_feed_row_bytes(run->desc.dev, row, false),
-        .row_staged = feeds * grt_feed_row_bytes(run->desc.dev, row, true),
-    };
+    return grt_task_besides(run->desc.dev, &run->task.info, &run->task.learner,
+                            supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
 }
 
-// The data set is kept where the config says when it fits there, the learner beside it; else one place
-// further from the device. The bits of a run do not depend on it.
+// The data set is kept where the config says when it fits there; else one place further from the device, and
+// a line says so. `auto` begins with the device, and the head of the report says where it ended.
 static bool choose_cache(struct grt_supervised *run) {
     struct grt_config *c = &run->task.config;
-    char why[GRT_CACHE_WHY] = "";
-    char text[2 * GRT_CACHE_WHY + 256];
-    const char *wanted = on_device(run) ? "device" : "ram";
-    size_t used = (size_t)snprintf(text, sizeof text, "cache: %s: the data set takes ", wanted);
-    bool fell = false;
-    if (on_device(run)) {
-        struct grt_fit_besides data = besides(run);
-        struct grt_fit fit = {.fits = false};
-        bool alone = grt_cache_fits(run->task.data, run->desc.dev, GRT_CACHE_DEVICE, why);
-        if (alone && !grt_task_fit(run->desc.dev, &run->task.learner, &data, &fit)) {
-            return false;
-        }
-        if (!fit.fits) {
-            if (alone) {
-                snprintf(why, sizeof why, "%.1f MB, a step %.1f MB, and %.1f MB may be taken of %s",
-                         (double)data.bytes / 1e6, (double)fit.needed / 1e6,
-                         (double)(fit.left + data.bytes) / 1e6,
-                         grt_dev_info(run->desc.dev)->selector);
-            }
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s", why);
-            fell = grt_config_set(c, GRT_CONFIG_CACHE, "ram");
-        }
+    static const char *const places[] = {"read from the file", "kept in the host's memory",
+                                         "kept on the device"};
+    bool any = strcmp(c->cache, "auto") == 0;
+    enum grt_cache wanted = any || supervised_on_device(run) ? GRT_CACHE_DEVICE
+                            : strcmp(c->cache, "ram") == 0   ? GRT_CACHE_RAM
+                                                             : GRT_CACHE_NONE;
+    struct grt_cache_choice choice;
+    char text[sizeof choice.why + 128];
+    if (!grt_task_choose_cache(run->desc.dev, &run->task, &run->task.learner, wanted, &choice) ||
+        !grt_config_set(c, GRT_CONFIG_CACHE, grt_cache_text(choice.cache))) {
+        return false;
     }
-    if (strcmp(c->cache, "ram") == 0 &&
-        !grt_cache_fits(run->task.data, run->desc.dev, GRT_CACHE_RAM, why)) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", fell ? "; " : "", why);
-        fell = grt_config_set(c, GRT_CONFIG_CACHE, "none");
-    }
-    if (fell) {
-        snprintf(text + used, sizeof text - used, ": it is %s (cache: %s)",
-                 strcmp(c->cache, "ram") == 0 ? "kept in the host's memory" : "read from the file",
-                 c->cache);
+    if (any) {
+        snprintf(run->cache_why, sizeof run->cache_why, "the data set takes %s", choice.why);
+    } else if (choice.cache != wanted) {
+        snprintf(text, sizeof text, "cache: %s: the data set takes %s: it is %s (cache: %s)",
+                 grt_cache_text(wanted), choice.why, places[choice.cache], c->cache);
         supervised_say(run, GRT_SUPERVISED_NOTE, text);
     }
     return true;
@@ -195,13 +164,14 @@ static bool make_learner(struct grt_supervised *run) {
                                  .learner = run->learner,
                                  .loader = run->train_loader,
                                  .batch = run->task.learner.batch,
-                                 .on_device = on_device(run),
+                                 .on_device = supervised_on_device(run),
                                  .epochs = run->task.config.epochs};
     run->train = grt_feed_create(&feed);
     feed.loader = run->check_loader;
     feed.evaluate = true;
     run->check = run->train && run->check_loader ? grt_feed_create(&feed) : NULL;
-    return run->train && (run->check || !run->check_loader);
+    run->snapshot = run->train ? grt_snapshot_create(run->learner) : NULL;
+    return run->snapshot && (run->check || !run->check_loader);
 }
 
 // ---- where it begins ----
@@ -282,15 +252,23 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     }
     run->desc = *desc;
     struct grt_task_look look = {.watch = watch_look, .context = run};
+    double start = grt_seconds();
     if (!check_outputs(run) ||
         !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
-        !grt_dataset_digest(run->task.data, &run->data_digest) || !choose_cache(run) ||
-        !plan_memory(run) || !make_loaders(run)) {
+        !grt_dataset_digest(run->task.data, &run->data_digest)) {
         goto undo_run;
     }
+    double opened = grt_seconds();
+    if (!choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
+        goto undo_run;
+    }
+    double filled = grt_seconds();
     if (!count_steps(run) || !make_learner(run) || !begin(run)) {
         goto undo_run;
     }
+    run->data_seconds = opened - start;
+    run->cache_seconds = filled - opened;
+    run->learner_seconds = grt_seconds() - filled;
     run->start = run->place.step;
     run->log = grt_runlog_create(grt_runlog_desc(.jsonl = run->task.config.log,
                                                  .tensorboard = run->task.config.tensorboard));
@@ -307,6 +285,9 @@ void grt_supervised_destroy(struct grt_supervised **run) {
         return;
     }
     struct grt_supervised *r = *run;
+    grt_archive_destroy(&r->pending);
+    grt_archive_destroy(&r->pending_best);
+    grt_snapshot_destroy(&r->snapshot);
     grt_feed_destroy(&r->train);
     grt_feed_destroy(&r->check);
     grt_learner_destroy(&r->learner);
@@ -332,5 +313,9 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .start = run->start,
         .done = run->place.step >= run->steps && !supervised_owes_check(run),
         .log_failed = grt_runlog_failed(run->log),
+        .cache_why = run->cache_why,
+        .data_seconds = run->data_seconds,
+        .cache_seconds = run->cache_seconds,
+        .learner_seconds = run->learner_seconds,
     };
 }

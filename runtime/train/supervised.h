@@ -59,7 +59,8 @@ struct grt_supervised_desc {
     struct grt_dev *dev;
     const struct grt_config *config;
     bool resume;
-    bool force;  // resume though the data are others than those of the checkpoint
+    bool force;     // resume though the data are others than those of the checkpoint
+    bool lockstep;  // nothing is queued ahead, log lines are waited for: a stop is obeyed at once
     bool (*stop)(void *context);  // asked between steps, and while rows are looked at; may be NULL
     void (*report)(void *context, const struct grt_supervised_report *report);  // may be NULL
     void *context;
@@ -78,9 +79,11 @@ struct grt_supervised_info {
     const char *variant;
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
-    uint64_t start;   // step that it begins with
-    bool done;        // there is nothing left of it
-    bool log_failed;  // rows of the log were lost
+    uint64_t start;                                       // step that it begins with
+    bool done;                                            // there is nothing left of it
+    bool log_failed;                                      // rows of the log were lost
+    double data_seconds, cache_seconds, learner_seconds;  // what it took to begin
+    const char *cache_why;  // cache: auto: what decided where the data set is; else ""
 };
 GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run);
 

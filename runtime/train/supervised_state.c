@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../clock.h"
 #include "../report.h"
 #include "checkpoint.h"
 #include "supervised_parts.h"
@@ -24,24 +25,33 @@ static const struct {
     {GRT_TENSOR_STATE, "state"},
 };
 
-typedef bool tensor_fn(void *archive, const char *name, const struct grt_tensor *tensor);
+typedef bool tensor_fn(struct grt_supervised *run, void *archive, const char *name,
+                       const struct grt_tensor *tensor);
 
-static bool take(void *archive, const char *name, const struct grt_tensor *tensor) {
-    return grt_archive_take(archive, name, tensor);
+// As the newest whole snapshot has it.
+static bool take(struct grt_supervised *run, void *archive, const char *name,
+                 const struct grt_tensor *tensor) {
+    const void *numbers = grt_snapshot_tensor(run->snapshot, tensor);
+    numbers = numbers ? numbers : &run->state;
+    return grt_archive_add(archive, name, tensor->dtype, tensor->rank, tensor->shape, numbers) !=
+           NULL;
 }
 
-static bool give(void *archive, const char *name, const struct grt_tensor *tensor) {
+static bool give(struct grt_supervised *run, void *archive, const char *name,
+                 const struct grt_tensor *tensor) {
+    (void)run;
     return grt_archive_give(archive, name, tensor);
 }
 
-static bool each_tensor(struct grt_learner *learner, void *archive, tensor_fn *fn) {
+static bool each_tensor(struct grt_supervised *run, void *archive, tensor_fn *fn) {
+    struct grt_learner *learner = run->learner;
     for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
         const char *name = NULL;
         const struct grt_tensor *tensor = grt_learner_tensor(learner, kept[k].role, 0, &name);
         for (uint32_t i = 0; tensor; i++) {
             char full[GRT_ARCHIVE_NAME];
             snprintf(full, sizeof full, "%s/%s", kept[k].group, name);
-            if (!fn(archive, full, tensor)) {
+            if (!fn(run, archive, full, tensor)) {
                 return false;
             }
             tensor = grt_learner_tensor(learner, kept[k].role, i + 1, &name);
@@ -89,38 +99,75 @@ static bool set_values(const struct grt_supervised *run, struct grt_archive *a) 
 
 static struct grt_archive *make_archive(struct grt_supervised *run) {
     struct grt_archive *archive = grt_archive_create();
-    if (archive && (!each_tensor(run->learner, archive, take) || !clean_state(archive) ||
-                    !set_values(run, archive))) {
+    if (archive &&
+        (!each_tensor(run, archive, take) || !clean_state(archive) || !set_values(run, archive))) {
         grt_archive_destroy(&archive);
     }
     return archive;
 }
 
-bool supervised_save(struct grt_supervised *run) {
-    struct grt_archive *archive = make_archive(run);
+// ---- writing ----
+
+static bool write_pending(struct grt_supervised *run) {
     const struct grt_config *c = &run->task.config;
     char path[GRT_CONFIG_TEXT_SIZE + 64];
-    bool good = archive && grt_checkpoint_store(
-                               &(struct grt_checkpoint_dir){c->checkpoint_dir, (uint32_t)c->keep},
-                               archive, run->place.step);
-    grt_archive_destroy(&archive);
+    if (!run->pending) {
+        return true;
+    }
+    bool good =
+        grt_checkpoint_store(&(struct grt_checkpoint_dir){c->checkpoint_dir, (uint32_t)c->keep},
+                             run->pending, run->pending_step);
+    grt_archive_destroy(&run->pending);
     run->unsaved = !good;
     if (good) {
-        run->saved_step = run->place.step;
-        grt_checkpoint_path(c->checkpoint_dir, run->place.step, path, sizeof path);
+        grt_checkpoint_path(c->checkpoint_dir, run->pending_step, path, sizeof path);
         supervised_say(run, GRT_SUPERVISED_CHECKPOINT, path);
     }
     return good;
 }
 
-bool supervised_save_best(struct grt_supervised *run) {
+static bool write_best(struct grt_supervised *run) {
     char path[GRT_CONFIG_TEXT_SIZE + 64];
-    struct grt_archive *archive = make_archive(run);
+    if (!run->pending_best) {
+        return true;
+    }
     snprintf(path, sizeof path, "%s/best.h5", run->task.config.checkpoint_dir);
-    bool good = archive && grt_checkpoint_make_dir(run->task.config.checkpoint_dir) &&
-                grt_checkpoint_save(archive, path);
-    grt_archive_destroy(&archive);
+    bool good = grt_checkpoint_make_dir(run->task.config.checkpoint_dir) &&
+                grt_checkpoint_save(run->pending_best, path);
+    grt_archive_destroy(&run->pending_best);
+    run->best_unsaved = !good;
     return good;
+}
+
+bool supervised_flush(struct grt_supervised *run) {
+    bool any = run->pending || run->pending_best;
+    bool good = write_best(run);
+    good = write_pending(run) && good;
+    run->written = any ? grt_seconds() : run->written;
+    return good;
+}
+
+bool supervised_write_due(struct grt_supervised *run) {
+    return grt_seconds() - run->written < SUPERVISED_WRITE_SECONDS || supervised_flush(run);
+}
+
+bool supervised_save(struct grt_supervised *run, bool now) {
+    grt_archive_destroy(&run->pending);
+    run->pending = make_archive(run);
+    run->pending_step = run->place.step;
+    run->unsaved = !run->pending;
+    if (!run->pending) {
+        return false;
+    }
+    run->saved_step = run->place.step;
+    return now ? supervised_flush(run) : supervised_write_due(run);
+}
+
+bool supervised_save_best(struct grt_supervised *run) {
+    grt_archive_destroy(&run->pending_best);
+    run->pending_best = make_archive(run);
+    run->best_unsaved = !run->pending_best;
+    return run->pending_best != NULL;
 }
 
 // ---- restoring ----
@@ -158,7 +205,7 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
                         a->path, batch, per_epoch, run->task.learner.batch, run->steps_per_epoch);
     }
     if (!grt_task_continues(&run->task, a) || !same_data(run, a) ||
-        !each_tensor(run->learner, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
+        !each_tensor(run, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
         !grt_feed_seek(run->train, p.position)) {
         return false;
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../report.h"
 #include "task_parts.h"
@@ -243,12 +244,16 @@ struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *
                                    enum grt_part part, uint32_t held) {
     const struct grt_config *c = &task->config;
     bool training = part == GRT_PART_TRAIN;
+    enum grt_cache cache = (enum grt_cache)cache_of(c->cache);
+    // Rows that go to the device are read once, by every core; nobody reads after that.
+    long cores = cache == GRT_CACHE_DEVICE ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+    uint64_t workers = cores > (long)c->num_workers ? (uint64_t)cores : c->num_workers;
     return grt_loader_create(
         grt_loader_desc(.data = task->data, .dev = dev, .part = part, .batch = task->learner.batch,
-                        .workers = (uint32_t)c->num_workers,
+                        .workers = (uint32_t)(workers < 16 || cores == 0 ? workers : 16),
                         .prefetch = (uint32_t)c->prefetch_factor, .held = held,
-                        .pin = c->pin_memory, .cache = (enum grt_cache)cache_of(c->cache),
-                        .shuffle = training && c->shuffle, .drop_last = training && c->drop_last,
+                        .pin = c->pin_memory, .cache = cache, .shuffle = training && c->shuffle,
+                        .drop_last = training && c->drop_last,
                         .short_workers = !c->persistent_workers, .turns = grt_dev_lanes(dev),
                         .seed = c->seed));
 }

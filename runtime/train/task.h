@@ -69,6 +69,22 @@ struct grt_fit_besides {
 GRT_API bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,
                           const struct grt_fit_besides *besides, struct grt_fit *fit);
 
+// What the device holds besides a learner: all rows, or none, and the staging of the feeds.
+GRT_API struct grt_fit_besides grt_task_besides(struct grt_dev *dev,
+                                                const struct grt_dataset_info *info,
+                                                const struct grt_learner_desc *desc,
+                                                enum grt_cache cache);
+struct grt_cache_choice {
+    enum grt_cache cache;
+    char why[2 *
+             GRT_CACHE_WHY];  // "264.0 MB, a step ...": what the data set takes, and what there is
+};
+// The place that is wanted when all rows fit there, the learner beside them; else the next one further from the
+// device. False with the sentence when the learner makes no sense.
+GRT_API bool grt_task_choose_cache(struct grt_dev *dev, const struct grt_task *task,
+                                   const struct grt_learner_desc *desc, enum grt_cache wanted,
+                                   struct grt_cache_choice *choice);
+
 #ifdef __cplusplus
 }
 #endif

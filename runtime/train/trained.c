@@ -71,7 +71,11 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
     while (good && !done.epoch_ended) {
         good = !(stop && stop()) && grt_feed_run(feed, GRT_FEED_WINDOW, true, &done);
     }
-    good = good && supervised_tally_end(w.learner, evaluation);
+    struct grt_learn_state state;
+    good = good && grt_learner_state(w.learner, &state);
+    if (good) {
+        supervised_tally(w.learner, &state, evaluation);
+    }
     evaluation->seconds = grt_seconds() - start;
     grt_feed_destroy(&feed);
     finish(&w);
