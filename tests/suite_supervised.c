@@ -71,9 +71,9 @@ static struct grt_config config_of(const char *dir, const char *const *pairs) {
     snprintf(path, sizeof path, "%s/%s", folder, dir);
     assert_true(grt_config_set(&c, GRT_CONFIG_DATA, data_path));
     assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
-    const char *const fixed[] = {"hidden=8", "depth=2",        "batch_size=16",
-                                 "epochs=2", "num_workers=1",  "log_interval=5",
-                                 "keep=2",   "schedule=cosine"};
+    const char *const fixed[] = {"hidden=8", "depth=2",         "batch_size=16",
+                                 "epochs=2", "num_workers=1",   "log_interval=5",
+                                 "keep=2",   "schedule=cosine", "cache=none"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         assert_true(grt_config_override(&c, fixed[i]));
     }
@@ -178,7 +178,7 @@ static void ways_of_data(void **state) {
         {"persistent_workers=false", "num_workers=2", "log_interval=1"},
         {"cache=ram", "num_workers=0", "log_interval=100"},
         {"cache=device", "num_workers=0", "log_interval=5"},
-        {"cache=device", "num_workers=2", "log_interval=100"},
+        {"cache=auto", "num_workers=2", "log_interval=100"},
         {"cache=device", "checkpoint_interval=7", "log_interval=3"},
     };
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -253,7 +253,7 @@ static void lives_of_workers(void **state) {
         struct grt_config c =
             config_of(persistent ? "long" : "short",
                       PAIRS(persistent ? "persistent_workers=true" : "persistent_workers=false",
-                            "num_workers=2", "epochs=3", "cache=none"));
+                            "num_workers=2", "epochs=3"));
         struct grt_supervised *run = create(&c, false, &w);
         assert_non_null(run);
         assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
@@ -310,8 +310,7 @@ static void short_memory(void **state) {
     (void)state;
     enter(GRT_MAKE_REGRESSION);
     struct watch w = {0};
-    struct grt_config c =
-        config_of("all", PAIRS("batch_size=256", "hidden=64", "epochs=1", "cache=none"));
+    struct grt_config c = config_of("all", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     struct grt_supervised *run = create(&c, false, &w);
     assert_non_null(run);
     uint64_t bytes = grt_supervised_info(run).bytes;
@@ -321,11 +320,10 @@ static void short_memory(void **state) {
     struct grt_dev *usual = test.dev;
     test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
     assert_non_null(test.dev);
-    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1", "cache=none"));
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
     // What is said to fit does, with the accumulation that was asked for, and a little more does not.
-    c = config_of("short",
-                  PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1", "cache=none"));
+    c = config_of("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
     struct grt_supervised *larger = grt_supervised_create(&(struct grt_supervised_desc){
         .dev = usual, .config = &c, .report = on_report, .context = &w});
     assert_non_null(larger);
@@ -352,7 +350,7 @@ static void short_memory(void **state) {
     grt_dev_destroy(&test.dev);
     test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
     assert_non_null(test.dev);
-    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1", "cache=none"));
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     w = (struct watch){0};
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
     assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
@@ -405,6 +403,15 @@ static void caches_that_do_not_fit(void **state) {
             grt_supervised_destroy(&run);
             snprintf(same, sizeof same, "%s/step-000000000017.h5", dir);
             check_equal("usual/step-000000000017.h5", same);
+            // `auto` comes to the same place, which is no news.
+            struct watch v = {0};
+            c = config_of("auto", PAIRS("epochs=1", "cache=auto"));
+            run = create(&c, false, &v);
+            assert_non_null(run);
+            assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
+            assert_non_null(strstr(grt_supervised_info(run).cache_why, "may be taken"));
+            assert_int_equal(v.news[GRT_SUPERVISED_NOTE], 0);
+            grt_supervised_destroy(&run);
         } else {
             TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "may be taken");
         }

@@ -161,7 +161,7 @@
       "output_dir save_dir checkpoint.dir checkpoint_path ckpt_dir", "folder of the checkpoints")  \
     X(CHECKPOINT_INTERVAL, checkpoint_interval, WHOLE, "checkpoint", "0", 0, 1000000000, "",       \
       "save_steps save_interval save_every checkpoint.interval save_freq",                         \
-      "steps between checkpoints; 0: each epoch")                                                  \
+      "steps between checkpoints; 0: each epoch, at most once a second")                           \
     X(KEEP, keep, WHOLE, "checkpoint", "3", 1, 1000000, "",                                        \
       "save_total_limit keep_last keep_checkpoints max_to_keep save_top_k",                        \
       "newest checkpoints that are kept, besides the best")                                        \
