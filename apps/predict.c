@@ -125,7 +125,7 @@ static int run(struct predict *p) {
     struct grt_archive *archive =
         dev ? grt_predict(dev, model, &p->config.settings, talk_stopped) : NULL;
     code = archive ? save(archive, p->output, form) : command_exit_of(grt_last_status());
-    if (!code)
+    if (archive && !code)
         talk_line("%llu predictions in %s", (unsigned long long)archive->tensors[0].shape[0],
                   p->output);
     grt_archive_destroy(&archive);

@@ -407,7 +407,7 @@ static int open_any(const char *path, struct stat *info, const char **why) {
 }
 
 static void *read_file(const char *path, uint64_t most, uint64_t *size, bool any) {
-    struct stat info;
+    struct stat info = {0};
     const char *why = NULL;
     void *bytes = NULL;
     int fd = any ? open_any(path, &info, &why) : grt_open_regular(path, &info, &why);
