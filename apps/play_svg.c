@@ -5,11 +5,12 @@
 //     +--------+--------+
 //     |  side  |  front |      metres, the ground at the bottom
 //     +--------+--------+
-//     |   height        |      over time, with a mark that moves
+//     |   charts        |      numbers of the state over time, with a mark that moves
 //     +-----------------+
 //
-// How an environment looks is one row of `looks`: which number is charted, and a function from a state to lines.
+// How an environment looks is one row of `looks`: its charts, and a function from a state to lines.
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "play.h"
@@ -19,7 +20,7 @@
 #define PANEL_W 360
 #define PANEL_H 260
 #define CHART_H 120
-#define MARGIN 24
+#define MARGIN 32
 
 struct line {
     uint32_t count;
@@ -27,14 +28,26 @@ struct line {
     double width;              // metres
 };
 
+#define MAX_CHARTS 4
+#define MAX_CURVES 4
+
+// Numbers of the state over time. What is good lies between low and high, or within `within` of the member `target`.
+struct chart {
+    const char *label;                // what it is, with its unit
+    const char *members[MAX_CURVES];  // of the state; NULL at the end
+    const char *target;
+    double within;
+    double low, high;       // equal: none
+    bool size;              // without the sign
+    const char *pushes[2];  // members that are not 0 while the environment is disturbed
+};
+
 struct look {
     const char *env;
-    const char *chart;  // member of the state
-    const char *label;  // what it is, with its unit
-    double low, high;   // band of the chart that is good; equal: none
-    double scale;       // pixels a metre
-    double ground;      // where the ground lies, metres below the middle
-    uint32_t views;     // 1: side, 2: front too
+    struct chart charts[MAX_CHARTS];  // without a label: no more
+    double scale;                     // pixels a metre
+    double ground;                    // where the ground lies, metres below the middle
+    uint32_t views;                   // 1: side, 2: front too
     uint32_t (*lines)(const struct grt_env_info *env, const float *state, struct line *lines);
 };
 
@@ -57,14 +70,14 @@ static void turn(const double q[4], const double v[3], double r[3]) {
     r[2] = v[2] + q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
 }
 
-// Hips at the corners of a square, shins bent down at the ankle by an angle whose sign is that of the model's axis.
+// The view goes along with the torso. Hips at the corners of a square, shins bent down at the ankle by an angle whose sign is that of the model's axis.
 static uint32_t standing_lines(const struct grt_env_info *env, const float *state,
                                struct line *lines) {
     static const double corner[4][2] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}};
     static const double bend[4] = {1, -1, -1, 1};
     static const char *const hips[] = {"hip_1", "hip_2", "hip_3", "hip_4"};
     static const char *const ankles[] = {"ankle_1", "ankle_2", "ankle_3", "ankle_4"};
-    const float *at = &state[play_member(env, "x")];
+    double height = (double)state[play_member(env, "z")];
     const float *qf = &state[play_member(env, "qw")];
     const double q[4] = {(double)qf[0], (double)qf[1], (double)qf[2], (double)qf[3]};
     for (int i = 0; i < 4; i++) {
@@ -80,14 +93,12 @@ static uint32_t standing_lines(const struct grt_env_info *env, const float *stat
         lines[i] = (struct line){.count = 4, .width = 0.16};
         for (int k = 0; k < 4; k++) {
             turn(q, body[k], lines[i].at[k]);
-            for (int j = 0; j < 3; j++)
-                lines[i].at[k][j] += (double)at[j];
+            lines[i].at[k][2] += height;
         }
     }
     // The torso, a ball: a line without length and with round ends.
     lines[4] = (struct line){.count = 2, .width = 0.5};
-    for (int j = 0; j < 3; j++)
-        lines[4].at[0][j] = lines[4].at[1][j] = (double)at[j];
+    lines[4].at[0][2] = lines[4].at[1][2] = height;
     return 5;
 }
 
@@ -117,10 +128,43 @@ static uint32_t no_lines(const struct grt_env_info *env, const float *state, str
 }
 
 static const struct look looks[] = {
-    {"standing", "z", "torso height, m", 0.5, 0.6, 130, 0.7, 2, standing_lines},
-    {"cartpole", "a", "angle, rad", -0.2094, 0.2094, 70, 0.7, 1, cartpole_lines},
-    {"pendulum", "a", "angle, rad", -0.2, 0.2, 90, 1.2, 1, pendulum_lines},
-    {NULL, NULL, NULL, 0, 0, 100, 1, 1, no_lines},  // any other: the chart alone
+    {"standing",
+     {{.label = "torso height, m; band: commanded; grey: pushes",
+       .members = {"z"},
+       .target = "height",
+       .within = 0.03,
+       .pushes = {"push_x", "push_y"}},
+      {.label = "ankles, rad; band: between the stops",
+       .members = {"ankle_1", "ankle_2", "ankle_3", "ankle_4"},
+       .low = 0.5236,
+       .high = 1.2217,
+       .size = true},
+      {.label = "hips, rad; band: between the stops",
+       .members = {"hip_1", "hip_2", "hip_3", "hip_4"},
+       .low = -0.5236,
+       .high = 0.5236},
+      {.label = "speed along x, m/s; band: commanded",
+       .members = {"vx"},
+       .target = "speed",
+       .within = 0.2,
+       .pushes = {"push_x", "push_y"}}},
+     130,
+     0.7,
+     2,
+     standing_lines},
+    {"cartpole",
+     {{.label = "angle, rad", .members = {"a"}, .low = -0.2094, .high = 0.2094}},
+     70,
+     0.7,
+     1,
+     cartpole_lines},
+    {"pendulum",
+     {{.label = "angle, rad", .members = {"a"}, .low = -0.2, .high = 0.2}},
+     90,
+     1.2,
+     1,
+     pendulum_lines},
+    {NULL, {{.label = ""}}, 100, 1, 1, no_lines},  // any other: its first number alone
 };
 
 // ---- writing ----
@@ -169,51 +213,110 @@ static void write_view(FILE *file, const struct play_trip *trip, const struct lo
     fputs("</svg>\n", file);
 }
 
-static void write_chart(FILE *file, const struct play_trip *trip, const struct look *look,
-                        int width, double seconds) {
-    uint32_t member = play_member(trip->env, look->chart);
-    double low = look->low, high = look->high;
-    double least = INFINITY, most = -INFINITY;
-    double tick = seconds > 40 ? 10 : seconds > 8 ? 5 : 1;
+static double value(const struct play_trip *trip, const char *member, uint32_t frame, bool size) {
+    double v =
+        (double)trip->states[(size_t)frame * trip->env->state + play_member(trip->env, member)];
+    return size ? fabs(v) : v;
+}
+
+// Where a chart's numbers lie on the page.
+struct axes {
+    double low, high, scale, step;  // pixels a unit, pixels a frame
+    int width;
+};
+
+static double across(const struct axes *a, double frame) {
+    return MARGIN + a->step * frame;
+}
+
+static double down(const struct axes *a, double v) {
+    return MARGIN + a->scale * (a->high - v);
+}
+
+static struct axes axes_of(const struct play_trip *trip, const struct chart *chart, int width) {
+    struct axes a = {.low = INFINITY, .high = -INFINITY, .width = width};
     for (uint32_t f = 0; f < trip->frames; f++) {
-        double v = (double)trip->states[(size_t)f * trip->env->state + member];
-        // With fmin() and fmax() GCC 12 ends with an internal error at -O3 (aarch64).
-        least = v < least ? v : least;
-        most = v > most ? v : most;
+        for (uint32_t i = 0; i < MAX_CURVES && (i == 0 || chart->members[i]); i++) {
+            // With fmin() and fmax() GCC 12 ends with an internal error at -O3 (aarch64).
+            double v = value(trip, chart->members[i], f, chart->size);
+            a.low = v < a.low ? v : a.low;
+            a.high = v > a.high ? v : a.high;
+        }
+        double aim = chart->target ? value(trip, chart->target, f, false) : 0;
+        double low = chart->target ? aim - chart->within : chart->low;
+        double high = chart->target ? aim + chart->within : chart->high;
+        if (high > low) {
+            a.low = low < a.low ? low : a.low;
+            a.high = high > a.high ? high : a.high;
+        }
     }
-    low = fmin(low, least);
-    high = fmax(high, most);
-    double room = 0.2 * (look->high - look->low);  // so that the band's edges are seen
-    low -= room;
-    high += room;
-    double span = high > low ? high - low : 1;
-    double scale = (CHART_H - 2 * MARGIN) / span,
-           step = (width - 2.0 * MARGIN) / (double)trip->frames;
-    fprintf(file, "<svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\">\n", MARGIN + PANEL_H, width,
-            CHART_H);
-    if (look->high > look->low) {
-        double top = MARGIN + scale * (high - look->high), tall = scale * (look->high - look->low);
-        fprintf(file,
-                "<rect class=\"band\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n"
-                "<text class=\"edge\" x=\"%d\" y=\"%.1f\">%.2f</text>\n"
-                "<text class=\"edge\" x=\"%d\" y=\"%.1f\">%.2f</text>\n",
-                MARGIN, top, width - 2 * MARGIN, tall, MARGIN - 2, top + 3, look->high, MARGIN - 2,
-                top + tall + 3, look->low);
+    double room = a.high > a.low ? 0.08 * (a.high - a.low) : 0.5;
+    a.low -= room;
+    a.high += room;
+    a.scale = (CHART_H - 2 * MARGIN) / (a.high - a.low);
+    a.step = (width - 2.0 * MARGIN) / (double)trip->frames;
+    return a;
+}
+
+static void write_edge(FILE *file, const struct axes *a, double v) {
+    fprintf(file, "<text class=\"edge\" x=\"%d\" y=\"%.1f\">%.2f</text>\n", MARGIN - 2,
+            down(a, v) + 3, v);
+}
+
+// The band of what is good, and what disturbs.
+static void write_ground(FILE *file, const struct play_trip *trip, const struct chart *chart,
+                         const struct axes *a) {
+    for (uint32_t f = 0; chart->pushes[0] && f < trip->frames; f++) {
+        double size =
+            hypot(value(trip, chart->pushes[0], f, false), value(trip, chart->pushes[1], f, false));
+        if (size > 0)
+            fprintf(
+                file,
+                "<rect class=\"push\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>%.1f "
+                "N</title></rect>\n",
+                across(a, f), MARGIN, a->step, CHART_H - 2 * MARGIN, size);
     }
+    if (chart->target) {
+        fputs("<polygon class=\"band\" points=\"", file);
+        for (uint32_t i = 0; i < 2 * trip->frames; i++) {
+            uint32_t f = i < trip->frames ? i : 2 * trip->frames - 1 - i;
+            double v = value(trip, chart->target, f, false);
+            fprintf(file, "%.1f,%.1f ", across(a, f),
+                    down(a, v + (i < trip->frames ? chart->within : -chart->within)));
+        }
+        fputs("\"/>\n", file);
+        write_edge(file, a, a->low);
+        write_edge(file, a, a->high);
+    } else if (chart->high > chart->low) {
+        fprintf(file, "<rect class=\"band\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n",
+                MARGIN, down(a, chart->high), a->width - 2 * MARGIN,
+                a->scale * (chart->high - chart->low));
+        write_edge(file, a, chart->low);
+        write_edge(file, a, chart->high);
+    }
+}
+
+static void write_chart(FILE *file, const struct play_trip *trip, const struct chart *chart,
+                        int width, int top, double seconds) {
+    struct axes a = axes_of(trip, chart, width);
+    double tick = seconds > 40 ? 10 : seconds > 8 ? 5 : 1;
+    fprintf(file, "<svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\">\n", top, width, CHART_H);
+    write_ground(file, trip, chart, &a);
     for (int i = 0; i * tick <= seconds; i++)
         fprintf(file, "<text class=\"tick\" x=\"%.1f\" y=\"%d\">%g s</text>\n",
                 MARGIN + i * tick / seconds * (width - 2.0 * MARGIN), CHART_H - MARGIN + 12,
                 i * tick);
+    fprintf(file, "<text x=\"8\" y=\"16\">%s</text>\n",
+            chart->label[0] ? chart->label : trip->env->state_names[0]);
+    for (uint32_t i = 0; i < MAX_CURVES && (i == 0 || chart->members[i]); i++) {
+        fprintf(file, "<polyline class=\"chart l%u\" points=\"", i);
+        for (uint32_t f = 0; f < trip->frames; f++)
+            fprintf(file, "%s%.1f,%.1f", f ? " " : "", across(&a, f),
+                    down(&a, value(trip, chart->members[i], f, chart->size)));
+        fputs("\"/>\n", file);
+    }
     fprintf(file,
-            "<text x=\"8\" y=\"16\">%s: %.2f to %.2f</text>\n<polyline class=\"chart\" "
-            "points=\"",
-            look->label ? look->label : trip->env->state_names[member], least, most);
-    for (uint32_t f = 0; f < trip->frames; f++)
-        fprintf(file, "%s%.1f,%.1f", f ? " " : "", MARGIN + step * f,
-                MARGIN +
-                    scale * (high - (double)trip->states[(size_t)f * trip->env->state + member]));
-    fprintf(file,
-            "\"/>\n<line class=\"now\" y1=\"%d\" y2=\"%d\" x1=\"0\" x2=\"0\" "
+            "<line class=\"now\" y1=\"%d\" y2=\"%d\" x1=\"0\" x2=\"0\" "
             "transform=\"translate(%d 0)\"><animateTransform "
             "attributeName=\"transform\" type=\"translate\" from=\"%d\" to=\"%d\" dur=\"%.3fs\" "
             "repeatCount=\"indefinite\"/></line>\n</svg>\n",
@@ -224,7 +327,10 @@ void play_svg(FILE *file, const struct play_trip *trip) {
     const struct look *look = looks;
     while (look->env && strcmp(look->env, trip->env->name) != 0)
         look++;
-    int width = 2 * PANEL_W, height = MARGIN + PANEL_H + CHART_H;
+    int charts = 0;
+    while (charts < MAX_CHARTS && look->charts[charts].label)
+        charts++;
+    int width = 2 * PANEL_W, height = MARGIN + PANEL_H + charts * CHART_H;
     double seconds = trip->frames * (double)trip->env->dt;
     fprintf(
         file,
@@ -233,7 +339,8 @@ void play_svg(FILE *file, const struct play_trip *trip) {
         "font-family=\"sans-serif\" "
         "font-size=\"12\">\n<style>polyline{fill:none;stroke-linecap:round;"
         "stroke-linejoin:round}.l0{stroke:#2a6f97}.l1{stroke:#468faf}.l2{stroke:#89c2d9}"
-        ".l3{stroke:#61a5c2}.l4{stroke:#e07a5f}.chart{stroke:#2a6f97}.ground{stroke:#555;stroke-"
+        ".l3{stroke:#61a5c2}.l4{stroke:#e07a5f}.chart{stroke-width:1.5}.push{fill:#bbb}.ground{"
+        "stroke:#555;stroke-"
         "width:2}"
         ".band{fill:#d8f3dc}.now{stroke:#e07a5f}.edge{font-size:9px;text-anchor:end}.tick{font-"
         "size:"
@@ -245,6 +352,7 @@ void play_svg(FILE *file, const struct play_trip *trip) {
         trip->falls);
     for (uint32_t view = 0; view < look->views; view++)
         write_view(file, trip, look, view, seconds);
-    write_chart(file, trip, look, width, seconds);
+    for (int i = 0; i < charts; i++)
+        write_chart(file, trip, &look->charts[i], width, MARGIN + PANEL_H + i * CHART_H, seconds);
     fputs("</svg>\n", file);
 }

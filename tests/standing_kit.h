@@ -5,7 +5,7 @@
 
 #include "harness.h"
 
-#define STANDING_STATE 47  // floats of a state
+#define STANDING_STATE 49  // floats of a state
 #define STANDING_BODY 29   // of which positions and rates
 #define STANDING_DT 0.01f
 
