@@ -344,12 +344,47 @@ static void given_up_between_pieces(void **state) {
     grt_buf_destroy(&buf);
 }
 
+// Who sees nothing acts by the biases alone: with other weights the same happens, to the bit; and who sees does better.
+static void the_blind_act_by_biases(void **state) {
+    (void)state;
+    struct grt_es_desc desc = {.env = grt_env_find("cartpole"),
+                               .policy = policy_named("affine"),
+                               .num_envs = 16,
+                               .num_dirs = 8,
+                               .episode_length = 100,
+                               .seed = 4};
+    struct grt_es_report seeing, blind, changed;
+    struct grt_es *es = iterated(test.dev, &desc, 5);
+    struct grt_archive *archive = grt_archive_create();
+    assert_true(grt_es_evaluate(es, 1, &seeing) && grt_es_save(es, archive));
+    grt_es_destroy(&es);
+    desc.blind = true;
+    es = grt_es_create(test.dev, &desc);
+    assert_non_null(es);
+    assert_true(grt_es_load(es, archive, true) && grt_es_evaluate(es, 1, &blind));
+    const struct grt_archive_tensor *weights = grt_archive_find(archive, "model/weight");
+    assert_non_null(weights);
+    memset(weights->data, 0, weights->bytes);
+    assert_true(grt_es_load(es, archive, true) && grt_es_evaluate(es, 1, &changed));
+    assert_true(blind.mean_return == changed.mean_return);
+    print_message("# return %.1f, without seeing %.1f\n", (double)seeing.mean_return,
+                  (double)blind.mean_return);
+    assert_true(blind.mean_return < 0.5f * seeing.mean_return);
+    // What a search finds is the best of its sides, and no norm is learnt.
+    struct grt_es_report found;
+    assert_true(grt_es_iterate(es, &found));
+    assert_true(found.best_good >= found.good_rate && found.best_good <= 1);
+    grt_archive_destroy(&archive);
+    grt_es_destroy(&es);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(given_up_between_pieces),
     TEST_CASE(chunks_and_cuts_change_nothing),
     TEST_CASE(chunk_follows_the_memory),
     TEST_CASE(resumed_to_the_same_bits),
     TEST_CASE(refusals),
+    TEST_CASE(the_blind_act_by_biases),
     TEST_CASE(cartpole_is_balanced),
     TEST_CASE(ranks_learn_too),
     TEST_CASE(pendulum_swings_up),
