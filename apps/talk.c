@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "kernel.h"
+#include "stats.h"
 #include "unfinished.h"
 #include "visible.h"
 
@@ -36,6 +38,7 @@ static void log_line(void *context, enum grt_log_level level, const char *text) 
 
 // Within this time after a signal a verb has come to its end, or is ended.
 #define STOP_SECONDS 4
+#define KERNELS_SECONDS 3.0  // of compiling before that is said where nobody sees progress
 
 // Only calls that a signal handler may make, as everything down to on_signal().
 static void say_in_handler(const char *text) {
@@ -116,12 +119,33 @@ void talk_stop_by(enum talk_stop how) {
         raise(SIGTERM);
 }
 
+// On a terminal each kernel; elsewhere one line, and only when there is a wait: a driver that has them
+// compiled already takes no time.
+static void on_kernel(void *context, const char *name, uint32_t nth, uint32_t of) {
+    static double begun;
+    static bool said;
+    static uint32_t before, known;  // of the graphs before this one; of all so far
+    (void)context;
+    before = nth == 1 ? known : before;
+    known = before + of;
+    nth += before;
+    of = known;
+    begun = begun > 0 ? begun : stats_now();
+    talk_progress("compiling kernels %u of %u: %s", nth, of, name);
+    if (!said && !talk_shows_progress() && stats_now() - begun > KERNELS_SECONDS) {
+        talk_line("compiling kernels, %u of %u so far; the next start finds them compiled", nth,
+                  of);
+        said = true;
+    }
+}
+
 void talk_init(void) {
     answers = terminal(stderr);
     owner = getpid();
     find_ignored();
     take_signals();
     talk_set_level(0);
+    grt_kernel_watch(on_kernel, NULL);
 }
 
 void talk_set_level(int level) {

@@ -350,6 +350,7 @@ static int run(struct train *t, int argc, char **argv) {
         if (info.done)
             talk_line("nothing to do: all %llu steps are done", (unsigned long long)info.steps);
         open_table(t, argc, argv);
+        talk_progress("the first step, in which a driver finishes its kernels");
         code = exit_of(grt_supervised_run(t->run), t);
         talk_clear();
     } else if (talk_stopped()) {

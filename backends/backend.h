@@ -56,6 +56,7 @@ struct grt_kernel {
     const struct grt_kernel_info *info;
     uint32_t spec_values[GRT_MAX_SPECS];
     struct grt_kernel *next;  // the device's list
+    bool promised;            // recorded and not built yet; no backend sees such a one
 };
 
 // ---- memory ----
@@ -160,6 +161,7 @@ struct grt_dev {
     uint32_t lanes;            // 2 when uploads have a lane of their own; set by open()
     uint32_t objects;          // buffers and graphs alive
     struct grt_kernel *kernels;
+    struct grt_kernel *promises;  // see grt_kernel_promise()
     struct grt_profile *profile;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;

@@ -441,6 +441,7 @@ void grt_dev_destroy(struct grt_dev **dev) {
         d->fns->kernel_destroy(d->kernels);
         d->kernels = next;
     }
+    grt_kernel_promises_destroy(d);
     grt_dev_destroy(&d->compiler);
     grt_profile_destroy(&d->profile);
     free(d->verdicts);

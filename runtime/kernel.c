@@ -3,6 +3,7 @@
 #include "kernel.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "import.h"
@@ -115,7 +116,10 @@ bool grt_kernel_fits(const struct grt_dev_info *info, const struct grt_kernel_de
     return kernel && fill_specs(kernel, desc, values) && fits(info, kernel, values, why);
 }
 
-const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_kernel_desc *desc) {
+// The entry of a desc and its constants; NULL with the sentence.
+static const struct grt_kernel_info *resolve(const struct grt_dev *dev,
+                                             const struct grt_kernel_desc *desc,
+                                             uint32_t values[GRT_MAX_SPECS]) {
     if (!dev || !desc || !desc->name) {
         grt_fail(GRT_INVALID, "grt_kernel_get: no %s", !dev ? "device" : "kernel name");
         return NULL;
@@ -125,35 +129,130 @@ const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_ke
         grt_fail(GRT_INVALID, "no kernel '%s'", desc->name);
         return NULL;
     }
-    uint32_t values[GRT_MAX_SPECS] = {0};
-    if (!fill_specs(info, desc, values)) {
-        return NULL;
+    memset(values, 0, GRT_MAX_SPECS * sizeof *values);
+    return fill_specs(info, desc, values) ? info : NULL;
+}
+
+static struct grt_kernel *find(struct grt_kernel *list, const struct grt_kernel_info *info,
+                               const uint32_t values[GRT_MAX_SPECS]) {
+    while (list && (list->info != info ||
+                    memcmp(list->spec_values, values, sizeof list->spec_values) != 0)) {
+        list = list->next;
     }
-    for (struct grt_kernel *k = dev->kernels; k; k = k->next) {
-        if (k->info == info && memcmp(k->spec_values, values, sizeof values) == 0) {
-            return k;
-        }
-    }
+    return list;
+}
+
+static bool can_build(struct grt_dev *dev, const struct grt_kernel_info *info,
+                      const uint32_t values[GRT_MAX_SPECS]) {
     char why[MAX_WHY];
-    if (!grt_dev_usable(dev)) {
-        return NULL;
-    }
-    if (!fits(&dev->info, info, values, why)) {
-        grt_fail(GRT_UNSUPPORTED, "%s", why);
-        return NULL;
-    }
+    return grt_dev_usable(dev) &&
+           (fits(&dev->info, info, values, why) || grt_fail(GRT_UNSUPPORTED, "%s", why));
+}
+
+static void enter(struct grt_kernel **list, struct grt_kernel *kernel, struct grt_dev *dev,
+                  const struct grt_kernel_info *info, const uint32_t values[GRT_MAX_SPECS]) {
+    kernel->dev = dev;
+    kernel->info = info;
+    memcpy(kernel->spec_values, values, sizeof kernel->spec_values);
+    kernel->next = *list;
+    *list = kernel;
+}
+
+static struct grt_kernel *build(struct grt_dev *dev, const struct grt_kernel_info *info,
+                                const uint32_t values[GRT_MAX_SPECS]) {
     struct grt_kernel *kernel = is_import(&dev->info, info)
                                     ? grt_import_kernel(dev, info, values)
                                     : dev->fns->kernel_create(dev, info, values);
-    if (!kernel) {
+    if (kernel) {
+        enter(&dev->kernels, kernel, dev, info, values);
+    }
+    return kernel;
+}
+
+const struct grt_kernel *grt_kernel_get(struct grt_dev *dev, const struct grt_kernel_desc *desc) {
+    uint32_t values[GRT_MAX_SPECS];
+    const struct grt_kernel_info *info = resolve(dev, desc, values);
+    struct grt_kernel *kernel = info ? find(dev->kernels, info, values) : NULL;
+    return kernel || !info || !can_build(dev, info, values) ? kernel : build(dev, info, values);
+}
+
+// ---- promises ----
+
+struct promise {
+    struct grt_kernel base;
+    struct grt_kernel *kept;
+    bool counted;
+};
+
+static grt_kernel_watch_fn *watch;
+static void *watch_context;
+
+void grt_kernel_watch(grt_kernel_watch_fn *fn, void *context) {
+    watch = fn;
+    watch_context = context;
+}
+
+const struct grt_kernel *grt_kernel_promise(struct grt_dev *dev,
+                                            const struct grt_kernel_desc *desc) {
+    uint32_t values[GRT_MAX_SPECS];
+    const struct grt_kernel_info *info = resolve(dev, desc, values);
+    struct grt_kernel *kernel = info ? find(dev->kernels, info, values) : NULL;
+    kernel = kernel || !info ? kernel : find(dev->promises, info, values);
+    if (kernel || !info || !can_build(dev, info, values)) {
+        return kernel;
+    }
+    struct promise *promise = calloc(1, sizeof *promise);
+    if (!promise) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for kernel '%s'", info->name);
         return NULL;
     }
-    kernel->dev = dev;
-    kernel->info = info;
-    memcpy(kernel->spec_values, values, sizeof values);
-    kernel->next = dev->kernels;
-    dev->kernels = kernel;
-    return kernel;
+    promise->base.promised = true;
+    enter(&dev->promises, &promise->base, dev, info, values);
+    return &promise->base;
+}
+
+static struct promise *promise_of(struct grt_cmd *cmd) {
+    return cmd->kind == GRT_CMD_DISPATCH && cmd->kernel->promised ? (struct promise *)cmd->kernel
+                                                                  : NULL;
+}
+
+bool grt_kernels_keep_promises(struct grt_dev *dev, struct grt_cmd *cmds, uint32_t count) {
+    uint32_t wanted = 0, built = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct promise *p = promise_of(&cmds[i]);
+        if (p && !p->counted && !p->kept) {
+            // Another graph, or grt_kernel_get(), may have been faster.
+            p->kept = find(dev->kernels, p->base.info, p->base.spec_values);
+            p->counted = true;
+            wanted += !p->kept;
+        }
+    }
+    bool good = true;
+    for (uint32_t i = 0; i < count; i++) {
+        struct promise *p = promise_of(&cmds[i]);
+        if (p && good && !p->kept) {
+            if (watch && dev->info.backend != GRT_BACKEND_REF) {
+                watch(watch_context, p->base.info->name, ++built, wanted);
+            }
+            p->kept = build(dev, p->base.info, p->base.spec_values);
+            good = p->kept != NULL;
+        }
+        if (p) {
+            p->counted = false;
+        }
+        if (p && good) {
+            cmds[i].kernel = p->kept;
+        }
+    }
+    return good;
+}
+
+void grt_kernel_promises_destroy(struct grt_dev *dev) {
+    while (dev->promises) {
+        struct grt_kernel *next = dev->promises->next;
+        free(dev->promises);
+        dev->promises = next;
+    }
 }
 
 bool grt_kernel_builds(struct grt_dev *dev, const char *name) {

@@ -30,6 +30,11 @@ struct grt_kernel;
 GRT_API const struct grt_kernel *grt_kernel_get(struct grt_dev *dev,
                                                 const struct grt_kernel_desc *desc);
 
+// Told before a driver compiles a kernel, or takes a compiled one: the n-th of so many that a graph still
+// lacks. NULL: nobody. For the whole process.
+typedef void grt_kernel_watch_fn(void *context, const char *name, uint32_t nth, uint32_t of);
+GRT_API void grt_kernel_watch(grt_kernel_watch_fn *fn, void *context);
+
 // Whether there is a kernel of this name for the device's backend.
 GRT_API bool grt_kernel_exists(const struct grt_dev *dev, const char *name);
 // Name of the i-th kernel of the list, or NULL past the last.

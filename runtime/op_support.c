@@ -155,7 +155,7 @@ void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel
                    const void *params, uint32_t params_size, const struct grt_range *ranges,
                    uint32_t range_count, const uint32_t groups[3]) {
     struct grt_dispatch dispatch = {
-        .kernel = grt_kernel_get(grt_graph_dev(graph), kernel),
+        .kernel = grt_kernel_promise(grt_graph_dev(graph), kernel),
         .params = params,
         .params_size = params_size,
         .groups = {groups[0], groups[1], groups[2]},

@@ -2,10 +2,12 @@
 // Every kernel of the list builds on the device; wrong names and sizes are refused.
 #include "harness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/backend.h"
+#include "runtime/internal.h"
 #include "shaders/kernels.h"
 
 static void list_names_every_kernel(void **state) {
@@ -184,9 +186,54 @@ static void strays_on_purpose(void **state) {
     grt_buf_destroy(&y);
 }
 
+struct built {
+    uint32_t count;
+    char names[4][16];
+    uint32_t nth[4], of[4];
+};
+
+static void on_build(void *context, const char *name, uint32_t nth, uint32_t of) {
+    struct built *b = context;
+    assert_true(b->count < 4);
+    snprintf(b->names[b->count], sizeof b->names[0], "%s", name);
+    b->nth[b->count] = nth;
+    b->of[b->count++] = of;
+}
+
+// What is recorded is built at the bake, each once, and how many there are is known then.
+static void built_when_baked(void **state) {
+    (void)state;
+    struct built built = {0};
+    bool told = grt_dev_info(test.dev)->backend != GRT_BACKEND_REF;
+    const struct grt_kernel *copy =
+        grt_kernel_promise(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", 7}}));
+    const struct grt_kernel *fill =
+        grt_kernel_promise(test.dev, grt_kernel_desc(.name = "fill", .specs = {{"WG", 7}}));
+    assert_true(copy && fill && copy->promised && fill->promised && copy != fill);
+    struct grt_cmd cmds[4] = {{.kind = GRT_CMD_DISPATCH, .kernel = copy},
+                              {.kind = GRT_CMD_FILL},
+                              {.kind = GRT_CMD_DISPATCH, .kernel = fill},
+                              {.kind = GRT_CMD_DISPATCH, .kernel = copy}};
+    grt_kernel_watch(on_build, &built);
+    assert_true(grt_kernels_keep_promises(test.dev, cmds, 4));
+    assert_true(!cmds[0].kernel->promised && cmds[0].kernel == cmds[3].kernel);
+    assert_true(!cmds[2].kernel->promised && cmds[2].kernel != cmds[0].kernel);
+    assert_int_equal(built.count, told ? 2 : 0);
+    for (uint32_t i = 0; i < built.count; i++) {
+        assert_string_equal(built.names[i], i ? "fill" : "copy");
+        assert_true(built.nth[i] == i + 1 && built.of[i] == 2);
+    }
+    // They are there now.
+    assert_ptr_equal(
+        grt_kernel_promise(test.dev, grt_kernel_desc(.name = "copy", .specs = {{"WG", 7}})),
+        cmds[0].kernel);
+    assert_int_equal(built.count, told ? 2 : 0);
+    grt_kernel_watch(NULL, NULL);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(list_names_every_kernel), TEST_CASE(every_kernel_builds), TEST_CASE(workgroup_sizes),
-    TEST_CASE(shared_memory_limit),     TEST_CASE(kept_by_the_device),  TEST_CASE(refusals),
-    TEST_CASE(no_16_bit_storage),       TEST_CASE(strays_on_purpose),
+    TEST_CASE(built_when_baked), TEST_CASE(list_names_every_kernel), TEST_CASE(every_kernel_builds),
+    TEST_CASE(workgroup_sizes),  TEST_CASE(shared_memory_limit),     TEST_CASE(kept_by_the_device),
+    TEST_CASE(refusals),         TEST_CASE(no_16_bit_storage),       TEST_CASE(strays_on_purpose),
 };
 TEST_SUITE(kernel, true, cases);

@@ -494,14 +494,40 @@ static void models(void **state) {
     }
 }
 
+// Two seconds in which a driver might compile.
+static void slow_begin(void *context, const struct grt_supervised_report *r) {
+    double *rate = context;
+    if (r->news == GRT_SUPERVISED_BEGUN) {
+        sleep(2);
+    }
+    if (r->news == GRT_SUPERVISED_EPOCH && *rate == 0) {
+        *rate = r->samples_per_s;
+    }
+}
+
+// The first step is no part of an epoch's rate, and is neither where a run ends with it.
+static void first_step_apart(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    double rate = 0;
+    struct grt_config c = config_of("slow", PAIRS("log_interval=1000", "cache=ram"));
+    struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+        .dev = test.dev, .config = &c, .report = slow_begin, .context = &rate});
+    assert_non_null(run);
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    if (!(rate > 270 / 2.0)) {
+        print_error("270 samples in an epoch, and %g of them a second\n", rate);
+        fail();
+    }
+    leave();
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(resumed),
-    TEST_CASE(ways_of_data),
-    TEST_CASE(batches_in_pieces),
-    TEST_CASE(lives_of_workers),
-    TEST_CASE(nonfinite),
-    TEST_CASE(short_memory),
-    TEST_CASE(caches_that_do_not_fit),
+    TEST_CASE(first_step_apart), TEST_CASE(resumed),
+    TEST_CASE(ways_of_data),     TEST_CASE(batches_in_pieces),
+    TEST_CASE(lives_of_workers), TEST_CASE(nonfinite),
+    TEST_CASE(short_memory),     TEST_CASE(caches_that_do_not_fit),
     TEST_CASE(models),
 };
 TEST_SUITE(supervised, true, cases);

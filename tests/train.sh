@@ -322,6 +322,9 @@ except OSError as e:  # a chroot without /dev/pts
     sys.exit(0)
 lines = re.findall(r"epoch \d/2 step [^\r\x1b]*", text)
 assert code == 0 and lines, text
+counts = [(int(n), int(m)) for n, m in re.findall(r"compiling kernels (\d+) of (\d+): \w+", text)]
+assert counts or sys.argv[2].startswith("ref"), text
+assert [n for n, _ in counts] == list(range(1, len(counts) + 1)) and all(n <= m for n, m in counts), counts
 code, text = train("stopped", 100000, stop=True)
 assert code == 75 and text.count("Ctrl-C again ends at once") == 1, (code, text[-2000:])
 assert all(re.search(r"loss \S+ \S+/s data \d+% scale \S+ [0-9:]+ left$", l) for l in lines), lines

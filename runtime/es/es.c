@@ -210,7 +210,7 @@ static void launch(struct grt_graph *graph, const struct grt_kernel_desc *desc, 
                    uint32_t params_size, const struct grt_range *ranges, uint32_t count,
                    uint32_t groups0, uint32_t groups1) {
     struct grt_dispatch dispatch = {
-        .kernel = grt_kernel_get(grt_graph_dev(graph), desc),
+        .kernel = grt_kernel_promise(grt_graph_dev(graph), desc),
         .params = params,
         .params_size = params_size,
         .groups = {groups0, groups1, 1},

@@ -143,7 +143,7 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
     } params = {desc->envs,  desc->direction, desc->envs * desc->sides, desc->first, desc->steps,
                 desc->phase, desc->sigma};
     struct grt_dispatch dispatch = {
-        .kernel = grt_kernel_get(dev, &kernel),
+        .kernel = grt_kernel_promise(dev, &kernel),
         .params = &params,
         .params_size = sizeof params,
         .groups = {(desc->envs + block - 1) / block, desc->sides, 1},
