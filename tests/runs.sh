@@ -159,7 +159,7 @@ done
 signal TERM 1 130 data info chunks.h5 -o info
 [ ! -e info ] || wrong "data info was ended, and yet there is its file"
 # An iteration of the C reading takes minutes: it is given up, and what is kept is of the one before.
-signal TERM 3 130 bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
+signal TERM 3 75 bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
 # nohup's word stands.
 (trap '' HUP && exec "$gpurt" "${es[@]}" --iterations 1000000 --checkpoint nohup.h5 --log nohup.jsonl) >out 2>err &
 pid=$!

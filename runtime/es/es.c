@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../clock.h"
+#include "../internal.h"
 #include "../report.h"
 #include "es_parts.h"
 

@@ -406,12 +406,13 @@ static bool settle(struct loop *l, enum grt_supervised_end *end) {
         if (halted) {
             return settle_halt(l, end);
         }
-        if (!l->begun && !alone) {
-            l->all = l->step = l->epoch = (struct meter){.start = l->now};
-            l->start_step = run->place.step;
-        }
         if (!l->begun && !supervised_clear_dir(run)) {
             return false;
+        }
+        if (!l->begun && !alone) {
+            l->now = grt_seconds();
+            l->all = l->step = l->epoch = (struct meter){.start = l->now};
+            l->start_step = run->place.step;
         }
         l->begun = true;
     } else {
