@@ -138,7 +138,7 @@ signal() {
     local begun=$SECONDS
     kill "-$name" "${child:-$runner}" 2>/dev/null
     wait "$runner" 2>/dev/null || code=$?
-    [ "$code" -eq "$want" ] || wrong "$name: gpurt $*: exit code $code, wanted $want"
+    [[ " $want " == *" $code "* ]] || wrong "$name: gpurt $*: exit code $code, wanted $want"
     [ $((SECONDS - begun)) -le 15 ] || wrong "$name: gpurt $*: it went on for $((SECONDS - begun)) s"
     nothing_left "$name: gpurt $*"
 }
@@ -158,8 +158,9 @@ for name in TERM INT HUP USR1; do
 done
 signal TERM 1 130 data info chunks.h5 -o info
 [ ! -e info ] || wrong "data info was ended, and yet there is its file"
-# An iteration of the C reading takes minutes: it is given up, and what is kept is of the one before.
-signal TERM 3 75 bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
+# An iteration of the C reading takes minutes and is given up: with what was measured, 75, or, where a
+# slow machine is still in the preparations after four seconds, without, 130.
+signal TERM 3 "75 130" bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
 # nohup's word stands.
 (trap '' HUP && exec "$gpurt" "${es[@]}" --iterations 1000000 --checkpoint nohup.h5 --log nohup.jsonl) >out 2>err &
 pid=$!
