@@ -37,8 +37,8 @@ uint64_t grt_ptx_shared(const char *ptx) {
 
 static void make_key(const struct grt_dev *dev, const struct grt_kernel_info *info,
                      const uint32_t *values, char *key, size_t capacity) {
-    size_t used = (size_t)snprintf(key, capacity, "ptx by address\n%s\n%s\n%016" PRIx64, dev->info.name,
-                                   dev->info.driver_version,
+    size_t used = (size_t)snprintf(key, capacity, "ptx by address\n%s\n%s\n%016" PRIx64,
+                                   dev->info.name, dev->info.driver_version,
                                    grt_digest(info->opencl, strlen(info->opencl), 0));
     for (uint32_t i = 0; i < info->spec_count && used < capacity; i++) {
         used += (size_t)snprintf(key + used, capacity - used, " %" PRIu32, values[i]);

@@ -145,8 +145,8 @@ expect 0 play cartpole --checkpoint whole.h5 --steps 9 --format json --device re
 expect 0 bench rollout --env cartpole --num-envs 4,8 --num-dirs 2 --dir-chunk 1,2 --episode-length 9 --device ref:0 \
     --time 0.01 --samples 1 --format json
 "$json" <out || wrong "bench rollout: not JSON"
-# Lists with the setting before: every policy's table has its rows and ends with the comparison.
-expect 0 bench rollout --env cartpole --num-envs 128 --num-dirs 16 --dir-chunk 8 --policy linear,mlp16 --episode-length 3 \
+# Without sizes: every policy's table has the setting before and the profile's, and ends with their comparison.
+expect 0 bench rollout --env cartpole --policy linear,mlp16 --episode-length 3 \
     --device ref:0 --time 0.01 --samples 1
 [ "$(grep -c '^cartpole ' out)" -ge 4 ] || wrong "bench rollout: a policy's rows are missing"
 [ "$(grep -c 'was held back by' out)" -eq 2 ] || wrong "bench rollout: a comparison is missing"

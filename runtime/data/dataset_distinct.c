@@ -123,8 +123,8 @@ static void normalise(const struct grt_dataset *data, struct sample *s, uint64_t
 static bool look(struct grt_dataset *data, struct grt_reader *reader, struct sample *s, bool target,
                  struct grt_fault *fault) {
     uint64_t width = target ? data->info.y_width : data->info.x_width;
-    s->count = sample_rows(data, width, s->rows);
-    if (s->count == 0 || width == 0)
+    s->count = width > 0 ? sample_rows(data, width, s->rows) : 0;
+    if (s->count == 0)
         return true;
     free(s->file);
     free(s->model);

@@ -78,7 +78,7 @@ WIDE_VECTORS static void pass(const struct grt_permutation *p, uint32_t *values,
 }
 
 static void permute_piece(const struct grt_permutation *p, uint64_t *numbers, uint32_t count) {
-    uint32_t values[PIECE], walking[PIECE], of[PIECE], left = count;
+    uint32_t values[PIECE] = {0}, walking[PIECE], of[PIECE], left = count;
     for (uint32_t i = 0; i < count; i++) {
         walking[i] = (uint32_t)numbers[i];
         of[i] = i;
