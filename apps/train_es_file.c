@@ -56,13 +56,14 @@ int train_es_save(struct train_es *t, uint32_t iteration) {
     if (t->written && t->saved == iteration)
         return COMMAND_OK;
     struct grt_archive *archive = grt_archive_create();
-    int code =
-        archive && grt_es_save(t->es, archive) ? COMMAND_OK : command_exit_of(grt_last_status());
-    if (!code && !is_finite(t, archive, iteration))
+    int code = COMMAND_OK;
+    if (!archive || !grt_es_save(t->es, archive))
+        code = command_exit_of(grt_last_status());
+    else if (!is_finite(t, archive, iteration))
         code = COMMAND_INTERNAL;
-    if (!code && !set_aside(t))
+    else if (!set_aside(t))
         code = COMMAND_CANNOT_CREATE;
-    if (!code && !grt_checkpoint_save(archive, t->path))
+    else if (!grt_checkpoint_save(archive, t->path))
         code = command_exit_of(grt_last_status());
     t->written = t->written || !code;
     t->saved = iteration;

@@ -15,6 +15,7 @@ static void run_on(struct grt_dev *dev) {
     struct grt_buf *bufs[2];
     float values[3 * COUNT], got[3 * COUNT];
     uint64_t at = COUNT * sizeof(float) / 256 * 256, size = COUNT * sizeof(float);
+    uint64_t first = at / sizeof(float);
     for (uint32_t i = 0; i < 3 * COUNT; i++) {
         values[i] = (float)i;
     }
@@ -31,7 +32,7 @@ static void run_on(struct grt_dev *dev) {
     assert_true(grt_graph_finish(graph));
     assert_true(grt_buf_read(bufs[1], 0, got, sizeof got));
     for (uint32_t i = 0; i < 3 * COUNT; i++) {
-        float want = i < COUNT ? 2.0f * (float)(i + at / sizeof(float)) + (float)i : (float)i;
+        float want = i < COUNT ? 2.0f * (float)(i + first) + (float)i : (float)i;
         assert_true(got[i] == want);
     }
     grt_graph_destroy(&graph);
@@ -49,6 +50,7 @@ static void either_way(void **state) {
         struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "opencl"));
         if (!dev) {
             skip();
+            return;  // skip() does not come back: for the analyzer
         }
         // PoCL and NVIDIA hand addresses out.
         assert_int_equal(((struct gcl_dev *)dev)->by_address, ask);

@@ -353,7 +353,7 @@ static void the_blind_act_by_biases(void **state) {
                                .num_dirs = 8,
                                .episode_length = 100,
                                .seed = 4};
-    struct grt_es_report seeing, blind, changed;
+    struct grt_es_report seeing = {0}, blind = {0}, changed = {0};
     struct grt_es *es = iterated(test.dev, &desc, 5);
     struct grt_archive *archive = grt_archive_create();
     assert_true(grt_es_evaluate(es, 1, &seeing) && grt_es_save(es, archive));

@@ -34,8 +34,8 @@ static bool launch_one(struct gcl_dev *dev, cl_kernel kernel) {
 }
 
 static bool ask_where(struct gcl_dev *dev, cl_mem handle, cl_ulong *address) {
-    return gcl.clSetKernelArg(dev->where, 0, sizeof handle, &handle) == CL_SUCCESS &&
-           gcl.clSetKernelArg(dev->where, 1, sizeof dev->slot, &dev->slot) == CL_SUCCESS &&
+    return gcl.clSetKernelArg(dev->where, 0, sizeof(cl_mem), &handle) == CL_SUCCESS &&
+           gcl.clSetKernelArg(dev->where, 1, sizeof(cl_mem), &dev->slot) == CL_SUCCESS &&
            launch_one(dev, dev->where) && read_slot(dev, address) && *address != 0;
 }
 

@@ -295,14 +295,14 @@ bool grt_data_make(const struct grt_make_desc *desc) {
     d->chunk = d->chunk < largest ? d->chunk : largest;
     m.directions =
         calloc((size_t)(classes ? d->classes : DIRECTIONS) * d->features, sizeof *m.directions);
+    if (!m.directions)
+        return grt_fail(GRT_NO_MEMORY, "no host memory to make data");
     struct grt_whole_file file;
-    bool good = m.directions || grt_fail(GRT_NO_MEMORY, "no host memory to make data");
-    if (good && grt_whole_file_open_named(&file, d->path)) {
+    bool good = grt_whole_file_open_named(&file, d->path);
+    if (good) {
         draw_answer(&m);
         good = enough_room(&m, file.temporary) && write_hdf5(&m, file.temporary);
         good = grt_whole_file_close(&file, good) && good;
-    } else {
-        good = false;
     }
     free(m.directions);
     return good;

@@ -13,7 +13,7 @@ struct grt_graph *es_work_graph(struct es_work *work, double seconds) {
         work->seconds += seconds;
         return work->pieces[work->count - 1];
     }
-    struct grt_graph **more = realloc(work->pieces, (work->count + 1) * sizeof(*more));
+    struct grt_graph **more = realloc(work->pieces, (work->count + 1) * sizeof(struct grt_graph *));
     if (!more) {
         grt_fail(GRT_NO_MEMORY, "no host memory for %s", work->label);
         return NULL;
