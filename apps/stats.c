@@ -33,6 +33,13 @@ struct stats stats_of(double *samples, size_t count) {
     return s;
 }
 
+bool stats_wins(const double *first, const double *second, size_t count) {
+    size_t won = 0;
+    for (size_t i = 0; i < count; i++)
+        won += second[i] < first[i];
+    return count > 0 && 4 * won >= 3 * count;
+}
+
 bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *context,
                    struct stats *stats) {
     double samples[STATS_MAX_SAMPLES];

@@ -11,15 +11,16 @@
 #include "talk.h"
 #include "tune_job.h"
 
-static const char about[] = "Finds the fastest settings of kernels on a device and keeps them in "
-                            "the user's profile, where\n"
-                            "every later run finds them. A candidate that computes wrong, crashes "
-                            "or hangs is passed over,\n"
-                            "and what is stored is replaced only by what is faster beyond the "
-                            "spread. Ctrl-C keeps what was\n"
-                            "found. Levels: 0 measures and stores nothing, 1 the best variant for "
-                            "large products, 2 for all\n"
-                            "sizes, 3 every variant.\n";
+static const char about[] =
+    "Finds the fastest settings of kernels on a device and keeps them in "
+    "the user's profile, where\n"
+    "every later run finds them. A candidate that computes wrong, crashes "
+    "or hangs is passed over,\n"
+    "and what is stored is replaced only by what is faster in three "
+    "rounds of four. Ctrl-C keeps\n"
+    "what was found. Levels: 0 measures and stores nothing, 1 the best variant for "
+    "large products, 2 for all\n"
+    "sizes, 3 every variant.\n";
 
 // ---- options ----
 

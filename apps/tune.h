@@ -8,7 +8,7 @@
 //
 // A job is one setting: a variant's sizes for one type of operands and one class of products. A
 // candidate must compute right before it is timed. At the end of a job the best meets what was in use
-// in turns, and replaces it when it is faster by more than the spread of both.
+// in turns, and replaces it when it is faster in three rounds of four.
 #ifndef APPS_TUNE_H
 #define APPS_TUNE_H
 
@@ -89,6 +89,7 @@ struct tune_answer {
     bool good;
     char why[256];                         // what was wrong
     struct tune_time times[2];             // TRY, DUEL
+    bool wins;                             // DUEL: the second is faster, see stats_wins()
     uint32_t tunables[TUNE_MAX_TUNABLES];  // VARIANTS: those of better variants first
     bool used[TUNE_MAX_TUNABLES];          // whether theirs is the variant that serves
     uint32_t count;

@@ -234,7 +234,7 @@ static bool harmless(struct run *run) {
     return answer.times[1].median <= answer.times[0].median * (1 + spread);
 }
 
-// Whether the best beats what was in use beyond the spread of both, and makes nothing else slower.
+// Whether the best beats what was in use round by round, and makes nothing else slower.
 static bool wins(struct run *run) {
     struct tune_answer answer;
     if (run->search.best == 0)
@@ -245,8 +245,7 @@ static bool wins(struct run *run) {
         return false;
     run->before = answer.times[0];
     run->best = answer.times[1];
-    double spread = run->before.spread + run->best.spread;
-    return run->best.median < run->before.median * (1 - spread) && harmless(run);
+    return answer.wins && run->best.median < run->before.median && harmless(run);
 }
 
 static bool store(struct run *run) {

@@ -173,6 +173,7 @@ static void measure(struct server *s, const struct tune_task *task, struct tune_
         if (hopeless)
             break;
     }
+    answer->wins = good && sides == 2 && stats_wins(samples[0], samples[1], count);
     for (int i = 0; i < sides; i++) {
         struct stats stats = stats_of(samples[i], good ? count : 0);
         answer->times[i] = (struct tune_time){stats.median, stats.spread, stats.min};
