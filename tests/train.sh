@@ -3,13 +3,14 @@
 #
 # Supervised training from end to end on one device: data, training, every way of being interrupted, the
 # same bits after --resume, evaluation, prediction and conversion against NumPy, and the mistakes a
-# person makes. Usage: tests/train.sh GPURT JSON_CHECK DEVICE
+# person makes. Usage: tests/train.sh GPURT JSON_CHECK REFUSE_MEMORY DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "$1")
 json=$(realpath "$2")
-export GPURT_DEVICE=$3
+refuse_memory=$(realpath "$3") # preloaded: a system without much memory
+export GPURT_DEVICE=$4
 unset NO_COLOR GPURT_PROFILE
 python=/usr/bin/python3 # Debian's, which has h5py
 # In memory where that is to be had: each checkpoint waits for the disk.
@@ -274,23 +275,19 @@ expect 70 "${diverges[@]}" checkpoint_dir=none on_nan_loss=rollback
 said 'back to step 0, with half the learning rate'
 expect 0 "${diverges[@]}" checkpoint_dir=skipped on_nan_loss=skip epochs=1
 
-# An allocation that the plan allows and the system refuses: the row says so, the program goes on. The
-# driver itself needs some address space, so the least that serves small batches is looked for first.
-row=(bench --model large --num-workers 0 --steps 1)
-for limit in 600000 800000 1000000 1500000 2000000 4000000 none; do
-    [ "$limit" != none ] || { wrong "bench needs more than 4 GB of address space" && break; }
-    # shellcheck disable=SC3045  # it is bash
-    (ulimit -v "$limit" && timeout 60 "$gpurt" "${row[@]}" --batch-sizes 16 >out 2>err) 2>/dev/null &&
-        break
-done
-if [ "$limit" != none ]; then
-    code=0
-    (ulimit -v $((limit + 200000)) && timeout 120 "$gpurt" "${row[@]}" --batch-sizes 16,131072,262144 \
-        --format jsonl >out 2>err) || code=$?
+# An allocation that the plan allows and the system refuses: the row says so, the program goes on.
+code=0
+LD_PRELOAD=$refuse_memory timeout 120 "$gpurt" bench --model large --num-workers 0 --steps 1 \
+    --batch-sizes 16,32768,65536 --format jsonl >out 2>err || code=$?
+if [ "$code" -eq 139 ] && grep -qE 'crashed [(]SIGSEGV[)] .* llvmpipe Mesa (2[5-9]|[3-9])' err; then
+    # Mesa 25.0 on Debian 13; 22.3 on Debian 12 says that there is no memory.
+    echo "skipped: an allocation that fails; this lavapipe crashes then, and gpurt said so"
+else
     [ "$code" -eq 0 ] || wrong "an allocation that failed: exit code $code, wanted 0"
-    said '"batch":131072,.*"status":"OOM","oom_found_by":"allocation"'
-    said 'batches from 131072 on do not fit'
-    ! grep -q '"batch":262144' out || wrong "the way up went on behind what does not fit"
+    said '"batch":16,.*"status":"ok"'
+    said '"batch":32768,.*"status":"OOM","oom_found_by":"allocation"'
+    said 'batches from 32768 on do not fit'
+    ! grep -q '"batch":65536' out || wrong "the way up went on behind what does not fit"
 fi
 
 # ---- a terminal ----
