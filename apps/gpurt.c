@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "crash.h"
-#include "output.h"
-#include "talk.h"
+#include "cli/command.h"
+#include "cli/crash.h"
+#include "cli/output.h"
+#include "cli/talk.h"
 
 static int cmd_version(int argc, char **argv);
 static int cmd_help(int argc, char **argv);

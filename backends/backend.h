@@ -7,8 +7,8 @@
 #ifndef GRT_BACKEND_H
 #define GRT_BACKEND_H
 
-#include "runtime/env.h"
-#include "runtime/graph.h"
+#include "gpurt/env.h"
+#include "gpurt/graph.h"
 
 // ---- kernels, described by the C reading of the dialect ----
 
@@ -44,7 +44,7 @@ struct grt_kernel_info {
     // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
     // whoever uses it asks grt_kernel_builds() first.
     const char *vendor;
-    bool imports;  // its OpenCL reading can reach a Vulkan device as PTX (runtime/import.c)
+    bool imports;  // its OpenCL reading can reach a Vulkan device as PTX (runtime/device/import.c)
     const struct grt_env_info *env;  // NULL but for environments
 };
 
@@ -165,9 +165,10 @@ struct grt_dev {
     struct grt_profile *profile;
     const struct grt_kernel_info *refused[8];  // that grt_kernel_builds() could not build
     uint32_t refused_count;
-    struct grt_dev *compiler;  // makes PTX for this one, and goes with it; see runtime/import.c
-    bool no_compiler;          // looked for, and there is none
-    struct grt_verdict_row *verdicts;  // see runtime/verdict.h
+    struct grt_dev
+        *compiler;     // makes PTX for this one, and goes with it; see runtime/device/import.c
+    bool no_compiler;  // looked for, and there is none
+    struct grt_verdict_row *verdicts;  // see runtime/ops/verdict.h
     uint32_t verdict_count, verdict_room;
     const char *fault_op, *fault_variant;  // whose checks are made to fail, for tests
     struct grt_buf *unused;                // bound where a kernel does not look

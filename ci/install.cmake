@@ -4,21 +4,8 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS gpurt gpurt_command EXPORT gpurt
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES runtime/gpurt.h runtime/status.h runtime/device.h runtime/buffer.h runtime/kernel.h
-    runtime/closest.h runtime/env.h runtime/gemm.h runtime/graph.h runtime/plan.h runtime/ops.h
-    runtime/profile.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt)
-install(FILES runtime/nn/learner.h runtime/nn/loss.h runtime/nn/module.h runtime/nn/optim.h
-    runtime/nn/params.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/nn)
-install(FILES runtime/data/dataset.h runtime/data/loader.h runtime/data/make.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/data)
-install(FILES runtime/es/es.h runtime/es/policy.h runtime/es/rollout.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/es)
-install(FILES runtime/train/archive.h runtime/train/checkpoint.h runtime/train/config.h
-    runtime/train/config_keys.h runtime/train/runlog.h runtime/train/safetensors.h
-    runtime/train/supervised.h runtime/train/task.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt/train)
-install(DIRECTORY runtime/profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/profiles
+install(DIRECTORY runtime/gpurt/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt)
+install(DIRECTORY runtime/tuning/profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/profiles
     FILES_MATCHING PATTERN *.profile)
 install(FILES apps/gpurt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES apps/gpurt.bash RENAME gpurt
@@ -28,7 +15,7 @@ install(FILES apps/gpurt.bash RENAME gpurt
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/gpurt.pc @ONLY CONTENT
 "prefix=\${pcfiledir}/../..
 libdir=\${prefix}/@CMAKE_INSTALL_LIBDIR@
-includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@/gpurt
+includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 
 Name: gpurt
 Description: @PROJECT_DESCRIPTION@

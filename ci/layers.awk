@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The layer check of ci/lint.sh. Input: ci/layers.txt (the table), then the list of all files of
-# the tree, then every source file to judge. An #include is resolved the way the compiler would:
-# beside the including file, then from the root, then anywhere (an -I folder); what is found nowhere
-# is an outside header. Layers that must not know a GPU API (apps, runtime) are also searched for
-# its type and function names, with comments and strings taken out first: the word Vulkan in
-# a sentence is no dependency.
+# The layer check of ci/lint.sh. Input: ci/layers.txt (the table), the list of all files of the tree, the
+# symbols of the objects as `nm -A` prints them (may be empty), then every source file to judge.
+#
+# An #include is resolved as the compiler does it: beside the including file, then in each -I folder.
+# What is found nowhere is an outside header. Folders that have no business with a GPU API are searched for
+# its type and function names, without comments and strings: the word Vulkan in a sentence is no dependency.
 
 function bad(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; errors++ }
 
@@ -18,16 +18,11 @@ function plain(path) {
     return path
 }
 
-function layer_of(path,    d) {
-    for (d = path; d ~ /\//; ) { d = dir_of(d); if (d in rule) return d }
-    return ""
-}
-
-function resolve(from, name,    p) {
+function resolve(from, name,    p, i) {
     p = plain(dir_of(from) "/" name)
     if (p in exists) return p
-    if (name in exists) return name
-    return (name in by_tail) ? by_tail[name] : ""
+    for (i = 1; i <= roots; i++) if (plain(root[i] name) in exists) return plain(root[i] name)
+    return ""
 }
 
 function matches(name, pattern) {
@@ -36,16 +31,23 @@ function matches(name, pattern) {
     return name ~ ("^" pattern "$")
 }
 
+# Whether the folder may include the file, or the outside header `name`.
 function allowed(layer, target, name,    n, w, i) {
     n = split(rule[layer], w, " ")
     for (i = 1; i <= n; i++) {
         if (w[i] ~ /^</) {
             if (target == "" && matches(name, substr(w[i], 2, length(w[i]) - 2))) return 1
-        } else if (target == w[i] || (target != "" && index(target, w[i] "/") == 1)) {
+        } else if (target != "" && (w[i] == "*" || target == w[i] || dir_of(target) == w[i])) {
             return 1
         }
     }
     return 0
+}
+
+# "DIR/CMakeFiles/gpurt_objects.dir/runtime/nn/linear.c.o" -> "runtime/nn/linear.c"
+function source_of(object) {
+    sub(/^.*gpurt_objects[.]dir\//, "", object); sub(/[.]o$/, "", object)
+    return object
 }
 
 BEGIN {
@@ -57,6 +59,7 @@ BEGIN {
         "sys/uio sys/utsname sys/wait sys/syscall sys/prctl sys/random sys/socket sys/un " \
         "netinet/in arpa/inet netdb", w, " ")
     for (i = 1; i <= n; i++) libc[w[i] ".h"] = 1
+    roots = split("./ runtime/ apps/ tests/ shaders/ cl/", root, " ")
     api_name = "(^|[^A-Za-z0-9_])(Vk[A-Z]|vk[A-Z]|VK_[A-Z]|volk[A-Z]|cl_[a-z]|cl[A-Z]|CL_[A-Z])" \
         "[A-Za-z0-9_]*"
 }
@@ -64,23 +67,32 @@ BEGIN {
 FNR == 1 {
     part++
     in_comment = 0
-    layer = part > 2 ? layer_of(FILENAME) : ""
-    files += layer != ""
+    layer = ""
+    if (part > 3) {
+        layer = dir_of(FILENAME)
+        files++
+        if (!(layer in rule)) { bad(layer "/ has no row in ci/layers.txt"); nextfile }
+        has_api = FILENAME !~ /[.][ch]$/ || rule[layer] ~ /<(vulkan|CL)\/\*>|<\*>/
+    }
 }
 
 part == 1 {
     sub(/#.*/, "")
-    if (NF) { key = $1; $1 = ""; rule[key] = $0 }
+    if (NF) { key = $1; $1 = ""; rule[key] = $0 " "; height[key] = ++rows }
     next
 }
 
-part == 2 {
-    exists[$0] = 1
-    for (tail = $0; tail ~ /\//; ) { sub(/^[^\/]*\//, "", tail); by_tail[tail] = $0 }
+part == 2 { exists[$0] = 1; next }
+
+# FILE:[VALUE] TYPE NAME
+part == 3 {
+    object = $1; sub(/:[0-9a-f]*$/, "", object)
+    from = source_of(object)
+    if (!(from in exists)) next         # made by the build, or of a source that is gone
+    if ($(NF - 1) == "U") takes[from, $NF] = 1
+    else if ($(NF - 1) ~ /^[A-TV-Z]$/) home[$NF] = from
     next
 }
-
-layer == "" { nextfile }
 
 /^[ \t]*#[ \t]*include[ \t]*["<]/ {
     name = $0; sub(/^[^"<]*["<]/, "", name); sub(/[">].*/, "", name)
@@ -88,7 +100,7 @@ layer == "" { nextfile }
     # Our own header in angle brackets is ours all the same, unless the C library has that name.
     angled = $0 ~ /include[ \t]*</
     target = angled && name in libc ? "" : resolve(FILENAME, name)
-    if (target != "" && layer_of(target) == layer) next
+    if (target != "" && dir_of(target) == layer) next
     if (!allowed(layer, target, name)) {
         found = target == "" || target == name ? "" : " (" target ")"
         bad(layer "/ must not include " name found "; ci/layers.txt lists what it may")
@@ -96,7 +108,7 @@ layer == "" { nextfile }
     next
 }
 
-layer == "apps" || layer == "runtime" {
+!has_api {
     line = $0
     if (in_comment) {
         if (!match(line, /\*\//)) next
@@ -114,6 +126,16 @@ layer == "apps" || layer == "runtime" {
 }
 
 END {
-    printf "layers: %d files, %d includes, %d wrong\n", files, includes, errors
+    for (pair in takes) {
+        split(pair, w, SUBSEP)
+        if (!(w[2] in home)) continue
+        calls++
+        a = dir_of(w[1]); b = dir_of(home[w[2]])
+        if (a != b && height[b] >= height[a]) {
+            printf "%s: must not use %s of %s: %s/ stands above %s/ in ci/layers.txt\n", w[1], w[2], home[w[2]], b, a
+            errors++
+        }
+    }
+    printf "layers: %d files, %d includes, %d symbols, %d wrong\n", files, includes, calls, errors
     exit errors > 0
 }

@@ -111,10 +111,13 @@ check_format() {
 }
 
 check_layers() {
-    local list
+    local list objects
     mapfile -t list < <(c_files; files '\.k$' || true)
     [ "${#list[@]}" -gt 0 ] || { say "layers: 0 files" && return 0; }
-    awk -f ci/layers.awk ci/layers.txt <(files .) "${list[@]}" | sed "s|^layers:|$me: layers:|" >&2
+    objects=$build/CMakeFiles/gpurt_objects.dir
+    [ -d "$objects" ] || die "no $objects: run ci/build.sh, or name a build tree with --build"
+    find "$objects" -name '*.c.o' -exec nm -A --format=bsd {} + |
+        awk -f ci/layers.awk ci/layers.txt <(files .) - "${list[@]}" | sed "s|^layers:|$me: layers:|" >&2
 }
 
 # The patterns are spelled with brackets so that they do not find themselves.

@@ -175,7 +175,7 @@ kernels_of() {
     fi
 }
 
-# Kernels of matrix units and the tiles that runtime/gemm gives them: "kernel lanes constants". Those of
+# Kernels of matrix units and the tiles that runtime/ops/gemm gives them: "kernel lanes constants". Those of
 # mma.sync have 48 KiB of shared memory everywhere; wgmma's are Hopper's alone.
 matrix_kernels() {
     case $1 in

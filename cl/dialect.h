@@ -16,7 +16,7 @@
 #define STRUCT(name) typedef struct name name; struct name
 #define FN static inline __attribute__((always_inline))
 #define EXACT
-// Counts loops in pure functions; one number in every reading (lib/wide.k).
+// Counts loops in pure functions; one number in every reading (cpu/lib/wide.k).
 #define COUNTER uint
 #define u16 ushort
 #define u32x4 uint4
@@ -43,7 +43,7 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 }
 
 // Guards work that changes nothing where x is false, so that it may be left out there: a branch on GPUs, where the lanes of
-// a subgroup mostly agree; one branch for all numbers in the wide reading (lib/wide.k).
+// a subgroup mostly agree; one branch for all numbers in the wide reading (cpu/lib/wide.k).
 #define SOME(x) (x)
 // 1/a and 1/sqrt(a) in one instruction where the backend says that the device is a GPU: see lib/quick.k.
 #define NATIVE_RCP(a, otherwise) (GRT_NATIVE ? native_recip(a) : (otherwise))
@@ -64,7 +64,7 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 
 #define SPEC(id, name, value)
 // GRT_BUFFER and GRT_WHOLE come with the build: nothing where bindings begin at addresses and there are no
-// buffers (backends/opencl/address.c, runtime/import.c), else what stands in them, and the buffer's beginning.
+// buffers (backends/opencl/address.c, runtime/device/import.c), else what stands in them, and the buffer's beginning.
 #define ARG_R(id, type, name) GRT_BUFFER(global const type *restrict name##_whole)
 #define ARG_W(id, type, name) GRT_BUFFER(global type *restrict name##_whole)
 #define ARG_U(id, type, name) ARG_W(id, type, name)

@@ -11,7 +11,7 @@
 #define STRUCT(name) struct name
 #define FN
 #define EXACT precise
-#define COUNTER uint    // counts loops in pure functions: see cl/lib/wide.k
+#define COUNTER uint    // counts loops in pure functions: see cl/cpu/lib/wide.k
 #define u16 uint16_t
 #define u32x4 uvec4
 #define f32x4 vec4

@@ -6,7 +6,7 @@
 // readings: `all` for a kernel in the dialect; `vulkan` for one in plain GLSL, with cooperative
 // matrices and the like; `opencl` for one in OpenCL C, in the file cl/folder/name.k, with inline PTX
 // and the like; `ptx` for one like `opencl` that Vulkan devices of NVIDIA can run too
-// (runtime/import.c), in no more shared memory than they have; `bfloat` for one like `vulkan` whose
+// (runtime/device/import.c), in no more shared memory than they have; `bfloat` for one like `vulkan` whose
 // halves become bfloats (bfloat.cmake). Those describe themselves with the dialect's lists too, see
 // DESCRIBE.
 #define GRT_KERNELS(X)                                                                             \
@@ -55,9 +55,9 @@
     X(all, env, cartpole)                                                                          \
     X(all, env, pendulum)                                                                          \
     X(all, env, standing)                                                                          \
-    X(opencl, env, cartpole_wide)                                                                  \
-    X(opencl, env, pendulum_wide)                                                                  \
-    X(opencl, env, standing_wide)                                                                  \
+    X(opencl, cpu, cartpole_wide)                                                                  \
+    X(opencl, cpu, pendulum_wide)                                                                  \
+    X(opencl, cpu, standing_wide)                                                                  \
     X(all, env, standing_probe)                                                                    \
     X(all, es, es_perturb)                                                                         \
     X(all, es, es_reduce)                                                                          \
@@ -94,32 +94,32 @@
     X(all, gemm, gemm_lanes_f32)                                                                   \
     X(all, gemm, gemm_lanes_16)                                                                    \
     X(all, gemm, gemm_lanes_16f32)                                                                 \
-    X(opencl, gemm, gemm_panel_f32)                                                                \
-    X(opencl, gemm, gemm_panel_16)                                                                 \
-    X(opencl, gemm, gemm_panel_16f32)                                                              \
-    X(opencl, gemm, peak_panel)                                                                    \
-    X(opencl, gemm, probe_xmx8)                                                                    \
-    X(opencl, gemm, probe_xmx16)                                                                   \
-    X(opencl, gemm, gemm_xmx8_16)                                                                  \
-    X(opencl, gemm, gemm_xmx16_16)                                                                 \
-    X(opencl, gemm, gemm_xmx8_16f32)                                                               \
-    X(opencl, gemm, gemm_xmx16_16f32)                                                              \
-    X(opencl, gemm, probe_mma)                                                                     \
-    X(opencl, gemm, gemm_mma_16)                                                                   \
-    X(opencl, gemm, gemm_mma_16f32)                                                                \
-    X(opencl, mlp, mlp_pass_mma)                                                                   \
-    X(opencl, mlp, mlp_grads_mma)                                                                  \
-    X(opencl, gemm, peak_mma)                                                                      \
-    X(opencl, gemm, gemm_split_mma_f32)                                                            \
-    X(opencl, gemm, probe_wgmma)                                                                   \
-    X(ptx, gemm, gemm_split_wgmma_f32)                                                             \
-    X(ptx, gemm, peak_wgmma)                                                                       \
-    X(opencl, gemm, gemm_wgmma_16)                                                                 \
-    X(opencl, gemm, gemm_wgmma_16f32)                                                              \
-    X(ptx, gemm, probe_wgmma_lean)                                                                 \
-    X(ptx, gemm, gemm_wgmma_lean_16)                                                               \
-    X(ptx, gemm, gemm_wgmma_lean_16f32)                                                            \
-    X(opencl, gemm, gemm_wgmma_kept_16)                                                            \
-    X(opencl, gemm, gemm_wgmma_kept_16f32)                                                         \
-    X(ptx, gemm, gemm_wgmma_held_16)                                                               \
-    X(ptx, gemm, gemm_wgmma_held_16f32)
+    X(opencl, cpu, gemm_panel_f32)                                                                 \
+    X(opencl, cpu, gemm_panel_16)                                                                  \
+    X(opencl, cpu, gemm_panel_16f32)                                                               \
+    X(opencl, cpu, peak_panel)                                                                     \
+    X(opencl, intel, probe_xmx8)                                                                   \
+    X(opencl, intel, probe_xmx16)                                                                  \
+    X(opencl, intel, gemm_xmx8_16)                                                                 \
+    X(opencl, intel, gemm_xmx16_16)                                                                \
+    X(opencl, intel, gemm_xmx8_16f32)                                                              \
+    X(opencl, intel, gemm_xmx16_16f32)                                                             \
+    X(opencl, nvidia, probe_mma)                                                                   \
+    X(opencl, nvidia, gemm_mma_16)                                                                 \
+    X(opencl, nvidia, gemm_mma_16f32)                                                              \
+    X(opencl, nvidia, mlp_pass_mma)                                                                \
+    X(opencl, nvidia, mlp_grads_mma)                                                               \
+    X(opencl, nvidia, peak_mma)                                                                    \
+    X(opencl, nvidia, gemm_split_mma_f32)                                                          \
+    X(opencl, nvidia, probe_wgmma)                                                                 \
+    X(ptx, nvidia, gemm_split_wgmma_f32)                                                           \
+    X(ptx, nvidia, peak_wgmma)                                                                     \
+    X(opencl, nvidia, gemm_wgmma_16)                                                               \
+    X(opencl, nvidia, gemm_wgmma_16f32)                                                            \
+    X(ptx, nvidia, probe_wgmma_lean)                                                               \
+    X(ptx, nvidia, gemm_wgmma_lean_16)                                                             \
+    X(ptx, nvidia, gemm_wgmma_lean_16f32)                                                          \
+    X(opencl, nvidia, gemm_wgmma_kept_16)                                                          \
+    X(opencl, nvidia, gemm_wgmma_kept_16f32)                                                       \
+    X(ptx, nvidia, gemm_wgmma_held_16)                                                             \
+    X(ptx, nvidia, gemm_wgmma_held_16f32)

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/probe.h"
+#include "base/library.h"
 
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 

@@ -17,8 +17,8 @@
 #include <CL/cl_ext.h>
 
 #include "backends/backend.h"
-#include "runtime/cache.h"
-#include "runtime/report.h"
+#include "base/cache.h"
+#include "base/log.h"
 
 // Profiling gives the times of phases. The one place to change it.
 #define GCL_QUEUE_PROPERTIES CL_QUEUE_PROFILING_ENABLE

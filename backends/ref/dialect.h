@@ -31,7 +31,7 @@ typedef struct {
     struct name
 #define FN static inline
 #define EXACT
-#define COUNTER uint  // counts loops in pure functions: see cl/lib/wide.k
+#define COUNTER uint  // counts loops in pure functions: see cl/cpu/lib/wide.k
 
 #define F32(x) ((float)(x))
 #define I32(x) ((int32_t)(x))

@@ -12,7 +12,7 @@
 
 #include "backends/backend.h"
 #include "lane.h"
-#include "runtime/report.h"
+#include "base/log.h"
 
 struct ref_dev {
     struct grt_dev base;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/cache.h"
+#include "base/cache.h"
 
 #define SPEC_SOFTWARE 100  // id of SOFTWARE in shaders/dialect.h
 

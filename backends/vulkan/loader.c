@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/cache.h"
-#include "runtime/probe.h"
+#include "base/cache.h"
+#include "base/library.h"
 
 #define LAYER "VK_LAYER_KHRONOS_validation"
 #define MANIFEST "nvidia_icd.json"

@@ -19,7 +19,7 @@
 
 #include "backends/backend.h"
 #include "khr_extra.h"
-#include "runtime/report.h"
+#include "base/log.h"
 
 #define GVK_PROBLEM_SIZE 256  // of the `problem` and `note` of the seam
 

@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-#include "../status.h"
-#include "dataset.h"
+#include "gpurt/status.h"
+#include "gpurt/dataset.h"
 #include "element.h"
 
 enum grt_filter { GRT_FILTER_SHUFFLE, GRT_FILTER_DEFLATE };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../clock.h"
-#include "../report.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "loader_parts.h"
 
 #define MOST_THREADS 256

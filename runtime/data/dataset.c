@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening a data set: the file is inspected, shapes are matched with what the desc asks for, then,
 // where the answer depends on values, every row is looked at once.
-#include "dataset.h"
+#include "gpurt/dataset.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "dataset_parts.h"
 
 #define WINDOW_BYTES (64u << 20)  // decoded tiles of one window, at most

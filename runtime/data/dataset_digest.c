@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cache.h"
-#include "../report.h"
+#include "base/cache.h"
+#include "base/log.h"
 #include "dataset_parts.h"
 
 #define ALL_ROWS 4096u  // of a file with no more than these, every one

@@ -7,7 +7,7 @@
 //     rows of the file   |run|          |run|          |run|   ...     RUNS of RUN rows, evenly spread
 #include <stdlib.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "dataset_parts.h"
 
 #define RUNS 32u

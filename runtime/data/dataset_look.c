@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cache.h"
-#include "../report.h"
+#include "base/cache.h"
+#include "base/log.h"
 #include "dataset_scan.h"
 
 #define KEEP_FROM (1u << 20)  // bytes of a file: smaller ones are looked through in no time

@@ -4,7 +4,7 @@
 #define GRT_DATASET_PARTS_H
 
 #include "array.h"
-#include "loader.h"
+#include "gpurt/loader.h"
 #include "map.h"
 #include "order.h"
 #include "tiles.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "dataset_parts.h"
 
 #define BLOCK 4096  // rows that a thread reads at once

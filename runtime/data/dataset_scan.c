@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../clock.h"
-#include "../report.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "dataset_scan.h"
 
 #define BLOCK_FLOATS (1u << 18)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "inspect.h"
 
 #define MOST_ARRAYS 1000

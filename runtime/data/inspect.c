@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../cache.h"
-#include "../report.h"
+#include "base/cache.h"
+#include "base/log.h"
 
 #define MAX_TILES (1u << 22)
 #define DEFLATE_MOST 1032  // what zlib's format can expand a byte to

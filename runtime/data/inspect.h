@@ -8,7 +8,7 @@
 
 #include <hdf5.h>
 
-#include "../child.h"
+#include "base/child.h"
 #include "array.h"
 
 // Our own descriptor in file->fd, and which file it is; the library is not asked. False with the fault.

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "inspect.h"
 
 // The library takes minutes for a million chunks, and a damaged index can keep it for ever.

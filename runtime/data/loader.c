@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaders: their memory, and the caller's side of the stream of batches.
-#include "loader.h"
+#include "gpurt/loader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../clock.h"
-#include "../report.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "loader_parts.h"
 
 #define SLOT_ALIGN 256u

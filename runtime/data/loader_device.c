@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "loader_parts.h"
 
 #define FILL_BYTES (8u << 20)  // rows are put on the device in pieces of this size

@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "dataset_parts.h"
-#include "loader.h"
+#include "gpurt/loader.h"
 
 #define GRT_LOADER_TURNS 2
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "loader_parts.h"
 
 // ---- windows of a file ----

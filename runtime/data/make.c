@@ -8,7 +8,7 @@
 //
 // Numbers come from a generator with a state of 64 bits for each row, so a row does not depend on those
 // before it.
-#include "make.h"
+#include "gpurt/make.h"
 
 #include <errno.h>
 #include <hdf5.h>
@@ -18,8 +18,8 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "../report.h"
-#include "../whole_file.h"
+#include "base/log.h"
+#include "base/whole_file.h"
 
 #define DIRECTIONS 4
 #define BLOCK_BYTES (4u << 20)  // rows made and written at once

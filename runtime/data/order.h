@@ -9,7 +9,7 @@
 #ifndef GRT_ORDER_H
 #define GRT_ORDER_H
 
-#include "dataset.h"
+#include "gpurt/dataset.h"
 
 // A permutation of 0 .. n - 1 that a key chooses: a Feistel network over the bits of n - 1, walked
 // until the number is below n, then turned, which makes every number as likely at every place even

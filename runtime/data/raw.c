@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "../report.h"
-#include "../clock.h"
+#include "base/log.h"
+#include "base/clock.h"
 #include "loader_parts.h"
 
 #define MOST_THREADS 256

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#include "../internal.h"
-#include "../op_support.h"
-#include "../ops.h"
-#include "learner.h"
+#include "gpurt/device.h"
+#include "ops/op_support.h"
+#include "gpurt/ops.h"
+#include "gpurt/learner.h"
 
 #define MAX_CHUNKS 256u  // what a second launch sums without scratch of its own
 #define GATHER_GROUPS 16384u
@@ -46,7 +46,7 @@ static bool reachable(struct grt_graph *graph, const struct grt_tensor *x) {
     }
     grt_graph_reject(graph, GRT_UNSUPPORTED,
                      "'%s' has %llu numbers, %s reaches %llu at once; use smaller micro-batches",
-                     x->label, (unsigned long long)grt_tensor_count(x), dev->info.selector,
+                     x->label, (unsigned long long)grt_tensor_count(x), grt_dev_info(dev)->selector,
                      (unsigned long long)grt_op_reach(dev));
     return false;
 }
@@ -110,7 +110,7 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b) {
         b->bias->master.range, b->stats->range, sums[0].range,
         sums[1].range};
     const uint32_t params[3] = {(uint32_t)rows, (uint32_t)cols, (uint32_t)chunk};
-    uint32_t wg = dev->info.caps.software ? grt_op_wg(dev) : 32;
+    uint32_t wg = grt_dev_info(dev)->caps.software ? grt_op_wg(dev) : 32;
     const uint32_t groups[3] = {(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1};
     char name[32];
     const struct grt_kernel_desc kernel = {

@@ -5,7 +5,7 @@
 #ifndef GRT_NN_LAYER_OPS_H
 #define GRT_NN_LAYER_OPS_H
 
-#include "module.h"
+#include "gpurt/module.h"
 
 // The first `rows` rows of a tensor.
 struct grt_tensor grt_nn_rows(const struct grt_tensor *tensor, uint64_t rows);

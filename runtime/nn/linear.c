@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../ops.h"
-#include "../report.h"
+#include "gpurt/ops.h"
+#include "base/log.h"
 #include "layer_ops.h"
 
 void grt_module_destroy(struct grt_module **module) {

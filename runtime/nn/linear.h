@@ -4,7 +4,7 @@
 #ifndef GRT_NN_LINEAR_H
 #define GRT_NN_LINEAR_H
 
-#include "module.h"
+#include "gpurt/module.h"
 
 struct grt_linear {
     struct grt_module base;

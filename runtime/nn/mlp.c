@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "layer_ops.h"
 
 // Whether the products leave z, and a block makes h. Without an output layer the gradient of the

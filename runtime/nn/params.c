@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "params.h"
+#include "gpurt/params.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../internal.h"
-#include "../ops.h"
-#include "../report.h"
+#include "gpurt/device.h"
+#include "gpurt/ops.h"
+#include "base/log.h"
 
 void grt_params_init(struct grt_params *params, struct grt_dev *dev, enum grt_dtype type) {
-    uint64_t align = dev->info.caps.align > 16 ? dev->info.caps.align : 16;
+    uint64_t align = grt_dev_info(dev)->caps.align > 16 ? grt_dev_info(dev)->caps.align : 16;
     // In 16 bits an element takes half the bytes, so this many are aligned in both widths.
     *params = (struct grt_params){.dev = dev, .type = type, .unit = align / 2};
 }

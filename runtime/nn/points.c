@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../report.h"
+#include "base/log.h"
 #include "layer_ops.h"
 #include "mlp.h"
 

@@ -527,7 +527,7 @@ def iterate(theta, stats, key, envs, dirs, steps, chunk, top, step_size, sigma):
 
 
 def start(samples):
-    """No torque; observations of mean 0 and deviation 1, as if so many had shown that (runtime/es/es.c)."""
+    """No torque; observations of mean 0 and deviation 1, as if so many had shown that (runtime/rl/es.c)."""
     return jnp.zeros((OBS + 1, ACT)), (jnp.full((), samples), jnp.zeros(OBS), jnp.full(OBS, samples))
 
 
@@ -581,7 +581,7 @@ def train(args):
 
 
 def golden(_):
-    """Robots for 50 steps under a policy that holds the hinges: tests/suite_standingenv.c makes the same starts."""
+    """Robots for 50 steps under a policy that holds the hinges: tests/unit/rl/suite_standingenv.c makes the same starts."""
     jax.config.update("jax_enable_x64", True)
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
     from standing_start import policy, starts  # noqa: PLC0415

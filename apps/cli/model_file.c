@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpurt/checkpoint.h"
+#include "gpurt/safetensors.h"
+
+#define MODEL "model/"
+
+enum model_form model_file_form(const char *path) {
+    static const struct {
+        const char *ending;
+        enum model_form form;
+    } forms[] = {{".safetensors", MODEL_SAFETENSORS},
+                 {".h5", MODEL_CHECKPOINT},
+                 {".hdf5", MODEL_CHECKPOINT}};
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t ending = strlen(forms[i].ending);
+        if (length > ending && !strcmp(path + length - ending, forms[i].ending))
+            return forms[i].form;
+    }
+    return MODEL_UNKNOWN;
+}
+
+static bool begins(const char *name, const char *with) {
+    return !strncmp(name, with, strlen(with));
+}
+
+static bool copy_value(struct grt_archive *to, const struct grt_archive_value *value) {
+    switch (value->type) {
+    case GRT_ARCHIVE_WHOLE:
+        return grt_archive_set_whole(to, value->name, value->whole);
+    case GRT_ARCHIVE_REAL:
+        return grt_archive_set_real(to, value->name, value->real);
+    case GRT_ARCHIVE_TEXT:
+        return grt_archive_set_text(to, value->name, value->text);
+    }
+    return false;
+}
+
+// A copy in which `name_of` says what a tensor is called; NULL leaves it out.
+static struct grt_archive *renamed(const struct grt_archive *from,
+                                   const char *(*name_of)(const char *, char *), uint32_t *left) {
+    struct grt_archive *to = grt_archive_create();
+    bool good = to != NULL;
+    *left = 0;
+    for (uint32_t i = 0; good && i < from->tensor_count; i++) {
+        const struct grt_archive_tensor *t = &from->tensors[i];
+        char room[GRT_ARCHIVE_NAME + sizeof MODEL];
+        const char *name = name_of(t->name, room);
+        if (name)
+            good = grt_archive_add(to, name, t->dtype, t->rank, t->shape, t->data);
+        else
+            ++*left;
+    }
+    for (uint32_t i = 0; good && i < from->value_count; i++)
+        good = copy_value(to, &from->values[i]);
+    if (good)
+        snprintf(to->path, sizeof to->path, "%s", from->path);
+    else
+        grt_archive_destroy(&to);
+    return to;
+}
+
+static const char *our_name(const char *name, char *room) {
+    if (strchr(name, '/'))
+        return name;
+    snprintf(room, GRT_ARCHIVE_NAME + sizeof MODEL, MODEL "%s", name);
+    return room;
+}
+
+// What a model needs to be used goes along, whatever it is called; what only training needs does not.
+static const char *foreign_name(const char *name, char *room) {
+    (void)room;
+    if (begins(name, "optimizer/") || begins(name, "state/"))
+        return NULL;
+    return begins(name, MODEL) ? name + strlen(MODEL) : name;
+}
+
+struct grt_archive *model_file_load(const char *path) {
+    uint32_t left = 0;
+    if (model_file_form(path) != MODEL_SAFETENSORS)
+        return grt_checkpoint_load(path);
+    struct grt_archive *foreign = grt_safetensors_load(path);
+    struct grt_archive *archive = foreign ? renamed(foreign, our_name, &left) : NULL;
+    grt_archive_destroy(&foreign);
+    return archive;
+}
+
+bool model_file_save(const struct grt_archive *archive, const char *path, bool all,
+                     uint32_t *left) {
+    *left = 0;
+    if (model_file_form(path) != MODEL_SAFETENSORS)
+        return grt_checkpoint_save(archive, path);
+    struct grt_archive *foreign = all ? NULL : renamed(archive, foreign_name, left);
+    bool good = (all || foreign) && grt_safetensors_save(all ? archive : foreign, path);
+    grt_archive_destroy(&foreign);
+    return good;
+}

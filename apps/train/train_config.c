@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train_config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/files.h"
+#include "cli/model_file.h"
+#include "cli/talk.h"
+#include "gpurt/checkpoint.h"
+
+const struct option_row train_config_options[] = {
+    {.name = "config",
+     .value = "FILE",
+     .help = "settings in YAML; --keys of `gpurt train supervised` lists them",
+     .read = options_read_text,
+     .at = offsetof(struct train_config, config)},
+    {.name = "data",
+     .value = "FILE",
+     .help = "HDF5 file with the samples",
+     .read = options_read_text,
+     .at = offsetof(struct train_config, data)},
+};
+
+const struct option_row train_checkpoint_options[] = {
+    {.name = "checkpoint",
+     .value = "PATH",
+     .help = "the trained network: a file, or a folder, whose best is taken",
+     .fallback = "checkpoints",
+     .read = options_read_text,
+     .at = offsetof(struct train_config, checkpoint)},
+};
+
+int train_config_read(struct train_config *values, const char **words, size_t word_count) {
+    struct grt_config *c = &values->settings;
+    struct options *o = &values->common;
+    grt_config_init(c);
+    bool good = !values->config || grt_config_read(c, values->config);
+    for (size_t i = 0; good && i < word_count; i++) {
+        if (!strchr(words[i], '=')) {
+            talk_error("'%s' is not of the form key=value; a file is named with --data FILE or "
+                       "--config FILE",
+                       words[i]);
+            return COMMAND_CONFIG;
+        }
+        good = grt_config_override(c, words[i]);
+    }
+    if (good && values->data)
+        good = grt_config_set(c, GRT_CONFIG_DATA, values->data);
+    if (!good)
+        return command_exit_of(grt_last_status());
+    // The command line's device stands above the config's.
+    if (!o->device && *c->device)
+        o->device = c->device;
+    if (!strcmp(o->backend, "auto"))
+        o->backend = c->backend;
+    if (o->mem_fraction == 0)
+        o->mem_fraction = c->mem_fraction;
+    return COMMAND_OK;
+}
+
+int train_config_apart(const struct train_config *values, const char *output) {
+    return FILES_APART(
+        {FILE_READ, "--config", values->config}, {FILE_READ, "--data", values->settings.data},
+        {FILE_READ, "--checkpoint", values->checkpoint},
+        {FILE_FOLDER, "--checkpoint", values->checkpoint}, {FILE_WRITTEN, "--output", output});
+}
+
+struct grt_dev *train_config_device(const struct train_config *values) {
+    talk_progress("opening the device");
+    struct grt_dev *dev = options_open_device(&values->common);
+    talk_clear();
+    return dev;
+}
+
+struct grt_archive *train_config_model(const struct train_config *values) {
+    struct stat info;
+    char best[4200];
+    if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        struct grt_archive *archive = model_file_load(values->checkpoint);
+        if (!archive && grt_last_status() == GRT_NO_INPUT)
+            talk_error("the trained network is named with --checkpoint PATH, a file or a folder "
+                       "that `gpurt train supervised` wrote");
+        return archive;
+    }
+    snprintf(best, sizeof best, "%.4096s/best.h5", values->checkpoint);
+    return access(best, F_OK) == 0 ? grt_checkpoint_load(best)
+                                   : grt_checkpoint_newest(values->checkpoint);
+}

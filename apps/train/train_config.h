@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of the verbs that work by a training config: the file, what the command line changes in it, and
+// the device that both together name.
+#ifndef APPS_TRAIN_CONFIG_H
+#define APPS_TRAIN_CONFIG_H
+
+#include "cli/options.h"
+#include "gpurt/archive.h"
+#include "gpurt/config.h"
+
+// A struct of values begins with this.
+struct train_config {
+    struct options common;   // first: see options.h
+    const char *config;      // --config
+    const char *data;        // --data
+    const char *checkpoint;  // --checkpoint, a file or a folder
+    struct grt_config settings;
+};
+
+#define TRAIN_CONFIG_OPTIONS_COUNT 2
+extern const struct option_row train_config_options[TRAIN_CONFIG_OPTIONS_COUNT];
+#define TRAIN_CHECKPOINT_OPTIONS_COUNT 1
+extern const struct option_row train_checkpoint_options[TRAIN_CHECKPOINT_OPTIONS_COUNT];
+
+// Fills `settings` from the file, the words "key=value" and --data, and the device options that were not
+// given from it. Returns an exit code; a mistake is said.
+int train_config_read(struct train_config *values, const char **words, size_t word_count);
+// Opens the device that the settings name. NULL with the sentence said.
+struct grt_dev *train_config_device(const struct train_config *values);
+// Whether what is written is neither the config nor the data nor the network. Returns an exit code; see files.h.
+int train_config_apart(const struct train_config *values, const char *output);
+// Every key of a config, as a table. Returns an exit code.
+int train_print_keys(const struct options *options, int argc, char **argv);
+// The trained model that --checkpoint names: a file, or a folder's best or newest.
+struct grt_archive *train_config_model(const struct train_config *values);
+
+#endif

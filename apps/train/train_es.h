@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside `gpurt train es` and `gpurt train standing`: a run, its options, its checkpoint.
+#ifndef APPS_TRAIN_ES_H
+#define APPS_TRAIN_ES_H
+
+#include "gpurt/es.h"
+#include "cli/options.h"
+#include "run/lock.h"
+#include "gpurt/runlog.h"
+#include "train_rows.h"
+
+#define TRAIN_ES_PATH 1024
+
+struct train_es {
+    struct options common;  // first: see options.h
+    const char *env, *policy, *algo;
+    uint32_t phase, num_envs, num_dirs, dir_chunk, top_dirs, episode_length;
+    double step_size, noise_std;
+    uint32_t iterations, seed, no_normalise;
+    const char *checkpoint, *resume, *from;
+    uint32_t checkpoint_every, evaluate_every;
+    double until;
+    uint32_t baselines;
+    const char *log, *tensorboard;
+
+    const char *verb;          // "train es"
+    char path[TRAIN_ES_PATH];  // of the checkpoint
+    bool written;              // by this run
+    uint32_t done, saved;      // iterations: in all, and those of the newest checkpoint
+    struct grt_dev *dev;
+    struct grt_es *es;
+    struct grt_runlog *runlog;
+    struct train_rows rows;
+    struct grt_lock lock;  // on the checkpoint
+};
+
+#define TRAIN_ES_ENV_OPTIONS_COUNT 1
+extern const struct option_row train_es_env_options[TRAIN_ES_ENV_OPTIONS_COUNT];
+#define TRAIN_ES_OPTIONS_COUNT 12
+extern const struct option_row train_es_options[TRAIN_ES_OPTIONS_COUNT];
+#define TRAIN_ES_RUN_OPTIONS_COUNT 10
+extern const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT];
+
+// Fills t->path and takes it for this run, before the work begins: what cannot be written would be found
+// out after it. t->lock is to be released. Returns an exit code, the mistake said.
+int train_es_claim(struct train_es *t, const char *path);
+// The checkpoint of so many iterations. An earlier run's is moved aside before the first. Returns an
+// exit code, the mistake said.
+int train_es_save(struct train_es *t, uint32_t iteration);
+
+#endif

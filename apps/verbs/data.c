@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt data`: makes data with a known answer, and describes files.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "gpurt/dataset.h"
+#include "gpurt/make.h"
+#include "cli/files.h"
+#include "cli/options.h"
+#include "cli/talk.h"
+
+struct data_options {
+    struct options common;  // first: see options.h
+    uint64_t samples, features, points, classes, chunk, deflate, seed;
+    double noise;
+};
+
+static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
+    return options_whole(text, 1, 1ull << 40, into, why);
+}
+
+static bool read_some(const char *text, void *into, char why[RANGES_WHY]) {
+    return options_whole(text, 1, 1u << 20, into, why);
+}
+
+static bool read_level(const char *text, void *into, char why[RANGES_WHY]) {
+    return options_whole(text, 0, 9, into, why);
+}
+
+static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
+    return options_whole(text, 0, 0, into, why);
+}
+
+static bool read_noise(const char *text, void *into, char why[RANGES_WHY]) {
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0 && value < 1e30)) {
+        snprintf(why, RANGES_WHY, "a number from 0 on is wanted");
+        return false;
+    }
+    *(double *)into = value;
+    return true;
+}
+
+#define AT(field) offsetof(struct data_options, field)
+
+static const struct option_row make_options[] = {
+    {.name = "samples",
+     .value = "N",
+     .help = "rows",
+     .fallback = "10000",
+     .read = read_samples,
+     .at = AT(samples)},
+    {.name = "features",
+     .value = "D",
+     .help = "numbers of a row, or of a point",
+     .fallback = "32",
+     .read = read_some,
+     .at = AT(features)},
+    {.name = "points",
+     .value = "P",
+     .help = "points: of a row",
+     .fallback = "64",
+     .read = read_some,
+     .at = AT(points)},
+    {.name = "classes",
+     .value = "C",
+     .help = "classification: how many",
+     .fallback = "10",
+     .read = read_some,
+     .at = AT(classes)},
+    {.name = "noise",
+     .value = "F",
+     .help = "deviation of what no model can know (default: 0.1, classification 1)",
+     .read = read_noise,
+     .at = AT(noise)},
+    {.name = "seed",
+     .value = "N",
+     .help = "another seed, other data",
+     .fallback = "0",
+     .read = read_seed,
+     .at = AT(seed)},
+    {.name = "chunk",
+     .value = "ROWS",
+     .help = "store in chunks of so many rows",
+     .read = read_samples,
+     .at = AT(chunk)},
+    {.name = "deflate",
+     .value = "0-9",
+     .help = "compress, after shuffling bytes",
+     .fallback = "0",
+     .read = read_level,
+     .at = AT(deflate)},
+};
+
+// ---- make ----
+
+static void show_progress(uint64_t done, uint64_t of) {
+    talk_progress("making data: %" PRIu64 " of %" PRIu64 " rows", done, of);
+}
+
+static const struct kind {
+    const char *name;
+} kinds[] = {
+#define X(name, text) {text},
+    GRT_MAKES(X)
+#undef X
+};
+
+static int make(const struct data_options *options, const char *word) {
+    size_t kind = 0;
+    while (kind < GRT_MAKE_COUNT && strcmp(word, kinds[kind].name) != 0)
+        kind++;
+    if (kind == GRT_MAKE_COUNT) {
+        struct command_unknown unknown = {"kind of data", word, NULL, "gpurt data --help"};
+        return command_unknown(&unknown, kinds, GRT_MAKE_COUNT, sizeof *kinds);
+    }
+    if (!options->common.output) {
+        talk_error("data make: -o FILE says where to");
+        return COMMAND_USAGE;
+    }
+    int code = FILES_APART({FILE_WRITTEN, "--output", options->common.output});
+    if (code)
+        return code;
+    bool made = grt_data_make(
+        grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
+                      .samples = options->samples, .features = (uint32_t)options->features,
+                      .points = (uint32_t)options->points, .classes = (uint32_t)options->classes,
+                      .noise = options->noise, .seed = options->seed, .chunk = options->chunk,
+                      .deflate = (uint32_t)options->deflate, .stop = talk_stopped,
+                      .progress = show_progress));
+    talk_clear();
+    return made ? COMMAND_OK : command_exit_of(grt_last_status());
+}
+
+// ---- info ----
+
+#define INFO_COLUMNS(X)                                                                            \
+    X(NAME, "name", "data set", TEXT)                                                              \
+    X(DTYPE, "dtype", "type", TEXT)                                                                \
+    X(SHAPE, "shape", "shape", TEXT)                                                               \
+    X(CHUNK, "chunk", "chunk", TEXT)                                                               \
+    X(FILTERS, "filters", "filters", TEXT)                                                         \
+    X(BYTES, "bytes", "size", BYTES)                                                               \
+    X(STORED, "stored_bytes", "stored", BYTES)                                                     \
+    X(PROBLEM, "problem", "problem", TEXT)
+
+enum info_column {
+#define X(name, key, heading, type) INFO_##name,
+    INFO_COLUMNS(X)
+#undef X
+        INFO_COLUMN_COUNT,
+};
+
+static const struct table_column columns[] = {
+#define X(name, key, heading, type) {key, heading, NULL, TABLE_##type, 0, 0, 0},
+    INFO_COLUMNS(X)
+#undef X
+};
+
+static void shape_text(const uint64_t *shape, char text[80]) {
+    int n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < GRT_DATA_MAX_RANK && shape[i] > 0; i++)
+        n += snprintf(text + n, 80 - (size_t)n, "%s%" PRIu64, i ? " x " : "", shape[i]);
+}
+
+struct info_texts {
+    char shape[80], chunk[80];
+};
+
+static void fill_cells(const struct grt_array_info *array, struct info_texts *texts,
+                       struct table_cell *cells) {
+    bool good = !array->problem[0];
+    shape_text(array->shape, texts->shape);
+    shape_text(array->chunk, texts->chunk);
+    cells[INFO_NAME] = TABLE_CELL(.text = array->name);
+    cells[INFO_DTYPE] = (struct table_cell){.known = good, .text = array->dtype};
+    cells[INFO_SHAPE] = (struct table_cell){.known = good, .text = texts->shape};
+    cells[INFO_CHUNK] = (struct table_cell){.known = array->chunks > 0, .text = texts->chunk};
+    cells[INFO_FILTERS] =
+        (struct table_cell){.known = array->filters[0] != '\0', .text = array->filters};
+    cells[INFO_BYTES] = (struct table_cell){.known = good, .count = array->bytes};
+    cells[INFO_STORED] = (struct table_cell){.known = good, .count = array->stored};
+    cells[INFO_PROBLEM] = (struct table_cell){.known = !good, .text = array->problem};
+}
+
+static void title_text(const char *path, const struct grt_file_info *info,
+                       char text[TABLE_TEXT_SIZE]) {
+    char size[TABLE_TEXT_SIZE];
+    table_bytes_text(info->bytes, size);
+    int n = snprintf(text, TABLE_TEXT_SIZE, "%.500s: %.20s", path, size);
+    if (info->made_by[0])
+        n += snprintf(text + n, TABLE_TEXT_SIZE - (size_t)n, ", made by gpurt: %s", info->made_by);
+    if (info->noise_floor >= 0)
+        n += snprintf(text + n, TABLE_TEXT_SIZE - (size_t)n, ", noise floor %g", info->noise_floor);
+    if (info->classes > 0)
+        snprintf(text + n, TABLE_TEXT_SIZE - (size_t)n, ", %u classes", info->classes);
+}
+
+static json_t *info_head(const char *path, const struct grt_file_info *info) {
+    json_t *head = json_pack("{soss}", "file", table_json_text(path), "made_by", info->made_by);
+    json_object_set_new(head, "bytes", json_integer((json_int_t)info->bytes));
+    if (info->noise_floor >= 0)
+        json_object_set_new(head, "noise_floor", json_real(info->noise_floor));
+    if (info->classes > 0)
+        json_object_set_new(head, "classes", json_integer(info->classes));
+    return head;
+}
+
+static bool print_info(struct output *output, const struct data_options *options, const char *path,
+                       const struct grt_file_info *info, int argc, char **argv) {
+    struct table table;
+    struct info_texts *texts = calloc(info->count + 1, sizeof *texts);
+    struct table_cell(*cells)[INFO_COLUMN_COUNT] = calloc(info->count + 1, sizeof *cells);
+    char title[TABLE_TEXT_SIZE];
+    bool any_problem = false;
+    for (uint32_t i = 0; texts && cells && i < info->count; i++) {
+        fill_cells(&info->arrays[i], &texts[i], cells[i]);
+        any_problem = any_problem || info->arrays[i].problem[0];
+    }
+    title_text(path, info, title);
+    uint64_t shown = (1u << INFO_COLUMN_COUNT) - 1;
+    shown &= any_problem ? shown : ~(1ull << INFO_PROBLEM);
+    bool good = texts && cells &&
+                table_open(&table, &(struct table_desc){.output = output,
+                                                        .format = options->common.format,
+                                                        .columns = columns,
+                                                        .column_count = INFO_COLUMN_COUNT,
+                                                        .schema = "gpurt.data/1",
+                                                        .argc = argc,
+                                                        .argv = argv,
+                                                        .head = info_head(path, info)});
+    if (good) {
+        good = table_section(&table, title, shown, cells[0], info->count);
+        for (uint32_t i = 0; good && i < info->count; i++)
+            good = table_row(&table, cells[i]);
+        good = table_close(&table) && good;
+    }
+    free(texts);
+    free(cells);
+    return good;
+}
+
+static int info(const struct data_options *options, const char *path, int argc, char **argv) {
+    struct output output;
+    int code =
+        FILES_APART({FILE_READ, "FILE", path}, {FILE_WRITTEN, "--output", options->common.output});
+    if (code)
+        return code;
+    code = output_open(&output, options->common.output);
+    if (code)
+        return code;
+    struct grt_file_info *info = grt_file_info_create(path);
+    if (info)
+        print_info(&output, options, path, info, argc, argv);
+    else
+        code = command_exit_of(grt_last_status());
+    grt_file_info_destroy(&info);
+    int written = output_close(&output, !code && !talk_stopped());
+    return code ? code : written;
+}
+
+// ---- the verb ----
+
+static const char about[] =
+    "  data make regression|classification|points   writes x and y with a known answer\n"
+    "  data info FILE                               describes the data sets of an HDF5 file\n\n"
+    "The loss that the best model reaches is kept in the file, as the attribute noise_floor.\n";
+
+int cmd_data(int argc, char **argv) {
+    struct data_options options = {.noise = -1};
+    struct option_list lists[] = {
+        OPTION_LIST("Options of make", make_options),
+        OPTION_LIST("Output options", options_output),
+        OPTION_LIST("General options", options_general),
+    };
+    struct options_desc desc = {.verb = "data",
+                                .words = "make KIND | info FILE",
+                                .about = about,
+                                .lists = lists,
+                                .list_count = sizeof lists / sizeof *lists};
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t count = 0;
+    if (!words) {
+        talk_error("out of memory");
+        return COMMAND_INTERNAL;
+    }
+    int code = options_parse(&desc, argc, argv, &options.common, words, &count);
+    if (code < 0) {
+        bool making = count == 2 && !strcmp(words[0], "make");
+        bool asking = count == 2 && !strcmp(words[0], "info");
+        if (asking && lists[0].given) {
+            talk_error("'--%s' is an option of `gpurt data make`", lists[0].given);
+            code = COMMAND_USAGE;
+        } else if (making) {
+            code = make(&options, words[1]);
+        } else if (asking) {
+            code = info(&options, words[1], argc, argv);
+        } else if (count > 0 && strcmp(words[0], "make") != 0 && strcmp(words[0], "info") != 0) {
+            static const char *const known[] = {"make", "info"};
+            struct command_unknown unknown = {"command", words[0], "data ", "gpurt data --help"};
+            code = command_unknown(&unknown, known, 2, sizeof *known);
+        } else {
+            talk_error("data: `make KIND` or `info FILE` is wanted; see `gpurt data --help`");
+            code = COMMAND_USAGE;
+        }
+    }
+    free(words);
+    return code;
+}

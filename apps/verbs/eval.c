@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt eval`: the loss of a trained network over a file, as one row.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/devices.h"
+#include "cli/table.h"
+#include "cli/talk.h"
+#include "gpurt/supervised.h"
+#include "train/train_config.h"
+
+struct eval {
+    struct train_config config;  // first: see train_config.h
+    enum grt_part part;
+};
+
+static bool read_part(const char *text, void *into, char why[RANGES_WHY]) {
+#define X(name, word)                                                                              \
+    if (!strcmp(text, word)) {                                                                     \
+        *(enum grt_part *)into = GRT_PART_##name;                                                  \
+        return true;                                                                               \
+    }
+    GRT_PARTS(X)
+#undef X
+#define X(name, word) " " word
+    snprintf(why, RANGES_WHY, "known are" GRT_PARTS(X));
+#undef X
+    return false;
+}
+
+static const struct option_row eval_options[] = {
+    {.name = "part",
+     .value = "all|train|validation",
+     .help = "samples of the file, divided as in training",
+     .fallback = "all",
+     .read = read_part,
+     .at = offsetof(struct eval, part)},
+};
+
+// X(name, key, heading, unit, type, precision, width)
+#define EVAL_COLUMNS(X)                                                                            \
+    X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
+    X(LOSS, "loss", "loss", NULL, NUMBER, 6, 10)                                                   \
+    X(ACCURACY, "accuracy", "accuracy", NULL, SHARE, 2, 0)                                         \
+    X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)
+
+enum eval_column {
+#define X(name, key, heading, unit, type, precision, width) EVAL_##name,
+    EVAL_COLUMNS(X)
+#undef X
+        EVAL_COLUMN_COUNT,
+};
+
+static const struct table_column columns[] = {EVAL_COLUMNS(TABLE_COLUMN)};
+
+static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluation *result, int argc,
+                 char **argv) {
+    struct output output;
+    struct table table;
+    int code = output_open(&output, e->config.common.output);
+    if (code)
+        return code;
+    struct table_desc desc = {
+        .output = &output,
+        .format = e->config.common.format,
+        .columns = columns,
+        .column_count = EVAL_COLUMN_COUNT,
+        .schema = "gpurt.eval/1",
+        .argc = argc,
+        .argv = argv,
+        .head = json_pack("{so}", "device", devices_json(grt_dev_info(dev))),
+    };
+    struct table_cell cells[EVAL_COLUMN_COUNT] = {
+        [EVAL_SAMPLES] = TABLE_CELL(.count = result->samples),
+        [EVAL_LOSS] = TABLE_CELL(.number = result->loss),
+    };
+    uint64_t shown = (1ull << EVAL_COLUMN_COUNT) - 1;
+    if (result->accuracy >= 0)
+        cells[EVAL_ACCURACY] = TABLE_CELL(.number = result->accuracy);
+    else
+        shown &= ~(1ull << EVAL_ACCURACY);
+    if (result->seconds > 0)
+        cells[EVAL_RATE] = TABLE_CELL(.number = (double)result->samples / result->seconds);
+    if (table_open(&table, &desc) && table_section(&table, NULL, shown, NULL, 0))
+        table_row(&table, cells);
+    table_close(&table);
+    return output_close(&output, true);
+}
+
+static int run(struct eval *e, int argc, char **argv) {
+    struct grt_evaluation result;
+    int code = train_config_apart(&e->config, e->config.common.output);
+    if (code)
+        return code;
+    struct grt_archive *model = train_config_model(&e->config);
+    struct grt_dev *dev = model ? train_config_device(&e->config) : NULL;
+    if (dev && grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result))
+        code = print(e, dev, &result, argc, argv);
+    else
+        code = command_exit_of(grt_last_status());
+    grt_archive_destroy(&model);
+    grt_dev_destroy(&dev);
+    return code;
+}
+
+int cmd_eval(int argc, char **argv) {
+    struct eval *e = calloc(1, sizeof *e);
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t word_count = 0;
+    int code = COMMAND_INTERNAL;
+    struct option_list lists[] = {
+        OPTION_LIST("Options", train_checkpoint_options),
+        OPTION_LIST("Data", train_config_options),
+        OPTION_LIST("Part", eval_options),
+        OPTION_LIST("Device options", options_device),
+        OPTION_LIST("Output options", options_output),
+        OPTION_LIST("General options", options_general),
+    };
+    struct options_desc desc = {
+        .verb = "eval",
+        .words = "[KEY=VALUE...]",
+        .about = "The loss of a network that `gpurt train supervised` trained, over the samples of "
+                 "a file.\nKEY=VALUE says how they are read: batch_size=4096 num_workers=4.\n",
+        .lists = lists,
+        .list_count = sizeof lists / sizeof *lists};
+    if (!e || !words)
+        talk_error("out of memory");
+    else
+        code = options_parse(&desc, argc, argv, &e->config.common, words, &word_count);
+    if (code < 0) {
+        code = train_config_read(&e->config, words, word_count);
+        if (!code)
+            code = run(e, argc, argv);
+    }
+    free(words);
+    free(e);
+    return code;
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt play`: runs the policy of a checkpoint in one environment and shows what it does, as an animated SVG or as the
+// trajectory in JSON. One graph has a launch for each step, and keeps the state after each.
+#include "play.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "gpurt/rollout.h"
+#include "cli/files.h"
+#include "cli/model_file.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/talk.h"
+
+#define MAX_STEPS 5000
+
+struct play {
+    struct options common;  // first: see options.h
+    const char *checkpoint;
+    const char *form;  // "svg" or "json"
+    uint32_t phase, steps, start;
+    struct grt_dev *dev;
+};
+
+static bool read_form(const char *text, void *into, char why[RANGES_WHY]) {
+    if (!strcmp(text, "svg") || !strcmp(text, "json"))
+        return options_read_text(text, into, why);
+    snprintf(why, RANGES_WHY, "known are svg json");
+    return false;
+}
+
+#define AT(field) offsetof(struct play, field)
+
+static const struct option_row play_options[] = {
+    {.name = "checkpoint",
+     .value = "FILE",
+     .help = "of `gpurt train es` or `gpurt train standing`",
+     .read = options_read_text,
+     .at = AT(checkpoint)},
+    {.name = "phase",
+     .value = "N",
+     .help = "phase of the environment (default: the checkpoint's)",
+     .read = options_read_count,
+     .at = AT(phase)},
+    {.name = "steps",
+     .value = "N",
+     .help = "steps that are shown",
+     .fallback = "300",
+     .read = options_read_count,
+     .at = AT(steps)},
+    {.name = "start",
+     .value = "N",
+     .help = "which start, from 1",
+     .fallback = "1",
+     .read = options_read_count,
+     .at = AT(start)},
+    {.name = "format",
+     .value = "svg|json",
+     .help = "a picture, or the trajectory",
+     .fallback = "svg",
+     .read = read_form,
+     .at = AT(form)},
+    {.name = "output",
+     .letter = "o",
+     .value = "FILE",
+     .help = "write to FILE, which appears when complete (default: stdout)",
+     .read = options_read_text,
+     .at = offsetof(struct options, output)},
+};
+
+// ---- the device's part ----
+
+// What lies on the device, each at an aligned place of one buffer.
+#define PLAY_BUFFERS(X)                                                                            \
+    X(control, 16)                                                                                 \
+    X(theta, quads * 16)                                                                           \
+    X(norm, 2 * obs * 4)                                                                           \
+    X(state, states * 4)                                                                           \
+    X(score, GRT_ROLLOUT_SCORES * 4)                                                               \
+    X(sums, 2 * obs * 4)                                                                           \
+    X(policies, quads * 16)
+
+struct stage {
+#define X(name, bytes) struct grt_buf *name;
+    PLAY_BUFFERS(X)
+#undef X
+    struct grt_buf *frames;  // readback: [steps][states], then the score
+};
+
+static bool stage_create(struct stage *s, const struct play *play, const struct grt_env_info *env,
+                         uint32_t quads) {
+    uint64_t obs = env->obs, states = env->state;
+#define X(name, bytes)                                                                             \
+    s->name = grt_buf_create(play->dev, grt_buf_desc(.size = bytes, .label = "play"));             \
+    if (!s->name)                                                                                  \
+        return false;
+    PLAY_BUFFERS(X)
+#undef X
+    s->frames = grt_buf_create(play->dev,
+                               grt_buf_desc(.size = (play->steps * states + GRT_ROLLOUT_SCORES) * 4,
+                                            .kind = GRT_BUF_READBACK, .label = "play"));
+    return s->frames != NULL;
+}
+
+static void stage_destroy(struct stage *s) {
+#define X(name, bytes) grt_buf_destroy(&s->name);
+    PLAY_BUFFERS(X)
+#undef X
+    grt_buf_destroy(&s->frames);
+}
+
+// The checkpoint's numbers in the kernel's order, onto the device.
+static bool give_policy(const struct stage *s, const struct grt_archive *a,
+                        const struct grt_policy *policy, const struct grt_env_info *env,
+                        uint32_t seed) {
+    const struct grt_rng_state control = {{seed, 0}, {0, 0}};
+    uint32_t quads = grt_policy_quads(policy, env);
+    float *numbers = calloc(quads, 16);
+    struct grt_policy_tensor t;
+    bool ok = numbers != NULL;
+    for (uint32_t i = 0; ok && grt_policy_tensor(policy, env, i, &t); i++) {
+        char name[GRT_ARCHIVE_NAME];
+        snprintf(name, sizeof name, "model/%s", t.name);
+        const struct grt_archive_tensor *from = grt_archive_find(a, name);
+        uint64_t count = (uint64_t)t.shape[0] * t.shape[1];
+        ok = from && from->dtype == GRT_F32 && from->bytes == count * 4;
+        for (uint32_t k = 0; ok && k < count; k++)
+            memcpy(&numbers[grt_policy_index(policy, env, i, k / t.shape[1], k % t.shape[1])],
+                   (const char *)from->data + 4 * (size_t)k, 4);
+    }
+    const struct grt_archive_tensor *norm = grt_archive_find(a, "normalizer/mean_rstd_variance");
+    ok = ok && norm && norm->bytes == (uint64_t)3 * env->obs * 4;
+    if (!ok)
+        talk_error("%s: no checkpoint of a policy for '%s'", a->path, env->name);
+    ok = ok && grt_buf_write(s->theta, 0, numbers, (uint64_t)quads * 16) &&
+         grt_buf_write(s->norm, 0, norm->data, (uint64_t)2 * env->obs * 4) &&
+         grt_buf_write(s->control, 0, &control, sizeof control);
+    free(numbers);
+    return ok;
+}
+
+static bool run_steps(const struct stage *s, const struct play *play,
+                      const struct grt_env_info *env, const struct grt_policy *policy) {
+    uint64_t bytes = (uint64_t)env->state * 4;
+    struct grt_graph *graph = grt_graph_create(play->dev, "play");
+    struct grt_rollout_desc desc = {.env = env,
+                                    .policy = policy,
+                                    .envs = 1,
+                                    .sides = 1,
+                                    .steps = 1,
+                                    .phase = play->phase,
+                                    .normalise = true,
+                                    .control = {s->control, 0, 0},
+                                    .theta = {s->theta, 0, 0},
+                                    .norm = {s->norm, 0, 0},
+                                    .state = {s->state, 0, 0},
+                                    .score = {s->score, 0, 0},
+                                    .sums = {s->sums, 0, 0},
+                                    .scratch = {s->policies, 0, 0}};
+    for (uint32_t t = 0; graph && t < play->steps; t++) {
+        desc.first = t;
+        grt_op_rollout(graph, &desc);
+        grt_graph_copy(graph, (struct grt_range){s->frames, t * bytes, bytes},
+                       (struct grt_range){s->state, 0, bytes});
+    }
+    bool ok = graph != NULL;
+    if (ok) {
+        grt_graph_copy(graph,
+                       (struct grt_range){s->frames, play->steps * bytes, GRT_ROLLOUT_SCORES * 4},
+                       (struct grt_range){s->score, 0, GRT_ROLLOUT_SCORES * 4});
+        ok = grt_graph_finish(graph);
+    }
+    grt_graph_destroy(&graph);
+    return ok;
+}
+
+// ---- what is shown ----
+
+static bool write_json(FILE *file, const struct play_trip *trip) {
+    json_t *names = json_array(), *frames = json_array();
+    for (uint32_t i = 0; i < trip->env->state; i++)
+        json_array_append_new(names, json_string(trip->env->state_names[i]));
+    for (uint32_t f = 0; f < trip->frames; f++) {
+        json_t *frame = json_array();
+        for (uint32_t i = 0; i < trip->env->state; i++) {
+            double x = (double)trip->states[(size_t)f * trip->env->state + i];
+            json_array_append_new(frame, x - x == 0 ? json_real(x) : json_null());
+        }
+        json_array_append_new(frames, frame);
+    }
+    json_t *all = json_pack("{ss ss si sf sf sf si so so}", "schema", "gpurt.play/1", "env",
+                            trip->env->name, "phase", (int)trip->phase, "dt", (double)trip->env->dt,
+                            "return", trip->total, "good_rate", trip->good, "falls",
+                            (int)trip->falls, "state", names, "frames", frames);
+    bool ok = all && json_dumpf(all, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+              fputc('\n', file) != EOF;
+    json_decref(all);
+    return ok;
+}
+
+static int show(const struct play *play, const struct stage *s, const struct grt_env_info *env) {
+    struct output output;
+    int code = output_open(&output, play->common.output);
+    if (code)
+        return code;
+    const float *frames = grt_buf_host(s->frames);
+    const float *score = frames + (size_t)play->steps * env->state;
+    uint32_t taken = (uint32_t)score[3];
+    struct play_trip trip = {.env = env,
+                             .phase = play->phase,
+                             .frames = taken ? taken : 1,
+                             .states = frames,
+                             .total = (double)score[0],
+                             .good = (double)score[1] / play->steps,
+                             .falls = (uint32_t)score[2]};
+    bool ok = true;
+    if (!strcmp(play->form, "json"))
+        ok = write_json(output.file, &trip);
+    else
+        play_svg(output.file, &trip);
+    int written = output_close(&output, ok);
+    return ok ? written : COMMAND_INTERNAL;
+}
+
+static int play_archive(struct play *play, const struct grt_env_info *env,
+                        const struct grt_archive *archive) {
+    struct grt_policy policy;
+    struct stage stage = {0};
+    if (strcmp(grt_archive_text(archive, "env", ""), env->name) != 0) {
+        talk_error("%s: a policy for '%s' and not for '%s'", play->checkpoint,
+                   grt_archive_text(archive, "env", "nothing"), env->name);
+        return COMMAND_DATA;
+    }
+    play->phase = play->phase ? play->phase : (uint32_t)grt_archive_whole(archive, "phase", 1);
+    if (play->phase < 1 || play->phase > env->phases) {
+        talk_error("%s: of phase %u, which '%s' has not", play->checkpoint, play->phase, env->name);
+        return COMMAND_DATA;
+    }
+    if (!grt_policy_parse(grt_archive_text(archive, "policy", ""), &policy))
+        return COMMAND_DATA;
+    play->dev = options_open_device(&play->common);
+    int code = COMMAND_OK;
+    if (!play->dev || !stage_create(&stage, play, env, grt_policy_quads(&policy, env)))
+        code = command_exit_of(grt_last_status());
+    else if (!give_policy(&stage, archive, &policy, env, play->start))
+        code = COMMAND_DATA;
+    else if (!run_steps(&stage, play, env, &policy))
+        code = command_exit_of(grt_last_status());
+    else
+        code = show(play, &stage, env);
+    stage_destroy(&stage);
+    grt_dev_destroy(&play->dev);
+    return code;
+}
+
+int cmd_play(int argc, char **argv) {
+    struct play play = {0};
+    struct option_list lists[] = {
+        OPTION_LIST("What is played", play_options),
+        OPTION_LIST("Device options", options_device),
+        OPTION_LIST("General options", options_general),
+    };
+    struct options_desc desc = {
+        .verb = "play",
+        .words = "ENV",
+        .about = "Runs a trained policy in one environment and writes a picture that moves.\n"
+                 "ENV is standing, cartpole, pendulum or your own.\n",
+        .lists = lists,
+        .list_count = sizeof lists / sizeof *lists};
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t count = 0;
+    if (!words) {
+        talk_error("out of memory");
+        return COMMAND_INTERNAL;
+    }
+    int code = options_parse(&desc, argc, argv, &play.common, words, &count);
+    const char *name = count == 1 ? words[0] : NULL;
+    free(words);
+    if (code >= 0)
+        return code;
+    if (!name) {
+        talk_error("what is to be played? `gpurt play ENV --checkpoint FILE -o FILE.svg`");
+        return COMMAND_USAGE;
+    }
+    const struct grt_env_info *env = grt_env_find(name);
+    if (!env)
+        return COMMAND_USAGE;
+    if (!play.checkpoint) {
+        talk_error("play %s: no policy: name one with --checkpoint FILE, such as %s-phase1.h5 that "
+                   "`gpurt train es --env %s` writes",
+                   name, name, name);
+        return COMMAND_USAGE;
+    }
+    if (play.phase > env->phases || play.steps > MAX_STEPS) {
+        if (play.phase > env->phases)
+            talk_error("environment '%s' has no phase %u; it has 1 to %u", name, play.phase,
+                       env->phases);
+        else
+            talk_error("--steps %u: at most %d can be shown", play.steps, MAX_STEPS);
+        return COMMAND_USAGE;
+    }
+    code = FILES_APART({FILE_READ, "--checkpoint", play.checkpoint},
+                       {FILE_WRITTEN, "--output", play.common.output});
+    if (code)
+        return code;
+    struct grt_archive *archive = model_file_load(play.checkpoint);
+    if (!archive)
+        return command_exit_of(grt_last_status());
+    code = play_archive(&play, env, archive);
+    grt_archive_destroy(&archive);
+    return code;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys as a table, finding them by name, and values from the command line.
+#include "gpurt/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/closest.h"
+#include "base/log.h"
+#include "config_parts.h"
+
+const struct config_key config_keys[GRT_CONFIG_KEY_COUNT] = {
+#define X(name, field, type, section, fallback, min, max, words, aliases, help)                    \
+    {{#field, GRT_CONFIG_IS_##type, section, fallback, min, max, words, aliases, help},            \
+     offsetof(struct grt_config, field),                                                           \
+     sizeof((struct grt_config *)0)->field},
+    GRT_CONFIG_KEYS(X)
+#undef X
+};
+
+static const struct section {
+    const char *name;
+} sections[] = {
+#define X(name) {name},
+    GRT_CONFIG_SECTIONS(X)
+#undef X
+};
+#define SECTION_COUNT (sizeof sections / sizeof *sections)
+
+bool config_is_section(const char *name) {
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        if (strcmp(name, sections[i].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct grt_config_key_info *grt_config_key_info(enum grt_config_key key) {
+    return (unsigned)key < GRT_CONFIG_KEY_COUNT ? &config_keys[key].info : NULL;
+}
+
+// ---- names ----
+
+// Copies the next of some words, divided by spaces, and moves behind it; false at the end.
+static bool next_word(const char **words, char *word, size_t capacity) {
+    *words += strspn(*words, " ");
+    size_t length = strcspn(*words, " ");
+    if (length == 0 || length >= capacity) {
+        return false;
+    }
+    memcpy(word, *words, length);
+    word[length] = '\0';
+    *words += length;
+    return true;
+}
+
+static bool is_alias(const char *aliases, const char *name) {
+    char alias[64];
+    while (next_word(&aliases, alias, sizeof alias)) {
+        if (strcmp(alias, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A name that belongs to its section ("optimizer.name") comes before one that does not: inside
+// `benchmark:` num_workers is a list.
+enum grt_config_key config_find(const char *section, const char *name) {
+    char qualified[128];
+    snprintf(qualified, sizeof qualified, "%.60s.%.60s", section, name);
+    for (uint32_t i = 0; section[0] && i < GRT_CONFIG_KEY_COUNT; i++) {
+        if (is_alias(config_keys[i].info.aliases, qualified)) {
+            return (enum grt_config_key)i;
+        }
+    }
+    uint32_t i = 0;
+    while (i < GRT_CONFIG_KEY_COUNT && (strchr(name, '.') || strchr(name, ' ') || !*name ||
+                                        (strcmp(config_keys[i].info.name, name) != 0 &&
+                                         !is_alias(config_keys[i].info.aliases, name)))) {
+        i++;
+    }
+    return (enum grt_config_key)i;
+}
+
+enum grt_config_key grt_config_key_find(const char *name) {
+    char section[64] = "";
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    if (!name) {
+        return GRT_CONFIG_KEY_COUNT;
+    }
+    if (!dot) {
+        return config_find("", name);
+    }
+    // Of a.b.c the section is b, as in a file.
+    const char *begin = dot;
+    while (begin > name && begin[-1] != '.') {
+        begin--;
+    }
+    snprintf(section, sizeof section, "%.*s", (int)(dot - begin < 63 ? dot - begin : 63), begin);
+    return config_is_section(section) ? config_find(section, dot + 1) : GRT_CONFIG_KEY_COUNT;
+}
+
+const char *config_closest(const char *name) {
+    const char *closest = grt_closest(name, config_keys, GRT_CONFIG_KEY_COUNT, sizeof *config_keys);
+    if (!closest) {
+        closest = grt_closest(name, sections, SECTION_COUNT, sizeof *sections);
+    }
+    // Aliases are words of a text, so each is tried on its own.
+    static _Thread_local char alias[64];
+    for (uint32_t i = 0; !closest && i < GRT_CONFIG_KEY_COUNT; i++) {
+        const char *aliases = config_keys[i].info.aliases;
+        while (!closest && next_word(&aliases, alias, sizeof alias)) {
+            const char *entry = alias;
+            closest = strchr(alias, '.') ? NULL : grt_closest(name, &entry, 1, sizeof entry);
+        }
+    }
+    return closest;
+}
+
+// ---- values ----
+
+static bool set(struct grt_config *config, enum grt_config_key key, const char *name,
+                const char *text) {
+    char why[CONFIG_WHY];
+    if (!config_read_value(config, key, &(struct config_given){.texts = &text, .count = 1}, why)) {
+        return grt_fail(GRT_CONFIG, "%s=%.200s: %s", name, text, why);
+    }
+    struct grt_config_place *place = &config->places[key];
+    *place = (struct grt_config_place){.given = true};
+    snprintf(place->name, sizeof place->name, "%.47s", name);
+    return true;
+}
+
+void grt_config_init(struct grt_config *config) {
+    memset(config, 0, sizeof *config);
+    for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
+        const char *fallback = config_keys[i].info.fallback;
+        char why[CONFIG_WHY];
+        // A number out of its range stands for "chosen by something else", and is left zero.
+        if (fallback[0]) {
+            config_read_value(config, (enum grt_config_key)i,
+                              &(struct config_given){.texts = &fallback, .count = 1}, why);
+        }
+    }
+}
+
+bool grt_config_set(struct grt_config *config, enum grt_config_key key, const char *text) {
+    if (!config || !text || (unsigned)key >= GRT_CONFIG_KEY_COUNT) {
+        return grt_fail(GRT_INVALID, "a config, a key and a text are wanted");
+    }
+    return set(config, key, config_keys[key].info.name, text);
+}
+
+bool grt_config_override(struct grt_config *config, const char *pair) {
+    const char *equals = pair ? strchr(pair, '=') : NULL;
+    char name[128];
+    if (!config || !pair) {
+        return grt_fail(GRT_INVALID, "a config and key=value are wanted");
+    }
+    if (!equals || equals == pair || equals - pair >= (ptrdiff_t)sizeof name) {
+        return grt_fail(GRT_CONFIG, "'%.200s' is not of the form key=value", pair);
+    }
+    snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
+    enum grt_config_key key = grt_config_key_find(name);
+    if (key == GRT_CONFIG_KEY_COUNT) {
+        const char *dot = strrchr(name, '.');
+        const char *closest = config_closest(dot ? dot + 1 : name);
+        return grt_fail(GRT_CONFIG, "%.200s: no key '%s'%s%s%s", pair, name,
+                        closest ? "; did you mean '" : "", closest ? closest : "",
+                        closest ? "'?" : "");
+    }
+    return set(config, key, name, equals + 1);
+}
+
+void grt_config_copy(struct grt_config *to, const struct grt_config *from,
+                     enum grt_config_key key) {
+    const struct config_key *k = &config_keys[key];
+    memcpy((char *)to + k->offset, (const char *)from + k->offset, k->size);
+    to->places[key] = from->places[key];
+}
+
+bool grt_config_given(const struct grt_config *config, enum grt_config_key key) {
+    return config && (unsigned)key < GRT_CONFIG_KEY_COUNT && config->places[key].given;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/config: what the files of the config share.
+#ifndef GRT_CONFIG_PARTS_H
+#define GRT_CONFIG_PARTS_H
+
+#include "gpurt/config.h"
+
+#define CONFIG_WHY 512
+
+// A key with the place of its field.
+struct config_key {
+    struct grt_config_key_info info;
+    size_t offset, size;
+};
+extern const struct config_key config_keys[GRT_CONFIG_KEY_COUNT];
+
+// The key that a name means inside a section ("" at the top), or GRT_CONFIG_KEY_COUNT.
+enum grt_config_key config_find(const char *section, const char *name);
+bool config_is_section(const char *name);
+// What an unknown name likely means: a key, an alias or a section; NULL: nothing is close.
+const char *config_closest(const char *name);
+
+// Texts that a value was given as: one of a scalar, or those of a list.
+struct config_given {
+    const char *const *texts;
+    size_t count;
+    bool list;
+};
+// Sets a field, or says in `why` what is wanted. One text for a key that is a list is split at commas.
+bool config_read_value(struct grt_config *config, enum grt_config_key key,
+                       const struct config_given *given, char why[CONFIG_WHY]);
+
+#endif

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpurt/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "base/log.h"
+
+#define MAX_GROUPS 16
+#define MAX_SLABS 64
+
+struct node {
+    struct grt_tensor tensor;  // first: a tensor's address is its node's
+    uint32_t group;
+    uint32_t slab;
+    struct node *next;  // in order of declaration
+};
+
+// One buffer of a group; a second begins where the device cannot make the first larger.
+struct slab {
+    uint32_t group;
+    uint64_t size;
+    struct grt_buf *buf;
+};
+
+struct grt_plan {
+    struct grt_dev *dev;
+    struct node *first, **last;
+    char groups[MAX_GROUPS][48];
+    uint32_t group_count;
+    struct slab slabs[MAX_SLABS];
+    uint32_t slab_count;
+    bool allocated;
+    enum grt_status mistake;
+    char mistake_text[256];
+};
+
+uint64_t grt_tensor_count(const struct grt_tensor *tensor) {
+    uint64_t count = tensor ? 1 : 0;
+    for (uint32_t i = 0; tensor && i < tensor->rank; i++) {
+        count *= tensor->shape[i];
+    }
+    return count;
+}
+
+uint64_t grt_tensor_bytes(const struct grt_tensor *tensor) {
+    return tensor ? grt_tensor_count(tensor) * grt_dtype_size(tensor->dtype) : 0;
+}
+
+struct grt_plan *grt_plan_create(struct grt_dev *dev) {
+    struct grt_plan *plan = dev ? calloc(1, sizeof *plan) : NULL;
+    if (!plan) {
+        grt_fail(dev ? GRT_NO_MEMORY : GRT_INVALID, "grt_plan_create: no %s",
+                 dev ? "host memory" : "device");
+        return NULL;
+    }
+    plan->dev = dev;
+    plan->last = &plan->first;
+    return plan;
+}
+
+void grt_plan_destroy(struct grt_plan **plan) {
+    if (!plan || !*plan) {
+        return;
+    }
+    struct grt_plan *p = *plan;
+    *plan = NULL;
+    for (uint32_t i = 0; i < p->slab_count; i++) {
+        grt_buf_destroy(&p->slabs[i].buf);
+    }
+    while (p->first) {
+        struct node *next = p->first->next;
+        free(p->first);
+        p->first = next;
+    }
+    free(p);
+}
+
+static void reject(struct grt_plan *plan, enum grt_status status, const char *format, ...) {
+    if (plan->mistake != GRT_OK) {
+        return;
+    }
+    plan->mistake = status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(plan->mistake_text, sizeof plan->mistake_text, format, args);
+    va_end(args);
+}
+
+static uint32_t find_group(const struct grt_plan *plan, const char *name) {
+    uint32_t i = 0;
+    while (i < plan->group_count &&
+           strncmp(plan->groups[i], name, sizeof plan->groups[i] - 1) != 0) {
+        i++;
+    }
+    return i;
+}
+
+// Bytes of the tensor, or 0 when the shape makes no sense or overflows.
+static uint64_t set_shape(struct grt_tensor *tensor, const uint64_t *shape) {
+    uint64_t bytes = grt_dtype_size(tensor->dtype);
+    while (tensor->rank < GRT_MAX_RANK && shape[tensor->rank] > 0) {
+        uint64_t extent = shape[tensor->rank];
+        if (bytes > (UINT64_MAX >> 1) / extent) {
+            return 0;
+        }
+        bytes *= extent;
+        tensor->shape[tensor->rank++] = extent;
+    }
+    for (uint32_t i = tensor->rank; i < GRT_MAX_RANK; i++) {
+        if (shape[i] != 0) {
+            return 0;  // a 0 between other extents
+        }
+    }
+    return bytes;
+}
+
+// Puts the tensor behind the others of its group.
+static void place(struct grt_plan *plan, struct node *node, uint64_t bytes) {
+    uint64_t align = plan->dev->info.caps.align > 16 ? plan->dev->info.caps.align : 16;
+    uint64_t size = (bytes + align - 1) / align * align;
+    uint64_t largest = plan->dev->info.caps.max_buffer;
+    uint32_t s = plan->slab_count;
+    while (s > 0 && plan->slabs[s - 1].group != node->group) {
+        s--;
+    }
+    if (s == 0 || (largest > 0 && plan->slabs[s - 1].size + size > largest)) {
+        if (plan->slab_count == MAX_SLABS) {
+            reject(plan, GRT_NO_MEMORY,
+                   "tensor '%s': more than %u buffers of the device's largest size",
+                   node->tensor.label, MAX_SLABS);
+            return;
+        }
+        s = ++plan->slab_count;
+        plan->slabs[s - 1] = (struct slab){.group = node->group};
+    }
+    node->slab = s - 1;
+    node->tensor.range.offset = plan->slabs[s - 1].size;
+    node->tensor.range.size = bytes;
+    plan->slabs[s - 1].size += size;
+}
+
+struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tensor_desc *desc) {
+    struct node *node = plan && desc ? calloc(1, sizeof *node) : NULL;
+    if (!node) {
+        grt_fail(plan && desc ? GRT_NO_MEMORY : GRT_INVALID, "grt_plan_tensor: no %s",
+                 !plan   ? "plan"
+                 : !desc ? "desc"
+                         : "host memory");
+        return NULL;
+    }
+    *plan->last = node;
+    plan->last = &node->next;
+    struct grt_tensor *tensor = &node->tensor;
+    tensor->dtype = desc->dtype;
+    snprintf(tensor->label, sizeof tensor->label, "%s", desc->label ? desc->label : "unnamed");
+    const char *group = desc->group && desc->group[0] ? desc->group : "tensors";
+    node->group = find_group(plan, group);
+    if (plan->allocated) {
+        reject(plan, GRT_INVALID, "tensor '%s' declared after the allocation", tensor->label);
+    } else if ((unsigned)desc->dtype >= GRT_DTYPE_COUNT) {
+        reject(plan, GRT_INVALID, "tensor '%s' has no known element type", tensor->label);
+    } else if (node->group == MAX_GROUPS) {
+        reject(plan, GRT_INVALID, "tensor '%s': more than %u groups", tensor->label, MAX_GROUPS);
+    } else {
+        if (node->group == plan->group_count) {
+            snprintf(plan->groups[plan->group_count++], sizeof plan->groups[0], "%s", group);
+        }
+        uint64_t bytes = set_shape(tensor, desc->shape);
+        if (bytes > 0) {
+            place(plan, node, bytes);
+        } else {
+            reject(plan, GRT_INVALID,
+                   "tensor '%s': a shape with an extent of 0 or too many elements", tensor->label);
+        }
+    }
+    if (plan->mistake != GRT_OK) {
+        tensor->rank = 1;
+        tensor->shape[0] = 0;
+    }
+    return tensor;
+}
+
+uint64_t grt_plan_bytes(const struct grt_plan *plan, const char *group) {
+    uint64_t bytes = 0;
+    uint32_t wanted = plan && group ? find_group(plan, group) : MAX_GROUPS;
+    for (uint32_t i = 0; plan && i < plan->slab_count; i++) {
+        bytes += !group || plan->slabs[i].group == wanted ? plan->slabs[i].size : 0;
+    }
+    return bytes;
+}
+
+const struct grt_tensor *grt_plan_at(const struct grt_plan *plan, const char *group, uint32_t i) {
+    uint32_t wanted = plan && group ? find_group(plan, group) : MAX_GROUPS;
+    for (const struct node *node = plan && group ? plan->first : NULL; node; node = node->next) {
+        if (node->group == wanted && i-- == 0) {
+            return &node->tensor;
+        }
+    }
+    return NULL;
+}
+
+bool grt_plan_alloc(struct grt_plan *plan) {
+    if (!plan) {
+        return grt_fail(GRT_INVALID, "grt_plan_alloc: no plan");
+    }
+    if (plan->mistake != GRT_OK) {
+        return grt_fail(plan->mistake, "plan: %s", plan->mistake_text);
+    }
+    if (plan->allocated) {
+        return grt_fail(GRT_INVALID, "grt_plan_alloc: called twice");
+    }
+    uint64_t needed = grt_plan_bytes(plan, NULL);
+    uint64_t left = grt_dev_mem_left(plan->dev);
+    if (needed > left) {
+        return grt_fail(
+            GRT_NO_MEMORY,
+            "the plan needs %.1f MB and %s has %.1f MB left (%.1f MB taken); use smaller "
+            "sizes, or raise the memory limit or fraction",
+            (double)needed / 1e6, plan->dev->info.selector, (double)left / 1e6,
+            (double)plan->dev->total.current / 1e6);
+    }
+    for (uint32_t i = 0; i < plan->slab_count; i++) {
+        struct slab *slab = &plan->slabs[i];
+        slab->buf = grt_buf_create(
+            plan->dev, grt_buf_desc(.size = slab->size, .label = plan->groups[slab->group]));
+        if (!slab->buf) {
+            while (i > 0) {
+                grt_buf_destroy(&plan->slabs[--i].buf);
+            }
+            return false;
+        }
+    }
+    for (struct node *node = plan->first; node; node = node->next) {
+        node->tensor.range.buf = plan->slabs[node->slab].buf;
+    }
+    plan->allocated = true;
+    return true;
+}
+
+struct grt_range grt_plan_group(const struct grt_plan *plan, const char *group) {
+    struct grt_range range = {0};
+    uint32_t wanted = plan && group ? find_group(plan, group) : MAX_GROUPS;
+    for (uint32_t i = 0; plan && group && i < plan->slab_count; i++) {
+        if (plan->slabs[i].group == wanted) {
+            if (range.buf) {
+                return (struct grt_range){0};  // split: no one range
+            }
+            range = (struct grt_range){plan->slabs[i].buf, 0, plan->slabs[i].size};
+        }
+    }
+    return range;
+}

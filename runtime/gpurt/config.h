@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of a training run: one list says every key with its type, default, range, the names that
+// other tools have for it, and its help. The struct, the YAML reader, key=value on the command line,
+// the writer, the documentation and the tests all come from the list.
+//
+//     data:                          sections group keys for the reader's eye and are otherwise
+//       batch_size: 4096             flattened: batch_size at the top means the same
+//     training:
+//       use_amp: true                another tool's name: it is precision, and true is f16
+//
+// What is unknown, given twice (under whichever names), of the wrong type or out of range is refused
+// with file, line and column and, for a misspelt key, the one that was meant.
+#ifndef GRT_CONFIG_H
+#define GRT_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+#include "config_keys.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_CONFIG_TEXT_SIZE 1024    // bytes of a text, its end included
+#define GRT_CONFIG_NAMES 16          // texts of a list
+#define GRT_CONFIG_NAME 128          // bytes of one of them
+#define GRT_CONFIG_NUMBERS 64        // numbers of a list
+#define GRT_CONFIG_MAX_BYTES 262144  // of a file
+#define GRT_CONFIG_MAX_DEPTH 32      // of nested sections and lists
+
+struct grt_config_names {
+    uint32_t count;
+    char values[GRT_CONFIG_NAMES][GRT_CONFIG_NAME];
+};
+struct grt_config_wholes {
+    uint32_t count;
+    uint64_t values[GRT_CONFIG_NUMBERS];
+};
+struct grt_config_reals {
+    uint32_t count;
+    double values[GRT_CONFIG_NUMBERS];
+};
+
+// What a key can be, and the C types of the fields. A word is one out of a closed set.
+typedef uint64_t grt_config_WHOLE;
+typedef double grt_config_REAL;
+typedef bool grt_config_FLAG;
+typedef char grt_config_WORD[24];
+typedef char grt_config_TEXT[GRT_CONFIG_TEXT_SIZE];
+typedef struct grt_config_names grt_config_NAMES;
+typedef struct grt_config_wholes grt_config_WHOLES;
+typedef struct grt_config_reals grt_config_REALS;
+
+#define GRT_CONFIG_TYPES(X)                                                                        \
+    X(WHOLE, "a whole number")                                                                     \
+    X(REAL, "a number")                                                                            \
+    X(FLAG, "true or false")                                                                       \
+    X(WORD, "a word")                                                                              \
+    X(TEXT, "a text")                                                                              \
+    X(NAMES, "a list of names")                                                                    \
+    X(WHOLES, "a list of whole numbers")                                                           \
+    X(REALS, "a list of numbers")
+
+enum grt_config_type {
+#define X(name, text) GRT_CONFIG_IS_##name,
+    GRT_CONFIG_TYPES(X)
+#undef X
+        GRT_CONFIG_TYPE_COUNT,
+};
+
+enum grt_config_key {
+#define X(name, field, ...) GRT_CONFIG_##name,
+    GRT_CONFIG_KEYS(X)
+#undef X
+        GRT_CONFIG_KEY_COUNT,
+};
+
+// Where a value was given.
+struct grt_config_place {
+    uint32_t line, column;  // from 1; both 0: on the command line
+    bool given;             // false: it is the default
+    bool file;              // in the file of grt_config.path, else on the command line
+    char name[48];          // under which name: "use_amp"
+};
+
+// The value of every key, by its name: config.batch_size, config.precision, config.data,
+// config.inputs.values[0]. No pointers: a copy is a copy.
+struct grt_config {
+#define X(name, field, type, ...) grt_config_##type field;
+    GRT_CONFIG_KEYS(X)
+#undef X
+    struct grt_config_place places[GRT_CONFIG_KEY_COUNT];
+    char path[GRT_CONFIG_TEXT_SIZE];  // of the file that was read, or ""
+};
+
+// Everything at its default.
+GRT_API void grt_config_init(struct grt_config *config);
+// Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_NO_INPUT when
+// it cannot be read. One file for each config.
+GRT_API bool grt_config_read(struct grt_config *config, const char *path);
+// The same of text in memory; `path` only names it in messages.
+GRT_API bool grt_config_parse(struct grt_config *config, const char *path, const char *text,
+                              size_t size);
+// "key=value" of the command line, over what stands in the file; later ones win. The value is
+// written as in YAML: 0.001, true, [128, 256] or 128,256.
+GRT_API bool grt_config_override(struct grt_config *config, const char *pair);
+// One key by its value's text, as if given on the command line.
+GRT_API bool grt_config_set(struct grt_config *config, enum grt_config_key key, const char *text);
+// The value of a key, and where it was given, from one config to another.
+GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *from,
+                             enum grt_config_key key);
+// Whether it was given anywhere.
+GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
+// Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be NULL)
+// becomes comment lines at the top. The file appears whole or not at all.
+GRT_API bool grt_config_write(const struct grt_config *config, const char *path, const char *head);
+// The value of a key as it would be written; returns the length that it has, as snprintf does.
+GRT_API size_t grt_config_value_text(const struct grt_config *config, enum grt_config_key key,
+                                     char *text, size_t capacity);
+
+struct grt_config_key_info {
+    const char *name;
+    enum grt_config_type type;
+    const char *section;
+    const char *fallback;
+    double min, max;
+    const char *words;
+    const char *aliases;
+    const char *help;
+};
+// NULL for a number that is no key.
+GRT_API const struct grt_config_key_info *grt_config_key_info(enum grt_config_key key);
+// The key of that name or alias (as "section.name" too), or GRT_CONFIG_KEY_COUNT.
+GRT_API enum grt_config_key grt_config_key_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses: the mean over a batch and its gradient with respect
+// to what the model gave, in one kernel. Names, defaults and means are PyTorch's: over all
+// elements, for cross-entropy over samples.
+//
+// The kernel's workgroups leave partial sums; whoever finishes the step adds them in order. They
+// are already shares of the mean: the loss of a step is the sum of the parts of all its
+// micro-batches.
+#ifndef GRT_NN_LOSS_H
+#define GRT_NN_LOSS_H
+
+#include "plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_LOSSES(X)                                                                              \
+    X(MSE, "mse")                                                                                  \
+    X(HUBER, "huber")                                                                              \
+    X(CROSS_ENTROPY, "cross_entropy") /* y: logits; targets: u32 classes, one a sample */          \
+    X(BCE, "bce")                     /* y: logits */
+
+enum grt_loss {
+#define X(name, text) GRT_LOSS_##name,
+    GRT_LOSSES(X)
+#undef X
+        GRT_LOSS_COUNT,
+};
+GRT_API const char *grt_loss_text(enum grt_loss loss);
+
+#define GRT_LOSS_PARTS 128  // partial sums of one micro-batch: GRT_OP_PART_ALIGN bytes of them
+
+struct grt_loss_desc {
+    enum grt_loss loss;
+    float delta;                      // of Huber; 0 means 1
+    const struct grt_tensor *y;       // [rows][outputs] f32
+    const struct grt_tensor *target;  // like y; for cross-entropy u32 [rows]
+    const struct grt_tensor
+        *dy;                 // like y, f32, f16 or bf16: gradient times the loss scale; or NULL
+    uint64_t samples;        // that the mean is over; 0 means the rows of y
+    struct grt_range parts;  // GRT_LOSS_PARTS f32, all written
+    struct grt_range state;  // a struct grt_learn_state: its loss scale is read
+    // Cross-entropy: beside each part the number of samples whose largest logit is the target, as
+    // f32, GRT_LOSS_PARTS of them; or buf NULL, where dy is wanted.
+    struct grt_range hits;
+};
+#define grt_loss_desc(...) (&(struct grt_loss_desc){__VA_ARGS__})
+GRT_API void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *desc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers with PyTorch's names, defaults and order of
+// update, and all that a step decides on the device: unscale, clip by the global norm, skip on
+// overflow, learning rate by schedule, loss scale.
+//
+//     grads --norm, finite?--> parts --decide, update--> params, params16, optim, state
+//
+// Two launches, whatever the number of parameters; one where whoever made the gradients also made their
+// norm. The decision reads and writes the state buffer: a replayed step needs nothing from the host.
+#ifndef GRT_NN_OPTIM_H
+#define GRT_NN_OPTIM_H
+
+#include "params.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_OPTIMS(X)                                                                              \
+    X(SGD, "sgd")                                                                                  \
+    X(ADAM, "adam")                                                                                \
+    X(ADAMW, "adamw")
+
+enum grt_optim {
+#define X(name, text) GRT_OPTIM_##name,
+    GRT_OPTIMS(X)
+#undef X
+        GRT_OPTIM_COUNT,
+};
+GRT_API const char *grt_optim_text(enum grt_optim optim);
+
+#define GRT_SCHEDULES(X)                                                                           \
+    X(CONSTANT, "constant")                                                                        \
+    X(COSINE, "cosine") /* from lr to min_lr over `total` steps, then min_lr */                    \
+    X(STEP, "step")     /* times gamma every `period` steps */
+
+enum grt_schedule {
+#define X(name, text) GRT_SCHEDULE_##name,
+    GRT_SCHEDULES(X)
+#undef X
+        GRT_SCHEDULE_COUNT,
+};
+GRT_API const char *grt_schedule_text(enum grt_schedule schedule);
+
+// What a step does when a gradient or the loss is not finite. f16 always skips and lowers the
+// scale; it halts once the scale is below 2^-14.
+#define GRT_NONFINITES(X)                                                                          \
+    X(HALT, "halt") /* no update in this step and in none after it, until the host clears it */    \
+    X(SKIP, "skip") /* no update in this step */
+
+enum grt_nonfinite {
+#define X(name, text) GRT_NONFINITE_##name,
+    GRT_NONFINITES(X)
+#undef X
+        GRT_NONFINITE_COUNT,
+};
+
+// Fields are taken as they are; grt_optim_defaults() has PyTorch's.
+struct grt_optim_desc {
+    enum grt_optim kind;
+    double lr;
+    double weight_decay;
+    double momentum, dampening;  // sgd
+    bool nesterov;
+    double beta1, beta2, eps;  // adam, adamw
+    double max_norm;           // clip the gradients' global norm to this; 0: no clipping
+    enum grt_schedule schedule;
+    uint32_t warmup;  // steps over which lr grows from lr / warmup; the schedule begins after it
+    uint32_t total;   // cosine: steps in all, warm-up included
+    double min_lr;
+    uint32_t period;  // step
+    double gamma;
+    enum grt_nonfinite nonfinite;
+    // Loss scaling, f16 only.
+    double scale, growth, backoff;
+    uint32_t growth_interval;
+};
+GRT_API struct grt_optim_desc grt_optim_defaults(enum grt_optim kind);
+// What is wrong with it, or NULL.
+GRT_API const char *grt_optim_mistake(const struct grt_optim_desc *desc);
+// lr for a batch of another size: times the square root of the ratio.
+GRT_API double grt_lr_for_batch(double lr, uint64_t batch, uint64_t base_batch);
+
+// The state of a run that is not in tensors: words of a device buffer (shaders/nn/lib/nn_state.k has
+// their numbers).
+struct grt_learn_state {
+    uint32_t steps;    // done, skipped ones too: the schedule's clock
+    uint32_t updates;  // of the parameters: Adam's step
+    uint32_t skipped;  // steps without an update
+    uint32_t halted;   // 0, or 1 + the number of the step that was not finite
+    float loss_scale;  // 1 without loss scaling
+    uint32_t good;     // steps since the scale changed
+    float lr_factor;   // multiplies every learning rate; 1, for the host to change
+    uint32_t cursor;   // next sample of the epoch, data on the device
+    float loss;        // of the newest step, from here on
+    float grad_norm;   // before clipping
+    float lr;
+    uint32_t finite;  // 1: was updated
+    // Copies of what the newest step found (shaders/nn/lib/nn_state.k).
+    uint32_t found_steps, found_updates, found_halted;
+    float found_loss_scale;
+    float eval_loss;     // sums over the evaluations since they were cleared: of losses,
+    float eval_samples;  // samples
+    float eval_hits;     // and right answers of a classification
+    float found_lr_factor;
+    uint32_t epoch;        // data on the device: the epoch's record in the order
+    uint32_t eval_cursor;  // next sample of an evaluation
+    uint32_t reserved[10];
+};
+#define GRT_LEARN_STATE_WORDS (sizeof(struct grt_learn_state) / 4)
+
+#define GRT_HISTORY 256
+// One row a step, in a ring: step s is in row s % GRT_HISTORY.
+struct grt_learn_row {
+    float loss, grad_norm, lr, loss_scale;  // loss_scale: 0 minus it when the step was skipped
+};
+
+#define GRT_NORM_PARTS 256
+
+// How many tensors like the masters the optimizer keeps ("optim": exp_avg and exp_avg_sq, or
+// momentum_buffer), and the i-th one's name.
+GRT_API uint32_t grt_optim_tensors(const struct grt_optim_desc *desc);
+GRT_API const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uint32_t i);
+
+struct grt_update_desc {
+    const struct grt_optim_desc *optim;
+    const struct grt_params *params;
+    const struct grt_tensor *kept;     // f32, grt_optim_tensors() times the range
+    const struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
+    const struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
+    struct grt_range loss_parts;       // f32, added in order for the step's loss
+    uint32_t loss_part_count;
+    const struct grt_tensor *norm_parts;  // f32 [GRT_NORM_PARTS], scratch
+    // Parts of the gradients' sum of squares, without the loss scale, where whoever made the gradients has
+    // them, and has left in the state what it found there (NN_LEAVE_FOUND); buf NULL: they are made here.
+    struct grt_range norms;
+    uint32_t norm_count;
+    uint32_t cursor_step;  // added to the cursor
+    uint32_t cursor_end;   // samples of an epoch, behind which it begins anew; 0: never
+    bool scaling;          // loss scaling on
+};
+#define grt_update_desc(...) (&(struct grt_update_desc){__VA_ARGS__})
+// Ends a step: norm and check; decision and update.
+GRT_API void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *desc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

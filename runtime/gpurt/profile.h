@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles: the numbers that steer speed, as data. Files runtime/tuning/profiles/*.profile, embedded at build:
+//
+//     gpurt-profile 1                         the version, first line
+//     level = device                          how specific it is, see GRT_PROFILE_LEVELS
+//     match.name = RTX 3060 Laptop            which devices it is for; every condition must hold
+//     from = derived: CLBlast's tuning ...    where the rows below have their numbers
+//     gemm.tiled.large = 128 128 16 8 8       a setting, from GRT_PROFILE_KEYS
+//     end                                     last line: a file cut short is noticed
+//
+// A device gets every profile that matches; they are merged setting by setting and the more specific
+// wins. Above all stands the user's own file, which `gpurt tune` writes, and above that the file that
+// GPURT_PROFILE names. What is wrong in a file is refused with file and line; nothing is guessed.
+#ifndef GRT_PROFILE_H
+#define GRT_PROFILE_H
+
+#include "device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How specific a profile is, the least first.
+#define GRT_PROFILE_LEVELS(X)                                                                      \
+    X(DEFAULT, "default")                                                                          \
+    X(CLASS, "class")               /* gpu or cpu, perhaps of some memory */                       \
+    X(VENDOR, "vendor")             /* nvidia, amd, ... */                                         \
+    X(ARCHITECTURE, "architecture") /* hopper, rdna3, ... */                                       \
+    X(DEVICE, "device")             /* by its name */                                              \
+    X(USER, "user")                 /* $XDG_CONFIG_HOME/gpurt/DEVICE-KEY.profile */                \
+    X(NAMED, "named")               /* $GPURT_PROFILE */
+
+enum grt_profile_level {
+#define X(name, text) GRT_PROFILE_##name,
+    GRT_PROFILE_LEVELS(X)
+#undef X
+        GRT_PROFILE_LEVEL_COUNT,
+};
+GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
+
+// What may stand in `from`, with what has to follow the colon.
+#define GRT_PROFILE_ORIGINS(X)                                                                     \
+    X(MEASURED, "measured") /* by us on that device: date, driver, figure */                       \
+    X(DERIVED, "derived")   /* from what; not measured by us */                                    \
+    X(GUESSED, "default")   /* nothing: a value that works */
+
+// X(NAME, key, type, numbers, min, max, default, meaning): every setting there is. `numbers` names
+// those of one row, so it says how many there are. type: `whole` or `real`.
+#define GRT_PROFILE_KEYS(X)                                                                        \
+    X(GEMM_TILED_LARGE, "gemm.tiled.large", whole, "BM BN BK TM TN", 4, 512, "128 128 16 8 8",     \
+      "tile of the tiled product, f32: workgroup's rows, columns, depth; lane's rows, columns")    \
+    X(GEMM_TILED_MEDIUM, "gemm.tiled.medium", whole, "BM BN BK TM TN", 4, 512, "64 64 16 4 4",     \
+      "the same where large tiles are too few to fill the device")                                 \
+    X(GEMM_TILED_SMALL, "gemm.tiled.small", whole, "BM BN BK TM TN", 4, 512, "32 32 16 4 4",       \
+      "the same for small products")                                                               \
+    X(GEMM_TILED16_LARGE, "gemm.tiled16.large", whole, "BM BN BK TM TN", 4, 512, "128 128 16 8 8", \
+      "tile of the tiled product, f16 and bf16")                                                   \
+    X(GEMM_TILED16_MEDIUM, "gemm.tiled16.medium", whole, "BM BN BK TM TN", 4, 512, "64 64 16 4 4", \
+      "the same where large tiles are too few to fill the device")                                 \
+    X(GEMM_TILED16_SMALL, "gemm.tiled16.small", whole, "BM BN BK TM TN", 4, 512, "32 32 16 4 4",   \
+      "the same for small products")                                                               \
+    X(GEMM_PLAIN, "gemm.plain", whole, "WG", 1, 1024, "64", "workgroup of the plain product")      \
+    X(GEMM_PANEL, "gemm.panel", whole, "MR NV BM BN BK", 0, 1024, "0 0 0 0 0",                     \
+      "panels of the product on a CPU: rows and vectors in registers; a block's rows, columns, "   \
+      "depth. 0: by vector width and local memory")                                                \
+    X(GEMM_COOP, "gemm.coop", whole, "BM BN BK WM WN LOOP", 0, 512, "0 0 0 0 0 0",                 \
+      "tile of f16 and bf16 products by cooperative matrices: workgroup's rows, columns, depth; "  \
+      "subgroup's rows, columns; loop, 1 plain, 2 pipelined. 0: by what they cost")                \
+    X(GEMM_MMA, "gemm.mma", whole, "BM BN BK WM WN STAGES", 0, 512, "0 0 0 0 0 0",                 \
+      "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by the product")     \
+    X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \
+      "tile of f16 and bf16 products by wgmma, with tiles on their way. 0: by what they cost")     \
+    X(GEMM_WGMMA_LEAN, "gemm.wgmma_lean", whole, "BM BN STAGES AHEAD", 0, 512, "0 0 0 0",          \
+      "the same in 48 KiB of shared memory, with blocks of 32 of k that are loaded ahead. 0: by "  \
+      "the product")                                                                               \
+    X(GEMM_SPLIT_USE, "gemm.split.use", whole, "use", 0, 1, "0",                                   \
+      "1: f32 products are done on the matrix unit, each number as three bfloats")                 \
+    X(GEMM_SPLIT, "gemm.split", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",                      \
+      "tile of those by cooperative matrices. 0: by what they cost")                               \
+    X(GEMM_SPLIT_WGMMA, "gemm.split_wgmma", whole, "BM BN BK", 0, 512, "0 0 0",                    \
+      "tile of those by wgmma. 0: by what they cost")                                              \
+    X(GEMM_SPLIT_MMA, "gemm.split_mma", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",              \
+      "tile of those by mma.sync. 0: by what they cost")                                           \
+    X(STREAM_WG, "stream.wg", whole, "WG", 0, 1024, "256",                                         \
+      "workgroup of elementwise kernels; 0: one subgroup")                                         \
+    X(STREAM_GROUPS, "stream.groups", whole, "groups", 1, 65535, "65535",                          \
+      "most workgroups of elementwise kernels; past that a lane takes more elements")              \
+    X(MEM_FRACTION, "mem_fraction", real, "share", 0.05, 1, "0.9",                                 \
+      "share of the free device memory that may be taken")                                         \
+    X(AUTOTUNE, "autotune", whole, "level", 0, 3, "2", "how far `gpurt tune` searches")            \
+    X(ROLLOUT_WG, "rollout.wg", whole, "WG", 1, 1024, "128",                                       \
+      "environments of a workgroup, which share the weights of one policy")                        \
+    X(NUM_ENVS, "train.num_envs", whole, "count", 1, 1048576, "128", "environments of a rollout")  \
+    X(NUM_DIRS, "train.num_dirs", whole, "count", 1, 65536, "16",                                  \
+      "directions of an evolution step")                                                           \
+    X(DIR_CHUNK, "train.dir_chunk", whole, "count", 1, 65536, "8", "directions run at once")       \
+    X(SMALL_BATCH, "train.small.batch", whole, "samples", 1, 1048576, "256",                       \
+      "batch of a small model, such as depth 3, hidden 16")                                        \
+    X(SMALL_WORKERS, "train.small.workers", whole, "threads", 0, 256, "2", "its data loaders")     \
+    X(SMALL_ACCUMULATE, "train.small.accumulate", whole, "batches", 1, 4096, "1",                  \
+      "batches whose gradients it adds up before a step")                                          \
+    X(MEDIUM_BATCH, "train.medium.batch", whole, "samples", 1, 1048576, "64",                      \
+      "batch of a medium model, such as depth 6, hidden 64")                                       \
+    X(MEDIUM_WORKERS, "train.medium.workers", whole, "threads", 0, 256, "2", "its data loaders")   \
+    X(MEDIUM_ACCUMULATE, "train.medium.accumulate", whole, "batches", 1, 4096, "4",                \
+      "batches whose gradients it adds up before a step")                                          \
+    X(LARGE_BATCH, "train.large.batch", whole, "samples", 1, 1048576, "16",                        \
+      "batch of a large model, such as depth 12, hidden 128")                                      \
+    X(LARGE_WORKERS, "train.large.workers", whole, "threads", 0, 256, "2", "its data loaders")     \
+    X(LARGE_ACCUMULATE, "train.large.accumulate", whole, "batches", 1, 4096, "16",                 \
+      "batches whose gradients it adds up before a step")
+
+enum grt_profile_key {
+#define X(name, key, type, numbers, min, max, fallback, meaning) GRT_KEY_##name,
+    GRT_PROFILE_KEYS(X)
+#undef X
+        GRT_KEY_COUNT,
+};
+
+#define GRT_PROFILE_NUMBERS 8
+#define GRT_PROFILE_TEXT 240
+
+struct grt_profile_key_info {
+    const char *key;      // "gemm.tiled.large"
+    const char *numbers;  // "BM BN BK TM TN"
+    bool whole;
+    double min, max;
+    const char *fallback;
+    const char *meaning;
+};
+// NULL for a number that is no key.
+GRT_API const struct grt_profile_key_info *grt_profile_key_info(enum grt_profile_key key);
+// The key of that name, or GRT_KEY_COUNT.
+GRT_API enum grt_profile_key grt_profile_key_find(const char *name);
+
+struct grt_profile_value {
+    uint32_t count;
+    double numbers[GRT_PROFILE_NUMBERS];
+    char profile[GRT_PROFILE_TEXT];  // where it stands: "nvidia-a100-80g:14", a path with its line
+    char from[GRT_PROFILE_TEXT];     // "measured: 2026-11-15, driver 580.95, 45 TFLOP/s"
+};
+
+// ---- the merged profile of a device ----
+
+struct grt_profile;
+
+// NULL with file and line (GRT_CONFIG) when a file of the user's is wrong.
+GRT_API struct grt_profile *grt_profile_create(const struct grt_dev_info *info);
+GRT_API void grt_profile_destroy(struct grt_profile **profile);
+// Of an open device; lives as long as it.
+GRT_API const struct grt_profile *grt_dev_profile(const struct grt_dev *dev);
+
+// Never NULL for a key of the list: without any profile it is the default.
+GRT_API const struct grt_profile_value *grt_profile_get(const struct grt_profile *profile,
+                                                        enum grt_profile_key key);
+// The first number of a setting that is whole.
+GRT_API uint32_t grt_profile_whole(const struct grt_profile *profile, enum grt_profile_key key);
+// Replaces a setting of an open device, for what is recorded from here on; for tuning and tests.
+GRT_API bool grt_dev_profile_set(struct grt_dev *dev, enum grt_profile_key key,
+                                 const struct grt_profile_value *value);
+
+struct grt_profile_part {
+    const char *name;  // "nvidia-a100-80g", or the user's path
+    enum grt_profile_level level;
+    const char *why;  // "its name has 'A100', its memory is 70 GiB or more"
+};
+// The i-th profile that the device got, the most specific first; false past the last.
+GRT_API bool grt_profile_part(const struct grt_profile *profile, uint32_t i,
+                              struct grt_profile_part *part);
+
+// ---- the user's own file ----
+
+// Its path for this device; false when neither XDG_CONFIG_HOME nor HOME names a folder.
+GRT_API bool grt_profile_user_path(const struct grt_dev_info *info, char *path, size_t capacity);
+// Whether a setting could be stored now: makes the folder when it is not there, and false with the reason when it
+// cannot be written to. For whoever would search long for nothing.
+GRT_API bool grt_profile_storable(const struct grt_dev_info *info);
+// Replaces one setting of it and keeps all else, comments too; makes it when it is not there. The file is
+// replaced as a whole or not at all, and processes that do so at once wait for each other. `value.profile` is
+// not looked at.
+GRT_API bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key,
+                               const struct grt_profile_value *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a config and a data file make together: the open data set, and the desc of the learner for it.
+// Training begins with a config; evaluation and prediction with a checkpoint, which holds the part of the
+// config that the model depends on.
+#ifndef GRT_TASK_H
+#define GRT_TASK_H
+
+#include "loader.h"
+#include "learner.h"
+#include "profile.h"
+#include "archive.h"
+#include "config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grt_task {
+    struct grt_config config;  // with every choice made: batch_size, loss, depth, ...
+    struct grt_dataset *data;  // closed by grt_task_close()
+    struct grt_dataset_info info;
+    struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet
+};
+
+// How the rows are looked at, which opening a data set begins with; see dataset.h.
+struct grt_task_look {
+    bool late;
+    grt_dataset_watch_fn *watch;
+    void *context;
+};
+// Opens the data of a config. `profile` gives batch size and workers where the config has none; `look` may
+// be NULL.
+GRT_API bool grt_task_open(struct grt_task *task, const struct grt_config *config,
+                           const struct grt_profile *profile, const struct grt_task_look *look);
+// The same for a trained model: config and normalisation come from its archive; `config` adds where the
+// data are and how they are read. Without targets for predictions. Rows are looked at late: each is read
+// once.
+GRT_API bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
+                                   const struct grt_config *config,
+                                   const struct grt_profile *profile, bool targets);
+GRT_API void grt_task_close(struct grt_task *task);
+
+// Adds to an archive what grt_task_open_trained() needs.
+GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive);
+// Whether the archive is of a run with the same model, seed and parts of the data; false with the key that differs.
+GRT_API bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive);
+// Parameters out of an archive into an allocated learner.
+GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
+
+// The loader of a part of the data, as the config says. `held` batches are used at once.
+GRT_API struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,
+                                           enum grt_part part, uint32_t held);
+
+// ---- what fits ----
+
+struct grt_fit {
+    uint64_t needed;  // bytes of the learner as it was asked for
+    uint64_t left;    // bytes that may be taken
+    bool fits;
+    uint32_t accumulate;  // micro-batches with which the same batch fits; 0: none does
+    uint32_t batch;  // largest batch that fits in as many pieces as were asked for; 0: none does
+};
+struct grt_fit_besides {
+    uint64_t bytes;       // that other things take
+    uint64_t row;         // for each sample of a batch
+    uint64_t row_staged;  // the same, when it has several micro-batches
+};
+// Asks the memory plan; allocates nothing.
+GRT_API bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,
+                          const struct grt_fit_besides *besides, struct grt_fit *fit);
+
+// What the device holds besides a learner: all rows, or none, and the staging of the feeds.
+GRT_API struct grt_fit_besides grt_task_besides(struct grt_dev *dev,
+                                                const struct grt_dataset_info *info,
+                                                const struct grt_learner_desc *desc,
+                                                enum grt_cache cache);
+struct grt_cache_choice {
+    enum grt_cache cache;
+    char why[2 *
+             GRT_CACHE_WHY];  // "264.0 MB, a step ...": what the data set takes, and what there is
+};
+// The place that is wanted when all rows fit there, the learner beside them; else the next one further from the
+// device. False with the sentence when the learner makes no sense.
+GRT_API bool grt_task_choose_cache(struct grt_dev *dev, const struct grt_task *task,
+                                   const struct grt_learner_desc *desc, enum grt_cache wanted,
+                                   struct grt_cache_choice *choice);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

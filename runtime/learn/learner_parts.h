@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/nn: a learner, and what its files share. learner.c makes it, learner_step.c records
+// steps, learner_tensors.c lets the host look in, learner_nonfinite.c looks for what is not finite.
+#ifndef GRT_NN_LEARNER_PARTS_H
+#define GRT_NN_LEARNER_PARTS_H
+
+#include "gpurt/learner.h"
+
+struct grt_learner {
+    struct grt_dev *dev;
+    struct grt_learner_desc desc;  // accumulate filled in; variant points to what is below
+    char variant[16];
+    struct grt_plan *plan;
+    struct grt_params params;
+    struct grt_net net;
+    struct grt_module *module;
+    bool allocated;
+    bool fused;
+    uint64_t micro;              // samples of a micro-batch
+    struct grt_tensor *x;        // [micro][inputs] or [micro][points][inputs], f32
+    struct grt_tensor *x16;      // the same in the net's type; NULL with f32
+    struct grt_tensor *target;   // [micro][outputs] f32, or [micro] u32
+    struct grt_tensor *y;        // [micro][outputs] f32
+    struct grt_tensor *dy;       // [micro][outputs] in the net's type
+    struct grt_tensor *kept;     // by the optimizer: f32, one or two times the parameters' range
+    struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
+    struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
+    struct grt_tensor *norm_parts;
+    struct grt_tensor *loss_parts, *hits;  // f32 [accumulate][GRT_LOSS_PARTS]
+    struct grt_tensor *fused_scratch;
+    struct grt_tensor *kept_views;  // of each parameter in each part of kept
+    char (*kept_names)[64];
+};
+
+struct grt_mlp_fused_desc;
+// The fused op of a learner, without its operands.
+struct grt_mlp_fused_desc grt_learner_fused(const struct grt_learner *learner, uint64_t rows);
+// Writes the state of a run that begins.
+bool grt_learner_begin(struct grt_learner *learner);
+
+#endif

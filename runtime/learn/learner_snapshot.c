@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
+#include "device/kernels.h"
+#include "base/log.h"
+#include "learner_parts.h"
+#include "snapshot.h"
+
+struct slot {
+    struct grt_buf *buf;  // state, then history
+    struct grt_graph *graph;
+    uint64_t mark;
+};
+
+struct grt_snapshot {
+    struct grt_learner *learner;
+    struct slot slots[GRT_SNAPSHOT_SLOTS];
+    struct grt_buf *whole;  // masters, then what the optimizer keeps
+    struct grt_graph *whole_graph;
+};
+
+static struct grt_buf *make_buf(struct grt_learner *l, uint64_t bytes) {
+    return grt_buf_create(
+        l->dev, grt_buf_desc(.size = bytes, .kind = GRT_BUF_READBACK, .label = "snapshots"));
+}
+
+// Copies one range behind the other. The first run waits for its end, so it is made here.
+static struct grt_graph *make_graph(struct grt_learner *l, struct grt_buf *into,
+                                    const struct grt_tensor *const from[2]) {
+    struct grt_graph *graph = grt_graph_create(l->dev, "snapshot");
+    uint64_t at = 0;
+    for (int i = 0; graph && i < 2; i++) {
+        if (from[i]) {
+            uint64_t bytes = grt_tensor_bytes(from[i]);
+            grt_graph_copy(graph, (struct grt_range){into, at, bytes},
+                           (struct grt_range){from[i]->range.buf, from[i]->range.offset, bytes});
+            at += bytes;
+        }
+    }
+    if (graph && !(grt_graph_finish(graph) && grt_graph_finish(graph))) {
+        grt_graph_destroy(&graph);
+    }
+    return graph;
+}
+
+struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
+    struct grt_snapshot *s = calloc(1, sizeof *s);
+    if (!s) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for snapshots");
+        return NULL;
+    }
+    s->learner = l;
+    bool good = true;
+    for (uint32_t i = 0; good && i < GRT_SNAPSHOT_SLOTS; i++) {
+        const struct grt_tensor *from[2] = {l->state, l->history};
+        struct slot *slot = &s->slots[i];
+        slot->buf = make_buf(l, grt_tensor_bytes(l->state) + grt_tensor_bytes(l->history));
+        slot->graph = slot->buf ? make_graph(l, slot->buf, from) : NULL;
+        good = slot->graph != NULL;
+    }
+    if (good) {
+        const struct grt_tensor *from[2] = {l->params.master, l->kept};
+        s->whole = make_buf(l, grt_tensor_bytes(l->params.master) +
+                                   (l->kept ? grt_tensor_bytes(l->kept) : 0));
+        s->whole_graph = s->whole ? make_graph(l, s->whole, from) : NULL;
+        good = s->whole_graph != NULL;
+    }
+    if (!good) {
+        grt_snapshot_destroy(&s);
+    }
+    return s;
+}
+
+void grt_snapshot_destroy(struct grt_snapshot **snapshot) {
+    if (!snapshot || !*snapshot) {
+        return;
+    }
+    struct grt_snapshot *s = *snapshot;
+    *snapshot = NULL;
+    for (uint32_t i = 0; i < GRT_SNAPSHOT_SLOTS; i++) {
+        grt_graph_destroy(&s->slots[i].graph);
+        grt_buf_destroy(&s->slots[i].buf);
+    }
+    grt_graph_destroy(&s->whole_graph);
+    grt_buf_destroy(&s->whole);
+    free(s);
+}
+
+bool grt_snapshot_take(struct grt_snapshot *s, uint32_t slot, bool whole) {
+    if (!grt_graph_run(s->slots[slot].graph) || (whole && !grt_graph_run(s->whole_graph))) {
+        return false;
+    }
+    s->slots[slot].mark = grt_dev_mark(s->learner->dev, GRT_LANE_MAIN);
+    return grt_dev_usable(s->learner->dev);
+}
+
+bool grt_snapshot_wait(struct grt_snapshot *s, uint32_t slot) {
+    return grt_dev_wait_for(s->learner->dev, GRT_LANE_MAIN, s->slots[slot].mark);
+}
+
+const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *s, uint32_t slot) {
+    return grt_buf_host(s->slots[slot].buf);
+}
+
+struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *s, uint32_t slot, uint32_t step) {
+    const struct grt_learn_state *state = grt_snapshot_state(s, slot);
+    return ((const struct grt_learn_row *)(const void *)(state + 1))[step % GRT_HISTORY];
+}
+
+const void *grt_snapshot_tensor(const struct grt_snapshot *s, const struct grt_tensor *t) {
+    const struct grt_learner *l = s->learner;
+    const struct grt_tensor *from[2] = {l->params.master, l->kept};
+    const char *host = grt_buf_host(s->whole);
+    for (int i = 0; i < 2; i++) {
+        uint64_t bytes = from[i] ? grt_tensor_bytes(from[i]) : 0;
+        const struct grt_range *range = from[i] ? &from[i]->range : NULL;
+        if (range && t->range.buf == range->buf && t->range.offset >= range->offset &&
+            t->range.offset - range->offset < bytes) {
+            return host + (t->range.offset - range->offset);
+        }
+        host += bytes;
+    }
+    return NULL;
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording what a learner does: a training step, an evaluation, a prediction. All three feed samples
+// micro-batch by micro-batch; tensors are cut to the rows that are there, so the last batch of an epoch
+// may be smaller.
+#include <string.h>
+
+#include "gpurt/device.h"
+#include "ops/op_support.h"
+#include "gpurt/ops.h"
+#include "base/log.h"
+#include "nn/layer_ops.h"
+#include "learner_parts.h"
+#include "nn/fused/mlp_fused.h"
+
+// One micro-batch of a recording.
+struct feed {
+    struct grt_learner *l;
+    struct grt_graph *graph;
+    const struct grt_step_desc *desc;
+    uint64_t rows;   // of the step
+    uint64_t micro;  // its number within the step
+    uint64_t first;  // row of the step that it begins with
+    uint64_t step;
+    bool evaluates;
+    struct grt_range out;                // of a prediction
+    struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
+    struct grt_range norms;              // of the gradients, where the model's op has them
+    uint32_t norm_count;
+};
+
+static void phase(const struct feed *f, const char *name) {
+    if (f->desc->phases) {
+        grt_graph_phase(f->graph, name);
+    }
+}
+
+// Where in the micro-batch's tensor, or in the caller's memory, the samples are.
+static struct grt_tensor source(const struct feed *f, const struct grt_tensor *own, uint64_t rows,
+                                struct grt_range given) {
+    struct grt_tensor t = grt_nn_rows(own, rows);
+    if (!given.buf) {
+        return t;
+    }
+    uint64_t bytes = grt_tensor_bytes(own) / own->shape[0];
+    struct grt_range from = grt_op_part(
+        given, f->desc->part > 0 ? 0 : (f->step * f->rows + f->first) * bytes, rows * bytes);
+    const struct grt_caps *caps = &grt_dev_info(f->l->dev)->caps;
+    if (grt_buf_kind(given.buf) == GRT_BUF_DEVICE &&
+        (caps->align == 0 || from.offset % caps->align == 0)) {
+        t.range = from;
+    } else {
+        grt_graph_copy(f->graph, t.range, from);
+    }
+    return t;
+}
+
+// ---- rows that stay on the device ----
+
+uint64_t grt_learner_stage(const struct grt_learner *l, bool y, uint64_t step) {
+    uint64_t bytes = l->desc.batch * (y ? grt_learner_y_bytes(l) : grt_learner_x_bytes(l));
+    uint64_t align = grt_dev_info(l->dev)->caps.align > 16 ? grt_dev_info(l->dev)->caps.align : 16;
+    return step * ((bytes + align - 1) / align * align);
+}
+
+// The samples of a micro-batch, or of as many steps as there is room for, all at once with the first of them.
+static void gather(struct feed *f, bool with_target) {
+    const struct grt_step_rows *data = f->desc->data;
+    const struct grt_learner *l = f->l;
+    struct grt_gathering g = {.from = data,
+                              .state = l->state,
+                              .evaluates = f->evaluates,
+                              .first = f->first,
+                              .rows = f->x.shape[0],
+                              .batch = f->x.shape[0],
+                              .x = f->x.range,
+                              .x_step = f->x.range.size,
+                              .y_step = f->target.range.size};
+    if (with_target) {
+        g.y = f->target.range;
+    }
+    if (data->staged > 0) {
+        uint64_t at = f->step % data->staged;
+        uint64_t left = (f->desc->steps > 0 ? f->desc->steps : 1) - f->step;
+        uint64_t steps = left < data->staged ? left : data->staged;
+        f->x.range = grt_op_part(data->stage_x, grt_learner_stage(l, false, at), f->x.range.size);
+        f->target.range =
+            grt_op_part(data->stage_y, grt_learner_stage(l, true, at), f->target.range.size);
+        g.rows = steps * f->rows;
+        g.batch = f->rows;
+        g.x_step = grt_learner_stage(l, false, 1);
+        g.y_step = grt_learner_stage(l, true, 1);
+        g.x = grt_op_part(data->stage_x, 0, steps * g.x_step);
+        g.y = with_target ? grt_op_part(data->stage_y, 0, steps * g.y_step) : g.y;
+        if (at > 0) {
+            return;
+        }
+    }
+    grt_op_gather(f->graph, &g);
+}
+
+// Brings the samples of a micro-batch to where the model reads them; false when there is none left.
+static bool feed(struct feed *f, bool with_target) {
+    struct grt_learner *l = f->l;
+    const struct grt_step_desc *d = f->desc;
+    f->first = f->micro * l->micro;
+    if (f->first >= f->rows || (d->part > 0 && f->micro >= d->part)) {
+        return false;
+    }
+    uint64_t left = f->rows - f->first, rows = left < l->micro ? left : l->micro;
+    phase(f, "input");
+    f->x = source(f, l->x, rows, d->x);
+    f->target = source(f, l->target, rows, with_target ? d->y : (struct grt_range){0});
+    f->y = grt_nn_rows(l->y, rows);
+    if (l->dy) {
+        f->dy = grt_nn_rows(l->dy, rows);
+    }
+    if (d->data) {
+        gather(f, with_target);
+    }
+    return true;
+}
+
+// x as the module takes it.
+static struct grt_tensor narrow_input(const struct feed *f) {
+    if (!f->l->x16) {
+        return f->x;
+    }
+    struct grt_tensor x16 = grt_nn_rows(f->l->x16, f->x.shape[0]);
+    grt_op_convert(f->graph, &x16, &f->x);
+    return x16;
+}
+
+static struct grt_range parts(const struct feed *f, const struct grt_tensor *of) {
+    return grt_op_part(of->range, f->micro * GRT_LOSS_PARTS * 4, GRT_LOSS_PARTS * 4);
+}
+
+// Returns x as the module took it.
+static struct grt_tensor record_forward(struct feed *f) {
+    struct grt_module *module = f->l->module;
+    struct grt_tensor x = narrow_input(f);
+    phase(f, "forward");
+    module->fns->forward(module, f->graph, &x, &f->y);
+    return x;
+}
+
+// Forward, loss and backward as one op. Rows go forward and back in one launch, whose time counts as forward.
+static void record_fused(struct feed *f) {
+    struct grt_learner *l = f->l;
+    struct grt_mlp_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
+    desc.x = &f->x;
+    desc.target = &f->target;
+    desc.y = &f->y;
+    desc.add = f->micro > 0;
+    desc.samples = f->rows;
+    desc.parts = parts(f, l->loss_parts);
+    desc.state = l->state->range;
+    desc.scratch = l->fused_scratch->range;
+    f->norms = grt_mlp_fused_norms(l->dev, &desc, &f->norm_count);
+    desc.phases = f->desc->phases;
+    grt_op_mlp_fused(f->graph, &desc);
+}
+
+static void record_micro(struct feed *f) {
+    struct grt_learner *l = f->l;
+    if (l->fused) {
+        record_fused(f);
+        return;
+    }
+    struct grt_tensor x = record_forward(f);
+    grt_op_loss(f->graph,
+                grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta, .y = &f->y,
+                              .target = &f->target, .dy = &f->dy, .samples = f->rows,
+                              .parts = parts(f, l->loss_parts), .state = l->state->range));
+    phase(f, "backward");
+    l->module->fns->backward(l->module, f->graph, &x, &f->dy, NULL, f->micro > 0);
+}
+
+// The micro-batches of a graph: all, or one.
+static uint64_t first_micro(const struct feed *f) {
+    return f->desc->part > 0 ? f->desc->part - 1 : 0;
+}
+
+// Behind the last one of a graph: whether it was the last of the step.
+static bool step_ends(const struct feed *f) {
+    return f->micro * f->l->micro >= f->rows;
+}
+
+static void record_step(struct feed *f) {
+    struct grt_learner *l = f->l;
+    for (f->micro = first_micro(f); feed(f, true); f->micro++) {
+        record_micro(f);
+    }
+    if (!step_ends(f)) {
+        return;
+    }
+    phase(f, "optimizer");
+    grt_op_update(f->graph,
+                  grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
+                                  .state = l->state, .history = l->history,
+                                  .loss_parts = l->loss_parts->range,
+                                  .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
+                                  .norm_parts = l->norm_parts, .norms = f->norms,
+                                  .norm_count = f->norm_count,
+                                  .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
+                                  .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
+                                  .scaling = l->desc.precision == GRT_F16));
+}
+
+static void record_evaluation(struct feed *f) {
+    struct grt_learner *l = f->l;
+    bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
+    f->evaluates = true;
+    for (f->micro = first_micro(f); feed(f, true); f->micro++) {
+        record_forward(f);
+        // A mean over one sample is a sum over samples.
+        struct grt_loss_desc loss = {.loss = l->desc.loss,
+                                     .delta = l->desc.huber_delta,
+                                     .y = &f->y,
+                                     .target = &f->target,
+                                     .samples = 1,
+                                     .parts = parts(f, l->loss_parts),
+                                     .state = l->state->range};
+        if (classes) {
+            loss.hits = parts(f, l->hits);
+        }
+        grt_op_loss(f->graph, &loss);
+    }
+    if (!step_ends(f)) {
+        return;
+    }
+    const struct grt_step_rows *data = f->desc->data;
+    const uint32_t params[5] = {(uint32_t)f->micro * GRT_LOSS_PARTS, (uint32_t)f->rows,
+                                data ? (uint32_t)f->rows : 0, data ? data->epoch : 0, classes};
+    const struct grt_range ranges[] = {l->loss_parts->range, l->hits->range, l->state->range};
+    grt_op_launch(f->graph,
+                  grt_kernel_desc(.name = "tally", .specs = {{"WG", grt_op_tree_wg(l->dev)}}),
+                  params, sizeof params, ranges, 3, (const uint32_t[3]){1, 1, 1});
+}
+
+static uint64_t y_row_bytes(const struct grt_learner *l) {
+    return (uint64_t)l->desc.model.outputs * 4;
+}
+
+static void record_prediction(struct feed *f) {
+    for (f->micro = first_micro(f); feed(f, false); f->micro++) {
+        record_forward(f);
+        uint64_t bytes = y_row_bytes(f->l);
+        grt_graph_copy(f->graph, grt_op_part(f->out, f->first * bytes, f->y.shape[0] * bytes),
+                       f->y.range);
+    }
+}
+
+// ---- the three graphs ----
+
+static bool has_samples(const struct grt_range *range, uint64_t bytes) {
+    uint64_t size = range->buf ? grt_buf_size(range->buf) : 0;
+    return range->offset <= size && bytes <= (range->size ? range->size : size - range->offset);
+}
+
+// Why the samples cannot be had, or NULL.
+static const char *missing(const struct grt_learner *l, const struct grt_step_desc *d,
+                           uint64_t rows, bool with_target) {
+    uint64_t steps = d->steps > 0 ? d->steps : 1;
+    if (rows > l->desc.batch) {
+        return "more rows than the learner's batch";
+    }
+    const struct grt_step_rows *data = d->data;
+    if (d->part > 0) {
+        uint64_t first = (d->part - 1) * l->micro, left = first < rows ? rows - first : 0;
+        if (data || steps > 1 || left == 0) {
+            return "no such micro-batch, or several steps, or data on the device";
+        }
+        rows = left < l->micro ? left : l->micro;
+    }
+    if (data) {
+        if (d->x.buf || !data->order.range.buf || (with_target && !data->y.range.buf)) {
+            return "data on the device want an order and targets, and no x";
+        }
+        if (data->order.dtype != GRT_U32 ||
+            grt_tensor_count(&data->x) / data->x.shape[0] * 4 != grt_learner_x_bytes(l) ||
+            (with_target &&
+             grt_tensor_count(&data->y) / data->y.shape[0] * 4 != grt_learner_y_bytes(l))) {
+            return "the data's samples are not the learner's";
+        }
+        if (data->staged > 0 &&
+            (l->micro < l->desc.batch ||
+             !has_samples(&data->stage_x, grt_learner_stage(l, false, data->staged)) ||
+             (with_target &&
+              !has_samples(&data->stage_y, grt_learner_stage(l, true, data->staged))))) {
+            return "the stage is smaller than its steps, or steps are cut into micro-batches";
+        }
+        return NULL;
+    }
+    if (d->x.buf) {
+        if (!has_samples(&d->x, steps * rows * grt_learner_x_bytes(l)) ||
+            (with_target && !has_samples(&d->y, steps * rows * grt_learner_y_bytes(l)))) {
+            return "x or y is smaller than the samples of all steps";
+        }
+        return NULL;
+    }
+    return rows > l->micro ? "without x only one micro-batch can be fed" : NULL;
+}
+
+typedef void record_fn(struct feed *f);
+
+static struct grt_graph *record(struct grt_learner *l, const struct grt_step_desc *desc,
+                                const char *label, record_fn *one, struct grt_range out) {
+    if (!l || !desc || !l->allocated) {
+        grt_fail(GRT_INVALID, "%s: no desc, or the learner is not allocated", label);
+        return NULL;
+    }
+    uint64_t rows = desc->rows > 0 ? desc->rows : l->desc.batch;
+    bool predicts = one == record_prediction;
+    const char *why = missing(l, desc, rows, !predicts);
+    if (!why && predicts && (desc->steps > 1 || !has_samples(&out, rows * y_row_bytes(l)))) {
+        why = "out is smaller than what the model gives, or there are several steps";
+    }
+    if (why) {
+        grt_fail(GRT_INVALID, "%s of %llu rows: %s", label, (unsigned long long)rows, why);
+        return NULL;
+    }
+    struct grt_graph *graph = grt_graph_create(l->dev, desc->label ? desc->label : label);
+    if (!graph) {
+        return NULL;
+    }
+    struct feed f = {.l = l, .graph = graph, .desc = desc, .rows = rows, .out = out};
+    for (f.step = 0; f.step < (desc->steps > 0 ? desc->steps : 1); f.step++) {
+        one(&f);
+    }
+    if (!grt_graph_bake(graph)) {
+        grt_graph_destroy(&graph);
+    }
+    return graph;
+}
+
+struct grt_graph *grt_learner_step(struct grt_learner *l, const struct grt_step_desc *desc) {
+    if (l && l->desc.inference) {
+        grt_fail(GRT_INVALID, "training step: the learner was made for inference");
+        return NULL;
+    }
+    return record(l, desc, "training step", record_step, (struct grt_range){0});
+}
+
+struct grt_graph *grt_learner_evaluate(struct grt_learner *l, const struct grt_step_desc *desc) {
+    return record(l, desc, "evaluation", record_evaluation, (struct grt_range){0});
+}
+
+struct grt_graph *grt_learner_predict(struct grt_learner *l, const struct grt_step_desc *desc,
+                                      struct grt_range out) {
+    return record(l, desc, "prediction", record_prediction, out);
+}

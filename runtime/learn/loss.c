@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpurt/loss.h"
+
+#include "gpurt/device.h"
+#include "ops/op_support.h"
+#include "gpurt/optim.h"
+
+static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
+    if (!grt_op_tensor(graph, "loss", "y", d->y) ||
+        !grt_op_tensor(graph, "loss", "target", d->target) ||
+        (d->dy && !grt_op_tensor(graph, "loss", "dy", d->dy))) {
+        return false;
+    }
+    bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
+    uint64_t count = grt_tensor_count(d->y), wanted = classes ? d->y->shape[0] : count;
+    const char *why = NULL;
+    if ((unsigned)d->loss >= GRT_LOSS_COUNT) {
+        why = "no such loss";
+    } else if (d->y->rank != 2 || d->y->dtype != GRT_F32 ||
+               count > grt_op_reach(grt_graph_dev(graph))) {
+        why = "what the model gave must be [rows][outputs] of f32 that a binding reaches";
+    } else if (grt_tensor_count(d->target) != wanted ||
+               d->target->dtype != (classes ? GRT_U32 : GRT_F32)) {
+        why =
+            classes ? "targets must be one u32 a row" : "targets must be f32, one for each output";
+    } else if (d->dy &&
+               (grt_tensor_count(d->dy) != count ||
+                (d->dy->dtype != GRT_F32 && d->dy->dtype != GRT_F16 && d->dy->dtype != GRT_BF16))) {
+        why = "the gradient must be f32, f16 or bf16, one for each output";
+    } else if (!d->parts.buf || !d->state.buf) {
+        why = "no room for the parts, or no state";
+    } else if (classes && !d->dy && !d->hits.buf) {
+        why = "neither gradient nor hits are wanted";
+    } else if (!(d->delta >= 0.0f)) {
+        why = "delta is below 0";
+    }
+    if (why) {
+        grt_graph_reject(graph, GRT_INVALID, "loss %s of '%s': %s", grt_loss_text(d->loss),
+                         d->y->label, why);
+    }
+    return !why;
+}
+
+// Lanes of a row of logits: as many as fill a tree's workgroup with a few columns each; one on a
+// CPU.
+static uint32_t logit_lanes(const struct grt_dev *dev, uint64_t cols) {
+    return grt_dev_info(dev)->caps.software
+               ? 1
+               : grt_op_power_above((cols + 3) / 4, grt_op_tree_wg(dev));
+}
+
+void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
+    if (!graph || !d) {
+        grt_graph_reject(graph, GRT_INVALID, "loss: no desc");
+        return;
+    }
+    if (!check(graph, d)) {
+        return;
+    }
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint64_t rows = d->y->shape[0], cols = d->y->shape[1];
+    uint64_t samples = d->samples ? d->samples : rows;
+    bool narrow = d->dy && d->dy->dtype != GRT_F32;
+    uint32_t wg = grt_op_tree_wg(dev), kind = d->dy && d->dy->dtype == GRT_BF16;
+    const uint32_t groups[3] = {GRT_LOSS_PARTS, 1, 1};
+    struct grt_range parts = grt_op_part(d->parts, 0, GRT_LOSS_PARTS * 4);
+    struct grt_range state = grt_op_part(d->state, 0, sizeof(struct grt_learn_state));
+    // A gradient that is not wanted is bound to what is not looked at.
+    struct grt_range dy = d->dy ? d->dy->range : grt_op_unused(graph);
+    if (d->loss == GRT_LOSS_CROSS_ENTROPY) {
+        const struct {
+            uint32_t rows, cols;
+            float share;
+        } params = {(uint32_t)rows, (uint32_t)cols, (float)(1.0 / (double)samples)};
+        const struct grt_kernel_desc kernel = {narrow ? "cross_entropy_16" : "cross_entropy_f32",
+                                               {{"WG", wg},
+                                                {"LANES", logit_lanes(dev, cols)},
+                                                {"KIND", kind},
+                                                {"GRAD", d->dy != NULL},
+                                                {"HITS", d->hits.buf != NULL}}};
+        const struct grt_range hits =
+            d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused(graph);
+        const struct grt_range ranges[] = {d->y->range, d->target->range, dy, parts, state, hits};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 6, groups);
+        return;
+    }
+    const struct {
+        uint32_t n;
+        float share, delta;
+    } params = {(uint32_t)(rows * cols), (float)(1.0 / ((double)samples * (double)cols)),
+                d->delta > 0.0f ? d->delta : 1.0f};
+    const struct grt_kernel_desc kernel = {
+        narrow ? "loss_16" : "loss_f32",
+        {{"WG", wg}, {"LOSS", (uint32_t)d->loss}, {"KIND", kind}, {"GRAD", d->dy != NULL}}};
+    const struct grt_range ranges[] = {d->y->range, d->target->range, dy, parts, state};
+    grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 5, groups);
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpurt/optim.h"
+
+#include <math.h>
+
+#include "gpurt/device.h"
+#include "ops/op_support.h"
+#include "gpurt/profile.h"
+
+const char *grt_optim_text(enum grt_optim optim) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_OPTIMS(X)
+#undef X
+    };
+    return (unsigned)optim < GRT_OPTIM_COUNT ? texts[optim] : "unknown optimizer";
+}
+
+const char *grt_schedule_text(enum grt_schedule schedule) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_SCHEDULES(X)
+#undef X
+    };
+    return (unsigned)schedule < GRT_SCHEDULE_COUNT ? texts[schedule] : "unknown schedule";
+}
+
+struct grt_optim_desc grt_optim_defaults(enum grt_optim kind) {
+    return (struct grt_optim_desc){
+        .kind = kind,
+        .lr = 1e-3,
+        .weight_decay = kind == GRT_OPTIM_ADAMW ? 1e-2 : 0.0,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .eps = 1e-8,
+        .gamma = 0.1,
+        .scale = 65536.0,
+        .growth = 2.0,
+        .backoff = 0.5,
+        .growth_interval = 2000,
+    };
+}
+
+double grt_lr_for_batch(double lr, uint64_t batch, uint64_t base_batch) {
+    return batch > 0 && base_batch > 0 ? lr * sqrt((double)batch / (double)base_batch) : lr;
+}
+
+uint32_t grt_optim_tensors(const struct grt_optim_desc *desc) {
+    return desc->kind != GRT_OPTIM_SGD ? 2 : desc->momentum != 0.0;
+}
+
+const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uint32_t i) {
+    static const char *const adam[] = {"exp_avg", "exp_avg_sq"};
+    if (i >= grt_optim_tensors(desc)) {
+        return NULL;
+    }
+    return desc->kind == GRT_OPTIM_SGD ? "momentum_buffer" : adam[i];
+}
+
+const char *grt_optim_mistake(const struct grt_optim_desc *d) {
+    if ((unsigned)d->kind >= GRT_OPTIM_COUNT || (unsigned)d->schedule >= GRT_SCHEDULE_COUNT ||
+        (unsigned)d->nonfinite >= GRT_NONFINITE_COUNT) {
+        return "no such optimizer, schedule or reaction";
+    }
+    if (!(d->lr > 0.0) || !isfinite(d->lr)) {
+        return "lr must be above 0";
+    }
+    if (!(d->weight_decay >= 0.0) || !(d->max_norm >= 0.0) || !(d->min_lr >= 0.0)) {
+        return "weight_decay, max_norm and min_lr must not be below 0";
+    }
+    if (!(d->momentum >= 0.0) || (d->nesterov && (d->momentum == 0.0 || d->dampening != 0.0))) {
+        return "momentum must not be below 0, and Nesterov's wants momentum and no dampening";
+    }
+    if (d->kind != GRT_OPTIM_SGD && (!(d->beta1 >= 0.0 && d->beta1 < 1.0) ||
+                                     !(d->beta2 >= 0.0 && d->beta2 < 1.0) || !(d->eps >= 0.0))) {
+        return "beta1 and beta2 must lie in [0, 1), eps must not be below 0";
+    }
+    if (d->schedule == GRT_SCHEDULE_COSINE && d->total <= d->warmup) {
+        return "cosine wants more steps in all than the warm-up has";
+    }
+    if (d->schedule == GRT_SCHEDULE_STEP && (d->period == 0 || !(d->gamma > 0.0))) {
+        return "step wants a period of at least 1 and gamma above 0";
+    }
+    if (!(d->scale > 0.0) || !(d->growth >= 1.0) || !(d->backoff > 0.0 && d->backoff < 1.0) ||
+        d->growth_interval == 0) {
+        return "the loss scale must be above 0, growth at least 1, back-off in (0, 1), the "
+               "interval "
+               "at least 1";
+    }
+    return NULL;
+}
+
+// As in shaders/nn/lib/decide.k.
+struct decide_params {
+    uint32_t norm_parts, loss_parts, samples, epoch;
+    float lr, min_lr;
+    uint32_t warmup;
+    float per_warmup;
+    uint32_t span;
+    float per_span;
+    float log_gamma, log_beta1, log_beta2;
+    float weight_decay, max_norm;
+    float growth, backoff;
+    uint32_t interval;
+};
+
+// As in shaders/nn/optim.k.
+struct optim_params {
+    uint32_t n, run, leads;
+    float weight_decay, rate, damp, beta1, beta2, rest1, rest2, eps;
+    struct decide_params decide;
+};
+
+// The logarithm of what Adam's averages forget by; 0, none, makes the corrections 1. beta 0 forgets
+// all.
+static float log_beta(const struct grt_optim_desc *d, double beta) {
+    return d->kind == GRT_OPTIM_SGD ? 0.0f : beta > 0.0 ? (float)log(beta) : -100.0f;
+}
+
+static struct decide_params decide_params(const struct grt_update_desc *u, uint32_t norm_parts) {
+    const struct grt_optim_desc *d = u->optim;
+    uint32_t span = d->schedule == GRT_SCHEDULE_COSINE ? d->total - d->warmup
+                    : d->schedule == GRT_SCHEDULE_STEP ? d->period
+                                                       : 1;
+    return (struct decide_params){
+        .norm_parts = norm_parts,
+        .loss_parts = u->loss_part_count,
+        .samples = u->cursor_step,
+        .epoch = u->cursor_end,
+        .lr = (float)d->lr,
+        .min_lr = (float)d->min_lr,
+        .warmup = d->warmup,
+        .per_warmup = d->warmup > 0 ? (float)(1.0 / d->warmup) : 0.0f,
+        .span = span,
+        .per_span = (float)(1.0 / span),
+        .log_gamma = d->schedule == GRT_SCHEDULE_STEP ? (float)log(d->gamma) : 0.0f,
+        .log_beta1 = log_beta(d, d->beta1),
+        .log_beta2 = log_beta(d, d->beta2),
+        .weight_decay = d->kind == GRT_OPTIM_ADAMW ? (float)d->weight_decay : 0.0f,
+        .max_norm = (float)d->max_norm,
+        .growth = (float)d->growth,
+        .backoff = (float)d->backoff,
+        .interval = d->growth_interval,
+    };
+}
+
+// Parts of the gradients' sum of squares: enough to fill a device, few for what is small. A device
+// that cannot reach all gradients at once takes its share of the parts for each piece.
+static uint32_t norm(struct grt_graph *graph, const struct grt_update_desc *u) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint32_t wg = grt_op_tree_wg(dev), first = 0;
+    struct grt_pieces pieces = grt_op_pieces(graph, u->params->elements, 4);
+    uint64_t piece_count = (pieces.total + pieces.largest - 1) / pieces.largest;
+    while (grt_op_next(&pieces)) {
+        uint64_t groups = (pieces.count + 4 * (uint64_t)wg - 1) / (4 * (uint64_t)wg);
+        uint64_t most = GRT_NORM_PARTS / piece_count;
+        if (most == 0) {
+            grt_graph_reject(graph, GRT_UNSUPPORTED, "too many parameters for %s: %llu pieces",
+                             grt_dev_info(dev)->selector, (unsigned long long)piece_count);
+            return 0;
+        }
+        groups = groups < most ? groups : most;
+        const uint32_t params[2] = {(uint32_t)pieces.count, first};
+        const struct grt_range ranges[] = {grt_op_piece(u->params->grad, &pieces), u->state->range,
+                                           u->norm_parts->range};
+        grt_op_launch(graph, grt_kernel_desc(.name = "grad_norm", .specs = {{"WG", wg}}), params,
+                      sizeof params, ranges, 3, (const uint32_t[3]){(uint32_t)groups, 1, 1});
+        first += (uint32_t)groups;
+    }
+    return first;
+}
+
+// Element i of a range of `type`, at the current piece.
+static struct grt_range piece_of(const struct grt_tensor *t, const struct grt_pieces *pieces,
+                                 uint64_t first) {
+    uint64_t size = grt_dtype_size(t->dtype);
+    return grt_op_part(t->range, (first + pieces->first) * size, pieces->count * size);
+}
+
+// How the update is cut: each workgroup decides for itself, then takes a run of the elements.
+struct cut {
+    uint32_t wg, groups;
+    uint32_t run;
+    uint32_t adders;
+};
+
+// On a CPU a workgroup is a thread's work, and lanes that wait for each other cost: a few small ones there.
+static struct cut cut(const struct grt_dev *dev, uint64_t elements) {
+    const struct grt_caps *caps = &grt_dev_info(dev)->caps;
+    struct cut c = {.wg = grt_op_wg(dev), .adders = 1};
+    uint64_t most = grt_profile_whole(grt_dev_profile(dev), GRT_KEY_STREAM_GROUPS);
+    if (caps->software) {
+        c.wg =
+            grt_dev_info(dev)->backend == GRT_BACKEND_VULKAN && caps->subgroup ? caps->subgroup : 1;
+        most = caps->compute_units ? caps->compute_units : 1;
+    }
+    while (!caps->software && 2 * c.adders <= c.wg && c.adders < grt_op_tree_wg(dev)) {
+        c.adders *= 2;
+    }
+    uint64_t at_once = c.wg * most;
+    c.run = (uint32_t)((elements + at_once - 1) / at_once) * c.wg;
+    c.groups = (uint32_t)((elements + c.run - 1) / c.run);
+    return c;
+}
+
+static void update(struct grt_graph *graph, const struct grt_update_desc *u, uint32_t norm_parts) {
+    const struct grt_optim_desc *d = u->optim;
+    const struct grt_params *all = u->params;
+    uint32_t kept = grt_optim_tensors(d);
+    uint32_t copy = all->type == GRT_F32 ? 0 : all->type == GRT_F16 ? 1 : 2;
+    struct grt_pieces pieces = grt_op_pieces(graph, all->elements, 4);
+    while (grt_op_next(&pieces)) {
+        struct cut by = cut(grt_graph_dev(graph), pieces.count);
+        const struct grt_kernel_desc kernel = {"optim",
+                                               {{"WG", by.wg},
+                                                {"OPTIM", (uint32_t)d->kind},
+                                                {"MOMENTUM", d->momentum != 0.0},
+                                                {"NESTEROV", d->nesterov},
+                                                {"COPY", copy},
+                                                {"SCHEDULE", (uint32_t)d->schedule},
+                                                {"SCALING", u->scaling},
+                                                {"HALT", d->nonfinite == GRT_NONFINITE_HALT},
+                                                {"ADDERS", by.adders}}};
+        const struct optim_params params = {
+            .n = (uint32_t)pieces.count,
+            .run = by.run,
+            .leads = pieces.first == 0,
+            .weight_decay = (float)d->weight_decay,
+            .rate = (float)d->momentum,
+            .damp = (float)(1.0 - d->dampening),
+            .beta1 = (float)d->beta1,
+            .beta2 = (float)d->beta2,
+            .rest1 = (float)(1.0 - d->beta1),
+            .rest2 = (float)(1.0 - d->beta2),
+            .eps = (float)d->eps,
+            .decide = decide_params(u, norm_parts),
+        };
+        // Operands that this optimizer does not have are bound to what it does not look at, each to
+        // something else: written bindings may not overlap.
+        const struct grt_range ranges[] = {
+            piece_of(all->master, &pieces, 0),
+            piece_of(all->grad, &pieces, 0),
+            kept > 0 ? piece_of(u->kept, &pieces, 0) : grt_op_unused_at(graph, 0),
+            kept > 1 ? piece_of(u->kept, &pieces, all->elements) : grt_op_unused_at(graph, 1),
+            copy ? piece_of(all->copy, &pieces, 0) : grt_op_unused_at(graph, 2),
+            u->state->range,
+            u->norms.buf ? u->norms : u->norm_parts->range,
+            u->loss_parts,
+            u->history->range,
+        };
+        const uint32_t groups[3] = {by.groups, 1, 1};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges,
+                      sizeof ranges / sizeof ranges[0], groups);
+    }
+}
+
+void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *u) {
+    if (!graph || !u || !u->optim || !u->params || !u->params->master) {
+        grt_graph_reject(graph, GRT_INVALID, "update: no desc, optimizer or parameters");
+        return;
+    }
+    const char *why = grt_optim_mistake(u->optim);
+    uint64_t wanted = grt_optim_tensors(u->optim) * u->params->elements;
+    if (why || (wanted > 0 && (!u->kept || grt_tensor_count(u->kept) < wanted))) {
+        grt_graph_reject(graph, GRT_INVALID, "update: %s",
+                         why ? why : "what the optimizer keeps has too few elements");
+        return;
+    }
+    if (!grt_op_tensor(graph, "update", "params", u->params->master) ||
+        !grt_op_tensor(graph, "update", "grads", u->params->grad) ||
+        !grt_op_tensor(graph, "update", "state", u->state) ||
+        !grt_op_tensor(graph, "update", "history", u->history) ||
+        !grt_op_tensor(graph, "update", "norm_parts", u->norm_parts) || u->loss_part_count == 0) {
+        grt_graph_reject(graph, GRT_INVALID, "update: no parts of a loss");
+        return;
+    }
+    uint32_t norm_parts = u->norms.buf ? u->norm_count : norm(graph, u);
+    if (norm_parts > 0) {
+        update(graph, u, norm_parts);
+    }
+}

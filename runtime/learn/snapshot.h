@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots: what a learner holds at a place of the queue, for a host that reads behind the device instead of
+// waiting for it.
+//
+//     main lane   | steps | take 0 | steps | take 1 | steps | ...
+//     host            queues ...       wait 0, reads it       wait 1, ...
+//
+// A few slots hold the state and the newest rows of the history. Parameters and what the optimizer keeps go to
+// one place, for checkpoints: there is one such snapshot at a time.
+#ifndef GRT_NN_SNAPSHOT_H
+#define GRT_NN_SNAPSHOT_H
+
+#include "gpurt/learner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_SNAPSHOT_SLOTS 4
+
+struct grt_snapshot;
+
+GRT_API struct grt_snapshot *grt_snapshot_create(struct grt_learner *learner);
+GRT_API void grt_snapshot_destroy(struct grt_snapshot **snapshot);
+
+// Queues it behind all that was queued; `whole`: with the tensors. What the slot held is gone.
+GRT_API bool grt_snapshot_take(struct grt_snapshot *snapshot, uint32_t slot, bool whole);
+// Waits until the device has come to it.
+GRT_API bool grt_snapshot_wait(struct grt_snapshot *snapshot, uint32_t slot);
+
+// After the wait, until the slot is taken again:
+GRT_API const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *snapshot,
+                                                         uint32_t slot);
+// The row of a step, one of the newest GRT_HISTORY.
+GRT_API struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *snapshot, uint32_t slot,
+                                              uint32_t step);
+// The numbers of a tensor of the learner (PARAM, OPTIM), as they were in the newest whole snapshot; NULL
+// when it is none of these.
+GRT_API const void *grt_snapshot_tensor(const struct grt_snapshot *snapshot,
+                                        const struct grt_tensor *tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

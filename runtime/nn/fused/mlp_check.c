@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a variant of the fused MLP computes right on a device (see ../verdict.h): asked for each model and tile,
+// because the kernels are made for these. It takes a few workgroups' rows, which are a few samples over and over, forward
+// and back; gradients and loss are compared with those in double precision on the host. And a bias that is NaN must
+// make the loss so: kernels take a number for negative by its sign bit, which a driver's NaN might have, and a compiler
+// makes a maximum of a comparison, which loses it (NVIDIA's did with mlp_pass_coop, 580.159.04).
+//
+// None is taken for right but the C reading: behind the last row of the table is layer by layer. The kernels are those that
+// training will use, so nothing is compiled for it: a start with 12 layers of 128 took 830 ms where it took 750 to 820
+// without it (H200, Vulkan, 2026-11), and one with 3 of 16 no longer than without on PoCL and lavapipe.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/op_support.h"
+#include "ops/verdict.h"
+#include "mlp_case.h"
+#include "mlp_reference.h"
+#include "gpurt/optim.h"
+
+#define PERIOD 13u         // samples
+#define MOST_ROWS 600u     // more than two workgroups of any tile have
+#define LEAST_ROWS 101u    // several blocks of 16, and some left
+#define LOSS_SCALE 512.0f  // such that halves of gradients are neither small nor large
+
+struct trial {
+    struct grt_plan *plan;
+    struct grt_params params;
+    struct grt_mlp_fused_desc desc;
+    struct grt_tensor *scratch, *parts, *state;
+    float *numbers;  // of the largest tensor
+    float *values;   // of all parameters, one behind the other
+    float x[PERIOD * 128];
+    union {
+        float numbers[PERIOD * 16];
+        uint32_t classes[PERIOD];
+    } target;
+};
+
+struct question {
+    const struct mlp_case *c;
+    const struct mlp_variant *variant;
+};
+
+// Rows of a workgroup, with the tiles of the case.
+static uint32_t block_of(const struct question *q) {
+    struct mlp_case one = *q->c;
+    struct mlp_plan plan;
+    one.rows = 1;
+    q->variant->plan(&one, &plan);
+    return plan.padded;
+}
+
+// ---- making it ----
+
+static void add_parameters(struct trial *t, const struct grt_mlp_desc *m) {
+    for (uint32_t l = 0; l <= m->depth; l++) {
+        uint32_t from = l == 0 ? m->inputs : m->hidden, to = l == m->depth ? m->outputs : m->hidden;
+        const uint64_t weight[GRT_MAX_RANK] = {to, from}, bias[GRT_MAX_RANK] = {to};
+        char prefix[16];
+        snprintf(prefix, sizeof prefix, "%u.", l);
+        grt_params_add(&t->params, prefix, "weight", weight, GRT_INIT_UNIFORM,
+                       1.6f / sqrtf((float)from));
+        grt_params_add(&t->params, prefix, "bias", bias, GRT_INIT_UNIFORM, 0.5f);
+    }
+}
+
+static struct grt_tensor *tensor(struct trial *t, const char *label, enum grt_dtype dtype,
+                                 uint64_t rows, uint64_t cols) {
+    return grt_plan_tensor(t->plan,
+                           grt_tensor_desc(.label = label, .dtype = dtype, .shape = {rows, cols}));
+}
+
+static bool declare(struct trial *t, const struct question *q) {
+    const struct mlp_case *c = q->c;
+    const struct grt_mlp_desc *m = &c->desc->model;
+    uint64_t rows = 2 * (uint64_t)block_of(q) + 5;
+    rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+    bool classes = c->desc->loss == GRT_LOSS_CROSS_ENTROPY;
+    t->plan = grt_plan_create(c->dev);
+    grt_params_init(&t->params, c->dev, c->desc->dtype);
+    add_parameters(t, m);
+    if (!t->plan || t->params.failed) {
+        return false;
+    }
+    grt_params_declare(&t->params, t->plan, true);
+    t->desc = (struct grt_mlp_fused_desc){
+        .model = *m,
+        .loss = c->desc->loss,
+        .delta = c->desc->delta,
+        .dtype = c->desc->dtype,
+        .rows = rows,
+        .tiles_for = c->tiled,
+        .variant = q->variant->name,
+        .params = &t->params,
+        .x = tensor(t, "x", GRT_F32, rows, m->inputs),
+        .target = classes ? tensor(t, "target", GRT_U32, rows, 0)
+                          : tensor(t, "target", GRT_F32, rows, m->outputs),
+        .y = tensor(t, "y", GRT_F32, rows, m->outputs),
+    };
+    t->parts = tensor(t, "parts", GRT_F32, GRT_LOSS_PARTS, 0);
+    t->state = tensor(t, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+    uint64_t bytes = grt_mlp_fused_scratch(c->dev, &t->desc);
+    t->scratch = bytes > 0 ? tensor(t, "scratch", GRT_F32, (bytes + 3) / 4, 0) : NULL;
+    return t->desc.x && t->desc.target && t->desc.y && t->parts && t->state && t->scratch;
+}
+
+// [-1, 1), of 24 bits.
+static float next(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)((double)(*state >> 40) * 0x1p-23 - 1.0);
+}
+
+static void make_samples(struct trial *t) {
+    const struct grt_mlp_desc *m = &t->desc.model;
+    uint64_t seed = 5;
+    for (uint32_t i = 0; i < PERIOD * m->inputs; i++) {
+        t->x[i] = next(&seed);
+    }
+    for (uint32_t i = 0; i < PERIOD * m->outputs; i++) {
+        float v = next(&seed);
+        t->target.numbers[i] = t->desc.loss != GRT_LOSS_BCE ? v : v > 0.0f ? 1.0f : 0.0f;
+    }
+    for (uint32_t i = 0; t->desc.loss == GRT_LOSS_CROSS_ENTROPY && i < PERIOD; i++) {
+        t->target.classes[i] = i % m->outputs;
+    }
+}
+
+// The samples over and over.
+static bool write_rows(struct trial *t, const struct grt_tensor *to, const void *samples) {
+    uint64_t bytes = grt_tensor_bytes(to) / t->desc.rows;
+    unsigned char *all = (unsigned char *)t->numbers;
+    for (uint64_t i = 0; i < t->desc.rows; i++) {
+        memcpy(all + i * bytes, (const unsigned char *)samples + i % PERIOD * bytes, bytes);
+    }
+    return grt_buf_write(to->range.buf, to->range.offset, all, t->desc.rows * bytes);
+}
+
+static bool read_tensor(const struct grt_tensor *from, float *into) {
+    return grt_buf_read(from->range.buf, from->range.offset, into, grt_tensor_bytes(from));
+}
+
+static bool begin(struct trial *t, const struct question *q) {
+    if (!declare(t, q)) {
+        return false;
+    }
+    const struct grt_mlp_desc *m = &t->desc.model;
+    uint64_t most = t->desc.rows * 128 > 128 * 128 ? t->desc.rows * 128 : 128 * 128;
+    t->numbers = malloc(most * sizeof *t->numbers);
+    t->values = malloc(grt_mlp_reference_at(m, m->depth + 1) * sizeof *t->values);
+    if (!t->numbers || !t->values || !grt_plan_alloc(t->plan)) {
+        return false;
+    }
+    grt_params_place(&t->params);
+    t->desc.scratch = t->scratch->range;
+    t->desc.parts = t->parts->range;
+    t->desc.state = t->state->range;
+    const struct grt_learn_state state = {.loss_scale = LOSS_SCALE};
+    make_samples(t);
+    bool good = grt_params_draw(&t->params, 3) && write_rows(t, t->desc.x, t->x) &&
+                write_rows(t, t->desc.target, &t->target) &&
+                grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
+    float *at = t->values;
+    for (uint32_t i = 0; good && i < t->params.count; i++) {
+        good = read_tensor(&t->params.list[i]->master, at);
+        at += t->params.list[i]->count;
+    }
+    return good;
+}
+
+static void end(struct trial *t) {
+    grt_plan_destroy(&t->plan);
+    grt_params_finish(&t->params);
+    free(t->numbers);
+    free(t->values);
+}
+
+// ---- looking at it ----
+
+static bool train(struct trial *t) {
+    struct grt_graph *graph = grt_graph_create(t->params.dev, "mlp check");
+    bool good = graph != NULL;
+    if (good) {
+        grt_graph_fill(graph, t->params.grad->range, UINT32_MAX);
+        grt_graph_fill(graph, t->parts->range, UINT32_MAX);
+        grt_op_mlp_fused(graph, &t->desc);
+        good = grt_graph_finish(graph);
+    }
+    grt_graph_destroy(&graph);
+    return good;
+}
+
+static bool read_loss(struct trial *t, double *loss) {
+    *loss = 0;
+    bool good = read_tensor(t->parts, t->numbers);
+    for (uint32_t i = 0; good && i < GRT_LOSS_PARTS; i++) {
+        *loss += (double)t->numbers[i];
+    }
+    return good;
+}
+
+// What a tensor may be off by: the roundings of all layers. A unit at the edge of relu may fall to the other side by
+// them, in a few of many.
+static double allowed(const struct trial *t) {
+    const struct grt_mlp_desc *m = &t->desc.model;
+    double layers = m->depth + 1.0;
+    return t->desc.dtype == GRT_F32 ? ((double)t->desc.rows + m->hidden * layers) * 0x1p-24
+                                    : 4 * layers * (t->desc.dtype == GRT_F16 ? 0x1p-11 : 0x1p-8);
+}
+
+static bool agrees(struct trial *t, const struct grt_mlp_reference *want, bool fault) {
+    double loss = 0, bound = allowed(t);
+    if (!read_loss(t, &loss) || !(fabs(loss - want->mean) <= bound * want->mean)) {
+        return false;
+    }
+    const double *at = want->grads;
+    for (uint32_t i = 0; i < t->params.count; i++) {
+        uint64_t count = t->params.list[i]->count;
+        if (!read_tensor(&t->params.list[i]->grad, t->numbers)) {
+            return false;
+        }
+        t->numbers[count / 2] += fault && i == 0 ? 1e6f : 0.0f;
+        if (!(grt_mlp_reference_distance(t->numbers, at, count) <= bound)) {
+            return false;
+        }
+        at += count;
+    }
+    return true;
+}
+
+// With either sign, as no one knows which the driver's own has.
+static bool finds_nan(struct trial *t) {
+    static const uint32_t bits[] = {0x7fc00000u, 0xffc00000u};
+    const struct grt_tensor *bias = &t->params.list[1]->master;
+    for (uint32_t i = 0; i < 2; i++) {
+        double loss = 0;
+        if (!grt_buf_write(bias->range.buf, bias->range.offset, &bits[i], 4) || !train(t) ||
+            !read_loss(t, &loss) || isfinite(loss)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum grt_verdict run(const void *subject, bool fault) {
+    const struct question *q = subject;
+    struct trial *t = calloc(1, sizeof *t);
+    enum grt_verdict verdict = GRT_VERDICT_UNKNOWN;
+    if (t && begin(t, q)) {
+        struct grt_mlp_reference want = {
+            .model = t->desc.model,
+            .loss = t->desc.loss,
+            .delta = t->desc.delta > 0.0f ? (double)t->desc.delta : 1,
+            .dtype = t->desc.dtype,
+            .scale = (double)LOSS_SCALE,
+            .params = t->values,
+            .rows = t->desc.rows,
+            .period = PERIOD,
+            .x = t->x,
+            .target = &t->target,
+        };
+        if (grt_mlp_reference(&want)) {
+            bool right = train(t) && agrees(t, &want, fault) && finds_nan(t);
+            verdict = right ? GRT_VERDICT_RIGHT : GRT_VERDICT_WRONG;
+        }
+        free(want.grads);
+    }
+    if (t) {
+        end(t);
+    }
+    free(t);
+    return verdict;
+}
+
+bool mlp_trusted(const struct mlp_case *c, const struct mlp_variant *variant) {
+    if (grt_dev_info(c->dev)->backend == GRT_BACKEND_REF) {
+        return true;
+    }
+    const struct grt_mlp_desc *m = &c->desc->model;
+    const struct question question = {c, variant};
+    char what[128];
+    snprintf(what, sizeof what, "%s, %u inputs, %u layers of %u, %s, %u outputs, %s, tiles of %u",
+             grt_dtype_text(c->desc->dtype), m->inputs, m->depth, m->hidden, grt_act_text(m->act),
+             m->outputs, grt_loss_text(c->desc->loss), block_of(&question));
+    return grt_check_trusts(
+        c->dev,
+        &(struct grt_check){
+            .op = "mlp", .variant = variant->name, .what = what, .run = run, .subject = &question});
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused MLP: the public calls, the table of variants, and the launch that all variants end with.
+#include "mlp_fused.h"
+
+#include <string.h>
+
+#include "ops/op_support.h"
+#include "base/log.h"
+#include "mlp_case.h"
+#include "gpurt/optim.h"
+
+static const struct mlp_variant *const variants[] = {
+    &mlp_variant_chain,
+    &mlp_variant_coop,
+    &mlp_variant_mma,
+    &mlp_variant_plain,
+};
+#define VARIANT_COUNT (sizeof variants / sizeof variants[0])
+
+#define MAX_INPUTS 128u
+#define MAX_OUTPUTS 16u
+#define MAX_DEPTH 12u
+
+uint32_t mlp_ceil_div(uint32_t a, uint32_t b) {
+    return (a + b - 1) / b;
+}
+
+// Compute units, or a guess.
+uint32_t mlp_units(const struct mlp_case *c) {
+    return grt_dev_info(c->dev)->caps.compute_units ? grt_dev_info(c->dev)->caps.compute_units : 16;
+}
+
+void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece) {
+    uint32_t most = mlp_ceil_div(plan->padded, 2 * piece);
+    uint32_t parts = wanted > most ? most : wanted;
+    plan->chunk = mlp_ceil_div(mlp_ceil_div(plan->padded, parts > 1 ? parts : 1), piece) * piece;
+    plan->parts = mlp_ceil_div(plan->padded, plan->chunk);
+    plan->most_parts = wanted > 1 ? wanted : 1;
+}
+
+// Whether any variant could do such a model.
+static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
+                      const struct grt_mlp_fused_desc *desc) {
+    const struct grt_mlp_desc *m = &desc->model;
+    uint64_t tiled = desc->tiles_for ? desc->tiles_for : desc->rows;
+    *c = (struct mlp_case){.dev = dev,
+                           .desc = desc,
+                           .rows = (uint32_t)desc->rows,
+                           .inputs = m->inputs,
+                           .depth = m->depth,
+                           .width = m->hidden,
+                           .outputs = m->outputs,
+                           .tiled = (uint32_t)(tiled < MLP_MOST_ROWS ? tiled : MLP_MOST_ROWS)};
+    bool width = m->hidden == 16 || m->hidden == 32 || m->hidden == 64 || m->hidden == 128;
+    return width && m->inputs >= 1 && m->inputs <= MAX_INPUTS && m->outputs >= 1 &&
+           m->outputs <= MAX_OUTPUTS && m->depth >= 1 && m->depth <= MAX_DEPTH && !m->residual &&
+           !m->layer_norm && m->act != GRT_ACT_NONE && desc->rows >= 1 &&
+           desc->rows <= MLP_MOST_ROWS;
+}
+
+static bool could(const struct mlp_variant *variant, const struct mlp_case *c) {
+    return (!c->desc->variant || strcmp(c->desc->variant, variant->name) == 0) &&
+           variant->usable(c);
+}
+
+// Whether a variant serves, with the tiles for so many rows, or else with those for most, which the case has then:
+// whoever has begun with many rows can go on with few. One that was named is not asked whether it computes
+// right: who names it wants to see that.
+static bool fits(const struct mlp_variant *variant, struct mlp_case *c) {
+    if (!could(variant, c)) {
+        return false;
+    }
+    struct mlp_case other = *c;
+    other.tiled = MLP_MOST_ROWS;
+    if (c->desc->variant || mlp_trusted(c, variant)) {
+        return true;
+    }
+    bool good = could(variant, &other) && mlp_trusted(&other, variant);
+    *c = good ? other : *c;
+    return good;
+}
+
+static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
+                                        const struct grt_mlp_fused_desc *desc, uint32_t i) {
+    if (!dev || !desc || !fill_case(c, dev, desc)) {
+        return NULL;
+    }
+    for (uint32_t v = 0; v < 2 * VARIANT_COUNT; v++) {
+        const struct mlp_variant *variant = variants[v % VARIANT_COUNT];
+        bool first = v < VARIANT_COUNT;
+        if (variant->better(c) == first && fits(variant, c) && i-- == 0) {
+            return variant;
+        }
+    }
+    return NULL;
+}
+
+const char *grt_mlp_fused_variant(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                                  uint32_t i) {
+    struct mlp_case c;
+    const struct mlp_variant *variant = choose(&c, dev, desc, i);
+    return variant ? variant->name : NULL;
+}
+
+bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
+    struct mlp_case c;
+    const struct mlp_variant *variant = choose(&c, dev, desc, 0);
+    return variant && variant->better(&c);
+}
+
+// ---- scratch: | units | sums | losses | norms | ----
+// As much as any smaller number of rows needs too: the last batch of an epoch.
+
+struct sizes {
+    uint64_t units, sums, losses, all;  // where sums, losses and norms begin, and the end
+};
+
+static uint64_t aligned(const struct grt_dev *dev, uint64_t bytes) {
+    uint64_t align = grt_dev_info(dev)->caps.align > 16 ? grt_dev_info(dev)->caps.align : 16;
+    return (bytes + align - 1) / align * align;
+}
+
+// Workgroups of the last launch for a layer, and numbers that they leave of all.
+static uint32_t reduce_groups(const struct mlp_case *c) {
+    uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
+    uint32_t groups = mlp_ceil_div(largest + c->width, grt_op_tree_wg(c->dev));
+    uint32_t most = grt_dev_info(c->dev)->caps.software ? 2 * mlp_units(c) : 1024;
+    return groups < most ? groups : most;
+}
+
+static uint32_t norm_count(const struct mlp_case *c) {
+    return reduce_groups(c) * (c->depth + 1);
+}
+
+static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_plan *plan) {
+    struct sizes s;
+    s.units = aligned(c->dev, plan->most_units);
+    s.sums = s.units + aligned(c->dev, plan->most_parts * c->desc->params->elements * 4);
+    s.losses = s.sums + aligned(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
+    s.all = s.losses + aligned(c->dev, norm_count(c) * 4ull);
+    return s;
+}
+
+uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
+    struct mlp_case c;
+    uint64_t most = 0;
+    if (!choose(&c, dev, desc, 0) || !desc->params) {
+        return 0;
+    }
+    // Fewer rows may be better done by another.
+    for (uint32_t v = 0; v < VARIANT_COUNT; v++) {
+        struct mlp_plan plan;
+        if (could(variants[v], &c)) {
+            variants[v]->plan(&c, &plan);
+            uint64_t bytes = scratch_sizes(&c, &plan).all;
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
+struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                                     uint32_t *count) {
+    struct mlp_case c;
+    struct mlp_plan plan;
+    const struct mlp_variant *variant = choose(&c, dev, desc, 0);
+    *count = 0;
+    if (!variant || !desc->params || !desc->scratch.buf) {
+        return (struct grt_range){0};
+    }
+    variant->plan(&c, &plan);
+    *count = norm_count(&c);
+    return grt_op_part(desc->scratch, scratch_sizes(&c, &plan).losses, *count * 4ull);
+}
+
+// ---- recording ----
+
+static bool layer_fits(const struct grt_params *params, uint32_t i, uint32_t from, uint32_t to) {
+    const struct grt_param *w = params->list[i], *b = params->list[i + 1];
+    return w->rank == 2 && w->shape[0] == to && w->shape[1] == from && b->count == to;
+}
+
+// Where the layers lie; false when they are not those of the model, or hidden ones not equally far apart.
+static bool find_layers(const struct mlp_case *c, struct mlp_params *out) {
+    const struct grt_params *params = c->desc->params;
+    uint32_t first = c->desc->first, last = first + 2 * c->depth;
+    if (!params || params->count < last + 2 || params->elements > UINT32_MAX / 64 ||
+        !layer_fits(params, first, c->inputs, c->width) ||
+        !layer_fits(params, last, c->width, c->outputs)) {
+        return false;
+    }
+    struct grt_param *const *list = params->list + first;
+    uint32_t l = 2 * c->depth;
+    out->elements = (uint32_t)params->elements;
+    out->w0 = (uint32_t)list[0]->first;
+    out->b0 = (uint32_t)list[1]->first;
+    out->wh = (uint32_t)list[2]->first;
+    out->bh = (uint32_t)list[3]->first;
+    out->wl = (uint32_t)list[l]->first;
+    out->bl = (uint32_t)list[l + 1]->first;
+    out->stride = c->depth > 2 ? (uint32_t)list[4]->first - out->wh : 0;
+    for (uint32_t i = 1; i < c->depth; i++) {
+        if (!layer_fits(params, first + 2 * i, c->width, c->width) ||
+            list[2 * i]->first != out->wh + (i - 1) * out->stride ||
+            list[2 * i + 1]->first != out->bh + (i - 1) * out->stride) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *misfit(const struct mlp_case *c, struct mlp_params *params) {
+    const struct grt_mlp_fused_desc *d = c->desc;
+    if (!find_layers(c, params)) {
+        return "the parameters are not those of the model";
+    }
+    if (!params->elements || !d->params->master || !d->params->grad ||
+        (d->dtype != GRT_F32 && (!d->params->copy || d->params->copy->dtype != d->dtype))) {
+        return "the parameters have no tensors of the type";
+    }
+    if (d->x->dtype != GRT_F32 || grt_tensor_count(d->x) != d->rows * c->inputs) {
+        return "x must be f32 [rows][inputs]";
+    }
+    bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
+    if (d->target->dtype != (classes ? GRT_U32 : GRT_F32) ||
+        grt_tensor_count(d->target) != d->rows * (classes ? 1 : c->outputs)) {
+        return "the target must be f32 [rows][outputs], for cross-entropy u32 [rows]";
+    }
+    if (d->y && (d->y->dtype != GRT_F32 || grt_tensor_count(d->y) != d->rows * c->outputs)) {
+        return "y must be f32 [rows][outputs]";
+    }
+    if (!d->parts.buf || !d->state.buf) {
+        return "no parts of the loss, or no state";
+    }
+    return NULL;
+}
+
+void mlp_launch(struct grt_graph *graph, const struct mlp_call *call, const char *kernel,
+                const struct grt_spec *own, uint32_t own_count, const struct grt_range *ranges,
+                uint32_t range_count, const uint32_t groups[3]) {
+    const struct mlp_case *c = call->c;
+    struct grt_kernel_desc desc = {
+        kernel,
+        {{"INPUTS", c->inputs},
+         {"DEPTH", c->depth},
+         {"WIDTH", c->width},
+         {"OUTPUTS", c->outputs},
+         {"ACT", (uint32_t)c->desc->model.act},
+         {"LOSS", (uint32_t)c->desc->loss}},
+    };
+    memcpy(desc.specs + 6, own, own_count * sizeof *own);
+    grt_op_launch(graph, &desc, &call->params, sizeof call->params, ranges, range_count, groups);
+}
+
+static void record_reduce(struct grt_graph *graph, const struct mlp_call *call) {
+    const struct mlp_case *c = call->c;
+    const struct grt_spec specs[] = {
+        {"WG", grt_op_tree_wg(c->dev)}, {"ADD", c->desc->add}, {"LOSS_PARTS", GRT_LOSS_PARTS}};
+    const struct grt_range ranges[] = {call->sums,     call->losses, call->grads,
+                                       c->desc->parts, call->norms,  call->state};
+    const uint32_t grid[3] = {reduce_groups(c), c->depth + 2, 1};
+    mlp_launch(graph, call, "mlp_reduce", specs, sizeof specs / sizeof specs[0], ranges,
+               sizeof ranges / sizeof ranges[0], grid);
+}
+
+static struct grt_range range_or(const struct grt_tensor *tensor, struct grt_range other) {
+    return tensor ? tensor->range : other;
+}
+
+// Everything that the launches need; false with the graph rejected.
+static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
+                      const struct mlp_variant *variant, struct mlp_call *call) {
+    const struct grt_mlp_fused_desc *d = c->desc;
+    *call = (struct mlp_call){.c = c};
+    const char *why = misfit(c, &call->params);
+    if (why) {
+        grt_graph_reject(graph, GRT_INVALID, "fused mlp of '%s': %s", d->x->label, why);
+        return false;
+    }
+    variant->plan(c, &call->plan);
+    const struct mlp_plan *plan = &call->plan;
+    struct sizes sizes = scratch_sizes(c, plan);
+    if (!grt_op_scratch(graph, "fused mlp", d->x->label, d->scratch, sizes.all)) {
+        return false;
+    }
+    uint64_t samples = d->samples ? d->samples : d->rows;
+    uint64_t numbers = samples * (d->loss == GRT_LOSS_CROSS_ENTROPY ? 1 : c->outputs);
+    call->params.rows = c->rows;
+    call->params.padded = plan->padded;
+    call->params.parts = plan->parts;
+    call->params.chunk = plan->chunk;
+    call->params.blocks = plan->blocks;
+    call->params.share = (float)(1.0 / (double)numbers);
+    call->params.delta = d->delta > 0.0f ? d->delta : 1.0f;
+    call->x = d->x->range;
+    call->target = d->target->range;
+    call->y = range_or(d->y, grt_op_unused(graph));
+    call->state = d->state;
+    call->masters = d->params->master->range;
+    call->weights = d->dtype == GRT_F32 ? call->masters : d->params->copy->range;
+    call->grads = d->params->grad->range;
+    call->units = grt_op_part(d->scratch, 0, plan->units_bytes);
+    call->sums = grt_op_part(d->scratch, sizes.units, plan->parts * d->params->elements * 4);
+    call->losses = grt_op_part(d->scratch, sizes.sums, (uint64_t)plan->blocks * 4);
+    call->norms = grt_op_part(d->scratch, sizes.losses, norm_count(c) * 4ull);
+    return true;
+}
+
+static void record_phase(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc,
+                         const char *name) {
+    if (desc->phases) {
+        grt_graph_phase(graph, name);
+    }
+}
+
+void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
+    if (!graph) {
+        grt_fail(GRT_INVALID, "grt_op_mlp_fused: no graph");
+        return;
+    }
+    if (!desc) {
+        grt_graph_reject(graph, GRT_INVALID, "fused mlp: no desc");
+        return;
+    }
+    if (!grt_op_tensor(graph, "fused mlp", "x", desc->x) ||
+        !grt_op_tensor(graph, "fused mlp", "target", desc->target) ||
+        (desc->y && !grt_op_tensor(graph, "fused mlp", "y", desc->y))) {
+        return;
+    }
+    struct mlp_case c;
+    struct mlp_call call;
+    struct grt_dev *dev = grt_graph_dev(graph);
+    const struct mlp_variant *variant = choose(&c, dev, desc, 0);
+    if (!variant) {
+        grt_graph_reject(graph, GRT_UNSUPPORTED,
+                         "fused mlp: no variant '%s' for %u hidden layers of %u in %s on %s",
+                         desc->variant ? desc->variant : "any", desc->model.depth,
+                         desc->model.hidden, grt_dtype_text(desc->dtype),
+                         grt_dev_info(dev)->selector);
+        return;
+    }
+    if (fill_call(graph, &c, variant, &call)) {
+        record_phase(graph, desc, "forward");
+        variant->record_pass(graph, &call);
+        record_phase(graph, desc, "backward");
+        variant->record_grads(graph, &call);
+        record_reduce(graph, &call);
+    }
+}

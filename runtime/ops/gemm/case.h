@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/ops/gemm/: one product with all that was checked and derived, and the table of variants.
+#ifndef GRT_GEMM_CASE_H
+#define GRT_GEMM_CASE_H
+
+#include "gpurt/gemm.h"
+#include "device/internal.h"
+#include "tunables.h"
+
+// As in shaders/gemm/lib/gemm.k.
+struct gemm_params {
+    uint32_t m, n, k;
+    uint32_t lda, ldb, ldc;
+    uint32_t a_batch, b_batch, c_batch;
+    float alpha, beta;
+    uint32_t batch;
+    uint32_t parts;
+    uint32_t whole;
+    uint32_t bunch;
+};
+
+struct gemm_case {
+    struct grt_dev *dev;
+    const struct grt_gemm_desc *desc;
+    uint32_t m, n, k, batch;
+    enum grt_dtype in, out;
+    struct gemm_params params;
+    bool gaps;  // between rows or matrices: what a variant reads beyond a row is not its own
+    // In a check: the product that it stands for, whose tile it is to have; else NULL.
+    const struct gemm_case *stands_for;
+};
+// The product that a tile is chosen for.
+const struct gemm_case *gemm_meant(const struct gemm_case *g);
+
+// A way to do a product. Rows stand in order of preference, and the first that is usable and pays does it: plain at the
+// latest. One that is named only needs to be usable, and tests and measurements see all that are.
+struct gemm_variant {
+    const char *name;
+    // Whether it can do the product on this device.
+    bool (*usable)(const struct gemm_case *g);
+    // Whether it should, before the rows that follow; NULL: always. Asked of products that it cannot do, too.
+    bool (*pays)(const struct gemm_case *g);
+    // Records the product; a failure is rejected to the graph.
+    void (*record)(struct grt_graph *graph, const struct gemm_case *g);
+    bool fills;  // the device even where k is long and c small
+    bool gaps;   // what lies between rows and matrices changes nothing, and is not changed
+};
+
+extern const struct gemm_variant *const gemm_variants[];
+extern const uint32_t gemm_variant_count;
+
+extern const struct gemm_variant gemm_variant_panel;
+extern const struct gemm_variant gemm_variant_wgmma;
+extern const struct gemm_variant gemm_variant_wgmma_held;
+extern const struct gemm_variant gemm_variant_wgmma_lean;
+extern const struct gemm_variant gemm_variant_wgmma_kept;
+extern const struct gemm_variant gemm_variant_mma;
+extern const struct gemm_variant gemm_variant_xmx;
+extern const struct gemm_variant gemm_variant_stream;
+extern const struct gemm_variant gemm_variant_coop;
+extern const struct gemm_variant gemm_variant_split_direct;
+extern const struct gemm_variant gemm_variant_split;
+extern const struct gemm_variant gemm_variant_split_wgmma;
+extern const struct gemm_variant gemm_variant_split_mma;
+extern const struct gemm_variant gemm_variant_coop_deep;
+extern const struct gemm_variant gemm_variant_lanes;
+extern const struct gemm_variant gemm_variant_tiny;
+extern const struct gemm_variant gemm_variant_tiled;
+extern const struct gemm_variant gemm_variant_plain;
+
+// What a product of these tensors is; they fit together.
+void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d);
+// Records the product by the first variant that serves.
+void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
+
+// ---- tall.c: k in `parts` of `each`, the last maybe shorter; 1 part when that does not pay ----
+struct gemm_cut {
+    uint32_t parts, each;
+};
+struct gemm_cut gemm_cut_of(const struct gemm_case *g);
+uint64_t gemm_cut_bytes(const struct gemm_case *g, const struct gemm_cut *cut);
+void gemm_record_cut(struct grt_graph *graph, const struct gemm_case *g,
+                     const struct gemm_cut *cut);
+
+// ---- schedule.c: tiles of c, and parts of k, for workgroups that stay ----
+
+// A tile of c, and what it was seen to cost: microseconds for a step along k, and for beginning and ending.
+struct gemm_tile {
+    uint32_t bm, bn;
+    uint32_t at_once;  // workgroups on a compute unit
+    double step, ends;
+};
+// The first `whole` tiles are done whole, the others in `parts` each, which are added `bunch` at a time; see
+// cl/nvidia/lib/wgmma_units.k.
+struct gemm_schedule {
+    uint32_t whole, parts, bunch;
+    uint32_t groups;
+    double time;  // microseconds, the launch aside
+};
+// The quickest for a k of `steps`; without `cut` all tiles are whole.
+struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct gemm_tile *t,
+                                      uint32_t steps, bool cut);
+// The product with its schedule's numbers for the kernel.
+struct gemm_case gemm_scheduled(const struct gemm_case *g, const struct gemm_schedule *s);
+
+// The sizes of the device's profile for this product, see grt_tunable_pick().
+bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
+                uint32_t values[GRT_PROFILE_NUMBERS]);
+
+// What is worth trying for products in parts, by cooperative matrices and by mma.sync.
+#define GEMM_SPLIT_KNOBS                                                                           \
+    {                                                                                              \
+        {"BM", {32, 64, 128, 256}}, {"BN", {32, 64, 128, 256}}, {"BK", {16, 32}},                  \
+            {"WM", {16, 32, 64}}, {"WN", {16, 32, 64}},                                            \
+    }
+
+// Whether the device's profile says that cutting floats into bfloats pays (gemm.split.use).
+bool gemm_split_pays(const struct gemm_case *g);
+
+uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
+// Compute units of the device, or a guess.
+uint32_t gemm_units(const struct gemm_case *g);
+// Workgroups of a kernel whose workgroups stay, one a compute unit: no more than there are tensor maps for, MOST_GROUPS in
+// the texts of wgmma.
+uint32_t gemm_places(const struct gemm_case *g);
+#define GEMM_MOST_GROUPS 512u
+// How often tiles of bm x bn fill the device, when a compute unit has `at_once` of them.
+uint64_t gemm_rounds(const struct gemm_case *g, uint32_t bm, uint32_t bn, uint32_t at_once);
+// Whether a and b are 16-bit and their rows and matrices begin at multiples of 16 bytes, as Hopper's copy engine
+// wants them.
+bool gemm_in_chunks(const struct gemm_case *g);
+// Whether Hopper's second cache has room for c, which is read next, but not for a beside it, which is read once here; and
+// nothing else is read or written.
+bool gemm_keeps_c(const struct gemm_case *g);
+// Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
+bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
+// Whether every stored row of a and b is whole vectors of 4 floats.
+bool gemm_in_vectors(const struct gemm_case *g);
+// Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.
+uint32_t gemm_alignment(uint32_t ld);
+// The same of c, whose rows may have gaps that must stay as they are, and whose matrices may begin anywhere.
+uint32_t gemm_alignment_of_c(const struct gemm_case *g);
+// The kernel with the constants that all products have (shaders/gemm/lib/gemm.k) and `own` ones.
+struct grt_kernel_desc gemm_kernel(const struct gemm_case *g, const char *name,
+                                   const struct grt_spec *own, uint32_t own_count);
+// What is bound for an operand that may not be there.
+struct grt_range gemm_range_or(const struct grt_tensor *tensor, struct grt_range other);
+// Dispatches kernel "gemm_<shape>_<types>", types being f32, 16 or 16f32, with the bindings
+// that all products have, over a grid of `groups`.
+void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const char *shape,
+                   const struct grt_spec *own, uint32_t own_count, const uint32_t groups[3]);
+
+#endif

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// See check.h.
+#include "check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "ops/verdict.h"
+
+// ---- numbers of every type ----
+
+// A float that the type holds exactly and that is normal there, or 0.
+static uint32_t narrow(enum grt_dtype dtype, float value) {
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    if (dtype == GRT_F32) {
+        return bits;
+    }
+    if (dtype == GRT_BF16 || value == 0.0f) {
+        return bits >> 16;
+    }
+    return (bits >> 16 & 0x8000u) | (((bits & 0x7fffffffu) - (112u << 23)) >> 13);
+}
+
+static double widen(enum grt_dtype dtype, const unsigned char *bytes) {
+    uint32_t bits = 0;
+    float value = 0.0f;
+    memcpy(&bits, bytes, grt_dtype_size(dtype));
+    if (dtype == GRT_F16) {
+        int exponent = (int)(bits >> 10 & 31);
+        double fraction = bits & 1023;
+        double magnitude = exponent == 31 ? (double)NAN
+                           : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                          : ldexp(fraction, -24);
+        return bits & 0x8000u ? -magnitude : magnitude;
+    }
+    bits = dtype == GRT_BF16 ? bits << 16 : bits;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+// ---- a small product ----
+
+// Products of one size have one verdict. Large ones have tiles of up to 256 rows or columns, and are checked with
+// more than one of them.
+#define SMALL 128u
+#define LARGE 288u
+static uint32_t size_of(const struct gemm_case *g) {
+    return g->m >= LARGE || g->n >= LARGE ? LARGE : SMALL;
+}
+
+// An extent that leaves the same rest as that of the product, so that the same paths are taken.
+static uint32_t shrink(uint32_t extent, uint32_t size) {
+    return extent < size + 32 ? extent : size + extent % 32;
+}
+
+// Whether the sums may be kept in half.
+static bool in_half(const struct gemm_case *g) {
+    return g->desc->half_sums && g->in == GRT_F16 && g->out == GRT_F16;
+}
+
+struct trial {
+    struct grt_gemm_desc desc;
+    struct gemm_case product;
+    struct grt_tensor a, b, c;
+    struct grt_plan *plan;
+    double *a_values, *b_values;  // as stored
+    unsigned char *bytes;         // room for the largest of the three
+};
+
+static uint64_t next(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 40;  // 24 bits
+}
+
+// Numbers of 24 bits for f32, of 6 for the others: exact in every type, as are their sums in f32, but not in
+// 16 bits, so that a wrong way of rounding shows too.
+static bool fill(struct grt_tensor *tensor, uint64_t seed, double *values, unsigned char *bytes) {
+    uint32_t size = grt_dtype_size(tensor->dtype);
+    uint64_t count = grt_tensor_count(tensor);
+    for (uint64_t i = 0; i < count; i++) {
+        double unit = (double)next(&seed) * 0x1p-24;
+        values[i] = tensor->dtype == GRT_F32 ? 2 * unit - 1 : floor(64 * unit) / 16 - 2;
+        uint32_t bits = narrow(tensor->dtype, (float)values[i]);
+        memcpy(bytes + i * size, &bits, size);
+    }
+    return grt_buf_write(tensor->range.buf, tensor->range.offset, bytes, count * size);
+}
+
+static bool begin(struct trial *t, const struct gemm_case *g, const char *variant) {
+    uint32_t size = size_of(g);
+    uint32_t m = shrink(g->m, size), n = shrink(g->n, size), k = shrink(g->k, SMALL);
+    const struct grt_gemm_desc *d = g->desc;
+    t->plan = grt_plan_create(g->dev);
+    t->a_values = malloc((size_t)m * k * sizeof *t->a_values);
+    t->b_values = malloc((size_t)k * n * sizeof *t->b_values);
+    uint32_t most = m > n ? m : n;
+    t->bytes = malloc((size_t)most * (most > k ? most : k) * 4);
+    if (!t->plan || !t->a_values || !t->b_values || !t->bytes) {
+        return false;
+    }
+    struct grt_tensor_desc descs[3] = {
+        {.label = "a", .dtype = g->in, .shape = {m, k}},
+        {.label = "b", .dtype = g->in, .shape = {k, n}},
+        {.label = "c", .dtype = g->out, .shape = {m, n}},
+    };
+    if (d->a_transposed) {
+        descs[0].shape[0] = k;
+        descs[0].shape[1] = m;
+    }
+    if (d->b_transposed) {
+        descs[1].shape[0] = n;
+        descs[1].shape[1] = k;
+    }
+    const struct grt_tensor *a = grt_plan_tensor(t->plan, &descs[0]);
+    const struct grt_tensor *b = grt_plan_tensor(t->plan, &descs[1]);
+    const struct grt_tensor *c = grt_plan_tensor(t->plan, &descs[2]);
+    if (!a || !b || !c || !grt_plan_alloc(t->plan)) {
+        return false;
+    }
+    t->a = *a;
+    t->b = *b;
+    t->c = *c;
+    t->desc = (struct grt_gemm_desc){.a = &t->a,
+                                     .b = &t->b,
+                                     .c = &t->c,
+                                     .a_transposed = d->a_transposed,
+                                     .b_transposed = d->b_transposed,
+                                     .half_sums = in_half(g),
+                                     .variant = variant};
+    gemm_fill_case(&t->product, g->dev, &t->desc);
+    t->product.stands_for = g;
+    return fill(&t->a, 1, t->a_values, t->bytes) && fill(&t->b, 2, t->b_values, t->bytes);
+}
+
+static void end(struct trial *t) {
+    grt_plan_destroy(&t->plan);
+    free(t->a_values);
+    free(t->b_values);
+    free(t->bytes);
+}
+
+// Whether element (row, col) is `got`: each addition may be off by two units of f32's last place, as in matrix
+// units that cut off, and then there is the rounding to c's type.
+static bool agrees(const struct trial *t, uint64_t row, uint64_t col, double got) {
+    bool a_t = t->desc.a_transposed, b_t = t->desc.b_transposed;
+    uint64_t k = t->a.shape[a_t ? 0 : 1];
+    double sum = 0, absolute = 0;
+    for (uint64_t l = 0; l < k; l++) {
+        double x = t->a_values[a_t ? l * t->a.shape[1] + row : row * t->a.shape[1] + l];
+        double y = t->b_values[b_t ? col * t->b.shape[1] + l : l * t->b.shape[1] + col];
+        sum += x * y;
+        absolute += fabs(x * y);
+    }
+    // With random signs partial sums are far smaller than `absolute`, and a bound for the worst of them in half would
+    // let every number pass.
+    double bound = t->desc.half_sums ? (sqrt((double)k) + 8) * 0x1p-11 * absolute
+                                     : (2.0 * (double)k + 8) * 0x1p-24 * absolute;
+    bound += t->c.dtype == GRT_F16    ? fabs(sum) * 0x1p-11
+             : t->c.dtype == GRT_BF16 ? fabs(sum) * 0x1p-8
+                                      : 0;
+    return fabs(got - sum) <= bound;  // false for NaN
+}
+
+static bool right(const struct trial *t, bool fault) {
+    uint32_t size = grt_dtype_size(t->c.dtype);
+    uint64_t count = grt_tensor_count(&t->c), cols = t->c.shape[1];
+    if (!grt_buf_read(t->c.range.buf, t->c.range.offset, t->bytes, count * size)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        double got = widen(t->c.dtype, t->bytes + i * size);
+        got += fault && i == count / 2 ? 1000.0 : 0.0;
+        if (!agrees(t, i / cols, i % cols, got)) {
+            grt_log(GRT_LOG_DEBUG, "gemm %s: element %llu, %llu of the check is %g",
+                    t->desc.variant, (unsigned long long)(i / cols), (unsigned long long)(i % cols),
+                    got);
+            return false;
+        }
+    }
+    return true;
+}
+
+// What is asked: whether a variant may do a product.
+struct question {
+    const struct gemm_case *product;
+    const struct gemm_variant *variant;
+};
+
+static enum grt_verdict run(const void *subject, bool fault) {
+    const struct question *q = subject;
+    struct trial t = {.plan = NULL};
+    enum grt_verdict verdict = GRT_VERDICT_UNKNOWN;
+    struct grt_graph *graph = NULL;
+    if (begin(&t, q->product, q->variant->name) && q->variant->usable(&t.product)) {
+        graph = grt_graph_create(q->product->dev, "gemm check");
+    }
+    if (graph) {
+        memset(t.bytes, 0xff, grt_tensor_bytes(&t.c));
+        verdict = GRT_VERDICT_WRONG;
+        q->variant->record(graph, &t.product);
+        if (grt_buf_write(t.c.range.buf, t.c.range.offset, t.bytes, grt_tensor_bytes(&t.c)) &&
+            grt_graph_finish(graph) && right(&t, fault)) {
+            verdict = GRT_VERDICT_RIGHT;
+        }
+    }
+    grt_graph_destroy(&graph);
+    end(&t);
+    return verdict;
+}
+
+bool gemm_trusted(const struct gemm_case *g, const struct gemm_variant *variant) {
+    if (variant == &gemm_variant_plain) {
+        return true;
+    }
+    char what[96];
+    bool whole_chunks = g->params.lda % 8 == 0 && g->params.ldb % 8 == 0;
+    snprintf(what, sizeof what, "%s, %s > %s%s, %c%c, %s", size_of(g) == LARGE ? "large" : "small",
+             grt_dtype_text(g->in), grt_dtype_text(g->out), in_half(g) ? " in half" : "",
+             g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
+             whole_chunks ? "aligned" : "ragged");
+    const struct question question = {g, variant};
+    return grt_check_trusts(g->dev, &(struct grt_check){.op = "gemm",
+                                                        .variant = variant->name,
+                                                        .what = what,
+                                                        .run = run,
+                                                        .subject = &question});
+}

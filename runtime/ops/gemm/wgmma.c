@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit products on Hopper's matrix units, through OpenCL with PTX inside: cl/nvidia/lib/gemm_wgmma.k.
+//
+// H200, driver 580.159.04, 2026-11, TFLOP/s by gpurt bench / torch 2.11 (cuBLAS) one by one / in a
+// CUDA graph, same run: f16 8192^3 712 / 692 / 659, 4096^3 650 / 754 / 689, 2048^3
+// 632 / 575 / 664, 65536x256x256 347 / 364 / 365, 65536x128x128 212 / 130 / 226,
+// 65536x64x64 64 / 33 / 92, 64 x (1024x256x32) 75 / 62 / 75, 1024 x 64^3 68 / 30 / 68;
+// bf16 8192^3 751 / 722 / 707, 4096^3 696 / 789 / 721. A bare OpenCL loop over the same kernel
+// gave 688 to 711 for f16 4096^3; why the bench gives less is not known.
+#include "case.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct way {
+    struct gemm_tile tile;
+    uint32_t stages, lanes;
+};
+
+// Steps are 64 of k.
+static const struct way ways[] = {
+    {{128, 256, 1, 0.568, 0.29}, 4, 288}, {{128, 128, 1, 0.278, 0.33}, 4, 288},
+    {{64, 128, 1, 0.182, 0.31}, 4, 160},  {{128, 64, 1, 0.206, 0.01}, 4, 288},
+    {{64, 128, 3, 0.447, 0.51}, 2, 160},  {{64, 64, 2, 0.151, 0.01}, 4, 160},
+};
+#define WAY_COUNT (sizeof ways / sizeof ways[0])
+#define SMALLEST (&ways[WAY_COUNT - 1].tile)
+
+struct choice {
+    struct way way;
+    struct gemm_schedule schedule;
+};
+
+// ---- the setting of the profile ----
+
+enum { BM, BN, STAGES };
+
+static uint32_t setting_lanes(const uint32_t *v) {
+    return v[BM] >= 128 ? 288 : 160;
+}
+
+// Tiles on their way, and 4 KiB for each warp that writes c: all but the last.
+static uint32_t setting_shmem(const uint32_t *v) {
+    return v[STAGES] * (v[BM] + v[BN]) * 128 + (setting_lanes(v) - 32) * 128;
+}
+
+static struct way way_of(const uint32_t *v) {
+    uint32_t room = (227u << 10) / (setting_shmem(v) ? setting_shmem(v) : 1);
+    return (struct way){{v[BM], v[BN], room < 3 ? room : 3, 0, 0}, v[STAGES], setting_lanes(v)};
+}
+
+static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
+    (void)info;
+    bool whole =
+        v[BM] == 0 || ((v[BM] == 64 || v[BM] == 128 || v[BM] == 256) && v[BN] && v[BN] % 64 == 0 &&
+                       v[BN] <= 256 && v[STAGES] >= 2 && setting_shmem(v) <= 226u << 10);
+    if (!whole) {
+        snprintf(
+            why, GRT_TUNABLE_WHY,
+            "rows are 64, 128 or 256, columns a multiple of 64 up to 256, and %u tiles of %u x "
+            "%u must fit 226 KiB",
+            v[STAGES], v[BM], v[BN]);
+    }
+    return whole;
+}
+
+// Sums of one or two blocks of 64 rows.
+static uint32_t setting_registers(const uint32_t *v) {
+    return v[BN] / 2 * (v[BM] / 128 ? v[BM] / 128 : 1) + 40;
+}
+
+const struct grt_tunable gemm_wgmma_tunable = {
+    "gemm",
+    "wgmma",
+    1u << GRT_F16 | 1u << GRT_BF16,
+    GRT_KEY_GEMM_WGMMA,
+    1,
+    {{"BM", {64, 128, 256}}, {"BN", {64, 128, 192, 256}}, {"STAGES", {2, 3, 4, 5, 6}}},
+    setting_possible,
+    setting_lanes,
+    setting_registers,
+};
+
+// ---- what it costs ----
+
+static struct choice choose(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    uint32_t steps = gemm_ceil_div(g->k, 64);
+    if (gemm_sizes(g, &gemm_wgmma_tunable, v) && v[BM]) {
+        struct way way = way_of(v);
+        return (struct choice){way, gemm_schedule_of(g, &way.tile, steps, false)};
+    }
+    // The largest leaves no registers for long activations.
+    bool heavy = g->desc->act > GRT_ACT_RELU || g->desc->grad_act > GRT_ACT_RELU;
+    struct choice best = {.schedule.time = INFINITY};
+    for (uint32_t i = heavy ? 1 : 0; i < WAY_COUNT; i++) {
+        struct choice this = {ways[i], gemm_schedule_of(g, &ways[i].tile, steps, true)};
+        best = this.schedule.time < best.schedule.time ? this : best;
+    }
+    return best;
+}
+
+// The copy engine reads rows that are multiples of 16 bytes.
+static bool usable(const struct gemm_case *g) {
+    return gemm_in_chunks(g) && gemm_schedule_of(g, SMALLEST, 1, false).whole <= INT32_MAX &&
+           grt_kernel_builds(g->dev, "probe_wgmma");
+}
+
+// Matrices that fill a quarter of the smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
+static bool pays(const struct gemm_case *g) {
+    return g->m > 32 || g->n > 32;
+}
+
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
+    struct choice choice = choose(gemm_meant(g));
+    if (g->stands_for) {  // of another k
+        choice.schedule = gemm_schedule_of(g, &choice.way.tile, gemm_ceil_div(g->k, 64), false);
+    }
+    const struct gemm_schedule *s = &choice.schedule;
+    struct gemm_case own = gemm_scheduled(g, s);
+    const struct grt_spec specs[] = {{"WG", choice.way.lanes},
+                                     {"BM", choice.way.tile.bm},
+                                     {"BN", choice.way.tile.bn},
+                                     {"STAGES", choice.way.stages},
+                                     {"VEC", 15 | gemm_alignment_of_c(g) << 4},
+                                     {"SPLIT", s->parts > 1}};
+    const uint32_t grid[3] = {s->groups, 1, 1};
+    gemm_dispatch(graph, &own, "wgmma", specs, sizeof specs / sizeof specs[0], grid);
+}
+
+const struct gemm_variant gemm_variant_wgmma = {"wgmma", usable,        pays,
+                                                record,  .fills = true, .gaps = true};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit products on Hopper's matrix units whose b is short both ways and stays in registers, in 48 KiB of shared
+// memory, for Vulkan, which imports the kernel as PTX: cl/nvidia/lib/gemm_wgmma_held.k. On OpenCL it runs for
+// tests; wgmma_kept has more memory there.
+//
+// H200, driver 580.159.04, 2026-11-15, us by this / by stream, f16 and bf16: 65536x256x256 23.7 / 31.1 and
+// 23.3 / 36.3, x192x192 24.1 / 23.8 and 24.0 / 29.9, x128x128 9.9 / 9.7 and 9.8 / 12.2, x64x64 7.2 / 6.5 and
+// 6.9 / 7.2, 64 x (1024x256x32) 12.1 / 11.4 and 12.2 / 14.3. torch 2.11 in that run: x256x256 24.1 and 24.0.
+#include "case.h"
+
+#define ROWS 64u
+
+static uint64_t tile_count(const struct gemm_case *g) {
+    return (uint64_t)gemm_ceil_div(g->m, ROWS) * g->batch;
+}
+
+// The copy engine reads rows of a that are multiples of 16 bytes, and lanes 16 bytes of b at once.
+static bool usable(const struct gemm_case *g) {
+    return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
+           tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
+}
+
+// On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a short b are
+// stream's, which has them in shared memory.
+static bool pays(const struct gemm_case *g) {
+    const struct gemm_variant *stream = &gemm_variant_stream;
+    bool long_b = g->n > 192 && g->k > 192;
+    return g->dev->info.caps.imports && g->n > 32 && g->m >= 512 &&
+           tile_count(g) >= 4 * (uint64_t)gemm_places(g) &&
+           (g->in == GRT_BF16 || long_b || g->gaps || !stream->usable(g) || !stream->pays(g));
+}
+
+// Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the same
+// columns take tiles in turns, each with half of the memory.
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
+    const struct gemm_case *meant = gemm_meant(g);
+    uint32_t columns = meant->n <= 64 ? 64 : meant->n <= 128 ? 128 : 256;
+    const struct grt_spec specs[] = {{"WG", 256},
+                                     {"BN", columns},
+                                     {"KS", gemm_ceil_div(g->k, 16)},
+                                     {"STAGES", columns == 256 ? 5 : 2},
+                                     {"HOLD", columns == 64 ? 1 : 2},
+                                     {"VEC", 15 | gemm_alignment_of_c(g) << 4},
+                                     {"KEEP", gemm_keeps_c(meant)}};
+    uint64_t groups = tile_count(g) < gemm_places(g) ? tile_count(g) : gemm_places(g);
+    const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
+    gemm_dispatch(graph, g, "wgmma_held", specs, sizeof specs / sizeof specs[0], grid);
+}
+
+const struct gemm_variant gemm_variant_wgmma_held = {"wgmma_held", usable, pays, record,
+                                                     .gaps = true};

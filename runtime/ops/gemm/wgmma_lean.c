@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit products on Hopper's matrix units in 48 KiB of shared memory, for Vulkan, which imports the kernel as PTX:
+// cl/nvidia/lib/gemm_wgmma_lean.k. On OpenCL it runs for tests; wgmma has more memory there.
+//
+// H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / coop before / torch 2.11 in the same run as this: f16 4096^3
+// 556 / 343 / 673, 8192^3 598 / 365 / 737, bf16 573 / 341 / 697 and 607 / 353 / 678. f16 4096^3 transposed: nt 434, tn
+// 432, tt 423, coop 292, 363 and 343. us by this / coop: 1536^3 22.8 / 38.6, 1024^3 16.8 / 14.2, 8192x1024x256
+// 15.4 / 21.0, 16384x1024x128 23.3 / 28.6.
+#include "case.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define ROWS 128u
+#define LANES 384u
+#define OUT_BYTES 512u  // of each of 8 warps
+
+// ---- the setting of the profile ----
+
+enum { BM, BN, STAGES, AHEAD };
+
+static uint32_t setting_lanes(const uint32_t *v) {
+    (void)v;
+    return LANES;
+}
+
+// Tiles of b, room for writing c, barriers.
+static uint32_t setting_shmem(const uint32_t *v) {
+    return v[STAGES] * (v[BN] * 32 + 16) + 8 * OUT_BYTES;
+}
+
+static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
+    bool whole =
+        v[BM] == 0 || (v[BM] == ROWS && (v[BN] == 128 || v[BN] == 256) && v[STAGES] >= 2 &&
+                       v[AHEAD] >= 1 && v[AHEAD] <= 4 && setting_shmem(v) <= info->caps.shmem);
+    if (!whole) {
+        snprintf(why, GRT_TUNABLE_WHY,
+                 "rows are 128, columns 128 or 256, 1 to 4 blocks ahead, and %u tiles of 16 x %u "
+                 "must fit %u bytes of shared memory",
+                 v[STAGES], v[BN], info->caps.shmem);
+    }
+    return whole;
+}
+
+// As a lane has on average: those that multiply take what the others leave.
+static uint32_t setting_registers(const uint32_t *v) {
+    return (v[BN] / 2 + 16 * v[AHEAD] + 40) * 2 / 3;
+}
+
+const struct grt_tunable gemm_wgmma_lean_tunable = {
+    "gemm",
+    "wgmma_lean",
+    1u << GRT_F16 | 1u << GRT_BF16,
+    GRT_KEY_GEMM_WGMMA_LEAN,
+    1,
+    {{"BM", {128}}, {"BN", {128, 256}}, {"STAGES", {3, 4, 5}}, {"AHEAD", {1, 2, 3, 4}}},
+    setting_possible,
+    setting_lanes,
+    setting_registers,
+};
+
+static uint64_t tile_count(const struct gemm_case *g, uint32_t columns) {
+    return (uint64_t)gemm_ceil_div(g->m, ROWS) * gemm_ceil_div(g->n, columns) * g->batch;
+}
+
+struct way {
+    struct gemm_tile tile;
+    uint32_t stages, ahead;
+};
+
+// Steps are 32 of k.
+static const struct way ways[] = {
+    {{ROWS, 256, 1, 0.30, 0.3}, 5, 3},
+    {{ROWS, 128, 1, 0.17, 0.3}, 10, 3},
+    {{ROWS, 64, 1, 0.12, 0.3}, 10, 3},
+};
+#define WAY_COUNT (sizeof ways / sizeof ways[0])
+
+struct choice {
+    struct way way;
+    struct gemm_schedule schedule;
+};
+
+static struct choice choose(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    uint32_t steps = gemm_ceil_div(g->k, 32);
+    if (gemm_sizes(g, &gemm_wgmma_lean_tunable, v) && v[BM]) {
+        struct way way = {{ROWS, v[BN], 1, 0, 0}, v[STAGES], v[AHEAD]};
+        return (struct choice){way, gemm_schedule_of(g, &way.tile, steps, false)};
+    }
+    struct choice best = {.schedule.time = INFINITY};
+    for (uint32_t i = 0; i < WAY_COUNT; i++) {
+        // After whole rounds parts bring nothing: 4864^3 444 us whole, 477 with the last round in parts.
+        bool few = tile_count(g, ways[i].tile.bn) < 2 * (uint64_t)gemm_places(g);
+        struct choice this = {ways[i], gemm_schedule_of(g, &ways[i].tile, steps, few)};
+        best = this.schedule.time < best.schedule.time ? this : best;
+    }
+    return best;
+}
+
+// ---- the variant ----
+
+// The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a along k at once.
+static bool usable(const struct gemm_case *g) {
+    return gemm_in_chunks(g) && g->k > 0 && (g->desc->a_transposed || g->k % 8 == 0) &&
+           tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
+}
+
+// On Vulkan, where half of the device has whole tiles to do and b is not short both ways, which is for wgmma_held and
+// stream; and where a long k can be cut. us by this / coop: 1024x280x39104 95 / 455, 94x5088x4160 26 / 54,
+// 23520x256x576 nt 31 / 36, but 576^3 10.4 / 6.5, 136x40x6208 17 / 7.5, 21616x72x928 tn 33 / 26.
+static bool pays(const struct gemm_case *g) {
+    uint64_t work = (uint64_t)g->m * g->n * g->batch * g->k;
+    bool deep = g->k >= 2048;
+    bool busy = tile_count(g, g->n <= 128 ? 128 : 256) * 2 > gemm_places(g) &&
+                (g->n > 256 || g->k > 256) && (g->n >= 128 || deep);
+    return g->dev->info.caps.imports && (busy || (deep && work >= 1u << 29));
+}
+
+static void record(struct grt_graph *graph, const struct gemm_case *g) {
+    struct choice choice = choose(gemm_meant(g));
+    if (g->stands_for) {  // of another k
+        choice.schedule = gemm_schedule_of(g, &choice.way.tile, gemm_ceil_div(g->k, 32), false);
+    }
+    const struct gemm_schedule *s = &choice.schedule;
+    struct gemm_case own = gemm_scheduled(g, s);
+    const struct grt_spec specs[] = {{"WG", LANES},
+                                     {"BN", choice.way.tile.bn},
+                                     {"STAGES", choice.way.stages},
+                                     {"AHEAD", choice.way.ahead},
+                                     {"OUT", OUT_BYTES},
+                                     {"VEC", 15 | gemm_alignment_of_c(g) << 4},
+                                     {"SPLIT", s->parts > 1}};
+    const uint32_t grid[3] = {s->groups, 1, 1};
+    gemm_dispatch(graph, &own, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
+}
+
+const struct gemm_variant gemm_variant_wgmma_lean = {"wgmma_lean", usable,        pays,
+                                                     record,       .fills = true, .gaps = true};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Environments are the kernels that have a description of one.
+#include "gpurt/env.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/closest.h"
+#include "backends/backend.h"
+#include "base/log.h"
+
+#define MAX_ENVS 64
+#define MAX_LIST 512
+
+const struct grt_env_info *grt_env_at(uint32_t i) {
+    for (uint32_t k = 0; grt_kernel_table[k]; k++) {
+        const struct grt_env_info *env = grt_kernel_table[k]->env;
+        if (env && i-- == 0) {
+            return env;
+        }
+    }
+    return NULL;
+}
+
+const struct grt_env_info *grt_env_find(const char *name) {
+    const char *names[MAX_ENVS];
+    char list[MAX_LIST] = "";
+    size_t used = 0;
+    uint32_t count = 0;
+    const struct grt_env_info *env;
+    while (name && count < MAX_ENVS && (env = grt_env_at(count))) {
+        if (strcmp(env->name, name) == 0) {
+            return env;
+        }
+        if (used < sizeof list) {
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", count ? ", " : "",
+                                     env->name);
+        }
+        names[count++] = env->name;
+    }
+    const char *closest = name ? grt_closest(name, names, count, sizeof *names) : NULL;
+    if (closest) {
+        grt_fail(GRT_INVALID, "no environment '%s'; did you mean '%s'?", name, closest);
+    } else {
+        grt_fail(GRT_INVALID, "no environment '%s'; there are %s", name ? name : "", list);
+    }
+    return NULL;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the learner.
+#ifndef GRT_ES_PARTS_H
+#define GRT_ES_PARTS_H
+
+#include "gpurt/ops.h"
+#include "gpurt/es.h"
+#include "es_work.h"
+#include "gpurt/rollout.h"
+
+// Words of `report`, see shaders/es/noise.k.
+enum {
+    ES_MEAN = 0,
+    ES_BEST = 1,
+    ES_SPREAD = 2,
+    ES_GOOD_RATE = 3,
+    ES_FALL_RATE = 4,
+    ES_STEPS = 5,
+    ES_BEST_GOOD = 6,
+    ES_POWER1 = 9,
+    ES_POWER2 = 10,
+    ES_COUNT = 11,
+    ES_REPORT = 16,
+};
+
+struct grt_es {
+    struct grt_dev *dev;
+    struct grt_es_desc desc;  // defaults filled in
+    struct grt_plan *plan;
+    uint32_t quads;
+    // What is learnt, and stays between iterations.
+    struct grt_tensor *control;  // a grt_rng_state: the seed, and the iteration as its step
+    struct grt_tensor *theta;    // [quads][4]
+    struct grt_tensor *moments;  // [2][quads][4], Adam's
+    struct grt_tensor *norm;     // [3][obs]: mean, 1/deviation, variance
+    struct grt_tensor *report;   // [ES_REPORT]
+    // Of one chunk: a lane is an environment of a side.
+    struct grt_tensor *state;  // [floats of a state][lanes]
+    struct grt_tensor *score;  // [GRT_ROLLOUT_SCORES][lanes]
+    struct grt_tensor *sums;   // [2 obs][lanes]
+    struct grt_tensor
+        *policies;  // [sides][quads][4] where shared memory does not hold a policy, else NULL
+    struct grt_tensor *results;  // [GRT_ROLLOUT_RESULTS + 2 obs][sides in all]
+    struct grt_tensor *weight;   // [dirs]
+    struct grt_tensor *used;     // [dirs]
+    struct grt_tensor *trial;    // a grt_rng_state of its own, for evaluation
+    struct grt_buf *readback;    // ES_REPORT floats, or the results of an evaluation
+    uint32_t at_once;            // steps of one launch
+    double step_seconds;         // of a launch, for each step, as measured
+    struct es_work iteration, evaluation;
+    uint32_t done;  // iterations
+};
+
+// Writes all of a tensor.
+bool grt_es_write(const struct grt_tensor *tensor, const void *data);
+
+#endif

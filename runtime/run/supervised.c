@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a run: data, memory, learner, loaders, log, the checkpoint to begin with. The run itself is in
+// supervised_run.c.
+#include "gpurt/supervised.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "gpurt/checkpoint.h"
+#include "supervised_parts.h"
+
+void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, const char *text) {
+    if (run->desc.report) {
+        run->desc.report(run->desc.context, &(struct grt_supervised_report){.news = news,
+                                                                            .step = run->place.step,
+                                                                            .steps = run->steps,
+                                                                            .text = text});
+    }
+}
+
+static bool watch_look(void *context, double share) {
+    struct grt_supervised *run = context;
+    if (run->desc.report) {
+        run->desc.report(run->desc.context, &(struct grt_supervised_report){
+                                                .news = GRT_SUPERVISED_LOOK, .share = share});
+    }
+    return !run->desc.stop || !run->desc.stop(run->desc.context);
+}
+
+// ---- memory ----
+
+bool supervised_on_device(const struct grt_supervised *run) {
+    return strcmp(run->task.config.cache, "device") == 0;
+}
+
+static struct grt_fit_besides besides(const struct grt_supervised *run) {
+    return grt_task_besides(run->desc.dev, &run->task.info, &run->task.learner,
+                            supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
+}
+
+// The data set is kept where the config says when it fits there; else one place further from the device, and
+// a line says so. `auto` begins with the device, and the head of the report says where it ended.
+static bool choose_cache(struct grt_supervised *run) {
+    struct grt_config *c = &run->task.config;
+    static const char *const places[] = {"read from the file", "kept in the host's memory",
+                                         "kept on the device"};
+    bool any = strcmp(c->cache, "auto") == 0;
+    enum grt_cache wanted = any || supervised_on_device(run) ? GRT_CACHE_DEVICE
+                            : strcmp(c->cache, "ram") == 0   ? GRT_CACHE_RAM
+                                                             : GRT_CACHE_NONE;
+    struct grt_cache_choice choice;
+    char text[sizeof choice.why + 128];
+    if (!grt_task_choose_cache(run->desc.dev, &run->task, &run->task.learner, wanted, &choice) ||
+        !grt_config_set(c, GRT_CONFIG_CACHE, grt_cache_text(choice.cache))) {
+        return false;
+    }
+    if (any) {
+        snprintf(run->cache_why, sizeof run->cache_why, "the data set takes %s", choice.why);
+    } else if (choice.cache != wanted) {
+        snprintf(text, sizeof text, "cache: %s: the data set takes %s: it is %s (cache: %s)",
+                 grt_cache_text(wanted), choice.why, places[choice.cache], c->cache);
+        supervised_say(run, GRT_SUPERVISED_NOTE, text);
+    }
+    return true;
+}
+
+// Before anything is allocated: does it fit, and if not, what would?
+static bool plan_memory(struct grt_supervised *run) {
+    struct grt_learner_desc *d = &run->task.learner;
+    struct grt_fit_besides data = besides(run);
+    struct grt_fit fit;
+    char text[256];
+    if (!grt_task_fit(run->desc.dev, d, &data, &fit)) {
+        return false;
+    }
+    if (fit.fits) {
+        return true;
+    }
+    if (!fit.accumulate) {
+        return grt_fail(
+            GRT_NO_MEMORY,
+            "the model does not fit: even one sample at a time needs more than the %.1f "
+            "MB that may be taken",
+            (double)fit.left / 1e6);
+    }
+    if (!run->task.config.auto_accumulate) {
+        char smaller[64] = "";
+        if (fit.batch > 0) {
+            snprintf(smaller, sizeof smaller, "batch_size=%u fits, or ",
+                     fit.batch / (uint32_t)run->task.config.accumulate);
+        }
+        return grt_fail(GRT_NO_MEMORY,
+                        "a step of %u samples needs %.1f MB, %.1f MB may be taken: "
+                        "%sauto_accumulate=true cuts it into %u micro-batches with the same result",
+                        d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, smaller,
+                        fit.accumulate);
+    }
+    d->accumulate = fit.accumulate;
+    snprintf(text, sizeof text,
+             "a step of %u samples needs %.1f MB, %.1f MB may be taken: it is cut into %u "
+             "micro-batches, with the same result",
+             d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, fit.accumulate);
+    supervised_say(run, GRT_SUPERVISED_SPLIT, text);
+    return true;
+}
+
+// ---- steps ----
+
+static bool make_loaders(struct grt_supervised *run) {
+    const struct grt_task *task = &run->task;
+    run->train_loader = grt_task_loader(task, run->desc.dev, GRT_PART_TRAIN, GRT_FEED_HELD);
+    if (!run->train_loader) {
+        return false;
+    }
+    if (task->info.part_rows[GRT_PART_VALIDATION] > 0) {
+        run->check_loader =
+            grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, GRT_FEED_HELD);
+    }
+    return run->check_loader || task->info.part_rows[GRT_PART_VALIDATION] == 0;
+}
+
+// How many steps there are, which the schedule needs to know.
+static bool count_steps(struct grt_supervised *run) {
+    struct grt_config *c = &run->task.config;
+    struct grt_optim_desc *o = &run->task.learner.optim;
+    run->steps_per_epoch = grt_loader_info(run->train_loader).batches_per_epoch;
+    // Steps alone mean as many epochs as they take.
+    if (c->max_steps > 0 && !grt_config_given(c, GRT_CONFIG_EPOCHS)) {
+        c->epochs = (c->max_steps + run->steps_per_epoch - 1) / run->steps_per_epoch;
+    }
+    run->steps = c->epochs * run->steps_per_epoch;
+    if (c->max_steps > 0 && c->max_steps < run->steps) {
+        run->steps = c->max_steps;
+    }
+    uint64_t period = (c->lr_step > 0 ? c->lr_step : (c->epochs + 2) / 3) * run->steps_per_epoch;
+    o->total = (uint32_t)(run->steps < UINT32_MAX ? run->steps : UINT32_MAX);
+    o->period = (uint32_t)(period < UINT32_MAX ? period : UINT32_MAX);
+#define X(name, text)                                                                              \
+    if (strcmp(c->schedule, text) == 0) {                                                          \
+        o->schedule = GRT_SCHEDULE_##name;                                                         \
+    }
+    GRT_SCHEDULES(X)
+#undef X
+    if (o->schedule == GRT_SCHEDULE_COSINE && o->warmup >= o->total) {
+        return grt_fail(GRT_CONFIG,
+                        "schedule cosine begins after the warm-up: warmup_steps is %u, and there "
+                        "are %u steps in all",
+                        o->warmup, o->total);
+    }
+    return true;
+}
+
+static bool make_learner(struct grt_supervised *run) {
+    struct grt_dev *dev = run->desc.dev;
+    run->learner = grt_learner_create(dev, &run->task.learner);
+    if (!run->learner || !grt_learner_alloc(run->learner)) {
+        return false;
+    }
+    struct grt_feed_desc feed = {.dev = dev,
+                                 .learner = run->learner,
+                                 .loader = run->train_loader,
+                                 .batch = run->task.learner.batch,
+                                 .on_device = supervised_on_device(run),
+                                 .epochs = run->task.config.epochs};
+    run->train = grt_feed_create(&feed);
+    feed.loader = run->check_loader;
+    feed.evaluate = true;
+    run->check = run->train && run->check_loader ? grt_feed_create(&feed) : NULL;
+    run->snapshot = run->train ? grt_snapshot_create(run->learner) : NULL;
+    return run->snapshot && (run->check || !run->check_loader);
+}
+
+// ---- where it begins ----
+
+static bool lock_dir(struct grt_supervised *run) {
+    const char *dir = run->desc.config->checkpoint_dir;
+    char path[GRT_CONFIG_TEXT_SIZE + 16];
+    char what[GRT_CONFIG_TEXT_SIZE + 32];
+    snprintf(path, sizeof path, "%s/.lock", dir);
+    snprintf(what, sizeof what, "checkpoint_dir %s", dir);
+    return grt_lock_take(&run->lock, path, what);
+}
+
+// What can be known to fail is known before the data are read, and before anything is made or moved.
+static bool check_outputs(struct grt_supervised *run) {
+    const struct grt_config *c = run->desc.config;
+    struct stat info;
+    struct grt_runlog_desc log = {.jsonl = c->log, .tensorboard = c->tensorboard};
+    // An existing folder is made sure of, and locked; one that is missing is made when the rest is right.
+    return grt_runlog_check(&log) &&
+           (stat(c->checkpoint_dir, &info) != 0 ||
+            (grt_checkpoint_make_dir(c->checkpoint_dir) && lock_dir(run)));
+}
+
+bool supervised_clear_dir(struct grt_supervised *run) {
+    char text[GRT_CONFIG_TEXT_SIZE + 128];
+    char aside[GRT_CONFIG_TEXT_SIZE + 32];
+    if (!run->earlier) {
+        return true;
+    }
+    if (!grt_checkpoint_set_aside(run->task.config.checkpoint_dir, aside, sizeof aside)) {
+        return false;
+    }
+    run->earlier = false;
+    snprintf(text, sizeof text, "checkpoints of an earlier run were moved to %s", aside);
+    supervised_say(run, GRT_SUPERVISED_NOTE, text);
+    return true;
+}
+
+static bool begin(struct grt_supervised *run) {
+    const char *dir = run->task.config.checkpoint_dir;
+    run->saved_step = UINT64_MAX;
+    // Made now: a folder that cannot be written would be found out after an epoch of work.
+    if (!grt_checkpoint_make_dir(dir) || (!run->lock.held && !lock_dir(run))) {
+        return false;
+    }
+    if (!grt_checkpoint_any(dir)) {
+        if (run->desc.resume) {
+            char text[GRT_CONFIG_TEXT_SIZE + 64];
+            snprintf(text, sizeof text, "no checkpoint in %s: the run begins anew", dir);
+            supervised_say(run, GRT_SUPERVISED_NOTE, text);
+        }
+        return true;
+    }
+    run->earlier = !run->desc.resume;
+    if (run->earlier) {
+        return true;
+    }
+    struct grt_archive *archive = grt_checkpoint_newest(dir);
+    bool good = archive && supervised_restore(run, archive);
+    if (good) {
+        run->saved_step = run->place.step;
+        supervised_say(run, GRT_SUPERVISED_RESUMED, archive->path);
+    }
+    grt_archive_destroy(&archive);
+    return good;
+}
+
+struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *desc) {
+    if (!desc || !desc->dev || !desc->config) {
+        grt_fail(GRT_INVALID, "a device and a config are wanted");
+        return NULL;
+    }
+    struct grt_supervised *run = calloc(1, sizeof *run);
+    if (!run) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a run");
+        return NULL;
+    }
+    run->desc = *desc;
+    struct grt_task_look look = {.watch = watch_look, .context = run};
+    double start = grt_seconds();
+    if (!check_outputs(run) ||
+        !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
+        !grt_dataset_digest(run->task.data, &run->data_digest)) {
+        goto undo_run;
+    }
+    double opened = grt_seconds();
+    if (!choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
+        goto undo_run;
+    }
+    double filled = grt_seconds();
+    if (!count_steps(run) || !make_learner(run) || !begin(run)) {
+        goto undo_run;
+    }
+    run->data_seconds = opened - start;
+    run->cache_seconds = filled - opened;
+    run->learner_seconds = grt_seconds() - filled;
+    run->start = run->place.step;
+    run->log = grt_runlog_create(grt_runlog_desc(.jsonl = run->task.config.log,
+                                                 .tensorboard = run->task.config.tensorboard));
+    if (run->log) {
+        return run;
+    }
+undo_run:
+    grt_supervised_destroy(&run);
+    return NULL;
+}
+
+void grt_supervised_destroy(struct grt_supervised **run) {
+    if (!run || !*run) {
+        return;
+    }
+    struct grt_supervised *r = *run;
+    grt_archive_destroy(&r->pending);
+    grt_archive_destroy(&r->pending_best);
+    grt_snapshot_destroy(&r->snapshot);
+    grt_feed_destroy(&r->train);
+    grt_feed_destroy(&r->check);
+    grt_learner_destroy(&r->learner);
+    grt_loader_destroy(&r->train_loader);
+    grt_loader_destroy(&r->check_loader);
+    grt_task_close(&r->task);
+    grt_runlog_destroy(&r->log);
+    grt_lock_release(&r->lock);
+    free(r);
+    *run = NULL;
+}
+
+struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run) {
+    return (struct grt_supervised_info){
+        .config = &run->task.config,
+        .data = run->task.info,
+        .learner = run->task.learner,
+        .variant = grt_learner_variant(run->learner),
+        .parameters = grt_learner_parameters(run->learner),
+        .bytes = grt_dev_mem_use(run->desc.dev, NULL).current,
+        .steps_per_epoch = run->steps_per_epoch,
+        .steps = run->steps,
+        .start = run->start,
+        .done = run->place.step >= run->steps && !supervised_owes_check(run),
+        .log_failed = grt_runlog_failed(run->log),
+        .cache_why = run->cache_why,
+        .data_seconds = run->data_seconds,
+        .cache_seconds = run->cache_seconds,
+        .learner_seconds = run->learner_seconds,
+    };
+}

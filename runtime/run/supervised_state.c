@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as an archive and back.
+//
+//     model/layers.0.weight ...   optimizer/exp_avg.layers.0.weight ...   state/state   data/mean, data/std
+//     step, epoch, batch, ...     config (what the model depends on)
+//
+// Nothing in it tells when or where it was written, so two runs that computed the same have the same
+// file, bit for bit.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "gpurt/checkpoint.h"
+#include "supervised_parts.h"
+
+// Which tensors are kept, and under which group.
+static const struct {
+    enum grt_tensor_role role;
+    const char *group;
+} kept[] = {
+    {GRT_TENSOR_PARAM, "model"},
+    {GRT_TENSOR_OPTIM, "optimizer"},
+    {GRT_TENSOR_STATE, "state"},
+};
+
+typedef bool tensor_fn(struct grt_supervised *run, void *archive, const char *name,
+                       const struct grt_tensor *tensor);
+
+// As the newest whole snapshot has it.
+static bool take(struct grt_supervised *run, void *archive, const char *name,
+                 const struct grt_tensor *tensor) {
+    const void *numbers = grt_snapshot_tensor(run->snapshot, tensor);
+    numbers = numbers ? numbers : &run->state;
+    return grt_archive_add(archive, name, tensor->dtype, tensor->rank, tensor->shape, numbers) !=
+           NULL;
+}
+
+static bool give(struct grt_supervised *run, void *archive, const char *name,
+                 const struct grt_tensor *tensor) {
+    (void)run;
+    return grt_archive_give(archive, name, tensor);
+}
+
+static bool each_tensor(struct grt_supervised *run, void *archive, tensor_fn *fn) {
+    struct grt_learner *learner = run->learner;
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        const char *name = NULL;
+        const struct grt_tensor *tensor = grt_learner_tensor(learner, kept[k].role, 0, &name);
+        for (uint32_t i = 0; tensor; i++) {
+            char full[GRT_ARCHIVE_NAME];
+            snprintf(full, sizeof full, "%s/%s", kept[k].group, name);
+            if (!fn(run, archive, full, tensor)) {
+                return false;
+            }
+            tensor = grt_learner_tensor(learner, kept[k].role, i + 1, &name);
+        }
+    }
+    return true;
+}
+
+// ---- saving ----
+
+// What follows from the place, or was left by a validation, is not part of the state.
+static bool clean_state(struct grt_archive *archive) {
+    struct grt_archive_tensor *t = grt_archive_find(archive, "state/state");
+    struct grt_learn_state state;
+    if (!t || t->bytes != sizeof state) {
+        return grt_fail(GRT_INVALID, "the learner has no state");
+    }
+    memcpy(&state, t->data, sizeof state);
+    state.cursor = state.epoch = state.eval_cursor = 0;
+    state.eval_loss = state.eval_samples = state.eval_hits = 0;
+    memcpy(t->data, &state, sizeof state);
+    return true;
+}
+
+static void digest_text(const struct grt_supervised *run, char text[20]) {
+    snprintf(text, 20, "%016" PRIx64, run->data_digest);
+}
+
+static bool set_values(const struct grt_supervised *run, struct grt_archive *a) {
+    const struct supervised_place *p = &run->place;
+    char digest[20];
+    digest_text(run, digest);
+    return grt_archive_set_text(a, "data_digest", digest) &&
+           grt_archive_set_whole(a, "step", (int64_t)p->step) &&
+           grt_archive_set_whole(a, "epoch", (int64_t)p->position.epoch) &&
+           grt_archive_set_whole(a, "batch", (int64_t)p->position.batch) &&
+           grt_archive_set_whole(a, "batch_size", run->task.learner.batch) &&
+           grt_archive_set_whole(a, "steps_per_epoch", (int64_t)run->steps_per_epoch) &&
+           grt_archive_set_real(a, "epoch_loss", p->epoch_loss) &&
+           grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
+           grt_archive_set_real(a, "best_loss", p->best_loss) &&
+           grt_archive_set_whole(a, "best_epoch", (int64_t)p->best_epoch) &&
+           grt_task_describe(&run->task, a);
+}
+
+static struct grt_archive *make_archive(struct grt_supervised *run) {
+    struct grt_archive *archive = grt_archive_create();
+    if (archive &&
+        (!each_tensor(run, archive, take) || !clean_state(archive) || !set_values(run, archive))) {
+        grt_archive_destroy(&archive);
+    }
+    return archive;
+}
+
+// ---- writing ----
+
+static bool write_pending(struct grt_supervised *run) {
+    const struct grt_config *c = &run->task.config;
+    char path[GRT_CONFIG_TEXT_SIZE + 64];
+    if (!run->pending) {
+        return true;
+    }
+    bool good =
+        grt_checkpoint_store(&(struct grt_checkpoint_dir){c->checkpoint_dir, (uint32_t)c->keep},
+                             run->pending, run->pending_step);
+    grt_archive_destroy(&run->pending);
+    run->unsaved = !good;
+    if (good) {
+        grt_checkpoint_path(c->checkpoint_dir, run->pending_step, path, sizeof path);
+        supervised_say(run, GRT_SUPERVISED_CHECKPOINT, path);
+    }
+    return good;
+}
+
+static bool write_best(struct grt_supervised *run) {
+    char path[GRT_CONFIG_TEXT_SIZE + 64];
+    if (!run->pending_best) {
+        return true;
+    }
+    snprintf(path, sizeof path, "%s/best.h5", run->task.config.checkpoint_dir);
+    bool good = grt_checkpoint_make_dir(run->task.config.checkpoint_dir) &&
+                grt_checkpoint_save(run->pending_best, path);
+    grt_archive_destroy(&run->pending_best);
+    run->best_unsaved = !good;
+    return good;
+}
+
+bool supervised_flush(struct grt_supervised *run) {
+    bool any = run->pending || run->pending_best;
+    bool good = write_best(run);
+    good = write_pending(run) && good;
+    run->written = any ? grt_seconds() : run->written;
+    return good;
+}
+
+bool supervised_write_due(struct grt_supervised *run) {
+    return grt_seconds() - run->written < SUPERVISED_WRITE_SECONDS || supervised_flush(run);
+}
+
+bool supervised_save(struct grt_supervised *run, bool now) {
+    grt_archive_destroy(&run->pending);
+    run->pending = make_archive(run);
+    run->pending_step = run->place.step;
+    run->unsaved = !run->pending;
+    if (!run->pending) {
+        return false;
+    }
+    run->saved_step = run->place.step;
+    return now ? supervised_flush(run) : supervised_write_due(run);
+}
+
+bool supervised_save_best(struct grt_supervised *run) {
+    grt_archive_destroy(&run->pending_best);
+    run->pending_best = make_archive(run);
+    run->best_unsaved = !run->pending_best;
+    return run->pending_best != NULL;
+}
+
+// ---- restoring ----
+
+// Checkpoints of older versions do not say.
+static bool same_data(const struct grt_supervised *run, const struct grt_archive *a) {
+    char ours[20];
+    digest_text(run, ours);
+    const char *theirs = grt_archive_text(a, "data_digest", ours);
+    return strcmp(ours, theirs) == 0 || run->desc.force ||
+           grt_fail(GRT_BAD_DATA,
+                    "the data in %s are not those that %s was trained on: names, types, shapes or "
+                    "rows differ. Use those, or another checkpoint_dir; --force goes on with these",
+                    run->task.config.data, a->path);
+}
+
+bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a) {
+    int64_t batch = grt_archive_whole(a, "batch_size", 0);
+    int64_t per_epoch = grt_archive_whole(a, "steps_per_epoch", 0);
+    struct supervised_place p = {
+        .step = (uint64_t)grt_archive_whole(a, "step", 0),
+        .position = {.epoch = (uint64_t)grt_archive_whole(a, "epoch", 0),
+                     .batch = (uint64_t)grt_archive_whole(a, "batch", 0)},
+        .epoch_loss = grt_archive_real(a, "epoch_loss", 0),
+        .epoch_samples = (uint64_t)grt_archive_whole(a, "epoch_samples", 0),
+        .best_loss = grt_archive_real(a, "best_loss", 0),
+        .best_epoch = (uint64_t)grt_archive_whole(a, "best_epoch", 0),
+    };
+    if (batch != run->task.learner.batch || (uint64_t)per_epoch != run->steps_per_epoch) {
+        return grt_fail(GRT_CONFIG,
+                        "%s was made with %" PRId64 " samples a step, %" PRId64
+                        " steps an epoch; here they are %u and %" PRIu64
+                        ", so its place in the data means nothing: use the same data and batch, or "
+                        "another checkpoint_dir",
+                        a->path, batch, per_epoch, run->task.learner.batch, run->steps_per_epoch);
+    }
+    if (!grt_task_continues(&run->task, a) || !same_data(run, a) ||
+        !each_tensor(run, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
+        !grt_feed_seek(run->train, p.position)) {
+        return false;
+    }
+    run->place = p;
+    return true;
+}
+
+bool supervised_restart(struct grt_supervised *run) {
+    struct grt_loader_position first = {0};
+    run->place = (struct supervised_place){0};
+    return grt_learner_reset(run->learner, run->task.config.seed) &&
+           grt_feed_seek(run->train, first);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpurt/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "task_parts.h"
+
+// ---- words of the config as the library's numbers ----
+
+// The number of a word in an X-list of texts; the config has no other words.
+#define WORD_FN(function, list)                                                                    \
+    static uint32_t function(const char *word) {                                                   \
+        static const char *const texts[] = {list(TEXT_OF)};                                        \
+        uint32_t i = 0;                                                                            \
+        while (i + 1 < sizeof texts / sizeof *texts && strcmp(texts[i], word) != 0) {              \
+            i++;                                                                                   \
+        }                                                                                          \
+        return i;                                                                                  \
+    }
+#define TEXT_OF(name, text, ...) text,
+WORD_FN(loss_of, GRT_LOSSES)
+WORD_FN(optim_of, GRT_OPTIMS)
+WORD_FN(act_of, GRT_ACTS)
+WORD_FN(pool_of, GRT_POOLS)
+WORD_FN(cache_of, GRT_CACHES)
+WORD_FN(on_nan_of, GRT_ON_NANS)
+WORD_FN(precision_of, GRT_DTYPES)
+#undef TEXT_OF
+#undef WORD_FN
+
+// Sets what the config does not give.
+static bool set_default(struct grt_config *config, enum grt_config_key key, uint64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    return grt_config_given(config, key) || grt_config_set(config, key, text);
+}
+
+// ---- choices ----
+
+static bool is_points(const struct grt_task *task) {
+    return strcmp(task->config.model, "points") == 0;
+}
+
+// small, medium and large are sizes of an mlp; what is given besides stands.
+static bool choose_model(struct grt_task *task) {
+    static const struct {
+        const char *name;
+        uint64_t depth, hidden;
+    } sizes[] = {{"small", 3, 16}, {"medium", 6, 64}, {"large", 12, 128}};
+    struct grt_config *c = &task->config;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (strcmp(c->model, sizes[i].name) == 0) {
+            return set_default(c, GRT_CONFIG_DEPTH, sizes[i].depth) &&
+                   set_default(c, GRT_CONFIG_HIDDEN, sizes[i].hidden) &&
+                   grt_config_set(c, GRT_CONFIG_MODEL, "mlp");
+        }
+    }
+    if (task->info.points > 0 && !grt_config_given(c, GRT_CONFIG_MODEL)) {
+        return grt_config_set(c, GRT_CONFIG_MODEL, "points");
+    }
+    if (is_points(task) && task->info.points == 0) {
+        return grt_fail(GRT_CONFIG, "model points wants inputs of shape [N][P][D]; %s has [N][D]",
+                        c->data);
+    }
+    return true;
+}
+
+// Whether the file's target is of an integer type.
+static bool whole_targets(const struct grt_config *config, bool *whole) {
+    const char *name = config->targets.count > 0 ? config->targets.values[0] : "y";
+    struct grt_file_info *file = grt_file_info_create(config->data);
+    if (!file) {
+        return false;
+    }
+    *whole = false;
+    for (uint32_t i = 0; i < file->count; i++) {
+        const char *found = file->arrays[i].name;
+        if (strcmp(found + (found[0] == '/'), name + (name[0] == '/')) == 0) {
+            *whole = file->arrays[i].dtype[0] == 'i' || file->arrays[i].dtype[0] == 'u';
+        }
+    }
+    grt_file_info_destroy(&file);
+    return true;
+}
+
+static bool choose_loss(struct grt_config *config) {
+    bool whole = false;
+    if (strcmp(config->loss, "auto") != 0) {
+        return true;
+    }
+    return whole_targets(config, &whole) &&
+           grt_config_set(config, GRT_CONFIG_LOSS, whole ? "cross_entropy" : "mse");
+}
+
+// Batch, workers and accumulation of the device's profile, by the size of the model.
+static bool choose_batch(struct grt_task *task, const struct grt_profile *profile) {
+    static const enum grt_profile_key keys[3][3] = {
+        {GRT_KEY_SMALL_BATCH, GRT_KEY_SMALL_WORKERS, GRT_KEY_SMALL_ACCUMULATE},
+        {GRT_KEY_MEDIUM_BATCH, GRT_KEY_MEDIUM_WORKERS, GRT_KEY_MEDIUM_ACCUMULATE},
+        {GRT_KEY_LARGE_BATCH, GRT_KEY_LARGE_WORKERS, GRT_KEY_LARGE_ACCUMULATE},
+    };
+    struct grt_config *c = &task->config;
+    uint64_t weights = c->depth * c->hidden * c->hidden;
+    const enum grt_profile_key *row = keys[weights <= 4096 ? 0 : weights <= 65536 ? 1 : 2];
+    uint64_t rows = task->info.part_rows[GRT_PART_TRAIN];
+    uint64_t batch = grt_profile_whole(profile, row[0]);
+    // An accumulation without a batch size, or the other way round, is meant as it stands.
+    if (!grt_config_given(c, GRT_CONFIG_BATCH_SIZE) &&
+        !set_default(c, GRT_CONFIG_ACCUMULATE, grt_profile_whole(profile, row[2]))) {
+        return false;
+    }
+    if (rows > 0 && batch * c->accumulate > rows) {
+        batch = rows > c->accumulate ? rows / c->accumulate : 1;
+    }
+    return set_default(c, GRT_CONFIG_BATCH_SIZE, batch) &&
+           set_default(c, GRT_CONFIG_NUM_WORKERS, grt_profile_whole(profile, row[1]));
+}
+
+// ---- descs ----
+
+static struct grt_optim_desc optim_desc(const struct grt_config *c) {
+    struct grt_optim_desc o = grt_optim_defaults((enum grt_optim)optim_of(c->optimizer));
+    uint64_t batch = c->batch_size * c->accumulate;
+    o.lr = c->learning_rate;
+    if (strcmp(c->lr_rule, "sqrt") == 0) {
+        o.lr = grt_lr_for_batch(o.lr, batch, c->base_batch_size);
+    }
+    if (grt_config_given(c, GRT_CONFIG_WEIGHT_DECAY)) {
+        o.weight_decay = c->weight_decay;
+    }
+    o.momentum = c->momentum;
+    o.nesterov = c->nesterov && o.kind == GRT_OPTIM_SGD;
+    o.beta1 = c->betas.values[0];
+    o.beta2 = c->betas.values[1];
+    o.eps = c->eps;
+    o.max_norm = c->max_grad_norm;
+    o.min_lr = c->min_learning_rate;
+    o.gamma = c->gamma;
+    o.warmup = (uint32_t)c->warmup_steps;
+    o.nonfinite = strcmp(c->on_nan_loss, "skip") == 0 ? GRT_NONFINITE_SKIP : GRT_NONFINITE_HALT;
+    o.scale = c->loss_scale;
+    o.growth_interval = (uint32_t)c->growth_interval;
+    return o;
+}
+
+static void describe_learner(struct grt_task *task) {
+    const struct grt_config *c = &task->config;
+    const struct grt_dataset_info *info = &task->info;
+    bool points = is_points(task);
+    task->learner = (struct grt_learner_desc){
+        .model = {.kind = points ? GRT_MODEL_POINTS : GRT_MODEL_MLP,
+                  .inputs = points ? info->features : info->x_width,
+                  .points = points ? info->points : 0,
+                  .depth = (uint32_t)c->depth,
+                  .hidden = (uint32_t)c->hidden,
+                  .outputs = info->classes > 0 ? info->classes : info->y_width,
+                  .act = (enum grt_act)act_of(c->activation),
+                  .residual = c->residual,
+                  .layer_norm = c->layer_norm,
+                  .pool = (enum grt_pool)pool_of(c->pooling),
+                  .head_depth = points ? (uint32_t)c->head_depth : 0},
+        .loss = (enum grt_loss)loss_of(c->loss),
+        .huber_delta = (float)c->huber_delta,
+        .optim = optim_desc(c),
+        .precision = (enum grt_dtype)precision_of(c->precision),
+        .batch = (uint32_t)(c->batch_size * c->accumulate),
+        .accumulate = (uint32_t)c->accumulate,
+        .recompute = c->activation_checkpointing,
+        .seed = c->seed,
+    };
+}
+
+static bool open_data(struct grt_task *task, const struct task_opening *opening) {
+    const struct grt_config *c = &task->config;
+    const char *inputs[GRT_CONFIG_NAMES];
+    const char *targets[GRT_CONFIG_NAMES];
+    for (uint32_t i = 0; i < GRT_CONFIG_NAMES; i++) {
+        inputs[i] = c->inputs.values[i];
+        targets[i] = c->targets.values[i];
+    }
+    bool late = strcmp(c->on_nan, "late") == 0;
+    task->data = grt_dataset_open(grt_dataset_desc(
+            .path = c->data, .inputs = inputs, .input_count = c->inputs.count, .targets = targets,
+            .target_count = opening->no_targets ? 0 : c->targets.count,
+            .no_targets = opening->no_targets,
+            .class_targets = strcmp(c->loss, "cross_entropy") == 0 && !opening->no_targets,
+            .classes = opening->classes, .share_targets = strcmp(c->loss, "bce") == 0,
+            .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
+            .normalise = c->normalize, .validation_split = c->validation_split, .seed = c->seed,
+            .shuffle_window = c->shuffle_window, .mean = opening->mean, .std = opening->std,
+            .check_late = opening->look.late || late, .threads = (uint32_t)c->num_workers,
+            .watch = opening->look.watch, .context = opening->look.context));
+    if (task->data) {
+        task->info = grt_dataset_info(task->data);
+    }
+    return task->data != NULL;
+}
+
+static bool check_config(const struct grt_config *c) {
+    if (!c->data[0]) {
+        return grt_fail(GRT_CONFIG, "no data: name an HDF5 file with --data FILE or `data: FILE`");
+    }
+    if (c->betas.count != 2) {
+        return grt_fail(GRT_CONFIG, "betas has %u numbers; two are wanted", c->betas.count);
+    }
+    if (c->nesterov && strcmp(c->optimizer, "sgd") == 0 && c->momentum <= 0) {
+        return grt_fail(GRT_CONFIG, "nesterov: true wants a momentum above 0, such as 0.9");
+    }
+    return true;
+}
+
+bool task_open(struct grt_task *task, const struct grt_profile *profile,
+               const struct task_opening *opening) {
+    bool good = check_config(&task->config) && choose_loss(&task->config) &&
+                open_data(task, opening) && choose_model(task) && choose_batch(task, profile);
+    if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
+        good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
+    }
+    if (good) {
+        describe_learner(task);
+    } else {
+        grt_task_close(task);
+    }
+    return good;
+}
+
+bool grt_task_open(struct grt_task *task, const struct grt_config *config,
+                   const struct grt_profile *profile, const struct grt_task_look *look) {
+    struct task_opening opening = {.look = look ? *look : (struct grt_task_look){0}};
+    memset(task, 0, sizeof *task);
+    task->config = *config;
+    return task_open(task, profile, &opening);
+}
+
+void grt_task_close(struct grt_task *task) {
+    grt_dataset_close(&task->data);
+}
+
+struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,
+                                   enum grt_part part, uint32_t held) {
+    const struct grt_config *c = &task->config;
+    bool training = part == GRT_PART_TRAIN;
+    enum grt_cache cache = (enum grt_cache)cache_of(c->cache);
+    // Rows that go to the device are read once, by every core; nobody reads after that.
+    long cores = cache == GRT_CACHE_DEVICE ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+    uint64_t workers = cores > (long)c->num_workers ? (uint64_t)cores : c->num_workers;
+    return grt_loader_create(
+        grt_loader_desc(.data = task->data, .dev = dev, .part = part, .batch = task->learner.batch,
+                        .workers = (uint32_t)(workers < 16 || cores == 0 ? workers : 16),
+                        .prefetch = (uint32_t)c->prefetch_factor, .held = held,
+                        .pin = c->pin_memory, .cache = cache, .shuffle = training && c->shuffle,
+                        .drop_last = training && c->drop_last,
+                        .short_workers = !c->persistent_workers, .turns = grt_dev_lanes(dev),
+                        .seed = c->seed));
+}

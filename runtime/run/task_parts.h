@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/run: opening a task, for training and for trained models.
+#ifndef GRT_TASK_PARTS_H
+#define GRT_TASK_PARTS_H
+
+#include "gpurt/task.h"
+
+struct task_opening {
+    bool no_targets;
+    const double *mean, *std;  // of a trained model, or NULL
+    uint32_t classes;          // of a trained model; 0: by the file
+    struct grt_task_look look;
+};
+
+// Opens the data of task->config and makes every choice that it leaves open.
+bool task_open(struct grt_task *task, const struct grt_profile *profile,
+               const struct task_opening *opening);
+
+#endif

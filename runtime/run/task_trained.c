@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trained models: what a checkpoint says of the task that it was trained for, and that task again.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "task_parts.h"
+
+// What the model and the meaning of its numbers depend on.
+static const enum grt_config_key kept_keys[] = {
+    GRT_CONFIG_INPUTS,         GRT_CONFIG_TARGETS,
+    GRT_CONFIG_NORMALIZE,      GRT_CONFIG_MODEL,
+    GRT_CONFIG_DEPTH,          GRT_CONFIG_HIDDEN,
+    GRT_CONFIG_ACTIVATION,     GRT_CONFIG_RESIDUAL,
+    GRT_CONFIG_LAYER_NORM,     GRT_CONFIG_POOLING,
+    GRT_CONFIG_HEAD_DEPTH,     GRT_CONFIG_LOSS,
+    GRT_CONFIG_HUBER_DELTA,    GRT_CONFIG_PRECISION,
+    GRT_CONFIG_SEED,           GRT_CONFIG_VALIDATION_SPLIT,
+    GRT_CONFIG_OPTIMIZER,      GRT_CONFIG_SHUFFLE,
+    GRT_CONFIG_SHUFFLE_WINDOW,
+};
+
+#define MEAN "data/mean"
+#define MEAN_REST "data/mean_rest"
+#define STD "data/std"
+
+// A double for each feature as three f32, which archives and their readers know: [features] is the number
+// rounded, and where that loses something [2][features] is what it leaves; their sum is the double again.
+static bool add_mean(struct grt_archive *archive, const struct grt_dataset_info *info) {
+    uint64_t features = info->features, shape[2] = {2, features};
+    float *parts = calloc(3 * features, sizeof *parts);
+    if (!parts) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for an archive");
+    }
+    bool more = false;
+    for (uint64_t k = 0; k < features; k++) {
+        double left = info->mean[k];
+        for (int i = 0; i < 3; i++) {
+            parts[i * features + k] = (float)left;
+            left -= parts[i * features + k];
+        }
+        more = more || parts[features + k] != 0;
+    }
+    bool good = grt_archive_add(archive, MEAN, GRT_F32, 1, shape + 1, parts) &&
+                (!more || grt_archive_add(archive, MEAN_REST, GRT_F32, 2, shape, parts + features));
+    free(parts);
+    return good;
+}
+
+static bool add_std(struct grt_archive *archive, const struct grt_dataset_info *info) {
+    uint64_t shape[1] = {info->features};
+    struct grt_archive_tensor *t = grt_archive_add(archive, STD, GRT_F32, 1, shape, NULL);
+    for (uint64_t k = 0; t && k < info->features; k++) {
+        ((float *)t->data)[k] = (float)info->std[k];
+    }
+    return t != NULL;
+}
+
+bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive) {
+    char text[8192];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof kept_keys / sizeof *kept_keys; i++) {
+        char value[4200];
+        const struct grt_config_key_info *info = grt_config_key_info(kept_keys[i]);
+        bool list = info->type == GRT_CONFIG_IS_NAMES;
+        if (list && !grt_config_given(&task->config, kept_keys[i])) {
+            continue;  // an empty list cannot be written
+        }
+        grt_config_value_text(&task->config, kept_keys[i], value, sizeof value);
+        int length = snprintf(text + used, sizeof text - used, "%s: %s\n", info->name, value);
+        if (length < 0 || (size_t)length >= sizeof text - used) {
+            return grt_fail(GRT_CONFIG,
+                            "names of inputs and targets are too long for a checkpoint");
+        }
+        used += (size_t)length;
+    }
+    const struct grt_dataset_info *info = &task->info;
+    return grt_archive_set_text(archive, "config", text) &&
+           grt_archive_set_whole(archive, "features", info->features) &&
+           grt_archive_set_whole(archive, "points", info->points) &&
+           grt_archive_set_whole(archive, "outputs", task->learner.model.outputs) &&
+           grt_archive_set_whole(archive, "classes", info->classes) &&
+           (!info->mean || (add_mean(archive, info) && add_std(archive, info)));
+}
+
+bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive) {
+    const char *text = grt_archive_text(archive, "config", "");
+    struct grt_config *theirs = malloc(sizeof *theirs);  // too large for the stack
+    if (!theirs) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for a config");
+    }
+    grt_config_init(theirs);
+    bool same = grt_config_parse(theirs, archive->path, text, strlen(text));
+    for (size_t i = 0; same && i < sizeof kept_keys / sizeof *kept_keys; i++) {
+        char was[4200], is[4200];
+        enum grt_config_key key = kept_keys[i];
+        // A run may go on with other types; archives of older versions name fewer keys.
+        if (key == GRT_CONFIG_PRECISION || !grt_config_given(theirs, key)) {
+            continue;
+        }
+        grt_config_value_text(theirs, key, was, sizeof was);
+        grt_config_value_text(&task->config, key, is, sizeof is);
+        same = strcmp(was, is) == 0 ||
+               grt_fail(GRT_CONFIG,
+                        "%s was made with %s=%.100s; here it is %.100s, which is another run: use "
+                        "the same, or another checkpoint_dir",
+                        archive->path, grt_config_key_info(key)->name, was, is);
+    }
+    free(theirs);
+    return same;
+}
+
+// Adds the f32 of a tensor [rows][features] up, row on row; false when there is none of that shape.
+static bool add_up(const struct grt_archive *archive, const char *name, uint64_t rows,
+                   uint64_t features, double *sums) {
+    const struct grt_archive_tensor *t = grt_archive_find(archive, name);
+    bool right = t && t->dtype == GRT_F32 && t->bytes == rows * features * sizeof(float) &&
+                 t->rank == (rows > 1 ? 2 : 1) && t->shape[t->rank - 1] == features;
+    for (uint64_t i = 0; right && i < rows * features; i++) {
+        sums[i % features] += ((const float *)t->data)[i];
+    }
+    return right;
+}
+
+// Mean and deviation of the features, one behind the other, or NULL: the model was not made with them.
+static double *feature_numbers(const struct grt_archive *archive) {
+    uint64_t features = (uint64_t)grt_archive_whole(archive, "features", 0);
+    const struct grt_archive_tensor *mean = grt_archive_find(archive, MEAN);
+    if (!mean || mean->bytes != features * sizeof(float)) {
+        return NULL;
+    }
+    double *numbers = calloc(2 * features + 1, sizeof *numbers);
+    if (numbers && add_up(archive, MEAN, 1, features, numbers) &&
+        add_up(archive, STD, 1, features, numbers + features)) {
+        add_up(archive, MEAN_REST, 2, features, numbers);  // of some data alone
+        return numbers;
+    }
+    free(numbers);
+    return NULL;
+}
+
+static bool check_shapes(const struct grt_task *task, const struct grt_archive *archive) {
+    int64_t features = grt_archive_whole(archive, "features", 0);
+    int64_t points = grt_archive_whole(archive, "points", 0);
+    if (features == task->info.features && points == task->info.points) {
+        return true;
+    }
+    return grt_fail(
+        GRT_BAD_DATA,
+        "%s: samples have %u features and %u points; the model of %s wants %lld and %lld",
+        task->config.data, task->info.features, task->info.points, archive->path,
+        (long long)features, (long long)points);
+}
+
+bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
+                           const struct grt_config *config, const struct grt_profile *profile,
+                           bool targets) {
+    const char *text = grt_archive_text(archive, "config", NULL);
+    memset(task, 0, sizeof *task);
+    grt_config_init(&task->config);
+    if (!text || !grt_archive_find(archive, STD) != !grt_archive_find(archive, MEAN)) {
+        return grt_fail(GRT_BAD_DATA, "%s holds no model that gpurt train supervised made",
+                        archive->path);
+    }
+    if (!grt_config_parse(&task->config, archive->path, text, strlen(text))) {
+        return false;
+    }
+    // How data are read and where they lie is the caller's; the rest is the model's.
+    static const enum grt_config_key callers[] = {
+        GRT_CONFIG_DATA,        GRT_CONFIG_BATCH_SIZE,
+        GRT_CONFIG_NUM_WORKERS, GRT_CONFIG_PREFETCH_FACTOR,
+        GRT_CONFIG_CACHE,       GRT_CONFIG_ON_NAN,
+        GRT_CONFIG_PIN_MEMORY,  GRT_CONFIG_PRECISION,
+        GRT_CONFIG_INPUTS,      GRT_CONFIG_TARGETS,
+    };
+    for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
+        if (grt_config_given(config, callers[i])) {
+            grt_config_copy(&task->config, config, callers[i]);
+        }
+    }
+    double *numbers = feature_numbers(archive);
+    struct task_opening opening = {
+        .no_targets = !targets,
+        .mean = numbers,
+        .std = numbers ? numbers + grt_archive_whole(archive, "features", 0) : NULL,
+        .classes = (uint32_t)grt_archive_whole(archive, "classes", 0),
+        .look = {.late = true}};
+    task->config.normalize = opening.mean != NULL;
+    bool opened = task_open(task, profile, &opening);
+    free(numbers);
+    if (!opened) {
+        return false;
+    }
+    task->learner.model.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
+    task->learner.inference = true;
+    if (!check_shapes(task, archive)) {
+        grt_task_close(task);
+        return false;
+    }
+    return true;
+}
+
+bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive) {
+    const char *name = NULL;
+    const struct grt_tensor *tensor = grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, &name);
+    for (uint32_t i = 0; tensor; i++) {
+        char full[GRT_ARCHIVE_NAME];
+        snprintf(full, sizeof full, "model/%s", name);
+        if (!grt_archive_give(archive, full, tensor)) {
+            return false;
+        }
+        tensor = grt_learner_tensor(learner, GRT_TENSOR_PARAM, i + 1, &name);
+    }
+    return grt_learner_sync(learner);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing a checkpoint; checkpoint_load.c reads, checkpoint_dir.c keeps a folder of them. The HDF5 file is made in memory
+// (core driver) and written by us: on a full disk the library's own writing fails and its close and
+// flush return success all the same.
+#include "gpurt/checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cache.h"
+#include "gpurt/gpurt.h"
+#include "base/log.h"
+#include "base/whole_file.h"
+#include "checkpoint_parts.h"
+
+// ---- what both directions share ----
+
+struct checkpoint_errors checkpoint_errors_off(void) {
+    struct checkpoint_errors before = {0};
+    H5Eget_auto2(H5E_DEFAULT, &before.fn, &before.data);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return before;
+}
+
+void checkpoint_errors_restore(const struct checkpoint_errors *before) {
+    H5Eset_auto2(H5E_DEFAULT, before->fn, before->data);
+}
+
+// IEEE half, which h5py and NumPy call float16.
+static hid_t half_type(void) {
+    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+    if (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_ebias(type, 15) < 0 ||
+        H5Tset_size(type, 2) < 0) {
+        H5Tclose(type);
+        return -1;
+    }
+    return type;
+}
+
+hid_t checkpoint_file_type(enum grt_dtype dtype) {
+    switch (dtype) {
+    case GRT_F32:
+        return H5Tcopy(H5T_IEEE_F32LE);
+    case GRT_F16:
+        return half_type();
+    case GRT_BF16:
+        return H5Tcopy(H5T_STD_U16LE);
+    case GRT_U32:
+        return H5Tcopy(H5T_STD_U32LE);
+    case GRT_I32:
+        return H5Tcopy(H5T_STD_I32LE);
+    case GRT_I8:
+        return H5Tcopy(H5T_STD_I8LE);
+    case GRT_U8:
+        return H5Tcopy(H5T_STD_U8LE);
+    case GRT_DTYPE_COUNT:
+        break;
+    }
+    return -1;
+}
+
+struct checkpoint_place checkpoint_place(const char *name) {
+    struct checkpoint_place place;
+    const char *slash = strrchr(name, '/');
+    place.name = slash ? slash + 1 : name;
+    const char *dot = strrchr(place.name, '.');
+    // A name that ends or begins with its only dot is a leaf as it is.
+    const char *cut = dot && dot > place.name && dot[1] ? dot : slash;
+    snprintf(place.group, sizeof place.group, "/%.*s", (int)(cut ? cut - name : 0), name);
+    snprintf(place.leaf, sizeof place.leaf, "%s", cut ? cut + 1 : name);
+    return place;
+}
+
+static uint64_t value_digest(const struct grt_archive_value *value) {
+    uint64_t digest = grt_digest(value->name, strlen(value->name) + 1, 0);
+    switch (value->type) {
+    case GRT_ARCHIVE_WHOLE:
+        return grt_digest(&value->whole, sizeof value->whole, digest);
+    case GRT_ARCHIVE_REAL:
+        return grt_digest(&value->real, sizeof value->real, digest);
+    case GRT_ARCHIVE_TEXT:
+        return grt_digest(value->text, strlen(value->text) + 1, digest);
+    }
+    return digest;
+}
+
+uint64_t checkpoint_digest(const struct grt_archive *archive, const uint64_t *digests) {
+    uint64_t sum = ((uint64_t)archive->tensor_count << 32) + archive->value_count;
+    for (uint32_t i = 0; i < archive->tensor_count; i++) {
+        const struct grt_archive_tensor *t = &archive->tensors[i];
+        uint32_t head[2] = {(uint32_t)t->dtype, t->rank};
+        uint64_t digest = grt_digest(t->name, strlen(t->name) + 1, digests[i]);
+        digest = grt_digest(head, sizeof head, digest);
+        sum += grt_digest(t->shape, t->rank * sizeof *t->shape, digest);
+    }
+    for (uint32_t i = 0; i < archive->value_count; i++) {
+        sum += value_digest(&archive->values[i]);
+    }
+    return sum;
+}
+
+// ---- writing ----
+
+static bool write_attribute(hid_t object, const char *name, hid_t file_type, hid_t memory_type,
+                            const void *value) {
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool good = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
+    if (attribute >= 0) {
+        H5Aclose(attribute);
+    }
+    H5Sclose(space);
+    return good;
+}
+
+static bool write_text(hid_t object, const char *name, const char *text) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    bool good = H5Tset_size(type, strlen(text) + 1) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+                write_attribute(object, name, type, type, text);
+    H5Tclose(type);
+    return good;
+}
+
+static bool write_digest(hid_t object, uint64_t digest) {
+    return write_attribute(object, "digest", H5T_STD_U64LE, H5T_NATIVE_UINT64, &digest);
+}
+
+static bool write_tensor(hid_t file, const struct grt_archive_tensor *tensor, uint64_t digest) {
+    struct checkpoint_place place = checkpoint_place(tensor->name);
+    char path[2 * GRT_ARCHIVE_NAME + 4];
+    hsize_t shape[GRT_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        shape[i] = tensor->shape[i];
+    }
+    snprintf(path, sizeof path, "%s%s%s", place.group, place.group[1] ? "/" : "", place.leaf);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space =
+        tensor->rank ? H5Screate_simple((int)tensor->rank, shape, NULL) : H5Screate(H5S_SCALAR);
+    hid_t type = checkpoint_file_type(tensor->dtype);
+    // No times inside: equal archives make equal files.
+    bool good =
+        H5Pset_create_intermediate_group(links, 1) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0;
+    hid_t set = good ? H5Dcreate2(file, path, type, space, links, creation, H5P_DEFAULT) : -1;
+    good = set >= 0 &&
+           (tensor->bytes == 0 ||
+            H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor->data) >= 0) &&
+           write_text(set, "name", place.name) &&
+           write_text(set, "dtype", grt_dtype_text(tensor->dtype)) && write_digest(set, digest);
+    if (set >= 0) {
+        H5Dclose(set);
+    }
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Pclose(creation);
+    H5Pclose(links);
+    return good || grt_fail(GRT_INVALID, "HDF5 cannot hold tensor %s", tensor->name);
+}
+
+static bool write_value(hid_t file, const struct grt_archive_value *value) {
+    bool good = false;
+    switch (value->type) {
+    case GRT_ARCHIVE_WHOLE:
+        good = write_attribute(file, value->name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value->whole);
+        break;
+    case GRT_ARCHIVE_REAL:
+        good = write_attribute(file, value->name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value->real);
+        break;
+    case GRT_ARCHIVE_TEXT:
+        good = write_text(file, value->name, value->text);
+        break;
+    }
+    return good || grt_fail(GRT_INVALID, "HDF5 cannot hold value %s", value->name);
+}
+
+static bool write_all(hid_t file, const struct grt_archive *archive) {
+    uint64_t *digests = calloc(archive->tensor_count + 1, sizeof *digests);
+    if (!digests) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for a checkpoint");
+    }
+    bool good = true;
+    for (uint32_t i = 0; good && i < archive->tensor_count; i++) {
+        digests[i] = grt_digest(archive->tensors[i].data, archive->tensors[i].bytes, 0);
+        good = write_tensor(file, &archive->tensors[i], digests[i]);
+    }
+    good = good && ((write_text(file, "schema", CHECKPOINT_SCHEMA) &&
+                     write_text(file, "gpurt", grt_version()) &&
+                     write_digest(file, checkpoint_digest(archive, digests))) ||
+                    grt_fail(GRT_INVALID, "HDF5 cannot hold the head of a checkpoint"));
+    for (uint32_t i = 0; good && i < archive->value_count; i++) {
+        good = write_value(file, &archive->values[i]);
+    }
+    free(digests);
+    return good;
+}
+
+// The file as HDF5 makes it, in memory; freed by the caller.
+static void *make_image(const struct grt_archive *archive, const char *path, size_t *size) {
+    void *image = NULL;
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fapl_core(access, 1u << 20, 0);
+    // The library looks first whether there is such a file, and opens it: a pipe's reader would be gone then. Below a
+    // device there never is one.
+    hid_t file = H5Fcreate("/dev/null/in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    if (file < 0) {
+        grt_fail(GRT_NO_MEMORY, "HDF5 cannot make a file in memory for %s", path);
+        goto close_access;
+    }
+    if (write_all(file, archive)) {
+        ssize_t length =
+            H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 ? H5Fget_file_image(file, NULL, 0) : -1;
+        image = length > 0 ? malloc((size_t)length) : NULL;
+        if (!image || H5Fget_file_image(file, image, (size_t)length) != length) {
+            grt_fail(GRT_NO_MEMORY, "no host memory for %s", path);
+            free(image);
+            image = NULL;
+        }
+        *size = (size_t)length;
+    }
+    H5Fclose(file);
+close_access:
+    H5Pclose(access);
+    return image;
+}
+
+static bool write_sealed(const char *path, const void *image, size_t size) {
+    struct grt_whole_file file;
+    struct checkpoint_seal seal = {.magic = CHECKPOINT_SEAL};
+    uint64_t digest = grt_digest(image, size, 0);
+    for (uint32_t i = 0; i < 8; i++) {
+        seal.digest[i] = (unsigned char)(digest >> 8 * i);
+    }
+    if (!grt_whole_file_open(&file, path)) {
+        return false;
+    }
+    bool written =
+        grt_whole_file_write(&file, image, size) && grt_whole_file_write(&file, &seal, sizeof seal);
+    return grt_whole_file_close(&file, written) && written;
+}
+
+bool grt_checkpoint_save(const struct grt_archive *archive, const char *path) {
+    size_t size = 0;
+    if (!archive || !path) {
+        return grt_fail(GRT_INVALID, "an archive and a path are wanted");
+    }
+    struct checkpoint_errors before = checkpoint_errors_off();
+    void *image = make_image(archive, path, &size);
+    checkpoint_errors_restore(&before);
+    bool good = image && write_sealed(path, image, size);
+    free(image);
+    return good;
+}

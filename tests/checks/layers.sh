@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The layer check finds what it is there for: breaches are put into a copy of the sources, one at a time, and
+# each must be named with its file. Usage: layers.sh SOURCE_DIR BUILD_DIR
+
+set -euo pipefail
+source=${1:?usage: layers.sh SOURCE_DIR BUILD_DIR}
+build=${2:?usage: layers.sh SOURCE_DIR BUILD_DIR}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/tree"
+(cd "$source" && git ls-files --cached --others --exclude-standard -z | grep -zvE '^ci/records/' |
+    tar -c --null -T - --ignore-failed-read 2>/dev/null) | tar -x -C "$tmp/tree"
+cd "$tmp/tree"
+git init -q .
+mkdir -p "$tmp/build/CMakeFiles"
+cp -r "$build/CMakeFiles/gpurt_objects.dir" "$tmp/build/CMakeFiles/"
+
+failed=0
+judge() { ci/lint.sh --build "$tmp/build" layers >"$tmp/out" 2>&1; }
+judge || { cat "$tmp/out"; echo "layers.sh: the tree itself is not clean" >&2; exit 1; }
+
+# breach FILE LINE WORDS: LINE behind the last include of FILE, or its end; the check must name FILE and say WORDS.
+breach() {
+    cp "$1" "$tmp/kept"
+    awk -v line="$2" '{ text[NR] = $0 } /^#include/ { last = NR }
+        END { if (!last) last = NR; for (i = 1; i <= NR; i++) { print text[i]; if (i == last) print line } }' "$tmp/kept" >"$1"
+    if judge || ! grep -qF "$1:" "$tmp/out" || ! grep -qF "$3" "$tmp/out"; then
+        echo "layers.sh: not found: $1 with $2" >&2
+        cat "$tmp/out" >&2
+        failed=1
+    fi
+    cp "$tmp/kept" "$1"
+}
+# Upwards, by an include.
+breach runtime/nn/linear.c '#include "gpurt/../run/feed.h"' 'runtime/nn/ must not include'
+breach runtime/nn/linear.c '#include "run/feed.h"' 'runtime/nn/ must not include run/feed.h'
+breach runtime/tuning/tunable.c '#include "ops/gemm/tunables.h"' 'must not include ops/gemm/tunables.h'
+breach runtime/base/clock.c '#include "device/kernels.h"' 'must not include device/kernels.h'
+# What is private to a folder, and the seam.
+breach runtime/rl/rollout.c '#include "device/graph_parts.h"' 'must not include device/graph_parts.h'
+breach runtime/nn/layer_ops.c '#include "device/internal.h"' 'must not include device/internal.h'
+breach runtime/nn/layer_ops.c '#include "backends/backend.h"' 'must not include backends/backend.h'
+breach apps/cli/stats.c '#include "bench/bench.h"' 'apps/cli/ must not include bench/bench.h'
+breach tests/oracle/gemm.c '#include "gpurt/gemm.h"' 'tests/oracle/ must not include gpurt/gemm.h'
+# Folders inside folders are their own layer.
+breach runtime/ops/ops_nn.c '#include "gemm/case.h"' 'runtime/ops/ must not include gemm/case.h'
+# Kernels.
+breach shaders/core/fill.k '#include "gemm/lib/gemm.k"' 'shaders/core/ must not include gemm/lib/gemm.k'
+breach cl/intel/probe_xmx8.k '#include "nvidia/lib/ptx.k"' 'cl/intel/ must not include nvidia/lib/ptx.k'
+# A GPU API, and an outside library.
+breach runtime/nn/linear.c 'static VkBuffer hidden;' 'must not name VkBuffer'
+breach runtime/ops/gemm/plain.c 'static cl_mem hidden;' 'must not name cl_mem'
+breach apps/bench/bench_gemm.c '#include <CL/cl.h>' 'must not include CL/cl.h'
+breach runtime/config/config.c '#include <hdf5.h>' 'must not include hdf5.h'
+
+# Upwards through a public header: no include tells, the object does.
+object=$tmp/build/CMakeFiles/gpurt_objects.dir/runtime/base/clock.c.o
+printf 'int grt_config_set(void);\nint grt_seconds(void) { return grt_config_set(); }\n' |
+    "${CC:-cc}" -x c -c - -o "$object"
+if judge || ! grep -q 'runtime/base/clock.c: must not use grt_config_set of runtime/config/config.c' "$tmp/out"; then
+    echo "layers.sh: not found: a call from base to config" >&2
+    cat "$tmp/out" >&2
+    failed=1
+fi
+cp "$build/CMakeFiles/gpurt_objects.dir/runtime/base/clock.c.o" "$object"
+
+# A folder that nobody has thought about.
+mkdir runtime/new
+echo 'int x;' >runtime/new/x.c
+if judge || ! grep -q 'runtime/new/ has no row' "$tmp/out"; then
+    echo "layers.sh: a folder without a row is not found" >&2
+    failed=1
+fi
+[ "$failed" -eq 0 ] && echo "layers.sh: every breach is found"

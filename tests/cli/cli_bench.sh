@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt bench` as a person uses it: help of one kind, what is measured when one setting is asked for, how long a grid takes,
+# what is left after Ctrl-C or SIGTERM. Usage: cli_bench.sh GPURT JSON_CHECK
+
+set -euo pipefail
+gpurt=$(realpath "${1:?usage: cli_bench.sh GPURT JSON_CHECK}")
+json_check=$(realpath "${2:?usage: cli_bench.sh GPURT JSON_CHECK}")
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+cd "$tmp"
+expect 0 data make regression --samples 2000 --features 3 -o bowls.h5
+
+# ---- help: the options of the kinds that are named, and what all kinds have ----
+expect 0 bench rollout --help
+for word in --num-envs --policy --time --samples --device --format --help; do
+    said "$word "
+done
+for word in --shape --count --size; do
+    ! grep -q -- "$word" out || wrong "bench rollout --help shows $word"
+done
+expect 0 bench launch memory --help
+said '--count' && said '--size'
+! grep -q -- '--num-envs' out || wrong "bench launch memory --help shows --num-envs"
+expect 0 bench all --help
+said '--num-envs' && said '--shape'
+refuse 64 "is an option of \`gpurt bench gemm\`" bench rollout --shape 8
+
+# ---- one setting is one row ----
+one=(bench rollout --device ref:0 --env cartpole --episode-length 5 --time 0.01 --samples 1)
+expect 0 "${one[@]}" --num-envs 128 --num-dirs 16 --dir-chunk 8 --format csv
+[ "$(grep -c '^rollout,' out)" -eq 1 ] || wrong "bench rollout of one setting: not one row"
+expect 0 "${one[@]}" --num-envs 4 --num-dirs 2,3 --dir-chunk 1 --policy linear,mlp16 --format csv
+[ "$(grep -c '^rollout,' out)" -eq 4 ] || wrong "bench rollout of 2 directions and 2 policies: not 4 rows"
+small=(bench --device ref:0 --data bowls.h5 --model 'depth=1,hidden=4' --time 0.01 --steps 1)
+expect 0 "${small[@]}" --batch-sizes 32 --num-workers 0 --precision f32 --format csv
+[ "$(grep -c ',ok,' out)" -eq 1 ] || wrong "bench of one setting: not one row"
+
+# ---- memory of a small model is not 0.000 ----
+expect 0 "${small[@]}" --batch-sizes 32 --num-workers 0
+grep -qE ' [0-9.]+ KiB  ok$' out || wrong "the memory of a small model is not in KiB"
+
+# ---- the next command has every option that was given, each once ----
+expect 0 "${small[@]}" --batch-sizes 16,32 --num-workers 0,1 --precision f32,f16 --pin-memory on --mem-fraction 0.5 \
+    --max-submit-ms 100 --mem-limit 1GB --targets y
+next=$(sed -n 's/^Next: gpurt //p' out)
+for word in '--device ref:0' '--data bowls.h5' '--model depth=1,hidden=4' '--time 0.01' '--steps 1' '--num-workers' \
+    '--precision' '--pin-memory' '--mem-fraction 0.5' '--max-submit-ms 100' '--mem-limit 1000MB' '--targets y'; do
+    case " $next " in
+    *" $word "* | *" $word"[0-9a-z,\ ]*) ;;
+    *) wrong "the next command lacks $word: $next" ;;
+    esac
+done
+[ -z "$(grep -oE -- '--[a-z-]+' <<<"$next" | sort | uniq -d)" ] || wrong "the next command repeats an option: $next"
+# Where nothing fits a small model is proposed, in place of the one that was given.
+expect 70 "${small[@]}" --batch-sizes 64 --num-workers 0 --mem-limit 1KB
+[ "$(grep '^Next:' out | grep -o -- '--model' | wc -l)" -eq 1 ] || wrong "the next command names two models"
+
+# ---- a long grid says how long it takes ----
+# interrupt SIGNAL PATTERN ARGUMENT...: the signal comes when PATTERN is on stdout. A bench has printed what it had.
+interrupt() {
+    local signal=$1 pattern=$2 pid code=0
+    shift 2
+    : >out
+    "$gpurt" "$@" >out 2>err </dev/null &
+    pid=$!
+    for _ in $(seq 200); do
+        grep -qE -- "$pattern" out && break
+        sleep 0.1
+    done
+    kill "-$signal" "$pid" || wrong "gpurt $*: ended before its signal"
+    wait "$pid" || code=$?
+    [ "$code" -eq 75 ] || wrong "gpurt $*, SIG$signal: exit code $code, wanted 75"
+    grep -qE 'partial: [0-9]+ of [0-9]+ rows' err || wrong "gpurt $*, SIG$signal: not said to be partial"
+}
+grid=(bench --device ref:0 --data bowls.h5 --batch-sizes 16-1000+8 --num-workers 0,1 --time 0.3 --steps 1)
+interrupt INT ' ok$' "${grid[@]}"
+grep -qE '^248 rows of 0.3 s each and more: about 2 min' err || wrong "a grid of 248 rows does not say how long it takes"
+
+# ---- after Ctrl-C and SIGTERM: rows, and that they are not all ----
+said 'Highest throughput'
+said '^partial: [1-9][0-9]* of 248 rows'
+interrupt TERM ' ok$' "${grid[@]}" --apply partial.yaml
+said '^partial: '
+grep -qE '^ +batch_size: [0-9]+$' partial.yaml || wrong "bench --apply after SIGTERM: no config of the rows that there are"
+# Before the first row nothing can be recommended.
+interrupt INT '^ *Batch' bench --device ref:0 --data bowls.h5 --batch-sizes 16 --num-workers 0 --time 60 --apply none.yaml
+grep -q 'none.yaml is not written' err || wrong "bench --apply without a row: no word"
+[ ! -e none.yaml ] || wrong "bench --apply without a row wrote a config"
+for signal in INT TERM; do
+    interrupt "$signal" '^device copy' bench memory --device ref:0 --size 4KiB-64KiB+1KiB --time 0.3
+    interrupt "$signal" '^independent|^[a-z]+ .* ok$' bench launch --device ref:0 --count 1-64+1 --time 0.3
+    interrupt "$signal" ' ok$' bench gemm --device ref:0 --shape 8,9,10,11,12,13 --time 1
+    interrupt "$signal" ' ok$' bench rollout --device ref:0 --env cartpole --num-envs 1-50 --num-dirs 1 --episode-length 5
+    interrupt "$signal" ' ok$' bench mlp --device ref:0 --model depth=1,hidden=4 --batch-sizes 8-64+8 --time 1
+    interrupt "$signal" ' ok$' bench data --data bowls.h5 --batch-sizes 8-64+1 --num-workers 0 --time 1
+done
+# Programs are told as well, and the file is kept.
+interrupt TERM . bench memory --device ref:0 --size 4KiB-64KiB+1KiB --time 0.3 --format jsonl
+grep -q '"partial": *true' out || wrong "jsonl of a part: no \"partial\": true"
+"$gpurt" bench memory --device ref:0 --size 4KiB-64KiB+1KiB --time 0.2 --format json -o part.json >out 2>err </dev/null &
+pid=$!
+sleep 3
+kill -TERM "$pid"
+wait "$pid" || true
+"$json_check" <part.json || wrong "json of a part is no JSON"
+grep -q '"partial": *true' part.json || wrong "json of a part: no \"partial\": true"
+expect 0 bench memory --device ref:0 --size 4KiB --time 0.01 --samples 1 --format json
+! grep -q '"partial"' out || wrong "a whole bench says that it is partial"
+
+exit "$failed"

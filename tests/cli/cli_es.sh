@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt train es`, `gpurt train standing`, `gpurt play` and `gpurt bench rollout` from outside: mistakes have one line
+# and their exit code; a resumed run ends with the same file; the picture is whole. Usage: cli_es.sh GPURT JSON_CHECK
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: cli_es.sh GPURT JSON_CHECK}")
+json=$(realpath "${2:?usage: cli_es.sh GPURT JSON_CHECK}")
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+cd "$tmp" || exit 1
+
+# ---- mistakes ----
+refuse 64 "'standing'" train standin
+refuse 64 "--env" train es
+refuse 64 "'cartpole'" train es --env cartpol --device ref:0
+refuse 64 "outside 1 to" train es --env cartpole --num-envs 0
+refuse 64 "no phase 5" train standing --phase 5 --from none --device ref:0
+refuse 64 "--until" train es --env cartpole --until 1.5 --device ref:0
+refuse 64 "it has 1 to 4" play standing --checkpoint x.h5 --phase 5
+refuse 64 "at most 5000" play standing --checkpoint x.h5 --steps 5001
+refuse 64 "mlpN" train es --env cartpole --policy conv --device ref:0
+refuse 64 "use mlp16 or mlp20" train es --env cartpole --policy mlp18 --device ref:0
+refuse 66 "phase 1" train standing --phase 2 --device ref:0
+refuse 64 "--checkpoint" play cartpole
+refuse 64 "standing" play ant
+refuse 64 "it has 1 to 4" train standing --phase 9 --device ref:0
+refuse 64 "comes before '--phase'" train --phase 1
+refuse 73 "no-such-folder/p.h5" train es --env cartpole --iterations 1 --checkpoint no-such-folder/p.h5 --device ref:0
+refuse 64 "did you mean 'standing'" bench rollout --env standin --device ref:0
+refuse 64 "use mlp16" bench rollout --policy linear,mlp7 --device ref:0
+refuse 64 "svg json" play cartpole --checkpoint x.h5 --format gif
+refuse 66 "x.h5" play cartpole --checkpoint x.h5
+
+# ---- training, resuming ----
+es=(train es --env cartpole --policy linear --num-envs 4 --num-dirs 4 --episode-length 30 --device ref:0)
+expect 0 "${es[@]}" --iterations 4 --checkpoint whole.h5 --format json
+"$json" <out || wrong "train es: not JSON"
+recorded train es --env
+expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
+"$json" --lines <log.jsonl || wrong "train es: the log is not one JSON object a line"
+for key in mean_return best_return good_rate falls steps_per_s gpu memory; do
+    grep -q "\"event\":\"train\".*\"$key\":" log.jsonl || wrong "train es: the log lacks $key"
+done
+expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
+cmp -s whole.h5 rest.h5 || wrong "a resumed run ends with another checkpoint"
+expect 0 "${es[@]}" --iterations 1 --dir-chunk 9 --checkpoint chunk.h5
+grep -q 'using 4' err || wrong "a chunk that is too large is not said"
+cp whole.h5 before.h5
+refuse 65 "'linear' and not 'mlp16'" train es --env cartpole --policy mlp16 --from whole.h5 --checkpoint whole.h5 \
+    --device ref:0
+cmp -s whole.h5 before.h5 || wrong "a refused run touched a checkpoint"
+
+# A run that is done has nothing left to do; one that is resumed is kept where it was; one that begins anew moves what
+# an earlier one has learnt out of its way.
+expect 0 train es --resume whole.h5 --iterations 4 --device ref:0
+grep -q 'nothing to do' err || wrong "a run that was done goes on"
+cmp -s whole.h5 before.h5 || wrong "a run that was done changed its checkpoint"
+expect 0 "${es[@]}" --iterations 2 --checkpoint mine.h5
+expect 0 train es --resume mine.h5 --iterations 4 --device ref:0
+cmp -s mine.h5 whole.h5 || wrong "a resumed run is not kept where it was"
+[ ! -e cartpole-phase1.h5 ] || wrong "a resumed run wrote another file"
+[ ! -e mine-earlier-1.h5 ] || wrong "a resumed run moved its own checkpoint"
+for n in 1 2; do
+    expect 0 "${es[@]}" --iterations 1 --checkpoint mine.h5
+    grep -q "mine-earlier-$n.h5" err || wrong "where an earlier checkpoint went is not said"
+done
+cmp -s mine-earlier-1.h5 whole.h5 || wrong "an earlier checkpoint is lost"
+head -c 2000 whole.h5 >damaged.h5
+refuse 65 "damaged.h5" train es --resume damaged.h5 --device ref:0
+refuse 65 "damaged.h5" train es --env cartpole --from damaged.h5 --device ref:0
+refuse 65 "damaged.h5" play cartpole --checkpoint damaged.h5 --device ref:0
+
+# A next phase begins with the policy of the one before, whose kind it takes over, and tries it first; what a run leaves as
+# it is, a resumed one does too.
+st=(train standing --num-envs 2 --num-dirs 2 --episode-length 5 --device ref:0)
+expect 0 "${st[@]}" --policy mlp16 --iterations 1
+expect 0 "${st[@]}" --phase 2 --iterations 1 --log phase2.jsonl
+said 'phase 2.*mlp16'
+head -n 1 phase2.jsonl | grep -q '"event":"evaluate".*"step":0,' || wrong "phase 2: the policy is not tried first"
+expect 0 "${es[@]}" --no-normalise --iterations 2 --checkpoint plain.h5
+expect 0 "${es[@]}" --no-normalise --iterations 1 --checkpoint plain1.h5
+expect 0 train es --resume plain1.h5 --iterations 2 --checkpoint plain2.h5 --device ref:0
+cmp -s plain.h5 plain2.h5 || wrong "--no-normalise is lost when a run is resumed"
+
+# The largest policy takes 39 KiB and lavapipe has 32 of shared memory: it runs all the same, and chunks change no byte.
+expect 0 "${st[@]}" --policy mlp256 --iterations 1 --dir-chunk 2 --checkpoint large.h5 --device vulkan:0
+expect 0 "${st[@]}" --policy mlp256 --iterations 1 --dir-chunk 1 --checkpoint large1.h5 --device vulkan:0
+cmp -s large.h5 large1.h5 || wrong "train standing: mlp256 learns something else in chunks of one direction"
+expect 0 play standing --checkpoint large.h5 --steps 3 --device vulkan:0
+said '^</svg>'
+
+# ---- interrupted ----
+# interrupt SIGNAL ARGUMENT...: a run without an end in sight gets the signal after its first iteration. It ends after
+# one, with a checkpoint that has the same bytes as that of a run of just so many.
+interrupt() {
+    local signal=$1 code=0 pid done_
+    shift
+    rm -f cut.h5 cut.jsonl
+    "$gpurt" "$@" --iterations 1000000 --checkpoint-every 1000000 --checkpoint cut.h5 --log cut.jsonl >out 2>err &
+    pid=$!
+    while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":1,' cut.jsonl; do sleep 0.01; done
+    kill "-$signal" "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null || code=$?
+    [ "$code" -eq 75 ] || wrong "$signal: gpurt $*: exit code $code, wanted 75"
+    grep -q -- '--resume cut.h5' err || wrong "$signal: gpurt $*: how to go on is not said"
+    done_=$(sed -n '$s/.*"step":\([0-9]*\),.*/\1/p' cut.jsonl)
+    expect 0 "$@" --iterations "${done_:-1}" --checkpoint uncut.h5
+    cmp -s cut.h5 uncut.h5 || wrong "$signal: gpurt $*: not the checkpoint of ${done_:-no} iterations"
+}
+interrupt INT "${es[@]}"
+interrupt TERM "${es[@]}"
+interrupt HUP "${es[@]}"
+interrupt USR1 "${es[@]}"
+interrupt TERM train standing --num-envs 2 --num-dirs 2 --episode-length 10 --device ref:0
+# Several seconds an iteration here: it is given up in the middle.
+interrupt USR1 train standing --num-envs 32 --num-dirs 32 --episode-length 40 --device ref:0
+
+# ---- the robot learns to stand ----
+# Phase 1 with a reduced setting: at least four of five policies stand for 90 % of the steps, and actions that never change
+# for less than half, the best that was found among them.
+share() { # of good steps, of the row that begins with this policy
+    sed -n "s/.*\"policy_good_rate\": *\([0-9.e-]*\).*\"policy\": *\"$1\".*/\1/p" out
+}
+stands=0
+for seed in 1 2 3 4 5; do
+    expect 0 train standing --num-envs 16 --num-dirs 32 --episode-length 200 --until 0.9 --iterations 80 --seed "$seed" \
+        --device opencl:0 --format jsonl --checkpoint stands.h5 --baselines --log stands.jsonl
+    awk -v learnt="$(share 'the policy')" 'BEGIN { exit !(learnt >= 0.9) }' && stands=$((stands + 1))
+    for constant in 'no action' 'its biases alone' 'best constant action'; do
+        awk -v share="$(share "$constant")" 'BEGIN { exit !(share != "" && share < 0.5) }' ||
+            wrong "train standing, seed $seed: $constant stands for $(share "$constant")"
+    done
+done
+[ "$stands" -ge 4 ] || wrong "train standing: $stands of 5 seeds stand"
+[ "$(grep -c '"event":"baseline"' stands.jsonl)" -eq 20 ] || wrong "train standing: the log lacks the baselines"
+
+# ---- the picture, the benchmark ----
+refuse 65 "cartpole" play pendulum --checkpoint whole.h5 --device ref:0
+expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0
+said '^</svg>'
+expect 0 play cartpole --checkpoint whole.h5 --steps 9 --format json --device ref:0
+"$json" <out || wrong "play: not JSON"
+expect 0 bench rollout --env cartpole --num-envs 4,8 --num-dirs 2 --dir-chunk 1,2 --episode-length 9 --device ref:0 \
+    --time 0.01 --samples 1 --format json
+"$json" <out || wrong "bench rollout: not JSON"
+# Without sizes: every policy's table has the setting before and the profile's, and ends with their comparison.
+expect 0 bench rollout --env cartpole --policy linear,mlp16 --episode-length 3 \
+    --device ref:0 --time 0.01 --samples 1
+[ "$(grep -c '^cartpole ' out)" -ge 4 ] || wrong "bench rollout: a policy's rows are missing"
+[ "$(grep -c 'was held back by' out)" -eq 2 ] || wrong "bench rollout: a comparison is missing"
+expect 0 bench rollout --num-envs 2 --num-dirs 1 --dir-chunk 1 --episode-length 3 --device ref:0 --time 0.01 --samples 1 \
+    --format json
+grep -q '"of_peak"' out || wrong "bench rollout: no share of the device's rate"
+
+# ---- other forms ----
+# A policy keeps what it does to its observations, in both directions, bit for bit.
+python=/usr/bin/python3 # Debian's, which has h5py
+for policy in affine mlp16; do
+    expect 0 train es --device ref:0 --env pendulum --policy "$policy" --iterations 3 --num-envs 4 --num-dirs 4 \
+        --checkpoint "$tmp/n.h5" -q
+    expect 0 convert "$tmp/n.h5" "$tmp/n.safetensors"
+    grep -q 'stay behind, --all' "$tmp/err" || wrong "convert: no word of what stays behind"
+    expect 0 convert "$tmp/n.safetensors" "$tmp/back.h5"
+    "$python" - "$tmp" <<'PY' || wrong "convert: another normaliser"
+import h5py, json, struct, sys
+import numpy as np
+was, back = h5py.File(sys.argv[1] + "/n.h5"), h5py.File(sys.argv[1] + "/back.h5")
+blob = open(sys.argv[1] + "/n.safetensors", "rb").read()
+size = struct.unpack("<Q", blob[:8])[0]
+name = "normalizer/mean_rstd_variance"
+entry = json.loads(blob[8:8 + size])[name]
+begin, end = entry["data_offsets"]
+norm = np.frombuffer(blob[8 + size + begin:8 + size + end], "<f4").reshape(entry["shape"])
+assert norm.shape == (3, 3) and (norm == was[name][()]).all() and (norm == back[name][()]).all()
+assert not (norm[0] == 0).all() and not (norm[1] == 1).all(), "a normaliser that does nothing tests nothing"
+assert "optimizer" not in back and sorted(back["model"]) == sorted(was["model"])
+PY
+    for form in n.h5 back.h5 n.safetensors; do
+        expect 0 play pendulum --device ref:0 --steps 50 --format json --checkpoint "$tmp/$form" -o "$tmp/$form.json"
+        cmp -s "$tmp/n.h5.json" "$tmp/$form.json" || wrong "play: another trajectory of $form"
+        expect 0 train es --device ref:0 --env pendulum --policy "$policy" --iterations 1 --num-envs 4 --num-dirs 4 \
+            --from "$tmp/$form" --checkpoint "$tmp/next.h5" -q --format csv
+        sed 1q "$tmp/out" >"$tmp/first" && sed -n 2p "$tmp/out" | cut -d, -f 1-7 >>"$tmp/first"
+        [ "$form" = n.h5 ] && cp "$tmp/first" "$tmp/first.h5"
+        cmp -s "$tmp/first" "$tmp/first.h5" || wrong "train es --from $form begins otherwise"
+    done
+    # All of it can be resumed.
+    expect 0 convert --all "$tmp/n.h5" "$tmp/all.safetensors"
+    expect 0 convert "$tmp/all.safetensors" "$tmp/all.h5"
+    for form in n all; do
+        expect 0 train es --device ref:0 --resume "$tmp/$form.h5" --checkpoint "$tmp/$form-5.h5" --iterations 5 -q
+    done
+    cmp -s "$tmp/n-5.h5" "$tmp/all-5.h5" || wrong "convert --all: another run after --resume"
+done
+
+exit "$failed"

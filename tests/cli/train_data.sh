@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Data that are hard on a training run, from end to end on one device: numbers that f32 does not tell apart,
+# against NumPy, and files that lose their end. Usage: tests/cli/train_data.sh GPURT DEVICE
+
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+gpurt=$(realpath "$1")
+export GPURT_DEVICE=$2
+unset NO_COLOR GPURT_PROFILE
+python=/usr/bin/python3 # Debian's, which has h5py
+tmp=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export XDG_CONFIG_HOME=$tmp/config
+cd "$tmp" || exit 1
+failed=0
+
+wrong() {
+    echo "wrong: $*"
+    sed 's/^/    /' out err 2>/dev/null | tail -n 25
+    failed=1
+}
+# expect CODE ARGUMENT...: runs gpurt, keeps what it prints, checks the exit code.
+expect() {
+    local want=$1 code=0
+    shift
+    timeout 240 "$gpurt" "$@" >out 2>err || code=$?
+    [ "$code" -eq "$want" ] || wrong "gpurt $*: exit code $code, wanted $want"
+}
+said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
+unsaid() { ! grep -qE -- "$1" out err || wrong "said: $1"; }
+
+# ---- times since 1970, half a second apart: f32 has one number for 256 of them ----
+"$python" "$here/train_data_peer.py" make || wrong "NumPy makes no data"
+base=(train supervised model=small batch_size=50 epochs=2 learning_rate=0.01 normalize=true inputs=stamp)
+for type in f64 i64 i32 f32; do
+    for cache in none ram device; do
+        run=$type-$cache
+        expect 0 "${base[@]}" --data "$type.h5" cache="$cache" checkpoint_dir="$run"
+        unsaid 'apart'
+        expect 0 predict --data "$type.h5" --checkpoint "$run" -o "$run.p.h5" cache="$cache"
+        unsaid 'apart'
+        expect 0 eval --data "$type.h5" --checkpoint "$run" --format csv
+        awk -F, 'NR == 2 { print $2 }' out >"$run.loss"
+    done
+    last=$(basename "$(ls "$type-none"/step-*.h5 | tail -n 1)")
+    for cache in ram device; do
+        cmp -s "$type-none/$last" "$type-$cache/$last" || wrong "$type: another network with cache $cache"
+    done
+done
+# The mean goes through other forms of file without loss, and older checkpoints have no rest.
+expect 0 convert --all f64-none/best.h5 all.safetensors
+expect 0 convert all.safetensors back.h5
+expect 0 predict --data f64.h5 --checkpoint back.h5 -o back.p.h5
+# Without normalize nothing can be done, but said.
+expect 0 "${base[@]}" --data f64.h5 normalize=false checkpoint_dir=plain
+said 'f64.h5: f32 tells [0-9]+ of [0-9]+ values apart in input column 0 .*normalize: true keeps them apart'
+expect 0 "${base[@]}" --data target.h5 checkpoint_dir=target targets=when
+said 'f32 tells [0-9]+ of [0-9]+ values apart in target column 0 .*subtract an offset'
+"$python" "$here/train_data_peer.py" check || wrong "NumPy disagrees"
+
+# ---- narrow rows stay what they are, wherever they are kept ----
+for type in u8 f16; do
+    for cache in none ram device; do
+        for norm in true false; do
+            expect 0 train supervised --data $type.h5 inputs=picture targets=kind model=small batch_size=50 epochs=2 \
+                normalize=$norm cache=$cache checkpoint_dir=$type-$norm-$cache
+            said 'loss cross_entropy'
+            last=$(basename "$(ls $type-$norm-$cache/step-*.h5 | tail -n 1)")
+            cmp -s "$type-$norm-none/$last" "$type-$norm-$cache/$last" ||
+                wrong "$type: another network with cache $cache, normalize $norm"
+        done
+    done
+done
+
+# ---- a number too large for the network, in the first of several micro-batches: what it breaks is named ----
+"$python" - <<'PY' || wrong "no data"
+import h5py, numpy as np
+with h5py.File("huge.h5", "w") as file:
+    x = np.ones((400, 8), "f4")
+    x[3] = 3e38
+    file["gauge"], file["y"] = x, np.ones(400, "f4")
+PY
+expect 70 train supervised --data huge.h5 inputs=gauge model=small batch_size=25 accumulate=4 shuffle=false \
+    validation_split=0 cache=none checkpoint_dir=huge
+said 'step 1 \(epoch 1, batch 1\): activations of layers\.0 is not finite'
+
+# ---- windows ----
+expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480
+said '^loading .*, shuffled in windows of 480 samples'
+expect 78 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=960 epochs=3 --resume
+said 'was made with'
+expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows shuffle_window=480 epochs=3 --resume
+expect 0 "${base[@]}" --data f32.h5 checkpoint_dir=windows3 shuffle_window=480 epochs=3 cache=ram
+last=$(basename "$(ls windows3/step-*.h5 | tail -n 1)")
+cmp -s "windows/$last" "windows3/$last" || wrong "windows: another network after a stop, or out of memory"
+
+# ---- a file that loses its end while it is read ----
+for workers in 0 2; do
+    "$gpurt" data make regression --samples 40000 --features 16 -o cut.h5 >/dev/null || wrong "no data"
+    "$gpurt" train supervised --data cut.h5 model=small batch_size=64 epochs=100000 cache=none \
+        num_workers=$workers checkpoint_dir=cut-$workers >out 2>err &
+    pid=$!
+    for _ in $(seq 600); do
+        grep -q 'step' err && break
+        sleep 0.1
+    done
+    truncate -s 300001 cut.h5
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 65 ] || wrong "a truncated file: exit code $code, wanted 65"
+    said 'cut.h5: the file ends at byte 300001, .* it was truncated while it was being read'
+    [ "$(grep -cE 'error|truncated|Bus' err)" -eq 1 ] || wrong "a truncated file: not one line"
+done
+
+exit $failed

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learners to check: parameters, samples and targets that are
+// plain formulas of their index, so that an independent program can make the same
+// (tests/peers/torch_losses.py), and steps over them.
+#ifndef TEST_LEARN_KIT_H
+#define TEST_LEARN_KIT_H
+
+#include "harness.h"
+#include "gpurt/learner.h"
+
+// A number in [-1, 1) of 24 bits, exact in f32, from an index and a stream.
+float learn_number(uint32_t stream, uint32_t i);
+uint32_t learn_hash(uint32_t stream, uint32_t i);
+
+struct learn_data {
+    size_t samples, x_size, y_size;  // numbers of a sample and of a target
+    float *x;
+    float *y;           // NULL with classes
+    uint32_t *classes;  // NULL without
+};
+
+struct learn {
+    struct grt_learner *learner;
+    struct learn_data data;
+    struct grt_buf *x, *y;  // upload buffers with all of the data
+};
+
+#define LEARN_BATCH 24
+// A small model that most cases share, so that its kernels are compiled once.
+struct grt_learner_desc learn_small(enum grt_dtype precision);
+
+// Allocated, parameters set by formula, data for `samples` samples.
+struct learn learn_begin(const struct grt_learner_desc *desc, size_t samples);
+void learn_end(struct learn *l);
+// Parameters by formula: [-1, 1) / sqrt(inputs), those of norms around 1 and 0.
+void learn_set_parameters(struct grt_learner *learner);
+// A baked step over `steps` batches of the data from the beginning on.
+struct grt_graph *learn_step(struct learn *l, uint32_t rows, uint32_t steps);
+// Runs a graph `times` times.
+void learn_run(struct grt_graph *graph, uint32_t times);
+// As many steps over the first batch of the data.
+void learn_train(struct learn *l, uint32_t steps);
+struct grt_learn_state learn_state(const struct learn *l);
+// All parameters one behind the other, allocated; *count of them.
+float *learn_parameters(const struct learn *l, size_t *count);
+// A tensor's numbers, allocated.
+float *learn_read(const struct grt_tensor *tensor);
+
+#endif

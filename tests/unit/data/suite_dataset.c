@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data sets: every type, layout and filter against the HDF5 library's own reading; shapes laid side by
+// side; rows left out; normalisation; files of `gpurt data make`.
+#include "harness/data_kit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpurt/make.h"
+
+static struct grt_loader *load(struct grt_dataset *data, uint32_t batch) {
+    struct grt_loader *loader =
+        grt_loader_create(grt_loader_desc(.data = data, .part = GRT_PART_ALL, .batch = batch));
+    assert_non_null(loader);
+    return loader;
+}
+
+// All rows in order, through a loader with batches of 7 rows: x into the array returned, y into *y.
+static float *all_rows(struct grt_dataset *data, void **y) {
+    struct grt_dataset_info info = grt_dataset_info(data);
+    struct grt_loader *loader = load(data, 7);
+    float *x = test_alloc(info.rows * info.x_width * 4);
+    char *targets = test_alloc(info.rows * info.y_width * 4 + 1);
+    uint64_t done = 0;
+    while (done < info.rows) {
+        struct grt_batch batch;
+        assert_true(grt_loader_next(loader, &batch));
+        memcpy(x + done * info.x_width, batch.x, batch.rows * (uint64_t)info.x_width * 4);
+        if (info.y_width > 0)
+            memcpy(targets + done * info.y_width * 4, batch.y,
+                   batch.rows * (uint64_t)info.y_width * 4);
+        done += batch.rows;
+        grt_loader_release(loader, &batch);
+    }
+    assert_int_equal(done, info.rows);
+    grt_loader_destroy(&loader);
+    if (y)
+        *y = targets;
+    else
+        free(targets);
+    return x;
+}
+
+static void compare(const float *got, const float *want, uint64_t count, const char *what) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (test_as_u32(got[i]) != test_as_u32(want[i]) && !(isnan(got[i]) && isnan(want[i])))
+            fail_msg("%s: element %llu is %g, wanted %g", what, (unsigned long long)i,
+                     (double)got[i], (double)want[i]);
+    }
+}
+
+static void every_type_layout_and_filter(void **state) {
+    (void)state;
+    hid_t half = data_kit_half(false), half_big = data_kit_half(true);
+    const hid_t types[] = {half,           half_big,       H5T_IEEE_F32LE, H5T_IEEE_F32BE,
+                           H5T_IEEE_F64LE, H5T_IEEE_F64BE, H5T_STD_U8LE,   H5T_STD_I32LE,
+                           H5T_STD_I32BE,  H5T_STD_I64LE,  H5T_STD_I64BE};
+    // Chunks that cut rows, columns and points, and some that reach beyond the edge.
+    static const struct {
+        hsize_t shape[3], chunk[3];
+    } layouts[] = {
+        {{41, 6}, {0}},          {{41, 6}, {8, 6}},        {{41, 6}, {8, 4}},
+        {{41, 6}, {41, 1}},      {{41, 1}, {5, 1}},        {{41}, {16}},
+        {{41, 5, 3}, {0}},       {{41, 5, 3}, {4, 5, 3}},  {{41, 5, 3}, {7, 2, 2}},
+        {{41, 5, 3}, {7, 2, 3}}, {{41, 5, 3}, {41, 5, 1}},
+    };
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; k++) {
+            for (int filters = 0; filters < (layouts[k].chunk[0] ? 4 : 1); filters++) {
+                const char *path = data_kit_path("types.h5");
+                struct data_kit_set set = {.name = "in/deep", .type = types[t]};
+                memcpy(set.shape, layouts[k].shape, sizeof set.shape);
+                memcpy(set.chunk, layouts[k].chunk, sizeof set.chunk);
+                set.name = "x";
+                set.shuffle = filters & 1;
+                set.deflate = filters & 2 ? 6 : 0;
+                data_kit_write(path, true, &set);
+                struct grt_dataset *data =
+                    grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
+                assert_non_null(data);
+                struct grt_dataset_info info = grt_dataset_info(data);
+                assert_int_equal(info.rows, 41);
+                assert_int_equal(info.points, layouts[k].shape[2] ? 5 : 0);
+                float *want = data_kit_read(path, "x"), *got = all_rows(data, NULL);
+                char what[64];
+                snprintf(what, sizeof what, "type %zu, layout %zu, filters %d", t, k, filters);
+                compare(got, want, 41ull * info.x_width, what);
+                free(want);
+                free(got);
+                grt_dataset_close(&data);
+            }
+        }
+    }
+    H5Tclose(half);
+    H5Tclose(half_big);
+}
+
+// All 65,536 halves: the library's conversion is the judge.
+static void every_half(void **state) {
+    (void)state;
+    uint16_t *bits = test_alloc(65536 * sizeof *bits);
+    uint32_t finite = 0;
+    for (uint32_t i = 0; i < 65536; i++) {
+        if ((i & 0x7c00) != 0x7c00)
+            bits[finite++] = (uint16_t)i;
+    }
+    hid_t half = data_kit_half(false);
+    const char *path = data_kit_path("half.h5");
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){
+            .name = "x", .type = half, .shape = {finite}, .mem_type = half, .data = bits});
+    struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
+    assert_non_null(data);
+    float *want = data_kit_read(path, "x"), *got = all_rows(data, NULL);
+    compare(got, want, finite, "half");
+    free(want);
+    free(got);
+    free(bits);
+    H5Tclose(half);
+    grt_dataset_close(&data);
+}
+
+static void inputs_lie_side_by_side(void **state) {
+    (void)state;
+    const char *path = data_kit_path("many.h5");
+    const struct data_kit_set sets[] = {
+        {.name = "a", .shape = {20, 4, 3}},
+        {.name = "b",
+         .type = H5T_IEEE_F64BE,
+         .shape = {20, 4, 2},
+         .chunk = {6, 3, 2},
+         .deflate = 1},
+        {.name = "t", .type = H5T_STD_I32LE, .shape = {20}},
+        {.name = "u", .shape = {20, 2, 2}, .chunk = {3, 1, 2}},
+    };
+    float *parts[4];
+    for (int i = 0; i < 4; i++) {
+        data_kit_write(path, i == 0, &sets[i]);
+        parts[i] = data_kit_read(path, sets[i].name);
+    }
+    struct grt_dataset *data = grt_dataset_open(
+        grt_dataset_desc(.path = path, .inputs = (const char *const[]){"a", "/b"}, .input_count = 2,
+                         .targets = (const char *const[]){"t", "u"}, .target_count = 2));
+    assert_non_null(data);
+    struct grt_dataset_info info = grt_dataset_info(data);
+    assert_int_equal(info.points, 4);
+    assert_int_equal(info.features, 5);
+    assert_int_equal(info.x_width, 20);
+    assert_int_equal(info.y_width, 5);
+    assert_int_equal(info.row_bytes, 4 * 3 * 4 + 4 * 2 * 8 + 4 + 16);
+    void *y;
+    float *x = all_rows(data, &y);
+    const float *t = y;
+    for (int row = 0; row < 20; row++) {
+        for (int p = 0; p < 4; p++) {
+            for (int k = 0; k < 5; k++) {
+                float want =
+                    k < 3 ? parts[0][(row * 4 + p) * 3 + k] : parts[1][(row * 4 + p) * 2 + k - 3];
+                assert_true(x[row * 20 + p * 5 + k] == want);
+            }
+        }
+        assert_true(t[row * 5] == parts[2][row]);
+        for (int k = 0; k < 4; k++)
+            assert_true(t[row * 5 + 1 + k] == parts[3][row * 4 + k]);
+    }
+    free(x);
+    free(y);
+    for (int i = 0; i < 4; i++)
+        free(parts[i]);
+    grt_dataset_close(&data);
+}
+
+static void classes_are_whole_numbers(void **state) {
+    (void)state;
+    const hid_t types[] = {H5T_STD_U8LE, H5T_STD_I32BE, H5T_STD_I64LE};
+    double labels[30];
+    for (int i = 0; i < 30; i++)
+        labels[i] = i * 7 % 11;
+    for (int t = 0; t < 3; t++) {
+        const char *path = data_kit_path("classes.h5");
+        data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {30, 2}});
+        data_kit_write(path, false,
+                       &(struct data_kit_set){
+                           .name = "y", .type = types[t], .shape = {30, 1}, .data = labels});
+        for (uint32_t told = 0; told <= 11; told += 11) {
+            struct grt_dataset *data = grt_dataset_open(
+                grt_dataset_desc(.path = path, .class_targets = true, .classes = told));
+            assert_non_null(data);
+            assert_int_equal(grt_dataset_info(data).classes, 11);
+            void *y;
+            free(all_rows(data, &y));
+            for (int i = 0; i < 30; i++)
+                assert_int_equal(((uint32_t *)y)[i], i * 7 % 11);
+            free(y);
+            grt_dataset_close(&data);
+        }
+        // A number that is no class is found before the device would use it as an index.
+        TEST_REFUSED(
+            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10)),
+            GRT_BAD_DATA, "row 3 of 'y' has class 10");
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10,
+                                              .check_late = true));
+        assert_non_null(data);
+        struct grt_loader *loader = load(data, 30);
+        struct grt_batch batch;
+        TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 3 of 'y' has class 10");
+        TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 3 of 'y' has class 10");
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+    }
+    labels[5] = -1;
+    const char *path = data_kit_path("negative.h5");
+    data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {30, 2}});
+    data_kit_write(
+        path, false,
+        &(struct data_kit_set){.name = "y", .type = H5T_STD_I32LE, .shape = {30}, .data = labels});
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true)),
+                 GRT_BAD_DATA, "row 5 of 'y' has class -1");
+}
+
+// 200 rows of 3, some of them not finite; y one column, row 150 not finite.
+static const char *nan_file(const char *name, int deflate) {
+    const char *path = data_kit_path(name);
+    double x[600], y[200];
+    for (int i = 0; i < 600; i++)
+        x[i] = data_kit_value((uint64_t)i);
+    for (int i = 0; i < 200; i++)
+        y[i] = i;
+    x[3 * 4 + 1] = NAN;
+    x[3 * 60] = INFINITY;
+    x[3 * 199 + 2] = 1e300;  // beyond f32
+    y[150] = -INFINITY;
+    struct data_kit_set set = {
+        .name = "x", .type = H5T_IEEE_F64LE, .shape = {200, 3}, .deflate = deflate, .data = x};
+    set.chunk[0] = deflate ? 32 : 0;
+    set.chunk[1] = 3;
+    data_kit_write(path, true, &set);
+    data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {200}, .data = y});
+    return path;
+}
+
+static void rows_that_are_not_finite(void **state) {
+    (void)state;
+    for (int deflate = 0; deflate < 2; deflate++) {
+        const char *path = nan_file("nan.h5", deflate);
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path)), GRT_BAD_DATA,
+                     "row 4 of the inputs is not finite (column 1 is nan)");
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .check_late = true));
+        assert_non_null(data);
+        struct grt_loader *loader = load(data, 8);
+        struct grt_batch batch;
+        TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 4 of the inputs");
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .normalise = true)),
+                     GRT_BAD_DATA, "row 4 of the inputs");
+
+        data = grt_dataset_open(grt_dataset_desc(.path = path, .on_nan = GRT_NAN_DROP));
+        assert_non_null(data);
+        assert_int_equal(grt_dataset_info(data).file_rows, 200);
+        assert_int_equal(grt_dataset_info(data).rows, 196);
+        void *y;
+        free(all_rows(data, &y));
+        for (int i = 0, row = 0; i < 196; i++, row++) {
+            row += row == 4 || row == 60 || row == 150;
+            assert_true(((float *)y)[i] == (float)row);
+        }
+        free(y);
+        grt_dataset_close(&data);
+    }
+}
+
+static void targets_that_are_no_shares(void **state) {
+    (void)state;
+    const char *path = data_kit_path("shares.h5");
+    assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 64, .features = 2)));
+    float *y = data_kit_read(path, "y");
+    uint64_t bad = 0;
+    while (y[bad] >= 0 && y[bad] <= 1)
+        assert_true(++bad < 64);
+    free(y);
+    char row[64];
+    snprintf(row, sizeof row, "row %llu of the targets", (unsigned long long)bad);
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .share_targets = true)),
+                 GRT_BAD_DATA, row);
+    for (int shares = 0; shares < 2; shares++) {
+        struct grt_dataset *data = grt_dataset_open(
+            grt_dataset_desc(.path = path, .share_targets = shares > 0, .check_late = true));
+        assert_non_null(data);
+        struct grt_loader *loader = load(data, 64);
+        struct grt_batch batch;
+        if (shares)
+            TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, row);
+        else
+            assert_true(grt_loader_next(loader, &batch));
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+    }
+    assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 1, .features = 2)));
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .validation_split = 0.1)),
+                 GRT_BAD_DATA, "one row cannot be split");
+}
+
+// Against sums in the plainest form, over exactly the rows that are trained on.
+static void normalisation(void **state) {
+    (void)state;
+    for (int points = 0; points < 2; points++) {
+        const char *path = data_kit_path(points ? "np.h5" : "n.h5");
+        struct data_kit_set set = {.name = "x", .shape = {100, 6}};
+        if (points) {
+            set.shape[1] = 2;
+            set.shape[2] = 3;
+        }
+        data_kit_write(path, true, &set);
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .normalise = true,
+                                              .validation_split = 0.25, .seed = 4));
+        struct grt_dataset *plain =
+            grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true,
+                                              .validation_split = 0.25, .seed = 4));
+        assert_true(data && plain);
+        struct grt_dataset_info info = grt_dataset_info(data);
+        assert_int_equal(info.part_rows[GRT_PART_TRAIN], 75);
+        struct grt_loader *loader = grt_loader_create(grt_loader_desc(.data = plain, .batch = 75));
+        struct grt_loader *scaled = grt_loader_create(grt_loader_desc(.data = data, .batch = 75));
+        struct grt_batch raw = {0}, got = {0};
+        if (!loader || !scaled || !grt_loader_next(loader, &raw) ||
+            !grt_loader_next(scaled, &got) || !raw.x || !got.x) {
+            fail();
+            return;
+        }
+        uint32_t f = info.features, count = 75 * 6 / f;
+        for (uint32_t k = 0; k < f; k++) {
+            double mean = 0, square = 0;
+            for (uint32_t i = 0; i < count; i++)
+                mean += raw.x[i * f + k] / (double)count;
+            for (uint32_t i = 0; i < count; i++)
+                square += pow(raw.x[i * f + k] - mean, 2) / (double)count;
+            assert_true(fabs(info.mean[k] - mean) < 1e-4);
+            assert_true(fabs(info.std[k] - sqrt(square)) < 1e-4);
+            for (uint32_t i = 0; i < count; i++)
+                assert_true(fabs(got.x[i * f + k] - (raw.x[i * f + k] - mean) / sqrt(square)) <
+                            1e-5);
+        }
+        grt_loader_destroy(&loader);
+        grt_loader_destroy(&scaled);
+        // A checkpoint's numbers win over those of the file.
+        struct grt_dataset *told =
+            grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .normalise = true,
+                                              .mean = (double[]){1, 1, 1, 1, 1, 1},
+                                              .std = (double[]){2, 2, 2, 2, 2, 2}));
+        assert_non_null(told);
+        float *x = all_rows(told, NULL), *want = data_kit_read(path, "x");
+        for (int i = 0; i < 600; i++)
+            assert_true(x[i] == (want[i] - 1) / 2);
+        free(x);
+        free(want);
+        grt_dataset_close(&told);
+        grt_dataset_close(&plain);
+        grt_dataset_close(&data);
+    }
+}
+
+// The answer is what the attribute says: the residual of the teacher is the noise.
+static const unsigned char zeros[80u << 20];
+
+// Compressed data that are kept inflated are drawn and split row by row, be they one chunk; what is too
+// large for that is split by chunks.
+static void small_compressed_data(void **state) {
+    (void)state;
+    const char *path = data_kit_path("one.h5");
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){.name = "x", .shape = {300, 1}, .chunk = {300, 1}, .deflate = 1});
+    struct grt_dataset *data = grt_dataset_open(
+        grt_dataset_desc(.path = path, .no_targets = true, .validation_split = 0.1));
+    assert_non_null(data);
+    assert_int_equal(grt_dataset_info(data).part_rows[GRT_PART_VALIDATION], 30);
+    double sum = 0, want = 0;
+    for (int part = 0; part < 2; part++) {
+        struct grt_loader *loader =
+            grt_loader_create(grt_loader_desc(.data = data, .batch = 300,
+                                              .part = (enum grt_part)part, .shuffle = true));
+        struct grt_batch batch = {0};
+        assert_true(loader && grt_loader_next(loader, &batch));
+        assert_int_equal(batch.rows, part == GRT_PART_TRAIN ? 270 : 30);
+        for (uint32_t i = 0; i < batch.rows; i++)
+            sum += sqrt((double)batch.x[i]);  // each row once: a sum that others do not have
+        grt_loader_destroy(&loader);
+    }
+    for (uint64_t i = 0; i < 300; i++)
+        want += sqrt(data_kit_value(i));
+    assert_true(fabs(sum - want) < 1e-6);
+    grt_dataset_close(&data);
+    path = data_kit_path("large.h5");
+    data_kit_write(path, true,
+                   &(struct data_kit_set){.name = "x",
+                                          .type = H5T_STD_U8LE,
+                                          .shape = {80, 1u << 20},
+                                          .chunk = {80, 1u << 20},
+                                          .mem_type = H5T_NATIVE_UINT8,
+                                          .data = zeros,
+                                          .deflate = 1});
+    TEST_REFUSED(grt_dataset_open(
+                     grt_dataset_desc(.path = path, .no_targets = true, .validation_split = 0.5)),
+                 GRT_BAD_DATA, "lie in one compressed chunk");
+}
+
+static void made_data(void **state) {
+    (void)state;
+    for (int make = 0; make < GRT_MAKE_COUNT; make++) {
+        for (uint32_t deflate = 0; deflate < 2; deflate++) {
+            const char *path = data_kit_path("made.h5"), *again = data_kit_path("again.h5");
+            struct grt_make_desc desc = {.path = path,
+                                         .make = (enum grt_make)make,
+                                         .samples = 3000,
+                                         .features = 5,
+                                         .points = 4,
+                                         .classes = 3,
+                                         .noise = -1,
+                                         .seed = 9,
+                                         .deflate = deflate,
+                                         .chunk = deflate * 100};
+            assert_true(grt_data_make(&desc));
+            desc.path = again;
+            assert_true(grt_data_make(&desc));
+            float *x = data_kit_read(path, "x"), *x2 = data_kit_read(again, "x");
+            size_t floats = 3000 * 5 * (make == GRT_MAKE_POINTS ? 4 : 1);
+            assert_memory_equal(x, x2, floats * 4);
+            struct grt_file_info *info = grt_file_info_create(path);
+            assert_non_null(info);
+            assert_int_equal(info->count, 2);
+            assert_string_equal(info->arrays[0].name, "x");
+            assert_string_equal(info->arrays[0].problem, "");
+            assert_int_equal(info->arrays[0].chunk[0], deflate * 100);
+            assert_string_equal(info->arrays[0].filters, deflate ? "shuffle deflate 1" : "");
+            assert_string_equal(info->made_by, grt_make_text((enum grt_make)make));
+            bool classes = make == GRT_MAKE_CLASSIFICATION;
+            assert_int_equal(info->classes, classes ? 3 : 0);
+            if (classes)
+                assert_true(info->noise_floor >= 0 && info->noise_floor < 0.3);
+            else
+                assert_true(fabs(info->noise_floor - 0.01) < 1e-12);
+            grt_file_info_destroy(&info);
+            struct grt_dataset *data =
+                grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = classes));
+            assert_non_null(data);
+            assert_int_equal(grt_dataset_info(data).points, make == GRT_MAKE_POINTS ? 4 : 0);
+            grt_dataset_close(&data);
+            free(x);
+            free(x2);
+        }
+    }
+    TEST_REFUSED(grt_data_make(grt_make_desc(.path = data_kit_path("no/where.h5"), .samples = 1,
+                                             .features = 1)),
+                 GRT_NO_OUTPUT, "where.h5");
+    TEST_REFUSED(grt_data_make(grt_make_desc(.path = data_kit_path("huge.h5"),
+                                             .samples = 1ull << 40, .features = 1u << 20)),
+                 GRT_IO, "are left on the disk");
+    TEST_REFUSED(grt_data_make(grt_make_desc(.path = "x", .samples = 0, .features = 1)),
+                 GRT_INVALID, "no samples");
+    TEST_REFUSED(grt_data_make(NULL), GRT_INVALID, "no desc");
+}
+
+static void bad_descs(void **state) {
+    (void)state;
+    const char *path = data_kit_path("d.h5");
+    data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {4, 2}});
+    data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {4}});
+    data_kit_write(path, false, &(struct data_kit_set){.name = "z", .shape = {5}});
+    data_kit_write(path, false, &(struct data_kit_set){.name = "p", .shape = {4, 2, 2}});
+    TEST_REFUSED(grt_dataset_open(NULL), GRT_INVALID, "no path");
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = "")), GRT_INVALID, "no path");
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .validation_split = 1)),
+                 GRT_INVALID, "validation_split");
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .input_count = 1)), GRT_INVALID,
+                 "no names");
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true)),
+                 GRT_BAD_DATA, "cannot be a class");
+    const char *const z[] = {"z"}, *const xp[] = {"x", "p"};
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .targets = z, .target_count = 1)),
+                 GRT_BAD_DATA, "'x' has 4 rows and 'z' has 5");
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .inputs = xp, .input_count = 2)),
+                 GRT_BAD_DATA, "points");
+    struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path));
+    assert_non_null(data);
+    TEST_REFUSED(grt_loader_create(NULL), GRT_INVALID, "no desc");
+    TEST_REFUSED(grt_loader_create(grt_loader_desc(.batch = 1)), GRT_INVALID, "no data set");
+    TEST_REFUSED(grt_loader_create(grt_loader_desc(.data = data)), GRT_INVALID, "0 rows");
+    TEST_REFUSED(grt_loader_create(grt_loader_desc(.data = data, .batch = 5, .drop_last = true)),
+                 GRT_BAD_DATA, "do not fill");
+    TEST_REFUSED(grt_loader_create(grt_loader_desc(.data = data, .batch = 1, .pin = true)),
+                 GRT_INVALID, "no device");
+    TEST_REFUSED(
+        grt_loader_create(grt_loader_desc(.data = data, .batch = 2, .start = {.batch = 2})),
+        GRT_INVALID, "an epoch has 2 batches");
+    TEST_REFUSED(
+        grt_loader_create(grt_loader_desc(.data = data, .batch = 2, .part = GRT_PART_VALIDATION)),
+        GRT_BAD_DATA, "0 rows for validation");
+    grt_dataset_close(&data);
+}
+
+static const struct CMUnitTest cases[] = {
+    DATA_CASE(every_type_layout_and_filter),
+    DATA_CASE(every_half),
+    DATA_CASE(inputs_lie_side_by_side),
+    DATA_CASE(classes_are_whole_numbers),
+    DATA_CASE(rows_that_are_not_finite),
+    DATA_CASE(targets_that_are_no_shares),
+    DATA_CASE(normalisation),
+    DATA_CASE(small_compressed_data),
+    DATA_CASE(made_data),
+    DATA_CASE(bad_descs),
+};
+TEST_SUITE(dataset, false, cases);

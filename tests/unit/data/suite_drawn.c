@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that stay on the device: a kernel finds which one comes when, and must come to what the host
+// would have drawn.
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/order.h"
+#include "nn/layer_ops.h"
+#include "gpurt/learner.h"
+
+#define MOST_ROWS 3000u
+#define MOST_DROPPED 5u
+#define EPOCHS 3u  // of a table
+
+// One drawing of an epoch.
+struct drawing {
+    struct grt_order order;
+    struct grt_draw draw;
+    uint64_t dropped[MOST_DROPPED];
+    uint64_t file_rows, rows;
+    uint32_t first_epoch;  // of the table,
+    uint32_t epoch;        // and the one in it that is drawn
+};
+
+static uint32_t next(uint32_t *seed) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+// Sizes of all kinds: rows alone, units of compressed chunks with rows that fill none, parts, rows left out.
+static struct drawing draw_one(uint32_t *seed) {
+    struct drawing d = {.first_epoch = next(seed) % 100000, .epoch = next(seed) % EPOCHS};
+    uint64_t rows = 1 + next(seed) % (next(seed) % 4 == 0 ? 12 : MOST_ROWS - MOST_DROPPED);
+    uint64_t unit = next(seed) % 3 == 0 ? 2 + next(seed) % 90 : 1;
+    double split = next(seed) % 2 == 0 ? 0.05 * (1 + next(seed) % 10) : 0;
+    d.order = grt_order(rows, unit, split, next(seed));
+    d.order.dropped_count = next(seed) % 2 == 0 ? next(seed) % (MOST_DROPPED + 1) : 0;
+    d.file_rows = rows + d.order.dropped_count;
+    for (uint64_t i = 0; i < d.order.dropped_count; i++) {
+        d.dropped[i] = i + (i + 1) * rows / (MOST_DROPPED + 2);
+    }
+    d.draw = (struct grt_draw){.part = (enum grt_part)(next(seed) % GRT_PART_COUNT),
+                               .shuffle = next(seed) % 5 != 0,
+                               .seed = next(seed),
+                               .window = 1 + next(seed) % 20};
+    d.rows = grt_order_rows(&d.order, d.draw.part);
+    return d;
+}
+
+// A launch: rows `cursor` and up of an epoch.
+struct launch {
+    struct grt_gathering gathering;
+};
+static void record_launch(struct grt_graph *graph, void *context) {
+    grt_op_gather(graph, &((struct launch *)context)->gathering);
+}
+
+// What the device finds at positions cursor .. rows - 1; `file` holds the number of each row.
+static void ask_device(const struct drawing *d, const struct grt_tensor *file, uint64_t cursor,
+                       uint32_t *got) {
+    uint64_t record = grt_order_record(&d->order, &d->draw), count = d->rows - cursor;
+    struct test_tensor table = test_tensor(test.dev, GRT_U32, EPOCHS * record, 0);
+    struct test_tensor dropped = test_tensor(test.dev, GRT_U32, MOST_DROPPED, 0);
+    struct test_tensor to = test_tensor(test.dev, GRT_U32, count, 0);
+    struct test_tensor state = test_tensor(test.dev, GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+    uint32_t *words = test_alloc(4 * EPOCHS * record), left_out[MOST_DROPPED] = {0};
+    for (uint32_t i = 0; i < EPOCHS; i++) {
+        grt_order_words(&d->order, &d->draw, d->first_epoch + i, words + i * record);
+    }
+    for (uint64_t i = 0; i < d->order.dropped_count; i++) {
+        left_out[i] = (uint32_t)d->dropped[i];
+    }
+    struct grt_learn_state learn = {.epoch = d->epoch, .cursor = (uint32_t)cursor};
+    test_tensor_write(&table, words);
+    test_tensor_write(&dropped, left_out);
+    test_tensor_write(&state, &learn);
+    struct grt_step_rows rows = {
+        .x = *file, .order = table.tensor, .dropped = dropped.tensor, .record = (uint32_t)record};
+    struct launch launch = {.gathering = {.from = &rows,
+                                          .state = &state.tensor,
+                                          .rows = count,
+                                          .batch = count,
+                                          .x_step = 4 * count,
+                                          .x = to.tensor.range}};
+    test_run(test.dev, record_launch, &launch);
+    test_tensor_read(&to, got);
+    free(words);
+    test_tensor_end(&table);
+    test_tensor_end(&dropped);
+    test_tensor_end(&to);
+    test_tensor_end(&state);
+}
+
+static void the_device_draws_what_the_host_does(void **state) {
+    (void)state;
+    uint32_t seed = 20, got[MOST_ROWS], later[MOST_ROWS];
+    uint64_t want[MOST_ROWS];
+    struct test_tensor numbers = test_tensor(test.dev, GRT_U32, MOST_ROWS, 0);
+    for (uint32_t i = 0; i < MOST_ROWS; i++) {
+        got[i] = i;
+    }
+    test_tensor_write(&numbers, got);
+    for (int k = 0; k < 200; k++) {
+        struct drawing d = draw_one(&seed);
+        d.order.dropped = d.dropped;
+        if (d.rows == 0) {
+            continue;
+        }
+        uint8_t seen[MOST_ROWS] = {0};
+        uint64_t cursor = d.rows / 3;
+        ask_device(&d, &numbers.tensor, 0, got);
+        ask_device(&d, &numbers.tensor, cursor, later);
+        grt_order_draw(&d.order, &d.draw, d.first_epoch + d.epoch, 0, d.rows, want);
+        for (uint64_t i = 0; i < d.rows; i++) {
+            if (got[i] != want[i] || got[i] >= d.file_rows || seen[got[i]]++) {
+                fail_msg(
+                    "case %d, %llu rows of %llu, unit %llu: position %llu has row %u, the host "
+                    "says %llu",
+                    k, (unsigned long long)d.rows, (unsigned long long)d.file_rows,
+                    (unsigned long long)d.order.unit, (unsigned long long)i, got[i],
+                    (unsigned long long)want[i]);
+            }
+        }
+        assert_memory_equal(later, got + cursor, 4 * (d.rows - cursor));
+    }
+    test_tensor_end(&numbers);
+}
+
+// More rows than a float, or half of a word, can count.
+static void large_orders_are_the_same(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {65537, 2000003, 16777219};
+    enum { ASKED = 300 };
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        struct drawing d = {
+            .order = grt_order(sizes[k], 1, 0.25, 3), .first_epoch = 77, .epoch = 1};
+        d.draw = (struct grt_draw){.part = GRT_PART_TRAIN, .shuffle = true, .seed = 4, .window = 1};
+        d.rows = grt_order_rows(&d.order, d.draw.part);
+        uint32_t *numbers = test_alloc(4 * sizes[k]), got[ASKED];
+        uint64_t want[ASKED];
+        for (uint32_t i = 0; i < sizes[k]; i++) {
+            numbers[i] = i;
+        }
+        struct test_tensor file = test_tensor(test.dev, GRT_U32, sizes[k], 0);
+        test_tensor_write(&file, numbers);
+        ask_device(&d, &file.tensor, d.rows - ASKED, got);
+        grt_order_draw(&d.order, &d.draw, 78, d.rows - ASKED, ASKED, want);
+        for (int i = 0; i < ASKED; i++) {
+            assert_int_equal(got[i], want[i]);
+        }
+        test_tensor_end(&file);
+        free(numbers);
+    }
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(the_device_draws_what_the_host_does),
+    TEST_CASE(large_orders_are_the_same),
+};
+TEST_SUITE(drawn, true, cases);

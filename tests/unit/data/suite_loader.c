@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaders: the same batches whoever makes them and wherever they land, from any position on.
+#include "harness/data_kit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpurt/make.h"
+
+enum { ROWS = 500, FEATURES = 5 };
+
+static const char *make(const char *name, uint32_t deflate) {
+    const char *path = data_kit_path(name);
+    assert_true(
+        grt_data_make(grt_make_desc(.path = path, .samples = ROWS, .features = FEATURES,
+                                    .noise = -1, .deflate = deflate, .chunk = deflate ? 48 : 0)));
+    return path;
+}
+
+static struct grt_dataset *open_split(const char *path) {
+    struct grt_dataset *data =
+        grt_dataset_open(grt_dataset_desc(.path = path, .validation_split = 0.2, .seed = 1));
+    assert_non_null(data);
+    return data;
+}
+
+// `count` batches one behind the other: x and y of full batches, zeros included.
+static float *stream(const struct grt_loader_desc *desc, uint32_t count) {
+    struct grt_loader *loader = grt_loader_create(desc);
+    assert_non_null(loader);
+    uint64_t width = FEATURES + 1, batch_floats = desc->batch * width;
+    float *all = test_alloc(count * batch_floats * sizeof *all);
+    for (uint32_t i = 0; i < count; i++) {
+        struct grt_batch batch;
+        assert_true(grt_loader_next(loader, &batch));
+        memcpy(all + i * batch_floats, batch.x, desc->batch * FEATURES * 4ull);
+        memcpy(all + i * batch_floats + desc->batch * (uint64_t)FEATURES, batch.y,
+               desc->batch * 4ull);
+        if (desc->pin) {
+            assert_ptr_equal(grt_buf_host(batch.x_range.buf), batch.x);
+            assert_ptr_equal((char *)grt_buf_host(batch.y_range.buf) + batch.y_range.offset,
+                             batch.y);
+        }
+        grt_loader_release(loader, &batch);
+    }
+    grt_loader_destroy(&loader);
+    return all;
+}
+
+static void workers_pins_and_caches_change_nothing(void **state) {
+    (void)state;
+    for (uint32_t deflate = 0; deflate < 2; deflate++) {
+        struct grt_dataset *data = open_split(make("same.h5", deflate));
+        for (int variant = 0; variant < 4; variant++) {
+            struct grt_loader_desc desc = {.data = data, .batch = 64, .dev = test.dev, .seed = 3};
+            desc.shuffle = variant & 1;
+            desc.drop_last = variant & 2;
+            const uint32_t count = 17;  // more than two epochs
+            const size_t bytes = count * 64ul * (FEATURES + 1) * 4;
+            float *want = stream(&desc, count);
+            static const struct {
+                uint32_t workers, prefetch, held;
+                bool pin, short_workers;
+                enum grt_cache cache;
+            } ways[] = {
+                {0, 0, 1, true, false, GRT_CACHE_NONE}, {1, 1, 1, false, false, GRT_CACHE_NONE},
+                {3, 2, 2, true, false, GRT_CACHE_NONE}, {2, 3, 1, true, true, GRT_CACHE_NONE},
+                {0, 0, 1, false, false, GRT_CACHE_RAM}, {2, 1, 3, true, false, GRT_CACHE_RAM},
+                {8, 4, 2, false, true, GRT_CACHE_NONE},
+            };
+            for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++) {
+                desc.workers = ways[k].workers;
+                desc.prefetch = ways[k].prefetch;
+                desc.held = ways[k].held;
+                desc.pin = ways[k].pin;
+                desc.short_workers = ways[k].short_workers;
+                desc.cache = ways[k].cache;
+                float *got = stream(&desc, count);
+                assert_memory_equal(got, want, bytes);
+                free(got);
+            }
+            free(want);
+        }
+        grt_dataset_close(&data);
+    }
+}
+
+static void any_position_continues_the_stream(void **state) {
+    (void)state;
+    for (uint32_t deflate = 0; deflate < 2; deflate++) {
+        struct grt_dataset *data = open_split(make("resume.h5", deflate));
+        struct grt_loader_desc desc = {
+            .data = data, .batch = 30, .shuffle = true, .seed = 5, .dev = test.dev};
+        const size_t batch_bytes = 30 * (FEATURES + 1) * 4;
+        const uint32_t count = 40;
+        float *want = stream(&desc, count);
+        struct grt_loader *loader = grt_loader_create(&desc);
+        assert_non_null(loader);
+        uint64_t per_epoch = grt_loader_info(loader).batches_per_epoch;
+        grt_loader_destroy(&loader);
+        desc.workers = 2;
+        for (uint32_t from = 0; from < count; from += 3) {
+            desc.start = (struct grt_loader_position){from / per_epoch, from % per_epoch};
+            float *got = stream(&desc, count - from);
+            assert_memory_equal(got, (char *)want + from * batch_bytes,
+                                (count - from) * batch_bytes);
+            free(got);
+        }
+        // Going back and forth within one loader, and what it says of its place.
+        desc.start = (struct grt_loader_position){0};
+        loader = grt_loader_create(&desc);
+        assert_non_null(loader);
+        static const uint32_t places[] = {7, 0, 39, 20, 20};
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            struct grt_loader_position place = {places[i] / per_epoch, places[i] % per_epoch};
+            struct grt_batch batch;
+            assert_true(grt_loader_seek(loader, place));
+            assert_int_equal(grt_loader_info(loader).next.epoch, place.epoch);
+            assert_int_equal(grt_loader_info(loader).next.batch, place.batch);
+            assert_true(grt_loader_next(loader, &batch));
+            assert_memory_equal(batch.x, (char *)want + places[i] * batch_bytes, 30 * FEATURES * 4);
+            TEST_REFUSED(grt_loader_seek(loader, place), GRT_INVALID, "a batch is held");
+            grt_loader_release(loader, &batch);
+        }
+        TEST_REFUSED(grt_loader_seek(loader, (struct grt_loader_position){0, per_epoch}),
+                     GRT_INVALID, "an epoch has");
+        grt_loader_destroy(&loader);
+        free(want);
+        grt_dataset_close(&data);
+    }
+}
+
+// What arrives on the device is what the batch holds, with and without pinned memory, many in flight.
+static void uploads(void **state) {
+    (void)state;
+    struct grt_dataset *data = open_split(make("upload.h5", 0));
+    for (int pin = 0; pin < 2; pin++) {
+        struct grt_loader *loader = grt_loader_create(
+            grt_loader_desc(.data = data, .dev = test.dev, .batch = 64, .workers = 2, .held = 4,
+                            .pin = pin, .shuffle = true));
+        assert_non_null(loader);
+        struct test_tensor x = test_tensor(test.dev, GRT_F32, 64, FEATURES);
+        struct test_tensor y = test_tensor(test.dev, GRT_F32, 64, 1);
+        struct grt_batch batch;
+        assert_true(grt_loader_next(loader, &batch));
+        TEST_REFUSED(grt_loader_upload(loader, &batch, 0), GRT_INVALID, "grt_loader_bind");
+        grt_loader_release(loader, &batch);
+        TEST_REFUSED(grt_loader_bind(loader, 0, &y.tensor, &y.tensor), GRT_INVALID, "320 elements");
+        assert_true(grt_loader_bind(loader, 0, &x.tensor, &y.tensor));
+        for (int round = 0; round < 10; round++) {
+            test_tensor_prefill(&x, test_prefills[round % TEST_PREFILLS]);
+            test_tensor_prefill(&y, test_prefills[round % TEST_PREFILLS]);
+            struct grt_batch three[3];
+            for (int i = 0; i < 3; i++)
+                assert_true(grt_loader_next(loader, &three[i]) &&
+                            grt_loader_upload(loader, &three[i], 0));
+            float got_x[64 * FEATURES], got_y[64];
+            test_tensor_read(&x, got_x);
+            test_tensor_read(&y, got_y);
+            assert_memory_equal(got_x, three[2].x, sizeof got_x);
+            assert_memory_equal(got_y, three[2].y, sizeof got_y);
+            for (int i = 0; i < 3; i++)
+                grt_loader_release(loader, &three[i]);
+        }
+        grt_loader_destroy(&loader);
+        test_tensor_end(&x);
+        test_tensor_end(&y);
+    }
+    grt_dataset_close(&data);
+}
+
+static void rows_on_the_device(void **state) {
+    (void)state;
+    const char *path = make("device.h5", 1);
+    struct grt_dataset *data = open_split(path);
+    struct grt_mem_use before = grt_dev_mem_use(test.dev, NULL);
+    struct grt_loader *loader = grt_loader_create(
+        grt_loader_desc(.data = data, .dev = test.dev, .batch = 64, .cache = GRT_CACHE_DEVICE,
+                        .shuffle = true, .seed = 2, .workers = 2));
+    assert_non_null(loader);
+    struct grt_tensor x, y;
+    struct grt_range norm;
+    assert_true(grt_loader_device(loader, &x, &y, &norm));
+    assert_null(norm.buf);
+    assert_int_equal(grt_tensor_count(&x), ROWS * FEATURES);
+    assert_int_equal(grt_tensor_count(&y), ROWS);
+    assert_int_equal(grt_loader_info(loader).device_bytes, ROWS * (FEATURES + 1) * 4);
+    float got[ROWS * FEATURES];
+    assert_true(grt_buf_read(x.range.buf, x.range.offset, got, sizeof got));
+    float *want = data_kit_read(path, "x");
+    assert_memory_equal(got, want, sizeof got);
+    free(want);
+    // Its order is that of a loader that makes batches.
+    struct grt_loader *other =
+        grt_loader_create(grt_loader_desc(.data = data, .batch = 64, .shuffle = true, .seed = 2));
+    uint32_t rows[64];
+    struct grt_batch batch;
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_true(grt_loader_next(other, &batch));
+        assert_true(grt_loader_order(loader, batch.position.epoch, batch.position.batch * 64,
+                                     batch.rows, rows));
+        for (uint32_t k = 0; k < batch.rows; k++)
+            assert_memory_equal(batch.x + k * FEATURES, got + rows[k] * FEATURES, FEATURES * 4);
+        grt_loader_release(other, &batch);
+    }
+    grt_loader_destroy(&other);
+    TEST_REFUSED(grt_loader_order(loader, 0, grt_loader_info(loader).rows, 1, rows), GRT_INVALID,
+                 "more rows");
+    TEST_REFUSED(grt_loader_next(loader, &batch), GRT_INVALID, "on the device");
+    TEST_REFUSED(grt_loader_bind(loader, 0, &x, &y), GRT_INVALID, "on the device");
+    grt_loader_destroy(&loader);
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before.current);
+    grt_dataset_close(&data);
+}
+
+// The file loses its end under the workers: batches made before are delivered, then the sentence comes,
+// every time it is asked.
+static void truncated_while_reading(void **state) {
+    (void)state;
+    for (uint32_t deflate = 0; deflate < 2; deflate++) {
+        for (uint32_t workers = 0; workers < 3; workers++) {
+            const char *path = make("cut.h5", deflate);
+            struct grt_dataset *data = open_split(path);
+            struct grt_loader *loader =
+                grt_loader_create(grt_loader_desc(.data = data, .dev = test.dev, .batch = 50,
+                                                  .workers = workers, .pin = true));
+            assert_non_null(loader);
+            struct grt_batch batch;
+            assert_true(grt_loader_next(loader, &batch));
+            grt_loader_release(loader, &batch);
+            assert_int_equal(truncate(path, 4096), 0);
+            bool good = true;
+            test_refusal_begin();
+            for (int i = 0; good && i < 100; i++) {
+                good = grt_loader_next(loader, &batch);
+                if (good)
+                    grt_loader_release(loader, &batch);
+            }
+            // Decoded chunks may serve small compressed files to the end.
+            test_log.expected = test_log.lines[GRT_LOG_ERROR];
+            test_log.quiet = false;
+            assert_true(!good || deflate);
+            if (!good) {
+                assert_int_equal(grt_last_status(), GRT_BAD_DATA);
+                TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA,
+                             "it was truncated while it was being read");
+            }
+            grt_loader_destroy(&loader);
+            grt_dataset_close(&data);
+        }
+    }
+    test_usable(test.dev);
+}
+
+static void held_batches(void **state) {
+    (void)state;
+    struct grt_dataset *data = open_split(make("held.h5", 0));
+    for (uint32_t workers = 0; workers < 2; workers++) {
+        struct grt_loader *loader =
+            grt_loader_create(grt_loader_desc(.data = data, .batch = 64, .workers = workers,
+                                              .prefetch = 1, .held = 2));
+        assert_non_null(loader);
+        uint32_t slots = grt_loader_info(loader).slots;
+        assert_int_equal(slots, workers + 2);
+        struct grt_batch batches[3], more;
+        for (uint32_t i = 0; i < slots; i++)
+            assert_true(grt_loader_next(loader, &batches[i]));
+        TEST_REFUSED(grt_loader_next(loader, &more), GRT_INVALID, "batches are held");
+        for (uint32_t i = 0; i < slots; i++)
+            grt_loader_release(loader, &batches[i]);
+        assert_true(grt_loader_next(loader, &more));
+        // The last batch of an epoch is filled up with zeros.
+        assert_int_equal(grt_loader_info(loader).rows, 400);
+        while (more.position.batch != 6) {
+            grt_loader_release(loader, &more);
+            assert_true(grt_loader_next(loader, &more));
+        }
+        assert_int_equal(more.rows, 400 - 6 * 64);
+        for (uint32_t i = more.rows * FEATURES; i < 64 * FEATURES; i++)
+            assert_true(more.x[i] == 0);
+        grt_loader_destroy(&loader);  // a batch may still be held, and workers busy
+    }
+    grt_dataset_close(&data);
+}
+
+static const struct CMUnitTest cases[] = {
+    DATA_CASE(workers_pins_and_caches_change_nothing),
+    DATA_CASE(any_position_continues_the_stream),
+    DATA_CASE(uploads),
+    DATA_CASE(rows_on_the_device),
+    DATA_CASE(truncated_while_reading),
+    DATA_CASE(held_batches),
+};
+TEST_SUITE(loader, true, cases);

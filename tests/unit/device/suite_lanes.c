@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes: uploads beside the main work land where and when marks say, whatever runs meanwhile.
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 1 << 14, ROUNDS = 40, HOLD = 12 };
+
+// Two places take turns. The main lane copies what it finds in a place into a log, behind work that
+// holds it up; so an upload that came too early, or a copy that did not wait, leaves a wrong word.
+struct turns {
+    struct grt_buf *sources[ROUNDS], *place[2], *log, *ballast[2];
+    struct grt_graph *up[ROUNDS], *keep[ROUNDS];
+};
+
+static void make_turns(struct turns *t) {
+    const uint64_t bytes = 4ull * WORDS;
+    t->log = test_buf(test.dev, ROUNDS * bytes, GRT_BUF_DEVICE);
+    for (int i = 0; i < 2; i++) {
+        t->place[i] = test_buf(test.dev, bytes, GRT_BUF_DEVICE);
+        t->ballast[i] = test_buf(test.dev, bytes, GRT_BUF_DEVICE);
+    }
+    for (uint32_t k = 0; k < ROUNDS; k++) {
+        t->sources[k] = test_buf(test.dev, bytes, GRT_BUF_UPLOAD);
+        uint32_t *words = grt_buf_host(t->sources[k]);
+        for (uint32_t i = 0; i < WORDS; i++)
+            words[i] = k << 16 ^ i;
+        t->up[k] = grt_graph_create(test.dev, "up");
+        grt_graph_aside(t->up[k]);
+        grt_graph_copy(t->up[k], (struct grt_range){t->place[k % 2]},
+                       (struct grt_range){t->sources[k]});
+        t->keep[k] = grt_graph_create(test.dev, "keep");
+        for (uint32_t i = 0; i < HOLD; i++)
+            grt_graph_copy(t->keep[k], (struct grt_range){t->ballast[i % 2]},
+                           (struct grt_range){t->ballast[1 - i % 2]});
+        grt_graph_copy(t->keep[k], (struct grt_range){t->log, k * bytes, bytes},
+                       (struct grt_range){t->place[k % 2]});
+        assert_true(grt_graph_bake(t->up[k]) && grt_graph_bake(t->keep[k]));
+    }
+}
+
+static void end_turns(struct turns *t) {
+    for (uint32_t k = 0; k < ROUNDS; k++) {
+        grt_graph_destroy(&t->up[k]);
+        grt_graph_destroy(&t->keep[k]);
+        grt_buf_destroy(&t->sources[k]);
+    }
+    for (int i = 0; i < 2; i++) {
+        grt_buf_destroy(&t->place[i]);
+        grt_buf_destroy(&t->ballast[i]);
+    }
+    grt_buf_destroy(&t->log);
+}
+
+static void uploads_take_turns(void **state) {
+    (void)state;
+    struct turns t;
+    make_turns(&t);
+    uint32_t *got = test_alloc(4ull * ROUNDS * WORDS);
+    // The first round times each graph and waits for it; in the others all are in flight.
+    for (int round = 0; round < 4; round++) {
+        uint64_t read[2] = {0};
+        memset(got, 0xff, 4ull * ROUNDS * WORDS);
+        assert_true(grt_buf_write(t.log, 0, got, 4ull * ROUNDS * WORDS));
+        for (uint32_t k = 0; k < ROUNDS; k++) {
+            assert_true(grt_dev_after(test.dev, GRT_LANE_ASIDE, read[k % 2]));
+            assert_true(grt_graph_run(t.up[k]));
+            uint64_t sent = grt_dev_mark(test.dev, GRT_LANE_ASIDE);
+            assert_true(grt_dev_after(test.dev, GRT_LANE_MAIN, sent));
+            assert_true(grt_graph_run(t.keep[k]));
+            read[k % 2] = grt_dev_mark(test.dev, GRT_LANE_MAIN);
+        }
+        assert_true(grt_dev_wait(test.dev));
+        assert_true(grt_dev_passed(test.dev, GRT_LANE_MAIN, read[0]) &&
+                    grt_dev_passed(test.dev, GRT_LANE_MAIN, read[1]));
+        assert_true(grt_buf_read(t.log, 0, got, 4ull * ROUNDS * WORDS));
+        struct test_compare c = test_compare(test.dev, "lanes, round %d", round);
+        for (uint64_t i = 0; i < (uint64_t)ROUNDS * WORDS; i++)
+            test_compare_bits(&c, i, got[i], (uint32_t)(i / WORDS) << 16 ^ (uint32_t)(i % WORDS));
+        test_compare_end(&c);
+    }
+    free(got);
+    end_turns(&t);
+}
+
+// A blocking transfer comes after both lanes.
+static void reading_waits_for_both(void **state) {
+    (void)state;
+    struct grt_buf *from = test_buf(test.dev, 64, GRT_BUF_UPLOAD);
+    struct grt_buf *to = test_buf(test.dev, 64, GRT_BUF_DEVICE);
+    struct grt_graph *graph = grt_graph_create(test.dev, "up");
+    grt_graph_copy(graph, (struct grt_range){to}, (struct grt_range){from});
+    grt_graph_aside(graph);
+    assert_true(grt_graph_bake(graph));
+    for (uint32_t i = 1; i < 50; i++) {
+        uint32_t *words = grt_buf_host(from), got[16];
+        for (uint32_t k = 0; k < 16; k++)
+            words[k] = i * k;
+        assert_true(grt_graph_run(graph));
+        assert_true(grt_buf_read(to, 0, got, sizeof got));
+        assert_memory_equal(got, words, sizeof got);
+    }
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&from);
+    grt_buf_destroy(&to);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct grt_buf *buf = test_buf(test.dev, 64, GRT_BUF_DEVICE);
+    struct grt_graph *graph = grt_graph_create(test.dev, "not a copy");
+    grt_graph_aside(graph);
+    grt_graph_fill(graph, (struct grt_range){buf}, 1);
+    TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "only copies from upload to device");
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&buf);
+    TEST_REFUSED(grt_dev_after(test.dev, GRT_LANE_COUNT, 1), GRT_INVALID, "no such lane");
+    TEST_REFUSED(grt_dev_passed(NULL, GRT_LANE_MAIN, 1), GRT_INVALID, "no such device");
+    assert_true(grt_dev_lanes(test.dev) >= 1 && grt_dev_lanes(test.dev) <= 2);
+    // PoCL and lavapipe have a lane for uploads; the C reading does all in order.
+    enum grt_backend_id backend = grt_dev_info(test.dev)->backend;
+    assert_true(backend != GRT_BACKEND_REF || grt_dev_lanes(test.dev) == 1);
+    assert_true(backend != GRT_BACKEND_OPENCL || grt_dev_lanes(test.dev) == 2);
+    assert_true(grt_dev_passed(test.dev, GRT_LANE_ASIDE, 0));
+    test_usable(test.dev);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(uploads_take_turns),
+    TEST_CASE(reading_waits_for_both),
+    TEST_CASE(refusals),
+};
+TEST_SUITE(lanes, true, cases);

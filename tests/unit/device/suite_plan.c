@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor plans: what they cost is known before, and is what they take.
+#include "harness/harness.h"
+
+#include <string.h>
+
+static struct grt_plan *plan_create(struct grt_dev *dev) {
+    struct grt_plan *plan = grt_plan_create(dev);
+    assert_non_null(plan);
+    return plan;
+}
+
+static struct grt_tensor *declare(struct grt_plan *plan, const struct grt_tensor_desc *desc) {
+    struct grt_tensor *tensor = grt_plan_tensor(plan, desc);
+    assert_non_null(tensor);
+    return tensor;
+}
+
+static void shapes_and_sizes(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t shape[GRT_MAX_RANK];
+        uint64_t count, bytes;
+        enum grt_dtype dtype;
+        uint32_t rank;
+    } rows[] = {
+        {{0}, 1, 4, GRT_F32, 0},
+        {{7}, 7, 28, GRT_F32, 1},
+        {{7}, 7, 14, GRT_F16, 1},
+        {{3, 5}, 15, 30, GRT_BF16, 2},
+        {{2, 3, 4}, 24, 96, GRT_U32, 3},
+        {{2, 3, 4, 5}, 120, 120, GRT_I8, 4},
+        {{1}, 1, 1, GRT_U8, 1},
+        {{0}, 1, 2, GRT_F16, 0},
+        {{1, 1, 1, 9}, 9, 36, GRT_I32, 4},
+    };
+    struct grt_plan *plan = plan_create(test.dev);
+    struct grt_tensor *tensors[sizeof rows / sizeof rows[0]];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        struct grt_tensor_desc desc = {.label = "t", .dtype = rows[i].dtype};
+        memcpy(desc.shape, rows[i].shape, sizeof desc.shape);
+        tensors[i] = declare(plan, &desc);
+        assert_null(tensors[i]->range.buf);
+        assert_int_equal(tensors[i]->rank, rows[i].rank);
+        assert_int_equal(grt_tensor_count(tensors[i]), rows[i].count);
+        assert_int_equal(grt_tensor_bytes(tensors[i]), rows[i].bytes);
+    }
+    assert_true(grt_plan_alloc(plan));
+    uint32_t align = grt_dev_info(test.dev)->caps.align;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        const struct grt_range *range = &tensors[i]->range;
+        assert_non_null(range->buf);
+        assert_int_equal(range->offset % align, 0);
+        assert_int_equal(range->size, rows[i].bytes);
+        assert_in_range(range->offset + range->size, 1, grt_buf_size(range->buf));
+        // Packed in the order of declaration, without overlap.
+        if (i > 0) {
+            const struct grt_range *last = &tensors[i - 1]->range;
+            assert_in_range(range->offset, last->offset + last->size,
+                            last->offset + last->size + (align > 16 ? align : 16));
+        }
+    }
+    grt_plan_destroy(&plan);
+    assert_null(plan);
+}
+
+static void bytes_before_are_bytes_after(void **state) {
+    (void)state;
+    struct grt_mem_use before = grt_dev_mem_use(test.dev, NULL);
+    struct grt_plan *plan = plan_create(test.dev);
+    for (uint64_t i = 1; i < 20; i += 1) {
+        declare(plan, grt_tensor_desc(.label = "w", .group = "params", .shape = {i, 2 * i + 1}));
+        declare(plan, grt_tensor_desc(.label = "x", .dtype = GRT_F16, .shape = {i * i}));
+    }
+    uint64_t params = grt_plan_bytes(plan, "params");
+    uint64_t rest = grt_plan_bytes(plan, "tensors");
+    assert_true(params > 0 && rest > 0);
+    assert_int_equal(grt_plan_bytes(plan, NULL), params + rest);
+    assert_int_equal(grt_plan_bytes(plan, "no such group"), 0);
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before.current);
+    assert_true(grt_plan_alloc(plan));
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before.current + params + rest);
+    assert_int_equal(grt_dev_mem_use(test.dev, "params").current, params);
+    assert_int_equal(grt_dev_mem_use(test.dev, "tensors").current, rest);
+    TEST_REFUSED(grt_plan_alloc(plan), GRT_INVALID, "twice");
+    grt_plan_destroy(&plan);
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before.current);
+}
+
+// Element i of one group meets element i of the other: an optimizer is one kernel over two ranges.
+static void groups_run_parallel(void **state) {
+    (void)state;
+    struct grt_plan *plan = plan_create(test.dev);
+    enum { COUNT = 6 };
+    struct grt_tensor *w[COUNT];
+    struct grt_tensor *g[COUNT];
+    for (uint64_t i = 0; i < COUNT; i += 1) {
+        w[i] = declare(plan, grt_tensor_desc(.group = "params", .shape = {3 * i + 1, 5}));
+        declare(plan, grt_tensor_desc(.group = "acts", .shape = {7 * i + 1}));
+        g[i] = declare(plan, grt_tensor_desc(.group = "grads", .shape = {3 * i + 1, 5}));
+    }
+    assert_null(grt_plan_group(plan, "params").buf);
+    assert_true(grt_plan_alloc(plan));
+    struct grt_range params = grt_plan_group(plan, "params");
+    struct grt_range grads = grt_plan_group(plan, "grads");
+    assert_true(params.buf && grads.buf && params.buf != grads.buf);
+    assert_int_equal(params.size, grads.size);
+    assert_int_equal(params.size, grt_plan_bytes(plan, "params"));
+    for (int i = 0; i < COUNT; i += 1) {
+        assert_ptr_equal(w[i]->range.buf, params.buf);
+        assert_ptr_equal(g[i]->range.buf, grads.buf);
+        assert_int_equal(w[i]->range.offset - params.offset, g[i]->range.offset - grads.offset);
+        assert_in_range(w[i]->range.offset + w[i]->range.size, 1, params.offset + params.size);
+    }
+    assert_null(grt_plan_group(plan, "no such group").buf);
+    assert_null(grt_plan_group(plan, NULL).buf);
+    grt_plan_destroy(&plan);
+}
+
+static void refused_with_numbers(void **state) {
+    (void)state;
+    struct grt_dev *dev = grt_dev_create(
+        grt_dev_desc(.device = grt_dev_info(test.dev)->selector, .mem_limit = 8000000));
+    assert_non_null(dev);
+    struct grt_plan *plan = plan_create(dev);
+    declare(plan, grt_tensor_desc(.group = "small", .shape = {1000000}));
+    declare(plan, grt_tensor_desc(.group = "large", .shape = {2000000}));
+    TEST_REFUSED(grt_plan_alloc(plan), GRT_NO_MEMORY, "12.0 MB");
+    assert_non_null(strstr(grt_last_error(), "8.0 MB"));
+    assert_int_equal(grt_dev_mem_use(dev, NULL).current, 0);
+    assert_int_equal(grt_dev_mem_use(dev, NULL).peak, 0);
+    grt_plan_destroy(&plan);
+    // More bytes than there are numbers for.
+    plan = plan_create(dev);
+    for (int i = 0; i < 4; i += 1) {
+        declare(plan, grt_tensor_desc(.dtype = GRT_U8, .shape = {(uint64_t)1 << 62}));
+    }
+    TEST_REFUSED(grt_plan_alloc(plan), GRT_NO_MEMORY, "MB");
+    assert_int_equal(grt_dev_mem_use(dev, NULL).current, 0);
+    grt_plan_destroy(&plan);
+    test_usable(dev);
+    grt_dev_destroy(&dev);
+}
+
+static void mistake(const struct grt_tensor_desc *desc, const char *part) {
+    struct grt_plan *plan = plan_create(test.dev);
+    declare(plan, grt_tensor_desc(.label = "good", .shape = {4}));
+    struct grt_tensor *bad = declare(plan, desc);
+    assert_int_equal(grt_tensor_count(bad), 0);
+    declare(plan, grt_tensor_desc(.label = "another", .dtype = (enum grt_dtype)99));
+    // The first mistake is the one told, and nothing is taken.
+    struct grt_mem_use before = grt_dev_mem_use(test.dev, NULL);
+    TEST_REFUSED(grt_plan_alloc(plan), GRT_INVALID, part);
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before.current);
+    grt_plan_destroy(&plan);
+}
+
+static void mistakes_stick(void **state) {
+    (void)state;
+    mistake(grt_tensor_desc(.label = "hole", .shape = {4, 0, 4}), "hole");
+    mistake(grt_tensor_desc(.label = "hole", .shape = {0, 4}), "hole");
+    mistake(grt_tensor_desc(.label = "odd", .dtype = (enum grt_dtype)99, .shape = {4}), "odd");
+    mistake(grt_tensor_desc(.label = "vast", .shape = {UINT64_MAX, 2}), "vast");
+    mistake(grt_tensor_desc(.label = "vast", .shape = {1u << 31, 1u << 31, 1u << 31}), "vast");
+    mistake(grt_tensor_desc(.label = "vast", .shape = {UINT64_MAX}), "vast");
+
+    struct grt_plan *plan = plan_create(test.dev);
+    declare(plan, grt_tensor_desc(.shape = {4}));
+    assert_true(grt_plan_alloc(plan));
+    struct grt_tensor *late = declare(plan, grt_tensor_desc(.label = "late", .shape = {4}));
+    assert_int_equal(grt_tensor_count(late), 0);
+    grt_plan_destroy(&plan);
+
+    TEST_REFUSED(grt_plan_create(NULL), GRT_INVALID, "device");
+    TEST_REFUSED(grt_plan_alloc(NULL), GRT_INVALID, "plan");
+    TEST_REFUSED(grt_plan_tensor(NULL, grt_tensor_desc(.shape = {4})), GRT_INVALID, "plan");
+    plan = plan_create(test.dev);
+    TEST_REFUSED(grt_plan_tensor(plan, NULL), GRT_INVALID, "desc");
+    grt_plan_destroy(&plan);
+    grt_plan_destroy(&plan);
+    grt_plan_destroy(NULL);
+    assert_int_equal(grt_plan_bytes(NULL, NULL), 0);
+    assert_int_equal(grt_tensor_count(NULL), 0);
+    assert_int_equal(grt_tensor_bytes(NULL), 0);
+}
+
+// A plan without tensors is no mistake.
+static void empty_plan(void **state) {
+    (void)state;
+    struct grt_plan *plan = plan_create(test.dev);
+    assert_int_equal(grt_plan_bytes(plan, NULL), 0);
+    assert_true(grt_plan_alloc(plan));
+    grt_plan_destroy(&plan);
+}
+
+// Tensors of a plan serve as operands, and keep apart.
+static void tensors_keep_apart(void **state) {
+    (void)state;
+    enum { COUNT = 9 };
+    struct grt_plan *plan = plan_create(test.dev);
+    struct grt_tensor *tensors[COUNT];
+    for (uint64_t i = 0; i < COUNT; i += 1) {
+        tensors[i] = declare(plan, grt_tensor_desc(.shape = {2 * i + 1}));
+    }
+    assert_true(grt_plan_alloc(plan));
+    struct grt_graph *graph = grt_graph_create(test.dev, "plan");
+    for (int i = COUNT - 1; i >= 0; i -= 1) {
+        grt_op_fill(graph, tensors[i], (float)i + 1);
+    }
+    assert_true(grt_graph_finish(graph));
+    assert_int_equal(grt_graph_stats(graph).barriers, 0);
+    grt_graph_destroy(&graph);
+    for (int i = 0; i < COUNT; i += 1) {
+        float got[2 * COUNT];
+        assert_true(grt_buf_read(tensors[i]->range.buf, tensors[i]->range.offset, got,
+                                 tensors[i]->range.size));
+        for (int k = 0; k < 2 * i + 1; k += 1) {
+            assert_true(got[k] == (float)i + 1);
+        }
+    }
+    grt_plan_destroy(&plan);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(shapes_and_sizes),    TEST_CASE(bytes_before_are_bytes_after),
+    TEST_CASE(groups_run_parallel), TEST_CASE(refused_with_numbers),
+    TEST_CASE(mistakes_stick),      TEST_CASE(empty_plan),
+    TEST_CASE(tensors_keep_apart),
+};
+TEST_SUITE(plan, true, cases);

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused MLP: every usable variant against the oracle's gradients, loss and outputs, at the edges of
+// its tiles; the same bits on every run; gradients added; and what is refused.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/harness.h"
+#include "nn/fused/mlp_fused.h"
+#include "gpurt/optim.h"
+#include "oracle/mlp.h"
+
+#define PARAMS (2 * ORACLE_MLP_LAYERS)
+
+struct shape {
+    uint32_t rows, inputs, depth, hidden, outputs;
+    enum grt_act act;
+    enum grt_loss loss;
+    float scale;
+};
+
+// One model on the device and in the oracle's numbers.
+struct model {
+    struct shape s;
+    enum grt_dtype dtype;
+    struct grt_params params;
+    struct grt_param param[PARAMS], *list[PARAMS];
+    struct test_tensor master, copy, grad, x, target, y, parts, state, scratch;
+    double *value[PARAMS];  // of parameters, as products see them
+    double *xs, *targets;
+    uint32_t *classes;  // in place of targets, for cross-entropy
+    struct oracle_mlp_result want;
+};
+
+static uint64_t count_of(const struct model *m) {
+    return m->params.elements;
+}
+
+static void add_param(struct model *m, uint64_t rows, uint64_t cols) {
+    struct grt_param *p = &m->param[m->params.count];
+    *p = (struct grt_param){.first = m->params.elements,
+                            .count = rows * (cols ? cols : 1),
+                            .rank = cols ? 2 : 1,
+                            .shape = {rows, cols}};
+    m->list[m->params.count++] = p;
+    uint64_t unit = m->params.unit;
+    m->params.elements += (p->count + unit - 1) / unit * unit;
+}
+
+static struct oracle_format format_of(enum grt_dtype dtype) {
+    return dtype == GRT_F16 ? oracle_f16 : dtype == GRT_BF16 ? oracle_bf16 : oracle_f32;
+}
+
+static double rounded(enum grt_dtype dtype, double v) {
+    return oracle_widen(format_of(dtype), oracle_narrow(format_of(dtype), v));
+}
+
+// Draws the parameters; elements between them are NaN: nothing may look there.
+static void draw(struct model *m, uint64_t seed) {
+    float *all = test_alloc(count_of(m) * sizeof *all);
+    uint16_t *small = test_alloc(count_of(m) * sizeof *small);
+    for (uint64_t i = 0; i < count_of(m); i += 1) {
+        all[i] = NAN;
+        small[i] = 0x7fff;
+    }
+    for (uint32_t k = 0; k < m->params.count; k += 1) {
+        const struct grt_param *p = m->list[k];
+        bool bias = p->rank == 1;
+        double bound = bias ? 0.5 : 1.6 / sqrt((double)p->shape[1]);
+        m->value[k] = test_alloc(p->count * sizeof(double));
+        for (uint64_t i = 0; i < p->count; i += 1) {
+            float v = (float)(bound * (2.0 * test_unit(&seed) - 1.0));
+            all[p->first + i] = v;
+            small[p->first + i] = (uint16_t)oracle_narrow(format_of(m->dtype), (double)v);
+            m->value[k][i] = bias || m->dtype == GRT_F32 ? (double)v : rounded(m->dtype, (double)v);
+        }
+    }
+    test_tensor_write(&m->master, all);
+    if (m->dtype != GRT_F32) {
+        test_tensor_write(&m->copy, small);
+    }
+    free(all);
+    free(small);
+}
+
+static double *numbers(struct test_tensor *t, size_t count, uint64_t seed) {
+    float *v = test_floats(seed, TEST_PLAIN, count);
+    double *wide = test_alloc(count * sizeof *wide);
+    for (size_t i = 0; i < count; i += 1) {
+        wide[i] = (double)v[i];
+    }
+    test_tensor_write(t, v);
+    free(v);
+    return wide;
+}
+
+static void ask_oracle(struct model *m) {
+    const struct shape *s = &m->s;
+    struct oracle_mlp o = {.rows = s->rows,
+                           .inputs = s->inputs,
+                           .depth = s->depth,
+                           .hidden = s->hidden,
+                           .outputs = s->outputs,
+                           .samples = s->rows,
+                           .act = grt_act_text(s->act),
+                           .loss = grt_loss_text(s->loss),
+                           .scale = (double)s->scale,
+                           .x = m->xs,
+                           .target = m->targets,
+                           .classes = m->classes,
+                           .rounded = m->dtype != GRT_F32,
+                           .format = format_of(m->dtype)};
+    m->want.y = test_alloc((size_t)s->rows * s->outputs * sizeof(double));
+    for (uint32_t l = 0; l <= s->depth; l += 1) {
+        o.weight[l] = m->value[2 * l];
+        o.bias[l] = m->value[2 * l + 1];
+        m->want.weight[l] = test_alloc(m->param[2 * l].count * sizeof(double));
+        m->want.bias[l] = test_alloc(m->param[2 * l + 1].count * sizeof(double));
+    }
+    oracle_mlp(&o, &m->want);
+}
+
+static void begin(struct model *m, const struct shape *s, enum grt_dtype dtype) {
+    *m = (struct model){.s = *s, .dtype = dtype};
+    m->params = (struct grt_params){.dev = test.dev, .type = dtype, .unit = 64, .list = m->list};
+    for (uint32_t l = 0; l <= s->depth; l += 1) {
+        uint32_t from = l == 0 ? s->inputs : s->hidden, to = l == s->depth ? s->outputs : s->hidden;
+        add_param(m, to, from);
+        add_param(m, to, 0);
+    }
+    m->master = test_tensor(test.dev, GRT_F32, count_of(m), 0);
+    m->grad = test_tensor(test.dev, GRT_F32, count_of(m), 0);
+    m->params.master = &m->master.tensor;
+    m->params.grad = &m->grad.tensor;
+    if (dtype != GRT_F32) {
+        m->copy = test_tensor(test.dev, dtype, count_of(m), 0);
+        m->params.copy = &m->copy.tensor;
+    }
+    draw(m, 7 + s->hidden + s->rows);
+    m->x = test_tensor(test.dev, GRT_F32, s->rows, s->inputs);
+    m->y = test_tensor(test.dev, GRT_F32, s->rows, s->outputs);
+    m->parts = test_tensor(test.dev, GRT_F32, GRT_LOSS_PARTS, 0);
+    m->state = test_tensor(test.dev, GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+    struct grt_learn_state state = {.loss_scale = s->scale};
+    test_tensor_write(&m->state, &state);
+    m->xs = numbers(&m->x, (size_t)s->rows * s->inputs, 11);
+    if (s->loss == GRT_LOSS_CROSS_ENTROPY) {
+        m->target = test_tensor(test.dev, GRT_U32, s->rows, 0);
+        m->classes = test_alloc(s->rows * sizeof *m->classes);
+        for (uint32_t i = 0; i < s->rows; i += 1) {
+            m->classes[i] = i * 7 % s->outputs;
+        }
+        test_tensor_write(&m->target, m->classes);
+    } else {
+        m->target = test_tensor(test.dev, GRT_F32, s->rows, s->outputs);
+        m->targets = numbers(&m->target, (size_t)s->rows * s->outputs, 12);
+    }
+    ask_oracle(m);
+}
+
+static void end(struct model *m) {
+    struct test_tensor *all[] = {&m->master, &m->copy,  &m->grad,  &m->x,      &m->target,
+                                 &m->y,      &m->parts, &m->state, &m->scratch};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i += 1) {
+        test_tensor_end(all[i]);
+    }
+    for (uint32_t l = 0; l <= m->s.depth; l += 1) {
+        free(m->want.weight[l]);
+        free(m->want.bias[l]);
+        free(m->value[2 * l]);
+        free(m->value[2 * l + 1]);
+    }
+    free(m->want.y);
+    free(m->xs);
+    free(m->targets);
+    free(m->classes);
+}
+
+static struct grt_mlp_fused_desc desc_of(struct model *m, const char *variant) {
+    const struct shape *s = &m->s;
+    return (struct grt_mlp_fused_desc){
+        .model = {s->inputs, s->depth, s->hidden, s->outputs, s->act, false, false},
+        .loss = s->loss,
+        .dtype = m->dtype,
+        .rows = s->rows,
+        .variant = variant,
+        .params = &m->params,
+        .x = &m->x.tensor,
+        .target = &m->target.tensor,
+        .y = &m->y.tensor,
+        .parts = m->parts.tensor.range,
+        .state = m->state.tensor.range,
+    };
+}
+
+static void record(struct grt_graph *graph, void *context) {
+    grt_op_mlp_fused(graph, context);
+}
+
+// The gaps between parameters must hold what they held.
+static void check_gaps(const struct model *m, const float *got, uint32_t pattern) {
+    for (uint32_t k = 0; k < m->params.count; k += 1) {
+        uint64_t next = k + 1 < m->params.count ? m->param[k + 1].first : m->params.elements;
+        for (uint64_t i = m->param[k].first + m->param[k].count; i < next; i += 1) {
+            assert_int_equal(test_as_u32(got[i]), pattern);
+        }
+    }
+}
+
+// The gradients, allocated: the same bits over each pre-fill of all that is written.
+static float *run(struct model *m, struct grt_mlp_fused_desc *desc) {
+    uint64_t bytes = grt_mlp_fused_scratch(test.dev, desc);
+    assert_true(bytes > 0);
+    test_tensor_end(&m->scratch);
+    m->scratch = test_tensor(test.dev, GRT_F32, (bytes + 3) / 4, 0);
+    desc->scratch = m->scratch.tensor.range;
+    struct test_tensor *written[] = {&m->grad, &m->y, &m->parts, &m->scratch};
+    float *first = test_alloc(m->grad.bytes), *got = test_alloc(m->grad.bytes);
+    for (uint32_t f = 0; f < TEST_PREFILLS; f += 1) {
+        for (size_t i = 0; i < sizeof written / sizeof written[0]; i += 1) {
+            test_tensor_prefill(written[i], test_prefills[f]);
+        }
+        test_run(test.dev, record, desc);
+        test_tensor_read(&m->grad, f == 0 ? first : got);
+        check_gaps(m, f == 0 ? first : got, test_prefills[f]);
+        for (uint32_t k = 0; f > 0 && k < m->params.count; k += 1) {
+            test_same(test.dev, "another pre-fill", got + m->param[k].first,
+                      first + m->param[k].first, 4, m->param[k].count);
+        }
+    }
+    void *used = test_alloc(m->scratch.bytes);
+    test_tensor_read(&m->scratch, used);
+    free(used);
+    free(got);
+    return first;
+}
+
+// Half a gap of the type that is multiplied: what one rounding costs.
+static double unit_of(const struct model *m) {
+    return m->dtype == GRT_F16 ? 0x1p-11 : m->dtype == GRT_BF16 ? 0x1p-8 : 0x1p-24;
+}
+
+// All of a tensor at once, by the norm of the difference: where a unit lies at the edge of relu, or a sum
+// between two 16-bit numbers, the last bit of another order of additions decides, and single elements may
+// differ more, the more layers the more.
+static void near(const struct model *m, const char *what, uint32_t l, const float *got,
+                 const double *want, size_t count) {
+    double difference = 0.0, norm = 0.0;
+    for (size_t i = 0; i < count; i += 1) {
+        double e = (double)got[i] - want[i];
+        difference += e * e;
+        norm += want[i] * want[i];
+    }
+    const struct shape *s = &m->s;
+    double terms =
+        m->dtype == GRT_F32 ? s->rows + s->hidden * (s->depth + 1.0) : 4.0 * (s->depth + 1.0);
+    double allowed = terms * unit_of(m) * sqrt(norm) + 1e-30;
+    if (!(sqrt(difference) <= allowed)) {
+        print_error("%s of layer %u, %u rows %u-%ux%u-%u: off by %g of %g, %g allowed\n", what, l,
+                    s->rows, s->inputs, s->depth, s->hidden, s->outputs, sqrt(difference),
+                    sqrt(norm), allowed);
+        fail();
+    }
+}
+
+static void check(struct model *m, const float *got) {
+    const struct shape *s = &m->s;
+    for (uint32_t l = 0; l <= s->depth; l += 1) {
+        near(m, "weight gradient", l, got + m->param[2 * l].first, m->want.weight[l],
+             m->param[2 * l].count);
+        near(m, "bias gradient", l, got + m->param[2 * l + 1].first, m->want.bias[l],
+             m->param[2 * l + 1].count);
+    }
+    size_t outputs = (size_t)s->rows * s->outputs;
+    float *y = test_alloc(outputs * sizeof *y);
+    float parts[GRT_LOSS_PARTS];
+    double loss = 0.0;
+    test_tensor_read(&m->y, y);
+    test_tensor_read(&m->parts, parts);
+    near(m, "output", s->depth, y, m->want.y, outputs);
+    for (uint32_t i = 0; i < GRT_LOSS_PARTS; i += 1) {
+        loss += (double)parts[i];
+    }
+    const float single = (float)loss;
+    near(m, "loss", s->depth, &single, &m->want.loss, 1);
+    free(y);
+}
+
+static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t *ran) {
+    struct model m = {.s = *s, .dtype = dtype};
+    struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
+    const char *variant;
+    if (!grt_mlp_fused_variant(test.dev, &desc, 0)) {
+        return;
+    }
+    begin(&m, s, dtype);
+    for (uint32_t v = 0; (variant = grt_mlp_fused_variant(test.dev, &desc, v)); v += 1) {
+        // Kernels for matrix units have tiles for few rows, as these are, and for many.
+        uint32_t tilings = strcmp(variant, "plain") != 0 && dtype == GRT_F16 ? 2 : 1;
+        for (uint32_t t = 0; t < tilings; t += 1) {
+            struct grt_mlp_fused_desc one = desc_of(&m, variant);
+            one.tiles_for = t == 1 ? 1u << 22 : 0;
+            float *got = run(&m, &one);
+            check(&m, got);
+            free(got);
+            *ran += 1;
+        }
+    }
+    end(&m);
+}
+
+// Rows around the tiles and far from them, one row, few and many inputs, one to 16 outputs, one to 12 layers.
+static const struct shape shapes[] = {
+    {1, 32, 3, 16, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 1.0f},
+    {1024, 32, 3, 16, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 1024.0f},
+    {77, 7, 1, 16, 3, GRT_ACT_RELU, GRT_LOSS_MSE, 1.0f},
+    {130, 32, 2, 16, 1, GRT_ACT_TANH, GRT_LOSS_HUBER, 8.0f},
+    {513, 128, 2, 16, 16, GRT_ACT_RELU, GRT_LOSS_MSE, 64.0f},
+    {200, 33, 3, 32, 10, GRT_ACT_RELU, GRT_LOSS_HUBER, 64.0f},
+    {63, 1, 12, 32, 2, GRT_ACT_RELU, GRT_LOSS_MSE, 1.0f},
+    {260, 32, 6, 64, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 64.0f},
+    {17, 100, 1, 32, 5, GRT_ACT_TANH, GRT_LOSS_MSE, 1.0f},
+    {129, 32, 3, 128, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 64.0f},
+    {32, 128, 12, 128, 10, GRT_ACT_RELU, GRT_LOSS_MSE, 4096.0f},
+    {2500, 16, 2, 64, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 2048.0f},
+    {3000, 32, 2, 128, 4, GRT_ACT_RELU, GRT_LOSS_HUBER, 2048.0f},
+    {100, 20, 3, 16, 2, GRT_ACT_GELU, GRT_LOSS_BCE, 16.0f},
+    {150, 24, 2, 32, 10, GRT_ACT_GELU, GRT_LOSS_CROSS_ENTROPY, 64.0f},
+    {70, 8, 2, 16, 16, GRT_ACT_TANH, GRT_LOSS_CROSS_ENTROPY, 64.0f},
+    {520, 40, 2, 64, 9, GRT_ACT_RELU, GRT_LOSS_CROSS_ENTROPY, 256.0f},
+    {260, 32, 4, 64, 3, GRT_ACT_TANH, GRT_LOSS_BCE, 64.0f},
+    {270, 32, 3, 128, 10, GRT_ACT_GELU, GRT_LOSS_CROSS_ENTROPY, 256.0f},
+};
+#define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
+
+static void gradients(void **state) {
+    (void)state;
+    static const enum grt_dtype dtypes[] = {GRT_F32, GRT_F16, GRT_BF16};
+    const bool software = grt_dev_info(test.dev)->caps.software;
+    const uint32_t most = test.small ? 5000 : software ? 60000 : UINT32_MAX;
+    uint32_t ran = 0;
+    for (size_t i = 0; i < SHAPE_COUNT * 3; i += 1) {
+        const struct shape *s = &shapes[i / 3];
+        if (s->rows * s->hidden * s->depth < most) {
+            check_variants(s, dtypes[i % 3], &ran);
+        }
+    }
+    // Every CPU driver has at least one.
+    assert_true(ran > 0 || !software);
+}
+
+// Twice without and with `add`: double the gradients.
+static void adds(void **state) {
+    (void)state;
+    struct model m;
+    begin(&m, &shapes[1], GRT_F32);
+    struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
+    if (grt_mlp_fused_variant(test.dev, &desc, 0)) {
+        float *once = run(&m, &desc);
+        float *twice = test_alloc(m.grad.bytes);
+        desc.add = true;
+        test_tensor_write(&m.grad, once);
+        test_run(test.dev, record, &desc);
+        test_tensor_read(&m.grad, twice);
+        for (uint32_t k = 0; k < m.params.count; k += 1) {
+            for (uint64_t i = 0; i < m.param[k].count; i += 1) {
+                uint64_t at = m.param[k].first + i;
+                assert_true(twice[at] == 2.0f * once[at]);
+            }
+        }
+        free(once);
+        free(twice);
+    }
+    end(&m);
+}
+
+// A bias that is not a number, of either sign, must show in the loss: what a run halts by.
+static void nan_is_found(void **state) {
+    (void)state;
+    static const enum grt_dtype dtypes[] = {GRT_F32, GRT_F16, GRT_BF16};
+    static const uint32_t nans[] = {0x7fc00000u, 0xffc00000u};
+    static const enum grt_act acts[] = {GRT_ACT_RELU, GRT_ACT_GELU, GRT_ACT_TANH};
+    for (uint32_t i = 0; i < 9; i += 1) {
+        const struct shape s = {70, 8, 2, 16, 2, acts[i % 3], GRT_LOSS_MSE, 1.0f};
+        struct model m;
+        begin(&m, &s, dtypes[i / 3]);
+        struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
+        const char *variant;
+        const struct grt_range *master = &m.master.tensor.range;
+        for (uint32_t v = 0; (variant = grt_mlp_fused_variant(test.dev, &desc, v)); v += 1) {
+            struct grt_mlp_fused_desc one = desc_of(&m, variant);
+            for (uint32_t n = 0; n < 2; n += 1) {
+                uint64_t at = master->offset + 4 * m.param[1].first;
+                assert_true(grt_buf_write(master->buf, at, &nans[n], 4));
+                free(run(&m, &one));
+                float parts[GRT_LOSS_PARTS], loss = 0.0f;
+                test_tensor_read(&m.parts, parts);
+                for (uint32_t k = 0; k < GRT_LOSS_PARTS; k += 1) {
+                    loss += parts[k];
+                }
+                assert_true(isnan(loss));
+            }
+        }
+        end(&m);
+    }
+}
+
+static bool finishes(struct grt_mlp_fused_desc *desc) {
+    struct grt_graph *graph = grt_graph_create(test.dev, "refused");
+    grt_op_mlp_fused(graph, desc);
+    bool good = grt_graph_finish(graph);
+    grt_graph_destroy(&graph);
+    return good;
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct model m;
+    begin(&m, &shapes[2], GRT_F32);
+    struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
+    const bool there = grt_mlp_fused_variant(test.dev, &desc, 0) != NULL;
+    desc.variant = "no such";
+    TEST_REFUSED(finishes(&desc), GRT_UNSUPPORTED, "no such");
+    desc.variant = NULL;
+    desc.model.residual = true;
+    assert_null(grt_mlp_fused_variant(test.dev, &desc, 0));
+    assert_false(grt_mlp_fused_usable(test.dev, &desc));
+    assert_true(grt_mlp_fused_scratch(test.dev, &desc) == 0);
+    TEST_REFUSED(finishes(&desc), GRT_UNSUPPORTED, "hidden layers of 16");
+    desc.model.residual = false;
+    if (there) {
+        TEST_REFUSED(finishes(&desc), GRT_INVALID, "bytes of scratch");
+        desc.x = &m.y.tensor;
+        TEST_REFUSED(finishes(&desc), GRT_INVALID, "[rows][inputs]");
+        desc.x = &m.x.tensor;
+        desc.first = 1;
+        TEST_REFUSED(finishes(&desc), GRT_INVALID, "not those of the model");
+    }
+    desc.x = NULL;
+    TEST_REFUSED(finishes(&desc), GRT_INVALID, "no tensor x");
+    test_usable(test.dev);
+    end(&m);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(gradients),
+    TEST_CASE(adds),
+    TEST_CASE(nan_is_found),
+    TEST_CASE(refusals),
+};
+
+TEST_SUITE(fused, true, cases);

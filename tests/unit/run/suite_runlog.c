@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of a run: checksums against published vectors, event files read by a reader of this file's
+// own, which knows protocol buffers and not the writer, and JSON lines.
+#include "harness/harness.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "gpurt/runlog.h"
+
+static void checksums(void **state) {
+    (void)state;
+    // RFC 3720 (iSCSI), B.4, and the check value of every catalogue of CRCs.
+    unsigned char bytes[48];
+    memset(bytes, 0, 32);
+    assert_int_equal(grt_crc32c(bytes, 32, 0), 0x8a9136aa);
+    memset(bytes, 0xff, 32);
+    assert_int_equal(grt_crc32c(bytes, 32, 0), 0x62a8ab43);
+    for (uint32_t i = 0; i < 32; i++) {
+        bytes[i] = (unsigned char)i;
+    }
+    assert_int_equal(grt_crc32c(bytes, 32, 0), 0x46dd794e);
+    for (uint32_t i = 0; i < 32; i++) {
+        bytes[i] = (unsigned char)(31 - i);
+    }
+    assert_int_equal(grt_crc32c(bytes, 32, 0), 0x113fdb5c);
+    const unsigned char read_command[48] = {
+        0x01, 0xc0, 0, 0,    0, 0, 0, 0,    0,    0, 0, 0, 0, 0, 0, 0, 0x14, 0, 0, 0, 0, 0, 4, 0,
+        0,    0,    0, 0x14, 0, 0, 0, 0x18, 0x28, 0, 0, 0, 0, 0, 0, 0, 2,    0, 0, 0, 0, 0, 0, 0,
+    };
+    assert_int_equal(grt_crc32c(read_command, 48, 0), 0xd9963a56);
+    assert_int_equal(grt_crc32c("123456789", 9, 0), 0xe3069283);
+    assert_int_equal(grt_crc32c("6789", 4, grt_crc32c("12345", 5, 0)), 0xe3069283);
+    assert_int_equal(grt_crc32c("", 0, 0), 0);
+    // The mask of TFRecord: rotated right by 15, plus a constant.
+    assert_int_equal(grt_crc32c_masked("", 0), 0xa282ead8);
+    uint32_t crc = 0xe3069283;
+    assert_int_equal(grt_crc32c_masked("123456789", 9),
+                     (uint32_t)(((crc >> 15) | (crc << 17)) + 0xa282ead8ul));
+}
+
+// ---- a reader of event files ----
+
+struct field {
+    uint32_t number, wire;
+    uint64_t bits;  // varint, fixed64 or fixed32
+    const unsigned char *data;
+    size_t size;  // length-delimited
+};
+
+static uint64_t varint(const unsigned char **at, const unsigned char *end) {
+    uint64_t value = 0;
+    for (uint32_t shift = 0; *at < end && shift < 64; shift += 7) {
+        unsigned char byte = *(*at)++;
+        value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) {
+            return value;
+        }
+    }
+    fail();
+    return 0;
+}
+
+static uint64_t little(const unsigned char *bytes, uint32_t size) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < size; i++) {
+        value |= (uint64_t)bytes[i] << 8 * i;
+    }
+    return value;
+}
+
+static bool next_field(const unsigned char **at, const unsigned char *end, struct field *f) {
+    if (*at == end) {
+        return false;
+    }
+    uint64_t key = varint(at, end);
+    *f = (struct field){.number = (uint32_t)(key >> 3), .wire = key & 7};
+    uint32_t fixed = f->wire == 1 ? 8 : f->wire == 5 ? 4 : 0;
+    if (f->wire == 0) {
+        f->bits = varint(at, end);
+    } else if (fixed) {
+        assert_true(*at + fixed <= end);
+        f->bits = little(*at, fixed);
+        *at += fixed;
+    } else {
+        assert_int_equal(f->wire, 2);
+        f->size = varint(at, end);
+        assert_true(f->size <= (size_t)(end - *at));
+        f->data = *at;
+        *at += f->size;
+    }
+    return true;
+}
+
+struct scalar {
+    char tag[64];
+    float value;
+    uint64_t step;
+};
+
+static float as_float(uint64_t bits) {
+    return test_as_f32((uint32_t)bits);
+}
+
+static void read_value(const struct field *value, struct scalar *scalar) {
+    struct field f;
+    for (const unsigned char *at = value->data, *end = at + value->size;
+         next_field(&at, end, &f);) {
+        if (f.number == 1) {
+            snprintf(scalar->tag, sizeof scalar->tag, "%.*s", (int)f.size, (const char *)f.data);
+        } else {
+            assert_true(f.number == 2 && f.wire == 5);
+            scalar->value = as_float(f.bits);
+        }
+    }
+}
+
+// One Event; returns how many scalars it has.
+static uint32_t read_event(const unsigned char *at, size_t size, bool first,
+                           struct scalar *scalars) {
+    struct field f;
+    uint32_t count = 0;
+    uint64_t step = 0;
+    bool timed = false;
+    bool version = false;
+    for (const unsigned char *end = at + size; next_field(&at, end, &f);) {
+        if (f.number == 1) {
+            double time = 0;
+            memcpy(&time, &f.bits, sizeof time);
+            timed = f.wire == 1 && time > 1.5e9 && time < 1e11;
+        } else if (f.number == 2) {
+            step = f.bits;
+        } else if (f.number == 3) {
+            version = f.size == 13 && memcmp(f.data, "brain.Event:2", 13) == 0;
+        } else {
+            assert_int_equal(f.number, 5);
+            struct field value;
+            for (const unsigned char *in = f.data, *stop = in + f.size;
+                 next_field(&in, stop, &value);) {
+                assert_int_equal(value.number, 1);
+                read_value(&value, &scalars[count++]);
+            }
+        }
+    }
+    assert_true(timed && version == first);
+    for (uint32_t i = 0; i < count; i++) {
+        scalars[i].step = step;
+    }
+    return count;
+}
+
+static uint32_t mask(uint32_t crc) {
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+
+static uint32_t read_events(const char *path, struct scalar *scalars) {
+    unsigned char bytes[8192];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    uint32_t count = 0;
+    for (size_t at = 0; at < size;) {
+        assert_true(at + 16 <= size);
+        uint64_t length = little(bytes + at, 8);
+        assert_true(at + 16 + length <= size);
+        assert_int_equal(little(bytes + at + 8, 4), mask(grt_crc32c(bytes + at, 8, 0)));
+        assert_int_equal(little(bytes + at + 12 + length, 4),
+                         mask(grt_crc32c(bytes + at + 12, length, 0)));
+        count += read_event(bytes + at + 12, length, at == 0, scalars + count);
+        at += 16 + length;
+    }
+    return count;
+}
+
+// ---- rows ----
+
+static void rows(void **state) {
+    (void)state;
+    char folder[] = "/tmp/gpurt-runlog-XXXXXX";
+    char jsonl[128];
+    char events[512] = "";
+    assert_non_null(mkdtemp(folder));
+    snprintf(jsonl, sizeof jsonl, "%s/log.jsonl", folder);
+    char board[128];
+    snprintf(board, sizeof board, "%s/board/run", folder);
+    struct grt_runlog *log =
+        grt_runlog_create(grt_runlog_desc(.jsonl = jsonl, .tensorboard = board));
+    assert_non_null(log);
+    GRT_RUNLOG_ROW(log, "train", 1, {.name = "loss", .number = 0.125},
+                   {.name = "device", .text = "a \"b\""}, {.name = "lr", .number = 1e-3});
+    GRT_RUNLOG_ROW(log, "validation", 300000000000ull, {.name = "loss", .number = NAN},
+                   {.name = "count", .number = 20000});
+    GRT_RUNLOG_ROW(log, "note", 5, {.name = "text", .text = "only"});
+    grt_runlog_destroy(&log);
+    assert_null(log);
+
+    DIR *dir = opendir(board);
+    assert_non_null(dir);
+    uint32_t files = 0;
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        if (strncmp(entry->d_name, "events.out.tfevents.", 20) == 0) {
+            snprintf(events, sizeof events, "%s/%s", board, entry->d_name);
+            files++;
+        }
+    }
+    closedir(dir);
+    assert_int_equal(files, 1);
+    struct scalar scalars[8] = {0};
+    assert_int_equal(read_events(events, scalars), 4);
+    assert_string_equal(scalars[0].tag, "train/loss");
+    assert_true(scalars[0].value == 0.125f && scalars[0].step == 1);
+    assert_string_equal(scalars[1].tag, "train/lr");
+    assert_true(scalars[1].value == 1e-3f);
+    assert_string_equal(scalars[2].tag, "validation/loss");
+    assert_true(isnan(scalars[2].value) && scalars[2].step == 300000000000ull);
+    assert_true(scalars[3].value == 20000.0f);
+
+    // JSON: a second run appends.
+    log = grt_runlog_create(grt_runlog_desc(.jsonl = jsonl));
+    GRT_RUNLOG_ROW(log, "train", 2, {.name = "loss", .number = -INFINITY});
+    grt_runlog_destroy(&log);
+    FILE *file = fopen(jsonl, "r");
+    char line[1024];
+    uint32_t lines = 0;
+    while (fgets(line, sizeof line, file)) {
+        json_error_t error;
+        json_t *row = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+        assert_non_null(row);
+        const char *event = json_string_value(json_object_get(row, "event"));
+        assert_true(event && json_is_real(json_object_get(row, "time")));
+        if (lines == 0) {
+            assert_int_equal(json_integer_value(json_object_get(row, "step")), 1);
+            assert_true(json_real_value(json_object_get(row, "loss")) == 0.125);
+            assert_string_equal(json_string_value(json_object_get(row, "device")), "a \"b\"");
+        } else if (lines == 1) {
+            assert_string_equal(json_string_value(json_object_get(row, "loss")), "NaN");
+            assert_int_equal(json_integer_value(json_object_get(row, "count")), 20000);
+        } else if (lines == 3) {
+            assert_string_equal(json_string_value(json_object_get(row, "loss")), "-Infinity");
+        }
+        json_decref(row);
+        lines++;
+    }
+    fclose(file);
+    assert_int_equal(lines, 4);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.jsonl = "/nowhere/at/all")), GRT_NO_OUTPUT,
+                 "/nowhere/at/all");
+    TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.tensorboard = "/dev/null/a")), GRT_NO_OUTPUT,
+                 "/dev/null");
+    // No files: rows are taken and forgotten.
+    struct grt_runlog *log = grt_runlog_create(NULL);
+    assert_non_null(log);
+    GRT_RUNLOG_ROW(log, "train", 1, {.name = "loss", .number = 1});
+    grt_runlog_row(NULL, "train", 1, NULL, 0);
+    grt_runlog_destroy(&log);
+    if (access("/dev/full", W_OK) == 0) {
+        log = grt_runlog_create(grt_runlog_desc(.jsonl = "/dev/full"));
+        assert_non_null(log);
+        test_log.quiet = true;
+        uint32_t errors = test_log.lines[GRT_LOG_ERROR];
+        assert_false(grt_runlog_failed(log));
+        for (uint32_t i = 0; i < 3; i++) {
+            GRT_RUNLOG_ROW(log, "train", i, {.name = "loss", .number = 1});
+        }
+        test_log.quiet = false;
+        assert_int_equal(test_log.lines[GRT_LOG_ERROR], errors + 1);  // said once
+        test_log.expected++;
+        assert_true(grt_runlog_failed(log));
+        grt_runlog_destroy(&log);
+    }
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(checksums),
+    TEST_CASE(rows),
+    TEST_CASE(refusals),
+};
+TEST_SUITE(runlog, false, cases);

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: Apache-2.0
+// Supervised runs through the library: stopped and resumed to the same bits, the same bits for every way
+// that data come, steps that are not finite, memory that is short, and trained models.
+#include "harness/data_kit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpurt/make.h"
+#include "gpurt/checkpoint.h"
+#include "gpurt/supervised.h"
+#include "run/supervised_parts.h"
+
+static char folder[64];
+static char data_path[96];
+
+static void enter(enum grt_make make) {
+    // In memory where that is to be had: each checkpoint waits for the disk.
+    snprintf(folder, sizeof folder, "%s/gpurt-supervised-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    snprintf(data_path, sizeof data_path, "%s/d.h5", folder);
+    assert_true(
+        grt_data_make(grt_make_desc(.path = data_path, .make = make, .samples = 300, .features = 4,
+                                    .points = 5, .classes = 3, .noise = -1, .seed = 1)));
+}
+
+static void leave(void) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+// What a run said, and when it is to be stopped.
+struct watch {
+    uint64_t stop_at;
+    uint64_t step;
+    uint32_t news[GRT_SUPERVISED_NOTE + 1];
+    double first_loss, last_loss, accuracy;
+    char text[256];
+};
+
+static void on_report(void *context, const struct grt_supervised_report *r) {
+    struct watch *w = context;
+    w->news[r->news]++;
+    w->step = r->step;
+    if (r->news == GRT_SUPERVISED_EPOCH) {
+        w->first_loss = w->news[r->news] == 1 ? r->loss : w->first_loss;
+        w->last_loss = r->loss;
+        w->accuracy = r->accuracy;
+        assert_true(r->validated && isfinite(r->validation_loss));
+    }
+    if (r->news == GRT_SUPERVISED_NONFINITE || r->news == GRT_SUPERVISED_SPLIT ||
+        r->news == GRT_SUPERVISED_NOTE) {
+        snprintf(w->text, sizeof w->text, "%.255s", r->text);
+    }
+}
+
+static bool on_stop(void *context) {
+    const struct watch *w = context;
+    return w->stop_at > 0 && w->step >= w->stop_at;
+}
+
+static struct grt_config config_of(const char *dir, const char *const *pairs) {
+    struct grt_config c;
+    char path[128];
+    grt_config_init(&c);
+    snprintf(path, sizeof path, "%s/%s", folder, dir);
+    assert_true(grt_config_set(&c, GRT_CONFIG_DATA, data_path));
+    assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
+    const char *const fixed[] = {"hidden=8", "depth=2",         "batch_size=16",
+                                 "epochs=2", "num_workers=1",   "log_interval=5",
+                                 "keep=2",   "schedule=cosine", "cache=none"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        assert_true(grt_config_override(&c, fixed[i]));
+    }
+    for (; pairs && *pairs; pairs++) {
+        assert_true(grt_config_override(&c, *pairs));
+    }
+    return c;
+}
+#define PAIRS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct grt_supervised *create(const struct grt_config *c, bool resume, struct watch *w) {
+    return grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                               .config = c,
+                                                               .resume = resume,
+                                                               .lockstep = w->stop_at > 0,
+                                                               .stop = on_stop,
+                                                               .report = on_report,
+                                                               .context = w});
+}
+
+static enum grt_supervised_end train(const struct grt_config *c, bool resume, struct watch *w) {
+    struct grt_supervised *run = create(c, resume, w);
+    assert_non_null(run);
+    enum grt_supervised_end end = grt_supervised_run(run);
+    grt_supervised_destroy(&run);
+    return end;
+}
+
+// 300 samples, 270 of them to train on: 17 steps an epoch, the last of 14 samples.
+#define LAST "step-000000000034.h5"
+
+static void check_equal(const char *a, const char *b) {
+    char command[512];
+    snprintf(command, sizeof command, "cmp '%s/%s' '%s/%s'", folder, a, folder, b);
+    assert_int_equal(system(command), 0);
+}
+
+static void resumed(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    const char *const precisions[] = {"precision=f32", "precision=f16", "precision=bf16"};
+    for (uint32_t p = 0; p < (test.small ? 1 : 3); p++) {
+        char whole_dir[16], part_dir[16];
+        snprintf(whole_dir, sizeof whole_dir, "whole%u", p);
+        snprintf(part_dir, sizeof part_dir, "part%u", p);
+        struct watch w = {0};
+        struct grt_config c = config_of(whole_dir, PAIRS(precisions[p]));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        assert_true(w.news[GRT_SUPERVISED_EPOCH] == 2 && w.step == 34);
+        assert_true(w.last_loss < w.first_loss && w.accuracy < 0);
+        // Stopped in the first epoch, then in the second, at places that are multiples of nothing, and in
+        // the validation of each.
+        struct grt_config part = config_of(part_dir, PAIRS(precisions[p]));
+        const uint64_t stops[] = {7, 17, 23, 34, 0};
+        uint32_t first = p > 0 ? 2 : 0;
+        for (uint32_t i = first; i < 5; i++) {
+            struct watch v = {.stop_at = stops[i]};
+            enum grt_supervised_end end = train(&part, i > first, &v);
+            assert_int_equal(end, i < 4 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
+            assert_int_equal(v.news[GRT_SUPERVISED_EPOCH], first == 0 && i < 2 ? 0
+                                                           : i == 3            ? 0
+                                                                               : 1);
+            assert_int_equal(v.news[GRT_SUPERVISED_RESUMED], i > first);
+        }
+        char a[64], b[64];
+        snprintf(a, sizeof a, "%s/" LAST, whole_dir);
+        snprintf(b, sizeof b, "%s/" LAST, part_dir);
+        check_equal(a, b);
+        snprintf(a, sizeof a, "%s/best.h5", whole_dir);
+        snprintf(b, sizeof b, "%s/best.h5", part_dir);
+        check_equal(a, b);
+    }
+    // All is done: nothing happens.
+    struct watch v = {0};
+    struct grt_config c = config_of("whole0", NULL);
+    assert_int_equal(train(&c, true, &v), GRT_SUPERVISED_DONE);
+    assert_int_equal(v.news[GRT_SUPERVISED_STEP], 0);
+    // Another run's settings are refused; more epochs, another rate and other types are not.
+    const char *const others[] = {"seed=1",         "activation=tanh", "loss=huber",
+                                  "normalize=true", "hidden=16",       "optimizer=sgd",
+                                  "residual=true",  "shuffle=false",   "depth=1"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%.*s=", (int)strcspn(others[i], "="), others[i]);
+        c = config_of("whole0", PAIRS(others[i]));
+        TEST_REFUSED(create(&c, true, &v), GRT_CONFIG, key);
+    }
+    c = config_of("whole0", PAIRS("epochs=3", "learning_rate=0.01", "precision=f16"));
+    assert_int_equal(train(&c, true, &v), GRT_SUPERVISED_DONE);
+    leave();
+}
+
+static void ways_of_data(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    // Windows of other lengths, too: the batch behind each is on its way before it is over.
+    const char *const ways[][3] = {
+        {"cache=none", "num_workers=2", "log_interval=5"},
+        {"cache=none", "num_workers=0", "log_interval=5"},
+        {"pin_memory=false", "num_workers=1", "log_interval=5"},
+        {"pin_memory=false", "num_workers=0", "log_interval=1"},
+        {"persistent_workers=false", "num_workers=2", "log_interval=1"},
+        {"cache=ram", "num_workers=0", "log_interval=100"},
+        {"cache=device", "num_workers=0", "log_interval=5"},
+        {"cache=auto", "num_workers=2", "log_interval=100"},
+        {"cache=device", "checkpoint_interval=7", "log_interval=3"},
+    };
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char dir[16], file[64];
+        struct watch w = {0};
+        snprintf(dir, sizeof dir, "way%u", i);
+        struct grt_config c = config_of(dir, PAIRS(ways[i][0], ways[i][1], ways[i][2]));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        snprintf(file, sizeof file, "%s/" LAST, dir);
+        check_equal("way0/" LAST, file);
+    }
+    // Stopped with the rows on the device, resumed without.
+    struct watch w = {.stop_at = 20};
+    struct grt_config c = config_of("mixed", PAIRS("cache=device"));
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_STOPPED);
+    c = config_of("mixed", PAIRS("cache=none"));
+    w.stop_at = 0;
+    assert_int_equal(train(&c, true, &w), GRT_SUPERVISED_DONE);
+    check_equal("way0/" LAST, "mixed/" LAST);
+    leave();
+}
+
+// Batches of several micro-batches, which do not divide them or the epoch, arrive one by one: the same bits
+// as from rows that are all there, and the device holds no more inputs than for one of them.
+static void batches_in_pieces(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    const char *const ways[][3] = {
+        {"cache=device", "num_workers=0", "precision=f32"},
+        {"cache=none", "num_workers=2", "precision=f32"},
+        {"pin_memory=false", "num_workers=1", "precision=f32"},
+        {"cache=ram", "num_workers=0", "precision=f32"},
+        {"cache=device", "num_workers=0", "precision=f16"},
+        {"cache=none", "num_workers=2", "precision=f16"},
+    };
+    char first[64] = "";
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char dir[16], file[64];
+        struct watch w = {0};
+        snprintf(dir, sizeof dir, "piece%u", i);
+        struct grt_config c = config_of(
+            dir, PAIRS("batch_size=23", "accumulate=3", ways[i][0], ways[i][1], ways[i][2]));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        snprintf(file, sizeof file, "%s/step-000000000008.h5", dir);
+        if (strcmp(ways[i][0], "cache=device") == 0) {
+            snprintf(first, sizeof first, "%s", file);
+        }
+        check_equal(first, file);
+    }
+    uint64_t held[2];
+    for (int k = 0; k < 2; k++) {
+        struct watch w = {0};
+        struct grt_config c =
+            config_of("held", PAIRS("batch_size=60", k ? "accumulate=4" : "accumulate=1",
+                                    "pin_memory=false"));
+        struct grt_supervised *run = create(&c, false, &w);
+        assert_non_null(run);
+        held[k] = grt_dev_mem_use(test.dev, "batches").current;
+        grt_supervised_destroy(&run);
+    }
+    assert_int_equal(held[1], held[0]);
+    assert_true(held[0] > 0 || grt_dev_lanes(test.dev) == 1);
+    leave();
+}
+
+// Workers live as long as the run, through every validation, or are started anew for each epoch.
+static void lives_of_workers(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    for (int persistent = 0; persistent < 2; persistent++) {
+        struct watch w = {0};
+        struct grt_config c =
+            config_of(persistent ? "long" : "short",
+                      PAIRS(persistent ? "persistent_workers=true" : "persistent_workers=false",
+                            "num_workers=2", "epochs=3"));
+        struct grt_supervised *run = create(&c, false, &w);
+        assert_non_null(run);
+        assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+        assert_int_equal(grt_loader_info(run->train_loader).threads_started, persistent ? 2 : 6);
+        assert_int_equal(grt_loader_info(run->check_loader).threads_started, persistent ? 2 : 6);
+        grt_supervised_destroy(&run);
+    }
+    leave();
+}
+
+static void nonfinite(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    const char *const wild[] = {"optimizer=sgd", "momentum=0.9", "learning_rate=1000",
+                                "on_nan_loss=stop", NULL};
+    struct watch w = {0};
+    struct grt_config c = config_of("stop", wild);
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_HALTED);
+    assert_int_equal(w.news[GRT_SUPERVISED_NONFINITE], 1);
+    assert_non_null(strstr(w.text, " is not finite"));
+    uint32_t step = 0;
+    assert_int_equal(sscanf(w.text, "step %u (epoch 1, batch ", &step), 1);
+    assert_true(step >= 2 && step < 17);
+    // Nothing was written that is not finite.
+    assert_false(grt_checkpoint_any(c.checkpoint_dir));
+    // Rolled back, with a smaller rate each time, then given up.
+    c = config_of("back", wild);
+    assert_true(grt_config_override(&c, "on_nan_loss=rollback"));
+    w = (struct watch){0};
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_HALTED);
+    assert_int_equal(w.news[GRT_SUPERVISED_ROLLBACK], 3);
+    assert_int_equal(w.news[GRT_SUPERVISED_NONFINITE], 4);
+    // Left out: it goes on to the end, with parameters that are finite.
+    c = config_of("skip", wild);
+    assert_true(grt_config_override(&c, "on_nan_loss=skip"));
+    assert_true(grt_config_override(&c, "validation_split=0"));
+    struct grt_supervised *run =
+        grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
+    assert_non_null(run);
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    struct grt_archive *archive = grt_checkpoint_newest(c.checkpoint_dir);
+    assert_non_null(archive);
+    const struct grt_archive_tensor *t = grt_archive_find(archive, "model/layers.0.weight");
+    for (uint32_t i = 0; i < t->bytes / 4; i++) {
+        assert_true(isfinite(((const float *)t->data)[i]));
+    }
+    grt_archive_destroy(&archive);
+    leave();
+}
+
+// A device with room for a part of the activations.
+static void short_memory(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    struct watch w = {0};
+    struct grt_config c = config_of("all", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    struct grt_supervised *run = create(&c, false, &w);
+    assert_non_null(run);
+    uint64_t bytes = grt_supervised_info(run).bytes;
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    double loss = w.last_loss;
+    struct grt_dev *usual = test.dev;
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
+    assert_non_null(test.dev);
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
+    // What is said to fit does, with the accumulation that was asked for, and a little more does not.
+    c = config_of("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
+    struct grt_supervised *larger = grt_supervised_create(&(struct grt_supervised_desc){
+        .dev = usual, .config = &c, .report = on_report, .context = &w});
+    assert_non_null(larger);
+    uint64_t halves = grt_supervised_info(larger).bytes;
+    grt_supervised_destroy(&larger);
+    grt_dev_destroy(&test.dev);
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = halves / 4 * 3));
+    assert_non_null(test.dev);
+    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "batch_size=");
+    uint32_t fits = (uint32_t)atoi(strstr(grt_last_error(), "batch_size=") + 11);
+    assert_true(fits > 64 && fits < 128);
+    for (uint32_t more = 0; more <= 16; more += 16) {
+        char pair[32];
+        snprintf(pair, sizeof pair, "batch_size=%u", fits + more);
+        assert_true(grt_config_override(&c, pair));
+        if (more) {
+            TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "batch_size=");
+            continue;
+        }
+        run = create(&c, false, &w);
+        assert_non_null(run);
+        grt_supervised_destroy(&run);
+    }
+    grt_dev_destroy(&test.dev);
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
+    assert_non_null(test.dev);
+    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    w = (struct watch){0};
+    assert_true(grt_config_override(&c, "auto_accumulate=true"));
+    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+    assert_int_equal(w.news[GRT_SUPERVISED_SPLIT], 1);
+    assert_non_null(strstr(w.text, "micro-batches"));
+    // The same sums in another order.
+    assert_true(fabs(w.last_loss - loss) < 1e-5 * loss);
+    grt_dev_destroy(&test.dev);
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = 1000));
+    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "even one sample");
+    grt_dev_destroy(&test.dev);
+    test.dev = usual;
+    leave();
+}
+
+// Rows stay on the device when they fit there once, the learner beside them; else in memory, with a
+// line that says so, and the same bits.
+static void caches_that_do_not_fit(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    struct watch w = {0};
+    struct grt_config c = config_of("usual", PAIRS("epochs=1", "cache=device"));
+    struct grt_supervised *run = create(&c, false, &w);
+    assert_non_null(run);
+    uint64_t bytes = grt_supervised_info(run).bytes, rows = 300 * (4 + 1) * 4;
+    assert_int_equal(grt_dev_mem_use(test.dev, "data").current, rows);  // once, for both parts
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    assert_int_equal(w.news[GRT_SUPERVISED_NOTE], 0);
+    struct grt_dev *usual = test.dev;
+    const struct {
+        uint64_t limit;
+        const char *cache, *text;
+    } trials[] = {{bytes + bytes / 4, "device", NULL},
+                  {bytes - rows / 2, "ram", "a step "},
+                  {rows - 4, "", " MB, and "}};
+    for (int i = 0; i < 3; i++) {
+        char dir[16], same[64];
+        test.dev =
+            grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = trials[i].limit));
+        assert_non_null(test.dev);
+        snprintf(dir, sizeof dir, "limit%d", i);
+        c = config_of(dir, PAIRS("epochs=1", "cache=device"));
+        w = (struct watch){0};
+        if (trials[i].cache[0]) {
+            run = create(&c, false, &w);
+            assert_non_null(run);
+            assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
+            assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+            grt_supervised_destroy(&run);
+            snprintf(same, sizeof same, "%s/step-000000000017.h5", dir);
+            check_equal("usual/step-000000000017.h5", same);
+            // `auto` comes to the same place, which is no news.
+            struct watch v = {0};
+            c = config_of("auto", PAIRS("epochs=1", "cache=auto"));
+            run = create(&c, false, &v);
+            assert_non_null(run);
+            assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
+            assert_non_null(strstr(grt_supervised_info(run).cache_why, "may be taken"));
+            assert_int_equal(v.news[GRT_SUPERVISED_NOTE], 0);
+            grt_supervised_destroy(&run);
+        } else {
+            TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "may be taken");
+        }
+        assert_int_equal(w.news[GRT_SUPERVISED_NOTE], trials[i].text != NULL);
+        assert_true(!trials[i].text ||
+                    (strstr(w.text, trials[i].text) && strstr(w.text, "(cache: ram)")));
+        grt_dev_destroy(&test.dev);
+    }
+    test.dev = usual;
+    leave();
+}
+
+static bool at_once(void) {
+    return true;
+}
+
+// Loss and hits of predictions, from the targets as the HDF5 library reads them.
+static void check_by_hand(const struct grt_archive *predicted, double loss, double accuracy) {
+    float *targets = data_kit_read(data_path, "y");
+    const struct grt_archive_tensor *y = grt_archive_find(predicted, "y");
+    const struct grt_archive_tensor *classes = grt_archive_find(predicted, "class");
+    uint64_t outputs = y->shape[1];
+    double sum = 0, hits = 0;
+    for (uint64_t i = 0; i < 300; i++) {
+        const float *row = (const float *)y->data + i * outputs;
+        double total = 0;
+        for (uint64_t k = 0; k < outputs; k++) {
+            total += classes ? exp((double)row[k]) : pow((double)row[k] - targets[i], 2);
+        }
+        sum += classes ? log(total) - (double)row[(uint32_t)targets[i]] : total;
+        hits += classes && ((const uint32_t *)classes->data)[i] == (uint32_t)targets[i];
+    }
+    assert_true(fabs(sum / 300 - loss) < 2e-3 * loss);  // activations are f16
+    assert_true(!classes || fabs(hits / 300 - accuracy) < 1e-6);
+    free(targets);
+}
+
+static void models(void **state) {
+    (void)state;
+    const enum grt_make makes[] = {GRT_MAKE_CLASSIFICATION, GRT_MAKE_POINTS};
+    for (uint32_t i = 0; i < 2; i++) {
+        enter(makes[i]);
+        struct watch w = {0};
+        struct grt_config c =
+            config_of("run", PAIRS("normalize=true", "learning_rate=0.01", "precision=f16"));
+        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        assert_true(w.last_loss < w.first_loss);
+        assert_true(i == 0 ? w.accuracy > 0.4 : w.accuracy < 0);
+        struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
+        assert_non_null(model);
+        struct grt_config use;
+        grt_config_init(&use);
+        assert_true(grt_config_set(&use, GRT_CONFIG_DATA, data_path));
+        struct grt_evaluation e;
+        struct grt_evaluation parts[2];
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, NULL, &e));
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_TRAIN, NULL, &parts[0]));
+        assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_VALIDATION, NULL, &parts[1]));
+        assert_int_equal(e.samples, 300);
+        assert_int_equal(parts[0].samples + parts[1].samples, 300);
+        double sum =
+            parts[0].loss * (double)parts[0].samples + parts[1].loss * (double)parts[1].samples;
+        assert_true(fabs(sum / 300 - e.loss) < 1e-4 * e.loss);
+        // Stopped: no result, and no complaint.
+        assert_false(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, at_once, &e));
+        assert_null(grt_predict(test.dev, model, &use, at_once));
+        // Predictions, evaluated by hand, are what the evaluation says.
+        struct grt_archive *y = grt_predict(test.dev, model, &use, NULL);
+        assert_non_null(y);
+        assert_true(y->tensors[0].rank == 2 && y->tensors[0].shape[0] == 300);
+        assert_int_equal(grt_archive_find(y, "class") != NULL, i == 0);
+        check_by_hand(y, e.loss, e.accuracy);
+        grt_archive_destroy(&y);
+        // Data of another shape.
+        grt_archive_set_whole(model, "features", 5);
+        TEST_REFUSED(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, NULL, &e), GRT_BAD_DATA,
+                     "features");
+        grt_archive_destroy(&model);
+        leave();
+    }
+}
+
+// Two seconds in which a driver might compile.
+static void slow_begin(void *context, const struct grt_supervised_report *r) {
+    double *rate = context;
+    if (r->news == GRT_SUPERVISED_BEGUN) {
+        sleep(2);
+    }
+    if (r->news == GRT_SUPERVISED_EPOCH && *rate == 0) {
+        *rate = r->samples_per_s;
+    }
+}
+
+// The first step is no part of an epoch's rate, and is neither where a run ends with it.
+static void first_step_apart(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    double rate = 0;
+    struct grt_config c = config_of("slow", PAIRS("log_interval=1000", "cache=ram"));
+    struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+        .dev = test.dev, .config = &c, .report = slow_begin, .context = &rate});
+    assert_non_null(run);
+    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+    if (!(rate > 270 / 2.0)) {
+        print_error("270 samples in an epoch, and %g of them a second\n", rate);
+        fail();
+    }
+    leave();
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(first_step_apart), TEST_CASE(resumed),
+    TEST_CASE(ways_of_data),     TEST_CASE(batches_in_pieces),
+    TEST_CASE(lives_of_workers), TEST_CASE(nonfinite),
+    TEST_CASE(short_memory),     TEST_CASE(caches_that_do_not_fit),
+    TEST_CASE(models),
+};
+TEST_SUITE(supervised, true, cases);

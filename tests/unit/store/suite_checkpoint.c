@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: round trips, damage of every kind, a process killed while it writes, a full disk, and a
+// folder of them. tests/checkpoint_h5py.py looks at the same file with h5py.
+#define _GNU_SOURCE  // unshare, for a disk of our own
+#include "harness/harness.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpurt/checkpoint.h"
+
+static char folder[64];
+
+// In memory where that is to be had: what a killed process leaves does not depend on the disk, and
+// bringing every file to a real one takes most of the time.
+static void enter(void) {
+    snprintf(folder, sizeof folder, "%s/gpurt-checkpoint-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    assert_non_null(mkdtemp(folder));
+}
+
+static void leave(void) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static const char *in_folder(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+// Every type and rank, contents by seed.
+static struct grt_archive *sample(uint64_t seed, uint64_t rows) {
+    struct grt_archive *archive = grt_archive_create();
+    assert_non_null(archive);
+    const uint64_t shape[GRT_MAX_RANK] = {rows, 5, 2, 3};
+    for (uint32_t dtype = 0; dtype < GRT_DTYPE_COUNT; dtype++) {
+        char name[64];
+        snprintf(name, sizeof name, "model/layers.%u.weight", dtype);
+        struct grt_archive_tensor *t = grt_archive_add(archive, name, (enum grt_dtype)dtype,
+                                                       dtype % (GRT_MAX_RANK + 1), shape, NULL);
+        assert_non_null(t);
+        for (uint64_t i = 0; i < t->bytes; i++) {
+            ((unsigned char *)t->data)[i] = (unsigned char)test_next(&seed);
+        }
+    }
+    const uint64_t none[2] = {0, 4};
+    assert_non_null(
+        grt_archive_add(archive, "optimizer/exp_avg.layers.0.weight", GRT_F32, 1, shape, NULL));
+    assert_non_null(grt_archive_add(archive, "empty", GRT_F32, 2, none, NULL));
+    assert_non_null(grt_archive_add(archive, "top.level", GRT_U8, 0, NULL, "x"));
+    assert_true(grt_archive_set_whole(archive, "step", (int64_t)rows * 1000003));
+    assert_true(grt_archive_set_real(archive, "loss", 0.1 * (double)rows));
+    assert_true(grt_archive_set_text(archive, "config", "epochs: 3\n# \xc3\xa4\n"));
+    assert_true(grt_archive_set_text(archive, "nothing", ""));
+    return archive;
+}
+
+static void check_same(const struct grt_archive *a, const struct grt_archive *b) {
+    assert_int_equal(a->tensor_count, b->tensor_count);
+    assert_int_equal(a->value_count, b->value_count);
+    for (uint32_t i = 0; i < a->tensor_count; i++) {
+        const struct grt_archive_tensor *x = &a->tensors[i];
+        const struct grt_archive_tensor *y = grt_archive_find(b, x->name);
+        assert_non_null(y);
+        assert_true(x->dtype == y->dtype && x->rank == y->rank && x->bytes == y->bytes);
+        assert_memory_equal(x->shape, y->shape, sizeof x->shape);
+        assert_memory_equal(x->data, y->data, x->bytes);
+    }
+    for (uint32_t i = 0; i < a->value_count; i++) {
+        const struct grt_archive_value *x = &a->values[i];
+        const struct grt_archive_value *y = grt_archive_value(b, x->name);
+        assert_non_null(y);
+        if (!y) {
+            return;
+        }
+        assert_true(x->type == y->type && x->whole == y->whole && x->real == y->real);
+        assert_true(x->type != GRT_ARCHIVE_TEXT || strcmp(x->text, y->text) == 0);
+    }
+}
+
+static void round_trip(void **state) {
+    (void)state;
+    enter();
+    struct grt_archive *archive = sample(1, 7);
+    assert_true(grt_checkpoint_save(archive, in_folder("a.h5")));
+    struct grt_archive *back = grt_checkpoint_load(in_folder("a.h5"));
+    assert_non_null(back);
+    check_same(archive, back);
+    assert_int_equal(grt_archive_whole(back, "step", 0), 7000021);
+    assert_int_equal(grt_archive_whole(back, "loss", -1), -1);
+    assert_true(grt_archive_real(back, "loss", 0) == 0.1 * 7);
+    // Equal archives make equal files, whenever they are written.
+    sleep(1);
+    assert_true(grt_checkpoint_save(back, in_folder("b.h5")));
+    char command[256];
+    snprintf(command, sizeof command, "cmp '%s/a.h5' '%s/b.h5'", folder, folder);
+    bool same_order = strcmp(archive->tensors[0].name, back->tensors[0].name) == 0;
+    if (same_order) {
+        assert_int_equal(system(command), 0);
+    }
+    grt_archive_destroy(&back);
+    back = sample(1, 7);
+    assert_true(grt_checkpoint_save(back, in_folder("b.h5")));
+    assert_int_equal(system(command), 0);
+    grt_archive_destroy(&back);
+    grt_archive_destroy(&archive);
+    leave();
+}
+
+static void refusals(void **state) {
+    (void)state;
+    enter();
+    struct grt_archive *archive = grt_archive_create();
+    const uint64_t one = 1;
+    const uint64_t huge[2] = {UINT64_MAX / 2, 16};
+    float value = 1.0f;
+    assert_non_null(grt_archive_add(archive, "a.b", GRT_F32, 1, &one, &value));
+    TEST_REFUSED(grt_archive_add(archive, "a.b", GRT_F32, 1, &one, &value), GRT_INVALID,
+                 "two tensors 'a.b'");
+    TEST_REFUSED(grt_archive_add(archive, "c", GRT_F32, 2, huge, NULL), GRT_INVALID, "a shape");
+    TEST_REFUSED(grt_archive_add(archive, "c", GRT_F32, 5, huge, NULL), GRT_INVALID, "a shape");
+    const char *const names[] = {"", "/a", "a/", "a//b", "..", "a/../b", "a/./b", "a\nb"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        TEST_REFUSED(grt_archive_add(archive, names[i], GRT_F32, 1, &one, &value), GRT_INVALID,
+                     "is no name for a tensor");
+    }
+    TEST_REFUSED(grt_archive_set_whole(archive, "a/b", 1), GRT_INVALID, "no name for a value");
+    TEST_REFUSED(grt_archive_set_text(archive, "a", NULL), GRT_INVALID, "the text of value");
+    // A group and a tensor cannot have one name, nor can a value have that of the head.
+    assert_non_null(grt_archive_add(archive, "a", GRT_F32, 1, &one, &value));
+    TEST_REFUSED(grt_checkpoint_save(archive, in_folder("x.h5")), GRT_INVALID, "tensor a");
+    grt_archive_destroy(&archive);
+    archive = grt_archive_create();
+    assert_true(grt_archive_set_whole(archive, "schema", 3));
+    TEST_REFUSED(grt_checkpoint_save(archive, in_folder("x.h5")), GRT_INVALID, "schema");
+    grt_archive_destroy(&archive);
+    assert_int_not_equal(access(in_folder("x.h5"), F_OK), 0);
+    TEST_REFUSED(grt_checkpoint_load(in_folder("x.h5")), GRT_NO_INPUT, "x.h5");
+    TEST_REFUSED(grt_checkpoint_load(folder), GRT_NO_INPUT, "no regular file");
+    TEST_REFUSED(grt_checkpoint_newest(folder), GRT_NO_INPUT, "no whole checkpoint");
+    TEST_REFUSED(grt_checkpoint_newest(in_folder("missing")), GRT_NO_INPUT, "missing");
+    leave();
+}
+
+// ---- damage ----
+
+static unsigned char *read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    unsigned char *bytes = test_alloc(*size);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+static void write_file(const char *path, const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define SEAL_BYTES 24
+
+// A flipped bit anywhere in a sealed file is found. Without the seal, as after another program wrote
+// the file anew, a flip may hit what does not matter; what is loaded then must be right.
+static void bit_flips(void **state) {
+    (void)state;
+    enter();
+    size_t size = 0;
+    uint64_t seed = 3;
+    struct grt_archive *archive = sample(1, 7);
+    assert_true(grt_checkpoint_save(archive, in_folder("a.h5")));
+    unsigned char *bytes = read_file(in_folder("a.h5"), &size);
+    test_log.quiet = true;
+    uint32_t flips = test.small ? 200 : 2000;
+    for (uint32_t i = 0; i < flips; i++) {
+        size_t at = test_next(&seed) % (size - SEAL_BYTES);
+        unsigned char bit = (unsigned char)(1u << test_next(&seed) % 8);
+        bytes[at] ^= bit;
+        write_file(in_folder("flip.h5"), bytes, size);
+        bytes[at] ^= bit;
+        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_BAD_DATA, "damaged");
+    }
+    // In the tensors' bytes, without the seal: each has its own digest.
+    const struct grt_archive_tensor *weight = &archive->tensors[2];
+    const unsigned char *place = memmem(bytes, size, weight->data, weight->bytes);
+    assert_non_null(place);
+    for (uint64_t i = 0; i < weight->bytes; i++) {
+        size_t at = (size_t)(place - bytes) + i;
+        bytes[at] ^= 1;
+        write_file(in_folder("flip.h5"), bytes, size - SEAL_BYTES);
+        bytes[at] ^= 1;
+        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_BAD_DATA, "digest is wrong");
+    }
+    write_file(in_folder("flip.h5"), bytes, size - SEAL_BYTES);
+    struct grt_archive *back = grt_checkpoint_load(in_folder("flip.h5"));
+    assert_non_null(back);
+    check_same(archive, back);
+    grt_archive_destroy(&back);
+    // Anywhere, without the seal. HDF5 gives up in many places, in some without a word of ours; each must end
+    // as bad data and one sentence, or with all that was saved.
+    for (uint32_t i = 0; i < (test.small ? 150 : 3000); i++) {
+        size_t at = test_next(&seed) % (size - SEAL_BYTES);
+        unsigned char bit = (unsigned char)(1u << test_next(&seed) % 8);
+        bytes[at] ^= bit;
+        write_file(in_folder("flip.h5"), bytes, size - SEAL_BYTES);
+        bytes[at] ^= bit;
+        uint32_t errors = test_log.lines[GRT_LOG_ERROR];
+        test_log.quiet = true;
+        back = grt_checkpoint_load(in_folder("flip.h5"));
+        if (back) {
+            check_same(archive, back);
+            grt_archive_destroy(&back);
+        } else {
+            test_check_refused(true, GRT_BAD_DATA, "flip.h5", errors, __FILE__, __LINE__);
+        }
+    }
+    // Cut short anywhere.
+    for (uint32_t i = 0; i < 100; i++) {
+        write_file(in_folder("flip.h5"), bytes, size * i / 101);
+        TEST_REFUSED(grt_checkpoint_load(in_folder("flip.h5")), GRT_BAD_DATA, "flip.h5");
+    }
+    free(bytes);
+    grt_archive_destroy(&archive);
+    leave();
+}
+
+// ---- a folder ----
+
+static bool there(uint64_t step) {
+    char path[256];
+    return grt_checkpoint_path(folder, step, path, sizeof path) && access(path, F_OK) == 0;
+}
+
+static void folders(void **state) {
+    (void)state;
+    enter();
+    struct grt_archive *archive = sample(1, 3);
+    char inner[128];
+    snprintf(inner, sizeof inner, "%s/a/b", folder);
+    assert_true(grt_checkpoint_make_dir(inner));
+    assert_true(grt_checkpoint_make_dir(inner));
+    struct grt_checkpoint_dir dir = {.dir = folder, .keep = 2};
+    for (uint64_t step = 100; step <= 500; step += 100) {
+        assert_true(grt_archive_set_whole(archive, "step", (int64_t)step));
+        assert_true(grt_checkpoint_store(&dir, archive, step));
+    }
+    assert_false(there(100) || there(200) || there(300));
+    assert_true(there(400) && there(500));
+    // A process that is gone left a file; ours is still going.
+    char gone[64];
+    char going[64];
+    snprintf(gone, sizeof gone, "step-000000000500.h5.%d.tmp", 0x7ffffff0);
+    snprintf(going, sizeof going, "step-000000000500.h5.%ld.tmp", (long)getppid());
+    write_file(in_folder(gone), "x", 1);
+    write_file(in_folder(going), "x", 1);
+    write_file(in_folder("step-9.h5.txt"), "x", 1);
+    assert_true(grt_checkpoint_store(&dir, archive, 600));
+    assert_int_not_equal(access(in_folder(gone), F_OK), 0);
+    assert_int_equal(access(in_folder(going), F_OK), 0);
+    assert_int_equal(access(in_folder("step-9.h5.txt"), F_OK), 0);
+    // The newest is damaged: the one before is taken, with a warning.
+    assert_int_equal(truncate(in_folder("step-000000000600.h5"), 1000), 0);
+    test_log.quiet = true;
+    uint32_t warnings = test_log.lines[GRT_LOG_WARN];
+    struct grt_archive *newest = grt_checkpoint_newest(folder);
+    test_log.quiet = false;
+    assert_non_null(newest);
+    assert_int_equal(grt_archive_whole(newest, "step", 0), 500);
+    assert_int_equal(test_log.lines[GRT_LOG_WARN], warnings + 1);
+    assert_non_null(strstr(newest->path, "step-000000000500.h5"));
+    grt_archive_destroy(&newest);
+    grt_archive_destroy(&archive);
+    leave();
+}
+
+// ---- killed ----
+
+// Saves one after the other until it is killed; every tensor tells its step.
+static void save_for_ever(void) {
+    struct grt_checkpoint_dir dir = {.dir = folder, .keep = 2};
+    const uint64_t shape[2] = {128, 256};
+    struct grt_archive *archive = grt_archive_create();
+    for (uint32_t k = 0; archive && k < 4; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "model/layers.%u.weight", k);
+        grt_archive_add(archive, name, GRT_U32, 2, shape, NULL);
+    }
+    for (uint32_t step = 1; archive && archive->tensor_count == 4; step++) {
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t *words = archive->tensors[k].data;
+            for (uint32_t i = 0; i < 128 * 256; i++) {
+                words[i] = step + i * k;
+            }
+        }
+        grt_archive_set_whole(archive, "step", step);
+        if (!grt_checkpoint_store(&dir, archive, step)) {
+            break;
+        }
+    }
+    _exit(1);
+}
+
+static void killed(void **state) {
+    (void)state;
+    uint64_t seed = 11;
+    uint32_t rounds = test.small ? 10 : 100;
+    uint32_t half_written = 0;
+    uint32_t first_ms = 0;
+    enter();
+    // As many as asked for, and on until one has hit the writing and not only the time between.
+    uint32_t round = 0;
+    for (; round < rounds || (half_written == 0 && round < 20 * rounds); round++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            save_for_ever();
+        }
+        // The first is left alone until it has saved a checkpoint, which tells how long that takes here;
+        // then at any moment of twice that time, whatever else the machine does.
+        while (round == 0 && !there(1)) {
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            first_ms += 1;
+        }
+        uint64_t us = test_next(&seed) % (2000 * (first_ms + 4));
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(us / 1000000),
+                                     .tv_nsec = 1000 * (long)(us % 1000000)},
+                  NULL);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        int status = 0;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        char left[128];
+        snprintf(left, sizeof left, "ls '%s' | grep -q tmp", folder);
+        half_written += system(left) == 0;
+        uint32_t warnings = test_log.lines[GRT_LOG_WARN];
+        struct grt_archive *newest = grt_checkpoint_newest(folder);
+        assert_non_null(newest);
+        assert_int_equal(test_log.lines[GRT_LOG_WARN], warnings);  // the very newest was whole
+        uint32_t step = (uint32_t)grt_archive_whole(newest, "step", 0);
+        assert_true(step > 0 && newest->tensor_count == 4);
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t *words = newest->tensors[k].data;
+            for (uint32_t i = 0; i < 128 * 256; i++) {
+                assert_int_equal(words[i], step + i * k);
+            }
+        }
+        grt_archive_destroy(&newest);
+    }
+    print_message("%u of %u kills left a half-written file behind\n", half_written, round);
+    assert_true(half_written > 0);
+    leave();
+}
+
+// ---- a full disk ----
+
+static void keep_line(void *context, enum grt_log_level level, const char *line) {
+    (void)level;
+    snprintf(context, 512, "%s", line);
+}
+
+// In a child: saving a large archive over a small one fails with path and reason, and the small one is
+// still there, whole. Exit code 0 when all of it is so.
+static int save_too_much(const char *reason) {
+    char said[512] = "";
+    struct grt_archive *archive = sample(1, 3);
+    struct grt_archive *large = sample(1, 100000);
+    const char *path = in_folder("step-000000000001.h5");
+    if (!grt_checkpoint_save(archive, path)) {
+        return 2;
+    }
+    grt_log_set(keep_line, said, GRT_LOG_ERROR);
+    if (grt_checkpoint_save(large, path) || grt_last_status() != GRT_IO) {
+        return 3;
+    }
+    if (!strstr(said, path) || !strstr(said, reason) || !strstr(said, "as it was")) {
+        fprintf(stderr, "said: %s\n", said);
+        return 4;
+    }
+    struct grt_archive *back = grt_checkpoint_newest(folder);
+    if (!back || back->tensor_count != archive->tensor_count ||
+        memcmp(grt_archive_find(back, "model/layers.1.weight")->data, archive->tensors[1].data,
+               archive->tensors[1].bytes) != 0) {
+        return 5;
+    }
+    // Nothing half written is left to fill the disk further.
+    char left[128];
+    snprintf(left, sizeof left, "! ls '%s' | grep tmp", folder);
+    return system(left) == 0 ? 0 : 6;
+}
+
+static void full_disk(void **state) {
+    (void)state;
+    enter();
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        // A limit on the size of files, which every user may set on himself.
+        signal(SIGXFSZ, SIG_IGN);
+        struct rlimit limit = {1 << 20, 1 << 20};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        _exit(save_too_much(strerror(EFBIG)));
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    assert_int_equal(WEXITSTATUS(status), 0);
+    // A disk of 1 MiB, where we may mount one.
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("tmpfs", folder, "tmpfs", 0, "size=1m") != 0) {
+            _exit(77);
+        }
+        _exit(save_too_much(strerror(ENOSPC)));
+    }
+    waitpid(pid, &status, 0);
+    if (WEXITSTATUS(status) == 77) {
+        print_message("no disk may be mounted here; the size limit stood for it\n");
+    } else {
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    leave();
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(round_trip), TEST_CASE(refusals), TEST_CASE(bit_flips),
+    TEST_CASE(folders),    TEST_CASE(killed),   TEST_CASE(full_disk),
+};
+TEST_SUITE(checkpoint, false, cases);
