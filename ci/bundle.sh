@@ -32,46 +32,48 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-"$root/ci/setup.sh" build drivers tests
 native=$(dpkg --print-architecture)
 arch=${arch:-$native}
 triplet=$(triplet_of "$arch")
-build=$root/build/bundle/$arch
-mkdir -p "$output" "$build"
+work=$root/build/bundle/$arch
+mkdir -p "$output" "$work"
+: >"$work.log"
 cd "$root"
 
-# A tree of its own: DT_RPATH instead of the usual DT_RUNPATH. A RUNPATH serves only the libraries
-# a program names itself; an RPATH also those that the libraries name in turn (HDF5 needs thirty).
-rpath='-Wl,--disable-new-dtags'
-options=(-DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_PREFIX=/opt/gpurt
-    "-DCMAKE_EXE_LINKER_FLAGS=$rpath" "-DCMAKE_SHARED_LINKER_FLAGS=$rpath")
-glslang=$(tool_glslang)
-[ -z "$glslang" ] || options+=("-DGPURT_GLSLANG=$glslang")
+# This machine's architecture comes from the plain build; another has a tree of its own.
 sysroot=
-if [ "$arch" != "$native" ]; then
+if [ "$arch" = "$native" ]; then
+    build=$root/build/release
+    make=("$root/ci/build.sh" release)
+else
+    "$root/ci/setup.sh" build drivers tests
     "$root/ci/sysroot.sh" "$arch"
     sysroot=$root/build/cross/$arch/sysroot
-    options+=("-DCMAKE_TOOLCHAIN_FILE=$root/build/cross/$arch/toolchain.cmake")
+    build=$work
+    glslang=$(tool_glslang)
+    cmake --preset release -B "$build" ${glslang:+"-DGPURT_GLSLANG=$glslang"} -DCMAKE_INSTALL_LIBDIR=lib \
+        "-DCMAKE_TOOLCHAIN_FILE=$root/build/cross/$arch/toolchain.cmake" >>"$work.log" 2>&1 ||
+        { tail -n 20 "$work.log" >&2 && die "gpurt cannot be configured for $arch (whole log: $work.log)"; }
+    make=(cmake --build "$build")
 fi
-if ! { cmake --preset release -B "$build" "${options[@]}" && cmake --build "$build"; } \
-    >"$build.log" 2>&1; then
-    tail -n 20 "$build.log" >&2
-    die "gpurt does not build for $arch (whole log: $build.log)"
+if ! "${make[@]}" >>"$work.log" 2>&1; then
+    tail -n 20 "$work.log" >&2
+    die "gpurt does not build for $arch (whole log: $work.log)"
 fi
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")
 name=gpurt-$version-linux-$arch
 
-stage=$build/stage/$name
-rm -rf "$build/stage"
+stage=$work/stage/$name
+rm -rf "$work/stage"
 mkdir -p "$stage/lib/fallback" "$stage/licenses"
 # The tests are a component of their own: `cmake --install` alone leaves them out.
-cmake --install "$build" --prefix "$build/stage/install" --strip >/dev/null
-cmake --install "$build" --prefix "$build/stage/install" --strip --component tests >/dev/null
-[ -x "$build/stage/install/bin/gpurt" ] || die "cmake --install gave no bin/gpurt"
-cp -a "$build/stage/install/bin" "$stage/"
-cp -a "$build/stage/install/lib"/libgpurt.so.* "$stage/lib/"
-[ ! -d "$build/stage/install/share" ] || cp -a "$build/stage/install/share" "$stage/"
-rm -rf "$build/stage/install"
+cmake --install "$build" --prefix "$work/stage/install" --strip >/dev/null
+cmake --install "$build" --prefix "$work/stage/install" --strip --component tests >/dev/null
+[ -x "$work/stage/install/bin/gpurt" ] || die "cmake --install gave no bin/gpurt"
+cp -a "$work/stage/install/bin" "$stage/"
+cp -a "$work/stage/install/lib"/libgpurt.so.* "$stage/lib/"
+[ ! -d "$work/stage/install/share" ] || cp -a "$work/stage/install/share" "$stage/"
+rm -rf "$work/stage/install"
 cp LICENSE "$stage/"
 
 # find_library NAME: its path on this machine or in the sysroot.
@@ -119,6 +121,21 @@ take() {
 system='^(ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libutil|libanl|libgcc_s)\.so'
 entries() { readelf -d "$1" 2>/dev/null | sed -n "s/.*($2).*\[\(.*\)\]/\1/p"; }
 
+# old_tag FILE: makes its RUNPATH an RPATH: the tag of that entry of the dynamic section, 29, becomes 15. A
+# RUNPATH serves only the libraries a file names itself; an RPATH also those that the libraries name in turn
+# (HDF5 needs thirty).
+old_tag() {
+    local table at entry
+    table=$(readelf -dW "$1")
+    at=$(sed -n 's/^Dynamic section at offset \(0x[0-9a-f]*\) .*/\1/p' <<<"$table")
+    entry=$(grep '^ *0x' <<<"$table" | grep -n -m 1 '(RUNPATH)' | cut -d: -f1) || return 0
+    # An entry of a 64-bit ELF file: the tag and its value, 8 bytes each, the low byte first.
+    printf '\017' | dd of="$1" bs=1 seek=$((at + 16 * (entry - 1))) conv=notrunc status=none
+}
+for file in "$stage"/bin/* "$stage"/lib/libgpurt.so.*; do
+    [ ! -f "$file" ] || [ -L "$file" ] || old_tag "$file"
+done
+
 take libvulkan.so.1 "$stage/lib"
 take libOpenCL.so.1 "$stage/lib/fallback"
 todo=("$stage"/bin/* "$stage"/lib/*.so.* "$stage"/lib/fallback/*.so.*)
@@ -157,7 +174,7 @@ glibc=$(readelf -V "${programs[@]}" "$stage"/lib/*.so.* 2>/dev/null |
 
 # Same input, same bytes: sorted, no owner, the commit's time.
 time=$(git log -1 --format=%ct 2>/dev/null || date +%s)
-tar -C "$build/stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$time" \
+tar -C "$work/stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$time" \
     -cf - "$name" | gzip -9n >"$output/$name.tar.gz.new"
 mv "$output/$name.tar.gz.new" "$output/$name.tar.gz"
 libraries=("$stage"/lib/*.so.*)

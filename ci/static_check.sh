@@ -106,14 +106,18 @@ clang_cl() {
 
 # compile TARGET SOURCE OUT DEFINE...: prints "registers shared spills", spills being bytes or counts.
 compile() {
-    local target source=$2 out=$3
+    local target source=$2 out=$3 text
     target=$(stand_in "$1")
     shift 3
     case $target in
     sm_*)
-        clang_cl nvptx64-nvidia-nvcl nvptx64--nvidiacl.bc "$out.ptx" "$source" -S "$@" \
-            -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature -Xclang +ptx75 \
-            2>"$out.log" || return 1
+        # One text for all chips: clang takes longer than ptxas.
+        text=$tmp/$(sha256sum <<<"$source $*" | cut -c1-64).ptx
+        [ -f "$text" ] ||
+            clang_cl nvptx64-nvidia-nvcl nvptx64--nvidiacl.bc "$text" "$source" -S "$@" \
+                -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature -Xclang +ptx75 \
+                2>"$out.log" || return 1
+        cp "$text" "$out.ptx"
         # clang 15 does not know newer chips by name; the text of a program for sm_80 serves all. What Hopper
         # alone has wants another head, as the OpenCL backend makes it.
         if grep -q 'ptx_target sm_90a' "$source"; then

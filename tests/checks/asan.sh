@@ -5,23 +5,40 @@
 # AddressSanitizer and UndefinedBehaviorSanitizer see the host code and the C reading of the kernels.
 
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source-path=SCRIPTDIR source=../../ci/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../ci/common.sh"
 cd "$root"
 # With the shader compiler of the plain build: the kernels are the same ones.
-glslang=$root/build/tools/glslang/bin/glslang
-define=()
-[ ! -x "$glslang" ] || define=("-DGPURT_GLSLANG=$glslang")
-[ -f build/asan/build.ninja ] || cmake --preset asan "${define[@]}" >/dev/null
-cmake --build --preset asan -j "${CMAKE_BUILD_PARALLEL_LEVEL:-2}" >build/asan/build.log 2>&1 || {
+glslang=$(tool_glslang)
+[ -f build/asan/build.ninja ] || cmake --preset asan ${glslang:+"-DGPURT_GLSLANG=$glslang"} >/dev/null
+cmake --build --preset asan >build/asan/build.log 2>&1 || {
     tail -n 40 build/asan/build.log
     exit 1
 }
-# Leaks are looked for on ref alone: drivers keep what they allocate until the process ends, and the
-# suites that list devices load drivers too.
-mapfile -t ref < <(build/asan/gpurt-test --list | awk '$1 != "choose" && $1 != "probe" { print $1 }')
-GPURT_TEST_SMALL=1 ASAN_OPTIONS=detect_leaks=1 build/asan/gpurt-test --device ref:0 "${ref[@]}"
+
+# suites NAME ARGUMENT...: runs gpurt-test; its cases that pass are counted, the rest is printed.
+log=build/asan/suites.log
+suites() {
+    local name=$1 rc=0
+    shift
+    build/asan/gpurt-test "$@" >"$log" 2>&1 || rc=$?
+    [ "$rc" -eq 0 ] || grep -vE '^\[ +(RUN|OK) |^\[=+\] |^\[  PASSED  \] ' "$log" | tail -n 200
+    [ "$rc" -eq 0 ] || die "$name: exit code $rc"
+    say "$name: $(grep -c '^\[ *OK' "$log") cases"
+}
+
+# Leaks are looked for where no driver is to be had: drivers keep what they allocate until the process
+# ends, and LeakSanitizer fails in a process with threads of theirs. The suites that need drivers come after it.
+needs_driver='address choose probe'
+mapfile -t ref < <(build/asan/gpurt-test --list |
+    awk -v drivers=" $needs_driver " '!index(drivers, " " $1 " ") { print $1 }')
+export GPURT_TEST_SMALL=1
+OCL_ICD_VENDORS=/nonexistent VK_ICD_FILENAMES=/nonexistent VK_DRIVER_FILES=/nonexistent \
+    ASAN_OPTIONS=detect_leaks=1 suites ref --device ref:0 "${ref[@]}"
 export ASAN_OPTIONS=detect_leaks=0
-build/asan/gpurt-test choose probe
+for suite in $needs_driver; do  # probe wants a process that has opened none
+    suites "$suite" "$suite"
+done
 for device in opencl:0 vulkan:0; do
-    GPURT_TEST_SMALL=1 build/asan/gpurt-test --device "$device" buffer record graph plan random
+    suites "$device" --device "$device" buffer record graph plan random
 done
