@@ -11,7 +11,7 @@ cd "$root"
 # With the shader compiler of the plain build: the kernels are the same ones.
 glslang=$(tool_glslang)
 [ -f build/asan/build.ninja ] || cmake --preset asan ${glslang:+"-DGPURT_GLSLANG=$glslang"} >/dev/null
-cmake --build --preset asan >build/asan/build.log 2>&1 || {
+cmake --build --preset asan --target gpurt-test >build/asan/build.log 2>&1 || {
     tail -n 40 build/asan/build.log
     exit 1
 }
