@@ -15,7 +15,7 @@
 
 #include "bench_gemm_case.h"
 #include "cli/talk.h"
-#include "tuning/tunable.h"
+#include "gpurt/tunable.h"
 
 #define MAX_ROWS 32  // contestants of one product
 #define MAX_PRODUCTS 4096u

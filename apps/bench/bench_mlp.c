@@ -13,7 +13,6 @@
 #include "bench_progress.h"
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "nn/fused/mlp_fused.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
 
@@ -210,20 +209,9 @@ static bool create(struct mlp_bench *bench, struct mlp_case *c) {
     if (!c->learner)
         return false;
     c->bytes = grt_learner_bytes(c->learner, NULL);
-    struct grt_mlp_fused_desc fused = {
-        .model = {.inputs = INPUTS,
-                  .depth = desc.model.depth,
-                  .hidden = desc.model.hidden,
-                  .outputs = OUTPUTS,
-                  .act = GRT_ACT_RELU},
-        .dtype = c->precision,
-        .rows = c->batch,
-    };
-    const char *how = grt_learner_variant(c->learner);
-    const char *kernels = grt_mlp_fused_variant(bench->dev, &fused, 0);
-    bool is_fused = !strcmp(how, "fused") && kernels;
-    snprintf(c->kernels, sizeof c->kernels, "%s%s%s", how, is_fused ? " " : "",
-             is_fused ? kernels : "");
+    const char *kernels = grt_learner_fused_kernels(c->learner);
+    snprintf(c->kernels, sizeof c->kernels, "%s%s%s", grt_learner_variant(c->learner),
+             kernels ? " " : "", kernels ? kernels : "");
     return grt_learner_alloc(c->learner) &&
            fill(grt_learner_input(c->learner), c->samples.x, INPUTS, c->batch) &&
            fill(grt_learner_target(c->learner), c->samples.y, OUTPUTS, c->batch);

@@ -10,7 +10,7 @@
 #include "gpurt/loader.h"
 #include "gpurt/make.h"
 #include "cli/talk.h"
-#include "base/unfinished.h"
+#include "gpurt/unfinished.h"
 #include "base/whole_file.h"
 
 bool bench_model(const char **at, struct bench_model *model) {

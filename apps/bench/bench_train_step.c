@@ -15,7 +15,7 @@
 #include "bench_train.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
-#include "run/feed.h"
+#include "gpurt/feed.h"
 
 #define MOST_SECONDS 4.0
 #define LEAST_GROUPS 3
@@ -94,11 +94,9 @@ static enum train_status set_up(struct run *run) {
                         .drop_last = true, .seed = bench->config.seed));
     if (!run->loader)
         return failure();
-    run->feed = grt_feed_create(&(struct grt_feed_desc){.dev = bench->dev,
-                                                        .learner = run->learner,
-                                                        .loader = run->loader,
-                                                        .batch = row->batch,
-                                                        .on_device = on_device});
+    run->feed = grt_feed_create(grt_feed_desc(.dev = bench->dev, .learner = run->learner,
+                                              .loader = run->loader, .batch = row->batch,
+                                              .on_device = on_device));
     if (!run->feed)
         return failure();
     row->memory = grt_dev_mem_use(bench->dev, NULL).current - before;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "gpurt/gpurt.h"
-#include "base/unfinished.h"
+#include "gpurt/unfinished.h"
 
 #define SIGNALS(X) X(SIGSEGV) X(SIGBUS) X(SIGILL) X(SIGFPE) X(SIGABRT)
 

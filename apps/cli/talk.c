@@ -14,7 +14,7 @@
 #include "command.h"
 #include "gpurt/kernel.h"
 #include "stats.h"
-#include "base/unfinished.h"
+#include "gpurt/unfinished.h"
 #include "base/visible.h"
 
 static volatile sig_atomic_t stopped;

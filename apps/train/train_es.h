@@ -5,7 +5,7 @@
 
 #include "gpurt/es.h"
 #include "cli/options.h"
-#include "run/lock.h"
+#include "base/lock.h"
 #include "gpurt/runlog.h"
 #include "train_rows.h"
 

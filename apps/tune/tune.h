@@ -16,7 +16,7 @@
 #include "base/child.h"
 #include "gpurt/gpurt.h"
 #include "cli/options.h"
-#include "tuning/tunable.h"
+#include "gpurt/tunable.h"
 
 // For a trainer with `autotune`: tunes what serves the products of a run, in `seconds`, and returns an exit code.
 // To be called before the device is opened in this process, since it forks. Says nothing but

@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "cli/talk.h"
-#include "tuning/tunable.h"
+#include "gpurt/tunable.h"
 
 // X(name, key, heading, type, width)
 #define PROFILE_COLUMNS(X)                                                                         \

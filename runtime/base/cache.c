@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "unfinished.h"
+#include "gpurt/unfinished.h"
 #include "whole_file.h"
 
 #define CACHE_MAGIC 0x65686361u  // "ache", little-endian: a file of the other byte order is foreign

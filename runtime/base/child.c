@@ -57,9 +57,7 @@ bool grt_child_start(struct grt_child *child, grt_child_fn *fn, void *context, c
     }
     // Forked processes share what is buffered: it would be printed twice.
     fflush(NULL);
-    grt_log_hold();
     pid_t pid = fork();
-    grt_log_release();
     if (pid < 0) {
         goto undo_up;
     }

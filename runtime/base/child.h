@@ -33,24 +33,23 @@ struct grt_child {
 typedef int grt_child_fn(struct grt_child *parent, void *context);
 
 // False when the system refuses; `why` (256 bytes) says it.
-GRT_API bool grt_child_start(struct grt_child *child, grt_child_fn *fn, void *context, char *why);
+bool grt_child_start(struct grt_child *child, grt_child_fn *fn, void *context, char *why);
 
-GRT_API bool grt_child_send(const struct grt_child *child, const void *data, size_t size);
+bool grt_child_send(const struct grt_child *child, const void *data, size_t size);
 
 enum grt_child_news { GRT_CHILD_ANSWERED, GRT_CHILD_ENDED, GRT_CHILD_LATE, GRT_CHILD_STOPPED };
 // Waits for `size` bytes, at most `seconds` (0: for ever), and no longer than `stop` (may be NULL)
 // says false; it is asked whenever a signal arrives.
-GRT_API enum grt_child_news grt_child_receive(const struct grt_child *child, void *data,
-                                              size_t size, double seconds, bool (*stop)(void));
+enum grt_child_news grt_child_receive(const struct grt_child *child, void *data, size_t size,
+                                      double seconds, bool (*stop)(void));
 // Ends it, if it still runs, and forgets it. `how` (160 bytes, may be NULL) says how it ended by
 // itself: "crashed (signal 11, Segmentation fault)"; "" when it was still running.
-GRT_API void grt_child_end(struct grt_child *child, char *how);
+void grt_child_end(struct grt_child *child, char *how);
 
 // Whether a call comes back at all: `fn` is called in a child, and what it says is nobody's business.
 // False with `how` (160 bytes) it ended instead: "crashed (signal 11, Segmentation fault)", "did not come
 // back within 60 s".
-GRT_API bool grt_child_survives(void (*fn)(void *context), void *context, double seconds,
-                                char *how);
+bool grt_child_survives(void (*fn)(void *context), void *context, double seconds, char *how);
 
 #ifdef __cplusplus
 }

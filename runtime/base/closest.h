@@ -13,7 +13,7 @@ extern "C" {
 
 // The one of `names` (stride bytes apart, each entry beginning with a const char *) that `word` is
 // likely a misspelling of, or NULL.
-GRT_API const char *grt_closest(const char *word, const void *names, size_t count, size_t stride);
+const char *grt_closest(const char *word, const void *names, size_t count, size_t stride);
 
 #ifdef __cplusplus
 }

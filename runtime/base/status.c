@@ -60,31 +60,43 @@ const char *grt_last_error(void) {
     return last_error;
 }
 
-void grt_log_set(grt_log_fn *fn, void *context, enum grt_log_level level) {
+static void lock_log(void) {
     pthread_mutex_lock(&log_mutex);
+}
+
+static void unlock_log(void) {
+    pthread_mutex_unlock(&log_mutex);
+}
+
+// Makes fork() wait until no thread is in the middle of a line: the child has a copy of the mutex, and must find
+// it unlocked.
+static void guard_forks(void) {
+    pthread_atfork(lock_log, unlock_log, unlock_log);
+}
+
+static void enter_log(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, guard_forks);
+    lock_log();
+}
+
+void grt_log_set(grt_log_fn *fn, void *context, enum grt_log_level level) {
+    enter_log();
     log_fn = fn ? fn : log_to_stderr;
     log_context = fn ? context : NULL;
     log_level = fn ? level : GRT_LOG_WARN;
-    pthread_mutex_unlock(&log_mutex);
-}
-
-void grt_log_hold(void) {
-    pthread_mutex_lock(&log_mutex);
-}
-
-void grt_log_release(void) {
-    pthread_mutex_unlock(&log_mutex);
+    unlock_log();
 }
 
 // Lines hold names out of files and drivers' words: what leaves here is one line and does nothing to a terminal.
 static void pass_on(enum grt_log_level level, const char *line) {
     char visible[sizeof last_error];
     grt_visible(line, visible, sizeof visible);
-    pthread_mutex_lock(&log_mutex);
+    enter_log();
     if (level <= log_level) {
         log_fn(log_context, level, visible);
     }
-    pthread_mutex_unlock(&log_mutex);
+    unlock_log();
 }
 
 bool grt_fail(enum grt_status status, const char *format, ...) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fixed table: a signal handler may neither allocate nor wait for a lock. Threads take turns by the
 // lock; the handler reads rows whose `ready` is set, which is so only while the path is whole.
-#include "unfinished.h"
+#include "gpurt/unfinished.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,14 +11,29 @@
 
 #define ROWS 16
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct row {
     atomic_bool ready;
     char path[4352];
 } rows[ROWS];
 
+static void lock(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void) {
+    pthread_mutex_unlock(&mutex);
+}
+
+// Makes fork() wait for the mutex: the child has a copy of it, and must find it unlocked.
+static void guard_forks(void) {
+    pthread_atfork(lock, unlock, unlock);
+}
+
 void grt_unfinished_add(const char *path) {
-    pthread_mutex_lock(&lock);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, guard_forks);
+    lock();
     struct row *row = rows;
     while (row < rows + ROWS && row->ready) {
         row++;
@@ -27,18 +42,18 @@ void grt_unfinished_add(const char *path) {
         snprintf(row->path, sizeof row->path, "%s", path);
         row->ready = true;
     }
-    pthread_mutex_unlock(&lock);
+    unlock();
 }
 
 void grt_unfinished_remove(const char *path) {
-    pthread_mutex_lock(&lock);
+    lock();
     for (struct row *row = rows; row < rows + ROWS; row++) {
         if (row->ready && strcmp(row->path, path) == 0) {
             row->ready = false;
             break;
         }
     }
-    pthread_mutex_unlock(&lock);
+    unlock();
 }
 
 void grt_unfinished_unlink(void) {

@@ -15,10 +15,10 @@ extern "C" {
 // Puts `text` into `into`, cut at a whole character where it does not fit, and returns its length. UTF-8 stays as it
 // is; control characters (of C0, DEL and C1, newline too), those that end a line or turn its direction, and bytes
 // that are no UTF-8 do not. What is visible already does not change.
-GRT_API size_t grt_visible(const char *text, char *into, size_t capacity);
+size_t grt_visible(const char *text, char *into, size_t capacity);
 
 // Characters of a UTF-8 text, which is how many columns it takes where all are narrow.
-GRT_API size_t grt_visible_width(const char *text);
+size_t grt_visible_width(const char *text);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "unfinished.h"
+#include "gpurt/unfinished.h"
 
 #define MOST_LINKS 40  // as many as the kernel follows
 

@@ -34,26 +34,26 @@ struct grt_whole_file {
 
 // Each says path and reason when it fails: GRT_NO_OUTPUT when the file cannot be created, GRT_IO when it
 // cannot be written. After a failed open there is nothing to close.
-GRT_API bool grt_whole_file_open(struct grt_whole_file *file, const char *path);
+bool grt_whole_file_open(struct grt_whole_file *file, const char *path);
 // The same for a library that wants a name and any order of writing: `temporary` is a regular file, of a
 // device or pipe one in TMPDIR, whose bytes go there at the end.
-GRT_API bool grt_whole_file_open_named(struct grt_whole_file *file, const char *path);
-GRT_API bool grt_whole_file_write(struct grt_whole_file *file, const void *data, uint64_t size);
+bool grt_whole_file_open_named(struct grt_whole_file *file, const char *path);
+bool grt_whole_file_write(struct grt_whole_file *file, const void *data, uint64_t size);
 // Ends the writing; unless `keep`, or when something fails, the temporary file is removed and NAME
 // stays as it was.
-GRT_API bool grt_whole_file_close(struct grt_whole_file *file, bool keep);
+bool grt_whole_file_close(struct grt_whole_file *file, bool keep);
 // All at once.
-GRT_API bool grt_whole_file_save(const char *path, const void *data, uint64_t size);
+bool grt_whole_file_save(const char *path, const void *data, uint64_t size);
 
 // What is plainly in the way of writing there, asked before long work: an errno, or 0. Opens nothing.
-GRT_API int grt_whole_file_obstacle(const char *path);
+int grt_whole_file_obstacle(const char *path);
 // Whether writing there would make or replace a file, and which: the one behind links.
-GRT_API bool grt_whole_file_makes(const char *path, char target[GRT_WHOLE_FILE_PATH]);
+bool grt_whole_file_makes(const char *path, char target[GRT_WHOLE_FILE_PATH]);
 // Whether it would replace one, and which.
-GRT_API bool grt_whole_file_replaces(const char *path, char target[GRT_WHOLE_FILE_PATH]);
+bool grt_whole_file_replaces(const char *path, char target[GRT_WHOLE_FILE_PATH]);
 // Whether two paths name one file, through links and by other names, also one that is not there yet. Devices,
 // pipes and descriptors are no files in this sense.
-GRT_API bool grt_whole_file_same(const char *a, const char *b);
+bool grt_whole_file_same(const char *a, const char *b);
 
 struct stat;
 // A descriptor to read a regular file with, which waits for nobody, and what fstat() says of it; -1, and *why
@@ -62,13 +62,13 @@ int grt_open_regular(const char *path, struct stat *info, const char **why);
 
 // Makes an empty file in TMPDIR, or /tmp, that only this user can read; its name in `path`. The caller removes it and
 // takes its name back (unfinished.h). The descriptor, or -1 with the sentence, GRT_NO_OUTPUT.
-GRT_API int grt_temporary_file(char *path, size_t capacity);
+int grt_temporary_file(char *path, size_t capacity);
 
 // The bytes of a regular file, at most `most`, with a 0 behind them; freed by the caller. NULL with
 // path and reason: GRT_NO_INPUT, GRT_IO, or GRT_BAD_DATA when it is larger. Nothing is waited for.
-GRT_API void *grt_whole_file_read(const char *path, uint64_t most, uint64_t *size);
+void *grt_whole_file_read(const char *path, uint64_t most, uint64_t *size);
 // The same of a pipe or terminal too, which is read to its end: for what a person named.
-GRT_API void *grt_whole_file_read_any(const char *path, uint64_t most, uint64_t *size);
+void *grt_whole_file_read_any(const char *path, uint64_t most, uint64_t *size);
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,7 @@ struct grt_buf_desc {
     enum grt_buf_kind kind;
     const char *label;  // the account it is counted under; NULL: "unnamed"
 };
-#define grt_buf_desc(...) (&(struct grt_buf_desc){__VA_ARGS__})
+#define grt_buf_desc(...) GRT_DESC(struct grt_buf_desc, __VA_ARGS__)
 
 struct grt_buf;
 

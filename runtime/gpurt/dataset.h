@@ -83,7 +83,7 @@ struct grt_dataset_desc {
     grt_dataset_watch_fn *watch;  // may be NULL
     void *context;
 };
-#define grt_dataset_desc(...) (&(struct grt_dataset_desc){__VA_ARGS__})
+#define grt_dataset_desc(...) GRT_DESC(struct grt_dataset_desc, __VA_ARGS__)
 
 struct grt_dataset;
 

@@ -132,7 +132,7 @@ struct grt_dev_desc {
     double max_submit_ms;  // no submit runs longer where it can be split; 0: 500
     bool reverse_windows;  // ref only: run commands that may overlap in the opposite order
 };
-#define grt_dev_desc(...) (&(struct grt_dev_desc){__VA_ARGS__})
+#define grt_dev_desc(...) GRT_DESC(struct grt_dev_desc, __VA_ARGS__)
 
 // Which device of `list` a desc means, hardware before software, or NULL with a sentence that lists
 // what there is (GRT_NO_DEVICE).

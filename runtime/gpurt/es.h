@@ -59,7 +59,7 @@ struct grt_es_desc {
 // first one alone, in which the robot hardly moves, make noise of the second so large that half of all fall: mean return
 // 675, 338, 645 becomes 675, 602, 692.
 #define GRT_ES_PRIOR 4
-#define grt_es_desc(...) (&(struct grt_es_desc){__VA_ARGS__})
+#define grt_es_desc(...) GRT_DESC(struct grt_es_desc, __VA_ARGS__)
 
 // What a desc that names none of them gets: by the device's profile, and no more environments than 2,048 in an
 // iteration for each compute unit, where the driver tells how many there are: a small GPU that shares the host's

@@ -68,7 +68,7 @@ struct grt_gemm_desc {
     struct grt_range scratch;
     const char *variant;  // this row of the table only, for tests and measurements; or NULL
 };
-#define grt_gemm_desc(...) (&(struct grt_gemm_desc){__VA_ARGS__})
+#define grt_gemm_desc(...) GRT_DESC(struct grt_gemm_desc, __VA_ARGS__)
 
 GRT_API void grt_op_gemm(struct grt_graph *graph, const struct grt_gemm_desc *desc);
 

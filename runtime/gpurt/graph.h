@@ -37,7 +37,7 @@ struct grt_dispatch {
     uint32_t params_size;
     uint32_t groups[3];  // workgroups; 0 means 1
 };
-#define grt_dispatch(...) (&(struct grt_dispatch){__VA_ARGS__})
+#define grt_dispatch(...) GRT_DESC(struct grt_dispatch, __VA_ARGS__)
 
 struct grt_graph;
 

@@ -23,7 +23,7 @@ struct grt_kernel_desc {
     const char *name;
     struct grt_spec specs[GRT_MAX_SPECS];  // what differs from the kernel's defaults
 };
-#define grt_kernel_desc(...) (&(struct grt_kernel_desc){__VA_ARGS__})
+#define grt_kernel_desc(...) GRT_DESC(struct grt_kernel_desc, __VA_ARGS__)
 
 struct grt_kernel;
 

@@ -59,7 +59,7 @@ struct grt_learner_desc {
     uint64_t seed;
     const char *variant;  // "layers" or "fused" only, for tests and measurements; NULL: the best
 };
-#define grt_learner_desc(...) (&(struct grt_learner_desc){__VA_ARGS__})
+#define grt_learner_desc(...) GRT_DESC(struct grt_learner_desc, __VA_ARGS__)
 
 struct grt_learner;
 
@@ -77,6 +77,8 @@ GRT_API bool grt_learner_alloc(struct grt_learner *learner);
 GRT_API const struct grt_learner_desc *grt_learner_desc_of(const struct grt_learner *learner);
 // "layers" or "fused": how forward and backward are done.
 GRT_API const char *grt_learner_variant(const struct grt_learner *learner);
+// Which fused kernels, "coop" for example; NULL where layers are computed one by one.
+GRT_API const char *grt_learner_fused_kernels(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_parameters(const struct grt_learner *learner);
 // Bytes of one sample's input and target as a step takes them.
 GRT_API uint64_t grt_learner_x_bytes(const struct grt_learner *learner);
@@ -120,7 +122,7 @@ struct grt_step_desc {
     // a step.
     bool phases;
 };
-#define grt_step_desc(...) (&(struct grt_step_desc){__VA_ARGS__})
+#define grt_step_desc(...) GRT_DESC(struct grt_step_desc, __VA_ARGS__)
 
 // A baked training step, or NULL. The caller runs it any number of times and destroys it before the
 // learner. Neither x nor data: the step reads what grt_learner_input() holds; only with one

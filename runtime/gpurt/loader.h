@@ -59,7 +59,7 @@ struct grt_loader_desc {
     uint32_t window;       // compressed data: chunks whose rows are mixed; 0: 16
     struct grt_loader_position start;
 };
-#define grt_loader_desc(...) (&(struct grt_loader_desc){__VA_ARGS__})
+#define grt_loader_desc(...) GRT_DESC(struct grt_loader_desc, __VA_ARGS__)
 
 struct grt_batch {
     struct grt_loader_position position;

@@ -45,7 +45,7 @@ struct grt_loss_desc {
     // f32, GRT_LOSS_PARTS of them; or buf NULL, where dy is wanted.
     struct grt_range hits;
 };
-#define grt_loss_desc(...) (&(struct grt_loss_desc){__VA_ARGS__})
+#define grt_loss_desc(...) GRT_DESC(struct grt_loss_desc, __VA_ARGS__)
 GRT_API void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *desc);
 
 #ifdef __cplusplus

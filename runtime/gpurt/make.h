@@ -39,7 +39,7 @@ struct grt_make_desc {
     bool (*stop)(void);  // asked now and then; may be NULL
     void (*progress)(uint64_t done, uint64_t of);  // may be NULL
 };
-#define grt_make_desc(...) (&(struct grt_make_desc){__VA_ARGS__})
+#define grt_make_desc(...) GRT_DESC(struct grt_make_desc, __VA_ARGS__)
 
 // Writes /x and /y. Attributes of the file: gpurt_make ("regression"), seed, noise, classes, and
 // noise_floor, the mean squared error (classification: share of rows taken for another class) that no

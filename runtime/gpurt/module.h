@@ -34,7 +34,7 @@ struct grt_net {
 };
 
 // A tensor of the net's plan; NULL, and the parameters marked as failed, without host memory.
-struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_desc *desc);
+GRT_API struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_desc *desc);
 
 struct grt_module;
 
@@ -62,9 +62,9 @@ struct grt_linear_desc {
     uint32_t inputs, outputs;
     bool no_bias;
 };
-#define grt_linear_desc(...) (&(struct grt_linear_desc){__VA_ARGS__})
+#define grt_linear_desc(...) GRT_DESC(struct grt_linear_desc, __VA_ARGS__)
 // "weight" [outputs][inputs], "bias" [outputs].
-struct grt_module *grt_linear_create(const struct grt_linear_desc *desc);
+GRT_API struct grt_module *grt_linear_create(const struct grt_linear_desc *desc);
 
 struct grt_mlp_desc {
     uint32_t inputs;
@@ -75,9 +75,9 @@ struct grt_mlp_desc {
     bool residual;    // h = x + act(..) from the second hidden layer on
     bool layer_norm;  // act(norm(linear(x)))
 };
-#define grt_mlp_desc(...) (&(struct grt_mlp_desc){__VA_ARGS__})
+#define grt_mlp_desc(...) GRT_DESC(struct grt_mlp_desc, __VA_ARGS__)
 // "layers.0.weight", "layers.0.bias", ..., "norms.0.weight", "norms.0.bias", ...
-struct grt_module *grt_mlp_create(const struct grt_mlp_desc *desc);
+GRT_API struct grt_module *grt_mlp_create(const struct grt_mlp_desc *desc);
 
 #define GRT_POOLS(X)                                                                               \
     X(MEAN, "mean")                                                                                \
@@ -97,12 +97,12 @@ struct grt_points_desc {
     enum grt_pool pool;        // over the points of a sample
     struct grt_mlp_desc head;  // over what was pooled; inputs 0 means each.hidden
 };
-#define grt_points_desc(...) (&(struct grt_points_desc){__VA_ARGS__})
+#define grt_points_desc(...) GRT_DESC(struct grt_points_desc, __VA_ARGS__)
 // x [rows][points][features]. "point.layers.0.weight", ..., "head.layers.0.weight", ...
-struct grt_module *grt_points_create(const struct grt_points_desc *desc);
+GRT_API struct grt_module *grt_points_create(const struct grt_points_desc *desc);
 
 // Accepts NULL, clears it.
-void grt_module_destroy(struct grt_module **module);
+GRT_API void grt_module_destroy(struct grt_module **module);
 
 #ifdef __cplusplus
 }

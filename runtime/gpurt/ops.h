@@ -56,7 +56,7 @@ struct grt_map_desc {
                                          // y may be a or b themselves: in place
     float alpha, beta;                   // scale and add: both 0 means 1 and 0, 1 and 1
 };
-#define grt_map_desc(...) (&(struct grt_map_desc){__VA_ARGS__})
+#define grt_map_desc(...) GRT_DESC(struct grt_map_desc, __VA_ARGS__)
 GRT_API void grt_op_map(struct grt_graph *graph, const struct grt_map_desc *desc);
 
 #define GRT_REDUCES(X)                                                                             \
@@ -82,7 +82,7 @@ struct grt_reduce_desc {
     // Partial results, grt_op_reduce_scratch() bytes; only needed when that is not 0.
     struct grt_range scratch;
 };
-#define grt_reduce_desc(...) (&(struct grt_reduce_desc){__VA_ARGS__})
+#define grt_reduce_desc(...) GRT_DESC(struct grt_reduce_desc, __VA_ARGS__)
 // The order of the additions is fixed by the shape: the same bits on every run of a device.
 GRT_API void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc);
 GRT_API uint64_t grt_op_reduce_scratch(const struct grt_dev *dev,
@@ -101,7 +101,7 @@ struct grt_layer_norm_desc {
     const struct grt_tensor *stats;
     float eps;  // 0 means 1e-5
 };
-#define grt_layer_norm_desc(...) (&(struct grt_layer_norm_desc){__VA_ARGS__})
+#define grt_layer_norm_desc(...) GRT_DESC(struct grt_layer_norm_desc, __VA_ARGS__)
 GRT_API void grt_op_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc *desc);
 
 struct grt_colsum_desc {
@@ -111,7 +111,7 @@ struct grt_colsum_desc {
     // Partial sums, grt_op_colsum_scratch() bytes; only needed when that is not 0.
     struct grt_range scratch;
 };
-#define grt_colsum_desc(...) (&(struct grt_colsum_desc){__VA_ARGS__})
+#define grt_colsum_desc(...) GRT_DESC(struct grt_colsum_desc, __VA_ARGS__)
 // The order of the additions is fixed by the shape, as with grt_op_reduce().
 GRT_API void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc);
 GRT_API uint64_t grt_op_colsum_scratch(const struct grt_dev *dev,
@@ -147,7 +147,7 @@ struct grt_random_desc {
     uint32_t stream;         // tells apart the draws of one step
     bool advance;            // add 1 to the step afterwards
 };
-#define grt_random_desc(...) (&(struct grt_random_desc){__VA_ARGS__})
+#define grt_random_desc(...) GRT_DESC(struct grt_random_desc, __VA_ARGS__)
 GRT_API void grt_op_random(struct grt_graph *graph, const struct grt_random_desc *desc);
 
 #ifdef __cplusplus

@@ -139,7 +139,7 @@ struct grt_update_desc {
     uint32_t cursor_end;   // samples of an epoch, behind which it begins anew; 0: never
     bool scaling;          // loss scaling on
 };
-#define grt_update_desc(...) (&(struct grt_update_desc){__VA_ARGS__})
+#define grt_update_desc(...) GRT_DESC(struct grt_update_desc, __VA_ARGS__)
 // Ends a step: norm and check; decision and update.
 GRT_API void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *desc);
 

@@ -55,25 +55,26 @@ struct grt_params {
     struct grt_tensor *master, *copy, *grad;  // [elements]: whole groups; copy NULL with f32
 };
 
-void grt_params_init(struct grt_params *params, struct grt_dev *dev, enum grt_dtype type);
-void grt_params_finish(struct grt_params *params);
+GRT_API void grt_params_init(struct grt_params *params, struct grt_dev *dev, enum grt_dtype type);
+GRT_API void grt_params_finish(struct grt_params *params);
 // A parameter behind the others, named prefix + name; shape ends at the first 0. NULL, and `failed`
 // set, when there is no host memory.
-struct grt_param *grt_params_add(struct grt_params *params, const char *prefix, const char *name,
-                                 const uint64_t *shape, enum grt_init init, float bound);
+GRT_API struct grt_param *grt_params_add(struct grt_params *params, const char *prefix,
+                                         const char *name, const uint64_t *shape,
+                                         enum grt_init init, float bound);
 // Declares the groups "params", "params16" and, where wanted, "grads" in the plan.
-void grt_params_declare(struct grt_params *params, struct grt_plan *plan, bool grads);
+GRT_API void grt_params_declare(struct grt_params *params, struct grt_plan *plan, bool grads);
 // After grt_plan_alloc(): gives the views their buffers.
-void grt_params_place(struct grt_params *params);
+GRT_API void grt_params_place(struct grt_params *params);
 // A view of parameter i in any f32 range laid out like the masters, whose first element is `first`
 // of `whole`: a part of an optimizer's tensor.
-struct grt_tensor grt_params_view(const struct grt_param *param, const struct grt_tensor *whole,
-                                  uint64_t first);
+GRT_API struct grt_tensor grt_params_view(const struct grt_param *param,
+                                          const struct grt_tensor *whole, uint64_t first);
 // Draws every parameter from the counter-based generator by seed, zeroes padding and gradients,
 // writes the 16-bit copy, and waits. The same bits on every device.
-bool grt_params_draw(struct grt_params *params, uint64_t seed);
+GRT_API bool grt_params_draw(struct grt_params *params, uint64_t seed);
 // Writes the 16-bit copy from the masters, after these were loaded; waits.
-bool grt_params_sync(struct grt_params *params);
+GRT_API bool grt_params_sync(struct grt_params *params);
 
 #ifdef __cplusplus
 }

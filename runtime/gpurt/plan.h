@@ -37,7 +37,7 @@ struct grt_tensor_desc {
     enum grt_dtype dtype;
     uint64_t shape[GRT_MAX_RANK];  // ends at the first 0; all 0 is a scalar
 };
-#define grt_tensor_desc(...) (&(struct grt_tensor_desc){__VA_ARGS__})
+#define grt_tensor_desc(...) GRT_DESC(struct grt_tensor_desc, __VA_ARGS__)
 
 struct grt_plan;
 

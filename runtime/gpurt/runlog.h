@@ -24,7 +24,7 @@ struct grt_runlog_desc {
     const char *jsonl;        // file, appended to; NULL or "": none
     const char *tensorboard;  // folder, made when missing; NULL or "": none
 };
-#define grt_runlog_desc(...) (&(struct grt_runlog_desc){__VA_ARGS__})
+#define grt_runlog_desc(...) GRT_DESC(struct grt_runlog_desc, __VA_ARGS__)
 
 struct grt_runlog;
 

@@ -3,6 +3,7 @@
 #include "gpurt/device.h"
 #include "base/log.h"
 #include "learner_parts.h"
+#include "nn/fused/mlp_fused.h"
 
 const struct grt_learner_desc *grt_learner_desc_of(const struct grt_learner *l) {
     return l ? &l->desc : NULL;
@@ -10,6 +11,14 @@ const struct grt_learner_desc *grt_learner_desc_of(const struct grt_learner *l) 
 
 const char *grt_learner_variant(const struct grt_learner *l) {
     return l && l->fused ? "fused" : "layers";
+}
+
+const char *grt_learner_fused_kernels(const struct grt_learner *l) {
+    if (!l || !l->fused) {
+        return NULL;
+    }
+    struct grt_mlp_fused_desc fused = grt_learner_fused(l, l->micro);
+    return grt_mlp_fused_variant(l->dev, &fused, 0);
 }
 
 uint64_t grt_learner_parameters(const struct grt_learner *l) {

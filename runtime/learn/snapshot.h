@@ -20,24 +20,24 @@ extern "C" {
 
 struct grt_snapshot;
 
-GRT_API struct grt_snapshot *grt_snapshot_create(struct grt_learner *learner);
-GRT_API void grt_snapshot_destroy(struct grt_snapshot **snapshot);
+struct grt_snapshot *grt_snapshot_create(struct grt_learner *learner);
+void grt_snapshot_destroy(struct grt_snapshot **snapshot);
 
 // Queues it behind all that was queued; `whole`: with the tensors. What the slot held is gone.
-GRT_API bool grt_snapshot_take(struct grt_snapshot *snapshot, uint32_t slot, bool whole);
+bool grt_snapshot_take(struct grt_snapshot *snapshot, uint32_t slot, bool whole);
 // Waits until the device has come to it.
-GRT_API bool grt_snapshot_wait(struct grt_snapshot *snapshot, uint32_t slot);
+bool grt_snapshot_wait(struct grt_snapshot *snapshot, uint32_t slot);
 
 // After the wait, until the slot is taken again:
-GRT_API const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *snapshot,
-                                                         uint32_t slot);
+const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *snapshot,
+                                                 uint32_t slot);
 // The row of a step, one of the newest GRT_HISTORY.
-GRT_API struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *snapshot, uint32_t slot,
-                                              uint32_t step);
+struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *snapshot, uint32_t slot,
+                                      uint32_t step);
 // The numbers of a tensor of the learner (PARAM, OPTIM), as they were in the newest whole snapshot; NULL
 // when it is none of these.
-GRT_API const void *grt_snapshot_tensor(const struct grt_snapshot *snapshot,
-                                        const struct grt_tensor *tensor);
+const void *grt_snapshot_tensor(const struct grt_snapshot *snapshot,
+                                const struct grt_tensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "feed.h"
+#include "gpurt/feed.h"
 
 #include <stddef.h>
 #include <stdio.h>

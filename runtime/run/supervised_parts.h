@@ -4,8 +4,8 @@
 #define GRT_SUPERVISED_PARTS_H
 
 #include "learn/snapshot.h"
-#include "feed.h"
-#include "lock.h"
+#include "gpurt/feed.h"
+#include "base/lock.h"
 #include "gpurt/supervised.h"
 
 #define SUPERVISED_ROLLBACKS 3  // then the run ends

@@ -3,7 +3,7 @@
 // depend on it.
 #include <stdio.h>
 
-#include "feed.h"
+#include "gpurt/feed.h"
 #include "gpurt/task.h"
 
 struct grt_fit_besides grt_task_besides(struct grt_dev *dev, const struct grt_dataset_info *info,

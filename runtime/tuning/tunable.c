@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The limits that hold for all that can be tuned, and the setting that suits a product.
-#include "tunable.h"
+#include "gpurt/tunable.h"
 
 #include <stdio.h>
 

@@ -52,17 +52,17 @@ struct grt_mlp_fused_desc {
 #define grt_mlp_fused_desc(...) (&(struct grt_mlp_fused_desc){__VA_ARGS__})
 
 // The variants that could do this on this device, best first: the i-th name, or NULL.
-GRT_API const char *grt_mlp_fused_variant(struct grt_dev *dev,
-                                          const struct grt_mlp_fused_desc *desc, uint32_t i);
+const char *grt_mlp_fused_variant(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                                  uint32_t i);
 // Whether there is one, and it is the better choice here than layer by layer.
-GRT_API bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
+bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
 // Bytes that the op needs until it is over; 0 when no variant can do it.
-GRT_API uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
+uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
 // Where in its scratch the op leaves parts of the gradients' sum of squares, without the loss scale, for grt_op_update(),
 // and how many.
-GRT_API struct grt_range
-grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc, uint32_t *count);
-GRT_API void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
+struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                                     uint32_t *count);
+void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
 
 #ifdef __cplusplus
 }

@@ -31,12 +31,12 @@ struct grt_mlp_reference {
 };
 
 // False without host memory.
-GRT_API bool grt_mlp_reference(struct grt_mlp_reference *reference);
+bool grt_mlp_reference(struct grt_mlp_reference *reference);
 // Numbers of all parameters, and where those of a layer begin.
-GRT_API size_t grt_mlp_reference_at(const struct grt_mlp_desc *model, uint32_t layer);
+size_t grt_mlp_reference_at(const struct grt_mlp_desc *model, uint32_t layer);
 
 // The norm of the difference between `got` and `want`, by that of `want`; infinite where `got` is not finite.
-GRT_API double grt_mlp_reference_distance(const float *got, const double *want, size_t count);
+double grt_mlp_reference_distance(const float *got, const double *want, size_t count);
 
 #ifdef __cplusplus
 }

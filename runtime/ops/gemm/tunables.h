@@ -3,7 +3,7 @@
 #ifndef GRT_GEMM_TUNABLES_H
 #define GRT_GEMM_TUNABLES_H
 
-#include "tuning/tunable.h"
+#include "gpurt/tunable.h"
 
 extern const struct grt_tunable gemm_tiled_f32_tunable;
 extern const struct grt_tunable gemm_tiled_16_tunable;

@@ -3,11 +3,16 @@
 #include "harness/harness.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "base/visible.h"
+#include "gpurt/unfinished.h"
 
 static void texts(void **state) {
     (void)state;
@@ -154,6 +159,58 @@ static void visible(void **state) {
     assert_string_equal(grt_last_error(), seen.line);
 }
 
+// A line takes long to write, so that a fork is likely to fall into one.
+static void slow_line(void *context, enum grt_log_level level, const char *line) {
+    (void)level, (void)line;
+    nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+    atomic_fetch_add((atomic_uint *)context, 1);
+}
+
+static void *says_lines(void *stop) {
+    while (!atomic_load((atomic_bool *)stop)) {
+        grt_log(GRT_LOG_INFO, "tick");
+        grt_unfinished_add("/nowhere/half-written");
+        grt_unfinished_remove("/nowhere/half-written");
+    }
+    return NULL;
+}
+
+static int speaks_in_the_child(struct grt_child *parent, void *context) {
+    (void)context;
+    grt_log(GRT_LOG_INFO, "a line of the child");
+    grt_unfinished_add("/nowhere/of-the-child");
+    return grt_child_send(parent, "x", 1) ? 0 : 1;
+}
+
+// While other threads write lines, a child can write one too: the locks that it inherits are free.
+static void children_can_log(void **state) {
+    (void)state;
+    atomic_uint lines = 0;
+    atomic_bool stop = false;
+    pthread_t threads[2];
+    grt_log_set(slow_line, &lines, GRT_LOG_INFO);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, says_lines, &stop), 0);
+    }
+    while (atomic_load(&lines) == 0) {
+        sched_yield();
+    }
+    uint32_t answers = 0;
+    for (uint32_t i = 0; i < 20 && answers == i; i++) {
+        struct grt_child child;
+        char why[256], byte;
+        assert_true(grt_child_start(&child, speaks_in_the_child, NULL, why));
+        answers += grt_child_receive(&child, &byte, 1, 20, NULL) == GRT_CHILD_ANSWERED;
+        grt_child_end(&child, NULL);
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    grt_log_set(NULL, NULL, GRT_LOG_WARN);
+    assert_int_equal(answers, 20);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(texts),
     TEST_CASE(failure_sticks_until_the_next),
@@ -161,5 +218,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(levels),
     TEST_CASE(long_lines_are_cut),
     TEST_CASE(visible),
+    TEST_CASE(children_can_log),
 };
 TEST_SUITE(status, false, cases);

@@ -9,7 +9,7 @@
 #include "harness/profile_kit.h"
 #include "gpurt/es.h"
 #include "tuning/profile_file.h"
-#include "tuning/tunable.h"
+#include "gpurt/tunable.h"
 
 static void readable(void **state) {
     (void)state;

@@ -9,7 +9,7 @@
 #include "backends/backend.h"
 #include "harness/profile_kit.h"
 #include "tuning/profile_file.h"
-#include "tuning/tunable.h"
+#include "gpurt/tunable.h"
 
 struct product {
     struct grt_plan *plan;

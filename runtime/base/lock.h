@@ -20,9 +20,9 @@ struct grt_lock {
 // Takes the lock `path` for `what`, "the folder run1". False with a sentence that names the process that
 // has it, or says why the file cannot be made (GRT_NO_OUTPUT). On a file system without locks it is taken
 // with a warning.
-GRT_API bool grt_lock_take(struct grt_lock *lock, const char *path, const char *what);
+bool grt_lock_take(struct grt_lock *lock, const char *path, const char *what);
 // Removes the file. A lock that is not held is left alone.
-GRT_API void grt_lock_release(struct grt_lock *lock);
+void grt_lock_release(struct grt_lock *lock);
 
 #ifdef __cplusplus
 }

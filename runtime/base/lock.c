@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "base/unfinished.h"
+#include "log.h"
+#include "gpurt/unfinished.h"
 
 // "process 1234 on host", as the holder wrote it.
 static void read_holder(int fd, char text[300]) {

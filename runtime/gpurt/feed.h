@@ -23,8 +23,8 @@
 #ifndef GRT_FEED_H
 #define GRT_FEED_H
 
-#include "gpurt/loader.h"
-#include "gpurt/learner.h"
+#include "loader.h"
+#include "learner.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +42,7 @@ struct grt_feed_desc {
     bool on_device;   // the loader's cache is the device
     uint64_t epochs;  // rows on the device: that will be asked for; 0: not known
 };
+#define grt_feed_desc(...) GRT_DESC(struct grt_feed_desc, __VA_ARGS__)
 
 struct grt_feed;
 

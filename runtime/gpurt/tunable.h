@@ -5,7 +5,7 @@
 #ifndef GRT_TUNABLE_H
 #define GRT_TUNABLE_H
 
-#include "gpurt/profile.h"
+#include "profile.h"
 
 #ifdef __cplusplus
 extern "C" {
