@@ -133,7 +133,7 @@ enum bench_outcome bench_failure(void) {
 bool bench_sample(void *timing, double *seconds) {
     struct bench_timing *t = timing;
     double device = 0;
-    double start = stats_now();
+    double start = grt_seconds();
     if (talk_stopped())
         return false;
     for (uint32_t i = 0; i < t->replays; i++) {
@@ -146,7 +146,7 @@ bool bench_sample(void *timing, double *seconds) {
     }
     // A device that has timestamps but gives none for this run is timed by the wall from here on.
     t->device_timer = t->device_timer && device > 0;
-    *seconds = (t->device_timer ? device : stats_now() - start) / t->replays;
+    *seconds = (t->device_timer ? device : grt_seconds() - start) / t->replays;
     return true;
 }
 

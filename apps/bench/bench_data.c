@@ -136,14 +136,14 @@ static bool check(struct grt_loader *a, struct grt_loader *b, const struct grt_d
 // Batches from the loader, until both so many and so long: rows a second.
 static bool slice(struct grt_loader *loader, uint64_t batches, double seconds, double *rate) {
     uint64_t rows = 0;
-    double begun = stats_now(), passed = 0;
+    double begun = grt_seconds(), passed = 0;
     for (uint64_t i = 0; i < batches || passed < seconds; i++) {
         struct grt_batch batch;
         if (!grt_loader_next(loader, &batch))
             return false;
         rows += batch.rows;
         grt_loader_release(loader, &batch);
-        passed = stats_now() - begun;
+        passed = grt_seconds() - begun;
     }
     *rate = (double)rows / passed;
     return true;
@@ -173,12 +173,12 @@ static bool measure(struct data_bench *bench, struct grt_loader *loader, struct 
     double rates[STATS_MAX_SAMPLES], raws[STATS_MAX_SAMPLES], copies[STATS_MAX_SAMPLES], first = 0;
     uint32_t threads = workers > 0 ? (uint32_t)workers : 1;
     size_t count = 0;
-    double begun = stats_now();
+    double begun = grt_seconds();
     // Warms up caches, of chunks too, and the map of the file.
     if (!slice(loader, grt_loader_info(loader).batches_per_epoch, 0, &first))
         return false;
     uint64_t batches = (uint64_t)(first * SLICE / (double)batch) + threads;
-    while (count < 5 || (stats_now() - begun < bench->seconds && count < STATS_MAX_SAMPLES)) {
+    while (count < 5 || (grt_seconds() - begun < bench->seconds && count < STATS_MAX_SAMPLES)) {
         bool peers_first = count % 2 == 1;
         struct rates now;
         if (talk_stopped() ||

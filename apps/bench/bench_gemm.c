@@ -172,13 +172,13 @@ static bool round_of(struct field *field, bool keep) {
         double seconds = 0;
         if (row->outcome != BENCH_GOOD)
             continue;
-        double wall = stats_now();
+        double wall = grt_seconds();
         double cpu = stats_cpu();
         if (!sample(row, &seconds))
             return false;
         if (!keep)
             continue;
-        row->wall += stats_now() - wall;
+        row->wall += grt_seconds() - wall;
         row->cpu += stats_cpu() - cpu;
         row->samples[row->sample_count++] = seconds;
     }
@@ -189,14 +189,14 @@ static bool measure(struct field *field) {
     const struct bench *bench = field->g.bench;
     double budget = bench->seconds * (double)field->count;
     size_t rounds = 0;
-    double start = stats_now();
+    double start = grt_seconds();
     do {
         if (!round_of(field, false))
             return false;
-    } while (stats_now() - start < 0.1 * budget);
-    start = stats_now();
+    } while (grt_seconds() - start < 0.1 * budget);
+    start = grt_seconds();
     while (rounds < bench->samples ||
-           (rounds < STATS_MAX_SAMPLES && stats_now() - start < budget)) {
+           (rounds < STATS_MAX_SAMPLES && grt_seconds() - start < budget)) {
         if (!round_of(field, true))
             return false;
         rounds++;

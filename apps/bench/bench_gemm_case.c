@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "cli/talk.h"
 
 #define PLACES 64
@@ -137,17 +138,7 @@ double bench_gemm_case_flops(const struct bench_gemm_case *g) {
 static double element(enum grt_dtype dtype, const void *array, uint64_t i) {
     if (dtype == GRT_F32)
         return (double)((const float *)array)[i];
-    uint32_t bits = ((const uint16_t *)array)[i];
-    int mantissa = dtype == GRT_F16 ? 10 : 7;
-    int bias = dtype == GRT_F16 ? 15 : 127;
-    int exponent = (int)(bits >> mantissa) & (2 * bias + 1);
-    double fraction = (double)(bits & ((1u << mantissa) - 1));
-    if (exponent == 2 * bias + 1)
-        return fraction > 0 ? (double)NAN : (bits >> 15 ? -(double)INFINITY : (double)INFINITY);
-    if (exponent > 0)
-        fraction += (double)(1u << mantissa);
-    double value = ldexp(fraction, (exponent > 0 ? exponent : 1) - bias - mantissa);
-    return bits >> 15 ? -value : value;
+    return (double)grt_f32_of_16(dtype, ((const uint16_t *)array)[i]);
 }
 
 // How far c[z][i][j] is from the sum, in units of what is allowed. With random signs a sum of k

@@ -68,7 +68,7 @@ double bench_gemm_peer_run(const struct bench_gemm_peer *peer, struct bench_gemm
     const float *a = g->host_a;
     const float *b = g->host_b;
     float *c = g->host_c;
-    double start = stats_now();
+    double start = grt_seconds();
     for (uint32_t i = 0; i < count; i++) {
         for (size_t z = 0; z < g->batch; z++)
             peer->sgemm(ROW_MAJOR, g->a_transposed ? TRANSPOSED : NOT_TRANSPOSED,
@@ -77,5 +77,5 @@ double bench_gemm_peer_run(const struct bench_gemm_peer *peer, struct bench_gemm
                         b + z * g->shape.k * g->shape.n, g->b_transposed ? k : n, 0.0f,
                         c + z * g->shape.m * g->shape.n, n);
     }
-    return stats_now() - start;
+    return grt_seconds() - start;
 }

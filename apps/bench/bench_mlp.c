@@ -255,10 +255,10 @@ static bool check(struct mlp_case *c, struct stats *stats) {
 }
 
 static bool run_once(void *graph, double *seconds) {
-    double begun = stats_now();
+    double begun = grt_seconds();
     if (talk_stopped() || !grt_graph_finish(graph))
         return false;
-    *seconds = stats_now() - begun;
+    *seconds = grt_seconds() - begun;
     return true;
 }
 

@@ -24,7 +24,7 @@ void bench_progress_plan(struct bench_progress *progress, size_t rows, double se
     double total = (double)rows * seconds * OVERHEAD;
     char text[32];
     if (progress->begun == 0)
-        progress->begun = stats_now();
+        progress->begun = grt_seconds();
     progress->planned += rows;
     time_text(total, text);
     if (total >= LONG_SECONDS)
@@ -39,7 +39,7 @@ void bench_progress_row(const struct bench_progress *progress, const char *forma
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     if (progress->done > 0 && progress->planned > progress->done) {
-        double each = (stats_now() - progress->begun) / (double)progress->done;
+        double each = (grt_seconds() - progress->begun) / (double)progress->done;
         time_text(each * (double)(progress->planned - progress->done), text);
         snprintf(left, sizeof left, ", %s left", text);
     }

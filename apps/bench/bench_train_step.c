@@ -137,10 +137,10 @@ static bool size_group(struct run *run, uint32_t *steps) {
     struct group group;
     double seconds = 0;
     for (*steps = GRT_FEED_WINDOW; *steps < MOST_GROUP && seconds < GROUP_SECONDS; *steps *= 2) {
-        double begun = stats_now();
+        double begun = grt_seconds();
         if (!run_group(run, *steps, &group))
             return false;
-        seconds = stats_now() - begun;
+        seconds = grt_seconds() - begun;
     }
     return true;
 }
@@ -158,11 +158,11 @@ static bool time_steps(struct run *run) {
         return false;
     size_t count = 0;
     uint64_t steps = 0;
-    double begun = stats_now(), before = begun;
+    double begun = grt_seconds(), before = begun;
     while (count < STATS_MAX_SAMPLES) {
         if (!run_group(run, size, &group))
             return false;
-        double now = stats_now();
+        double now = grt_seconds();
         totals[count] = (now - before) / group.steps;
         ios[count] = group.waited / group.steps;
         stalls[count] = fmin(1.0, group.stalled / (now - before));
@@ -207,12 +207,12 @@ static bool time_phases(struct run *run) {
     size_t count = 0;
     bool good = graph && grt_graph_finish(graph) && grt_graph_finish(graph), known = good;
     size_t wanted = run->bench->steps < 50 ? (size_t)run->bench->steps : 50;
-    double begun = stats_now();
-    while (good && count < wanted && (count < LEAST_GROUPS || stats_now() - begun < 1)) {
-        double start = stats_now(), sums[4] = {0};
+    double begun = grt_seconds();
+    while (good && count < wanted && (count < LEAST_GROUPS || grt_seconds() - begun < 1)) {
+        double start = grt_seconds(), sums[4] = {0};
         struct grt_phase_time times[GRT_MAX_PHASES];
         good = !talk_stopped() && grt_graph_finish(graph);
-        walls[count] = stats_now() - start;
+        walls[count] = grt_seconds() - start;
         uint32_t phases = grt_graph_times(graph, times, GRT_MAX_PHASES);
         known = known && phases > 0;
         add_phases(times, phases < GRT_MAX_PHASES ? phases : GRT_MAX_PHASES, sums);
@@ -244,9 +244,9 @@ static bool time_upload(struct run *run) {
         struct grt_batch batch;
         if (!grt_loader_next(run->loader, &batch))
             return false;
-        double start = stats_now();
+        double start = grt_seconds();
         bool good = grt_loader_upload(run->loader, &batch, 0) && grt_dev_wait(run->bench->dev);
-        samples[i] = stats_now() - start;
+        samples[i] = grt_seconds() - start;
         grt_loader_release(run->loader, &batch);
         if (!good)
             return false;

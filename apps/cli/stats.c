@@ -46,15 +46,15 @@ bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *conte
     size_t least = desc->min_samples ? desc->min_samples : 7;
     size_t count = 0;
     double seconds = 0;
-    double start = stats_now();
+    double start = grt_seconds();
     if (least > STATS_MAX_SAMPLES)
         least = STATS_MAX_SAMPLES;
     do {
         if (!run(context, &seconds))
             return false;
-    } while (stats_now() - start < desc->warm_up);
-    start = stats_now();
-    while (count < least || (count < STATS_MAX_SAMPLES && stats_now() - start < desc->budget)) {
+    } while (grt_seconds() - start < desc->warm_up);
+    start = grt_seconds();
+    while (count < least || (count < STATS_MAX_SAMPLES && grt_seconds() - start < desc->budget)) {
         if (!run(context, &samples[count]))
             return false;
         count++;
@@ -63,16 +63,8 @@ bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *conte
     return true;
 }
 
-static double read_clock(clockid_t clock) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-double stats_now(void) {
-    return read_clock(CLOCK_MONOTONIC);
-}
-
 double stats_cpu(void) {
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

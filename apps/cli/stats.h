@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clock.h"
+
 #define STATS_MAX_SAMPLES 1000
 
 struct stats {
@@ -40,8 +42,6 @@ struct stats_desc {
 bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *context,
                    struct stats *stats);
 
-// Seconds of a clock that only goes forward.
-double stats_now(void);
 // Seconds that all threads of this process have computed, on any CPU.
 double stats_cpu(void);
 

@@ -130,9 +130,9 @@ static void on_kernel(void *context, const char *name, uint32_t nth, uint32_t of
     known = before + of;
     nth += before;
     of = known;
-    begun = begun > 0 ? begun : stats_now();
+    begun = begun > 0 ? begun : grt_seconds();
     talk_progress("compiling kernels %u of %u: %s", nth, of, name);
-    if (!said && !talk_shows_progress() && stats_now() - begun > KERNELS_SECONDS) {
+    if (!said && !talk_shows_progress() && grt_seconds() - begun > KERNELS_SECONDS) {
         talk_line("compiling kernels, %u of %u so far; the next start finds them compiled", nth,
                   of);
         said = true;

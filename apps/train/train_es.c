@@ -196,7 +196,7 @@ static bool print_start(struct train_es *t, double start) {
     if (!grt_es_evaluate(t->es, EVALUATION_SEED, &trial))
         return false;
     if (trial.iteration == 0)
-        print_row(t, NULL, &trial, stats_now() - start);
+        print_row(t, NULL, &trial, grt_seconds() - start);
     return true;
 }
 
@@ -223,7 +223,7 @@ static bool iterate(struct train_es *t, double start, int *code) {
     last = last || talk_stopped() ||
            (!trial.stopped && t->until > 0 && (double)trial.good_rate >= t->until);
     talk_clear();
-    print_row(t, &report, trial.stopped ? NULL : &trial, stats_now() - start);
+    print_row(t, &report, trial.stopped ? NULL : &trial, grt_seconds() - start);
     if (last || report.iteration % t->checkpoint_every == 0)
         *code = train_es_save(t, report.iteration);
     return last || *code;
@@ -257,7 +257,7 @@ static bool print_baselines(struct train_es *t, double start) {
         GRT_RUNLOG_ROW(
             t->runlog, "baseline", t->done, {"policy", 0, rows[i].name},
             {"return", (double)r->mean_return, NULL}, {"good_rate", (double)r->good_rate, NULL},
-            {"falls", (double)r->fall_rate, NULL}, {"seconds", stats_now() - start, NULL});
+            {"falls", (double)r->fall_rate, NULL}, {"seconds", grt_seconds() - start, NULL});
     }
     return true;
 }
@@ -277,7 +277,7 @@ static int run(struct train_es *t, const struct grt_archive *archive, int argc, 
         return command_exit_of(grt_last_status());
     if (!t->evaluate_every)
         t->evaluate_every = t->iterations < 20 ? 1 : t->iterations / 10;
-    double start = stats_now();
+    double start = grt_seconds();
     int code = COMMAND_OK;
     t->done = t->resume ? (uint32_t)grt_archive_whole(archive, "iteration", 0) : 0;
     open_table(t, argc, argv);

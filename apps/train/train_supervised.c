@@ -95,7 +95,7 @@ static void print_epoch(struct train *t, const struct grt_supervised_report *r) 
         [TRAIN_SKIPPED] = TABLE_CELL(.count = r->skipped),
         [TRAIN_RATE] = TABLE_CELL(.number = r->samples_per_s),
         [TRAIN_DATA] = TABLE_CELL(.number = r->data_share),
-        [TRAIN_SECONDS] = TABLE_CELL(.number = stats_now() - t->start),
+        [TRAIN_SECONDS] = TABLE_CELL(.number = grt_seconds() - t->start),
     };
     // What is no number is unknown: JSON has no word for it.
     if (isfinite(r->loss))
@@ -330,9 +330,9 @@ static int run(struct train *t, int argc, char **argv) {
     code = train_rows_open(&t->rows, t->config.common.output);
     if (code)
         return code;
-    double begun = stats_now();
+    double begun = grt_seconds();
     t->dev = train_config_device(&t->config);
-    t->device_seconds = stats_now() - begun;
+    t->device_seconds = grt_seconds() - begun;
     t->run =
         t->dev ? grt_supervised_create(&(struct grt_supervised_desc){.dev = t->dev,
                                                                      .config = &t->config.settings,
@@ -343,7 +343,7 @@ static int run(struct train *t, int argc, char **argv) {
                                                                      .context = t})
                : NULL;
     if (t->run) {
-        t->start = stats_now();
+        t->start = grt_seconds();
         print_banner(t);
         explain(&t->config.settings);
         struct grt_supervised_info info = grt_supervised_info(t->run);

@@ -206,7 +206,7 @@ static bool plan(struct tune *tune, int *code) {
 
 static int run_jobs(struct tune *tune) {
     int code = COMMAND_OK;
-    tune->end = stats_now() + tune->budget;
+    tune->end = grt_seconds() + tune->budget;
     if (!plan(tune, &code))
         return code;
     // Said before the time is spent.
@@ -216,8 +216,8 @@ static int run_jobs(struct tune *tune) {
     for (size_t i = 0; i < tune->job_count; i++)
         weights += tune->jobs[i].weight;
     for (size_t i = 0; !code && i < tune->job_count && !talk_stopped(); i++) {
-        double left = tune->end - stats_now();
-        tune->deadline = stats_now() + left * tune->jobs[i].weight / weights;
+        double left = tune->end - grt_seconds();
+        tune->deadline = grt_seconds() + left * tune->jobs[i].weight / weights;
         weights -= tune->jobs[i].weight;
         code = tune_job_run(tune, &tune->jobs[i]);
         measured += tune->jobs[i].measured;

@@ -86,7 +86,7 @@ static void shape_text(const struct tune_job *job, char text[64]) {
 // What matters most first: a terminal of 80 columns shows no more.
 static void say_progress(struct run *run) {
     char best[96];
-    double left = run->tune->end - stats_now();
+    double left = run->tune->end - grt_seconds();
     values_text(run->tunable, run->search.all[run->search.best].values, best);
     talk_progress(
         "%s %s %s: %.0f s left, %u of %zu tried, %u failed, best %.4g GFLOP/s (%.2fx): %s",
@@ -194,9 +194,9 @@ static enum tune_news search(struct run *run) {
     }
     run->best = run->before;
     // A part of the time is kept for the comparison.
-    double end = run->tune->deadline - 0.15 * (run->tune->deadline - stats_now());
+    double end = run->tune->deadline - 0.15 * (run->tune->deadline - grt_seconds());
     while (news != TUNE_STOPPED && news != TUNE_NOBODY && run->tune->level != TUNE_LEVEL_0 &&
-           stats_now() < end && !talk_stopped() && tune_search_next(&run->search, &next)) {
+           grt_seconds() < end && !talk_stopped() && tune_search_next(&run->search, &next)) {
         say_progress(run);
         news = try_one(run, next, &time);
         if (time.median > 0 && (run->best.median <= 0 || time.fastest < run->best.fastest)) {

@@ -162,9 +162,9 @@ static void measure(struct server *s, const struct tune_task *task, struct tune_
         good = products[i] && bench_sample(&timings[i], &seconds);
     }
     bool hopeless = task->hopeless > 0 && good && seconds / products[0] > task->hopeless;
-    double end = stats_now() + task->seconds;
+    double end = grt_seconds() + task->seconds;
     size_t least = task->kind == TUNE_DUEL ? DUEL_ROUNDS : ROUNDS;
-    while (good && count < STATS_MAX_SAMPLES && (count < least || stats_now() < end)) {
+    while (good && count < STATS_MAX_SAMPLES && (count < least || grt_seconds() < end)) {
         for (int i = 0; good && i < sides; i++) {
             good = bench_sample(&timings[i], &samples[i][count]);
             samples[i][count] /= products[i] ? products[i] : 1;

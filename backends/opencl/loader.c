@@ -26,6 +26,8 @@
 #include <unistd.h>
 
 #include "base/library.h"
+#include "base/log.h"
+#include "base/whole_file.h"
 
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 
@@ -187,24 +189,20 @@ static bool is_registered(const char *stem) {
     return found;
 }
 
-// Writes folder/gpurt-VENDOR.icd. Renamed into place: another process may be reading it.
+// Writes folder/gpurt-VENDOR.icd.
 static bool write_icd(const char *folder, const char *vendor, const char *library, bool *anew) {
-    char path[512], temporary[560];
-    snprintf(path, sizeof path, "%s/gpurt-%s.icd", folder, vendor);
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    *anew = *anew || access(path, F_OK) != 0;
-    mkdir(folder, 0700);  // where it fails, so does fopen()
-    FILE *file = fopen(temporary, "w");
-    if (!file) {
+    char path[512], text[512];
+    int length = snprintf(path, sizeof path, "%s/gpurt-%s.icd", folder, vendor);
+    int text_length = snprintf(text, sizeof text, "%s\n", library);
+    if ((size_t)length >= sizeof path || (size_t)text_length >= sizeof text) {
         return false;
     }
-    bool ok = fprintf(file, "%s\n", library) > 0;
-    ok = fclose(file) == 0 && ok;
-    ok = ok && rename(temporary, path) == 0;
-    if (!ok) {
-        remove(temporary);
-    }
-    return ok;
+    *anew = *anew || access(path, F_OK) != 0;
+    mkdir(folder, 0700);            // where it fails, so does the writing
+    bool before = grt_quiet(true);  // there are other places to try
+    bool saved = grt_whole_file_save(path, text, (uint64_t)text_length);
+    grt_quiet(before);
+    return saved;
 }
 
 // Links the system's vendor files into our folder, since OCL_ICD_VENDORS replaces theirs. A link

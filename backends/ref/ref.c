@@ -7,11 +7,11 @@
 // opposite order: results then differ exactly when the graph missed a hazard.
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backends/backend.h"
 #include "lane.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 struct ref_dev {
@@ -29,12 +29,6 @@ struct ref_cmds {
     uint32_t phase_count;
     double *begin, *end;  // [phase_count]
 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int32_t ref_list(struct grt_dev_info *infos, uint32_t capacity, char *problem) {
     (void)problem;
@@ -181,7 +175,7 @@ static bool ref_cmds_run(struct grt_dev *dev, void *native) {
     int64_t phase = -1;
     for (uint32_t first = 0; first < list->count;) {
         if (list->cmds[first].kind == GRT_CMD_PHASE) {
-            double t = now();
+            double t = grt_seconds();
             if (phase >= 0) {
                 list->end[phase] = t;
             }
@@ -203,7 +197,7 @@ static bool ref_cmds_run(struct grt_dev *dev, void *native) {
         first = last;
     }
     if (phase >= 0) {
-        list->end[phase] = now();
+        list->end[phase] = grt_seconds();
     }
     return true;
 }

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cache.h"
+#include "base/clock.h"
 
 #define SPEC_SOFTWARE 100  // id of SOFTWARE in shaders/dialect.h
 
@@ -101,12 +101,6 @@ void gvk_cache_close(struct gvk_dev *dev) {
 }
 
 // ---- kernels ----
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 bool gvk_is_texels(const struct grt_arg_info *arg) {
     return strcmp(arg->type, "texels") == 0;
@@ -197,10 +191,10 @@ static bool create_pipeline(struct gvk_kernel *kernel, const struct grt_kernel_i
                   .pSpecializationInfo = &specs},
         .layout = kernel->layout,
     };
-    double start = now();
+    double start = grt_seconds();
     result = dev->vk.vkCreateComputePipelines(dev->handle, dev->cache, 1, &create, NULL,
                                               &kernel->handle);
-    double seconds = now() - start;
+    double seconds = grt_seconds() - start;
     dev->vk.vkDestroyShaderModule(dev->handle, module, NULL);
     if (result != VK_SUCCESS) {
         kernel->handle = VK_NULL_HANDLE;

@@ -17,6 +17,8 @@
 
 #include "base/cache.h"
 #include "base/library.h"
+#include "base/log.h"
+#include "base/whole_file.h"
 
 #define LAYER "VK_LAYER_KHRONOS_validation"
 #define MANIFEST "nvidia_icd.json"
@@ -259,31 +261,24 @@ void gvk_instance_destroy(struct gvk_instance *instance) {
 
 // ---- drivers that the loader does not find ----
 
-// Written under a temporary name and renamed: another process never reads half a manifest.
 static bool write_manifest(const char *dir, const char *library, char *path, size_t size,
                            bool *anew) {
-    char temp[1024];
+    char text[1024];
     int length = snprintf(path, size, "%s/" MANIFEST, dir);
-    int temp_length = snprintf(temp, sizeof temp, "%s/" MANIFEST ".%ld", dir, (long)getpid());
-    if (length <= 0 || (size_t)length >= size || temp_length <= 0 ||
-        (size_t)temp_length >= sizeof temp) {
+    int text_length =
+        snprintf(text, sizeof text,
+                 "{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": \"%s\", "
+                 "\"api_version\": \"1.3.277\"}}\n",
+                 library);
+    if (length <= 0 || (size_t)length >= size || text_length <= 0 ||
+        (size_t)text_length >= sizeof text) {
         return false;
     }
     *anew = access(path, F_OK) != 0;
-    FILE *file = fopen(temp, "w");
-    if (file == NULL) {
-        return false;
-    }
-    bool ok = fprintf(file,
-                      "{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": \"%s\", "
-                      "\"api_version\": \"1.3.277\"}}\n",
-                      library) > 0;
-    ok = fclose(file) == 0 && ok;
-    ok = ok && rename(temp, path) == 0;
-    if (!ok) {
-        unlink(temp);
-    }
-    return ok;
+    bool before = grt_quiet(true);  // there are other places to try
+    bool saved = grt_whole_file_save(path, text, (uint64_t)text_length);
+    grt_quiet(before);
+    return saved;
 }
 
 static bool is_vulkan_driver(const char *library, char *note) {

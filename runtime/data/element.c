@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/half.h"
+
 #define PIECE 256  // elements converted at once, on the stack
 
 const char *grt_element_text(enum grt_element_type type) {
@@ -49,22 +51,6 @@ void grt_element_swap(void *data, uint32_t size, size_t count) {
     }
 }
 
-static float float_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-// The exponent moves by 112 through a multiplication, which is exact for normal and subnormal
-// numbers alike; infinities and NaN come out as 2^16 and more and get f32's exponent back.
-static float half_to_float(uint16_t half) {
-    float scaled = float_of_bits((uint32_t)(half & 0x7fffu) << 13) * 0x1p112f;
-    uint32_t bits;
-    memcpy(&bits, &scaled, sizeof bits);
-    bits |= scaled >= 65536.0f ? 0x7f800000u : 0u;
-    return float_of_bits(bits | (uint32_t)(half & 0x8000u) << 16);
-}
-
 void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, size_t count) {
     const unsigned char *bytes = in;
     if (type == GRT_ELEMENT_F32) {
@@ -86,7 +72,7 @@ void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, 
         switch (type) {
         case GRT_ELEMENT_F16:
             for (size_t i = 0; i < n; i++)
-                to[i] = half_to_float(from.f16[i]);
+                to[i] = grt_f32_of_f16(from.f16[i]);
             break;
         case GRT_ELEMENT_F64:
             for (size_t i = 0; i < n; i++)

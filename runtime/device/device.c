@@ -428,6 +428,15 @@ const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev) {
     return dev ? &dev->info : NULL;
 }
 
+uint64_t grt_dev_align(const struct grt_dev *dev) {
+    return dev && dev->info.caps.align > 16 ? dev->info.caps.align : 16;
+}
+
+uint64_t grt_dev_align_up(const struct grt_dev *dev, uint64_t bytes) {
+    uint64_t align = grt_dev_align(dev);
+    return (bytes + align - 1) / align * align;
+}
+
 enum grt_status grt_dev_status(const struct grt_dev *dev) {
     return dev ? dev->status : GRT_INVALID;
 }

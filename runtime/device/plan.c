@@ -120,8 +120,7 @@ static uint64_t set_shape(struct grt_tensor *tensor, const uint64_t *shape) {
 
 // Puts the tensor behind the others of its group.
 static void place(struct grt_plan *plan, struct node *node, uint64_t bytes) {
-    uint64_t align = plan->dev->info.caps.align > 16 ? plan->dev->info.caps.align : 16;
-    uint64_t size = (bytes + align - 1) / align * align;
+    uint64_t size = grt_dev_align_up(plan->dev, bytes);
     uint64_t largest = plan->dev->info.caps.max_buffer;
     uint32_t s = plan->slab_count;
     while (s > 0 && plan->slabs[s - 1].group != node->group) {

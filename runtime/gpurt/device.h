@@ -150,6 +150,9 @@ GRT_API void grt_dev_destroy(struct grt_dev **dev);
 GRT_API const char *grt_dev_opened(void);
 
 GRT_API const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev);
+// Bytes that the offset of a binding must be a multiple of, at least 16; and `bytes` rounded up to a multiple.
+GRT_API uint64_t grt_dev_align(const struct grt_dev *dev);
+GRT_API uint64_t grt_dev_align_up(const struct grt_dev *dev, uint64_t bytes);
 // GRT_OK, or the status of the first failure that left the device unusable.
 GRT_API enum grt_status grt_dev_status(const struct grt_dev *dev);
 // Waits until everything queued has finished, on both lanes.

@@ -58,8 +58,7 @@ static struct grt_tensor source(const struct feed *f, const struct grt_tensor *o
 
 uint64_t grt_learner_stage(const struct grt_learner *l, bool y, uint64_t step) {
     uint64_t bytes = l->desc.batch * (y ? grt_learner_y_bytes(l) : grt_learner_x_bytes(l));
-    uint64_t align = grt_dev_info(l->dev)->caps.align > 16 ? grt_dev_info(l->dev)->caps.align : 16;
-    return step * ((bytes + align - 1) / align * align);
+    return step * grt_dev_align_up(l->dev, bytes);
 }
 
 // The samples of a micro-batch, or of as many steps as there is room for, all at once with the first of them.

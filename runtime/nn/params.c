@@ -10,9 +10,8 @@
 #include "base/log.h"
 
 void grt_params_init(struct grt_params *params, struct grt_dev *dev, enum grt_dtype type) {
-    uint64_t align = grt_dev_info(dev)->caps.align > 16 ? grt_dev_info(dev)->caps.align : 16;
     // In 16 bits an element takes half the bytes, so this many are aligned in both widths.
-    *params = (struct grt_params){.dev = dev, .type = type, .unit = align / 2};
+    *params = (struct grt_params){.dev = dev, .type = type, .unit = grt_dev_align(dev) / 2};
 }
 
 void grt_params_finish(struct grt_params *params) {

@@ -44,14 +44,9 @@ struct grt_range grt_op_part(struct grt_range range, uint64_t offset, uint64_t s
     return (struct grt_range){range.buf, range.offset + offset, size};
 }
 
-uint64_t grt_op_align(const struct grt_graph *graph) {
-    uint32_t align = grt_graph_dev(graph)->info.caps.align;
-    return align > 16 ? align : 16;
-}
-
 struct grt_range grt_op_unused_at(struct grt_graph *graph, uint32_t i) {
     struct grt_dev *dev = grt_graph_dev(graph);
-    uint64_t align = grt_op_align(graph), size = align > 256 ? align : 256;
+    uint64_t align = grt_dev_align(dev), size = align > 256 ? align : 256;
     if (!dev->unused) {
         dev->unused =
             grt_buf_create(dev, grt_buf_desc(.size = GRT_OP_UNUSED * size, .label = "unused"));
@@ -100,7 +95,7 @@ struct grt_pieces grt_op_pieces(const struct grt_graph *graph, uint64_t total, u
         largest = caps->max_binding / size;
     }
     // Every piece begins at an aligned offset, whatever the element's size.
-    uint64_t align = grt_op_align(graph);
+    uint64_t align = grt_dev_align(grt_graph_dev(graph));
     largest = largest >= align ? largest / align * align : align;
     return (struct grt_pieces){.total = total, .largest = largest};
 }
@@ -125,7 +120,7 @@ uint64_t grt_op_reach(const struct grt_dev *dev) {
 }
 
 uint64_t grt_op_row_unit(const struct grt_dev *dev) {
-    return dev->info.caps.align > 16 ? dev->info.caps.align / 4 : 4;
+    return grt_dev_align(dev) / 4;
 }
 
 struct grt_pieces grt_op_rows(struct grt_graph *graph, const char *op, uint64_t total,

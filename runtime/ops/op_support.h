@@ -14,12 +14,9 @@ uint64_t grt_op_cols(const struct grt_tensor *x);
 struct grt_range grt_op_part(struct grt_range range, uint64_t offset, uint64_t size);
 // What offsets within scratch are multiples of: enough for every device (NVIDIA's OpenCL asks for it).
 #define GRT_OP_PART_ALIGN 512u
-// Bytes that a binding's offset must be a multiple of, at least 16.
-uint64_t grt_op_align(const struct grt_graph *graph);
-// A small device buffer to bind where a kernel does not look; buf NULL, and the graph rejected, when
-// there is no memory for it.
+// Dummy buffer for unused bindings; buf NULL, and the graph rejected, when there is no memory for it.
 struct grt_range grt_op_unused(struct grt_graph *graph);
-// The i-th of GRT_OP_UNUSED apart from each other, for kernels that do not look at several bindings they would write.
+// The i-th of GRT_OP_UNUSED dummies that do not overlap, for kernels with several unused bindings that they could write.
 #define GRT_OP_UNUSED 3u
 struct grt_range grt_op_unused_at(struct grt_graph *graph, uint32_t i);
 // Bytes of a range of a buffer: a size of 0 means all from the offset on.

@@ -7,6 +7,7 @@
 
 #include "op_support.h"
 #include "gpurt/ops.h"
+#include "base/half.h"
 #include "base/log.h"
 
 static uint32_t code16(enum grt_dtype dtype) {
@@ -19,31 +20,6 @@ static bool is_float(enum grt_dtype dtype) {
 
 static bool is_16bit(enum grt_dtype dtype) {
     return dtype == GRT_F16 || dtype == GRT_BF16;
-}
-
-// Bits of `value` in a 16-bit type, to nearest even. The kernels have their own code for this; here it
-// is one constant of a dispatch.
-static uint32_t bits16(enum grt_dtype dtype, float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (value != value) {
-        return dtype == GRT_BF16 ? 0x7fc0 : 0x7e00;
-    }
-    if (dtype == GRT_BF16) {
-        return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    }
-    uint32_t sign = bits >> 16 & 0x8000;
-    float magnitude = value < 0 ? -value : value;
-    if (magnitude >= 65520.0f) {
-        return sign | 0x7c00;
-    }
-    if (magnitude < 0x1p-14f) {
-        // A subnormal is a whole multiple of 2^-24; adding and taking away 1.5 2^23 rounds to whole.
-        volatile float whole = magnitude * 0x1p24f + 0x1.8p23f;
-        return sign | (uint32_t)(whole - 0x1.8p23f);
-    }
-    bits &= 0x7fffffff;
-    return sign | ((bits - (112u << 23) + 0xfff + ((bits >> 13) & 1)) >> 13);
 }
 
 void grt_op_fill(struct grt_graph *graph, const struct grt_tensor *y, float value) {
@@ -59,7 +35,7 @@ void grt_op_fill(struct grt_graph *graph, const struct grt_tensor *y, float valu
     while (grt_op_next(&pieces)) {
         uint32_t n = (uint32_t)pieces.count;
         if (is_16bit(y->dtype)) {
-            const struct { uint32_t n, bits; } params = {n, bits16(y->dtype, value)};
+            const struct { uint32_t n, bits; } params = {n, grt_16_of_f32(y->dtype, value)};
             grt_op_stream(graph, &pieces, grt_kernel_desc(.name = "fill16"), &params, sizeof params,
                           (struct grt_range[]){grt_op_piece(y, &pieces)}, 1);
         } else {
@@ -115,7 +91,7 @@ void grt_op_copy(struct grt_graph *graph, const struct grt_tensor *y, const stru
     }
     // The bulk in vectors of 16 bytes, up to the last offset a binding may begin at; the rest in words,
     // or in halves where the last word is not whole.
-    uint64_t align = grt_op_align(graph);
+    uint64_t align = grt_dev_align(grt_graph_dev(graph));
     uint64_t bulk = bytes / align * align;
     if (bulk > 0) {
         copy_elements(graph, y, x, 0, bulk, 16);

@@ -37,7 +37,7 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
     // Several matrices a launch, as many as a binding reaches and the third axis counts; a cut falls
     // where the offset is aligned.
     uint64_t bytes = rows * cols * size;
-    uint64_t align = grt_op_align(graph);
+    uint64_t align = grt_dev_align(grt_graph_dev(graph));
     uint64_t reach = caps->max_binding > 0 ? caps->max_binding : UINT64_MAX;
     uint64_t at_once = reach / bytes < caps->max_groups[2] ? reach / bytes : caps->max_groups[2];
     uint64_t in_32_bits = UINT32_MAX / (rows * cols);

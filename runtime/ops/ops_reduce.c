@@ -42,7 +42,7 @@ uint64_t grt_op_reduce_scratch(const struct grt_dev *dev, const struct grt_reduc
         return 0;
     }
     uint64_t n = grt_tensor_count(desc->x);
-    uint64_t align = dev->info.caps.align > 16 ? dev->info.caps.align : 16;
+    uint64_t align = grt_dev_align(dev);
     bool pairs = desc->reduce == GRT_REDUCE_ARGMAX;
     uint64_t results = desc->rows ? n / grt_op_cols(desc->x) : 1;
     uint64_t bytes = pairs ? round_up(results * 4, align) : 0;  // values beside the indices
@@ -135,7 +135,7 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
         return;
     }
     uint64_t n = grt_tensor_count(desc->x);
-    uint64_t align = grt_op_align(graph);
+    uint64_t align = grt_dev_align(grt_graph_dev(graph));
     enum grt_reduce reduce = desc->reduce;
     uint64_t per_result = desc->rows ? grt_op_cols(desc->x) : n;
     struct stage last = {

@@ -5,12 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "device/kernels.h"
 #include "base/log.h"
 #include "es_parts.h"
+#include "ops/op_support.h"
 
 #define DEFAULT_STEP 0.02f
 #define DEFAULT_NOISE 0.03f
@@ -207,23 +206,6 @@ static struct grt_rollout_desc rollout_desc(const struct grt_es *es) {
     };
 }
 
-static void launch(struct grt_graph *graph, const struct grt_kernel_desc *desc, const void *params,
-                   uint32_t params_size, const struct grt_range *ranges, uint32_t count,
-                   uint32_t groups0, uint32_t groups1) {
-    struct grt_dispatch dispatch = {
-        .kernel = grt_kernel_promise(grt_graph_dev(graph), desc),
-        .params = params,
-        .params_size = params_size,
-        .groups = {groups0, groups1, 1},
-    };
-    if (!dispatch.kernel) {
-        grt_graph_reject(graph, grt_last_status(), "%s", grt_last_error());
-        return;
-    }
-    memcpy(dispatch.bindings, ranges, count * sizeof *ranges);
-    grt_graph_dispatch(graph, &dispatch);
-}
-
 // All steps of an episode for the sides of `desc`, in cuts, then their sums.
 static bool record_episode(const struct grt_es *es, struct es_work *work,
                            struct grt_rollout_desc *desc, uint32_t sides) {
@@ -245,8 +227,9 @@ static bool record_episode(const struct grt_es *es, struct es_work *work,
                 GRT_ROLLOUT_SHIFT};
     const struct grt_range ranges[] = {es->score->range, es->sums->range, es->results->range};
     uint32_t rows = GRT_ROLLOUT_RESULTS + (d->no_normalise ? 0 : 2 * d->env->obs);
-    launch(es_work_graph(work, 0), grt_kernel_desc(.name = "es_reduce", .specs = {{"WG", TREE}}),
-           &params, sizeof params, ranges, 3, rows, desc->sides);
+    grt_op_launch(es_work_graph(work, 0),
+                  grt_kernel_desc(.name = "es_reduce", .specs = {{"WG", TREE}}), &params,
+                  sizeof params, ranges, 3, (uint32_t[]){rows, desc->sides, 1});
     return true;
 }
 
@@ -260,8 +243,9 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
         float per_env, per_rank;
     } rank = {d->num_dirs, d->top_dirs, per_env, 1.0f / (float)(2 * d->num_dirs - 1)};
     const struct grt_range rank_ranges[] = {es->results->range, es->weight->range, es->used->range};
-    launch(graph, grt_kernel_desc(.name = "es_rank", .specs = {{"WG", FLAT}, {"RANKS", ranks}}),
-           &rank, sizeof rank, rank_ranges, 3, (d->num_dirs + FLAT - 1) / FLAT, 1);
+    grt_op_launch(
+        graph, grt_kernel_desc(.name = "es_rank", .specs = {{"WG", FLAT}, {"RANKS", ranks}}), &rank,
+        sizeof rank, rank_ranges, 3, (uint32_t[]){(d->num_dirs + FLAT - 1) / FLAT, 1, 1});
     const struct {
         uint32_t dirs, obs;
         float step, per_env, per_episode, per_step, beta1, beta2;
@@ -270,11 +254,12 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
              BETA1,       BETA2};
     const struct grt_range sum_ranges[] = {es->results->range, es->used->range, es->norm->range,
                                            es->report->range};
-    launch(graph,
-           grt_kernel_desc(.name = "es_sum", .specs = {{"WG", TREE},
-                                                       {"RANKS", ranks},
-                                                       {"NORM", !d->no_normalise && !d->blind}}),
-           &sum, sizeof sum, sum_ranges, 4, 1, 1);
+    grt_op_launch(
+        graph,
+        grt_kernel_desc(.name = "es_sum", .specs = {{"WG", TREE},
+                                                    {"RANKS", ranks},
+                                                    {"NORM", !d->no_normalise && !d->blind}}),
+        &sum, sizeof sum, sum_ranges, 4, (uint32_t[]){1, 1, 1});
     const struct {
         uint32_t dirs, quads;
         float gain, beta1, beta2;
@@ -284,11 +269,12 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
     const struct grt_range step_ranges[] = {es->control->range, es->weight->range,
                                             es->report->range, es->theta->range,
                                             es->moments->range};
-    launch(graph, grt_kernel_desc(.name = "es_step", .specs = {{"WG", FLAT}, {"ADAM", ranks}}),
-           &step, sizeof step, step_ranges, 5, (es->quads + FLAT - 1) / FLAT, 1);
+    grt_op_launch(
+        graph, grt_kernel_desc(.name = "es_step", .specs = {{"WG", FLAT}, {"ADAM", ranks}}), &step,
+        sizeof step, step_ranges, 5, (uint32_t[]){(es->quads + FLAT - 1) / FLAT, 1, 1});
     const uint32_t by = 1;
-    launch(graph, grt_kernel_desc(.name = "tick", .specs = {{"WG", 1}}), &by, sizeof by,
-           &es->control->range, 1, 1, 1);
+    grt_op_launch(graph, grt_kernel_desc(.name = "tick", .specs = {{"WG", 1}}), &by, sizeof by,
+                  &es->control->range, 1, (uint32_t[]){1, 1, 1});
     grt_graph_copy(graph, (struct grt_range){es->readback, 0, ES_REPORT * sizeof(float)},
                    es->report->range);
 }
@@ -381,8 +367,9 @@ static bool start_theta(struct grt_es *es) {
             float sigma;
         } params = {es->quads, 0, 1.0f / sqrtf((float)d->env->obs)};
         const struct grt_range ranges[] = {es->control->range, es->theta->range, drawn};
-        launch(graph, grt_kernel_desc(.name = "es_perturb", .specs = {{"WG", FLAT}}), &params,
-               sizeof params, ranges, 3, (es->quads + FLAT - 1) / FLAT, 1);
+        grt_op_launch(graph, grt_kernel_desc(.name = "es_perturb", .specs = {{"WG", FLAT}}),
+                      &params, sizeof params, ranges, 3,
+                      (uint32_t[]){(es->quads + FLAT - 1) / FLAT, 1, 1});
         // Only the hidden layer's part, its biases included, is kept.
         uint64_t part = (uint64_t)d->policy.hidden / 4 * (d->env->obs + 1) * 4 * sizeof(float);
         ok = grt_es_write(es->control, &start) && grt_graph_finish(graph) &&

@@ -133,8 +133,7 @@ uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool 
 }
 
 uint64_t grt_feed_padding(const struct grt_dev *dev) {
-    uint64_t align = grt_dev_info(dev)->caps.align;
-    return grt_dev_lanes(dev) * 2 * (align > 16 ? align : 16);  // x and y
+    return grt_dev_lanes(dev) * 2 * grt_dev_align(dev);  // x and y
 }
 
 static uint32_t micro_of(const struct grt_feed *f) {
@@ -336,9 +335,8 @@ static bool run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *do
 
 uint64_t grt_feed_rows_bytes(const struct grt_dev *dev, uint64_t x_bytes, uint64_t y_bytes,
                              bool cut) {
-    uint64_t align = grt_feed_padding(dev) / grt_dev_lanes(dev) / 2;
-    uint64_t step = (x_bytes + align - 1) / align * align + (y_bytes + align - 1) / align * align;
-    return staged_steps(dev, step, cut) * step + align;
+    uint64_t step = grt_dev_align_up(dev, x_bytes) + grt_dev_align_up(dev, y_bytes);
+    return staged_steps(dev, step, cut) * step + grt_dev_align(dev);
 }
 
 static bool prepare_stage(struct grt_feed *f) {

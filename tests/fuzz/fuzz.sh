@@ -74,7 +74,7 @@ for source in "$here"/fuzz_*.c; do
     # shellcheck disable=SC2046,SC2086 # lists of words
     "$clang" -g -O1 -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -DGPURT_VERSION='"fuzz"' \
         -DGPURT_COOPMAT=0 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$root" \
-        -I"$root/runtime" "$source" ${!list} "$root/runtime/base/status.c" "$root/runtime/base/closest.c" \
+        -I"$root/runtime" -I"$root/apps" "$source" ${!list} "$root"/runtime/base/{status,closest,visible}.c \
         -o "$tmp/fuzz_$name" -L"$build" -lgpurt -Wl,-rpath,"$build" -lm \
         $([ -z "${!libs-}" ] || pkg-config --cflags --libs "${!libs}")
     (cd "$tmp" && exec "./fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \

@@ -6,6 +6,7 @@
     X(status, H)                                                                                   \
     X(choose, H)                                                                                   \
     X(cache, H)                                                                                    \
+    X(half, H)                                                                                     \
     X(parts, H)                                                                                    \
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \

@@ -115,11 +115,6 @@ struct sizes {
     uint64_t units, sums, losses, all;  // where sums, losses and norms begin, and the end
 };
 
-static uint64_t aligned(const struct grt_dev *dev, uint64_t bytes) {
-    uint64_t align = grt_dev_info(dev)->caps.align > 16 ? grt_dev_info(dev)->caps.align : 16;
-    return (bytes + align - 1) / align * align;
-}
-
 // Workgroups of the last launch for a layer, and numbers that they leave of all.
 static uint32_t reduce_groups(const struct mlp_case *c) {
     uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
@@ -134,10 +129,11 @@ static uint32_t norm_count(const struct mlp_case *c) {
 
 static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_plan *plan) {
     struct sizes s;
-    s.units = aligned(c->dev, plan->most_units);
-    s.sums = s.units + aligned(c->dev, plan->most_parts * c->desc->params->elements * 4);
-    s.losses = s.sums + aligned(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
-    s.all = s.losses + aligned(c->dev, norm_count(c) * 4ull);
+    s.units = grt_dev_align_up(c->dev, plan->most_units);
+    s.sums = s.units + grt_dev_align_up(c->dev, plan->most_parts * c->desc->params->elements * 4);
+    s.losses = s.sums +
+               grt_dev_align_up(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
+    s.all = s.losses + grt_dev_align_up(c->dev, norm_count(c) * 4ull);
     return s;
 }
 

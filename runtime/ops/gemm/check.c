@@ -7,39 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/log.h"
 #include "ops/verdict.h"
 
 // ---- numbers of every type ----
 
-// A float that the type holds exactly and that is normal there, or 0.
 static uint32_t narrow(enum grt_dtype dtype, float value) {
-    uint32_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
-    if (dtype == GRT_F32) {
-        return bits;
-    }
-    if (dtype == GRT_BF16 || value == 0.0f) {
-        return bits >> 16;
-    }
-    return (bits >> 16 & 0x8000u) | (((bits & 0x7fffffffu) - (112u << 23)) >> 13);
+    return dtype == GRT_F32 ? grt_bits_of_f32(value) : grt_16_of_f32(dtype, value);
 }
 
 static double widen(enum grt_dtype dtype, const unsigned char *bytes) {
     uint32_t bits = 0;
-    float value = 0.0f;
     memcpy(&bits, bytes, grt_dtype_size(dtype));
-    if (dtype == GRT_F16) {
-        int exponent = (int)(bits >> 10 & 31);
-        double fraction = bits & 1023;
-        double magnitude = exponent == 31 ? (double)NAN
-                           : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                          : ldexp(fraction, -24);
-        return bits & 0x8000u ? -magnitude : magnitude;
-    }
-    bits = dtype == GRT_BF16 ? bits << 16 : bits;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
+    return (double)(dtype == GRT_F32 ? grt_f32_of_bits(bits)
+                                     : grt_f32_of_16(dtype, (uint16_t)bits));
 }
 
 // ---- a small product ----
