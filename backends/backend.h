@@ -7,49 +7,10 @@
 #ifndef GRT_BACKEND_H
 #define GRT_BACKEND_H
 
-#include "gpurt/env.h"
 #include "gpurt/graph.h"
+#include "kernel_info.h"
 
-// ---- kernels, described by the C reading of the dialect ----
-
-enum grt_access { GRT_READ, GRT_WRITE, GRT_UPDATE };
-
-struct grt_arg_info {
-    const char *name;
-    const char *type;  // "float", "uint", "int", "u16", a vector, or "texels"
-    enum grt_access access;
-};
-
-struct grt_spec_info {
-    const char *name;
-    uint32_t value;  // default
-};
-
-struct ref_lane;
-
-// Everything about a kernel that is known before run time. Spec 0 is WG, the workgroup size. A kernel of
-// one GPU language has only that reading; the others are NULL.
-struct grt_kernel_info {
-    const char *name;
-    const struct grt_spec_info *specs;
-    uint32_t spec_count;
-    const struct grt_arg_info *args;
-    uint32_t arg_count;
-    uint32_t params_size;
-    uint32_t (*shmem)(const uint32_t *spec_values);  // bytes of shared memory
-    void (*lane)(struct ref_lane *lane);             // the C reading
-    const uint32_t *spirv;                           // the GLSL reading
-    size_t spirv_size;                               // bytes
-    const char *opencl;                              // the OpenCL reading
-    // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
-    // whoever uses it asks grt_kernel_builds() first.
-    const char *vendor;
-    bool imports;  // its OpenCL reading can reach a Vulkan device as PTX (runtime/device/import.c)
-    const struct grt_env_info *env;  // NULL but for environments
-};
-
-// Ends with NULL.
-extern const struct grt_kernel_info *const grt_kernel_table[];
+// ---- kernels ----
 
 struct grt_kernel {
     struct grt_dev *dev;

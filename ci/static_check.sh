@@ -219,9 +219,9 @@ rollout_kernels() {
     local same="TANH=0 NORM=1 SHIFT=4 RESTART=1"
     case $1 in
     sm_*)
-        echo "standing linear WG=256 POLICY=1 QUADS=62 HIDDEN=0 HELD=0 BIAS=0 $same"
-        echo "standing mlp256 WG=256 POLICY=2 QUADS=2498 HIDDEN=256 HELD=256 BIAS=0 $same"
-        echo "standing held208 WG=256 POLICY=2 QUADS=2030 HIDDEN=256 HELD=208 BIAS=0 $same"
+        echo "standing_rollout linear WG=256 POLICY=1 QUADS=62 HIDDEN=0 HELD=0 BIAS=0 $same"
+        echo "standing_rollout mlp256 WG=256 POLICY=2 QUADS=2498 HIDDEN=256 HELD=256 BIAS=0 $same"
+        echo "standing_rollout held208 WG=256 POLICY=2 QUADS=2030 HIDDEN=256 HELD=208 BIAS=0 $same"
         ;;
     esac
 }

@@ -11,7 +11,7 @@
 #define STRUCT(name) struct name
 #define FN
 #define EXACT precise
-#define COUNTER uint    // counts loops in pure functions: see cl/cpu/lib/wide.k
+#define COUNTER uint  // counts loops in pure functions: see cl/cpu/lib/wide.k
 #define u16 uint16_t
 #define u32x4 uvec4
 #define f32x4 vec4
@@ -74,9 +74,18 @@ uint MULHI(uint a, uint b) {
 #define FETCH4(array, i) texelFetch(array, int(i))
 
 #define SPEC(id, name, value) layout(constant_id = id) const uint name = value;
-#define ARG_R(id, type, name) layout(std430, set = 0, binding = id) readonly buffer b_##name { type name[]; };
-#define ARG_W(id, type, name) layout(std430, set = 0, binding = id) writeonly buffer b_##name { type name[]; };
-#define ARG_U(id, type, name) layout(std430, set = 0, binding = id) buffer b_##name { type name[]; };
+#define ARG_R(id, type, name)                                                                      \
+    layout(std430, set = 0, binding = id) readonly buffer b_##name {                               \
+        type name[];                                                                               \
+    };
+#define ARG_W(id, type, name)                                                                      \
+    layout(std430, set = 0, binding = id) writeonly buffer b_##name {                              \
+        type name[];                                                                               \
+    };
+#define ARG_U(id, type, name)                                                                      \
+    layout(std430, set = 0, binding = id) buffer b_##name {                                        \
+        type name[];                                                                               \
+    };
 #define SHMEM(type, name, count) shared type name[count];
 
 #define WG gl_WorkGroupSize.x
@@ -87,8 +96,9 @@ uint MULHI(uint a, uint b) {
 
 #define KERNEL(name, P, specs, args, shmem)                                                        \
     layout(local_size_x = 64, local_size_x_id = 0) in;                                             \
-    specs(SPEC) args(ARG_R, ARG_W, ARG_U) shmem(SHMEM)                                             \
-    layout(push_constant) uniform grt_push { P p; };                                               \
+    specs(SPEC) args(ARG_R, ARG_W, ARG_U) shmem(SHMEM) layout(push_constant) uniform grt_push {    \
+        P p;                                                                                       \
+    };                                                                                             \
     void main() {
 #define END_KERNEL }
 #define NONE(X)

@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of kernels, from the list of kernels.
+// The tables of kernels and environments, from their lists.
 #include "kernels.h"
 
-#include "backends/backend.h"
+#include "envs.h"
+#include "backends/kernel_info.h"
 
 #define X(readings, folder, name) extern const struct grt_kernel_info grt_kernel_##name;
+#define OF_ENV(readings, folder, env, user) X(readings, folder, env##_##user)
+#define ENV(name) GRT_ENV_KERNELS(OF_ENV, name)
 GRT_KERNELS(X)
+GRT_ENVS(ENV)
 #undef X
 
 const struct grt_kernel_info *const grt_kernel_table[] = {
 #define X(readings, folder, name) &grt_kernel_##name,
-    GRT_KERNELS(X)
+    GRT_KERNELS(X) GRT_ENVS(ENV)
+#undef X
+        NULL,
+};
+
+#define X(name) extern const struct grt_env_info grt_env_##name;
+GRT_ENVS(X)
+#undef X
+
+const struct grt_env_info *const grt_env_table[] = {
+#define X(name) &grt_env_##name,
+    GRT_ENVS(X)
 #undef X
         NULL,
 };

@@ -4,6 +4,8 @@
 #     folder/name.k --glslang--> name.spv.h --.
 #     folder/name.k --cc -E----> name.cl.h ---+-- name.c --cc--> description, C reading, both texts
 #
+# A kernel of an environment is made of several files, read one behind the other.
+#
 # Each step writes a dependency file, so touching a shared header rebuilds what includes it.
 
 # A compiler that knows cooperative matrices, if there is one, else any.
@@ -26,18 +28,22 @@ else()
     message(STATUS "glslang: ${GPURT_GLSLANG}, with cooperative-matrix kernels")
 endif()
 
+# Lines that include files.
+function(gpurt_includes files text)
+    list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\"\n")
+    list(JOIN files "" files)
+    set(${text} "${files}" PARENT_SCOPE)
+endfunction()
+
 # The GLSL reading: out/name.spv.h with the array grt_spirv_<name>.
-function(gpurt_glsl_reading file name out environment readings)
+function(gpurt_glsl_reading files name out environment readings)
     set(finish)
     if(readings STREQUAL bfloat)
         set(finish COMMAND ${CMAKE_COMMAND} -DFILE=${out}/${name}.spv.h -P ${shaders}/bfloat.cmake)
     endif()
-    file(CONFIGURE OUTPUT ${out}/${name}.comp CONTENT
-"#version 460
-#extension GL_GOOGLE_include_directive : require
-#include \"dialect.h\"
-#include \"${file}\"
-")
+    gpurt_includes("dialect.h;${files}" includes)
+    file(CONFIGURE OUTPUT ${out}/${name}.comp @ONLY CONTENT
+        "#version 460\n#extension GL_GOOGLE_include_directive : require\n@includes@")
     add_custom_command(OUTPUT ${out}/${name}.spv.h
         COMMAND ${GPURT_GLSLANG} --quiet -V --target-env ${environment} -I${shaders}
             --vn grt_spirv_${name} --depfile ${out}/${name}.spv.d -o ${out}/${name}.spv.h
@@ -45,20 +51,64 @@ function(gpurt_glsl_reading file name out environment readings)
         ${finish}
         DEPENDS ${out}/${name}.comp ${shaders}/dialect.h ${shaders}/bfloat.cmake
         DEPFILE ${out}/${name}.spv.d
-        COMMENT "SPIR-V ${file}" VERBATIM)
+        COMMENT "SPIR-V ${name}" VERBATIM)
 endfunction()
 
 # The OpenCL reading: out/name.cl.h with the text as grt_opencl.
-function(gpurt_opencl_reading file name out)
+function(gpurt_opencl_reading files name out)
+    gpurt_includes("../cl/dialect.h;${files}" includes)
+    file(CONFIGURE OUTPUT ${out}/${name}.cl.k @ONLY CONTENT "@includes@")
     add_custom_command(OUTPUT ${out}/${name}.cl.h
         COMMAND ${CMAKE_C_COMPILER} -E -undef -nostdinc -x c -I. -I../cl -MD -MF ${out}/${name}.cl.d
-            -MT ${out}/${name}.cl.h -include ../cl/dialect.h -o ${out}/${name}.cl ${file}
+            -MT ${out}/${name}.cl.h -o ${out}/${name}.cl ${out}/${name}.cl.k
         COMMAND ${CMAKE_COMMAND} -DIN=${out}/${name}.cl -DOUT=${out}/${name}.cl.h
             -P ${shaders}/embed.cmake
-        DEPENDS ${shaders}/${file} ${PROJECT_SOURCE_DIR}/cl/dialect.h ${shaders}/embed.cmake
+        DEPENDS ${out}/${name}.cl.k ${PROJECT_SOURCE_DIR}/cl/dialect.h ${shaders}/embed.cmake
         BYPRODUCTS ${out}/${name}.cl
         DEPFILE ${out}/${name}.cl.d WORKING_DIRECTORY ${shaders}
-        COMMENT "OpenCL ${file}" VERBATIM)
+        COMMENT "OpenCL ${name}" VERBATIM)
+endfunction()
+
+# A C file of kernels or of a description: lines before the dialect, then files of the dialect.
+function(gpurt_c_reading target files name out code)
+    gpurt_includes("backends/ref/dialect.h;${files}" includes)
+    file(CONFIGURE OUTPUT ${out}/${name}.c @ONLY CONTENT "@code@@includes@")
+    target_sources(${target} PRIVATE ${out}/${name}.c)
+    set_source_files_properties(${out}/${name}.c PROPERTIES
+        INCLUDE_DIRECTORIES "${shaders};${PROJECT_SOURCE_DIR}/cl;${out}"
+        COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-parameter")
+endfunction()
+
+# One kernel, of the files in the readings it has.
+function(gpurt_add_kernel target readings files name)
+    # A kernel in PTX is OpenCL text that Vulkan may import.
+    set(imports false)
+    if(readings STREQUAL ptx)
+        set(readings opencl)
+        set(imports true)
+    endif()
+    # The C reading, and what the description says of the other two.
+    set(code "#include <stdint.h>\n#define GRT_IMPORTS ${imports}\n")
+    if(readings STREQUAL all OR (readings MATCHES "vulkan|bfloat" AND GPURT_COOPMAT))
+        set(environment vulkan1.3)
+        if(readings STREQUAL all)
+            set(environment vulkan1.1)
+        endif()
+        gpurt_glsl_reading("${files}" ${name} ${out} ${environment} ${readings})
+        target_sources(${target} PRIVATE ${out}/${name}.spv.h)
+        string(APPEND code "#include \"${name}.spv.h\"\n#define GRT_SPIRV grt_spirv_${name}\n"
+            "#define GRT_SPIRV_SIZE sizeof grt_spirv_${name}\n")
+    else()
+        string(APPEND code "#define GRT_SPIRV NULL\n#define GRT_SPIRV_SIZE 0\n")
+    endif()
+    if(readings STREQUAL all OR readings STREQUAL opencl)
+        gpurt_opencl_reading("${files}" ${name} ${out})
+        target_sources(${target} PRIVATE ${out}/${name}.cl.h)
+        string(APPEND code "#include \"${name}.cl.h\"\n#define GRT_OPENCL grt_opencl\n")
+    else()
+        string(APPEND code "#define GRT_OPENCL NULL\n")
+    endif()
+    gpurt_c_reading(${target} "${files}" ${name} ${out} "${code}")
 endfunction()
 
 function(gpurt_add_kernels target)
@@ -66,48 +116,32 @@ function(gpurt_add_kernels target)
     set(out ${PROJECT_BINARY_DIR}/kernels)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shaders}/kernels.h)
     file(READ ${shaders}/kernels.h list)
-    string(REGEX MATCHALL "\n +X\\([a-z0-9_, ]+\\)" rows "${list}")
-    foreach(row IN LISTS rows)
-        string(REGEX MATCH "X\\(([a-z]+), *([a-z0-9_]+), *([a-z0-9_]+)\\)" unused "${row}")
+    string(REGEX MATCHALL "\n +X\\([a-z]+, [a-z0-9_]+, [a-z0-9_]+\\)" kernels "${list}")
+    string(REGEX MATCHALL "\n +X\\([a-z]+, [a-z0-9_]+, env, [a-z0-9_]+\\)" users "${list}")
+    string(REGEX MATCHALL "\n +X\\([a-z0-9_]+\\)" envs "${list}")
+    foreach(row IN LISTS kernels)
+        string(REGEX MATCH "X\\(([a-z]+), ([a-z0-9_]+), ([a-z0-9_]+)\\)" unused "${row}")
         set(readings ${CMAKE_MATCH_1})
         set(name ${CMAKE_MATCH_3})
         set(file ${CMAKE_MATCH_2}/${name}.k)
-        # A kernel in PTX is OpenCL text that Vulkan may import.
-        set(imports false)
-        if(readings STREQUAL ptx)
-            set(readings opencl)
-            set(imports true)
-        endif()
-        if(readings STREQUAL opencl)
+        if(readings STREQUAL opencl OR readings STREQUAL ptx)
             set(file ../cl/${file})
         endif()
-        # The C reading, and what the description says of the other two.
-        set(code "#include <stdint.h>\n#define GRT_IMPORTS ${imports}\n")
-        if(readings STREQUAL all OR (readings MATCHES "vulkan|bfloat" AND GPURT_COOPMAT))
-            set(environment vulkan1.3)
-            if(readings STREQUAL all)
-                set(environment vulkan1.1)
+        gpurt_add_kernel(${target} ${readings} ${file} ${name})
+    endforeach()
+    foreach(env IN LISTS envs)
+        string(REGEX REPLACE ".*\\((.*)\\)" "\\1" env "${env}")
+        gpurt_c_reading(${target} "env/${env}.k;env/info.k" env_${env} ${out} "#include \"gpurt/env.h\"\n")
+        foreach(row IN LISTS users)
+            string(REGEX MATCH "X\\(([a-z]+), ([a-z0-9_]+), env, ([a-z0-9_]+)\\)" unused "${row}")
+            set(readings ${CMAKE_MATCH_1})
+            set(files env/${env}.k ${CMAKE_MATCH_2}/${CMAKE_MATCH_3}.k)
+            if(readings STREQUAL wide)
+                set(readings opencl)
+                list(PREPEND files cpu/lib/wide.k)
             endif()
-            gpurt_glsl_reading(${file} ${name} ${out} ${environment} ${readings})
-            target_sources(${target} PRIVATE ${out}/${name}.spv.h)
-            string(APPEND code "#include \"${name}.spv.h\"\n#define GRT_SPIRV grt_spirv_${name}\n"
-                "#define GRT_SPIRV_SIZE sizeof grt_spirv_${name}\n")
-        else()
-            string(APPEND code "#define GRT_SPIRV NULL\n#define GRT_SPIRV_SIZE 0\n")
-        endif()
-        if(readings STREQUAL all OR readings STREQUAL opencl)
-            gpurt_opencl_reading(${file} ${name} ${out})
-            target_sources(${target} PRIVATE ${out}/${name}.cl.h)
-            string(APPEND code "#include \"${name}.cl.h\"\n#define GRT_OPENCL grt_opencl\n")
-        else()
-            string(APPEND code "#define GRT_OPENCL NULL\n")
-        endif()
-        file(CONFIGURE OUTPUT ${out}/${name}.c @ONLY CONTENT
-            "@code@#include \"backends/ref/dialect.h\"\n#include \"@file@\"\n")
-        target_sources(${target} PRIVATE ${out}/${name}.c)
-        set_source_files_properties(${out}/${name}.c PROPERTIES
-            INCLUDE_DIRECTORIES "${shaders};${PROJECT_SOURCE_DIR}/cl;${out}"
-            COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-parameter")
+            gpurt_add_kernel(${target} ${readings} "${files}" ${env}_${CMAKE_MATCH_3})
+        endforeach()
     endforeach()
     target_sources(${target} PRIVATE ${shaders}/kernels.c)
     target_compile_definitions(${target} PRIVATE GPURT_COOPMAT=${GPURT_COOPMAT})

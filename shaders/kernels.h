@@ -9,6 +9,19 @@
 // (runtime/device/import.c), in no more shared memory than they have; `bfloat` for one like `vulkan` whose
 // halves become bfloats (bfloat.cmake). Those describe themselves with the dialect's lists too, see
 // DESCRIBE.
+//
+// An environment is a file shaders/env/name.k and a row X(name) of GRT_ENVS. Each row X(readings, folder, env, user) of
+// GRT_ENV_KERNELS makes of every environment the kernel name_user, from the file folder/user.k, which is read behind the
+// environment; `wide` is the reading of cl/cpu/lib/wide.k, in OpenCL C.
+#define GRT_ENVS(X)                                                                                \
+    X(cartpole)                                                                                    \
+    X(pendulum)                                                                                    \
+    X(standing)
+
+#define GRT_ENV_KERNELS(X, env)                                                                    \
+    X(all, rl, env, rollout)                                                                       \
+    X(wide, cpu, env, rollout_wide)
+
 #define GRT_KERNELS(X)                                                                             \
     X(all, core, fill)                                                                             \
     X(all, core, fill16)                                                                           \
@@ -52,12 +65,6 @@
     X(all, nn, pool_16)                                                                            \
     X(all, nn, pool_grad_f32)                                                                      \
     X(all, nn, pool_grad_16)                                                                       \
-    X(all, env, cartpole)                                                                          \
-    X(all, env, pendulum)                                                                          \
-    X(all, env, standing)                                                                          \
-    X(opencl, cpu, cartpole_wide)                                                                  \
-    X(opencl, cpu, pendulum_wide)                                                                  \
-    X(opencl, cpu, standing_wide)                                                                  \
     X(all, env, standing_probe)                                                                    \
     X(all, es, es_perturb)                                                                         \
     X(all, es, es_reduce)                                                                          \

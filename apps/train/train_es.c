@@ -376,7 +376,7 @@ int train_es(int argc, char **argv) {
         &t,
         "Trains a policy by evolution strategies; whole episodes run inside one kernel.\n"
         "Environments: cartpole, pendulum, standing, and your own "
-        "(shaders/env/rollout.k).\n" STOPPING,
+        "(shaders/env/README.md).\n" STOPPING,
         lists, sizeof lists / sizeof *lists, argc, argv);
 }
 

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/backend.h"
-#include "lane.h"
+#include "backends/kernel_info.h"
+#include "backends/ref/ref_lane.h"
 
 #define GRT_C 1
 
@@ -72,7 +72,7 @@ typedef f32x4 texels;
 #define TEXELS(R, id, name) R(id, texels, name)
 #define FETCH4(array, i) (array)[i]
 
-// Names that start with an underscore's worth of distance from a kernel's own: self_, size_.
+// Locals of macros end in _, so that they do not clash with a kernel's own names.
 #define SPEC_ROW(id, name, value) {#name, value},
 #define SPEC_LOCAL(id, name, value)                                                                \
     const uint32_t name = spec_[id];                                                               \
@@ -92,7 +92,7 @@ typedef f32x4 texels;
 #define LID (self_->lid)
 #define GROUP(axis) (self_->group[axis])
 #define GROUPS(axis) (self_->groups[axis])
-#define BARRIER() ref_lane_barrier(self_)
+#define BARRIER() self_->barrier(self_)
 
 // In two steps, so that a name given by a macro is read before it is pasted.
 #define KERNEL(name_, P, specs_, args_, shmem_) KERNEL_OF(name_, P, specs_, args_, shmem_)
@@ -115,13 +115,12 @@ typedef f32x4 texels;
 #define DESCRIBE_FOR(vendor_, name_, P, specs_, args_, shmem_)                                     \
     DESCRIPTION(name_, P, specs_, args_, shmem_, NULL, vendor_)
 
-// What an environment's file says of itself (shaders/env/rollout.k).
-#define GRT_ENV NULL
-
 #define DESCRIPTION(name_, P, specs_, args_, shmem_, lane_, vendor_)                               \
     DESCRIPTION_OF(name_, P, specs_, args_, shmem_, lane_, vendor_)
 #define DESCRIPTION_OF(name_, P, specs_, args_, shmem_, lane_, vendor_)                            \
-    static uint32_t name_##_shmem_size(const uint32_t *spec_) {                                    \
+    static uint32_t name_##_shmem_size(const struct grt_kernel_info *info_,                        \
+                                       const uint32_t *spec_) {                                    \
+        (void)info_;                                                                               \
         SPEC_LOCAL(0, WG, 0)                                                                       \
         specs_(SPEC_LOCAL) uint32_t size_ = 0;                                                     \
         shmem_(SHMEM_SIZE) return size_;                                                           \
@@ -143,7 +142,6 @@ typedef f32x4 texels;
         .opencl = (const char *)GRT_OPENCL,                                                        \
         .vendor = vendor_,                                                                         \
         .imports = GRT_IMPORTS,                                                                    \
-        .env = GRT_ENV,                                                                            \
     };
 #define NONE(X)
 

@@ -20,7 +20,7 @@ struct ref_turn {
     bool done;
 };
 
-void ref_lane_barrier(struct ref_lane *lane) {
+static void barrier(struct ref_lane *lane) {
     struct ref_turn *turn = lane->turn;
     if (turn) {
         swapcontext(&turn->lane, &turn->scheduler);
@@ -71,7 +71,7 @@ static void run_in_order(struct ref_group *group, uint32_t size,
 
 bool ref_group_fit(struct ref_group *group, const struct grt_cmd *cmd) {
     uint32_t size = cmd->kernel->spec_values[0];
-    uint32_t shmem_size = cmd->kernel->info->shmem(cmd->kernel->spec_values);
+    uint32_t shmem_size = cmd->kernel->info->shmem(cmd->kernel->info, cmd->kernel->spec_values);
     if (size > group->lane_capacity) {
         struct ref_lane *lanes = calloc(size, sizeof *lanes);
         if (!lanes) {
@@ -118,8 +118,12 @@ void ref_group_finish(struct ref_group *group) {
 void ref_lanes_run(struct ref_group *group, const struct grt_cmd *cmd) {
     const struct grt_kernel_info *info = cmd->kernel->info;
     uint32_t size = cmd->kernel->spec_values[0];
-    uint32_t shmem_size = info->shmem(cmd->kernel->spec_values);
+    uint32_t shmem_size = info->shmem(info, cmd->kernel->spec_values);
     uint64_t total = (uint64_t)cmd->groups[0] * cmd->groups[1] * cmd->groups[2];
+    for (uint32_t b = 0; b < info->arg_count; b++) {
+        const struct grt_range *range = &cmd->bindings[b];
+        group->bindings[b] = (char *)range->buf->host + range->offset;
+    }
     for (uint64_t g = 0; g < total; g++) {
         for (uint32_t i = 0; i < size; i++) {
             struct ref_lane *lane = &group->lanes[i];
@@ -131,10 +135,8 @@ void ref_lanes_run(struct ref_group *group, const struct grt_cmd *cmd) {
             lane->spec = cmd->kernel->spec_values;
             lane->params = cmd->params;
             lane->shmem = group->shmem;
-            for (uint32_t b = 0; b < info->arg_count; b++) {
-                const struct grt_range *range = &cmd->bindings[b];
-                lane->bindings[b] = (char *)range->buf->host + range->offset;
-            }
+            lane->bindings = group->bindings;
+            lane->barrier = barrier;
         }
         if (shmem_size) {
             memset(group->shmem, 0xff, shmem_size);  // NaN: what is read before it is written shows

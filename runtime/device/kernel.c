@@ -88,7 +88,7 @@ static bool fits(const struct grt_dev_info *dev, const struct grt_kernel_info *i
                  values[0], dev->selector, caps->max_wg);
         return false;
     }
-    uint32_t shmem = info->shmem(values);
+    uint32_t shmem = info->shmem(info, values);
     if (shmem > caps->shmem) {
         snprintf(why, MAX_WHY, "kernel '%s' needs %u bytes of shared memory, %s has %u", info->name,
                  shmem, dev->selector, caps->shmem);

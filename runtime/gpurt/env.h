@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Environments: what a policy is trained in. Each is one file shaders/env/NAME.k, which says how to write one
-// (shaders/env/rollout.k), and is found here by name.
+// (shaders/env/state.k), and is found here by name.
 #ifndef GRT_ENV_H
 #define GRT_ENV_H
 
@@ -14,7 +14,7 @@ extern "C" {
 
 // What an environment says of itself; made by the C reading of its file.
 struct grt_env_info {
-    const char *name;                // also of its kernel
+    const char *name;
     uint32_t obs, act;               // numbers of an observation and of an action
     uint32_t state;                  // floats of a state
     const char *const *state_names;  // as many, then NULL

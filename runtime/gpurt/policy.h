@@ -6,7 +6,7 @@
 //     mlp64          tanh(W1 relu(W0 o + b0) + b1)    W0 [64][obs], W1 [act][64]; 16 to 256, in fours
 //     mlp64-tanh     the same with tanh in the middle
 //
-// The kernel keeps the numbers in quads of four, in its own order (shaders/env/rollout.k); a checkpoint has them as
+// The kernel keeps the numbers in quads of four, in its own order (shaders/rl/rollout.k); a checkpoint has them as
 // PyTorch would.
 #ifndef GRT_POLICY_H
 #define GRT_POLICY_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rollout as an op: policies with noise, run for some steps of an episode in copies of an environment. One launch
-// runs many steps with everything in registers; shaders/env/rollout.k has the picture of the buffers.
+// runs many steps with everything in registers; shaders/rl/rollout.k has the picture of the buffers.
 #ifndef GRT_ROLLOUT_H
 #define GRT_ROLLOUT_H
 

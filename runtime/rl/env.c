@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments are the kernels that have a description of one.
+// Environments by name.
 #include "gpurt/env.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/closest.h"
-#include "backends/backend.h"
 #include "base/log.h"
+#include "shaders/envs.h"
 
 #define MAX_ENVS 64
 #define MAX_LIST 512
 
 const struct grt_env_info *grt_env_at(uint32_t i) {
-    for (uint32_t k = 0; grt_kernel_table[k]; k++) {
-        const struct grt_env_info *env = grt_kernel_table[k]->env;
-        if (env && i-- == 0) {
-            return env;
-        }
+    uint32_t k = 0;
+    while (k < i && grt_env_table[k]) {
+        k++;
     }
-    return NULL;
+    return grt_env_table[k];
 }
 
 const struct grt_env_info *grt_env_find(const char *name) {

@@ -22,14 +22,19 @@ uint32_t grt_rollout_wg(const struct grt_dev *dev, uint32_t envs) {
     return wg;
 }
 
-// PoCL runs a kernel of its own, in vectors (cl/cpu/lib/wide.k): its width, and its name; 1 where there is none.
-static uint32_t vector_width(const struct grt_dev *dev, const struct grt_rollout_desc *desc,
-                             char kernel[MAX_NAME]) {
+// The kernel's name, and how many environments it runs at once in vectors: PoCL has a kernel of its own for that
+// (cl/cpu/lib/wide.k).
+static uint32_t choose_kernel(const struct grt_dev *dev, const struct grt_rollout_desc *desc,
+                              char kernel[MAX_NAME]) {
     const struct grt_dev_info *info = grt_dev_info(dev);
-    snprintf(kernel, MAX_NAME, "%s_wide", desc->env->name);
+    snprintf(kernel, MAX_NAME, "%s_rollout_wide", desc->env->name);
     bool usable = !desc->narrow && info->backend == GRT_BACKEND_OPENCL && info->caps.software &&
                   grt_kernel_exists(dev, kernel);
-    return !usable ? 1 : info->caps.vector >= 4 && info->caps.vector <= 16 ? info->caps.vector : 4;
+    if (!usable) {
+        snprintf(kernel, MAX_NAME, "%s_rollout", desc->env->name);
+        return 1;
+    }
+    return info->caps.vector >= 4 && info->caps.vector <= 16 ? info->caps.vector : 4;
 }
 
 // Hidden units whose weights shared memory holds, beside the actions' bias and the normalisation; all of them in the
@@ -37,8 +42,8 @@ static uint32_t vector_width(const struct grt_dev *dev, const struct grt_rollout
 static uint32_t held_units(const struct grt_dev *dev, const struct grt_rollout_desc *desc) {
     const struct grt_env_info *env = desc->env;
     uint32_t hidden = desc->policy ? desc->policy->hidden : 0;
-    char wide[MAX_NAME];
-    if (hidden == 0 || vector_width(dev, desc, wide) > 1) {
+    char name[MAX_NAME];
+    if (hidden == 0 || choose_kernel(dev, desc, name) > 1) {
         return hidden;
     }
     uint32_t four = grt_policy_quads_of_four(env);
@@ -104,8 +109,8 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
     }
     struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_policy *policy = desc->policy;
-    char wide[MAX_NAME];
-    uint32_t width = vector_width(dev, desc, wide);
+    char name[MAX_NAME];
+    uint32_t width = choose_kernel(dev, desc, name);
     uint32_t block = desc->wg ? desc->wg : grt_rollout_wg(dev, desc->envs);
     uint32_t quads = policy ? grt_policy_quads(policy, desc->env) : 1;
     uint32_t hidden = policy ? policy->hidden : 0;
@@ -115,7 +120,7 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
         perturb(graph, desc, quads);
     }
     struct grt_kernel_desc kernel = {
-        .name = width > 1 ? wide : desc->env->name,
+        .name = name,
         .specs = {{"WG", width > 1 ? 1 : block},
                   {"POLICY", !policy          ? 0
                              : policy->hidden ? 2

@@ -102,7 +102,6 @@ static counted from_whole(double x) {
 #define NATIVE_RCP(a, otherwise) result(1 / (a).value, (a).known)
 #define NATIVE_RSQRT(a, otherwise) result(1 / std::sqrt((a).value), (a).known)
 #define UNROLL
-#define ENV_WIDE  // without the rollout kernel
 
 #ifndef STATED_TOO_MUCH
 #define STATED_TOO_MUCH 0

@@ -17,9 +17,9 @@ done
 awk '/^```/ { inside = $0 == "```c"; next } inside' "$source/shaders/env/README.md" \
     >"$tmp/tree/shaders/env/slider.k"
 grep -q 'define ENV slider' "$tmp/tree/shaders/env/slider.k"
-row=$(sed -n 's/^    \(X(all, env, slider)\)$/\1/p' "$source/shaders/env/README.md")
+row=$(sed -n 's/^    \(X(slider)\)$/\1/p' "$source/shaders/env/README.md")
 [ -n "$row" ]
-sed -i "s/^\( *\)X(all, env, cartpole)\( *\\\\\)$/&\n\1$row \\\\/" "$tmp/tree/shaders/kernels.h"
+sed -i "s/^\( *\)X(cartpole)\( *\\\\\)$/&\n\1$row \\\\/" "$tmp/tree/shaders/kernels.h"
 grep -qF "$row" "$tmp/tree/shaders/kernels.h"
 
 glslang=$(sed -n 's/^GPURT_GLSLANG_FOUND:FILEPATH=//p; s/^GPURT_GLSLANG:FILEPATH=\(..*\)/\1/p' \

@@ -14,7 +14,9 @@ static void list_names_every_kernel(void **state) {
     (void)state;
     static const char *const names[] = {
 #define X(readings, folder, name) #name,
-        GRT_KERNELS(X)
+#define OF_ENV(readings, folder, env, user) #env "_" #user,
+#define ENV(name) GRT_ENV_KERNELS(OF_ENV, name)
+        GRT_KERNELS(X) GRT_ENVS(ENV)
 #undef X
     };
     uint32_t count = sizeof names / sizeof names[0];
@@ -54,7 +56,7 @@ static const char *lacking(const struct grt_kernel_info *info) {
     if (values[0] > caps->max_wg) {
         return "workgroup";
     }
-    if (info->shmem(values) > caps->shmem) {
+    if (info->shmem(info, values) > caps->shmem) {
         return "shared memory";
     }
     for (uint32_t a = 0; a < info->arg_count; a += 1) {

@@ -20,7 +20,7 @@ struct params {
 static void roll_out(struct grt_dev *dev, uint32_t envs, uint32_t steps, uint32_t at_once,
                      float *end_state, uint32_t *end_episodes) {
     const struct grt_kernel *kernel = grt_kernel_get(
-        dev, grt_kernel_desc(.name = "cartpole", .specs = {{"WG", WG}, {"RESTART", 1}}));
+        dev, grt_kernel_desc(.name = "cartpole_rollout", .specs = {{"WG", WG}, {"RESTART", 1}}));
     assert_non_null(kernel);
     static const uint32_t control[4] = {SEED, 0, 0, 0};
     static const float zero[8] = {0};
