@@ -9,7 +9,7 @@
 
 const struct standing_world standing_earth = {
     .dt = STANDING_DT,
-    .gravity = {0, 0, -9.81f},
+    .gravity = 9.81f,
     .damping = 1,
     .limit_stiffness = 3000,
     .limit_damping = 110,

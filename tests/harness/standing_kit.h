@@ -12,7 +12,8 @@
 // As standing_probe's parameters, behind lanes and steps.
 struct standing_world {
     float dt;
-    float gravity[3];
+    float gravity;
+    float push[2];  // N, on the torso, along x and y
     float damping;
     float limit_stiffness, limit_damping;
     float ground_stiffness, ground_damping;
