@@ -2,10 +2,14 @@
 #include "gpurt/optim.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include "gpurt/device.h"
 #include "ops/op_support.h"
 #include "gpurt/profile.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/nn_words.k"
+#include "shaders/nn/lib/optim_params.k"
 
 const char *grt_optim_text(enum grt_optim optim) {
     static const char *const texts[] = {
@@ -90,26 +94,35 @@ const char *grt_optim_mistake(const struct grt_optim_desc *d) {
     return NULL;
 }
 
-// As in shaders/nn/lib/decide.k.
-struct decide_params {
-    uint32_t norm_parts, loss_parts, samples, epoch;
-    float lr, min_lr;
-    uint32_t warmup;
-    float per_warmup;
-    uint32_t span;
-    float per_span;
-    float log_gamma, log_beta1, log_beta2;
-    float weight_decay, max_norm;
-    float growth, backoff;
-    uint32_t interval;
-};
-
-// As in shaders/nn/optim.k.
-struct optim_params {
-    uint32_t n, run, leads;
-    float weight_decay, rate, damp, beta1, beta2, rest1, rest2, eps;
-    struct decide_params decide;
-};
+// Each member of the state lies at the word where kernels look for it, and there are no others.
+#define AT(member, word)                                                                           \
+    _Static_assert(offsetof(struct grt_learn_state, member) == 4 * (word),                         \
+                   #member " is not word " #word);
+AT(steps, NN_STEPS)
+AT(updates, NN_UPDATES)
+AT(skipped, NN_SKIPPED)
+AT(halted, NN_HALTED)
+AT(loss_scale, NN_LOSS_SCALE)
+AT(good, NN_GOOD)
+AT(lr_factor, NN_LR_FACTOR)
+AT(cursor, NN_CURSOR)
+AT(loss, NN_LOSS)
+AT(grad_norm, NN_GRAD_NORM)
+AT(lr, NN_LR)
+AT(finite, NN_FINITE)
+AT(found_steps, NN_FOUND_STEPS)
+AT(found_updates, NN_FOUND_UPDATES)
+AT(found_halted, NN_FOUND_HALTED)
+AT(found_loss_scale, NN_FOUND_LOSS_SCALE)
+AT(eval_loss, NN_EVAL_LOSS)
+AT(eval_samples, NN_EVAL_SAMPLES)
+AT(eval_hits, NN_EVAL_HITS)
+AT(found_lr_factor, NN_FOUND_LR_FACTOR)
+AT(epoch, NN_EPOCH)
+AT(eval_cursor, NN_EVAL_CURSOR)
+AT(reserved, NN_WORDS)
+#undef AT
+_Static_assert(sizeof(struct grt_learn_state) == 32 * 4, "checkpoints hold 32 words of state");
 
 // The logarithm of what Adam's averages forget by; 0, none, makes the corrections 1. beta 0 forgets
 // all.
@@ -117,7 +130,7 @@ static float log_beta(const struct grt_optim_desc *d, double beta) {
     return d->kind == GRT_OPTIM_SGD ? 0.0f : beta > 0.0 ? (float)log(beta) : -100.0f;
 }
 
-static struct decide_params decide_params(const struct grt_update_desc *u, uint32_t norm_parts) {
+static struct decide_params decision_of(const struct grt_update_desc *u, uint32_t norm_parts) {
     const struct grt_optim_desc *d = u->optim;
     uint32_t span = d->schedule == GRT_SCHEDULE_COSINE ? d->total - d->warmup
                     : d->schedule == GRT_SCHEDULE_STEP ? d->period
@@ -233,7 +246,7 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
             .rest1 = (float)(1.0 - d->beta1),
             .rest2 = (float)(1.0 - d->beta2),
             .eps = (float)d->eps,
-            .decide = decide_params(u, norm_parts),
+            .decide = decision_of(u, norm_parts),
         };
         // Operands that this optimizer does not have are bound to what it does not look at, each to
         // something else: written bindings may not overlap.

@@ -3,25 +3,19 @@
 #ifndef GRT_ES_PARTS_H
 #define GRT_ES_PARTS_H
 
+#include <stddef.h>
+
 #include "gpurt/ops.h"
 #include "gpurt/es.h"
 #include "es_work.h"
 #include "gpurt/rollout.h"
+#include "shaders/es/words.k"
 
-// Words of `report`, see shaders/es/noise.k.
-enum {
-    ES_MEAN = 0,
-    ES_BEST = 1,
-    ES_SPREAD = 2,
-    ES_GOOD_RATE = 3,
-    ES_FALL_RATE = 4,
-    ES_STEPS = 5,
-    ES_BEST_GOOD = 6,
-    ES_POWER1 = 9,
-    ES_POWER2 = 10,
-    ES_COUNT = 11,
-    ES_REPORT = 16,
-};
+_Static_assert(ES_SCORES == GRT_ROLLOUT_SCORES && ES_RESULTS == GRT_ROLLOUT_RESULTS,
+               "gpurt/rollout.h has the rows of shaders/es/words.k");
+_Static_assert(offsetof(struct grt_rng_state, seed) == 4 * ES_SEED &&
+                   offsetof(struct grt_rng_state, step) == 4 * ES_ITERATION,
+               "the buffer `control` is a grt_rng_state");
 
 struct grt_es {
     struct grt_dev *dev;

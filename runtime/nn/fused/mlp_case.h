@@ -5,17 +5,10 @@
 
 #include "device/kernels.h"
 #include "mlp_fused.h"
+#include "shaders/host.h"
+#include "shaders/mlp/lib/mlp_params.k"
 
 #define MLP_MOST_ROWS (1u << 22)
-
-// As in shaders/mlp/lib/mlp.k.
-struct mlp_params {
-    uint32_t rows, padded;
-    uint32_t w0, b0, wh, bh, stride, wl, bl;
-    uint32_t elements;
-    uint32_t parts, chunk, blocks;
-    float share, delta;
-};
 
 struct mlp_case {
     struct grt_dev *dev;

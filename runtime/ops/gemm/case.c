@@ -17,7 +17,7 @@ uint32_t gemm_units(const struct gemm_case *g) {
 }
 
 uint32_t gemm_places(const struct gemm_case *g) {
-    return gemm_units(g) < GEMM_MOST_GROUPS ? gemm_units(g) : GEMM_MOST_GROUPS;
+    return gemm_units(g) < MOST_GROUPS ? gemm_units(g) : MOST_GROUPS;
 }
 
 uint64_t gemm_rounds(const struct gemm_case *g, uint32_t bm, uint32_t bn, uint32_t at_once) {

@@ -5,19 +5,10 @@
 
 #include "gpurt/gemm.h"
 #include "device/internal.h"
+#include "shaders/host.h"
+#include "cl/nvidia/lib/wgmma_limits.k"
+#include "shaders/gemm/lib/gemm_params.k"
 #include "tunables.h"
-
-// As in shaders/gemm/lib/gemm.k.
-struct gemm_params {
-    uint32_t m, n, k;
-    uint32_t lda, ldb, ldc;
-    uint32_t a_batch, b_batch, c_batch;
-    float alpha, beta;
-    uint32_t batch;
-    uint32_t parts;
-    uint32_t whole;
-    uint32_t bunch;
-};
 
 struct gemm_case {
     struct grt_dev *dev;
@@ -42,7 +33,7 @@ struct gemm_variant {
     bool (*pays)(const struct gemm_case *g);
     // Records the product; a failure is rejected to the graph.
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
-    bool fills;  // the device even where k is long and c small
+    bool fills;  // keeps the device busy without split-K
     bool gaps;   // what lies between rows and matrices changes nothing, and is not changed
 };
 
@@ -120,10 +111,8 @@ bool gemm_split_pays(const struct gemm_case *g);
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Compute units of the device, or a guess.
 uint32_t gemm_units(const struct gemm_case *g);
-// Workgroups of a kernel whose workgroups stay, one a compute unit: no more than there are tensor maps for, MOST_GROUPS in
-// the texts of wgmma.
+// Workgroups of a kernel whose workgroups stay, one a compute unit: no more than there are tensor maps for.
 uint32_t gemm_places(const struct gemm_case *g);
-#define GEMM_MOST_GROUPS 512u
 // How often tiles of bm x bn fill the device, when a compute unit has `at_once` of them.
 uint64_t gemm_rounds(const struct gemm_case *g, uint32_t bm, uint32_t bn, uint32_t at_once);
 // Whether a and b are 16-bit and their rows and matrices begin at multiples of 16 bytes, as Hopper's copy engine

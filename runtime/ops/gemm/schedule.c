@@ -18,14 +18,14 @@
 #define READ 0.036
 #define MEET 0.6
 
-// Partial tiles that a kernel has room for: MOST_PLACES of cl/nvidia/lib/wgmma_units.k.
+// Partial tiles that a kernel has room for.
 static uint32_t places(const struct gemm_tile *t) {
-    return t->bm * t->bn <= 4096 ? 320 : 160;
+    return MOST_PLACES(t->bm * t->bn * 4);
 }
 
 static uint32_t slots(const struct gemm_case *g, const struct gemm_tile *t) {
     uint32_t all = gemm_units(g) * t->at_once;
-    return all < GEMM_MOST_GROUPS ? all : GEMM_MOST_GROUPS;
+    return all < MOST_GROUPS ? all : MOST_GROUPS;
 }
 
 static uint64_t tile_count(const struct gemm_case *g, const struct gemm_tile *t) {
