@@ -408,9 +408,9 @@ expect 0 "${base[@]}" --data cut.h5 epochs=1000 max_steps=1000 checkpoint_dir=cu
 said 'resumed from cut'
 
 # ---- configs ----
-# The README's table "your script's key": every name in it is taken for what it says.
+# The table "your script's key" of docs/training.md: every name in it is taken for what it says.
 expect 0 train supervised --keys --format json
-"$python" - "$here/../../README.md" <<'PY' || wrong "the README's table of keys is not true"
+"$python" - "$here/../../docs/training.md" <<'PY' || wrong "the table of keys in docs/training.md is not true"
 import json, re, sys
 keys = {row["key"]: row.get("other_names", "").split() for row in json.load(open("out"))["rows"]}
 table = re.findall(r"^\| (`[^|]*) \| `(\w+)` \|", open(sys.argv[1]).read(), re.M)

@@ -1,0 +1,195 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Does what README.md and docs/*.md say. Blocks of a page are taken in order, in a folder of the page's own:
+#
+#   sh        run with the built gpurt in PATH and the installed library for pkg-config; every command must succeed
+#   python    run
+#   c, yaml   written to the file that the comment in the first line names; a sh block of the page must use it
+#   text      what is printed, not run
+#
+# A comment before a block changes that: <!-- needs a GPU --> and <!-- not run: WHY --> skip it, though options
+# must be known and scripts of the tree must exist; <!-- from FILE --> says that the block is a part of that file.
+# Links to files and headings are followed, in every page of the tree.
+# Usage: docs.sh SOURCE_DIR BUILD_DIR
+
+set -uo pipefail
+source=${1:?usage: docs.sh SOURCE_DIR BUILD_DIR}
+build=${2:?usage: docs.sh SOURCE_DIR BUILD_DIR}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+python=/usr/bin/python3 # Debian's, which has h5py
+
+cmake --install "$build" --prefix "$tmp/prefix" >/dev/null || exit 1
+pc=$(dirname "$(find "$tmp/prefix" -name gpurt.pc)")
+export PATH=$tmp/prefix/bin:$PATH PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/pkgconfig}
+export XDG_CONFIG_HOME=$tmp/config
+unset GPURT_DEVICE GPURT_PROFILE
+
+faults=0
+fault() { # PLACE TEXT
+    echo "docs.sh: $1: $2" >&2
+    faults=$((faults + 1))
+}
+
+# split PAGE DIR: the blocks as DIR/LINE.LANGUAGE, what stands in a comment before each as DIR/LINE.mark, prose as
+# DIR/prose; faults of form on stdout as LINE:TEXT.
+split() {
+    awk -v dir="$2" '
+        /^```/ && !inside {
+            inside = 1; file = sprintf("%s/%04d.%s", dir, NR, substr($0, 4))
+            if ($0 !~ /^```(sh|c|yaml|python|text)$/)
+                print NR ":a block is sh, c, yaml, python or text, not \"" substr($0, 4) "\""
+            printf "%s", "" >file
+            if (mark != "") print mark >sprintf("%s/%04d.mark", dir, NR)
+            next
+        }
+        /^```/ { inside = 0; mark = ""; next }
+        inside { print >file; next }
+        { print >(dir "/prose") }
+        /^    +[$]?(gpurt|cmake|cc|ci\/|build\/|GPURT_)/ { print NR ":a command outside of a sh block" }
+        /^<!-- .* -->$/ { mark = substr($0, 6, length($0) - 9); next }
+        /./ { mark = "" }
+        END { if (inside) print NR ":a block without an end" }' "$1"
+}
+
+# commands_known PLACE FILE: the options of commands that are not run.
+commands_known() {
+    local place=$1 line words option
+    while read -r line; do
+        read -ra words <<<"${line%%#*}"
+        case ${words[0]-} in
+        ci/*) [ -x "$source/${words[0]}" ] || fault "$place" "no ${words[0]} in the tree" ;;
+        gpurt)
+            local verb=("${words[1]-}")
+            case ${words[1]-} in
+            bench | train) case ${words[2]--} in -*) ;; *) verb+=("${words[2]}") ;; esac ;;
+            esac
+            gpurt "${verb[@]}" --help >"$tmp/help" 2>&1 || fault "$place" "no gpurt ${verb[*]}"
+            for option in "${words[@]}"; do
+                case $option in
+                --*) grep -qE -- "^ .*${option%%=*}( |\$)" "$tmp/help" ||
+                    fault "$place" "gpurt ${verb[*]} has no option $option" ;;
+                esac
+            done
+            ;;
+        esac
+    done <"$2"
+}
+
+# block TREE PAGE FILE: one block, in the folder that is current.
+block() {
+    local tree=$1 place mark='' name
+    place=$2:$(basename "$3" | sed 's/^0*//; s/[.].*//')
+    [ ! -f "${3%.*}.mark" ] || mark=$(cat "${3%.*}.mark")
+    case $mark in
+    'needs a GPU' | 'not run: '?*)
+        skipped+=("$place ($mark)")
+        [ "${3##*.}" != sh ] || commands_known "$place" "$3"
+        return
+        ;;
+    'from '*)
+        "$python" -c 'import sys; a, b = (open(f).read() for f in sys.argv[1:]); sys.exit(a not in b)' \
+            "$3" "$tree/${mark#from }" || fault "$place" "is no part of ${mark#from }"
+        return
+        ;;
+    ?*) fault "$place" "unknown comment '$mark'" ;;
+    esac
+    case $3 in
+    *.text) return ;;
+    *.sh) bash -euo pipefail "$3" >"$tmp/out" 2>&1 </dev/null ;;
+    *.python) "$python" "$3" >"$tmp/out" 2>&1 ;;
+    *.c | *.yaml)
+        name=$(sed -nE '1s,^(//|#) ([a-z_0-9]+[.][a-z]+)$,\2,p' "$3")
+        cp "$3" "${name:-none}" >"$tmp/out" 2>&1
+        [ -n "$name" ] && grep -qwF -- "$name" "${3%/*}"/*.sh || fault "$place" "no sh block uses it"
+        return
+        ;;
+    *) return ;;
+    esac || { fault "$place" 'failed; its last lines:' && tail -n 15 "$tmp/out" >&2; }
+    ran=$((ran + 1))
+}
+
+# links TREE PAGE PROSE
+links() {
+    local target file
+    while read -r target; do
+        case $target in http://* | https://*) continue ;; esac
+        file=${target%%#*}
+        file=$1/${file:+$(dirname "$2")/}${file:-$2}
+        if [ ! -e "$file" ]; then
+            fault "$2" "a link to $target, which is not there"
+        elif [[ $target == *'#'* ]] &&
+            ! sed -n 's/^#\+ //p' "$file" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g' |
+                grep -qxF -- "${target#*#}"; then
+            fault "$2" "a link to $target: no such heading"
+        fi
+    done < <(grep -oE '\]\([^) ]+\)' "$3" | sed 's/^](//; s/)$//')
+}
+
+# judge TREE: every page of it. Fills ran, skipped and faults.
+judge() {
+    local tree=$1 page dir file form
+    faults=0 ran=0 skipped=()
+    rm -rf "$tmp/pages"
+    while read -r page; do
+        dir=$tmp/pages/${page//\//,}
+        mkdir -p "$dir/blocks" "$dir/here"
+        : >"$dir/blocks/prose"
+        while IFS=: read -r file form; do
+            case $page in README.md | docs/*) fault "$page:$file" "$form" ;; esac
+        done < <(split "$tree/$page" "$dir/blocks")
+        links "$tree" "$page" "$dir/blocks/prose"
+        case $page in
+        README.md | docs/*)
+            cd "$dir/here" || exit 1
+            for file in "$dir"/blocks/[0-9]*; do
+                case $file in *.mark | *'*') ;; *) block "$tree" "$page" "$file" ;; esac
+            done
+            ;;
+        esac
+    done < <(cd "$tree" && find . -name '*.md' -not -path './build/*' -not -path './.*' | sed 's|^\./||' | LC_ALL=C sort)
+}
+
+# What it is there to find, one fault a page: WORDS are what must be said.
+planted() { # WORDS, the page on stdin
+    rm -rf "$tmp/tree"
+    mkdir -p "$tmp/tree"
+    cat >"$tmp/tree/README.md"
+    judge "$tmp/tree" 2>"$tmp/said"
+    if [ "$faults" -ne 1 ] || ! grep -qF -- "$1" "$tmp/said"; then
+        echo "docs.sh: not found: $1; $faults faults" >&2
+        cat "$tmp/said" >&2
+        missed=1
+    fi
+}
+missed=0
+planted 'README.md:2: failed' <<<$'# T\n```sh\ngpurt devices --no-such-option\n```'
+planted 'README.md:1: failed' <<<$'```sh\nfalse\ngpurt --version\n```'
+planted 'README.md:2: gpurt bench mlp has no option --shapes' <<<$'<!-- needs a GPU -->\n```sh\ngpurt bench mlp --shapes 4\n```'
+planted 'no ci/start.sh in the tree' <<<$'<!-- not run: long -->\n```sh\nci/start.sh\n```'
+planted 'not ""' <<<$'```\ngpurt devices\n```'
+planted 'README.md:3: a command outside of a sh block' <<<$'Run:\n\n    gpurt devices'
+planted 'no sh block uses it' <<<$'```c\n// a.c\nint main(void) { return 0; }\n```'
+planted "README.md:5: failed" <<<$'```c\n// a.c\nint main(void) { return 3; }\n```\n```sh\ncc a.c -o a\n./a\n```'
+planted 'is no part of ../out' <<<$'<!-- from ../out -->\n```c\nint nowhere;\n```'
+planted "unknown comment 'skip'" <<<$'<!-- skip -->\n```text\nx\n```'
+planted 'a link to docs/none.md' <<<'[x](docs/none.md)'
+planted 'no such heading' <<<$'# One two\n[x](#one-three) [y](#one-two)'
+[ "$missed" -eq 0 ] || exit 1
+
+start=$(date +%s)
+judge "$source"
+lines=$(wc -l <"$source/README.md")
+[ "$lines" -le 220 ] || fault README.md "$lines lines, 220 at most"
+for page in "$source"/docs/*.md; do
+    grep -qF "(docs/$(basename "$page"))" "$source/README.md" || fault README.md "no link to docs/$(basename "$page")"
+done
+# The commands of the picture.
+sed -n 's/.*class="p">[$] \(.*\)<.text>/\1/p' "$source/docs/terminal.svg" >"$tmp/picture"
+[ -s "$tmp/picture" ] || fault docs/terminal.svg "no commands in it"
+commands_known docs/terminal.svg "$tmp/picture"
+
+[ "${#skipped[@]}" -eq 0 ] || printf 'not run: %s\n' "${skipped[@]}"
+echo "docs.sh: $ran blocks run in $(($(date +%s) - start)) s, ${#skipped[@]} not run, $faults faults"
+[ "$faults" -eq 0 ]
