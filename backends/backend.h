@@ -81,13 +81,13 @@ struct grt_dev_fns {
 
     // Translates a command list once. The list is not kept. Time slots of phases are numbered
     // 0 .. phase_count - 1; a list begins as if everything queued before it had finished.
-    // On the lane aside it has copies from upload to device buffers only, and no phases.
+    // On the upload queue it has copies from upload to device buffers only, and no phases.
     void *(*cmds_create)(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
                          uint32_t phase_count, enum grt_lane lane);
     // The list is not running.
     void (*cmds_destroy)(struct grt_dev *dev, void *native);
     // Queues the list behind what was queued before on its lane, starts it and returns; must not
-    // allocate. A lane aside without a queue of its own may copy at once, on the calling thread.
+    // allocate. Where there is no upload queue, its lists may copy at once, on the calling thread.
     bool (*cmds_run)(struct grt_dev *dev, void *native);
     // Device seconds of the newest run: begin[i] and end[i] of each phase relative to any common
     // start. Queue idle. NULL when caps.timestamps is 0.

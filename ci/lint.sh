@@ -7,6 +7,7 @@
 #   format     clang-format, nothing rewritten (to rewrite: clang-format -i FILE)
 #   layers     who may include whom, ci/layers.txt
 #   words      no package host and no path of one machine in the tree
+#   names      files that comments name are there
 #   heads      kernels in cl/ that write their own heads take what the OpenCL backend gives (cl/dialect.h);
 #              those for hardware that is not here are built nowhere else in the tests
 #   cppcheck   over the compile database of DIR (default build/release)
@@ -27,7 +28,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=packages.sh
 . "$root/ci/packages.sh"
 
-all='format layers words heads cppcheck tidy'
+all='format layers words names heads cppcheck tidy'
 checks=()
 changed=0
 any=0
@@ -136,6 +137,33 @@ check_words() {
     grep -nIE "$paths" "${list[@]}" &&
         say "words: paths of one machine above; make them relative to the checkout" && rc=1
     return $rc
+}
+
+# A comment's NAME.c, .h, .k, .sh, .py, .awk or .cmake is the end of a path in the tree. Passed over: patterns
+# (name.k, NAME.k, *), headers that a system has, and members of structs (one letter and .k).
+check_names() {
+    local list
+    mapfile -t list < <(files '[.](c|h|k|cc|sh|py|awk|cmake)$|CMakeLists[.]txt$')
+    say "names: ${#list[@]} files"
+    [ "${#list[@]}" -gt 0 ] || return 0
+    awk '
+        FNR == 1 { part++; script = FILENAME !~ /[.](c|h|k|cc)$/ }
+        part == 1 { n = split($0, w, "/"); end = w[n]; there[end]
+            for (i = n - 1; i > 0; i--) { end = w[i] "/" end; there[end] }
+            next }
+        {
+            line = $0
+            if (script) { if (!sub(/^[ \t]*#[ \t]/, "", line)) next }
+            else if (!sub(/^(.*[^:])?\/\/[ \t]/, "", line)) next
+            while (match(line, /[A-Za-z0-9_.$\/*-]*[A-Za-z0-9_*-][.](c|h|k|sh|py|awk|cmake)([^A-Za-z0-9_(.*-]|[.]?$|[.] )/)) {
+                name = substr(line, RSTART, RLENGTH); line = substr(line, RSTART + RLENGTH)
+                sub(/[^A-Za-z0-9_]+$/, "", name)
+                while (sub(/^[.][.]?\//, "", name)) ;
+                if (name in there || name ~ /[*$A-Z]|[.][.]|^\/|^[a-z][.]|(^|\/)(name|user|folder)[.\/]|^(cblas|hello|libc|shape)[.]/) continue
+                printf "%s:%d: names %s, which is not in the tree\n", FILENAME, FNR, name; bad = 1
+            }
+        }
+        END { exit bad }' <(files .) "${list[@]}"
 }
 
 check_heads() {

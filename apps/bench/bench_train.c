@@ -2,7 +2,7 @@
 // `gpurt bench train`, which is also `gpurt bench`: whole training steps over batch sizes, workers,
 // precisions and pinned memory, one row each as it is measured, then what to use.
 //
-// A batch that does not fit ends the way up for its precision: rows beyond it are not tried.
+// Once a batch does not fit, larger batches of its precision are skipped.
 #include "bench_train.h"
 
 #include <math.h>
@@ -231,7 +231,7 @@ static bool take_defaults(struct train_bench *bench) {
     }
     if (!bench->precisions)
         bench->precisions = software ? 1 : 3;
-    // A batch that does not fit ends the way up.
+    // Ascending, because larger batches are skipped once one does not fit.
     qsort(bench->batches.values, bench->batches.count, sizeof *bench->batches.values, ascending);
     return true;
 }

@@ -97,7 +97,7 @@ static void print_epoch(struct train *t, const struct grt_supervised_report *r) 
         [TRAIN_DATA] = TABLE_CELL(.number = r->data_share),
         [TRAIN_SECONDS] = TABLE_CELL(.number = grt_seconds() - t->start),
     };
-    // What is no number is unknown: JSON has no word for it.
+    // NaN is omitted: JSON cannot hold it.
     if (isfinite(r->loss))
         cells[TRAIN_LOSS] = TABLE_CELL(.number = r->loss);
     if (r->validated && isfinite(r->validation_loss))

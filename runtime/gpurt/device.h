@@ -64,7 +64,7 @@ struct grt_caps {
     uint32_t software;    // 1: a CPU driver (PoCL, lavapipe, ref), which wants other kernel shapes
     uint32_t integrated;  // 1: shares the host's memory
     uint32_t compute_units;
-    uint32_t subgroup;        // lanes that run together
+    uint32_t subgroup;        // threads that run together
     uint32_t vector;          // f32 lanes of a CPU driver's vector registers
     uint32_t max_wg;          // invocations of a workgroup
     uint32_t max_groups[3];   // workgroups of a dispatch, per axis
@@ -75,6 +75,7 @@ struct grt_caps {
     uint32_t i16_arith;       // that of 16-bit integers
     uint32_t bf16;            // bfloat16 arithmetic or matrix products
     uint32_t matrix_convert;  // sums of a matrix product can be an operand of the next one
+    uint32_t mma_layout;      // a subgroup holds matrices as NVIDIA's mma.sync does (gemm_stream.k)
     uint32_t imports;         // Vulkan: takes kernels in NVIDIA's PTX
     uint32_t timestamps;      // device times of phases
     uint64_t max_binding;     // bytes a kernel can reach through one binding
@@ -155,23 +156,22 @@ GRT_API uint64_t grt_dev_align(const struct grt_dev *dev);
 GRT_API uint64_t grt_dev_align_up(const struct grt_dev *dev, uint64_t bytes);
 // GRT_OK, or the status of the first failure that left the device unusable.
 GRT_API enum grt_status grt_dev_status(const struct grt_dev *dev);
-// Waits until everything queued has finished, on both lanes.
+// Waits until everything queued has finished, on both queues.
 GRT_API bool grt_dev_wait(struct grt_dev *dev);
 
-// Work goes down two lanes: the main one, and one for uploads that run beside it
-// (grt_graph_aside()). Each is in order; between them only what grt_dev_after() says.
+// A device has two queues: one for compute, and one for uploads that run beside it (grt_graph_aside()). Each runs
+// in order. Between the two only grt_dev_after() orders anything.
 enum grt_lane { GRT_LANE_MAIN, GRT_LANE_ASIDE, GRT_LANE_COUNT };
 
-// 2, or 1 where the device has one queue: all lists then share the main lane, in order.
+// 2, or 1 where the device has one queue only: all graphs then run on it, in order.
 GRT_API uint32_t grt_dev_lanes(const struct grt_dev *dev);
-// Stands for all that was queued on a lane so far.
+// Returns a marker for everything queued so far.
 GRT_API uint64_t grt_dev_mark(struct grt_dev *dev, enum grt_lane lane);
-// What is queued on `lane` from now on begins when the other one has come to its `mark`; 0 is passed
-// by all.
+// What is queued on `lane` from now on waits until the other queue has reached its marker; 0 waits for nothing.
 GRT_API bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
-// Whether a lane has come to its mark; waits for nothing.
+// Whether a queue has reached its marker; does not wait.
 GRT_API bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
-// Waits until it has, and for nothing that was queued behind the mark.
+// Waits until it has, and not for what was queued after the marker.
 GRT_API bool grt_dev_wait_for(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 // Messages of the validation layer so far; a correct program has none.
 GRT_API uint32_t grt_dev_complaints(const struct grt_dev *dev);

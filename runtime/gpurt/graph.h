@@ -56,9 +56,8 @@ GRT_API void grt_graph_fill(struct grt_graph *graph, struct grt_range dst, uint3
 // What is recorded from here on is timed under this name. Phases do not overlap: each begins with a
 // full barrier, so a graph without phases runs a little faster.
 GRT_API void grt_graph_phase(struct grt_graph *graph, const char *name);
-// The graph runs on the lane aside (device.h), beside what other graphs do: it has copies from upload to
-// device buffers only, and what reads their target must be told to wait with grt_dev_after(). Before
-// the bake.
+// Runs on the upload queue (GRT_LANE_ASIDE of device.h), beside compute. Such a graph holds only copies from upload
+// to device buffers. What reads a copied buffer must wait for it: grt_dev_after(). Called before the bake.
 GRT_API void grt_graph_aside(struct grt_graph *graph);
 // For the ops built on graphs: makes the first mistake stick.
 GRT_API void grt_graph_reject(struct grt_graph *graph, enum grt_status status, const char *format,

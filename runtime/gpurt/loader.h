@@ -103,8 +103,8 @@ GRT_API bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_positi
 // all turns are bound alike. With pin, bakes a graph that copies for each slot and part.
 GRT_API bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_tensor *x,
                              const struct grt_tensor *y);
-// Queues the transfer of a part of a batch (0: the only one) to the bound tensors and returns; with two turns on the lane aside
-// (device.h), where the caller keeps it apart from steps that use the tensors. Without pin it waits for
+// Queues the transfer of a part of a batch (0: the only one) to the bound tensors and returns. With two turns it runs on
+// the upload queue (device.h), and the caller orders it with the steps that use the tensors. Without pin it waits for
 // all that is queued, then writes.
 GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch,
                                uint32_t part);

@@ -5,8 +5,7 @@
 //
 //     grads --norm, finite?--> parts --decide, update--> params, params16, optim, state
 //
-// Two launches, whatever the number of parameters; one where whoever made the gradients also made their
-// norm. The decision reads and writes the state buffer: a replayed step needs nothing from the host.
+// Two launches, whatever the number of parameters; one where the backward op gives partial norms. The decision reads and writes the state buffer: a replayed step needs nothing from the host.
 #ifndef GRT_NN_OPTIM_H
 #define GRT_NN_OPTIM_H
 
@@ -131,8 +130,8 @@ struct grt_update_desc {
     struct grt_range loss_parts;       // f32, added in order for the step's loss
     uint32_t loss_part_count;
     const struct grt_tensor *norm_parts;  // f32 [GRT_NORM_PARTS], scratch
-    // Parts of the gradients' sum of squares, without the loss scale, where whoever made the gradients has
-    // them, and has left in the state what it found there (NN_LEAVE_FOUND); buf NULL: they are made here.
+    // Optional partial norms from the backward op: sums of the gradients' squares, without the loss scale. Such an
+    // op also copies the state for the update (NN_LEAVE_FOUND). buf NULL: both are done here.
     struct grt_range norms;
     uint32_t norm_count;
     uint32_t cursor_step;  // added to the cursor

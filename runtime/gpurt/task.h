@@ -61,7 +61,7 @@ struct grt_fit {
     uint32_t batch;  // largest batch that fits in as many pieces as were asked for; 0: none does
 };
 struct grt_fit_besides {
-    uint64_t bytes;       // that other things take
+    uint64_t bytes;       // fixed bytes used besides the learner
     uint64_t row;         // for each sample of a batch
     uint64_t row_staged;  // the same, when it has several micro-batches
 };

@@ -30,7 +30,7 @@ struct recorded {
 // A batch that is there or on its way.
 struct sent {
     struct grt_batch batch;
-    uint64_t mark;  // of the lane aside: it has arrived
+    uint64_t mark;  // of the upload queue: it has arrived
 };
 
 struct grt_feed {
@@ -172,8 +172,7 @@ static bool send_part(struct grt_feed *f, struct sent *sent, uint32_t part,
     return true;
 }
 
-// Fetches the next batch and sends the first part of it. The device was idle for as long as this took when it
-// is so at the end.
+// Fetches the next batch and sends the first part of it. If the device is idle afterwards, the wait counts as stall.
 static bool send_next(struct grt_feed *f, struct grt_feed_done *done) {
     struct sent *sent = &f->held[f->held_count];
     double start = grt_seconds();

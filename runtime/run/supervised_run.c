@@ -302,7 +302,7 @@ static void move_on(struct grt_supervised *run) {
 
 static void add_loss(struct loop *l, double loss, uint64_t samples) {
     l->newest_loss = loss;
-    // Where gradients overflow the loss is still one; where it is none, so are the gradients.
+    // Overflowed gradients can still have a finite loss: count it.
     if (isfinite(loss)) {
         l->loss += loss * (double)samples;
         l->loss_samples += samples;

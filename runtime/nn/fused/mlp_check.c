@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a variant of the fused MLP computes right on a device (see ../verdict.h): asked for each model and tile,
+// Whether a variant of the fused MLP computes right on a device (see ops/verdict.h): asked for each model and tile,
 // because the kernels are made for these. It takes a few workgroups' rows, which are a few samples over and over, forward
 // and back; gradients and loss are compared with those in double precision on the host. And a bias that is NaN must
 // make the loss so: kernels take a number for negative by its sign bit, which a driver's NaN might have, and a compiler

@@ -64,8 +64,7 @@ static bool could(const struct mlp_variant *variant, const struct mlp_case *c) {
 }
 
 // Whether a variant serves, with the tiles for so many rows, or else with those for most, which the case has then:
-// whoever has begun with many rows can go on with few. One that was named is not asked whether it computes
-// right: who names it wants to see that.
+// a model that began with many rows can go on with few. A variant chosen by name skips the check of its results.
 static bool fits(const struct mlp_variant *variant, struct mlp_case *c) {
     if (!could(variant, c)) {
         return false;

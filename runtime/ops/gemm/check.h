@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/: whether a variant computes right on a device (see ../verdict.h).
+// Inside runtime/: whether a variant computes right on a device (see ops/verdict.h).
 //
 // A variant is asked for each combination of types, transpositions and alignment, and again for large products:
 // it does one that is smaller but has the tile of the product it stands for, and that is compared
@@ -9,8 +9,7 @@
 
 #include "case.h"
 
-// Whether a variant may do this product. The plain product is taken for right:
-// something has to be.
+// Whether a variant may do this product. Plain is the unchecked baseline.
 bool gemm_trusted(const struct gemm_case *g, const struct gemm_variant *variant);
 
 #endif

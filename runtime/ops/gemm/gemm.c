@@ -251,7 +251,7 @@ static bool usable(const struct gemm_variant *v, const struct gemm_case *g) {
     return (g->k > 0 || v == &gemm_variant_plain) && (!g->gaps || v->gaps) && v->usable(g);
 }
 
-// One that was named is not asked whether it pays, nor whether it computes right: who names it wants to see that.
+// A variant chosen by name skips both checks: whether it pays, and whether it computes right.
 static bool serves(const struct gemm_variant *v, const struct gemm_case *g, bool paying) {
     if (g->desc->variant) {
         return paying && strcmp(g->desc->variant, v->name) == 0 && usable(v, g);

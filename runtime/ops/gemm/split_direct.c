@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of small f32 products on the matrix unit of bfloats, through Vulkan's cooperative matrices on NVIDIA's
-// devices: shaders/gemm/lib/gemm_split_direct.k. Where cutting floats into bfloats pays at all, see split.c.
+// Batches of small f32 products on the matrix unit of bfloats, through Vulkan's cooperative matrices laid out as
+// mma.sync has them: shaders/gemm/lib/gemm_split_direct.k. Where cutting floats into bfloats pays at all, see split.c.
 //
 // H200, driver 580.159.04, 2026-11, TFLOP/s of 1024 of 64^3 and 4096 of 32^3: 24.1 and 15.2 where `split`
 // gave 21.6 and 13.0 and PyTorch 23.2 and 12.1. Of 64 of 1024 x 256 x 32 it gave 21.4 to 22.9, `split` 22.1.
-#include <string.h>
 
 #include "coop.h"
 
@@ -12,7 +11,7 @@
 
 static bool usable(const struct gemm_case *g) {
     const struct grt_dev_info *info = &g->dev->info;
-    return g->in == GRT_F32 && info->caps.subgroup == 32 && strstr(info->vendor, "NVIDIA") &&
+    return g->in == GRT_F32 && info->caps.subgroup == 32 && info->caps.mma_layout &&
            coop_shape(info, GRT_BF16, GRT_F32) == 0x101010 &&
            grt_kernel_exists(g->dev, "gemm_split_direct_f32") &&
            gemm_within(g, gemm_ceil_div(g->n, 32), gemm_ceil_div(g->m, 32));

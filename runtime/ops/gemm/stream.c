@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f16 and bf16 products of many rows with a small b, through Vulkan's cooperative matrices on NVIDIA's devices:
+// f16 and bf16 products of many rows with a small b, through Vulkan's cooperative matrices laid out as mma.sync has them:
 // shaders/gemm/lib/gemm_stream.k.
 //
 // H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / by coop / torch 2.11: f16 65536x128x128 219 / 141 /
@@ -12,7 +12,6 @@
 // 12.5; b in registers 13.9. 64 x (1024x256x32) is at 11.7 to 11.9 with 1 to 4 blocks and 256 or 512 lanes; with
 // that loop, 128 lanes and rows asked for early it was 11.1.
 #include <stdio.h>
-#include <string.h>
 
 #include "coop.h"
 
@@ -81,7 +80,7 @@ static bool usable(const struct gemm_case *g) {
     snprintf(name, sizeof name, "gemm_stream_%s_16", grt_dtype_text(g->in));
     return (g->in == GRT_F16 || g->in == GRT_BF16) && !g->desc->a_transposed && aligned(g) &&
            g->k > 0 && fits(g) && gemm_within(g, 1, 1) && info->caps.subgroup == 32 &&
-           strstr(info->vendor, "NVIDIA") && coop_shape(info, g->in, GRT_F32) == 0x101010 &&
+           info->caps.mma_layout && coop_shape(info, g->in, GRT_F32) == 0x101010 &&
            grt_kernel_exists(g->dev, name);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Embeds every file of this folder: NAME.profile --> NAME.h, and profiles.c with the table of them.
+# Embeds every file of this folder: NAME.profile --> NAME.h, and a source with the table of them.
 function(gpurt_add_profiles target)
     set(folder ${PROJECT_SOURCE_DIR}/runtime/tuning/profiles)
     set(out ${PROJECT_BINARY_DIR}/profiles)

@@ -4,11 +4,12 @@
 #include "harness/harness.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ops/gemm/case.h"
 
-#define PLACES_SMALL 320u  // as cl/nvidia/lib/wgmma_units.k has them
+#define PLACES_SMALL 320u  // as cl/nvidia/lib/wgmma_limits.k has them
 #define PLACES 160u
 
 static const struct gemm_tile tiles[] = {
@@ -89,8 +90,40 @@ static void where_it_pays(void **state) {
     assert_true(s.parts > 1);
 }
 
+// Variants that depend on where a subgroup keeps a matrix ask what the device can do; its names do not count.
+static void capability_and_not_name(void **state) {
+    (void)state;
+    if (!grt_built_with_coopmat()) {
+        return;  // the kernels are not in this build
+    }
+    static const char *const vendors[] = {"NVIDIA", "Umbra Graphics"};
+    const struct grt_gemm_desc plain = {.beta = 0};
+    for (uint32_t layout = 0; layout < 2; layout++) {
+        for (size_t v = 0; v < 2; v++) {
+            struct grt_dev dev = {
+                .info = {.backend = GRT_BACKEND_VULKAN,
+                         .caps = {.subgroup = 32,
+                                  .mma_layout = layout,
+                                  .shmem = 49152,
+                                  .max_groups = {65535, 65535, 65535},
+                                  .matrix_shape_count = 2,
+                                  .matrix_shapes = {{16, 16, 16, GRT_F16, GRT_F32},
+                                                    {16, 16, 16, GRT_BF16, GRT_F32}}}}};
+            snprintf(dev.info.vendor, sizeof dev.info.vendor, "%s", vendors[v]);
+            struct gemm_case rows = product(&dev, 40000, 96, 64, 1);
+            rows.desc = &plain;
+            rows.params = (struct gemm_params){.lda = 64, .ldb = 96, .ldc = 96};
+            assert_int_equal(gemm_variant_stream.usable(&rows), layout);
+            struct gemm_case small = product(&dev, 48, 40, 56, 300);
+            small.in = GRT_F32;
+            assert_int_equal(gemm_variant_split_direct.usable(&small), layout);
+        }
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     cmocka_unit_test(every_step_once),
     cmocka_unit_test(where_it_pays),
+    cmocka_unit_test(capability_and_not_name),
 };
 TEST_SUITE(parts, false, cases);

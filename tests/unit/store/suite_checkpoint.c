@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: round trips, damage of every kind, a process killed while it writes, a full disk, and a
-// folder of them. tests/checkpoint_h5py.py looks at the same file with h5py.
+// folder of them.
 #define _GNU_SOURCE  // unshare, for a disk of our own
 #include "harness/harness.h"
 
