@@ -10,7 +10,8 @@
 #
 # A comment before a block changes that: <!-- needs a GPU --> and <!-- not run: WHY --> skip it, though options
 # must be known and scripts of the tree must exist; <!-- from FILE --> says that the block is a part of that file.
-# Links to files and headings are followed, in every page of the tree.
+# In prose, `gpurt ...` and `--option` must be known, and `key: value` must be a config. Links to files and headings are
+# followed, in every page of the tree.
 # Usage: docs.sh SOURCE_DIR BUILD_DIR
 
 set -uo pipefail
@@ -25,6 +26,11 @@ pc=$(dirname "$(find "$tmp/prefix" -name gpurt.pc)")
 export PATH=$tmp/prefix/bin:$PATH PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/pkgconfig}
 export XDG_CONFIG_HOME=$tmp/config
 unset GPURT_DEVICE GPURT_PROFILE
+for command in $(gpurt --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p') 'train supervised' 'train es' 'train standing' \
+    'bench data' 'bench mlp' 'bench all'; do
+    # shellcheck disable=SC2086  # a verb and a kind
+    gpurt $command --help 2>/dev/null
+done >"$tmp/all-help"
 
 faults=0
 fault() { # PLACE TEXT
@@ -127,6 +133,25 @@ links() {
     done < <(grep -oE '\]\([^) ]+\)' "$3" | sed 's/^](//; s/)$//')
 }
 
+# spans PROSE PATTERN: what stands between backticks.
+spans() { grep -oE "\`$2[^\`]*\`" "$1" | tr -d '\`' | LC_ALL=C sort -u; }
+
+# prose PAGE FILE
+prose() {
+    local span
+    spans "$2" 'gpurt [a-z]' >"$tmp/commands"
+    commands_known "$1" "$tmp/commands"
+    while read -r span; do
+        grep -qE -- "^ .*${span%% *}( |\$)" "$tmp/all-help" || fault "$1" "no command has the option $span"
+    done < <(spans "$2" '--[a-z]')
+    while read -r span; do
+        echo "$span" >"$tmp/span.yaml"
+        gpurt train supervised --config "$tmp/span.yaml" --data "$tmp/none.h5" >"$tmp/out" 2>&1
+        # A config is read before the data, which are not there.
+        [ $? -eq 66 ] || fault "$1" "not a config: $span: $(tail -n 1 "$tmp/out")"
+    done < <(spans "$2" '[a-z_]+: ')
+}
+
 # judge TREE: every page of it. Fills ran, skipped and faults.
 judge() {
     local tree=$1 page dir file form
@@ -142,6 +167,7 @@ judge() {
         links "$tree" "$page" "$dir/blocks/prose"
         case $page in
         README.md | docs/*)
+            prose "$page" "$dir/blocks/prose"
             cd "$dir/here" || exit 1
             for file in "$dir"/blocks/[0-9]*; do
                 case $file in *.mark | *'*') ;; *) block "$tree" "$page" "$file" ;; esac
@@ -176,6 +202,9 @@ planted 'is no part of ../out' <<<$'<!-- from ../out -->\n```c\nint nowhere;\n``
 planted "unknown comment 'skip'" <<<$'<!-- skip -->\n```text\nx\n```'
 planted 'a link to docs/none.md' <<<'[x](docs/none.md)'
 planted 'no such heading' <<<$'# One two\n[x](#one-three) [y](#one-two)'
+planted 'no command has the option --fast' <<<'With `--fast N` and `--mem-limit` it is fast.'
+planted 'gpurt eval has no option --quick' <<<'Use `gpurt eval --quick`.'
+planted "no key 'batch_sise'" <<<'Use `batch_sise: 3` or `batch_size: 3`.'
 [ "$missed" -eq 0 ] || exit 1
 
 start=$(date +%s)
