@@ -16,6 +16,8 @@
 #include <stdlib.h>
 
 #include "cli/talk.h"
+#include "shaders/host.h"
+#include "shaders/lib/op_params.k"
 
 #define CELL_BYTES 1024u  // apart, a multiple of every alignment met so far
 #define CELL_WORDS 32u    // filled by one workgroup of as many lanes
@@ -62,10 +64,8 @@ static bool record(struct grt_graph *graph, struct grt_buf *buf, const struct la
     const struct grt_kernel *fill = grt_kernel_get(
         grt_graph_dev(graph), grt_kernel_desc(.name = "fill", .specs = {{"WG", CELL_WORDS}}));
     for (uint32_t i = 0; i < count; i++) {
-        const struct {
-            uint32_t n;
-            float value;
-        } params = {test->empty ? 0 : CELL_WORDS, (float)(i + 1)};
+        const struct fill_params params = {.n = test->empty ? 0 : CELL_WORDS,
+                                           .value = (float)(i + 1)};
         uint64_t cell = test->same_cell ? 0 : i;
         grt_graph_dispatch(graph,
                            grt_dispatch(.kernel = fill,

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "cli/talk.h"
+#include "shaders/host.h"
+#include "shaders/lib/op_params.k"
 
 #define STEPS 64u  // of one lane, for each piece of work
 #define MOST 65536u
@@ -34,10 +36,7 @@ static struct grt_graph *record(void *context, uint32_t count) {
     struct peak_run *run = context;
     const struct grt_kernel *kernel = grt_kernel_get(run->bench->dev, &run->kernel);
     struct grt_graph *graph = kernel ? grt_graph_create(run->bench->dev, "bench peak") : NULL;
-    const struct {
-        uint32_t steps;
-        float a, b;
-    } params = {STEPS * count, run->a, run->b};
+    const struct peak_params params = {.steps = STEPS * count, .a = run->a, .b = run->b};
     if (!graph)
         return NULL;
     if (run->phase)

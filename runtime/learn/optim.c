@@ -173,10 +173,10 @@ static uint32_t norm(struct grt_graph *graph, const struct grt_update_desc *u) {
             return 0;
         }
         groups = groups < most ? groups : most;
-        const uint32_t params[2] = {(uint32_t)pieces.count, first};
+        const struct grad_norm_params params = {.n = (uint32_t)pieces.count, .first = first};
         const struct grt_range ranges[] = {grt_op_piece(u->params->grad, &pieces), u->state->range,
                                            u->norm_parts->range};
-        grt_op_launch(graph, grt_kernel_desc(.name = "grad_norm", .specs = {{"WG", wg}}), params,
+        grt_op_launch(graph, grt_kernel_desc(.name = "grad_norm", .specs = {{"WG", wg}}), &params,
                       sizeof params, ranges, 3, (const uint32_t[3]){(uint32_t)groups, 1, 1});
         first += (uint32_t)groups;
     }

@@ -9,6 +9,8 @@
 #include "gpurt/ops.h"
 #include "base/half.h"
 #include "base/log.h"
+#include "shaders/host.h"
+#include "shaders/lib/op_params.k"
 
 static uint32_t code16(enum grt_dtype dtype) {
     return dtype == GRT_BF16 ? 1 : 0;  // the kernels' KIND
@@ -35,14 +37,11 @@ void grt_op_fill(struct grt_graph *graph, const struct grt_tensor *y, float valu
     while (grt_op_next(&pieces)) {
         uint32_t n = (uint32_t)pieces.count;
         if (is_16bit(y->dtype)) {
-            const struct { uint32_t n, bits; } params = {n, grt_16_of_f32(y->dtype, value)};
+            const struct fill16_params params = {.n = n, .bits = grt_16_of_f32(y->dtype, value)};
             grt_op_stream(graph, &pieces, grt_kernel_desc(.name = "fill16"), &params, sizeof params,
                           (struct grt_range[]){grt_op_piece(y, &pieces)}, 1);
         } else {
-            const struct {
-                uint32_t n;
-                float value;
-            } params = {n, value};
+            const struct fill_params params = {.n = n, .value = value};
             grt_op_stream(graph, &pieces, grt_kernel_desc(.name = "fill"), &params, sizeof params,
                           (struct grt_range[]){grt_op_piece(y, &pieces)}, 1);
         }
@@ -175,10 +174,7 @@ void grt_op_map(struct grt_graph *graph, const struct grt_map_desc *desc) {
         return;
     }
     bool defaults = desc->alpha == 0.0f && desc->beta == 0.0f;
-    struct {
-        uint32_t n;
-        float alpha, beta;
-    } params = {0, desc->alpha, desc->beta};
+    struct map_params params = {.alpha = desc->alpha, .beta = desc->beta};
     if (defaults && (desc->map == GRT_MAP_SCALE || desc->map == GRT_MAP_ADD)) {
         params.alpha = 1.0f;
         params.beta = desc->map == GRT_MAP_ADD ? 1.0f : 0.0f;

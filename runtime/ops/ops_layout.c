@@ -3,6 +3,8 @@
 #include "device/internal.h"
 #include "op_support.h"
 #include "gpurt/ops.h"
+#include "shaders/host.h"
+#include "shaders/lib/op_params.k"
 
 // Of numbers above 0.
 static uint64_t gcd(uint64_t a, uint64_t b) {
@@ -55,7 +57,7 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
         return;
     }
     const uint32_t tile = 16, most = 32768;
-    const struct { uint32_t rows, cols; } params = {(uint32_t)rows, (uint32_t)cols};
+    const struct transpose_params params = {.rows = (uint32_t)rows, .cols = (uint32_t)cols};
     const struct grt_kernel_desc kernel = {
         size == 4 ? "transpose" : "transpose16",
         {{"WG", caps->software ? tile : tile * tile}, {"TILE", tile}},

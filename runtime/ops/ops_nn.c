@@ -9,6 +9,8 @@
 #include "op_support.h"
 #include "gpurt/ops.h"
 #include "base/log.h"
+#include "shaders/host.h"
+#include "shaders/lib/op_params.k"
 
 #define MANY_ROWS 256u  // from here on columns are summed in two launches
 #define MAX_CHUNKS 256u
@@ -44,10 +46,10 @@ void grt_op_softmax(struct grt_graph *graph, const struct grt_tensor *y,
     uint64_t cols = grt_op_cols(x);
     struct grt_pieces rows = grt_op_rows(graph, "softmax", grt_tensor_count(x) / cols, cols);
     while (grt_op_next(&rows)) {
-        const uint32_t params[2] = {(uint32_t)rows.count, (uint32_t)cols};
+        const struct softmax_params params = {.rows = (uint32_t)rows.count, .cols = (uint32_t)cols};
         struct grt_range ranges[] = {part(x->range, rows.first * cols, rows.count * cols),
                                      part(y->range, rows.first * cols, rows.count * cols)};
-        grt_op_launch_rows(graph, grt_kernel_desc(.name = "softmax"), rows.count, cols, params,
+        grt_op_launch_rows(graph, grt_kernel_desc(.name = "softmax"), rows.count, cols, &params,
                            sizeof params, ranges, 2);
     }
 }
@@ -84,11 +86,10 @@ void grt_op_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc
     uint64_t cols = grt_op_cols(x);
     struct grt_pieces rows = grt_op_rows(graph, "layer norm", grt_tensor_count(x) / cols, cols);
     while (grt_op_next(&rows)) {
-        const struct {
-            uint32_t rows, cols;
-            float scale, eps;
-        } params = {(uint32_t)rows.count, (uint32_t)cols, 1.0f / (float)cols,
-                    desc->eps > 0.0f ? desc->eps : 1e-5f};
+        const struct layer_norm_params params = {.rows = (uint32_t)rows.count,
+                                                 .cols = (uint32_t)cols,
+                                                 .scale = 1.0f / (float)cols,
+                                                 .eps = desc->eps > 0.0f ? desc->eps : 1e-5f};
         struct grt_range of_x = part(x->range, rows.first * cols, rows.count * cols);
         // An operand that is not there is bound to something harmless.
         struct grt_range ranges[] = {
@@ -146,8 +147,10 @@ static void sum_chunks(struct grt_graph *graph, struct grt_range x, enum grt_dty
     for (uint64_t first = 0; first * chunk < rows; first += at_once) {
         uint64_t left = rows - first * chunk;
         uint64_t here = left < at_once * chunk ? left : at_once * chunk;
-        const uint32_t params[4] = {(uint32_t)here, (uint32_t)cols, (uint32_t)chunk,
-                                    (uint32_t)first};
+        const struct colsum_params params = {.rows = (uint32_t)here,
+                                             .cols = (uint32_t)cols,
+                                             .chunk = (uint32_t)chunk,
+                                             .first = (uint32_t)first};
         const uint32_t groups[3] = {
             (uint32_t)(tiles < caps->max_groups[0] ? tiles : caps->max_groups[0]),
             (uint32_t)((here + chunk - 1) / chunk), 1};
@@ -157,7 +160,7 @@ static void sum_chunks(struct grt_graph *graph, struct grt_range x, enum grt_dty
         const struct grt_kernel_desc kernel = {
             is_16bit(dtype) ? "colsum16" : "colsum",
             {{"WG", wg}, {"COLS", tile}, {"KIND", dtype == GRT_BF16}, {"ADD", add}}};
-        grt_op_launch(graph, &kernel, params, sizeof params, ranges, 2, groups);
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 2, groups);
     }
 }
 

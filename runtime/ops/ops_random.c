@@ -3,6 +3,8 @@
 #include "device/internal.h"
 #include "op_support.h"
 #include "gpurt/ops.h"
+#include "shaders/host.h"
+#include "shaders/lib/op_params.k"
 
 void grt_op_random(struct grt_graph *graph, const struct grt_random_desc *desc) {
     if (!graph || !desc || (unsigned)desc->dist >= GRT_DIST_COUNT) {
@@ -28,9 +30,9 @@ void grt_op_random(struct grt_graph *graph, const struct grt_random_desc *desc) 
     const struct grt_kernel_desc kernel = {"random", {{"DIST", (uint32_t)desc->dist}}};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     while (grt_op_next(&pieces)) {
-        const struct {
-            uint32_t n, first, stream;
-        } params = {(uint32_t)pieces.count, (uint32_t)(pieces.first / 4), desc->stream};
+        const struct random_params params = {.n = (uint32_t)pieces.count,
+                                             .first = (uint32_t)(pieces.first / 4),
+                                             .stream = desc->stream};
         struct grt_range ranges[] = {state, grt_op_piece(desc->y, &pieces)};
         grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 2);
     }

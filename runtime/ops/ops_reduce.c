@@ -8,6 +8,8 @@
 #include "op_support.h"
 #include "gpurt/ops.h"
 #include "base/log.h"
+#include "shaders/host.h"
+#include "shaders/lib/op_params.k"
 
 #define SINGLE_LAUNCH 16384u  // numbers that one workgroup takes by itself
 #define MAX_PARTIALS 4096u
@@ -73,20 +75,21 @@ static void launch(struct grt_graph *graph, const struct stage *stage, uint64_t 
     struct grt_range x = grt_op_part(stage->x, begin * 4, count * 4);
     struct grt_range y = grt_op_part(stage->y, first * 4, rows * 4);
     if (stage->argmax) {
-        const struct {
-            uint32_t cols, pitch, total, base, by_row;
-        } params = {(uint32_t)stage->cols, (uint32_t)stage->cols, (uint32_t)count,
-                    stage->by_row ? 0 : (uint32_t)begin, stage->by_row};
+        const struct argmax_params params = {.cols = (uint32_t)stage->cols,
+                                             .pitch = (uint32_t)stage->cols,
+                                             .total = (uint32_t)count,
+                                             .base = stage->by_row ? 0 : (uint32_t)begin,
+                                             .by_row = stage->by_row};
         struct grt_range ranges[] = {
             x, stage->pairs ? grt_op_part(stage->from, begin * 4, count * 4) : x,
             grt_op_part(stage->value, first * 4, rows * 4), y};
         const struct grt_kernel_desc kernel = {"argmax", {{"WG", wg}, {"PAIRS", stage->pairs}}};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 4, groups);
     } else {
-        const struct {
-            uint32_t cols, pitch, total;
-            float scale;
-        } params = {(uint32_t)stage->cols, (uint32_t)stage->cols, (uint32_t)count, stage->scale};
+        const struct reduce_params params = {.cols = (uint32_t)stage->cols,
+                                             .pitch = (uint32_t)stage->cols,
+                                             .total = (uint32_t)count,
+                                             .scale = stage->scale};
         struct grt_range ranges[] = {x, y};
         const struct grt_kernel_desc kernel = {
             "reduce", {{"WG", wg}, {"OP", stage->op}, {"FINISH", stage->finish}}};

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "es_parts.h"
 #include "ops/op_support.h"
+#include "shaders/host.h"
+#include "shaders/es/es_params.k"
 
 #define DEFAULT_STEP 0.02f
 #define DEFAULT_NOISE 0.03f
@@ -221,10 +223,11 @@ static bool record_episode(const struct grt_es *es, struct es_work *work,
         }
         grt_op_rollout(graph, desc);
     }
-    const struct {
-        uint32_t envs, lanes, side, sides, shift;
-    } params = {d->num_envs, d->num_envs * desc->sides, 2 * desc->direction, sides,
-                GRT_ROLLOUT_SHIFT};
+    const struct es_reduce_params params = {.envs = d->num_envs,
+                                            .lanes = d->num_envs * desc->sides,
+                                            .side = 2 * desc->direction,
+                                            .sides = sides,
+                                            .shift = GRT_ROLLOUT_SHIFT};
     const struct grt_range ranges[] = {es->score->range, es->sums->range, es->results->range};
     uint32_t rows = GRT_ROLLOUT_RESULTS + (d->no_normalise ? 0 : 2 * d->env->obs);
     grt_op_launch(es_work_graph(work, 0),
@@ -238,20 +241,22 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
     uint32_t ranks = d->algo == GRT_ES_RANKS;
     float per_env = 1.0f / (float)d->num_envs;
     float per_episode = per_env / (float)(2 * d->num_dirs);
-    const struct {
-        uint32_t dirs, top;
-        float per_env, per_rank;
-    } rank = {d->num_dirs, d->top_dirs, per_env, 1.0f / (float)(2 * d->num_dirs - 1)};
+    const struct es_rank_params rank = {.dirs = d->num_dirs,
+                                        .top = d->top_dirs,
+                                        .per_env = per_env,
+                                        .per_rank = 1.0f / (float)(2 * d->num_dirs - 1)};
     const struct grt_range rank_ranges[] = {es->results->range, es->weight->range, es->used->range};
     grt_op_launch(
         graph, grt_kernel_desc(.name = "es_rank", .specs = {{"WG", FLAT}, {"RANKS", ranks}}), &rank,
         sizeof rank, rank_ranges, 3, (uint32_t[]){(d->num_dirs + FLAT - 1) / FLAT, 1, 1});
-    const struct {
-        uint32_t dirs, obs;
-        float step, per_env, per_episode, per_step, beta1, beta2;
-    } sum = {d->num_dirs, d->env->obs, d->step_size,
-             per_env,     per_episode, per_episode / (float)d->episode_length,
-             BETA1,       BETA2};
+    const struct es_sum_params sum = {.dirs = d->num_dirs,
+                                      .obs = d->env->obs,
+                                      .step = d->step_size,
+                                      .per_env = per_env,
+                                      .per_episode = per_episode,
+                                      .per_step = per_episode / (float)d->episode_length,
+                                      .beta1 = BETA1,
+                                      .beta2 = BETA2};
     const struct grt_range sum_ranges[] = {es->results->range, es->used->range, es->norm->range,
                                            es->report->range};
     grt_op_launch(
@@ -260,12 +265,12 @@ static void record_update(const struct grt_es *es, struct grt_graph *graph) {
                                                     {"RANKS", ranks},
                                                     {"NORM", !d->no_normalise && !d->blind}}),
         &sum, sizeof sum, sum_ranges, 4, (uint32_t[]){1, 1, 1});
-    const struct {
-        uint32_t dirs, quads;
-        float gain, beta1, beta2;
-    } step = {d->num_dirs, es->quads,
-              1.0f / ((float)(2 * d->num_dirs) * (d->noise_std > 0 ? d->noise_std : 1.0f)), BETA1,
-              BETA2};
+    float noise = d->noise_std > 0 ? d->noise_std : 1.0f;
+    const struct es_step_params step = {.dirs = d->num_dirs,
+                                        .quads = es->quads,
+                                        .gain = 1.0f / ((float)(2 * d->num_dirs) * noise),
+                                        .beta1 = BETA1,
+                                        .beta2 = BETA2};
     const struct grt_range step_ranges[] = {es->control->range, es->weight->range,
                                             es->report->range, es->theta->range,
                                             es->moments->range};
@@ -362,10 +367,8 @@ static bool start_theta(struct grt_es *es) {
     bool ok = numbers && graph && grt_es_write(es->theta, numbers);
     if (ok && d->policy.hidden) {
         const struct grt_rng_state start = {{d->seed, 0}, {START_ITERATION, 0}};
-        const struct {
-            uint32_t quads, direction;
-            float sigma;
-        } params = {es->quads, 0, 1.0f / sqrtf((float)d->env->obs)};
+        const struct es_perturb_params params = {.quads = es->quads,
+                                                 .sigma = 1.0f / sqrtf((float)d->env->obs)};
         const struct grt_range ranges[] = {es->control->range, es->theta->range, drawn};
         grt_op_launch(graph, grt_kernel_desc(.name = "es_perturb", .specs = {{"WG", FLAT}}),
                       &params, sizeof params, ranges, 3,
