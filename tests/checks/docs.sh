@@ -202,23 +202,29 @@ planted 'is no part of ../out' <<<$'<!-- from ../out -->\n```c\nint nowhere;\n``
 planted "unknown comment 'skip'" <<<$'<!-- skip -->\n```text\nx\n```'
 planted 'a link to docs/none.md' <<<'[x](docs/none.md)'
 planted 'no such heading' <<<$'# One two\n[x](#one-three) [y](#one-two)'
-planted 'no command has the option --fast' <<<'With `--fast N` and `--mem-limit` it is fast.'
-planted 'gpurt eval has no option --quick' <<<'Use `gpurt eval --quick`.'
-planted "no key 'batch_sise'" <<<'Use `batch_sise: 3` or `batch_size: 3`.'
+# shellcheck disable=SC2016  # backticks of a page
+{
+    planted 'no command has the option --fast' <<<'With `--fast N` and `--mem-limit` it is fast.'
+    planted 'gpurt eval has no option --quick' <<<'Use `gpurt eval --quick`.'
+    planted "no key 'batch_sise'" <<<'Use `batch_sise: 3` or `batch_size: 3`.'
+}
 [ "$missed" -eq 0 ] || exit 1
 
-start=$(date +%s)
+start=$SECONDS
 judge "$source"
 lines=$(wc -l <"$source/README.md")
 [ "$lines" -le 220 ] || fault README.md "$lines lines, 220 at most"
 for page in "$source"/docs/*.md; do
     grep -qF "(docs/$(basename "$page"))" "$source/README.md" || fault README.md "no link to docs/$(basename "$page")"
 done
-# The commands of the picture.
-sed -n 's/.*class="p">[$] \(.*\)<.text>/\1/p' "$source/docs/terminal.svg" >"$tmp/picture"
-[ -s "$tmp/picture" ] || fault docs/terminal.svg "no commands in it"
-commands_known docs/terminal.svg "$tmp/picture"
+# The picture can be made again, and shows the commands that its script runs.
+commands() { sed -n 's/.*class="p">[$] \(.*\)<.text>/\1/p' "$1"; }
+"$source/docs/terminal.sh" "$(command -v gpurt)" "$tmp/picture.svg" || fault docs/terminal.sh "failed"
+if [ -z "$(commands "$tmp/picture.svg")" ] ||
+    ! diff <(commands "$source/docs/terminal.svg") <(commands "$tmp/picture.svg") >&2; then
+    fault docs/terminal.svg "other commands than those of docs/terminal.sh"
+fi
 
 [ "${#skipped[@]}" -eq 0 ] || printf 'not run: %s\n' "${skipped[@]}"
-echo "docs.sh: $ran blocks run in $(($(date +%s) - start)) s, ${#skipped[@]} not run, $faults faults"
+echo "docs.sh: $ran blocks run in $((SECONDS - start)) s, ${#skipped[@]} not run, $faults faults"
 [ "$faults" -eq 0 ]
