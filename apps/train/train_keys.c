@@ -35,6 +35,8 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
     text[0] = '\0';
     if (info->type == GRT_CONFIG_IS_FLAG)
         snprintf(text, 128, "true|false");
+    else if (info->type == GRT_CONFIG_IS_TIME)
+        snprintf(text, 128, "seconds, or 90s, 10m, 1.5h, 2d");
     else if (info->max > info->min)
         snprintf(text, 128, "%.12g to %.12g", info->min, info->max);
     for (const char *word = info->words; *word && used < 100;) {

@@ -319,6 +319,15 @@ static int exit_of(enum grt_supervised_end end, const struct train *t) {
     return command_exit_of(grt_last_status());
 }
 
+static void print_end(const struct train *t) {
+    struct grt_supervised_info info = grt_supervised_info(t->run);
+    char best[64] = "";
+    if (info.best_epoch > 0)
+        snprintf(best, sizeof best, "; the best loss is %.6g, of epoch %llu", info.best_loss,
+                 (unsigned long long)info.best_epoch);
+    talk_line("ended by %s: %s%s", grt_ending_word(info.ended), grt_ending_text(info.ended), best);
+}
+
 static int run(struct train *t, int argc, char **argv) {
     const struct grt_config *c = &t->config.settings;
     int code = FILES_APART(
@@ -347,12 +356,16 @@ static int run(struct train *t, int argc, char **argv) {
         print_banner(t);
         explain(&t->config.settings);
         struct grt_supervised_info info = grt_supervised_info(t->run);
-        if (info.done)
-            talk_line("nothing to do: all %llu steps are done", (unsigned long long)info.steps);
+        if (info.ended != GRT_ENDED_NONE)
+            talk_line("nothing to do at step %llu of %llu: %s (%s)", (unsigned long long)info.start,
+                      (unsigned long long)info.steps, grt_ending_text(info.ended),
+                      grt_ending_word(info.ended));
         open_table(t, argc, argv);
         talk_progress("the first step, in which a driver finishes its kernels");
         code = exit_of(grt_supervised_run(t->run), t);
         talk_clear();
+        if (!code && info.ended == GRT_ENDED_NONE)
+            print_end(t);
     } else if (talk_stopped()) {
         talk_resume();
         talk_error("stopped before the first step; the same command begins again");

@@ -39,6 +39,36 @@ static bool read_number(const struct grt_config_key_info *info, const char *text
     return true;
 }
 
+// Seconds, or a number of another unit.
+static bool read_time(const struct grt_config_key_info *info, const char *text, double *seconds,
+                      char *why) {
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    char number[64];
+    size_t length = strlen(text);
+    double unit = 1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (length > 1 && text[length - 1] == units[i].letter) {
+            unit = units[i].seconds;
+            length--;
+            break;
+        }
+    }
+    // The range is one of seconds.
+    struct grt_config_key_info in_unit = *info;
+    in_unit.min /= unit;
+    in_unit.max /= unit;
+    snprintf(number, sizeof number, "%.*s", (int)(length < 63 ? length : 63), text);
+    if (length > 63 || !read_number(&in_unit, number, seconds, why)) {
+        return WHY("%s wants %s, of %.12g to %.12g seconds, not '%.64s'", info->name,
+                   type_text(info->type), info->min, info->max, text);
+    }
+    *seconds *= unit;
+    return true;
+}
+
 static bool read_whole(const struct grt_config_key_info *info, const char *text, uint64_t *whole,
                        char *why) {
     double number = 0;
@@ -228,6 +258,8 @@ bool config_read_value(struct grt_config *config, enum grt_config_key key,
         return read_whole(info, text, field, why);
     case GRT_CONFIG_IS_REAL:
         return read_number(info, text, field, why);
+    case GRT_CONFIG_IS_TIME:
+        return read_time(info, text, field, why);
     case GRT_CONFIG_IS_FLAG:
         return read_flag(info, text, field, why);
     case GRT_CONFIG_IS_WORD:
@@ -308,6 +340,7 @@ size_t grt_config_value_text(const struct grt_config *config, enum grt_config_ke
         append(text, capacity, &used, number);
         break;
     case GRT_CONFIG_IS_REAL:
+    case GRT_CONFIG_IS_TIME:
         number_text(*(const double *)field, number, sizeof number);
         append(text, capacity, &used, number);
         break;

@@ -46,6 +46,7 @@ struct grt_config_reals {
 // What a key can be, and the C types of the fields. A word is one out of a closed set.
 typedef uint64_t grt_config_WHOLE;
 typedef double grt_config_REAL;
+typedef double grt_config_TIME;  // seconds
 typedef bool grt_config_FLAG;
 typedef char grt_config_WORD[24];
 typedef char grt_config_TEXT[GRT_CONFIG_TEXT_SIZE];
@@ -56,6 +57,7 @@ typedef struct grt_config_reals grt_config_REALS;
 #define GRT_CONFIG_TYPES(X)                                                                        \
     X(WHOLE, "a whole number")                                                                     \
     X(REAL, "a number")                                                                            \
+    X(TIME, "a time such as 90, 90s, 10m, 1.5h or 2d")                                             \
     X(FLAG, "true or false")                                                                       \
     X(WORD, "a word")                                                                              \
     X(TEXT, "a text")                                                                              \

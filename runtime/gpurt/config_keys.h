@@ -14,6 +14,7 @@
     X("training")                                                                                  \
     X("train")                                                                                     \
     X("trainer")                                                                                   \
+    X("early_stopping")                                                                            \
     X("gpu")                                                                                       \
     X("hardware")                                                                                  \
     X("optimizer")                                                                                 \
@@ -98,6 +99,21 @@
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
       "end after so many steps, or after `epochs` where that is given and sooner; 0: by epochs")   \
+    X(MAX_TIME, max_time, TIME, "training", "0", 0, 1000000000, "",                                \
+      "max_seconds time_limit max_train_time",                                                     \
+      "end after this time of training, start-up aside and resumed runs included; 0: never")       \
+    X(PATIENCE, patience, WHOLE, "training", "0", 0, 1000000000, "",                               \
+      "early_stopping_patience early_stop_patience early_stopping_rounds",                         \
+      "end after so many validations in a row without improvement; 0: never")                      \
+    X(MIN_DELTA, min_delta, REAL, "training", "0", 0, 1000000000, "",                              \
+      "early_stopping_min_delta early_stopping_threshold early_stopping_delta",                    \
+      "what patience counts as an improvement is larger than this")                                \
+    X(TARGET_LOSS, target_loss, REAL, "training", "0", 0, 1000000000, "",                          \
+      "until_loss stopping_threshold early_stopping.stopping_threshold",                           \
+      "end when the loss of the validation, or of training without one, is at most this; 0: "      \
+      "never")                                                                                     \
+    X(TARGET_ACCURACY, target_accuracy, REAL, "training", "0", 0, 1, "", "until_accuracy",         \
+      "end when the accuracy of the validation is at least this, a share; 0: never")               \
     X(PRECISION, precision, WORD, "training", "f32", 0, 0,                                         \
       "f32=false=fp32=float32=no=32|f16=true=fp16=float16=half=16-mixed=16|bf16=bfloat16=bf16-"    \
       "mixed",                                                                                     \

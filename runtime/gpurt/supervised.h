@@ -11,6 +11,7 @@
 #ifndef GRT_SUPERVISED_H
 #define GRT_SUPERVISED_H
 
+#include "limits.h"
 #include "runlog.h"
 #include "task.h"
 
@@ -79,16 +80,18 @@ struct grt_supervised_info {
     const char *variant;
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
-    uint64_t start;                                       // step that it begins with
-    bool done;                                            // there is nothing left of it
-    bool log_failed;                                      // rows of the log were lost
+    uint64_t start;         // step that it begins with
+    enum grt_ending ended;  // NONE: there is something left of it; else why there is nothing
+    double best_loss;       // of validation, or of training without one
+    uint64_t best_epoch;    // that had it, from 1; 0: no epoch has ended yet
+    bool log_failed;        // rows of the log were lost
     double data_seconds, cache_seconds, learner_seconds;  // what it took to begin
     const char *cache_why;  // cache: auto: what decided where the data set is; else ""
 };
 GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run);
 
 enum grt_supervised_end {
-    GRT_SUPERVISED_DONE,
+    GRT_SUPERVISED_DONE,     // to the last step, or to one of the limits
     GRT_SUPERVISED_STOPPED,  // asked to; the checkpoint is written and can be resumed
     GRT_SUPERVISED_HALTED,   // the loss was not finite
     GRT_SUPERVISED_FAILED,   // the sentence was said

@@ -154,6 +154,40 @@ static bool count_steps(struct grt_supervised *run) {
     return true;
 }
 
+static bool set_limits(struct grt_supervised *run) {
+    const struct grt_config *c = &run->task.config;
+    run->limits = (struct grt_limits){
+        .max_time = c->max_time, .patience = c->patience, .min_delta = c->min_delta};
+    if (c->target_accuracy > 0 && (!run->check_loader || run->task.info.classes == 0)) {
+        return grt_fail(GRT_CONFIG,
+                        "target_accuracy: there is no accuracy without %s; use target_loss",
+                        run->check_loader ? "classes as targets" : "a validation_split");
+    }
+    return true;
+}
+
+double supervised_seconds(const struct grt_supervised *run) {
+    return run->spent + (run->began > 0 ? grt_seconds() - run->began : 0);
+}
+
+enum grt_ending supervised_ending(const struct grt_supervised *run) {
+    const struct grt_config *c = &run->task.config;
+    const struct supervised_place *p = &run->place;
+    if (supervised_owes_check(run)) {
+        // What its validation comes to decides.
+        return grt_limits_reached(&run->limits, &(struct grt_patience){0}, supervised_seconds(run));
+    }
+    if (p->step >= run->steps) {
+        return c->max_steps > 0 && run->steps == c->max_steps ? GRT_ENDED_MAX_STEPS
+                                                              : GRT_ENDED_EPOCHS;
+    }
+    if ((c->target_loss > 0 && p->best_epoch > 0 && p->best_loss <= c->target_loss) ||
+        (c->target_accuracy > 0 && p->best_accuracy >= c->target_accuracy)) {
+        return GRT_ENDED_UNTIL;
+    }
+    return grt_limits_reached(&run->limits, &p->patience, supervised_seconds(run));
+}
+
 static bool make_learner(struct grt_supervised *run) {
     struct grt_dev *dev = run->desc.dev;
     run->learner = grt_learner_create(dev, &run->task.learner);
@@ -263,7 +297,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         goto undo_run;
     }
     double filled = grt_seconds();
-    if (!count_steps(run) || !make_learner(run) || !begin(run)) {
+    if (!count_steps(run) || !set_limits(run) || !make_learner(run) || !begin(run)) {
         goto undo_run;
     }
     run->data_seconds = opened - start;
@@ -311,7 +345,9 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
         .start = run->start,
-        .done = run->place.step >= run->steps && !supervised_owes_check(run),
+        .ended = run->ended != GRT_ENDED_NONE ? run->ended : supervised_ending(run),
+        .best_loss = run->place.best_loss,
+        .best_epoch = run->place.best_epoch,
         .log_failed = grt_runlog_failed(run->log),
         .cache_why = run->cache_why,
         .data_seconds = run->data_seconds,

@@ -16,8 +16,10 @@ struct supervised_place {
     struct grt_loader_position position;
     double epoch_loss;  // sum over the samples of the running epoch
     uint64_t epoch_samples;
-    double best_loss;     // of validation, or of training without one
-    uint64_t best_epoch;  // from 1; 0: none yet
+    double best_loss;      // of validation, or of training without one
+    uint64_t best_epoch;   // from 1; 0: none yet
+    double best_accuracy;  // of classes; 0: none yet
+    struct grt_patience patience;
 };
 
 struct grt_supervised {
@@ -35,6 +37,10 @@ struct grt_supervised {
     char cache_why[2 * GRT_CACHE_WHY + 32];
     uint64_t steps_per_epoch, steps;
     uint64_t start;
+    struct grt_limits limits;
+    double spent;  // seconds of training before this process
+    double began;  // when grt_supervised_run() did; 0: not yet
+    enum grt_ending ended;
     struct supervised_place place;
     uint32_t rollbacks;
     uint64_t saved_step;  // of the newest checkpoint of this run; UINT64_MAX: none
@@ -52,6 +58,10 @@ static inline bool supervised_owes_check(const struct grt_supervised *run) {
     const struct supervised_place *p = &run->place;
     return p->step > 0 && p->epoch_samples > 0 && (p->position.batch == 0 || p->step >= run->steps);
 }
+// Why there is nothing more to do, or NONE.
+enum grt_ending supervised_ending(const struct grt_supervised *run);
+// Seconds of training so far.
+double supervised_seconds(const struct grt_supervised *run);
 // Whether the disk lacks something that the run has to leave there.
 static inline bool supervised_lost(const struct grt_supervised *run) {
     return run->unsaved || run->best_unsaved;

@@ -51,6 +51,7 @@ struct loop {
     bool checking;          // what is queued next is of the validation
     bool owed;              // the validation that the run begins with
     bool whole_out;         // a snapshot of the tensors is not settled
+    bool undecided;         // the end of an epoch that is not settled may be that of the run
     bool failed;            // the data did
 };
 
@@ -136,6 +137,8 @@ static void end_epoch(struct loop *l) {
     r.best = isfinite(judged) && (p->best_epoch == 0 || judged < p->best_loss);
     p->epoch_loss = 0;
     p->epoch_samples = 0;
+    grt_patience_add(&p->patience, &run->limits, -judged);
+    p->best_accuracy = fmax(p->best_accuracy, e.accuracy);
     if (r.best) {
         p->best_loss = judged;
         p->best_epoch = r.epoch;
@@ -223,7 +226,7 @@ static uint32_t steps_ahead(const struct loop *l) {
     const struct grt_supervised *run = l->run;
     uint64_t interval = run->task.config.checkpoint_interval;
     bool known = l->step_seconds > 0 || l->check_seconds > 0;
-    if (l->failed || (!l->checking && l->queued >= run->steps)) {
+    if (l->failed || l->undecided || (!l->checking && l->queued >= run->steps)) {
         return 0;
     }
     // The first step is done alone: nobody knows yet how long one takes.
@@ -242,6 +245,12 @@ static uint32_t steps_ahead(const struct loop *l) {
     }
     uint64_t epoch = run->steps_per_epoch - grt_feed_position(run->train).batch;
     return cut(l->step_seconds, epoch < most ? epoch : most);
+}
+
+// Whether the end of an epoch may end the run. Then nothing is queued behind it before that is known.
+static bool epochs_decide(const struct grt_supervised *run) {
+    const struct grt_config *c = &run->task.config;
+    return c->patience > 0 || c->target_loss > 0 || c->target_accuracy > 0;
 }
 
 // Whether a segment of so many steps may end where the tensors are needed.
@@ -274,6 +283,7 @@ static bool queue_segment(struct loop *l, uint32_t steps) {
         l->checking = s.ends && run->check;
     }
     l->failed = !s.fed;
+    l->undecided = s.ends && !l->checking && epochs_decide(run);
     s.whole = (s.ends && !l->checking) || (!s.checks && !s.ends && saves_at(run, l->queued));
     uint32_t slot = (l->first + l->count) % SEGMENTS;
     l->ring[slot] = s;
@@ -354,7 +364,7 @@ static bool settle_halt(struct loop *l, enum grt_supervised_end *end) {
     struct grt_supervised *run = l->run;
     *end = GRT_SUPERVISED_HALTED;
     l->count = 0;
-    l->whole_out = l->checking = false;
+    l->whole_out = l->checking = l->undecided = false;
     if (!grt_dev_wait(run->desc.dev)) {
         *end = GRT_SUPERVISED_FAILED;
         return false;
@@ -423,11 +433,12 @@ static bool settle(struct loop *l, enum grt_supervised_end *end) {
     bool ended = s.ends && (s.checks || !run->check);
     if (ended) {
         end_epoch(l);
+        l->undecided = false;
     }
     // At the end of an epoch a checkpoint has what its validation came to.
     if (s.whole && (ended || saves_at(run, run->place.step))) {
         bool due = run->task.config.checkpoint_interval == 0 || saves_at(run, run->place.step);
-        bool last = run->place.step >= run->steps;
+        bool last = supervised_ending(run) != GRT_ENDED_NONE;
         if ((due || last || l->owed) && (run->saved_step != run->place.step || l->owed)) {
             supervised_save(run, last || saves_at(run, run->place.step));
         }
@@ -441,17 +452,18 @@ static bool settle(struct loop *l, enum grt_supervised_end *end) {
 // Ends a run that is over, stopped, or whose data failed: what was learned is brought to the disk.
 static enum grt_supervised_end finish(struct loop *l) {
     struct grt_supervised *run = l->run;
-    bool last = run->place.step >= run->steps && !supervised_owes_check(run);
     // Data that fail before the first step leave everything as it was.
     bool moved = run->place.step > run->start || !l->failed;
-    if (moved && run->saved_step != run->place.step) {
+    run->ended = supervised_ending(run);
+    // A checkpoint of this step may be older than the end of the time, which the one that is left has to tell.
+    if (moved && (run->saved_step != run->place.step || run->ended == GRT_ENDED_MAX_TIME)) {
         bool taken =
             grt_snapshot_take(run->snapshot, 0, true) && grt_snapshot_wait(run->snapshot, 0);
         run->state = *grt_snapshot_state(run->snapshot, 0);
         run->unsaved = !(taken && supervised_save(run, true));
     }
     return l->failed || supervised_lost(run) ? GRT_SUPERVISED_FAILED
-           : last                            ? GRT_SUPERVISED_DONE
+           : run->ended != GRT_ENDED_NONE    ? GRT_SUPERVISED_DONE
                                              : GRT_SUPERVISED_STOPPED;
 }
 
@@ -462,7 +474,8 @@ static enum grt_supervised_end run_segments(struct loop *l) {
     bool alone = l->run->desc.lockstep || !supervised_on_device(l->run);
     uint32_t ahead = alone ? 1 : SEGMENTS;
     for (bool begun = false;; begun = true) {
-        stop = stop || (begun && asked_to_stop(l->run));
+        stop = stop ||
+               (begun && (asked_to_stop(l->run) || supervised_ending(l->run) != GRT_ENDED_NONE));
         uint32_t steps = stop || l->count == ahead ? 0 : steps_ahead(l);
         if (steps > 0 && !(l->whole_out && may_be_whole(l, steps))) {
             if (!queue_segment(l, steps)) {
@@ -488,9 +501,11 @@ enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
     double start = grt_seconds();
     l.now = l.all.start = l.step.start = l.epoch.start = start;
     run->written = start;
-    if (run->place.step >= run->steps && !owes) {
+    run->ended = supervised_ending(run);
+    if (run->ended != GRT_ENDED_NONE) {
         return GRT_SUPERVISED_DONE;
     }
+    run->began = start;
     GRT_RUNLOG_ROW(
         run->log, "start", run->place.step, {"device", 0, grt_dev_info(run->desc.dev)->name},
         {"precision", 0, run->task.config.precision},
@@ -510,8 +525,11 @@ enum grt_supervised_end grt_supervised_run(struct grt_supervised *run) {
     if (!supervised_flush(run) && end != GRT_SUPERVISED_HALTED) {
         end = GRT_SUPERVISED_FAILED;
     }
-    static const char *const words[] = {"done", "stopped", "halted", "failed"};
-    GRT_RUNLOG_ROW(run->log, "end", run->place.step, {"how", 0, words[end]},
+    static const enum grt_ending endings[] = {[GRT_SUPERVISED_STOPPED] = GRT_ENDED_SIGNAL,
+                                              [GRT_SUPERVISED_HALTED] = GRT_ENDED_NONFINITE,
+                                              [GRT_SUPERVISED_FAILED] = GRT_ENDED_FAILED};
+    run->ended = end == GRT_SUPERVISED_DONE ? run->ended : endings[end];
+    GRT_RUNLOG_ROW(run->log, "end", run->place.step, {"ended", 0, grt_ending_word(run->ended)},
                    {"seconds", grt_seconds() - start, NULL});
     return end;
 }

@@ -94,6 +94,8 @@ static bool set_values(const struct grt_supervised *run, struct grt_archive *a) 
            grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
            grt_archive_set_real(a, "best_loss", p->best_loss) &&
            grt_archive_set_whole(a, "best_epoch", (int64_t)p->best_epoch) &&
+           grt_archive_set_real(a, "best_accuracy", p->best_accuracy) &&
+           grt_limits_save(&run->limits, &p->patience, supervised_seconds(run), a) &&
            grt_task_describe(&run->task, a);
 }
 
@@ -195,7 +197,10 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
         .epoch_samples = (uint64_t)grt_archive_whole(a, "epoch_samples", 0),
         .best_loss = grt_archive_real(a, "best_loss", 0),
         .best_epoch = (uint64_t)grt_archive_whole(a, "best_epoch", 0),
+        .best_accuracy = grt_archive_real(a, "best_accuracy", 0),
     };
+    double spent = 0;
+    grt_limits_load(a, &p.patience, &spent);
     if (batch != run->task.learner.batch || (uint64_t)per_epoch != run->steps_per_epoch) {
         return grt_fail(GRT_CONFIG,
                         "%s was made with %" PRId64 " samples a step, %" PRId64
@@ -210,6 +215,10 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
         return false;
     }
     run->place = p;
+    // A rollback gives no time back.
+    if (run->began == 0) {
+        run->spent = spent;
+    }
     return true;
 }
 

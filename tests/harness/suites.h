@@ -15,6 +15,7 @@
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \
+    X(limits, H)                                                                                   \
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \

@@ -141,6 +141,16 @@ static void forms(void **state) {
     assert_string_equal(accept("mixed_precision: bf16\n").precision, "bf16");
     assert_string_equal(accept("amp_dtype: float16\n").precision, "f16");
     assert_true(accept("max_steps: 1e6\n").max_steps == 1000000);
+    // Times, and early stopping as other tools have it.
+    assert_true(accept("max_time: 90\n").max_time == 90);
+    assert_true(accept("max_time: 90s\n").max_time == 90);
+    assert_true(accept("time_limit: 10m\n").max_time == 600);
+    assert_true(accept("max_time: 1.5h\n").max_time == 5400);
+    assert_true(accept("max_time: 2d\n").max_time == 172800);
+    c = accept("early_stopping:\n  patience: 4\n  min_delta: 1e-3\n  stopping_threshold: 0.1\n");
+    assert_true(c.patience == 4 && c.min_delta == 1e-3 && c.target_loss == 0.1);
+    c = accept("early_stopping_patience: 4\nearly_stopping_threshold: 0.5\n");
+    assert_true(c.patience == 4 && c.min_delta == 0.5);
     c = accept("\n\n  batch: 3\n");
     assert_true(c.places[GRT_CONFIG_BATCH_SIZE].line == 3);
     assert_true(c.places[GRT_CONFIG_BATCH_SIZE].column == 3);
@@ -195,6 +205,11 @@ static void mistakes(void **state) {
     refuse("lr: .inf\n", 1, 5, "not '.inf'");
     refuse("lr: 1e999\n", 1, 5, "not '1e999'");
     refuse("validation_split: 1\n", 1, 19, "not between 0 and 0.9");
+    refuse("max_time: 5 minutes\n", 1, 11, "max_time wants a time such as 90, 90s");
+    refuse("max_time: h\n", 1, 11, "not 'h'");
+    refuse("max_time: -3s\n", 1, 11, "not '-3s'");
+    refuse("max_time: 99999d\n", 1, 11, "of 0 to 1000000000 seconds");
+    refuse("early_stopping: true\n", 1, 1, "'early_stopping' is a section");
     refuse("shuffle: perhaps\n", 1, 10, "shuffle wants true or false, not 'perhaps'");
     refuse("optimizer: lion\n", 1, 12, "optimizer: no 'lion'; there are sgd, adam, adamw");
     refuse("precision: f64\n", 1, 12, "there are f32, f16, bf16");
@@ -299,6 +314,8 @@ static const char *other_value(const struct grt_config_key_info *info, char text
     case GRT_CONFIG_IS_REAL:
         snprintf(text, 64, "%.17g", info->min + (info->max - info->min) / 3);
         return text;
+    case GRT_CONFIG_IS_TIME:
+        return "1.7h";
     case GRT_CONFIG_IS_FLAG:
         return strcmp(info->fallback, "true") == 0 ? "false" : "true";
     case GRT_CONFIG_IS_WORD:

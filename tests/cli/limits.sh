@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs that end before their last step: by time, by patience, by a target. Each says why, leaves the checkpoint of just that
+# step, and goes on to the same bits with --resume. Usage: limits.sh GPURT DEVICE
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: limits.sh GPURT DEVICE}")
+device=${2:?usage: limits.sh GPURT DEVICE}
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+cd "$tmp" || exit 1
+export GPURT_DEVICE=$device
+python=/usr/bin/python3 # Debian's, which has h5py
+
+# told PATTERN: on stderr.
+told() { grep -qE -- "$1" err || wrong "stderr lacks '$1'"; }
+same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
+# ended WORD LOG: the last line of the log says so.
+ended() {
+    tail -n 1 "$2" | grep -q "\"event\":\"end\".*\"ended\":\"$1\"" ||
+        wrong "$2 does not end by $1: $(tail -n 1 "$2")"
+}
+# step_of N: the checkpoint after N epochs of 8 steps
+step_of() { printf 'step-%012d.h5' $((8 * $1)); }
+
+"$python" - <<'PY' || wrong "no data"
+import h5py, numpy as np
+rng = np.random.default_rng(7)
+x = rng.normal(size=(240, 5)).astype("f4")
+with h5py.File("gusts.h5", "w") as f:
+    f["wind"], f["lift"] = x, np.tanh(x @ rng.normal(size=(5, 2))).astype("f4")
+    f["side"] = (x[:, 0] + 0.3 * x[:, 1] > 0).astype("i8")
+PY
+sup=(train supervised --data gusts.h5 inputs=wind targets=lift hidden=16 depth=1 batch_size=27
+    validation_split=0.1)
+
+# ---- patience ----
+# No improvement counts but the first, so four epochs are all; the file is that of a run of four epochs.
+never=("${sup[@]}" min_delta=1e6)
+expect 0 "${never[@]}" epochs=4 checkpoint_dir=four --log four.jsonl
+told 'ended by epochs: .*; the best loss is [0-9.e-]+, of epoch 4'
+ended epochs four.jsonl
+for cache in none device; do
+    expect 0 "${never[@]}" epochs=1000 early_stopping_patience=3 cache="$cache" checkpoint_dir="stall-$cache" \
+        --log "stall-$cache.jsonl"
+    told 'ended by patience: '
+    ended patience "stall-$cache.jsonl"
+    same "stall-$cache/$(step_of 4)" "four/$(step_of 4)"
+    same "stall-$cache/best.h5" four/best.h5
+    [ ! -e "stall-$cache/$(step_of 5)" ] || wrong "cache=$cache: patience=3 went on"
+done
+# What was waited is in the checkpoint; so is the end.
+expect 0 "${never[@]}" epochs=3 checkpoint_dir=rest
+expect 0 "${never[@]}" epochs=1000 patience=3 checkpoint_dir=rest --resume
+same "rest/$(step_of 4)" "four/$(step_of 4)"
+[ ! -e "rest/$(step_of 5)" ] || wrong "a resumed run forgot how long it had waited"
+expect 0 "${never[@]}" epochs=1000 patience=3 checkpoint_dir=rest --resume
+told 'nothing to do at step 32 of 8000: .*\(patience\)'
+expect 0 "${never[@]}" epochs=1000 patience=5 checkpoint_dir=rest --resume
+[ -e "rest/$(step_of 6)" ] || wrong "a larger patience does not go on"
+[ ! -e "rest/$(step_of 7)" ] || wrong "a larger patience was not obeyed"
+# Without min_delta every improvement counts: an oracle of its own reads the losses.
+expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 checkpoint_dir=free --log free.jsonl
+expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 patience=2 checkpoint_dir=two --log two.jsonl
+"$python" - <<'PY' || wrong "patience=2 ended at another epoch than its losses say"
+import json
+def losses(path):
+    return [r["loss"] for r in map(json.loads, open(path)) if r["event"] == "validation"]
+free, two = losses("free.jsonl"), losses("two.jsonl")
+best, last = min(free[:1]), 0
+for i, loss in enumerate(free):
+    if loss < best or i == 0:
+        best, last = loss, i
+    if i - last == 2:
+        break
+assert i + 1 < len(free), "the losses never stall: nothing is tested"
+assert two == free[:i + 1], (len(two), i + 1)
+PY
+ended patience two.jsonl
+
+# ---- targets ----
+"$python" - >wanted <<'PY'
+import json
+losses = [r["loss"] for r in map(json.loads, open("free.jsonl")) if r["event"] == "validation"]
+print(repr(losses[4] * (1 + 1e-6)), 1 + next(i for i, l in enumerate(losses) if l <= losses[4] * (1 + 1e-6)))
+PY
+read -r target epoch <wanted
+expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 target_loss="$target" checkpoint_dir=target --log target.jsonl
+told 'ended by until: '
+ended until target.jsonl
+[ "$(tail -n 1 target.jsonl | sed 's/.*"step":\([0-9]*\).*/\1/')" -eq $((8 * epoch)) ] ||
+    wrong "target_loss=$target was not met at epoch $epoch"
+same "target/$(step_of "$epoch")" <(
+    "$gpurt" "${sup[@]}" epochs="$epoch" learning_rate=0.08 checkpoint_dir=exact -q >/dev/null 2>&1
+    cat "exact/$(step_of "$epoch")"
+)
+expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 target_loss="$target" checkpoint_dir=target --resume
+told 'nothing to do .*\(until\)'
+class=(train supervised --data gusts.h5 inputs=wind targets=side hidden=16 depth=1 batch_size=27 learning_rate=0.05)
+expect 0 "${class[@]}" epochs=500 target_accuracy=0.9 checkpoint_dir=sides --log sides.jsonl
+ended until sides.jsonl
+"$python" - <<'PY' || wrong "target_accuracy ended elsewhere"
+import json
+shares = [r["accuracy"] for r in map(json.loads, open("sides.jsonl")) if r["event"] == "validation"]
+assert shares[-1] >= 0.9 and all(s < 0.9 for s in shares[:-1]), shares
+PY
+refuse 78 'no accuracy without classes' "${sup[@]}" target_accuracy=0.9 checkpoint_dir=none -q
+refuse 78 'no accuracy without a validation_split' "${class[@]}" validation_split=0 target_accuracy=0.9 checkpoint_dir=none -q
+
+# ---- time ----
+refuse 78 'max_time wants a time such as 90, 90s' "${sup[@]}" max_time=soon
+for cache in none device; do
+    timed=("${sup[@]}" cache="$cache" checkpoint_dir="timed-$cache")
+    expect 0 "${timed[@]}" epochs=1000000 max_time=0.3s --log "timed-$cache.jsonl"
+    told 'ended by max_time: the time is up'
+    ended max_time "timed-$cache.jsonl"
+    expect 0 "${timed[@]}" epochs=1000000 max_time=0.3 --resume
+    told 'nothing to do .*\(max_time\)'
+    # Without the limit it goes on, to the bits of a run that never had one.
+    step=$(tail -n 1 "timed-$cache.jsonl" | sed 's/.*"step":\([0-9]*\).*/\1/')
+    more=$((step + 21))
+    expect 0 "${timed[@]}" max_steps=$more --resume
+    expect 0 "${sup[@]}" cache="$cache" checkpoint_dir="untimed-$cache" max_steps=$more
+    same "timed-$cache/$(printf 'step-%012d.h5' $more)" "untimed-$cache/$(printf 'step-%012d.h5' $more)"
+done
+# The time of earlier processes counts: the checkpoint has more of it than this process spent.
+expect 0 "${sup[@]}" epochs=1000000 max_time=1s checkpoint_dir=spent
+expect 0 "${sup[@]}" epochs=1000000 max_time=1.5s checkpoint_dir=spent --resume --log spent.jsonl
+ended max_time spent.jsonl
+"$python" - <<'PY' || wrong "the time of an earlier process was forgotten"
+import glob, h5py, json
+own = [r["seconds"] for r in map(json.loads, open("spent.jsonl")) if r["event"] == "end"][-1]
+all_of_it = h5py.File(sorted(glob.glob("spent/step-*.h5"))[-1]).attrs["seconds"]
+assert all_of_it >= 1.5 and all_of_it > own, (all_of_it, own)
+assert "seconds" not in h5py.File("four/best.h5").attrs
+PY
+
+# ---- other ends have their word too ----
+expect 0 "${sup[@]}" max_steps=3 checkpoint_dir=three --log three.jsonl
+ended max_steps three.jsonl
+expect 70 "${sup[@]}" optimizer=sgd learning_rate=1000 checkpoint_dir=nan --log nan.jsonl
+ended nonfinite nan.jsonl
+
+exit "$failed"
