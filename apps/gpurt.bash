@@ -51,7 +51,10 @@ _gpurt() {
             type __ltrim_colon_completions >/dev/null 2>&1 && __ltrim_colon_completions "$word"
             return
             ;;
-        NAME) [ "$before" = --env ] && words=$environments ;;
+        'NAME|FILE.k')
+            words=$environments
+            compopt -o default
+            ;;
         *'|'*) words=${takes//|/ } ;;
         esac
         if [ -z "$words" ]; then

@@ -41,6 +41,9 @@ struct grt_kernel_info {
     // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
     // whoever uses it asks grt_kernel_builds() first.
     const char *vendor;
+    // Made of a source at run time, or NULL: its readings come when they are needed (runtime/source/source.h).
+    struct grt_source *source;
+    bool opencl_only;  // of such: it has no other reading
     bool imports;  // its OpenCL reading can reach a Vulkan device as PTX (runtime/device/import.c)
 };
 

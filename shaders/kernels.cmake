@@ -143,6 +143,21 @@ function(gpurt_add_kernels target)
             gpurt_add_kernel(${target} ${readings} "${files}" ${env}_${CMAKE_MATCH_3})
         endforeach()
     endforeach()
+    # What is compiled at run time includes these.
+    file(GLOB embedded CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${shaders}/*.h ${shaders}/lib/*.k
+        ${shaders}/env/*.k ${shaders}/rl/*.k ${shaders}/es/noise.k ${shaders}/es/words.k
+        ${PROJECT_SOURCE_DIR}/cl/dialect.h ${PROJECT_SOURCE_DIR}/cl/cpu/lib/wide.k
+        ${PROJECT_SOURCE_DIR}/cl/cpu/rollout_wide.k ${PROJECT_SOURCE_DIR}/backends/kernel_info.h
+        ${PROJECT_SOURCE_DIR}/backends/ref/dialect.h ${PROJECT_SOURCE_DIR}/backends/ref/ref_lane.h)
+    list(TRANSFORM embedded PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE depends)
+    list(JOIN embedded ":" joined)
+    add_custom_command(OUTPUT ${out}/embedded.c
+        COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DFILES=${joined} -DOUT=${out}/embedded.c
+            -P ${shaders}/embed_tree.cmake
+        DEPENDS ${depends} ${shaders}/embed_tree.cmake COMMENT "Sources for run time" VERBATIM)
+    target_sources(${target} PRIVATE ${out}/embedded.c)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/runtime/source/compile.c PROPERTIES
+        COMPILE_DEFINITIONS "GPURT_GLSLANG=\"${GPURT_GLSLANG}\"")
     target_sources(${target} PRIVATE ${shaders}/kernels.c)
     target_compile_definitions(${target} PRIVATE GPURT_COOPMAT=${GPURT_COOPMAT})
 endfunction()

@@ -304,7 +304,7 @@ static int bench_kinds(int argc, char **argv) {
         }
     }
     if (code < 0 && !bench_rollout_options_known(&bench.rollout))
-        code = COMMAND_USAGE;
+        code = command_exit_of_input(grt_last_status());
     if (code < 0)
         code = run_bench(&bench, chosen, argc, argv);
     ranges_destroy(&bench.sizes);

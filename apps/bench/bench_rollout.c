@@ -30,8 +30,8 @@ static bool read_numbers(const char *text, void *into, char why[RANGES_WHY]) {
 
 const struct option_row bench_rollout_options[6] = {
     {.name = "env",
-     .value = "NAME",
-     .help = "environment (default: standing)",
+     .value = "NAME|FILE.k",
+     .help = "environment, or a file of your own (default: standing)",
      .read = options_read_text,
      .at = AT(env)},
     {.name = "num-envs",
@@ -72,7 +72,9 @@ static bool next_policy(const char **at, struct grt_policy *policy) {
 
 bool bench_rollout_options_known(const struct bench_rollout_options *options) {
     struct grt_policy policy;
-    bool known = !options->env || grt_env_find(options->env);
+    const struct grt_env_info *env = options->env ? grt_env_open(options->env) : NULL;
+    bool known = !options->env || env;
+    grt_env_close(&env);
     for (const char *at = options->policies; known && at && *at;)
         known = next_policy(&at, &policy);
     return known;
@@ -327,7 +329,7 @@ static const char *default_env(void) {
 bool bench_rollout(struct bench *bench) {
     const struct bench_rollout_options *o = &bench->rollout;
     struct grt_es_desc desc = {
-        .env = grt_env_find(o->env ? o->env : default_env()),
+        .env = grt_env_open(o->env ? o->env : default_env()),
         .episode_length = o->length,
         .restart = true,
         .max_submit_ms = bench->common.max_submit_ms,
@@ -344,5 +346,7 @@ bool bench_rollout(struct bench *bench) {
         shown |= BENCH_BIT(PEAK) | (software ? BENCH_BIT(GFLOPS) : BENCH_BIT(TFLOPS));
     if (bench->quick && !desc.episode_length)
         desc.episode_length = QUICK_LENGTH;
-    return each_policy(bench, &desc, shown);
+    bool ok = each_policy(bench, &desc, shown);
+    grt_env_close(&desc.env);
+    return ok;
 }

@@ -33,6 +33,10 @@ int command_exit_of(enum grt_status status) {
     return COMMAND_INTERNAL;
 }
 
+int command_exit_of_input(enum grt_status status) {
+    return status == GRT_INVALID ? COMMAND_USAGE : command_exit_of(status);
+}
+
 int command_unknown(const struct command_unknown *unknown, const void *names, size_t count,
                     size_t stride) {
     const struct command_unknown *u = unknown;

@@ -30,6 +30,9 @@ enum command_exit {
 // The exit code that a failed call of the library leads to.
 int command_exit_of(enum grt_status status);
 
+// The same where the call was given what the user wrote: invalid is a mistake on the command line.
+int command_exit_of_input(enum grt_status status);
+
 // A word that is not among the names.
 struct command_unknown {
     const char *what;  // "command"

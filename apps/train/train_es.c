@@ -119,15 +119,25 @@ static void settings_of(struct train_es *t, const struct grt_archive *a) {
     t->algo = t->algo ? t->algo : grt_archive_text(a, "algo", NULL);
 }
 
+// Once it is known. Returns the exit code, the mistake said.
+static int open_env(struct train_es *t) {
+    if (t->env && !t->info) {
+        t->info = grt_env_open(t->env);
+        if (!t->info)
+            return command_exit_of_input(grt_last_status());
+    }
+    return COMMAND_OK;
+}
+
 // The archive to begin with, if any. Returns the exit code, the mistake said.
 static int open_start(struct train_es *t, struct grt_archive **archive) {
     char before[TRAIN_ES_PATH];
     const char *path = t->resume ? t->resume : t->from;
     *archive = NULL;
-    const struct grt_env_info *env = t->env ? grt_env_find(t->env) : NULL;
+    const struct grt_env_info *env = t->info;
     // A phase that the environment lacks has none before it: grt_es_create() says which there are.
     if (!path && env && t->phase > 1 && t->phase <= env->phases) {
-        phase_path(before, t->env, t->phase - 1);
+        phase_path(before, env->name, t->phase - 1);
         path = before;
         if (access(path, F_OK) != 0) {
             talk_error(
@@ -149,7 +159,7 @@ static int open_start(struct train_es *t, struct grt_archive **archive) {
 static bool describe(const struct train_es *t, struct grt_es_desc *desc) {
     const char *policy = t->policy ? t->policy : "affine";
     *desc = (struct grt_es_desc){
-        .env = grt_env_find(t->env),
+        .env = t->info,
         .algo = t->algo && !strcmp(t->algo, "es") ? GRT_ES_RANKS : GRT_ES_ARS,
         .phase = t->phase,
         .num_envs = t->num_envs,
@@ -308,10 +318,15 @@ static int train(struct train_es *t, int argc, char **argv) {
         return code;
     if (archive && t->resume)
         settings_of(t, archive);
+    code = open_env(t);
+    if (code) {
+        grt_archive_destroy(&archive);
+        return code;
+    }
     if (archive && !t->policy)
         t->policy = grt_archive_text(archive, "policy", NULL);
     char path[TRAIN_ES_PATH];
-    phase_path(path, t->env ? t->env : "", t->phase ? t->phase : 1);
+    phase_path(path, t->info->name, t->phase ? t->phase : 1);
     const char *file = t->checkpoint ? t->checkpoint : t->resume ? t->resume : path;
     code =
         FILES_APART({FILE_READ, t->resume ? "--resume" : "--from", archive ? archive->path : NULL},
@@ -352,10 +367,13 @@ static int parse_and_train(struct train_es *t, const char *about, struct option_
         talk_error("which environment? --env NAME; see `gpurt %s --help`", t->verb);
         return COMMAND_USAGE;
     }
-    if (t->env && !grt_env_find(t->env))
-        return COMMAND_USAGE;
-    talk_stop_by(TALK_STOP_AT_ONCE);
-    return train(t, argc, argv);
+    code = open_env(t);
+    if (!code) {
+        talk_stop_by(TALK_STOP_AT_ONCE);
+        code = train(t, argc, argv);
+    }
+    grt_env_close(&t->info);
+    return code;
 }
 
 #define STOPPING                                                                                   \
@@ -375,8 +393,8 @@ int train_es(int argc, char **argv) {
     return parse_and_train(
         &t,
         "Trains a policy by evolution strategies; whole episodes run inside one kernel.\n"
-        "Environments: cartpole, pendulum, standing, and your own "
-        "(shaders/env/README.md).\n" STOPPING,
+        "Environments: cartpole, pendulum, standing, and your own: a file such as ./slider.k, "
+        "compiled\nat run time (shaders/env/README.md).\n" STOPPING,
         lists, sizeof lists / sizeof *lists, argc, argv);
 }
 

@@ -23,10 +23,11 @@ struct train_es {
     uint32_t baselines;
     const char *log, *tensorboard;
 
-    const char *verb;          // "train es"
-    char path[TRAIN_ES_PATH];  // of the checkpoint
-    bool written;              // by this run
-    uint32_t done, saved;      // iterations: in all, and those of the newest checkpoint
+    const char *verb;                 // "train es"
+    char path[TRAIN_ES_PATH];         // of the checkpoint
+    bool written;                     // by this run
+    uint32_t done, saved;             // iterations: in all, and those of the newest checkpoint
+    const struct grt_env_info *info;  // of env
     struct grt_dev *dev;
     struct grt_es *es;
     struct grt_runlog *runlog;

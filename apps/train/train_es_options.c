@@ -28,8 +28,8 @@ static bool read_algo(const char *text, void *into, char why[RANGES_WHY]) {
 
 const struct option_row train_es_env_options[TRAIN_ES_ENV_OPTIONS_COUNT] = {
     {.name = "env",
-     .value = "NAME",
-     .help = "environment",
+     .value = "NAME|FILE.k",
+     .help = "environment, or a file of your own",
      .read = options_read_text,
      .at = AT(env)},
 };

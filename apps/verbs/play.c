@@ -256,6 +256,33 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
     return code;
 }
 
+static int play_env(struct play *play, const char *name, const struct grt_env_info *env) {
+    if (!play->checkpoint) {
+        talk_error("play %s: no policy: name one with --checkpoint FILE, such as %s-phase1.h5 that "
+                   "`gpurt train es --env %s` writes",
+                   name, env->name, name);
+        return COMMAND_USAGE;
+    }
+    if (play->phase > env->phases || play->steps > MAX_STEPS) {
+        if (play->phase > env->phases)
+            talk_error("environment '%s' has no phase %u; it has 1 to %u", env->name, play->phase,
+                       env->phases);
+        else
+            talk_error("--steps %u: at most %d can be shown", play->steps, MAX_STEPS);
+        return COMMAND_USAGE;
+    }
+    int code = FILES_APART({FILE_READ, "--checkpoint", play->checkpoint},
+                           {FILE_WRITTEN, "--output", play->common.output});
+    if (code)
+        return code;
+    struct grt_archive *archive = model_file_load(play->checkpoint);
+    if (!archive)
+        return command_exit_of(grt_last_status());
+    code = play_archive(play, env, archive);
+    grt_archive_destroy(&archive);
+    return code;
+}
+
 int cmd_play(int argc, char **argv) {
     struct play play = {0};
     struct option_list lists[] = {
@@ -265,9 +292,9 @@ int cmd_play(int argc, char **argv) {
     };
     struct options_desc desc = {
         .verb = "play",
-        .words = "ENV",
+        .words = "ENV|FILE.k",
         .about = "Runs a trained policy in one environment and writes a picture that moves.\n"
-                 "ENV is standing, cartpole, pendulum or your own.\n",
+                 "ENV is standing, cartpole, pendulum, or a file of your own.\n",
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists};
     const char **words = calloc((size_t)argc + 1, sizeof *words);
@@ -285,31 +312,10 @@ int cmd_play(int argc, char **argv) {
         talk_error("what is to be played? `gpurt play ENV --checkpoint FILE -o FILE.svg`");
         return COMMAND_USAGE;
     }
-    const struct grt_env_info *env = grt_env_find(name);
+    const struct grt_env_info *env = grt_env_open(name);
     if (!env)
-        return COMMAND_USAGE;
-    if (!play.checkpoint) {
-        talk_error("play %s: no policy: name one with --checkpoint FILE, such as %s-phase1.h5 that "
-                   "`gpurt train es --env %s` writes",
-                   name, name, name);
-        return COMMAND_USAGE;
-    }
-    if (play.phase > env->phases || play.steps > MAX_STEPS) {
-        if (play.phase > env->phases)
-            talk_error("environment '%s' has no phase %u; it has 1 to %u", name, play.phase,
-                       env->phases);
-        else
-            talk_error("--steps %u: at most %d can be shown", play.steps, MAX_STEPS);
-        return COMMAND_USAGE;
-    }
-    code = FILES_APART({FILE_READ, "--checkpoint", play.checkpoint},
-                       {FILE_WRITTEN, "--output", play.common.output});
-    if (code)
-        return code;
-    struct grt_archive *archive = model_file_load(play.checkpoint);
-    if (!archive)
-        return command_exit_of(grt_last_status());
-    code = play_archive(&play, env, archive);
-    grt_archive_destroy(&archive);
+        return command_exit_of_input(grt_last_status());
+    code = play_env(&play, name, env);
+    grt_env_close(&env);
     return code;
 }

@@ -30,6 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
+
 #define MAX_OPTIONS 1024
 #define MAX_KEY (MAX_OPTIONS + 1024)
 #define MAX_LOG_IN_ERROR 600
@@ -172,12 +174,16 @@ static void log_lines(const struct grt_kernel_info *info, const char *options, c
 static cl_program built(struct gcl_dev *dev, const struct grt_kernel_info *info,
                         const char *options, cl_program program, cl_int code) {
     char *text = build_log(dev, program);
+    char error[MAX_LOG_IN_ERROR];
+    grt_program_error(text, error, sizeof error);
     if (text) {
         log_lines(info, options, text);
     }
     if (code != CL_SUCCESS) {
         enum grt_status status = gcl_status(code, false);
-        if (status == GRT_NO_MEMORY || status == GRT_LOST) {
+        if (info->source && text && status != GRT_LOST) {
+            grt_fail(GRT_BAD_DATA, "%s", error);  // the user's file and line
+        } else if (status == GRT_NO_MEMORY || status == GRT_LOST) {
             gcl_fail(dev, status, code, "kernel %s cannot be built", info->name);
         } else {
             grt_fail(GRT_COMPILE,

@@ -410,12 +410,7 @@ void grt_dev_destroy(struct grt_dev **dev) {
                 d->info.selector, d->objects);
         return;
     }
-    while (d->kernels) {
-        struct grt_kernel *next = d->kernels->next;
-        d->fns->kernel_destroy(d->kernels);
-        d->kernels = next;
-    }
-    grt_kernel_promises_destroy(d);
+    grt_kernels_destroy(d);
     grt_dev_destroy(&d->compiler);
     grt_profile_destroy(&d->profile);
     free(d->verdicts);

@@ -137,7 +137,7 @@ bool grt_graph_bake(struct grt_graph *graph) {
     }
     if (!grt_kernels_keep_promises(graph->dev, graph->cmds, graph->count)) {
         grt_graph_reject(graph, grt_last_status(), "%s", grt_last_error());
-        return grt_fail(graph->mistake, "graph '%s': %s", graph->label, graph->mistake_text);
+        return false;  // the sentence is said
     }
     graph->costs = calloc(graph->count + 1, sizeof *graph->costs);
     if (!graph->costs) {

@@ -9,7 +9,7 @@
 
 // Builds those that commands have been promised. False with the sentence.
 bool grt_kernels_keep_promises(struct grt_dev *dev, struct grt_cmd *cmds, uint32_t count);
-void grt_kernel_promises_destroy(struct grt_dev *dev);
+void grt_kernels_destroy(struct grt_dev *dev);
 // Baked graphs hold the buffers they use.
 void grt_buf_ref(struct grt_buf *buf);
 void grt_buf_unref(struct grt_buf *buf);

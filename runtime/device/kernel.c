@@ -9,16 +9,21 @@
 #include "import.h"
 #include "internal.h"
 #include "base/log.h"
+#include "source/source.h"
 
 #define MAX_WHY 256
 
-static const struct grt_kernel_info *find_info(const char *name) {
+static const struct grt_kernel_info *find_own(const char *name) {
     for (uint32_t i = 0; grt_kernel_table[i]; i++) {
         if (strcmp(grt_kernel_table[i]->name, name) == 0) {
             return grt_kernel_table[i];
         }
     }
     return NULL;
+}
+
+static const struct grt_kernel_info *find_info(const struct grt_kernel_desc *desc) {
+    return desc->source ? grt_source_find(desc->source, desc->name) : find_own(desc->name);
 }
 
 const char *grt_kernel_name(uint32_t i) {
@@ -59,6 +64,9 @@ static bool has_reading(const struct grt_dev_info *dev, const struct grt_kernel_
     if (info->vendor && !strstr(dev->vendor, info->vendor)) {
         return false;
     }
+    if (info->source) {
+        return dev->backend == GRT_BACKEND_OPENCL || !info->opencl_only;
+    }
     switch (dev->backend) {
     case GRT_BACKEND_VULKAN:
         // Kernels in plain GLSL are there for the matrix unit.
@@ -72,7 +80,11 @@ static bool has_reading(const struct grt_dev_info *dev, const struct grt_kernel_
 }
 
 bool grt_kernel_exists(const struct grt_dev *dev, const char *name) {
-    const struct grt_kernel_info *info = dev && name ? find_info(name) : NULL;
+    return dev && name && grt_kernel_known(dev, grt_kernel_desc(.name = name));
+}
+
+bool grt_kernel_known(const struct grt_dev *dev, const struct grt_kernel_desc *desc) {
+    const struct grt_kernel_info *info = find_info(desc);
     return info && has_reading(&dev->info, info);
 }
 
@@ -111,7 +123,7 @@ static bool fits(const struct grt_dev_info *dev, const struct grt_kernel_info *i
 
 bool grt_kernel_fits(const struct grt_dev_info *info, const struct grt_kernel_desc *desc,
                      char *why) {
-    const struct grt_kernel_info *kernel = find_info(desc->name);
+    const struct grt_kernel_info *kernel = find_info(desc);
     uint32_t values[GRT_MAX_SPECS] = {0};
     return kernel && fill_specs(kernel, desc, values) && fits(info, kernel, values, why);
 }
@@ -124,9 +136,10 @@ static const struct grt_kernel_info *resolve(const struct grt_dev *dev,
         grt_fail(GRT_INVALID, "grt_kernel_get: no %s", !dev ? "device" : "kernel name");
         return NULL;
     }
-    const struct grt_kernel_info *info = find_info(desc->name);
+    const struct grt_kernel_info *info = find_info(desc);
     if (!info) {
-        grt_fail(GRT_INVALID, "no kernel '%s'", desc->name);
+        grt_fail(GRT_INVALID, "no kernel '%s'%s%s", desc->name, desc->source ? " in " : "",
+                 desc->source ? grt_source_file(desc->source) : "");
         return NULL;
     }
     memset(values, 0, GRT_MAX_SPECS * sizeof *values);
@@ -156,10 +169,16 @@ static void enter(struct grt_kernel **list, struct grt_kernel *kernel, struct gr
     memcpy(kernel->spec_values, values, sizeof kernel->spec_values);
     kernel->next = *list;
     *list = kernel;
+    if (info->source) {
+        grt_source_ref(info->source);
+    }
 }
 
 static struct grt_kernel *build(struct grt_dev *dev, const struct grt_kernel_info *info,
                                 const uint32_t values[GRT_MAX_SPECS]) {
+    if (info->source && !grt_source_compile(info, dev->info.backend)) {
+        return NULL;
+    }
     struct grt_kernel *kernel = is_import(&dev->info, info)
                                     ? grt_import_kernel(dev, info, values)
                                     : dev->fns->kernel_create(dev, info, values);
@@ -247,16 +266,28 @@ bool grt_kernels_keep_promises(struct grt_dev *dev, struct grt_cmd *cmds, uint32
     return good;
 }
 
-void grt_kernel_promises_destroy(struct grt_dev *dev) {
+// Takes the first kernel out of a list; its source may go with it.
+static struct grt_kernel *leave(struct grt_kernel **list, struct grt_source **source) {
+    struct grt_kernel *kernel = *list;
+    *list = kernel->next;
+    *source = kernel->info->source;
+    return kernel;
+}
+
+void grt_kernels_destroy(struct grt_dev *dev) {
+    struct grt_source *source = NULL;
+    while (dev->kernels) {
+        dev->fns->kernel_destroy(leave(&dev->kernels, &source));
+        grt_source_unref(source);
+    }
     while (dev->promises) {
-        struct grt_kernel *next = dev->promises->next;
-        free(dev->promises);
-        dev->promises = next;
+        free(leave(&dev->promises, &source));
+        grt_source_unref(source);
     }
 }
 
 bool grt_kernel_builds(struct grt_dev *dev, const char *name) {
-    const struct grt_kernel_info *info = find_info(name);
+    const struct grt_kernel_info *info = find_own(name);
     if (!info || !has_reading(&dev->info, info)) {
         return false;
     }

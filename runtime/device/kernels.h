@@ -14,6 +14,8 @@ bool grt_kernel_builds(struct grt_dev *dev, const char *name);
 // known how many there are to build.
 const struct grt_kernel *grt_kernel_promise(struct grt_dev *dev,
                                             const struct grt_kernel_desc *desc);
+// Whether the device's backend can run the kernel that a desc names, its constants aside.
+bool grt_kernel_known(const struct grt_dev *dev, const struct grt_kernel_desc *desc);
 // What keeps a device from running a kernel with these constants, or "", into `why` (256 bytes); no
 // driver is asked. False when there is something.
 bool grt_kernel_fits(const struct grt_dev_info *info, const struct grt_kernel_desc *desc,

@@ -19,13 +19,34 @@ struct grt_spec {
     uint32_t value;
 };
 
+struct grt_source;
+
 struct grt_kernel_desc {
     const char *name;
     struct grt_spec specs[GRT_MAX_SPECS];  // what differs from the kernel's defaults
+    const struct grt_source *source;       // that it is made of; NULL: one of gpurt's own
 };
 #define grt_kernel_desc(...) GRT_DESC(struct grt_kernel_desc, __VA_ARGS__)
 
 struct grt_kernel;
+
+// A kernel from source text in gpurt's dialect (shaders/env/README.md lists its words), compiled at run time for the device
+// that asks for it: by the driver in OpenCL, by the program glslang for Vulkan, by the system's C compiler for ref. Compiled
+// results are cached by content. Its buffers, constants and parameters are what its own lists say.
+struct grt_source_desc {
+    const char *text;  // one kernel; NULL: it is read from `file`
+    const char *
+        file;  // its name in messages; what it includes is looked for beside it, then among gpurt's own
+};
+#define grt_source_desc(...) GRT_DESC(struct grt_source_desc, __VA_ARGS__)
+
+// NULL with a sentence: GRT_BAD_DATA with file and line, or GRT_NO_INPUT. What a compiler finds wrong is said by
+// grt_kernel_get(), in the same way.
+GRT_API struct grt_source *grt_source_create(const struct grt_source_desc *desc);
+// Devices keep what they use of it.
+GRT_API void grt_source_destroy(struct grt_source **source);
+// Name of its kernel.
+GRT_API const char *grt_source_kernel(const struct grt_source *source);
 
 GRT_API const struct grt_kernel *grt_kernel_get(struct grt_dev *dev,
                                                 const struct grt_kernel_desc *desc);

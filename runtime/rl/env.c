@@ -40,7 +40,8 @@ const struct grt_env_info *grt_env_find(const char *name) {
     if (closest) {
         grt_fail(GRT_INVALID, "no environment '%s'; did you mean '%s'?", name, closest);
     } else {
-        grt_fail(GRT_INVALID, "no environment '%s'; there are %s", name ? name : "", list);
+        grt_fail(GRT_INVALID, "no environment '%s'; there are %s, and files such as ./%s.k",
+                 name ? name : "", list, name && *name ? name : "mine");
     }
     return NULL;
 }

@@ -29,7 +29,8 @@ static uint32_t choose_kernel(const struct grt_dev *dev, const struct grt_rollou
     const struct grt_dev_info *info = grt_dev_info(dev);
     snprintf(kernel, MAX_NAME, "%s_rollout_wide", desc->env->name);
     bool usable = !desc->narrow && info->backend == GRT_BACKEND_OPENCL && info->caps.software &&
-                  grt_kernel_exists(dev, kernel);
+                  grt_kernel_known(
+                      dev, &(struct grt_kernel_desc){.name = kernel, .source = desc->env->source});
     if (!usable) {
         snprintf(kernel, MAX_NAME, "%s_rollout", desc->env->name);
         return 1;
@@ -121,6 +122,7 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
     }
     struct grt_kernel_desc kernel = {
         .name = name,
+        .source = desc->env->source,
         .specs = {{"WG", width > 1 ? 1 : block},
                   {"POLICY", !policy          ? 0
                              : policy->hidden ? 2

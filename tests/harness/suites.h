@@ -24,6 +24,7 @@
     X(buffer, D)                                                                                   \
     X(address, H)                                                                                  \
     X(kernel, D)                                                                                   \
+    X(source, D)                                                                                   \
     X(binaries, D)                                                                                 \
     X(record, D)                                                                                   \
     X(graph, D)                                                                                    \

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels from source at run time: they compute, their mistakes are said with file and line, and what the lists of the
+// dialect say is what the C compiler makes of them, for every kernel of gpurt.
+#include "harness/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/backend.h"
+#include "base/whole_file.h"
+#include "harness/kernel_kit.h"
+#include "shaders/kernels.h"
+#include "source/describe.h"
+#include "source/expression.h"
+#include "source/preprocess.h"
+
+// Weighted sums of neighbours through shared memory: a barrier, constants, parameters, a library, a macro of its own.
+static const char blur[] = "#include \"lib/math.k\"\n"
+                           "STRUCT(blur_params) { uint count; float side; };\n"
+                           "#define blur_specs(X) X(1, REACH, 1) X(2, PADS, 2)\n"
+                           "#define blur_args(R, W, U) R(0, float, given) W(1, float, made)\n"
+                           "#define blur_shmem(X) X(float, tile, WG + PADS * REACH)\n"
+                           "#define AT(i) ((i) < p.count ? given[i] : 0.0f)\n"
+                           "FN float blend(float a, float b, float side) {\n"
+                           "    EXACT float sum = a + b * side;\n"
+                           "    return sum;\n"
+                           "}\n"
+                           "KERNEL(blur, blur_params, blur_specs, blur_args, blur_shmem)\n"
+                           "    uint i = GROUP(0) * WG + LID;\n"
+                           "    tile[LID] = AT(i);\n"
+                           "    if (LID < PADS * REACH) {\n"
+                           "        tile[WG + LID] = AT(GROUP(0) * WG + WG + LID);\n"
+                           "    }\n"
+                           "    BARRIER();\n"
+                           "    if (i < p.count) {\n"
+                           "        made[i] = blend(tile[LID], tile[LID + REACH], p.side);\n"
+                           "    }\n"
+                           "END_KERNEL\n";
+
+static void computes(void **state) {
+    (void)state;
+    enum { COUNT = 150, REACH = 3 };
+    static float given[COUNT];
+    const struct {
+        uint32_t count;
+        float side;
+    } params = {COUNT, 0.25f};
+    for (uint32_t i = 0; i < COUNT; i++) {
+        given[i] = (float)((i * 37u) % 101u) - 50.0f;
+    }
+    struct grt_source *source = grt_source_create(grt_source_desc(.text = blur));
+    assert_non_null(source);
+    assert_string_equal(grt_source_kernel(source), "blur");
+    struct kernel_case c = {
+        .desc = {.name = "blur", .specs = {{"WG", 32}, {"REACH", REACH}}, .source = source},
+        .params = &params,
+        .params_size = sizeof params,
+        .groups = (COUNT + 31) / 32,
+        .buffers = {{given, COUNT}, {NULL, COUNT}}};
+    kernel_same_as_ref(&c);
+
+    // And against the formula.
+    struct grt_buf *in = grt_buf_create(test.dev, grt_buf_desc(.size = sizeof given));
+    struct grt_buf *out = grt_buf_create(test.dev, grt_buf_desc(.size = sizeof given));
+    assert_true(in && out && grt_buf_write(in, 0, given, sizeof given));
+    struct grt_graph *graph = grt_graph_create(test.dev, "blur");
+    grt_graph_dispatch(graph,
+                       grt_dispatch(.kernel = grt_kernel_get(test.dev, &c.desc),
+                                    .bindings = {{in, 0, 0}, {out, 0, 0}}, .params = &params,
+                                    .params_size = sizeof params, .groups = {c.groups, 1, 1}));
+    // Devices keep what they use of a source.
+    grt_source_destroy(&source);
+    assert_null(source);
+    assert_true(grt_graph_finish(graph));
+    float made[COUNT];
+    assert_true(grt_buf_read(out, 0, made, sizeof made));
+    for (uint32_t i = 0; i < COUNT; i++) {
+        float beside = i + REACH < COUNT ? given[i + REACH] : 0.0f;
+        if (made[i] != given[i] + 0.25f * beside) {
+            print_error("%s: element %u is %g and not %g\n", test.selector, i, (double)made[i],
+                        (double)(given[i] + 0.25f * beside));
+        }
+        assert_true(made[i] == given[i] + 0.25f * beside);
+    }
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&in);
+    grt_buf_destroy(&out);
+}
+
+// A text with one thing replaced; to be freed.
+static char *changed(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    char *all = malloc(strlen(text) + strlen(to) + 1);
+    assert_non_null(all);
+    sprintf(all, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return all;
+}
+
+// The same name with another text is another kernel, in one device and in the cache.
+static void same_name(void **state) {
+    (void)state;
+    char *other = changed(blur, "a + b * side", "a - b * side");
+    struct grt_source *one = grt_source_create(grt_source_desc(.text = blur));
+    struct grt_source *two = grt_source_create(grt_source_desc(.text = other));
+    const struct grt_kernel *a =
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "blur", .source = one));
+    const struct grt_kernel *b =
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "blur", .source = two));
+    assert_true(a && b && a != b);
+    assert_ptr_equal(a, grt_kernel_get(test.dev, grt_kernel_desc(.name = "blur", .source = one)));
+    grt_source_destroy(&one);
+    grt_source_destroy(&two);
+    free(other);
+}
+
+static void mistakes(void **state) {
+    (void)state;
+    // Found by the compiler of the device.
+    const struct {
+        const char *from, *to, *said;
+    } rows[] = {
+        {"made[i] = blend", "made[i] = bland", "here.k:19:"},
+        {"uint i = GROUP(0)", "uint i = GROUP(0) )", "here.k:12:"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = changed(blur, rows[i].from, rows[i].to);
+        struct grt_source *source =
+            grt_source_create(grt_source_desc(.text = text, .file = "here.k"));
+        assert_non_null(source);
+        TEST_REFUSED(grt_kernel_get(test.dev, grt_kernel_desc(.name = "blur", .source = source)),
+                     GRT_BAD_DATA, rows[i].said);
+        grt_source_destroy(&source);
+        free(text);
+    }
+    // Found before.
+    const struct {
+        const char *from, *to, *said;
+    } early[] = {
+        {"lib/math.k", "lib/maths.k", "here.k:1: "},
+        {"lib/math.k", "here.k", "here.k:1: "},
+        {"#define AT(i)", "#define AT(i", "here.k:6: "},
+        {"#define AT(i)", "#if 1\n#define AT(i)", "here.k:6: "},
+        {"#define AT(i)", "#if 1 +\n#endif\n#define AT(i)", "here.k:6: "},
+        {"#define AT(i)", "#deffine AT(i)", "deffine"},
+        {"AT(i);", "AT(i, i);", "here.k:13: "},
+        {"X(2, PADS, 2)", "X(3, PADS, 2)", "PADS"},
+        {"R(0, float, given)", "R(0, double, given)", "double"},
+        {"uint count;", "char count;", "char"},
+        {"KERNEL(blur,", "KERNELS(blur,", "no kernel"},
+        {"STRUCT(blur_params)", "STRUCT(params)", "blur_params"},
+    };
+    for (size_t i = 0; i < sizeof early / sizeof early[0]; i++) {
+        char *text = changed(blur, early[i].from, early[i].to);
+        TEST_REFUSED(grt_source_create(grt_source_desc(.text = text, .file = "here.k")),
+                     GRT_BAD_DATA, early[i].said);
+        free(text);
+    }
+    TEST_REFUSED(grt_source_create(grt_source_desc(.file = "/nonexistent/x.k")), GRT_NO_INPUT,
+                 "/nonexistent/x.k");
+    TEST_REFUSED(grt_source_create(NULL), GRT_INVALID, "grt_source_create");
+    TEST_REFUSED(grt_source_create(grt_source_desc(.text = NULL)), GRT_INVALID, "text");
+    test_usable(test.dev);
+}
+
+// ---- the preprocessor ----
+
+static bool open_none(void *context, const char *from, const char *name, struct grt_pp_file *file) {
+    (void)context;
+    (void)from;
+    (void)name;
+    (void)file;
+    return false;
+}
+
+// Words without lines and spaces.
+static void squeeze(char *text) {
+    char *to = text;
+    for (char *at = text; *at; at++) {
+        if (strncmp(at, "#line", 5) == 0) {
+            at += strcspn(at, "\n");
+        }
+        if (*at != ' ' && *at != '\n') {
+            *to++ = *at;
+        }
+    }
+    *to = '\0';
+}
+
+static void preprocessor(void **state) {
+    (void)state;
+    // Examples of C11, 6.10.3, and what lists need.
+    const struct {
+        const char *text, *made;
+    } rows[] = {
+        {"#define x 3\n#define f(a) f(x * (a))\n#undef x\n#define x 2\n#define g f\n#define z "
+         "z[0]\n"
+         "#define h g(~\n#define m(a) a(w)\n#define w 0,1\n#define t(a) a\n"
+         "f(y+1) + f(f(z)) % t(t(g)(0) + t)(1); g(x+(3,4)-w) | h 5) & m(f)^m(m);\n",
+         "f(2*(y+1))+f(2*(f(2*(z[0]))))%f(2*(0))+t(1);f(2*(2+(3,4)-0,1))|f(2*(~5))&f(2*(0,1))^m(0,"
+         "1);"},
+        {"#define str(s) # s\n#define xstr(s) str(s)\n#define glue(a, b) a ## b\n"
+         "#define xglue(a, b) glue(a, b)\n#define HIGHLOW \"hello\"\n#define LOW LOW \", world\"\n"
+         "xstr(INC(2).h) glue(HIGH, LOW); xglue(HIGH, LOW) str(\"a\\n\")",
+         "\"INC(2).h\"\"hello\";\"hello\"\", world\"\"\\\"a\\\\n\\\"\""},
+        {"#define L(X) X(0, a) X(1, b)\n#define ROW(i, n) n##_##i = i;\nL(ROW)", "a_0=0;b_1=1;"},
+        {"#if defined(A) || 2 * 3 == 6 && !0\nyes\n#elif 1\nno\n#else\nno\n#endif\n#ifdef A\nno\n"
+         "#if 1\nno\n#endif\n#else\nelse\n#endif\n#ifndef A\n#define A 1\n#endif\n#if A - "
+         "1\nno\n#endif",
+         "yeselse"},
+        {"a /* b\n */ c // d \\\n e\nf", "acf"},
+        {"#define E\n#define F() one\nE F E () E F() end", "F()oneend"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *made = grt_preprocess("t.k", rows[i].text, open_none, NULL);
+        assert_non_null(made);
+        squeeze(made);
+        char *wanted = strdup(rows[i].made);
+        squeeze(wanted);
+        assert_string_equal(made, wanted);
+        free(made);
+        free(wanted);
+    }
+}
+
+static bool seven(void *context, const char *name, size_t length, double *value) {
+    (void)context;
+    *value = 7;
+    return length == 5 && memcmp(name, "SEVEN", 5) == 0;
+}
+
+static void expressions(void **state) {
+    (void)state;
+    const struct {
+        const char *text;
+        double value;
+    } rows[] = {
+        {"1 + 2 * 3 - 4 / 3", 6},          {"(1u << 4) | 0x10", 16}, {"SEVEN / 2 * 2 % 4", 2},
+        {"SEVEN > 6 ? 10 : 20", 10},       {"1.0f / 4.0f", 0.25},    {"-3 + +1 - !0", -3},
+        {"1 == 1 && 2 != 2 || 3 <= 3", 1}, {"0 +1 +1 +1", 3},        {"0.05f", 0.05}};
+    char why[128];
+    double value = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_true(grt_expression(rows[i].text, seven, NULL, &value, why));
+        assert_true(value == rows[i].value);
+    }
+    const char *wrong[] = {"", "1 +", "(1", "EIGHT", "1 2", "3x", "1 / 0", "1 ? 2", "1 +* 2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(grt_expression(wrong[i], seven, NULL, &value, why));
+        assert_true(why[0]);
+    }
+}
+
+// ---- every kernel of gpurt ----
+
+static bool open_tree(void *context, const char *from, const char *name, struct grt_pp_file *file) {
+    static char names[64][256];
+    static uint32_t count;
+    (void)context;
+    (void)from;
+    const char *folders[] = {"", "shaders/", "cl/"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char *path = names[count++ % 64];
+        uint64_t size = 0;
+        snprintf(path, sizeof names[0], "%s/%s%s", GPURT_SOURCE_DIR, folders[i], name);
+        if (access(path, R_OK) == 0 && (file->text = grt_whole_file_read(path, 1 << 22, &size))) {
+            file->name = path;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_lists(const char *root, const char *name) {
+    const struct grt_kernel_info *info = NULL;
+    for (uint32_t i = 0; grt_kernel_table[i]; i++) {
+        info = strcmp(grt_kernel_table[i]->name, name) == 0 ? grt_kernel_table[i] : info;
+    }
+    struct grt_described d = {0};
+    char *text = grt_preprocess("root", root, open_tree, NULL);
+    assert_non_null(text);
+    assert_true(grt_describe_kernel(&d, name, text));
+    free(text);
+    assert_string_equal(d.info.name, info->name);
+    assert_int_equal(d.info.params_size, info->params_size);
+    assert_int_equal(d.info.spec_count, info->spec_count);
+    assert_int_equal(d.info.arg_count, info->arg_count);
+    uint32_t values[GRT_MAX_SPECS] = {0}, doubled[GRT_MAX_SPECS] = {0};
+    for (uint32_t i = 0; i < info->spec_count; i++) {
+        assert_string_equal(d.info.specs[i].name, info->specs[i].name);
+        assert_int_equal(d.info.specs[i].value, info->specs[i].value);
+        values[i] = info->specs[i].value;
+        doubled[i] = 2 * values[i];
+    }
+    for (uint32_t i = 0; i < info->arg_count; i++) {
+        assert_string_equal(d.info.args[i].name, info->args[i].name);
+        assert_string_equal(d.info.args[i].type, info->args[i].type);
+        assert_int_equal(d.info.args[i].access, info->args[i].access);
+    }
+    assert_int_equal(d.info.shmem(&d.info, values), info->shmem(info, values));
+    assert_int_equal(d.info.shmem(&d.info, doubled), info->shmem(info, doubled));
+    grt_describe_finish(&d);
+}
+
+static void lists_agree(void **state) {
+    (void)state;
+    char root[512];
+    if (access(GPURT_SOURCE_DIR "/shaders/kernels.h", R_OK) != 0) {
+        skip();  // the tests run elsewhere, without the tree
+    }
+#define X(readings, folder, name)                                                                  \
+    snprintf(root, sizeof root,                                                                    \
+             "#include \"shaders/describe.h\"\n#include \"" #folder "/" #name ".k\"\n");           \
+    check_lists(root, #name);
+#define OF_ENV(readings, folder, env, user)                                                        \
+    snprintf(root, sizeof root,                                                                    \
+             "#include \"shaders/describe.h\"\n#include \"env/" #env ".k\"\n"                      \
+             "#include \"" #folder "/" #user ".k\"\n");                                            \
+    check_lists(root, #env "_" #user);
+#define ENV(name) GRT_ENV_KERNELS(OF_ENV, name)
+    GRT_KERNELS(X)
+    GRT_ENVS(ENV)
+#undef X
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(computes),     TEST_CASE(same_name),   TEST_CASE(mistakes),
+    TEST_CASE(preprocessor), TEST_CASE(expressions), TEST_CASE(lists_agree),
+};
+TEST_SUITE(source, true, cases);
