@@ -81,6 +81,13 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "tile of those by wgmma. 0: by what they cost")                                              \
     X(GEMM_SPLIT_MMA, "gemm.split_mma", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",              \
       "tile of those by mma.sync. 0: by what they cost")                                           \
+    X(GEMM_CACHE, "gemm.cache", whole, "bytes", 0, 4000000000, "44000000",                         \
+      "bytes of the last cache that c of a product may fill, to stay there for what reads it "     \
+      "next")                                                                                      \
+    X(GEMM_SCHEDULE, "gemm.schedule", real, "memory cache store read meet", 0.001, 1e9,            \
+      "4200000 16000000 0.103 0.036 0.6",                                                          \
+      "what cutting k of a product by wgmma costs: bytes of memory and of the cache in a "         \
+      "microsecond; microseconds to store and to read 4 KiB of a part, and for parts to meet")     \
     X(STREAM_WG, "stream.wg", whole, "WG", 0, 1024, "256",                                         \
       "workgroup of elementwise kernels; 0: one subgroup")                                         \
     X(STREAM_GROUPS, "stream.groups", whole, "groups", 1, 65535, "65535",                          \

@@ -38,7 +38,7 @@ bool gemm_in_chunks(const struct gemm_case *g) {
 // each, 30.7 / 28.8 us; with 98304 37.0 / 38.1.
 bool gemm_keeps_c(const struct gemm_case *g) {
     const struct grt_gemm_desc *d = g->desc;
-    const uint64_t room = 44000000;  // of 50 MB
+    uint64_t room = grt_profile_whole(g->dev->profile, GRT_KEY_GEMM_CACHE);
     uint64_t rows = (uint64_t)g->m * g->batch;
     bool once = g->batch == 1 || g->params.a_batch;
     bool alone = d->beta == 0.0f && !d->add && d->grad_act == GRT_ACT_NONE;

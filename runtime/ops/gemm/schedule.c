@@ -10,13 +10,12 @@
 
 #include "case.h"
 
-// Bytes a microsecond.
-#define MEMORY 4.2e6
-#define CACHE 16.0e6
-// Parts: of which one processor stores and reads 4 KiB, and what meeting costs.
-#define STORE 0.103
-#define READ 0.036
-#define MEET 0.6
+// Numbers of the setting gemm.schedule.
+enum { MEMORY, CACHE, STORE, READ, MEET };
+
+static const double *costs(const struct gemm_case *g) {
+    return grt_profile_get(g->dev->profile, GRT_KEY_GEMM_SCHEDULE)->numbers;
+}
 
 // Partial tiles that a kernel has room for.
 static uint32_t places(const struct gemm_tile *t) {
@@ -37,11 +36,12 @@ static uint32_t bunch_of(uint32_t parts) {
     return parts <= 6 ? parts : (uint32_t)ceil(sqrt(parts));
 }
 
-static double adding(const struct gemm_tile *t, uint32_t parts) {
+static double adding(const struct gemm_case *g, const struct gemm_tile *t, uint32_t parts) {
+    const double *c = costs(g);
     double size = t->bm * t->bn / 1024.0;
     uint32_t bunch = bunch_of(parts), bunches = gemm_ceil_div(parts, bunch);
-    double time = MEET + size * (STORE + READ * bunch);
-    return bunches == 1 ? time : time + MEET + size * (STORE + READ * bunches);
+    double time = c[MEET] + size * (c[STORE] + c[READ] * bunch);
+    return bunches == 1 ? time : time + c[MEET] + size * (c[STORE] + c[READ] * bunches);
 }
 
 static double power(double x) {
@@ -54,7 +54,7 @@ static double time_of(const struct gemm_case *g, const struct gemm_tile *t, doub
     double memory = g->batch * (rows * depth + depth * columns + rows * columns) * 2;
     double high = rows < t->bm ? rows : t->bm, wide = columns < t->bn ? columns : t->bn;
     double cache = (double)tile_count(g, t) * (high + wide) * depth * 2;
-    double sum = power(units) + power(memory / MEMORY) + power(cache / CACHE);
+    double sum = power(units) + power(memory / costs(g)[MEMORY]) + power(cache / costs(g)[CACHE]);
     return cbrt(sum * sum);
 }
 
@@ -72,7 +72,7 @@ struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct ge
     for (uint32_t parts = 2; parts <= most; parts++) {
         uint32_t each = gemm_ceil_div(steps, parts);
         double units = (double)full * round + each * t->step + t->ends;
-        double time = time_of(g, t, units) + adding(t, parts);
+        double time = time_of(g, t, units) + adding(g, t, parts);
         bool whole = gemm_ceil_div(steps, each) == parts;  // every part has some of k
         if (whole && time < best.time) {
             best =

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cache.h"
 #include "ops/gemm/case.h"
 
 #define PLACES_SMALL 320u  // as cl/nvidia/lib/wgmma_limits.k has them
@@ -20,6 +21,14 @@ static const struct gemm_tile tiles[] = {
 static struct gemm_case product(struct grt_dev *dev, uint32_t m, uint32_t n, uint32_t k,
                                 uint32_t batch) {
     return (struct gemm_case){.dev = dev, .m = m, .n = n, .k = k, .batch = batch, .in = GRT_F16};
+}
+
+// With the shipped settings of a device that no profile names.
+static struct grt_dev made_up(void) {
+    struct grt_dev dev = {.info = {.name = "Umbra 132", .caps = {.compute_units = 132}}};
+    dev.profile = grt_profile_create(&dev.info);
+    assert_non_null(dev.profile);
+    return dev;
 }
 
 static uint32_t ceil_div(uint32_t a, uint32_t b) {
@@ -41,7 +50,7 @@ static void expect_all_done(const struct gemm_schedule *s, uint32_t tile_count, 
 
 static void every_step_once(void **state) {
     (void)state;
-    struct grt_dev dev = {.info = {.caps = {.compute_units = 132}}};
+    struct grt_dev dev = made_up();
     uint32_t cut_ones = 0;
     uint64_t seed = 1;
     for (uint32_t i = 0; i < 20000; i++) {
@@ -70,12 +79,13 @@ static void every_step_once(void **state) {
         assert_true(s.time <= uncut.time);
     }
     assert_in_range(cut_ones, 2000, 18000);
+    grt_profile_destroy(&dev.profile);
 }
 
 // A weight's gradient has few tiles and a long k; a square product whose last round is nearly full is left whole.
 static void where_it_pays(void **state) {
     (void)state;
-    struct grt_dev dev = {.info = {.caps = {.compute_units = 132}}};
+    struct grt_dev dev = made_up();
     struct gemm_case gradient = product(&dev, 512, 512, 65536, 1);
     struct gemm_schedule s = gemm_schedule_of(&gradient, &tiles[1], 1024, true);
     assert_int_equal(s.whole, 0);
@@ -88,6 +98,52 @@ static void where_it_pays(void **state) {
     s = gemm_schedule_of(&rest, &tiles[1], 256, true);
     assert_int_equal(s.whole, 132);
     assert_true(s.parts > 1);
+    grt_profile_destroy(&dev.profile);
+}
+
+// What is chosen for `count` made-up products, as one number.
+static uint64_t choices(struct grt_dev *dev, uint32_t count) {
+    static const struct grt_gemm_desc plain = {.beta = 0};
+    uint64_t seed = 7, digest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t size[4];
+        for (uint32_t d = 0; d < 4; d++) {
+            uint32_t most = d == 2 ? 1u << 17 : d == 3 ? 16 : 1u << 13;
+            size[d] = 1 + (uint32_t)(test_unit(&seed) * test_unit(&seed) * (double)most);
+        }
+        struct gemm_case g = product(dev, size[0], size[1], size[2], size[3]);
+        g.desc = &plain;
+        g.out = GRT_F16;
+        const struct gemm_tile *t = &tiles[i % (sizeof tiles / sizeof tiles[0])];
+        struct gemm_schedule s = gemm_schedule_of(&g, t, ceil_div(g.k, 64), true);
+        g.batch = 1;
+        g.m = size[0] * 16;
+        g.n = size[1] / 8 + 1;
+        g.k = size[2] / 256 + 1;
+        const uint32_t chosen[] = {s.whole, s.parts, s.bunch, s.groups, gemm_keeps_c(&g)};
+        digest = grt_digest(chosen, sizeof chosen, digest);
+    }
+    return digest;
+}
+
+// With the default settings the choices are those that were made when the numbers stood in the source, and each
+// number counts.
+static void settings_steer(void **state) {
+    (void)state;
+    struct grt_dev dev = made_up();
+    assert_true(choices(&dev, 600) == 0xec42bde05a9288e5u);
+    const enum grt_profile_key keys[] = {GRT_KEY_GEMM_CACHE, GRT_KEY_GEMM_SCHEDULE};
+    for (size_t i = 0; i < 2; i++) {
+        struct grt_profile_value before = *grt_profile_get(dev.profile, keys[i]), value = before;
+        for (uint32_t n = 0; n < value.count; n++) {
+            value.numbers[n] /= 8;
+            assert_true(grt_dev_profile_set(&dev, keys[i], &value));
+            assert_true(choices(&dev, 600) != 0xec42bde05a9288e5u);
+            value = before;
+        }
+        assert_true(grt_dev_profile_set(&dev, keys[i], &before));
+    }
+    grt_profile_destroy(&dev.profile);
 }
 
 // Variants that depend on where a subgroup keeps a matrix ask what the device can do; its names do not count.
@@ -124,6 +180,7 @@ static void capability_and_not_name(void **state) {
 static const struct CMUnitTest cases[] = {
     cmocka_unit_test(every_step_once),
     cmocka_unit_test(where_it_pays),
+    cmocka_unit_test(settings_steer),
     cmocka_unit_test(capability_and_not_name),
 };
 TEST_SUITE(parts, false, cases);
