@@ -65,6 +65,10 @@
     X(all, nn, pool_16)                                                                            \
     X(all, nn, pool_grad_f32)                                                                      \
     X(all, nn, pool_grad_16)                                                                       \
+    X(all, nn, dropout_f32)                                                                        \
+    X(all, nn, dropout_16)                                                                         \
+    X(all, nn, add_to_f32)                                                                         \
+    X(all, nn, add_to_16)                                                                          \
     X(all, env, standing_probe)                                                                    \
     X(all, es, es_perturb)                                                                         \
     X(all, es, es_reduce)                                                                          \

@@ -189,14 +189,20 @@ static bool fill(const struct grt_tensor *t, const float *values, uint32_t width
     return true;
 }
 
+static struct grt_mlp_desc network(const struct mlp_case *c) {
+    return (struct grt_mlp_desc){.inputs = INPUTS,
+                                 .depth = c->model->depth,
+                                 .hidden = c->model->hidden,
+                                 .outputs = OUTPUTS,
+                                 .act = GRT_ACT_RELU};
+}
+
 static bool create(struct mlp_bench *bench, struct mlp_case *c) {
+    const struct grt_mlp_desc mlp = network(c);
     struct grt_learner_desc desc = {
-        .model = {.kind = GRT_MODEL_MLP,
-                  .inputs = INPUTS,
-                  .depth = c->model->depth,
-                  .hidden = c->model->hidden,
-                  .outputs = OUTPUTS,
-                  .act = GRT_ACT_RELU},
+        .make = grt_mlp_make,
+        .of = &mlp,
+        .input = {1, {INPUTS}},
         .loss = GRT_LOSS_MSE,
         .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
         .precision = c->precision,
@@ -246,7 +252,8 @@ static bool check(struct mlp_case *c, struct stats *stats) {
     bool good = graph && grt_graph_finish(graph);
     if (good) {
         c->dispatches = grt_graph_stats(graph).dispatches;
-        c->error = mlp_check(c->learner, before, &c->samples, scale_of(c));
+        const struct grt_mlp_desc mlp = network(c);
+        c->error = mlp_check(c->learner, &mlp, before, &c->samples, scale_of(c));
         good = c->error >= 0;
     }
     grt_graph_destroy(&graph);

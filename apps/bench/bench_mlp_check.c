@@ -17,12 +17,11 @@ static double distance(const struct grt_tensor *got, const double *want) {
     return distance;
 }
 
-double mlp_check(struct grt_learner *learner, const float *before,
+double mlp_check(struct grt_learner *learner, const struct grt_mlp_desc *model, const float *before,
                  const struct mlp_samples *samples, double scale) {
     const struct grt_learner_desc *desc = grt_learner_desc_of(learner);
-    const struct grt_model_desc *m = &desc->model;
     struct grt_mlp_reference reference = {
-        .model = {m->inputs, m->depth, m->hidden, m->outputs, m->act, false, false},
+        .model = *model,
         .loss = desc->loss,
         .dtype = desc->precision,
         .scale = scale,

@@ -14,7 +14,7 @@ struct mlp_samples {
 // The largest relative difference, by the norm, between the gradients that the newest step of the learner
 // left and those in double precision; `before` are the parameters it started from, one behind the other
 // in the learner's order. Negative when a call failed.
-double mlp_check(struct grt_learner *learner, const float *before,
+double mlp_check(struct grt_learner *learner, const struct grt_mlp_desc *model, const float *before,
                  const struct mlp_samples *samples, double scale);
 
 #endif

@@ -212,7 +212,7 @@ static void print_banner(const struct train *t) {
     struct grt_supervised_info info = grt_supervised_info(t->run);
     const struct grt_config *c = info.config;
     const struct grt_dev_info *dev = grt_dev_info(t->dev);
-    const struct grt_model_desc *m = &info.learner.model;
+    char model[96];
     char memory[TABLE_TEXT_SIZE];
     char used[TABLE_TEXT_SIZE];
     char profile[256];
@@ -228,9 +228,13 @@ static void print_banner(const struct train *t) {
               c->data, (unsigned long long)info.data.rows, points, info.data.features,
               (unsigned long long)info.data.part_rows[GRT_PART_TRAIN],
               (unsigned long long)info.data.part_rows[GRT_PART_VALIDATION]);
-    talk_line("model       %s, depth %u, hidden %u, %s, %u outputs, loss %s: %llu parameters, %s",
-              c->model, m->depth, m->hidden, c->activation, m->outputs, c->loss,
-              (unsigned long long)info.parameters, info.variant);
+    if (grt_config_given(c, GRT_CONFIG_NETWORK))
+        snprintf(model, sizeof model, "%u layers", info.layers);
+    else
+        snprintf(model, sizeof model, "%s, depth %llu, hidden %llu, %s", c->model,
+                 (unsigned long long)c->depth, (unsigned long long)c->hidden, c->activation);
+    talk_line("model       %s, %u outputs, loss %s: %llu parameters, %s", model,
+              info.learner.outputs, c->loss, (unsigned long long)info.parameters, info.variant);
     talk_line("precision   %s", c->precision);
     talk_line(
         "batch       %llu x %llu: effective %u, in %u micro-batch%s; %llu steps an epoch, %llu "
@@ -380,7 +384,38 @@ static int run(struct train *t, int argc, char **argv) {
     return code || logged ? code : COMMAND_IO;
 }
 
-// The products of a run: of a hidden layer, forward and backward, and of its weights' gradient. Long ones are cut
+// The largest product of a network: rows for a sample, inputs and outputs. The reference device is asked for its
+// layers; nothing is allocated.
+struct product {
+    uint64_t rows, inputs, outputs;
+};
+
+static bool largest_product(const struct grt_task *task, struct product *p) {
+    const struct grt_config *c = &task->config;
+    if (!grt_config_given(c, GRT_CONFIG_NETWORK)) {
+        uint64_t inputs = task->learner.input.dim[task->learner.input.rank - 1];
+        *p = (struct product){task->learner.input.rank > 1 ? task->learner.input.dim[0] : 1,
+                              inputs > c->hidden ? inputs : c->hidden, c->hidden};
+        return true;
+    }
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "ref"));
+    struct grt_learner *learner = dev ? grt_learner_create(dev, &task->learner) : NULL;
+    const struct grt_net_layer *layer;
+    double most = 0;
+    for (uint32_t i = 0; learner && (layer = grt_learner_layer(learner, i)) != NULL; i++) {
+        if (!layer->parts && layer->parameters > 0 && layer->operations > most) {
+            uint64_t inputs = layer->in.dim[layer->in.rank - 1];
+            most = layer->operations;
+            *p = (struct product){grt_shape_count(&layer->in) / inputs, inputs,
+                                  layer->out.dim[layer->out.rank - 1]};
+        }
+    }
+    grt_learner_destroy(&learner);
+    grt_dev_destroy(&dev);
+    return most > 0;
+}
+
+// The products of a run: of its largest layer, forward and backward, and of its weights' gradient. Long ones are cut
 // to what leaves time for many candidates.
 static int products(const struct grt_profile *profile, struct bench_gemm_options *o,
                     void *context) {
@@ -392,22 +427,25 @@ static int products(const struct grt_profile *profile, struct bench_gemm_options
         !grt_config_set(&config, GRT_CONFIG_ON_NAN, "error") ||
         !grt_task_open(&task, &config, profile, &(struct grt_task_look){.late = true}))
         return command_exit_of(grt_last_status());
-    const struct grt_model_desc *m = &task.learner.model;
-    uint64_t rows = task.config.batch_size * (m->points ? m->points : 1);
-    uint64_t inputs = m->inputs > m->hidden ? m->inputs : m->hidden;
-    while (rows > 1024 && rows * m->hidden * inputs > 1u << 30)
+    struct product p = {0};
+    if (!largest_product(&task, &p)) {
+        grt_task_close(&task);
+        return command_exit_of(grt_last_status());
+    }
+    uint64_t rows = task.config.batch_size * p.rows;
+    while (rows > 1024 && rows * p.outputs * p.inputs > 1u << 30)
         rows /= 2;
     o->precisions = task.learner.precision == GRT_F32   ? 1
                     : task.learner.precision == GRT_F16 ? 2
                                                         : 4;
     o->shapes.values = calloc(2, sizeof *o->shapes.values);
     if (o->shapes.values) {
-        o->shapes.values[o->shapes.count++] = (struct bench_gemm_shape){rows, m->hidden, inputs};
-        o->shapes.values[o->shapes.count++] = (struct bench_gemm_shape){m->hidden, inputs, rows};
+        o->shapes.values[o->shapes.count++] = (struct bench_gemm_shape){rows, p.outputs, p.inputs};
+        o->shapes.values[o->shapes.count++] = (struct bench_gemm_shape){p.outputs, p.inputs, rows};
         talk_line("autotune: products of %llux%llux%llu and %llux%llux%llu in %s, %g seconds",
-                  (unsigned long long)rows, (unsigned long long)m->hidden,
-                  (unsigned long long)inputs, (unsigned long long)m->hidden,
-                  (unsigned long long)inputs, (unsigned long long)rows, task.config.precision,
+                  (unsigned long long)rows, (unsigned long long)p.outputs,
+                  (unsigned long long)p.inputs, (unsigned long long)p.outputs,
+                  (unsigned long long)p.inputs, (unsigned long long)rows, task.config.precision,
                   t->config.settings.autotune_seconds);
     }
     grt_task_close(&task);

@@ -121,12 +121,28 @@ const char *config_closest(const char *name) {
 
 // ---- values ----
 
+enum grt_config_key config_key_for(enum grt_config_key key, bool list) {
+    return key == GRT_CONFIG_MODEL && list ? GRT_CONFIG_NETWORK : key;
+}
+
+// A list of layers and a kind of model are two ways to say one thing: the later counts.
+static void forget_other(struct grt_config *config, enum grt_config_key key) {
+    if (key == GRT_CONFIG_MODEL) {
+        config->network.text[0] = '\0';
+        config->places[GRT_CONFIG_NETWORK].given = false;
+    } else if (key == GRT_CONFIG_NETWORK) {
+        config->places[GRT_CONFIG_MODEL].given = false;
+    }
+}
+
 static bool set(struct grt_config *config, enum grt_config_key key, const char *name,
                 const char *text) {
     char why[CONFIG_WHY];
+    key = config_key_for(key, text[strspn(text, " ")] == '[');
     if (!config_read_value(config, key, &(struct config_given){.texts = &text, .count = 1}, why)) {
         return grt_fail(GRT_CONFIG, "%s=%.200s: %s", name, text, why);
     }
+    forget_other(config, key);
     struct grt_config_place *place = &config->places[key];
     *place = (struct grt_config_place){.given = true};
     snprintf(place->name, sizeof place->name, "%.47s", name);

@@ -25,7 +25,10 @@ struct config_given {
     const char *const *texts;
     size_t count;
     bool list;
+    uint32_t line, column;  // of a tree's text in the file
 };
+// The key that takes such a value: `model` with a list of layers is `network`.
+enum grt_config_key config_key_for(enum grt_config_key key, bool list);
 // Sets a field, or says in `why` what is wanted. One text for a key that is a list is split at commas.
 bool config_read_value(struct grt_config *config, enum grt_config_key key,
                        const struct config_given *given, char why[CONFIG_WHY]);

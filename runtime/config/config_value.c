@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "config_parts.h"
+#include "tree.h"
 
 #define WHY(...) (snprintf(why, CONFIG_WHY, __VA_ARGS__), false)
 
@@ -237,6 +238,22 @@ static bool read_split(const struct grt_config_key_info *info, void *field, cons
     return read_entries(info, field, &(struct config_given){texts, count, true}, why);
 }
 
+// As it stands; what it means is found out when the network is made.
+static bool read_tree(const struct grt_config_key_info *info, const struct config_given *given,
+                      struct grt_config_tree *tree, char *why) {
+    const char *text = given->texts[0];
+    if (strlen(text) >= sizeof tree->text) {
+        return WHY("%s has more than %zu characters", info->name, sizeof tree->text - 1);
+    }
+    if (text[strspn(text, " \t\n")] != '[' && text[strspn(text, " \t\n")] != '-') {
+        return WHY("%s wants a list of layers, such as [{linear: 64}, relu, {linear: out}]",
+                   info->name);
+    }
+    *tree = (struct grt_config_tree){given->line, given->column, ""};
+    memcpy(tree->text, text, strlen(text) + 1);
+    return true;
+}
+
 bool config_read_value(struct grt_config *config, enum grt_config_key key,
                        const struct config_given *given, char why[CONFIG_WHY]) {
     const struct grt_config_key_info *info = &config_keys[key].info;
@@ -246,7 +263,7 @@ bool config_read_value(struct grt_config *config, enum grt_config_key key,
     if (given->list && takes_list) {
         return read_entries(info, field, given, why);
     }
-    if (given->list) {
+    if (given->list && info->type != GRT_CONFIG_IS_TREE) {
         return WHY("%s wants %s, not a list", info->name, type_text(info->type));
     }
     const char *text = given->texts[0];
@@ -266,6 +283,8 @@ bool config_read_value(struct grt_config *config, enum grt_config_key key,
         return read_word(info, text, field, why);
     case GRT_CONFIG_IS_TEXT:
         return read_text(info, text, field, GRT_CONFIG_TEXT_SIZE, why);
+    case GRT_CONFIG_IS_TREE:
+        return read_tree(info, given, field, why);
     default:
         return read_split(info, field, text, why);
     }
@@ -325,6 +344,18 @@ static void append_list(const struct config_key *key, const void *field, char *t
     append(text, capacity, used, "]");
 }
 
+// In one line, whichever way it was written.
+static size_t tree_text(const struct grt_config_tree *tree, char *text, size_t capacity) {
+    struct grt_node *node =
+        tree->text[0] ? grt_tree_create("network", tree->text, 1, tree->column) : NULL;
+    size_t length = node ? grt_tree_text(node, text, capacity) : 0;
+    if (!node && capacity > 0) {
+        text[0] = '\0';
+    }
+    grt_tree_destroy(&node);
+    return length;
+}
+
 size_t grt_config_value_text(const struct grt_config *config, enum grt_config_key key, char *text,
                              size_t capacity) {
     size_t used = 0;
@@ -353,6 +384,8 @@ size_t grt_config_value_text(const struct grt_config *config, enum grt_config_ke
     case GRT_CONFIG_IS_TEXT:
         append_quoted(text, capacity, &used, field);
         break;
+    case GRT_CONFIG_IS_TREE:
+        return tree_text(field, text, capacity);
     default:
         append_list(k, field, text, capacity, &used);
     }

@@ -21,6 +21,7 @@ struct reader {
     yaml_event_t event;  // the newest; type YAML_NO_EVENT when it was taken away
     uint32_t depth;
     uint32_t section_lines[64];  // where each section began; 0: not yet
+    const char *text;
 };
 
 static bool wrong(const struct reader *r, yaml_mark_t mark, const char *format, ...)
@@ -120,11 +121,62 @@ static bool store(struct reader *r, enum grt_config_key key, const char *name, y
     return true;
 }
 
+// Marks count characters; this is the byte where the index-th begins.
+static size_t byte_of(const char *text, size_t index) {
+    const char *at = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text;
+    for (; *at && index > 0; index--) {
+        do {
+            at++;
+        } while ((*at & 0xc0) == 0x80);
+    }
+    return (size_t)(at - text);
+}
+
+// A list of whatever, as it stands in the file: from its start, which is the newest event, to its end.
+static bool read_tree(struct reader *r, enum grt_config_key key, const char *name, yaml_mark_t at) {
+    yaml_mark_t begin = r->event.start_mark;
+    for (uint32_t open = 1; open > 0;) {
+        if (!next(r)) {
+            return false;
+        }
+        if (r->event.type == YAML_ALIAS_EVENT) {
+            return wrong(r, r->event.start_mark, "references are not taken; write the value");
+        }
+        bool starts =
+            r->event.type == YAML_SEQUENCE_START_EVENT || r->event.type == YAML_MAPPING_START_EVENT;
+        bool ends =
+            r->event.type == YAML_SEQUENCE_END_EVENT || r->event.type == YAML_MAPPING_END_EVENT;
+        open += starts ? 1u : 0u;
+        open -= ends ? 1u : 0u;
+        if (r->depth + open > GRT_CONFIG_MAX_DEPTH) {
+            return wrong(r, r->event.start_mark, "nested deeper than %d", GRT_CONFIG_MAX_DEPTH);
+        }
+    }
+    size_t first = byte_of(r->text, begin.index);
+    char *text = strndup(r->text + first, byte_of(r->text, r->event.end_mark.index) - first);
+    if (!text) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %s", r->path);
+    }
+    const char *texts = text;
+    bool good = store(r, key, name, at, begin,
+                      &(struct config_given){.texts = &texts,
+                                             .count = 1,
+                                             .line = (uint32_t)begin.line + 1,
+                                             .column = (uint32_t)begin.column + 1});
+    free(text);
+    return good;
+}
+
 static bool read_value(struct reader *r, enum grt_config_key key, const char *name,
                        yaml_mark_t at) {
     char *texts[GRT_CONFIG_NUMBERS];
     size_t count = 0;
     yaml_mark_t value_at = r->event.start_mark;
+    key = config_key_for(key, r->event.type == YAML_SEQUENCE_START_EVENT);
+    if (config_keys[key].info.type == GRT_CONFIG_IS_TREE &&
+        r->event.type == YAML_SEQUENCE_START_EVENT) {
+        return read_tree(r, key, name, at);
+    }
     if (r->event.type == YAML_SCALAR_EVENT) {
         const char *text = scalar_text(r);
         return text && store(r, key, name, at, value_at,
@@ -175,6 +227,11 @@ static bool read_mapping(struct reader *r, const char *section);
 static bool read_behind(struct reader *r, const char *section, const char *name, yaml_mark_t at) {
     enum grt_config_key key = config_find(section, name);
     bool known_section = config_is_section(name);
+    // `model:` with a list below it is no section.
+    if (r->event.type == YAML_SEQUENCE_START_EVENT && key == GRT_CONFIG_KEY_COUNT &&
+        strcmp(name, "model") == 0) {
+        key = GRT_CONFIG_MODEL;
+    }
     switch (r->event.type) {
     case YAML_ALIAS_EVENT:
         return wrong(r, r->event.start_mark, "references (*%.32s) are not taken; write the value",
@@ -261,7 +318,7 @@ static bool read_stream(struct reader *r) {
 }
 
 bool grt_config_parse(struct grt_config *config, const char *path, const char *text, size_t size) {
-    struct reader r = {.config = config, .path = path};
+    struct reader r = {.config = config, .path = path, .text = text};
     _Static_assert(sizeof r.section_lines / sizeof *r.section_lines >= 0
 #define X(name) +1
                        GRT_CONFIG_SECTIONS(X)

@@ -27,6 +27,7 @@ extern "C" {
 #define GRT_CONFIG_NAMES 16          // texts of a list
 #define GRT_CONFIG_NAME 128          // bytes of one of them
 #define GRT_CONFIG_NUMBERS 64        // numbers of a list
+#define GRT_CONFIG_TREE_SIZE 8192    // bytes of a list of layers
 #define GRT_CONFIG_MAX_BYTES 262144  // of a file
 #define GRT_CONFIG_MAX_DEPTH 32      // of nested sections and lists
 
@@ -43,6 +44,12 @@ struct grt_config_reals {
     double values[GRT_CONFIG_NUMBERS];
 };
 
+// A piece of YAML as it stands in the file, and where it begins there, from 1; text "": there is none.
+struct grt_config_tree {
+    uint32_t line, column;
+    char text[GRT_CONFIG_TREE_SIZE];
+};
+
 // What a key can be, and the C types of the fields. A word is one out of a closed set.
 typedef uint64_t grt_config_WHOLE;
 typedef double grt_config_REAL;
@@ -53,6 +60,7 @@ typedef char grt_config_TEXT[GRT_CONFIG_TEXT_SIZE];
 typedef struct grt_config_names grt_config_NAMES;
 typedef struct grt_config_wholes grt_config_WHOLES;
 typedef struct grt_config_reals grt_config_REALS;
+typedef struct grt_config_tree grt_config_TREE;
 
 #define GRT_CONFIG_TYPES(X)                                                                        \
     X(WHOLE, "a whole number")                                                                     \
@@ -63,7 +71,8 @@ typedef struct grt_config_reals grt_config_REALS;
     X(TEXT, "a text")                                                                              \
     X(NAMES, "a list of names")                                                                    \
     X(WHOLES, "a list of whole numbers")                                                           \
-    X(REALS, "a list of numbers")
+    X(REALS, "a list of numbers")                                                                  \
+    X(TREE, "a list of layers")
 
 enum grt_config_type {
 #define X(name, text) GRT_CONFIG_IS_##name,

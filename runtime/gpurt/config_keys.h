@@ -72,11 +72,16 @@
       "model.name model.type model_name model_type model_size architecture network.type",          \
       "mlp, points (a point-set network), or an mlp of depth 3, hidden 16 (small), 6, 64 "         \
       "(medium), 12, 128 (large)")                                                                 \
+    X(NETWORK, network, TREE, "model", "", 0, 0, "", "",                                           \
+      "a list of layers; default: none, the network is of the kind that `model` says, which "      \
+      "takes "                                                                                     \
+      "a list too")                                                                                \
     X(DEPTH, depth, WHOLE, "model", "3", 1, 256, "",                                               \
       "num_layers n_layers layers num_hidden_layers", "hidden layers")                             \
     X(HIDDEN, hidden, WHOLE, "model", "64", 1, 65536, "",                                          \
       "hidden_dim hidden_size hidden_channels hidden_units width", "width of a hidden layer")      \
-    X(ACTIVATION, activation, WORD, "model", "relu", 0, 0, "relu|gelu=gelu_tanh=gelu_new|tanh",    \
+    X(ACTIVATION, activation, WORD, "model", "relu", 0, 0,                                         \
+      "relu|gelu=gelu_tanh=gelu_new|tanh|gelu_exact|silu=swish|sigmoid",                           \
       "act act_fn nonlinearity",                                                                   \
       "function after each hidden layer; gelu is the tanh form, PyTorch's approximate='tanh'")     \
     X(RESIDUAL, residual, FLAG, "model", "false", 0, 0, "", "residuals skip_connections",          \
@@ -90,11 +95,13 @@
     X(LOSS, loss, WORD, "model", "auto", 0, 0,                                                     \
       "auto|mse=mse_loss=mseloss=l2|huber=huberloss=smooth_l1=smoothl1loss|"                       \
       "cross_entropy=ce=cross-entropy=crossentropyloss|"                                           \
-      "bce=bce_with_logits=bcewithlogitsloss",                                                     \
+      "bce=bce_with_logits=bcewithlogitsloss|l1=mae=l1loss",                                       \
       "criterion loss_fn loss.name loss.type loss_function",                                       \
       "auto: cross_entropy for whole-number targets, else mse")                                    \
     X(HUBER_DELTA, huber_delta, REAL, "model", "1", 1e-9, 1e9, "", "delta loss.delta",             \
       "where the Huber loss turns from square to linear")                                          \
+    X(LABEL_SMOOTHING, label_smoothing, REAL, "model", "0", 0, 0.999999, "", "smoothing",          \
+      "of cross_entropy: share of the target that all classes get alike, in training")             \
     X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \

@@ -26,8 +26,11 @@ extern "C" {
 #define GRT_ACTS(X)                                                                                \
     X(NONE, "none")                                                                                \
     X(RELU, "relu")                                                                                \
-    X(GELU, "gelu")                                                                                \
-    X(TANH, "tanh")
+    X(GELU, "gelu") /* by tanh, PyTorch's approximate='tanh' */                                    \
+    X(TANH, "tanh")                                                                                \
+    X(GELU_EXACT, "gelu_exact") /* by erf; from here on no product has them, only modules */       \
+    X(SILU, "silu")                                                                                \
+    X(SIGMOID, "sigmoid")
 
 enum grt_act {
 #define X(name, text) GRT_ACT_##name,

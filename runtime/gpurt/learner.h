@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A learner: model, loss, optimizer and precision as one object that gives baked training steps.
+// A learner: a network, a loss, an optimizer and a precision as one object that gives baked training steps.
 //
 //     create   declares every tensor; nothing is allocated, bytes are known
 //     alloc    allocates, draws the parameters by seed
@@ -8,8 +8,8 @@
 //
 //     batch of 256, accumulate 2:   | micro-batch of 128 | micro-batch of 128 | -> update
 //
-// Same seed, device and driver: same bits. Samples are [features] or [points][features] in f32;
-// targets are f32 [outputs], or one u32 class.
+// Same seed, device and driver: same bits. Samples are of any shape, in f32; targets are f32 like what the network
+// gives, or one u32 class.
 #ifndef GRT_NN_LEARNER_H
 #define GRT_NN_LEARNER_H
 
@@ -21,35 +21,16 @@
 extern "C" {
 #endif
 
-#define GRT_MODELS(X)                                                                              \
-    X(MLP, "mlp")                                                                                  \
-    X(LINEAR, "linear")                                                                            \
-    X(POINTS, "points") /* mlp over each point, pool, head */
-
-enum grt_model {
-#define X(name, text) GRT_MODEL_##name,
-    GRT_MODELS(X)
-#undef X
-        GRT_MODEL_COUNT,
-};
-GRT_API const char *grt_model_text(enum grt_model model);
-
-struct grt_model_desc {
-    enum grt_model kind;
-    uint32_t inputs;         // features of a sample, or of a point
-    uint32_t points;         // points only: of a sample
-    uint32_t depth, hidden;  // hidden layers and their width; not for linear
-    uint32_t outputs;
-    enum grt_act act;
-    bool residual, layer_norm;
-    enum grt_pool pool;   // points only, as is
-    uint32_t head_depth;  // hidden layers of the head, as wide; 0: only the output layer
-};
-
 struct grt_learner_desc {
-    struct grt_model_desc model;
+    // Makes the network, once for each learner; `of` is handed through, and both are used during the create call only.
+    // grt_mlp_make() with a struct grt_mlp_desc, grt_network_make() with a list of layers, or your own.
+    struct grt_module *(*make)(const void *of);
+    const void *of;
+    struct grt_shape input;  // of a sample
+    uint32_t outputs;  // numbers that the network must give for a sample; 0: whatever it gives
     enum grt_loss loss;
-    float huber_delta;  // 0 means 1
+    float huber_delta;      // 0 means 1
+    float label_smoothing;  // of cross-entropy: share of the target that all classes get alike
     struct grt_optim_desc optim;
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
     uint32_t batch;            // samples of a step
@@ -80,6 +61,11 @@ GRT_API const char *grt_learner_variant(const struct grt_learner *learner);
 // Which fused kernels, "coop" for example; NULL where layers are computed one by one.
 GRT_API const char *grt_learner_fused_kernels(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_parameters(const struct grt_learner *learner);
+// The i-th of its modules, compositions before their parts; NULL past the last.
+GRT_API const struct grt_net_layer *grt_learner_layer(const struct grt_learner *learner,
+                                                      uint32_t i);
+// Numbers that the network gives for a sample.
+GRT_API uint64_t grt_learner_outputs(const struct grt_learner *learner);
 // Bytes of one sample's input and target as a step takes them.
 GRT_API uint64_t grt_learner_x_bytes(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_y_bytes(const struct grt_learner *learner);
@@ -139,7 +125,7 @@ GRT_API struct grt_graph *grt_learner_predict(struct grt_learner *learner,
                                               struct grt_range out);
 
 // The micro-batch's tensors: x [micro][...] f32, y [micro][outputs] f32 or u32 [micro], and what
-// the model gave, f32.
+// the network gave, f32.
 GRT_API const struct grt_tensor *grt_learner_input(const struct grt_learner *learner);
 GRT_API const struct grt_tensor *grt_learner_target(const struct grt_learner *learner);
 GRT_API const struct grt_tensor *grt_learner_output(const struct grt_learner *learner);
@@ -176,8 +162,8 @@ GRT_API bool grt_learner_sync(struct grt_learner *learner);
 GRT_API bool grt_learner_reset(struct grt_learner *learner, uint64_t seed);
 // The first tensor that holds a number that is not finite, in the order parameters, input, target,
 // activations layer by layer, output, gradients; into `name`. The samples are those of x and y (y may be
-// NULL when x is: then what the learner's own tensors hold). Activations are computed again, layer by
-// layer, where there is memory for it. False: there is none.
+// NULL when x is: then what the learner's own tensors hold). The samples go through the network again, once for
+// each activation. False: there is none.
 GRT_API bool grt_learner_find_nonfinite(struct grt_learner *learner, const struct grt_tensor *x,
                                         const struct grt_tensor *y, char *name, size_t capacity);
 

@@ -19,7 +19,8 @@ extern "C" {
     X(MSE, "mse")                                                                                  \
     X(HUBER, "huber")                                                                              \
     X(CROSS_ENTROPY, "cross_entropy") /* y: logits; targets: u32 classes, one a sample */          \
-    X(BCE, "bce")                     /* y: logits */
+    X(BCE, "bce")                     /* y: logits */                                              \
+    X(L1, "l1")
 
 enum grt_loss {
 #define X(name, text) GRT_LOSS_##name,
@@ -34,6 +35,7 @@ GRT_API const char *grt_loss_text(enum grt_loss loss);
 struct grt_loss_desc {
     enum grt_loss loss;
     float delta;                      // of Huber; 0 means 1
+    float label_smoothing;            // of cross-entropy, as PyTorch's; below 1
     const struct grt_tensor *y;       // [rows][outputs] f32
     const struct grt_tensor *target;  // like y; for cross-entropy u32 [rows]
     const struct grt_tensor

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules: parts of a model with one interface. A module is declared into a net once, its
-// parameters are drawn, and then forward and backward record themselves into any number of graphs,
-// each for as many rows as its operands have.
+// Modules: parts of a network with one interface. A module is declared into a net once, its parameters
+// are drawn, and then forward and backward record themselves into any number of graphs, each for as many
+// samples as its operands have.
 //
-//     declare   parameters into net->params, activations into net->plan (group "acts")
+//     declare   shape of a sample in, shape of a sample out; parameters into net->params, activations into
+//               net->plan (group "acts")
 //     forward   y = f(x); keeps what backward needs
 //     backward  gradients of the parameters, and dx
 //
-// Recording cannot fail: mistakes stick to the graph, and those of declare to the plan.
+// Compositions (sequence, residual, branches, points) are modules too; they own their parts. Recording cannot fail:
+// mistakes stick to the graph, and those of declare to the plan. Shapes that do not fit are refused by declare,
+// with a sentence that names both.
+//
+// Write your own: fill a struct grt_module_fns, begin your struct with struct grt_module, and give it to
+// grt_learner_create(), alone or as a part of a composition. Call other modules through grt_module_declare(),
+// grt_module_forward() and grt_module_backward().
 #ifndef GRT_NN_MODULE_H
 #define GRT_NN_MODULE_H
 
@@ -18,66 +25,126 @@
 extern "C" {
 #endif
 
+// Of a sample: a batch of them is a tensor of one more axis, in front.
+#define GRT_SHAPE_RANK (GRT_MAX_RANK - 1)
+struct grt_shape {
+    uint32_t rank;  // 0: no shape
+    uint64_t dim[GRT_SHAPE_RANK];
+};
+// Numbers of a sample; 0 without a shape.
+GRT_API uint64_t grt_shape_count(const struct grt_shape *shape);
+GRT_API bool grt_shape_equal(const struct grt_shape *a, const struct grt_shape *b);
+// "[16][64]" into `text`, which it returns.
+#define GRT_SHAPE_TEXT 64
+GRT_API const char *grt_shape_text(const struct grt_shape *shape, char text[GRT_SHAPE_TEXT]);
+
+// A module that was declared, for those who print or count: compositions stand before their parts.
+struct grt_net_layer {
+    char name[GRT_PARAM_NAME];  // "", "0", "3.body.0"
+    const char *kind;           // "linear"
+    uint32_t depth;             // compositions around it
+    bool parts;                 // is a composition
+    struct grt_shape in, out;
+    uint64_t parameters;   // elements, those of its parts included
+    uint64_t activations;  // bytes for net->rows samples, the same
+    double operations;     // of one sample, forward, the same
+};
+
 // What modules are declared into.
 struct grt_net {
     struct grt_dev *dev;
     struct grt_plan *plan;
     struct grt_params *params;
     enum grt_dtype dtype;  // of activations, their gradients and the weights that products read
-    uint64_t rows;         // the most that will be recorded at once
+    uint64_t rows;         // samples, the most that will be recorded at once
     bool recompute;        // keep fewer activations; compute them again in backward
     bool inference;        // forward only: nothing is kept
+    uint64_t seed;         // of modules that draw numbers
+    uint32_t streams;      // of such modules so far, each has its own
     // Bytes that some op needs for a moment; grows in declare. The owner of the net makes the
     // tensor before the plan is allocated, and every recorded op may use it.
     uint64_t scratch_bytes;
     struct grt_tensor *scratch;
+    struct grt_net_layer *layers;  // in the order of declaration
+    uint32_t layer_count, depth;
 };
 
 // A tensor of the net's plan; NULL, and the parameters marked as failed, without host memory.
 GRT_API struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_desc *desc);
+// An activation of net->rows samples of this shape, in the net's type.
+GRT_API struct grt_tensor *grt_net_activation(struct grt_net *net, const char *prefix,
+                                              const char *name, const struct grt_shape *shape);
+// Scratch of at least so many bytes.
+GRT_API void grt_net_scratch(struct grt_net *net, uint64_t bytes);
+// Frees the list of layers.
+GRT_API void grt_net_finish(struct grt_net *net);
+
+// One way through a net.
+struct grt_pass {
+    struct grt_graph *graph;
+    bool training;   // else evaluation: nothing is dropped, no statistics are taken
+    bool add_grads;  // parameter gradients are added to what is there, else they replace it
+    // Training with random numbers: a struct grt_learn_state, whose count of steps makes each step's own, and
+    // the number of the micro-batch within the step.
+    struct grt_range state;
+    uint32_t micro;
+    // Told of each activation when it is recorded, with its name; NULL: nobody.
+    void (*saw)(void *context, struct grt_graph *graph, const struct grt_tensor *tensor,
+                const char *name);
+    void *context;
+};
 
 struct grt_module;
 
 struct grt_module_fns {
-    const char *name;
-    // Once, before the plan is allocated. Names of parameters begin with prefix ("" or "head.").
-    void (*declare)(struct grt_module *module, struct grt_net *net, const char *prefix);
-    // x [rows][...] and y [rows][...] apart; x in net->dtype, y in that or f32.
-    void (*forward)(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                    const struct grt_tensor *y);
-    // After forward with the same x: dy is the gradient of y in net->dtype. dx NULL: not wanted.
-    // add: parameter gradients are added to what is there, else they replace it. dy is used up.
-    void (*backward)(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                     const struct grt_tensor *dy, const struct grt_tensor *dx, bool add);
+    const char *kind;
+    // Once, before the plan is allocated. Names of parameters begin with prefix ("" or "head."). Returns the shape
+    // of a sample that forward gives; rank 0: refused, see grt_module_refuse().
+    struct grt_shape (*declare)(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in);
+    // x [rows][...] in net->dtype and y [rows][...] apart from it, in net->dtype, or f32 where `f32_output`.
+    void (*forward)(struct grt_module *module, const struct grt_pass *pass,
+                    const struct grt_tensor *x, const struct grt_tensor *y);
+    // After forward with the same x: dy is the gradient of y in net->dtype, and stays as it is. dx NULL: not wanted.
+    // add_dx: dx += ..., asked for where `adds_dx` only.
+    void (*backward)(struct grt_module *module, const struct grt_pass *pass,
+                     const struct grt_tensor *x, const struct grt_tensor *dy,
+                     const struct grt_tensor *dx, bool add_dx);
     void (*destroy)(struct grt_module *module);
 };
 
-// Modules begin with this.
+// Modules begin with this; whoever makes one sets fns and the flags, the rest is set by grt_module_declare().
 struct grt_module {
     const struct grt_module_fns *fns;
-    struct grt_net *net;  // since declare
+    bool f32_output;  // forward takes a y in f32 too
+    bool adds_dx;     // backward takes add_dx
+    bool is_view;     // y has the numbers of x in their order: compositions give it the same memory
+    bool has_parts;   // is a composition
+    char where[112];  // "net.yaml:7:5: " for messages, or ""
+    struct grt_net *net;
+    struct grt_shape in, out;
+    double operations;  // of a sample, forward; declare sets it, compositions get their parts'
+    struct grt_tensor *lone;  // dx by itself, where it is to be added and backward cannot
 };
 
-struct grt_linear_desc {
-    uint32_t inputs, outputs;
-    bool no_bias;
-};
-#define grt_linear_desc(...) GRT_DESC(struct grt_linear_desc, __VA_ARGS__)
-// "weight" [outputs][inputs], "bias" [outputs].
-GRT_API struct grt_module *grt_linear_create(const struct grt_linear_desc *desc);
-
-struct grt_mlp_desc {
-    uint32_t inputs;
-    uint32_t depth;    // hidden layers
-    uint32_t hidden;   // their width
-    uint32_t outputs;  // 0: no output layer, the last hidden layer is the output
-    enum grt_act act;
-    bool residual;    // h = x + act(..) from the second hidden layer on
-    bool layer_norm;  // act(norm(linear(x)))
-};
-#define grt_mlp_desc(...) GRT_DESC(struct grt_mlp_desc, __VA_ARGS__)
-// "layers.0.weight", "layers.0.bias", ..., "norms.0.weight", "norms.0.bias", ...
-GRT_API struct grt_module *grt_mlp_create(const struct grt_mlp_desc *desc);
+// Declares a module, with its row in net->layers. Rank 0, with the sentence said: refused.
+GRT_API struct grt_shape grt_module_declare(struct grt_module *module, struct grt_net *net,
+                                            const char *prefix, const struct grt_shape *in);
+// Says why a shape does not fit, with the module's place; returns no shape.
+GRT_API struct grt_shape grt_module_refuse(const struct grt_module *module, const char *format, ...)
+    GRT_PRINTF(2, 3);
+GRT_API void grt_module_forward(struct grt_module *module, const struct grt_pass *pass,
+                                const struct grt_tensor *x, const struct grt_tensor *y);
+GRT_API void grt_module_backward(struct grt_module *module, const struct grt_pass *pass,
+                                 const struct grt_tensor *x, const struct grt_tensor *dy,
+                                 const struct grt_tensor *dx, bool add_dx);
+// For compositions, in declare: the module will be asked to add to dx.
+GRT_API void grt_module_meets(struct grt_module *module, const char *prefix);
+// Tells pass->saw, where there is one.
+GRT_API void grt_pass_saw(const struct grt_pass *pass, const struct grt_tensor *tensor,
+                          const char *format, ...) GRT_PRINTF(3, 4);
+// Accepts NULL, clears it.
+GRT_API void grt_module_destroy(struct grt_module **module);
 
 #define GRT_POOLS(X)                                                                               \
     X(MEAN, "mean")                                                                                \
@@ -91,8 +158,59 @@ enum grt_pool {
 };
 GRT_API const char *grt_pool_text(enum grt_pool pool);
 
+// ---- layers: a create call each; NULL with the sentence ----
+
+// Over the last axis, whatever stands before it.
+struct grt_linear_desc {
+    uint32_t inputs;  // 0: as many as there are
+    uint32_t outputs;
+    bool no_bias;
+};
+#define grt_linear_desc(...) GRT_DESC(struct grt_linear_desc, __VA_ARGS__)
+// "weight" [outputs][inputs], "bias" [outputs].
+GRT_API struct grt_module *grt_linear_create(const struct grt_linear_desc *desc);
+
+// y = act((x - mean) / sqrt(variance + 1e-5) weight + bias) over the last axis. "weight", "bias".
+GRT_API struct grt_module *grt_layer_norm_create(void);
+// y = act(x).
+GRT_API struct grt_module *grt_activation_create(enum grt_act act);
+// In training each number is 0 with probability p, else divided by 1 - p. The mask is a function of the net's
+// seed, the step and the place: backward makes it again, and a run that is resumed has the same.
+GRT_API struct grt_module *grt_dropout_create(double p);
+// [a][b][c] becomes [a b c].
+GRT_API struct grt_module *grt_flatten_create(void);
+
+// The mean or the largest over the first axis: [points][features] becomes [features].
+GRT_API struct grt_module *grt_pool_create(enum grt_pool pool);
+
+// The parts in turn; they belong to the sequence, also when it cannot be made. "0.weight", "1.bias", ...
+GRT_API struct grt_module *grt_sequence_create(struct grt_module **parts, uint32_t count);
+// y = act(body(x) + shortcut(x)); no shortcut: x itself. "body.0.weight", "shortcut.weight".
+GRT_API struct grt_module *grt_residual_create(struct grt_module *body, struct grt_module *shortcut,
+                                               enum grt_act act);
+// y = the sum of what the parts give for x. "0.weight", ...
+GRT_API struct grt_module *grt_branches_create(struct grt_module **parts, uint32_t count);
+
+// "layers.0.weight", "layers.0.bias", ..., "norms.0.weight", "norms.0.bias", ... Over the last axis.
+#define GRT_MLP_WIDTHS 32
+struct grt_mlp_desc {
+    uint32_t inputs;   // 0: as many as there are
+    uint32_t depth;    // hidden layers
+    uint32_t hidden;   // their width
+    uint32_t outputs;  // 0: no output layer, the last hidden layer is the output
+    enum grt_act act;
+    bool residual;    // h = x + act(..) from the second hidden layer on
+    bool layer_norm;  // act(norm(linear(x)))
+    // Widths of the hidden layers where they differ; all 0: `hidden` everywhere. No residual then.
+    uint32_t widths[GRT_MLP_WIDTHS];
+};
+#define grt_mlp_desc(...) GRT_DESC(struct grt_mlp_desc, __VA_ARGS__)
+GRT_API struct grt_module *grt_mlp_create(const struct grt_mlp_desc *desc);
+// The same for a learner's desc.
+GRT_API struct grt_module *grt_mlp_make(const void *desc);
+
 struct grt_points_desc {
-    uint32_t points;           // of a sample
+    uint32_t points;           // of a sample; 0: as many as there are
     struct grt_mlp_desc each;  // over every point; outputs 0
     enum grt_pool pool;        // over the points of a sample
     struct grt_mlp_desc head;  // over what was pooled; inputs 0 means each.hidden
@@ -100,9 +218,6 @@ struct grt_points_desc {
 #define grt_points_desc(...) GRT_DESC(struct grt_points_desc, __VA_ARGS__)
 // x [rows][points][features]. "point.layers.0.weight", ..., "head.layers.0.weight", ...
 GRT_API struct grt_module *grt_points_create(const struct grt_points_desc *desc);
-
-// Accepts NULL, clears it.
-GRT_API void grt_module_destroy(struct grt_module **module);
 
 #ifdef __cplusplus
 }

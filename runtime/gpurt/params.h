@@ -31,9 +31,10 @@ enum grt_init {
 #undef X
 };
 
+#define GRT_PARAM_NAME 96
 struct grt_param {
-    char name[48];   // as in PyTorch's state_dict: "layers.0.weight"
-    uint64_t first;  // element of the range
+    char name[GRT_PARAM_NAME];  // as in PyTorch's state_dict: "layers.0.weight"
+    uint64_t first;             // element of the range
     uint64_t count;
     uint32_t rank;
     uint64_t shape[GRT_MAX_RANK];
@@ -51,7 +52,7 @@ struct grt_params {
     uint64_t numbers;         // elements of all parameters, without padding
     enum grt_dtype type;      // of the 16-bit copy, or f32: there is none
     struct grt_param **list;  // each stays where it is
-    bool failed;              // no host memory
+    bool failed;              // no host memory, or a name that is too long
     struct grt_tensor *master, *copy, *grad;  // [elements]: whole groups; copy NULL with f32
 };
 

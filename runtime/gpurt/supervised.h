@@ -78,6 +78,7 @@ struct grt_supervised_info {
     struct grt_dataset_info data;
     struct grt_learner_desc learner;
     const char *variant;
+    uint32_t layers;  // modules that are no compositions
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
     uint64_t start;         // step that it begins with

@@ -10,55 +10,17 @@
 #include "ops/op_support.h"
 #include "base/log.h"
 #include "learner_parts.h"
-#include "nn/fused/mlp_fused.h"
-
-const char *grt_model_text(enum grt_model model) {
-    static const char *const texts[] = {
-#define X(name, text) text,
-        GRT_MODELS(X)
-#undef X
-    };
-    return (unsigned)model < GRT_MODEL_COUNT ? texts[model] : "unknown model";
-}
-
-// ---- the model ----
-
-static struct grt_mlp_desc mlp_desc(const struct grt_model_desc *m, uint32_t inputs, uint32_t depth,
-                                    uint32_t outputs) {
-    return (struct grt_mlp_desc){
-        .inputs = inputs,
-        .depth = depth,
-        .hidden = m->hidden,
-        .outputs = outputs,
-        .act = m->act,
-        .residual = m->residual,
-        .layer_norm = m->layer_norm,
-    };
-}
-
-static struct grt_module *make_module(const struct grt_model_desc *m) {
-    struct grt_mlp_desc mlp = mlp_desc(m, m->inputs, m->depth, m->outputs);
-    if (m->kind == GRT_MODEL_LINEAR) {
-        return grt_linear_create(grt_linear_desc(.inputs = m->inputs, .outputs = m->outputs));
-    }
-    if (m->kind == GRT_MODEL_POINTS) {
-        return grt_points_create(
-            grt_points_desc(.points = m->points, .pool = m->pool,
-                            .each = mlp_desc(m, m->inputs, m->depth, 0),
-                            .head = mlp_desc(m, m->hidden, m->head_depth, m->outputs)));
-    }
-    return grt_mlp_create(&mlp);
-}
+#include "nn/fused/fused.h"
 
 static const char *mistake(const struct grt_learner_desc *d) {
     if (!d) {
         return "no desc";
     }
-    if ((unsigned)d->model.kind >= GRT_MODEL_COUNT || (unsigned)d->loss >= GRT_LOSS_COUNT) {
-        return "no such model or loss";
+    if (!d->make || (unsigned)d->loss >= GRT_LOSS_COUNT) {
+        return d->make ? "no such loss" : "no network";
     }
-    if (d->model.outputs == 0 || d->batch == 0) {
-        return "outputs and batch must be at least 1";
+    if (grt_shape_count(&d->input) == 0 || d->input.rank > GRT_SHAPE_RANK || d->batch == 0) {
+        return "samples and batch must be at least 1";
     }
     if (d->precision != GRT_F32 && d->precision != GRT_F16 && d->precision != GRT_BF16) {
         return "precision must be f32, f16 or bf16";
@@ -69,6 +31,9 @@ static const char *mistake(const struct grt_learner_desc *d) {
     if (!(d->huber_delta >= 0.0f)) {
         return "huber_delta must not be below 0";
     }
+    if (!(d->label_smoothing >= 0.0f && d->label_smoothing < 1.0f)) {
+        return "label_smoothing must be from 0 to below 1";
+    }
     if (d->variant && strcmp(d->variant, "layers") != 0 && strcmp(d->variant, "fused") != 0) {
         return "variant must be layers or fused";
     }
@@ -78,56 +43,117 @@ static const char *mistake(const struct grt_learner_desc *d) {
 // ---- declaring ----
 
 static struct grt_tensor *declare(struct grt_learner *l, const char *label, const char *group,
-                                  enum grt_dtype dtype, uint64_t a, uint64_t b, uint64_t c) {
+                                  enum grt_dtype dtype, uint64_t a, uint64_t b, uint64_t c,
+                                  uint64_t d) {
     return grt_net_tensor(&l->net, grt_tensor_desc(.label = label, .group = group, .dtype = dtype,
-                                                   .shape = {a, b, c}));
+                                                   .shape = {a, b, c, d}));
 }
 
-static void declare_io(struct grt_learner *l) {
-    const struct grt_model_desc *m = &l->desc.model;
-    bool points = m->kind == GRT_MODEL_POINTS;
-    uint64_t features = points ? m->points : m->inputs, last = points ? m->inputs : 0;
-    l->x = declare(l, "input", "io", GRT_F32, l->micro, features, last);
+// What comes before the network, and what it gives.
+static struct grt_tensor *declare_samples(struct grt_learner *l, const char *label,
+                                          const char *group, enum grt_dtype dtype,
+                                          const struct grt_shape *shape) {
+    return declare(l, label, group, dtype, l->micro, shape->dim[0],
+                   shape->rank > 1 ? shape->dim[1] : 0, shape->rank > 2 ? shape->dim[2] : 0);
+}
+
+static void declare_input(struct grt_learner *l) {
+    l->x = declare_samples(l, "input", "io", GRT_F32, &l->desc.input);
     if (l->net.dtype != GRT_F32) {
-        l->x16 = declare(l, "input16", "acts", l->net.dtype, l->micro, features, last);
+        l->x16 = declare_samples(l, "input16", "acts", l->net.dtype, &l->desc.input);
     }
+}
+
+static void declare_output(struct grt_learner *l) {
+    const struct grt_shape *out = &l->module->out;
     l->target = l->desc.loss == GRT_LOSS_CROSS_ENTROPY
-                    ? declare(l, "target", "io", GRT_U32, l->micro, 0, 0)
-                    : declare(l, "target", "io", GRT_F32, l->micro, m->outputs, 0);
-    l->y = declare(l, "output", "acts", GRT_F32, l->micro, m->outputs, 0);
+                    ? declare(l, "target", "io", GRT_U32, l->micro, 0, 0, 0)
+                    : declare(l, "target", "io", GRT_F32, l->micro, l->outputs, 0, 0);
+    l->y = declare_samples(l, "output", "acts", GRT_F32, out);
+    if (l->net.dtype != GRT_F32 && !l->module->f32_output) {
+        l->y16 = declare_samples(l, "output16", "acts", l->net.dtype, out);
+    }
 }
 
 static void declare_state(struct grt_learner *l) {
     uint32_t parts = l->desc.accumulate;
-    l->state = declare(l, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0, 0);
-    l->history = declare(l, "history", "state", GRT_F32, GRT_HISTORY, 4, 0);
-    l->norm_parts = declare(l, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0, 0);
-    l->loss_parts = declare(l, "loss parts", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0);
-    l->hits = declare(l, "hits", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0);
+    l->state = declare(l, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0, 0, 0);
+    l->history = declare(l, "history", "state", GRT_F32, GRT_HISTORY, 4, 0, 0);
+    l->norm_parts = declare(l, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0, 0, 0);
+    l->loss_parts = declare(l, "loss parts", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
+    l->hits = declare(l, "hits", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
 }
 
-struct grt_mlp_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t rows) {
-    const struct grt_model_desc *m = &l->desc.model;
-    return (struct grt_mlp_fused_desc){.model = mlp_desc(m, m->inputs, m->depth, m->outputs),
-                                       .loss = l->desc.loss,
-                                       .delta = l->desc.huber_delta,
-                                       .dtype = l->desc.precision,
-                                       .rows = rows,
-                                       .params = &l->params};
+struct grt_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t rows) {
+    return (struct grt_fused_desc){.module = l->module,
+                                   .input = l->desc.input,
+                                   .loss = l->desc.loss,
+                                   .delta = l->desc.huber_delta,
+                                   .dtype = l->desc.precision,
+                                   .rows = rows,
+                                   .params = &l->params};
 }
 
 // Whether forward and backward are one op; false with the sentence said where that was asked for and
 // cannot be.
 static bool choose_fused(struct grt_learner *l) {
     const struct grt_learner_desc *d = &l->desc;
-    struct grt_mlp_fused_desc fused = grt_learner_fused(l, l->micro);
-    bool fits = d->model.kind == GRT_MODEL_MLP && !d->inference && !d->recompute;
+    struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
     bool asked = d->variant && strcmp(d->variant, "fused") == 0;
-    l->fused = fits && (asked ? grt_mlp_fused_variant(l->dev, &fused, 0) != NULL
-                              : !d->variant && grt_mlp_fused_usable(l->dev, &fused));
+    l->fused = !d->inference && !d->recompute && d->label_smoothing == 0.0f &&
+               (asked || !d->variant) && grt_fused_usable(l->dev, &fused, asked);
     return !asked || l->fused ||
            grt_fail(GRT_UNSUPPORTED, "learner: no fused kernels for such a model in %s on %s",
                     grt_dtype_text(d->precision), grt_dev_info(l->dev)->selector);
+}
+
+// False with the sentence.
+static bool declare_network(struct grt_learner *l) {
+    const struct grt_learner_desc *d = &l->desc;
+    declare_input(l);
+    char text[GRT_SHAPE_TEXT];
+    struct grt_shape out = grt_module_declare(l->module, &l->net, "", &d->input);
+    l->outputs = grt_shape_count(&out);
+    if (out.rank == 0) {
+        return false;
+    }
+    if (d->outputs > 0 && l->outputs != d->outputs) {
+        return grt_fail(GRT_CONFIG, "%sthe network gives %s for a sample, and the targets want %u",
+                        l->module->where, grt_shape_text(&out, text), d->outputs);
+    }
+    if (d->loss == GRT_LOSS_CROSS_ENTROPY && out.rank != 1) {
+        return grt_fail(GRT_CONFIG, "%scross_entropy wants one number for each class, not %s",
+                        l->module->where, grt_shape_text(&out, text));
+    }
+    if (!d->inference && l->params.numbers == 0) {
+        return grt_fail(GRT_CONFIG, "%sthe network has no parameters: there is nothing to learn",
+                        l->module->where);
+    }
+    declare_output(l);
+    return true;
+}
+
+static bool declare_rest(struct grt_learner *l) {
+    const struct grt_learner_desc *d = &l->desc;
+    grt_params_declare(&l->params, l->plan, !d->inference);
+    declare_state(l);
+    if (!d->inference) {
+        l->dy = declare_samples(l, "output gradient", "acts", l->net.dtype, &l->module->out);
+        if (l->fused) {
+            struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
+            uint64_t bytes = grt_fused_scratch(l->dev, &fused);
+            l->fused_scratch = declare(l, "fused", "acts", GRT_F32, (bytes + 3) / 4, 0, 0, 0);
+        }
+        uint64_t kept = grt_optim_tensors(&d->optim) * l->params.elements;
+        if (kept > 0) {
+            l->kept = declare(l, "optimizer", "optim", GRT_F32, kept, 0, 0, 0);
+        }
+    }
+    if (l->net.scratch_bytes > 0) {
+        l->net.scratch =
+            declare(l, "scratch", "scratch", GRT_F32, (l->net.scratch_bytes + 3) / 4, 0, 0, 0);
+    }
+    return !l->params.failed || grt_fail(GRT_NO_MEMORY, "no host memory for a learner");
 }
 
 static bool declare_all(struct grt_learner *l) {
@@ -138,32 +164,10 @@ static bool declare_all(struct grt_learner *l) {
                               .dtype = d->precision,
                               .rows = l->micro,
                               .recompute = d->recompute,
-                              .inference = d->inference || l->fused};
+                              .inference = d->inference || l->fused,
+                              .seed = d->seed};
     grt_params_init(&l->params, l->dev, d->precision);
-    declare_io(l);
-    l->module->fns->declare(l->module, &l->net, "");
-    if (l->params.failed) {
-        return false;
-    }
-    grt_params_declare(&l->params, l->plan, !d->inference);
-    declare_state(l);
-    if (!d->inference) {
-        l->dy = declare(l, "output gradient", "acts", l->net.dtype, l->micro, d->model.outputs, 0);
-        if (l->fused) {
-            struct grt_mlp_fused_desc fused = grt_learner_fused(l, l->micro);
-            uint64_t bytes = grt_mlp_fused_scratch(l->dev, &fused);
-            l->fused_scratch = declare(l, "fused", "acts", GRT_F32, (bytes + 3) / 4, 0, 0);
-        }
-        uint64_t kept = grt_optim_tensors(&d->optim) * l->params.elements;
-        if (kept > 0) {
-            l->kept = declare(l, "optimizer", "optim", GRT_F32, kept, 0, 0);
-        }
-    }
-    if (l->net.scratch_bytes > 0) {
-        l->net.scratch =
-            declare(l, "scratch", "scratch", GRT_F32, (l->net.scratch_bytes + 3) / 4, 0, 0);
-    }
-    return !l->params.failed;
+    return declare_network(l) && declare_rest(l);
 }
 
 struct grt_learner *grt_learner_create(struct grt_dev *dev, const struct grt_learner_desc *desc) {
@@ -183,14 +187,9 @@ struct grt_learner *grt_learner_create(struct grt_dev *dev, const struct grt_lea
     snprintf(l->variant, sizeof l->variant, "%s", desc->variant ? desc->variant : "");
     l->desc.variant = desc->variant ? l->variant : NULL;
     l->micro = (desc->batch + l->desc.accumulate - 1) / l->desc.accumulate;
-    l->module = make_module(&desc->model);
+    l->module = desc->make(desc->of);
     l->plan = l->module && choose_fused(l) ? grt_plan_create(dev) : NULL;
-    if (!l->plan) {
-        grt_learner_destroy(&l);
-        return NULL;
-    }
-    if (!declare_all(l)) {
-        grt_fail(GRT_NO_MEMORY, "no host memory for a learner");
+    if (!l->plan || !declare_all(l)) {
         grt_learner_destroy(&l);
     }
     return l;
@@ -205,6 +204,7 @@ void grt_learner_destroy(struct grt_learner **learner) {
     grt_module_destroy(&l->module);
     grt_plan_destroy(&l->plan);
     grt_params_finish(&l->params);
+    grt_net_finish(&l->net);
     free(l->kept_views);
     free(l->kept_names);
     free(l);

@@ -2,8 +2,8 @@
 // Which tensor was the first to hold a number that is not finite.
 //
 // What a step leaves behind need not have the answer: fused kernels keep activations in registers, others
-// share memory among layers. So a second learner with the same parameters, made for this question
-// alone, keeps the activations of every layer, and the samples go through it forward.
+// share memory among layers. So the samples go through the network forward once more for each activation,
+// which is copied as soon as it is there.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,80 +55,67 @@ static bool named(const struct grt_learner *l, enum grt_tensor_role role, const 
 
 // ---- activations ----
 
-// A learner with the same parameters that keeps every activation; NULL when there is no room for it.
-static struct grt_learner *create_probe(struct grt_learner *l) {
-    struct grt_learner_desc desc = l->desc;
-    desc.batch = (uint32_t)l->micro;
-    desc.accumulate = 1;
-    desc.variant = "layers";
-    desc.recompute = false;
-    desc.inference = false;
-    struct grt_learner *probe = grt_learner_create(l->dev, &desc);
-    bool good = probe && grt_learner_bytes(probe, NULL) <= grt_dev_mem_left(l->dev) &&
-                grt_learner_alloc(probe);
-    for (uint32_t i = 0; good && i < l->params.count; i++) {
-        const struct grt_tensor *from = &l->params.list[i]->master;
-        const struct grt_tensor *to = &probe->params.list[i]->master;
-        uint64_t bytes = grt_tensor_bytes(from);
-        void *numbers = malloc(bytes);
-        good = numbers && grt_buf_read(from->range.buf, from->range.offset, numbers, bytes) &&
-               grt_buf_write(to->range.buf, to->range.offset, numbers, bytes);
-        free(numbers);
+struct watch {
+    struct grt_learner *learner;
+    uint32_t wanted, seen;
+    struct grt_buf *copy;
+    struct grt_tensor tensor;  // the one that is wanted, in the copy; rank 0: there is none
+    char name[192];
+};
+
+static void saw(void *context, struct grt_graph *graph, const struct grt_tensor *tensor,
+                const char *name) {
+    struct watch *w = context;
+    if (w->seen++ != w->wanted) {
+        return;
     }
-    if (!good || !grt_learner_sync(probe)) {
-        grt_learner_destroy(&probe);
+    uint64_t bytes = grt_tensor_bytes(tensor);
+    if (!w->copy || grt_buf_size(w->copy) < bytes) {
+        grt_buf_destroy(&w->copy);
+        w->copy = grt_buf_create(w->learner->dev, grt_buf_desc(.size = bytes, .label = "activation",
+                                                               .kind = GRT_BUF_READBACK));
     }
-    return probe;
+    if (w->copy) {
+        w->tensor = *tensor;
+        w->tensor.range = (struct grt_range){w->copy, 0, bytes};
+        snprintf(w->name, sizeof w->name, "%s", name);
+        grt_graph_copy(graph, w->tensor.range, tensor->range);
+    }
 }
 
-// "point.h.2" and "point.z.2" are about point.layers.2; others have names that say what they are.
-static bool name_activation(const char *label, char *name, size_t capacity) {
-    const char *dot = strrchr(label, '.');
-    size_t stem = dot ? (size_t)(dot - label) : 0;
-    bool hidden = stem > 0 && (label[stem - 1] == 'h' || label[stem - 1] == 'z') &&
-                  (stem == 1 || label[stem - 2] == '.');
-    if (hidden) {
-        snprintf(name, capacity, "activations of %.*slayers%s", (int)(stem - 1), label, dot);
-    } else {
-        snprintf(name, capacity, "%s", label);
+// The first activation of these samples that is not finite.
+static bool find_in(struct watch *w, const struct grt_step_desc *desc, char *name,
+                    size_t capacity) {
+    bool found = false, more = true;
+    for (w->wanted = 0; more && !found; w->wanted++) {
+        w->seen = 0;
+        w->tensor.rank = 0;
+        struct grt_graph *graph = grt_learner_watched(w->learner, desc, saw, w);
+        more = graph && w->tensor.rank > 0 && grt_graph_finish(graph);
+        found = more && has_nonfinite(&w->tensor, grt_tensor_count(&w->tensor));
+        grt_graph_destroy(&graph);
     }
-    return hidden || !strcmp(label, "features") || !strcmp(label, "pooled") ||
-           !strcmp(label, "output");
-}
-
-// Order of declaration is that of computation but for the output, which stands first.
-static bool scan_activations(const struct grt_learner *probe, uint64_t rows, char *name,
-                             size_t capacity) {
-    const struct grt_tensor *t;
-    for (int output = 0; output < 2; output++) {
-        for (uint32_t i = 0; (t = grt_plan_at(probe->plan, "acts", i)) != NULL; i++) {
-            uint64_t count = grt_tensor_count(t) / probe->micro * rows;
-            if ((t == probe->y) == (output == 1) && name_activation(t->label, name, capacity) &&
-                has_nonfinite(t, count)) {
-                return true;
-            }
-        }
+    if (found) {
+        snprintf(name, capacity, "%s", w->name);
     }
-    return false;
+    return found;
 }
 
 static bool find_activation(struct grt_learner *l, const struct grt_tensor *x,
                             const struct grt_tensor *y, char *name, size_t capacity) {
-    struct grt_learner *probe = create_probe(l);
+    struct watch w = {.learner = l};
     bool found = false;
     uint64_t x_bytes = grt_learner_x_bytes(l), y_bytes = grt_learner_y_bytes(l);
-    for (uint64_t first = 0; probe && !found && first < x->shape[0]; first += l->micro) {
+    for (uint64_t first = 0; !found && first < x->shape[0]; first += l->micro) {
         uint64_t left = x->shape[0] - first, rows = left < l->micro ? left : l->micro;
         struct grt_step_desc desc = {
             .rows = (uint32_t)rows,
             .x = {x->range.buf, x->range.offset + first * x_bytes, rows * x_bytes},
             .y = {y->range.buf, y->range.offset + first * y_bytes, rows * y_bytes},
         };
-        struct grt_graph *graph = grt_learner_evaluate(probe, &desc);
-        found = graph && grt_graph_finish(graph) && scan_activations(probe, rows, name, capacity);
-        grt_graph_destroy(&graph);
+        found = find_in(&w, &desc, name, capacity);
     }
-    grt_learner_destroy(&probe);
+    grt_buf_destroy(&w.copy);
     return found;
 }
 

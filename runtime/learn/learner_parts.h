@@ -16,25 +16,32 @@ struct grt_learner {
     struct grt_module *module;
     bool allocated;
     bool fused;
-    uint64_t micro;              // samples of a micro-batch
-    struct grt_tensor *x;        // [micro][inputs] or [micro][points][inputs], f32
-    struct grt_tensor *x16;      // the same in the net's type; NULL with f32
-    struct grt_tensor *target;   // [micro][outputs] f32, or [micro] u32
-    struct grt_tensor *y;        // [micro][outputs] f32
-    struct grt_tensor *dy;       // [micro][outputs] in the net's type
-    struct grt_tensor *kept;     // by the optimizer: f32, one or two times the parameters' range
+    uint64_t micro;             // samples of a micro-batch
+    uint64_t outputs;           // of a sample
+    struct grt_tensor *x;       // [micro][input] f32
+    struct grt_tensor *x16;     // the same in the net's type; NULL with f32
+    struct grt_tensor *target;  // [micro][outputs] f32, or [micro] u32
+    struct grt_tensor *y;       // [micro][outputs] f32
+    struct grt_tensor *y16;   // the same in the net's type, where the network gives that; else NULL
+    struct grt_tensor *dy;    // [micro][outputs] in the net's type
+    struct grt_tensor *kept;  // by the optimizer: f32, one or two times the parameters' range
     struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
     struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
     struct grt_tensor *norm_parts;
     struct grt_tensor *loss_parts, *hits;  // f32 [accumulate][GRT_LOSS_PARTS]
     struct grt_tensor *fused_scratch;
     struct grt_tensor *kept_views;  // of each parameter in each part of kept
-    char (*kept_names)[64];
+    char (*kept_names)[GRT_PARAM_NAME + 24];
 };
 
-struct grt_mlp_fused_desc;
+struct grt_fused_desc;
 // The fused op of a learner, without its operands.
-struct grt_mlp_fused_desc grt_learner_fused(const struct grt_learner *learner, uint64_t rows);
+struct grt_fused_desc grt_learner_fused(const struct grt_learner *learner, uint64_t rows);
+// As grt_learner_evaluate(); `saw` is told of each activation when it is recorded.
+typedef void grt_learner_saw_fn(void *context, struct grt_graph *graph,
+                                const struct grt_tensor *tensor, const char *name);
+struct grt_graph *grt_learner_watched(struct grt_learner *learner, const struct grt_step_desc *desc,
+                                      grt_learner_saw_fn *saw, void *context);
 // Writes the state of a run that begins.
 bool grt_learner_begin(struct grt_learner *learner);
 

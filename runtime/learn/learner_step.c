@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "nn/layer_ops.h"
 #include "learner_parts.h"
-#include "nn/fused/mlp_fused.h"
+#include "nn/fused/fused.h"
 
 // One micro-batch of a recording.
 struct feed {
@@ -26,6 +26,9 @@ struct feed {
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
     struct grt_range norms;              // of the gradients, where the model's op has them
     uint32_t norm_count;
+    void (*saw)(void *context, struct grt_graph *graph, const struct grt_tensor *tensor,
+                const char *name);
+    void *context;
 };
 
 static void phase(const struct feed *f, const char *name) {
@@ -133,19 +136,36 @@ static struct grt_range parts(const struct feed *f, const struct grt_tensor *of)
     return grt_op_part(of->range, f->micro * GRT_LOSS_PARTS * 4, GRT_LOSS_PARTS * 4);
 }
 
-// Returns x as the module took it.
-static struct grt_tensor record_forward(struct feed *f) {
-    struct grt_module *module = f->l->module;
+static struct grt_pass pass_of(const struct feed *f, bool training) {
+    return (struct grt_pass){.graph = f->graph,
+                             .training = training,
+                             .add_grads = f->micro > 0,
+                             .state = f->l->state->range,
+                             .micro = (uint32_t)f->micro,
+                             .saw = f->saw,
+                             .context = f->context};
+}
+
+// Returns x as the network took it.
+static struct grt_tensor record_forward(struct feed *f, bool training) {
     struct grt_tensor x = narrow_input(f);
+    struct grt_pass pass = pass_of(f, training);
     phase(f, "forward");
-    module->fns->forward(module, f->graph, &x, &f->y);
+    if (!f->l->y16) {
+        grt_module_forward(f->l->module, &pass, &x, &f->y);
+    } else {
+        struct grt_tensor y16 = grt_nn_rows(f->l->y16, f->x.shape[0]);
+        grt_module_forward(f->l->module, &pass, &x, &y16);
+        grt_op_convert(f->graph, &f->y, &y16);
+    }
+    grt_pass_saw(&pass, &f->y, "output");
     return x;
 }
 
 // Forward, loss and backward as one op. Rows go forward and back in one launch, whose time counts as forward.
 static void record_fused(struct feed *f) {
     struct grt_learner *l = f->l;
-    struct grt_mlp_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
+    struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
     desc.x = &f->x;
     desc.target = &f->target;
     desc.y = &f->y;
@@ -154,9 +174,14 @@ static void record_fused(struct feed *f) {
     desc.parts = parts(f, l->loss_parts);
     desc.state = l->state->range;
     desc.scratch = l->fused_scratch->range;
-    f->norms = grt_mlp_fused_norms(l->dev, &desc, &f->norm_count);
     desc.phases = f->desc->phases;
-    grt_op_mlp_fused(f->graph, &desc);
+    f->norms = grt_fused_norms(l->dev, &desc, &f->norm_count);
+    grt_op_fused(f->graph, &desc);
+}
+
+// Samples as rows of numbers, as losses take them.
+static struct grt_tensor flat(const struct feed *f, const struct grt_tensor *t) {
+    return grt_nn_matrix(t, t->shape[0], f->l->outputs);
 }
 
 static void record_micro(struct feed *f) {
@@ -165,13 +190,16 @@ static void record_micro(struct feed *f) {
         record_fused(f);
         return;
     }
-    struct grt_tensor x = record_forward(f);
+    struct grt_tensor x = record_forward(f, true);
+    struct grt_tensor y = flat(f, &f->y), dy = flat(f, &f->dy);
     grt_op_loss(f->graph,
-                grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta, .y = &f->y,
-                              .target = &f->target, .dy = &f->dy, .samples = f->rows,
+                grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta,
+                              .label_smoothing = l->desc.label_smoothing, .y = &y,
+                              .target = &f->target, .dy = &dy, .samples = f->rows,
                               .parts = parts(f, l->loss_parts), .state = l->state->range));
     phase(f, "backward");
-    l->module->fns->backward(l->module, f->graph, &x, &f->dy, NULL, f->micro > 0);
+    struct grt_pass pass = pass_of(f, true);
+    grt_module_backward(l->module, &pass, &x, &f->dy, NULL, false);
 }
 
 // The micro-batches of a graph: all, or one.
@@ -210,11 +238,12 @@ static void record_evaluation(struct feed *f) {
     bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
     f->evaluates = true;
     for (f->micro = first_micro(f); feed(f, true); f->micro++) {
-        record_forward(f);
+        record_forward(f, false);
+        struct grt_tensor y = flat(f, &f->y);
         // A mean over one sample is a sum over samples.
         struct grt_loss_desc loss = {.loss = l->desc.loss,
                                      .delta = l->desc.huber_delta,
-                                     .y = &f->y,
+                                     .y = &y,
                                      .target = &f->target,
                                      .samples = 1,
                                      .parts = parts(f, l->loss_parts),
@@ -237,12 +266,12 @@ static void record_evaluation(struct feed *f) {
 }
 
 static uint64_t y_row_bytes(const struct grt_learner *l) {
-    return (uint64_t)l->desc.model.outputs * 4;
+    return l->outputs * 4;
 }
 
 static void record_prediction(struct feed *f) {
     for (f->micro = first_micro(f); feed(f, false); f->micro++) {
-        record_forward(f);
+        record_forward(f, false);
         uint64_t bytes = y_row_bytes(f->l);
         grt_graph_copy(f->graph, grt_op_part(f->out, f->first * bytes, f->y.shape[0] * bytes),
                        f->y.range);
@@ -302,8 +331,9 @@ static const char *missing(const struct grt_learner *l, const struct grt_step_de
 
 typedef void record_fn(struct feed *f);
 
-static struct grt_graph *record(struct grt_learner *l, const struct grt_step_desc *desc,
-                                const char *label, record_fn *one, struct grt_range out) {
+static struct grt_graph *record(struct feed *f, const char *label, record_fn *one) {
+    struct grt_learner *l = f->l;
+    const struct grt_step_desc *desc = f->desc;
     if (!l || !desc || !l->allocated) {
         grt_fail(GRT_INVALID, "%s: no desc, or the learner is not allocated", label);
         return NULL;
@@ -311,7 +341,7 @@ static struct grt_graph *record(struct grt_learner *l, const struct grt_step_des
     uint64_t rows = desc->rows > 0 ? desc->rows : l->desc.batch;
     bool predicts = one == record_prediction;
     const char *why = missing(l, desc, rows, !predicts);
-    if (!why && predicts && (desc->steps > 1 || !has_samples(&out, rows * y_row_bytes(l)))) {
+    if (!why && predicts && (desc->steps > 1 || !has_samples(&f->out, rows * y_row_bytes(l)))) {
         why = "out is smaller than what the model gives, or there are several steps";
     }
     if (why) {
@@ -322,9 +352,10 @@ static struct grt_graph *record(struct grt_learner *l, const struct grt_step_des
     if (!graph) {
         return NULL;
     }
-    struct feed f = {.l = l, .graph = graph, .desc = desc, .rows = rows, .out = out};
-    for (f.step = 0; f.step < (desc->steps > 0 ? desc->steps : 1); f.step++) {
-        one(&f);
+    f->graph = graph;
+    f->rows = rows;
+    for (f->step = 0; f->step < (desc->steps > 0 ? desc->steps : 1); f->step++) {
+        one(f);
     }
     if (!grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
@@ -337,14 +368,21 @@ struct grt_graph *grt_learner_step(struct grt_learner *l, const struct grt_step_
         grt_fail(GRT_INVALID, "training step: the learner was made for inference");
         return NULL;
     }
-    return record(l, desc, "training step", record_step, (struct grt_range){0});
+    return record(&(struct feed){.l = l, .desc = desc}, "training step", record_step);
 }
 
 struct grt_graph *grt_learner_evaluate(struct grt_learner *l, const struct grt_step_desc *desc) {
-    return record(l, desc, "evaluation", record_evaluation, (struct grt_range){0});
+    return record(&(struct feed){.l = l, .desc = desc}, "evaluation", record_evaluation);
 }
 
 struct grt_graph *grt_learner_predict(struct grt_learner *l, const struct grt_step_desc *desc,
                                       struct grt_range out) {
-    return record(l, desc, "prediction", record_prediction, out);
+    return record(&(struct feed){.l = l, .desc = desc, .out = out}, "prediction",
+                  record_prediction);
+}
+
+struct grt_graph *grt_learner_watched(struct grt_learner *l, const struct grt_step_desc *desc,
+                                      grt_learner_saw_fn *saw, void *context) {
+    return record(&(struct feed){.l = l, .desc = desc, .saw = saw, .context = context},
+                  "evaluation", record_evaluation);
 }

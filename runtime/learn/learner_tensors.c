@@ -25,6 +25,14 @@ uint64_t grt_learner_parameters(const struct grt_learner *l) {
     return l ? l->params.numbers : 0;
 }
 
+const struct grt_net_layer *grt_learner_layer(const struct grt_learner *l, uint32_t i) {
+    return l && i < l->net.layer_count ? &l->net.layers[i] : NULL;
+}
+
+uint64_t grt_learner_outputs(const struct grt_learner *l) {
+    return l ? l->outputs : 0;
+}
+
 static uint64_t row_bytes(const struct grt_tensor *t) {
     return grt_tensor_bytes(t) / t->shape[0];
 }

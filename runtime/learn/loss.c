@@ -70,14 +70,16 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
     if (d->loss == GRT_LOSS_CROSS_ENTROPY) {
         const struct {
             uint32_t rows, cols;
-            float share;
-        } params = {(uint32_t)rows, (uint32_t)cols, (float)(1.0 / (double)samples)};
+            float share, smooth, each;
+        } params = {(uint32_t)rows, (uint32_t)cols, (float)(1.0 / (double)samples),
+                    d->label_smoothing, d->label_smoothing / (float)cols};
         const struct grt_kernel_desc kernel = {narrow ? "cross_entropy_16" : "cross_entropy_f32",
                                                {{"WG", wg},
                                                 {"LANES", logit_lanes(dev, cols)},
                                                 {"KIND", kind},
                                                 {"GRAD", d->dy != NULL},
-                                                {"HITS", d->hits.buf != NULL}}};
+                                                {"HITS", d->hits.buf != NULL},
+                                                {"SMOOTH", d->label_smoothing > 0.0f}}};
         const struct grt_range hits =
             d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused(graph);
         const struct grt_range ranges[] = {d->y->range, d->target->range, dy, parts, state, hits};

@@ -28,6 +28,11 @@ struct grt_tensor grt_nn_matrix(const struct grt_tensor *tensor, uint64_t rows, 
     return view;
 }
 
+struct grt_tensor grt_nn_flat(const struct grt_tensor *tensor) {
+    uint64_t cols = tensor->shape[tensor->rank - 1];
+    return grt_nn_matrix(tensor, grt_tensor_count(tensor) / cols, cols);
+}
+
 static uint32_t kind(const struct grt_tensor *x) {
     return x->dtype == GRT_BF16;  // the kernels' KIND
 }
@@ -77,6 +82,35 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
                                             {"NORM", b->weight != NULL},
                                             {"ADD", b->x != NULL}}};
     grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 6);
+}
+
+static bool same_place(const struct grt_tensor *a, const struct grt_tensor *b) {
+    return a->range.buf == b->range.buf && a->range.offset == b->range.offset;
+}
+
+static void add_to(struct grt_graph *graph, const struct grt_tensor *y,
+                   const struct grt_tensor *x) {
+    if (!reachable(graph, y)) {
+        return;
+    }
+    uint64_t count = grt_tensor_count(y);
+    const uint32_t params[1] = {(uint32_t)count};
+    const struct grt_range ranges[2] = {x->range, y->range};
+    char name[32];
+    const struct grt_kernel_desc kernel = {kernel_name(name, "add_to", y), {{"KIND", kind(y)}}};
+    struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
+    grt_op_next(&pieces);
+    grt_op_stream(graph, &pieces, &kernel, params, sizeof params, ranges, 2);
+}
+
+void grt_nn_add(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *a,
+                const struct grt_tensor *b) {
+    if (same_place(y, a) || same_place(y, b)) {
+        add_to(graph, y, same_place(y, a) ? b : a);
+        return;
+    }
+    struct grt_tensor sum = grt_nn_flat(y), first = grt_nn_flat(a), second = grt_nn_flat(b);
+    grt_op_block(graph, &(struct grt_block){.z = &first, .x = &second, .h = &sum});
 }
 
 static uint64_t block_chunk(uint64_t rows) {
@@ -137,16 +171,41 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         b->weight ? b->weight->master.range : z,
         b->weight ? b->bias->master.range : z,
         b->weight ? b->stats->range : z,
-        b->dz->range,
+        b->dz ? b->dz->range : z,
     };
     char name[32];
     const struct grt_kernel_desc kernel = {
         kernel_name(name, "block_grad", b->z),
         {{"KIND", kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", b->weight != NULL}}};
-    grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 6);
+    if (b->dz) {
+        grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 6);
+    }
     if (b->weight) {
         norm_gradients(graph, b);
     }
+}
+
+void grt_op_dropout(struct grt_graph *graph, const struct grt_dropout *d) {
+    if (!reachable(graph, d->x)) {
+        return;
+    }
+    uint64_t count = grt_tensor_count(d->x);
+    const struct {
+        uint32_t n, stream, micro, seed[2];
+        float p, scale;
+    } params = {(uint32_t)count,
+                d->stream,
+                d->micro,
+                {(uint32_t)d->seed, (uint32_t)(d->seed >> 32)},
+                d->p,
+                1.0f / (1.0f - d->p)};
+    const struct grt_range ranges[3] = {d->x->range, d->y->range, d->state};
+    char name[32];
+    const struct grt_kernel_desc kernel = {kernel_name(name, "dropout", d->x),
+                                           {{"KIND", kind(d->x)}}};
+    struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
+    grt_op_next(&pieces);
+    grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 3);
 }
 
 static void pool(struct grt_graph *graph, const struct grt_pooling *p, const char *stem,

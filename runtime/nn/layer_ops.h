@@ -12,6 +12,12 @@ struct grt_tensor grt_nn_rows(const struct grt_tensor *tensor, uint64_t rows);
 // The same elements as [rows][cols].
 struct grt_tensor grt_nn_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
 
+// A tensor of samples as a matrix: rows are all axes but the last.
+struct grt_tensor grt_nn_flat(const struct grt_tensor *tensor);
+// y = a + b, all of one type and shape; y may be either of them.
+void grt_nn_add(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *a,
+                const struct grt_tensor *b);
+
 // What follows a product in a layer: h = act(norm(z)) + x.
 struct grt_block {
     const struct grt_tensor *z, *h;  // [rows][cols], net's dtype
@@ -20,13 +26,23 @@ struct grt_block {
     const struct grt_param *weight, *bias;  // of the norm, or NULL
     const struct grt_tensor *stats;  // with a norm: f32 [rows][2], out in forward, in in backward
     // Backward only.
-    const struct grt_tensor *dh, *dz;
+    const struct grt_tensor *dh, *dz;  // dz NULL: only the norm's gradients are wanted
     const struct grt_tensor *scratch;  // grt_block_scratch() bytes
     bool add;                          // to the gradients of weight and bias
 };
 void grt_op_block(struct grt_graph *graph, const struct grt_block *block);
 void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *block);
 uint64_t grt_block_scratch(uint64_t rows, uint64_t cols);
+
+// y = mask of x, see shaders/nn/lib/dropout.k.
+struct grt_dropout {
+    const struct grt_tensor *x, *y;
+    struct grt_range state;
+    uint64_t seed;
+    uint32_t stream, micro;
+    float p;
+};
+void grt_op_dropout(struct grt_graph *graph, const struct grt_dropout *dropout);
 
 // y [rows][cols] from x [rows][points][cols]; which: u32 like y, for the largest.
 struct grt_pooling {

@@ -10,23 +10,6 @@
 #include "base/log.h"
 #include "layer_ops.h"
 
-void grt_module_destroy(struct grt_module **module) {
-    if (module && *module) {
-        (*module)->fns->destroy(*module);
-        *module = NULL;
-    }
-}
-
-struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_desc *desc) {
-    struct grt_tensor *tensor = grt_plan_tensor(net->plan, desc);
-    net->params->failed |= !tensor;
-    return tensor;
-}
-
-static void want_scratch(struct grt_net *net, uint64_t bytes) {
-    net->scratch_bytes = bytes > net->scratch_bytes ? bytes : net->scratch_bytes;
-}
-
 void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const char *prefix,
                         uint64_t rows_each) {
     const struct grt_linear_desc *d = &linear->desc;
@@ -44,10 +27,10 @@ void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const ch
     const struct grt_tensor x = {.dtype = net->dtype, .rank = 2, .shape = {rows, d->inputs}};
     const struct grt_tensor dz = {.dtype = net->dtype, .rank = 2, .shape = {rows, d->outputs}};
     const struct grt_tensor dw = {.rank = 2, .shape = {d->outputs, d->inputs}};
-    want_scratch(net, grt_op_gemm_scratch(net->dev, grt_gemm_desc(.a = &dz, .a_transposed = true,
-                                                                  .b = &x, .c = &dw)));
+    grt_net_scratch(net, grt_op_gemm_scratch(net->dev, grt_gemm_desc(.a = &dz, .a_transposed = true,
+                                                                     .b = &x, .c = &dw)));
     if (!d->no_bias) {
-        want_scratch(net, grt_op_colsum_scratch(net->dev, grt_colsum_desc(.x = &dz)));
+        grt_net_scratch(net, grt_op_colsum_scratch(net->dev, grt_colsum_desc(.x = &dz)));
     }
 }
 
@@ -67,7 +50,8 @@ void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *grap
                          const struct grt_linear_backward *b) {
     if (b->dx) {
         grt_op_gemm(graph, grt_gemm_desc(.a = b->dz, .b = weights(linear), .c = b->dx,
-                                         .add = b->add, .grad_act = b->act, .saved = b->saved));
+                                         .beta = b->add_dx ? 1.0f : 0.0f, .add = b->add,
+                                         .grad_act = b->act, .saved = b->saved));
     }
     const struct grt_tensor *scratch = linear->base.net->scratch;
     struct grt_range range = scratch ? scratch->range : (struct grt_range){0};
@@ -82,20 +66,46 @@ void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *grap
 
 // ---- the module ----
 
-static void declare(struct grt_module *module, struct grt_net *net, const char *prefix) {
-    grt_linear_declare((struct grt_linear *)module, net, prefix, 1);
+static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in) {
+    struct grt_linear *linear = (struct grt_linear *)module;
+    uint64_t inputs = in->dim[in->rank - 1];
+    char text[GRT_SHAPE_TEXT];
+    if (linear->desc.inputs != 0 && linear->desc.inputs != inputs) {
+        return grt_module_refuse(module, "takes [%u], not %s", linear->desc.inputs,
+                                 grt_shape_text(in, text));
+    }
+    if (inputs > UINT32_MAX) {
+        return grt_module_refuse(module, "%s is too wide", grt_shape_text(in, text));
+    }
+    linear->desc.inputs = (uint32_t)inputs;
+    uint64_t rows_each = grt_shape_count(in) / inputs;
+    grt_linear_declare(linear, net, prefix, rows_each);
+    module->operations = 2.0 * (double)rows_each * (double)inputs * linear->desc.outputs;
+    struct grt_shape out = *in;
+    out.dim[out.rank - 1] = linear->desc.outputs;
+    return out;
 }
 
-static void forward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                    const struct grt_tensor *y) {
-    grt_linear_forward((struct grt_linear *)module, graph, x, y, GRT_ACT_NONE);
+static void forward(struct grt_module *module, const struct grt_pass *pass,
+                    const struct grt_tensor *x, const struct grt_tensor *y) {
+    struct grt_tensor x2 = grt_nn_flat(x), y2 = grt_nn_flat(y);
+    grt_linear_forward((struct grt_linear *)module, pass->graph, &x2, &y2, GRT_ACT_NONE);
 }
 
-static void backward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                     const struct grt_tensor *dy, const struct grt_tensor *dx, bool add) {
-    grt_linear_backward(
-        (struct grt_linear *)module, graph,
-        &(struct grt_linear_backward){.x = x, .dz = dy, .dx = dx, .accumulate = add});
+static void backward(struct grt_module *module, const struct grt_pass *pass,
+                     const struct grt_tensor *x, const struct grt_tensor *dy,
+                     const struct grt_tensor *dx, bool add_dx) {
+    struct grt_tensor x2 = grt_nn_flat(x), dy2 = grt_nn_flat(dy), dx2 = {0};
+    if (dx) {
+        dx2 = grt_nn_flat(dx);
+    }
+    grt_linear_backward((struct grt_linear *)module, pass->graph,
+                        &(struct grt_linear_backward){.x = &x2,
+                                                      .dz = &dy2,
+                                                      .dx = dx ? &dx2 : NULL,
+                                                      .add_dx = add_dx,
+                                                      .accumulate = pass->add_grads});
 }
 
 static void destroy(struct grt_module *module) {
@@ -104,10 +114,13 @@ static void destroy(struct grt_module *module) {
 
 static const struct grt_module_fns linear_fns = {"linear", declare, forward, backward, destroy};
 
+const struct grt_linear_desc *grt_linear_desc_of(const struct grt_module *module) {
+    return module->fns == &linear_fns ? &((const struct grt_linear *)module)->desc : NULL;
+}
+
 struct grt_module *grt_linear_create(const struct grt_linear_desc *desc) {
-    if (!desc || desc->inputs == 0 || desc->outputs == 0) {
-        grt_fail(GRT_INVALID, "linear: %s",
-                 desc ? "inputs and outputs must be at least 1" : "no desc");
+    if (!desc || desc->outputs == 0) {
+        grt_fail(GRT_INVALID, "linear: %s", desc ? "outputs must be at least 1" : "no desc");
         return NULL;
     }
     struct grt_linear *linear = calloc(1, sizeof *linear);
@@ -116,6 +129,8 @@ struct grt_module *grt_linear_create(const struct grt_linear_desc *desc) {
         return NULL;
     }
     linear->base.fns = &linear_fns;
+    linear->base.f32_output = true;
+    linear->base.adds_dx = true;
     linear->desc = *desc;
     return &linear->base;
 }

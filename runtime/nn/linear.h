@@ -12,6 +12,8 @@ struct grt_linear {
     struct grt_param *weight, *bias;  // bias NULL: there is none
 };
 
+// NULL: it is none.
+const struct grt_linear_desc *grt_linear_desc_of(const struct grt_module *module);
 // `rows_each`: rows of x for one row of the net.
 void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const char *prefix,
                         uint64_t rows_each);
@@ -24,6 +26,7 @@ struct grt_linear_backward {
     // dx = (dz weight + add) act'(saved), or NULL; see struct grt_gemm_desc.
     const struct grt_tensor *dx, *add, *saved;
     enum grt_act act;
+    bool add_dx;      // dx += ...
     bool accumulate;  // add to the gradients of weight and bias
 };
 void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *graph,

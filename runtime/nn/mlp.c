@@ -27,13 +27,13 @@
 // that from h.
 static bool has_blocks(const struct grt_mlp *mlp) {
     const struct grt_mlp_desc *d = &mlp->desc;
-    return d->act == GRT_ACT_GELU || d->residual || d->layer_norm ||
+    return d->act == GRT_ACT_GELU || d->act > GRT_ACT_TANH || d->residual || d->layer_norm ||
            (d->act == GRT_ACT_TANH && d->outputs == 0);
 }
 
-// Whether backward goes through blocks too, and not through the products' ends.
+// Whether backward goes through blocks too, and not through the products' ends, which know activations up to tanh.
 static bool has_block_gradients(const struct grt_mlp *mlp) {
-    return mlp->desc.residual || mlp->desc.layer_norm;
+    return mlp->desc.residual || mlp->desc.layer_norm || mlp->desc.act > GRT_ACT_TANH;
 }
 
 static bool is_output(const struct grt_mlp *mlp, uint32_t layer) {
@@ -42,11 +42,24 @@ static bool is_output(const struct grt_mlp *mlp, uint32_t layer) {
 
 // ---- declare ----
 
+static uint32_t width_of(const struct grt_mlp_desc *d, uint32_t layer) {
+    return d->widths[0] > 0 ? d->widths[layer] : d->hidden;
+}
+
+static uint32_t widest(const struct grt_mlp_desc *d) {
+    uint32_t most = d->hidden;
+    for (uint32_t i = 0; d->widths[0] > 0 && i < d->depth; i++) {
+        most = i == 0 || d->widths[i] > most ? d->widths[i] : most;
+    }
+    return most;
+}
+
+// Layers of different widths share tensors as wide as the widest.
 static struct grt_tensor *hidden_tensor(struct grt_mlp *mlp, const char *label) {
     struct grt_net *net = mlp->base.net;
-    return grt_net_tensor(net,
-                          grt_tensor_desc(.label = label, .group = "acts", .dtype = net->dtype,
-                                          .shape = {net->rows * mlp->rows_each, mlp->desc.hidden}));
+    return grt_net_tensor(
+        net, grt_tensor_desc(.label = label, .group = "acts", .dtype = net->dtype,
+                             .shape = {net->rows * mlp->rows_each, widest(&mlp->desc)}));
 }
 
 // A tensor for hidden layer i: of its own, or that of the layer at the same place of the first
@@ -100,32 +113,45 @@ static void declare_activations(struct grt_mlp *mlp, const char *prefix) {
         }
     }
     if (d->layer_norm) {
-        uint64_t scratch = grt_block_scratch(net->rows * mlp->rows_each, d->hidden);
-        net->scratch_bytes = scratch > net->scratch_bytes ? scratch : net->scratch_bytes;
+        uint64_t scratch = grt_block_scratch(net->rows * mlp->rows_each, widest(d));
+        grt_net_scratch(net, scratch);
     }
 }
 
-static void declare(struct grt_module *module, struct grt_net *net, const char *prefix) {
+static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in) {
     struct grt_mlp *mlp = (struct grt_mlp *)module;
-    const struct grt_mlp_desc *d = &mlp->desc;
-    mlp->base.net = net;
-    char name[48];
+    struct grt_mlp_desc *d = &mlp->desc;
+    uint64_t inputs = in->dim[in->rank - 1];
+    char text[GRT_SHAPE_TEXT];
+    if (inputs > UINT32_MAX || (d->inputs != 0 && d->inputs != inputs)) {
+        return grt_module_refuse(module, "takes [%u], not %s", d->inputs, grt_shape_text(in, text));
+    }
+    d->inputs = (uint32_t)inputs;
+    mlp->rows_each = grt_shape_count(in) / inputs;
+    char name[GRT_PARAM_NAME];
+    snprintf(mlp->prefix, sizeof mlp->prefix, "%s", prefix);
     for (uint32_t i = 0; i < mlp->layer_count; i++) {
         mlp->layers[i].desc = (struct grt_linear_desc){
-            .inputs = i == 0 ? d->inputs : d->hidden,
-            .outputs = is_output(mlp, i) ? d->outputs : d->hidden,
+            .inputs = i == 0 ? d->inputs : width_of(d, i - 1),
+            .outputs = is_output(mlp, i) ? d->outputs : width_of(d, i),
         };
+        module->operations +=
+            2.0 * (double)mlp->rows_each * mlp->layers[i].desc.inputs * mlp->layers[i].desc.outputs;
         snprintf(name, sizeof name, "%slayers.%u.", prefix, i);
         grt_linear_declare(&mlp->layers[i], net, name, mlp->rows_each);
     }
     for (uint32_t i = 0; d->layer_norm && i < d->depth; i++) {
-        const uint64_t shape[GRT_MAX_RANK] = {d->hidden};
+        const uint64_t shape[GRT_MAX_RANK] = {width_of(d, i)};
         snprintf(name, sizeof name, "%snorms.%u.", prefix, i);
         mlp->norms[2 * i] = grt_params_add(net->params, name, "weight", shape, GRT_INIT_ONES, 0.0f);
         mlp->norms[2 * i + 1] =
             grt_params_add(net->params, name, "bias", shape, GRT_INIT_ZEROS, 0.0f);
     }
     declare_activations(mlp, prefix);
+    struct grt_shape out = *in;
+    out.dim[out.rank - 1] = d->outputs > 0 ? d->outputs : width_of(d, d->depth - 1);
+    return out;
 }
 
 // ---- forward ----
@@ -135,15 +161,24 @@ struct layer_view {
     struct grt_tensor x, z, h, stats;
 };
 
+// What hidden layer i has of a tensor that may be wider.
+static struct grt_tensor cut(const struct grt_mlp *mlp, const struct grt_tensor *tensor, uint32_t i,
+                             uint64_t rows) {
+    uint64_t width = width_of(&mlp->desc, i);
+    struct grt_tensor view = grt_nn_matrix(tensor, rows, width);
+    view.range.size = rows * width * grt_dtype_size(tensor->dtype);
+    return view;
+}
+
 static struct layer_view layer_view(const struct grt_mlp *mlp, uint32_t i) {
     uint64_t rows = mlp->x.shape[0];
     struct layer_view v = {0};
-    v.x = i == 0 ? mlp->x : grt_nn_rows(mlp->h[i - 1], rows);
+    v.x = i == 0 ? mlp->x : cut(mlp, mlp->h[i - 1], i - 1, rows);
     bool gives_y = mlp->desc.outputs == 0 && i + 1 == mlp->desc.depth;
     if (!is_output(mlp, i)) {
-        v.h = gives_y ? mlp->y : grt_nn_rows(mlp->h[i], rows);
+        v.h = gives_y ? mlp->y : cut(mlp, mlp->h[i], i, rows);
         if (mlp->z[i]) {
-            v.z = grt_nn_rows(mlp->z[i], rows);
+            v.z = cut(mlp, mlp->z[i], i, rows);
         }
         if (mlp->stats[i]) {
             v.stats = grt_nn_rows(mlp->stats[i], rows);
@@ -176,17 +211,19 @@ static void forward_hidden(const struct grt_mlp *mlp, struct grt_graph *graph, u
     grt_op_block(graph, &b);
 }
 
-static void forward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                    const struct grt_tensor *y) {
+static void forward(struct grt_module *module, const struct grt_pass *pass,
+                    const struct grt_tensor *x, const struct grt_tensor *y) {
     struct grt_mlp *mlp = (struct grt_mlp *)module;
-    mlp->x = *x;
-    mlp->y = *y;
+    mlp->x = grt_nn_flat(x);
+    mlp->y = grt_nn_flat(y);
     for (uint32_t i = 0; i < mlp->desc.depth; i++) {
-        forward_hidden(mlp, graph, i);
+        forward_hidden(mlp, pass->graph, i);
+        struct layer_view v = layer_view(mlp, i);
+        grt_pass_saw(pass, &v.h, "activations of %slayers.%u", mlp->prefix, i);
     }
     if (mlp->desc.outputs > 0) {
         struct layer_view v = layer_view(mlp, mlp->desc.depth);
-        grt_linear_forward(&mlp->layers[mlp->desc.depth], graph, &v.x, y, GRT_ACT_NONE);
+        grt_linear_forward(&mlp->layers[mlp->desc.depth], pass->graph, &v.x, &mlp->y, GRT_ACT_NONE);
     }
 }
 
@@ -209,7 +246,7 @@ static void again(const struct grt_mlp *mlp, struct grt_graph *graph, uint32_t i
 static struct grt_tensor through_block(const struct grt_mlp *mlp, struct grt_graph *graph,
                                        uint32_t i, const struct grt_tensor *dh, bool add) {
     struct layer_view v = layer_view(mlp, i);
-    struct grt_tensor dz = grt_nn_rows(mlp->dz, dh->shape[0]);
+    struct grt_tensor dz = cut(mlp, mlp->dz, i, dh->shape[0]);
     struct grt_block b = block(mlp, i, &v);
     b.dh = dh;
     b.dz = &dz;
@@ -219,24 +256,33 @@ static struct grt_tensor through_block(const struct grt_mlp *mlp, struct grt_gra
     return dz;
 }
 
-static void backward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                     const struct grt_tensor *dy, const struct grt_tensor *dx, bool add) {
+static void backward(struct grt_module *module, const struct grt_pass *pass,
+                     const struct grt_tensor *x, const struct grt_tensor *dy,
+                     const struct grt_tensor *dx, bool add_dx) {
     struct grt_mlp *mlp = (struct grt_mlp *)module;
     const struct grt_mlp_desc *d = &mlp->desc;
+    struct grt_graph *graph = pass->graph;
+    struct grt_tensor flat = grt_nn_flat(x), given = {0};
+    bool add = pass->add_grads;
+    if (dx) {
+        given = grt_nn_flat(dx);
+    }
     bool blocks = has_block_gradients(mlp);
     // The gradient that comes from above: of a layer's product, or of its output.
-    struct grt_tensor above = *dy;
+    struct grt_tensor above = grt_nn_flat(dy);
     bool is_dz = d->outputs > 0;
     for (uint32_t i = mlp->layer_count; i-- > 0;) {
         struct grt_tensor dz = is_dz ? above : through_block(mlp, graph, i, &above, add);
         struct layer_view v = layer_view(mlp, i), under = {0};
-        struct grt_linear_backward b = {.x = &v.x, .dz = &dz, .dx = dx, .accumulate = add};
+        struct grt_linear_backward b = {
+            .x = &v.x, .dz = &dz, .dx = dx ? &given : NULL, .add_dx = add_dx, .accumulate = add};
         struct grt_tensor below = {0};
         if (i > 0) {
             again(mlp, graph, i - 1);
             under = layer_view(mlp, i - 1);
-            below = grt_nn_rows(mlp->dh[i % 2], x->shape[0]);
+            below = cut(mlp, mlp->dh[i % 2], i - 1, flat.shape[0]);
             b.dx = &below;
+            b.add_dx = false;
             if (blocks) {
                 b.add = d->residual && !is_output(mlp, i) ? &above : NULL;
             } else if (d->act != GRT_ACT_NONE) {
@@ -264,12 +310,21 @@ static void destroy(struct grt_module *module) {
 
 static const struct grt_module_fns mlp_fns = {"mlp", declare, forward, backward, destroy};
 
+const struct grt_mlp_desc *grt_mlp_desc_of(const struct grt_module *module) {
+    return module->fns == &mlp_fns ? &((const struct grt_mlp *)module)->desc : NULL;
+}
+
 static const char *mistake(const struct grt_mlp_desc *d) {
     if (!d) {
         return "no desc";
     }
-    if (d->inputs == 0 || (d->depth > 0 && d->hidden == 0)) {
-        return "inputs and hidden must be at least 1";
+    if (d->depth > 0 && d->hidden == 0 && d->widths[0] == 0) {
+        return "hidden must be at least 1";
+    }
+    for (uint32_t i = 0; d->widths[0] > 0 && i < d->depth; i++) {
+        if (d->depth > GRT_MLP_WIDTHS || d->widths[i] == 0 || d->residual) {
+            return "a list of widths has one for each hidden layer, at most 32, and no residual";
+        }
     }
     if (d->depth == 0 && d->outputs == 0) {
         return "neither hidden layers nor outputs";
@@ -291,7 +346,8 @@ struct grt_module *grt_mlp_create(const struct grt_mlp_desc *desc) {
         uint32_t places = desc->depth + 1;
         mlp->base.fns = &mlp_fns;
         mlp->desc = *desc;
-        mlp->rows_each = 1;
+        mlp->base.f32_output = desc->outputs > 0;
+        mlp->base.adds_dx = true;
         mlp->layer_count = desc->depth + (desc->outputs > 0);
         mlp->layers = calloc(places, sizeof *mlp->layers);
         mlp->norms = calloc(2 * (size_t)places, sizeof(struct grt_param *));
@@ -307,4 +363,8 @@ struct grt_module *grt_mlp_create(const struct grt_mlp_desc *desc) {
         return NULL;
     }
     return &mlp->base;
+}
+
+struct grt_module *grt_mlp_make(const void *desc) {
+    return grt_mlp_create(desc);
 }

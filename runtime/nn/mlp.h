@@ -7,9 +7,13 @@
 
 #define GRT_MLP_MAX_DEPTH 256
 
+// What a module is an mlp of; NULL: it is none.
+const struct grt_mlp_desc *grt_mlp_desc_of(const struct grt_module *module);
+
 struct grt_mlp {
     struct grt_module base;
     struct grt_mlp_desc desc;
+    char prefix[GRT_PARAM_NAME];
     uint64_t rows_each;         // rows of x for one row of the net
     struct grt_linear *layers;  // depth, and one more with outputs
     struct grt_param **norms;   // weight and bias of each hidden layer's norm; NULL: there are none

@@ -34,7 +34,8 @@ struct grt_param *grt_params_add(struct grt_params *params, const char *prefix, 
         params->failed = true;
         return NULL;
     }
-    snprintf(param->name, sizeof param->name, "%s%s", prefix, name);
+    int length = snprintf(param->name, sizeof param->name, "%s%s", prefix, name);
+    params->failed |= length < 0 || (size_t)length >= sizeof param->name;
     param->first = params->elements;
     param->init = init;
     param->bound = bound;
@@ -76,7 +77,7 @@ struct grt_tensor grt_params_view(const struct grt_param *param, const struct gr
     memcpy(view.shape, param->shape, sizeof view.shape);
     view.range = (struct grt_range){
         whole->range.buf, whole->range.offset + (first + param->first) * size, param->count * size};
-    memcpy(view.label, param->name, sizeof view.label);
+    snprintf(view.label, sizeof view.label, "%.47s", param->name);
     return view;
 }
 

@@ -21,25 +21,23 @@ struct points {
     struct grt_tensor *which;                     // u32 [rows][hidden], for the largest
 };
 
-const char *grt_pool_text(enum grt_pool pool) {
-    static const char *const texts[] = {
-#define X(name, text) text,
-        GRT_POOLS(X)
-#undef X
-    };
-    return (unsigned)pool < GRT_POOL_COUNT ? texts[pool] : "unknown pooling";
-}
-
-static void declare(struct grt_module *module, struct grt_net *net, const char *prefix) {
+static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in) {
     struct points *p = (struct points *)module;
-    char name[48];
-    p->base.net = net;
-    uint64_t rows = net->rows, all = net->rows * p->desc.points, width = p->desc.each.hidden;
-    ((struct grt_mlp *)p->each)->rows_each = p->desc.points;
+    char name[GRT_PARAM_NAME], text[GRT_SHAPE_TEXT];
+    if (in->rank != 2 || (p->desc.points != 0 && in->dim[0] != p->desc.points)) {
+        return grt_module_refuse(module, "takes samples of [points][features], not %s",
+                                 grt_shape_text(in, text));
+    }
+    p->desc.points = (uint32_t)in->dim[0];
     snprintf(name, sizeof name, "%spoint.", prefix);
-    p->each->fns->declare(p->each, net, name);
+    struct grt_shape points = grt_module_declare(p->each, net, name, in);
+    if (points.rank == 0) {
+        return points;
+    }
+    uint64_t rows = net->rows, all = net->rows * p->desc.points, width = points.dim[1];
     snprintf(name, sizeof name, "%shead.", prefix);
-    p->head->fns->declare(p->head, net, name);
+    struct grt_shape out = grt_module_declare(p->head, net, name, &(struct grt_shape){1, {width}});
     struct {
         struct grt_tensor **tensor;
         const char *label;
@@ -60,6 +58,7 @@ static void declare(struct grt_module *module, struct grt_net *net, const char *
                                      .dtype = tensors[i].dtype, .shape = {tensors[i].rows, width}));
         }
     }
+    return out;
 }
 
 struct pooled_view {
@@ -69,7 +68,7 @@ struct pooled_view {
 static struct pooled_view view(const struct points *p, const struct grt_tensor *x, bool gradient) {
     uint64_t rows = x->shape[0], all = rows * p->desc.points;
     struct pooled_view v = {
-        .x = grt_nn_matrix(x, all, p->desc.each.inputs),
+        .x = grt_nn_flat(x),
         .features = grt_nn_rows(gradient ? p->features_grad : p->features, all),
         .pooled = grt_nn_rows(gradient ? p->pooled_grad : p->pooled, rows),
     };
@@ -87,28 +86,30 @@ static struct grt_pooling pooling(const struct points *p, const struct pooled_vi
                                 .points = p->desc.points};
 }
 
-static void forward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                    const struct grt_tensor *y) {
+static void forward(struct grt_module *module, const struct grt_pass *pass,
+                    const struct grt_tensor *x, const struct grt_tensor *y) {
     struct points *p = (struct points *)module;
     struct pooled_view v = view(p, x, false);
     struct grt_pooling pool = pooling(p, &v);
-    p->each->fns->forward(p->each, graph, &v.x, &v.features);
-    grt_op_pool(graph, &pool);
-    p->head->fns->forward(p->head, graph, &v.pooled, y);
+    grt_module_forward(p->each, pass, &v.x, &v.features);
+    grt_op_pool(pass->graph, &pool);
+    grt_pass_saw(pass, &v.pooled, "pooled");
+    grt_module_forward(p->head, pass, &v.pooled, y);
 }
 
-static void backward(struct grt_module *module, struct grt_graph *graph, const struct grt_tensor *x,
-                     const struct grt_tensor *dy, const struct grt_tensor *dx, bool add) {
+static void backward(struct grt_module *module, const struct grt_pass *pass,
+                     const struct grt_tensor *x, const struct grt_tensor *dy,
+                     const struct grt_tensor *dx, bool add_dx) {
     struct points *p = (struct points *)module;
     struct pooled_view v = view(p, x, false), d = view(p, x, true);
     struct grt_pooling pool = pooling(p, &d);
     struct grt_tensor flat = {0};
     if (dx) {
-        flat = grt_nn_matrix(dx, v.x.shape[0], v.x.shape[1]);
+        flat = grt_nn_flat(dx);
     }
-    p->head->fns->backward(p->head, graph, &v.pooled, dy, &d.pooled, add);
-    grt_op_pool_backward(graph, &pool);
-    p->each->fns->backward(p->each, graph, &v.x, &d.features, dx ? &flat : NULL, add);
+    grt_module_backward(p->head, pass, &v.pooled, dy, &d.pooled, false);
+    grt_op_pool_backward(pass->graph, &pool);
+    grt_module_backward(p->each, pass, &v.x, &d.features, dx ? &flat : NULL, add_dx);
 }
 
 static void destroy(struct grt_module *module) {
@@ -121,13 +122,14 @@ static void destroy(struct grt_module *module) {
 static const struct grt_module_fns points_fns = {"points", declare, forward, backward, destroy};
 
 struct grt_module *grt_points_create(const struct grt_points_desc *desc) {
-    if (!desc || desc->points == 0 || desc->each.outputs != 0 || desc->each.depth == 0 ||
+    if (!desc || desc->each.outputs != 0 || desc->each.depth == 0 ||
         (unsigned)desc->pool >= GRT_POOL_COUNT ||
         (desc->head.inputs != 0 && desc->head.inputs != desc->each.hidden)) {
-        grt_fail(GRT_INVALID, "points: %s",
-                 desc ? "wants points, hidden layers over each of them, no outputs there, a known "
-                        "pooling, and a head as wide as those layers"
-                      : "no desc");
+        grt_fail(
+            GRT_INVALID, "points: %s",
+            desc ? "wants hidden layers over each point, no outputs there, a known pooling, and a "
+                   "head as wide as those layers"
+                 : "no desc");
         return NULL;
     }
     struct points *p = calloc(1, sizeof *p);
@@ -136,6 +138,8 @@ struct grt_module *grt_points_create(const struct grt_points_desc *desc) {
         return NULL;
     }
     p->base.fns = &points_fns;
+    p->base.has_parts = p->base.adds_dx = true;
+    p->base.f32_output = desc->head.outputs > 0;
     p->desc = *desc;
     p->desc.head.inputs = desc->each.hidden;
     p->each = grt_mlp_create(&p->desc.each);

@@ -334,12 +334,22 @@ void grt_supervised_destroy(struct grt_supervised **run) {
     *run = NULL;
 }
 
+static uint32_t layer_count(const struct grt_learner *learner) {
+    const struct grt_net_layer *layer;
+    uint32_t count = 0;
+    for (uint32_t i = 0; (layer = grt_learner_layer(learner, i)) != NULL; i++) {
+        count += !layer->parts;
+    }
+    return count;
+}
+
 struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run) {
     return (struct grt_supervised_info){
         .config = &run->task.config,
         .data = run->task.info,
         .learner = run->task.learner,
         .variant = grt_learner_variant(run->learner),
+        .layers = layer_count(run->learner),
         .parameters = grt_learner_parameters(run->learner),
         .bytes = grt_dev_mem_use(run->desc.dev, NULL).current,
         .steps_per_epoch = run->steps_per_epoch,

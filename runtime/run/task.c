@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "gpurt/network.h"
 #include "task_parts.h"
 
 // ---- words of the config as the library's numbers ----
@@ -42,7 +43,8 @@ static bool set_default(struct grt_config *config, enum grt_config_key key, uint
 // ---- choices ----
 
 static bool is_points(const struct grt_task *task) {
-    return strcmp(task->config.model, "points") == 0;
+    return !grt_config_given(&task->config, GRT_CONFIG_NETWORK) &&
+           strcmp(task->config.model, "points") == 0;
 }
 
 // small, medium and large are sizes of an mlp; what is given besides stands.
@@ -58,6 +60,9 @@ static bool choose_model(struct grt_task *task) {
                    set_default(c, GRT_CONFIG_HIDDEN, sizes[i].hidden) &&
                    grt_config_set(c, GRT_CONFIG_MODEL, "mlp");
         }
+    }
+    if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
+        return true;
     }
     if (task->info.points > 0 && !grt_config_given(c, GRT_CONFIG_MODEL)) {
         return grt_config_set(c, GRT_CONFIG_MODEL, "points");
@@ -147,24 +152,53 @@ static struct grt_optim_desc optim_desc(const struct grt_config *c) {
     return o;
 }
 
+static struct grt_mlp_desc mlp_desc(const struct grt_config *c, uint64_t depth, uint32_t outputs) {
+    return (struct grt_mlp_desc){.depth = (uint32_t)depth,
+                                 .hidden = (uint32_t)c->hidden,
+                                 .outputs = outputs,
+                                 .act = (enum grt_act)act_of(c->activation),
+                                 .residual = c->residual,
+                                 .layer_norm = c->layer_norm};
+}
+
+// Kinds of models, for the learner's desc.
+static struct grt_module *make_network(const void *of) {
+    const struct grt_task *task = of;
+    const struct grt_config *c = &task->config;
+    uint32_t outputs = task->learner.outputs;
+    if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
+        return grt_network_create(
+            grt_network_desc(.text = c->network.text, .path = c->path[0] ? c->path : "model",
+                             .line = c->network.line, .column = c->network.column,
+                             .outputs = outputs));
+    }
+    struct grt_mlp_desc mlp = mlp_desc(c, c->depth, is_points(task) ? 0 : outputs);
+    return is_points(task)
+               ? grt_points_create(grt_points_desc(.pool = (enum grt_pool)pool_of(c->pooling),
+                                                   .each = mlp,
+                                                   .head = mlp_desc(c, c->head_depth, outputs)))
+               : grt_mlp_create(&mlp);
+}
+
+// Samples of points keep their shape for whoever can use it; a plain mlp takes all their numbers at once.
+static struct grt_shape sample_shape(const struct grt_task *task) {
+    const struct grt_dataset_info *info = &task->info;
+    bool keeps = is_points(task) || grt_config_given(&task->config, GRT_CONFIG_NETWORK);
+    return info->points > 0 && keeps ? (struct grt_shape){2, {info->points, info->features}}
+                                     : (struct grt_shape){1, {info->x_width}};
+}
+
 static void describe_learner(struct grt_task *task) {
     const struct grt_config *c = &task->config;
     const struct grt_dataset_info *info = &task->info;
-    bool points = is_points(task);
     task->learner = (struct grt_learner_desc){
-        .model = {.kind = points ? GRT_MODEL_POINTS : GRT_MODEL_MLP,
-                  .inputs = points ? info->features : info->x_width,
-                  .points = points ? info->points : 0,
-                  .depth = (uint32_t)c->depth,
-                  .hidden = (uint32_t)c->hidden,
-                  .outputs = info->classes > 0 ? info->classes : info->y_width,
-                  .act = (enum grt_act)act_of(c->activation),
-                  .residual = c->residual,
-                  .layer_norm = c->layer_norm,
-                  .pool = (enum grt_pool)pool_of(c->pooling),
-                  .head_depth = points ? (uint32_t)c->head_depth : 0},
+        .make = make_network,
+        .of = task,
+        .input = sample_shape(task),
+        .outputs = info->classes > 0 ? info->classes : info->y_width,
         .loss = (enum grt_loss)loss_of(c->loss),
         .huber_delta = (float)c->huber_delta,
+        .label_smoothing = (float)c->label_smoothing,
         .optim = optim_desc(c),
         .precision = (enum grt_dtype)precision_of(c->precision),
         .batch = (uint32_t)(c->batch_size * c->accumulate),

@@ -9,16 +9,13 @@
 
 // What the model and the meaning of its numbers depend on.
 static const enum grt_config_key kept_keys[] = {
-    GRT_CONFIG_INPUTS,         GRT_CONFIG_TARGETS,
-    GRT_CONFIG_NORMALIZE,      GRT_CONFIG_MODEL,
-    GRT_CONFIG_DEPTH,          GRT_CONFIG_HIDDEN,
-    GRT_CONFIG_ACTIVATION,     GRT_CONFIG_RESIDUAL,
-    GRT_CONFIG_LAYER_NORM,     GRT_CONFIG_POOLING,
-    GRT_CONFIG_HEAD_DEPTH,     GRT_CONFIG_LOSS,
-    GRT_CONFIG_HUBER_DELTA,    GRT_CONFIG_PRECISION,
-    GRT_CONFIG_SEED,           GRT_CONFIG_VALIDATION_SPLIT,
-    GRT_CONFIG_OPTIMIZER,      GRT_CONFIG_SHUFFLE,
-    GRT_CONFIG_SHUFFLE_WINDOW,
+    GRT_CONFIG_INPUTS,     GRT_CONFIG_TARGETS,     GRT_CONFIG_NORMALIZE,
+    GRT_CONFIG_MODEL,      GRT_CONFIG_NETWORK,     GRT_CONFIG_DEPTH,
+    GRT_CONFIG_HIDDEN,     GRT_CONFIG_ACTIVATION,  GRT_CONFIG_RESIDUAL,
+    GRT_CONFIG_LAYER_NORM, GRT_CONFIG_POOLING,     GRT_CONFIG_HEAD_DEPTH,
+    GRT_CONFIG_LOSS,       GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LABEL_SMOOTHING,
+    GRT_CONFIG_PRECISION,  GRT_CONFIG_SEED,        GRT_CONFIG_VALIDATION_SPLIT,
+    GRT_CONFIG_OPTIMIZER,  GRT_CONFIG_SHUFFLE,     GRT_CONFIG_SHUFFLE_WINDOW,
 };
 
 #define MEAN "data/mean"
@@ -58,20 +55,19 @@ static bool add_std(struct grt_archive *archive, const struct grt_dataset_info *
 }
 
 bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive) {
-    char text[8192];
+    char text[2 * GRT_CONFIG_TREE_SIZE];
     size_t used = 0;
     for (size_t i = 0; i < sizeof kept_keys / sizeof *kept_keys; i++) {
-        char value[4200];
+        char value[GRT_CONFIG_TREE_SIZE];
         const struct grt_config_key_info *info = grt_config_key_info(kept_keys[i]);
-        bool list = info->type == GRT_CONFIG_IS_NAMES;
+        bool list = info->type == GRT_CONFIG_IS_NAMES || info->type == GRT_CONFIG_IS_TREE;
         if (list && !grt_config_given(&task->config, kept_keys[i])) {
             continue;  // an empty list cannot be written
         }
         grt_config_value_text(&task->config, kept_keys[i], value, sizeof value);
         int length = snprintf(text + used, sizeof text - used, "%s: %s\n", info->name, value);
         if (length < 0 || (size_t)length >= sizeof text - used) {
-            return grt_fail(GRT_CONFIG,
-                            "names of inputs and targets are too long for a checkpoint");
+            return grt_fail(GRT_CONFIG, "names and layers are too long for a checkpoint");
         }
         used += (size_t)length;
     }
@@ -79,7 +75,7 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
     return grt_archive_set_text(archive, "config", text) &&
            grt_archive_set_whole(archive, "features", info->features) &&
            grt_archive_set_whole(archive, "points", info->points) &&
-           grt_archive_set_whole(archive, "outputs", task->learner.model.outputs) &&
+           grt_archive_set_whole(archive, "outputs", task->learner.outputs) &&
            grt_archive_set_whole(archive, "classes", info->classes) &&
            (!info->mean || (add_mean(archive, info) && add_std(archive, info)));
 }
@@ -93,7 +89,7 @@ bool grt_task_continues(const struct grt_task *task, const struct grt_archive *a
     grt_config_init(theirs);
     bool same = grt_config_parse(theirs, archive->path, text, strlen(text));
     for (size_t i = 0; same && i < sizeof kept_keys / sizeof *kept_keys; i++) {
-        char was[4200], is[4200];
+        char was[GRT_CONFIG_TREE_SIZE], is[GRT_CONFIG_TREE_SIZE];
         enum grt_config_key key = kept_keys[i];
         // A run may go on with other types; archives of older versions name fewer keys.
         if (key == GRT_CONFIG_PRECISION || !grt_config_given(theirs, key)) {
@@ -192,7 +188,7 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
     if (!opened) {
         return false;
     }
-    task->learner.model.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
+    task->learner.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
     task->learner.inference = true;
     if (!check_shapes(task, archive)) {
         grt_task_close(task);

@@ -126,7 +126,7 @@ static bool add_probabilities(struct grt_archive *archive, uint64_t rows, uint64
 // One batch after the other through an upload buffer and a readback buffer.
 static bool predict_rows(struct work *w, struct grt_dev *dev, float *y, bool (*stop)(void)) {
     uint64_t batch = w->task.learner.batch;
-    uint64_t outputs = w->task.learner.model.outputs;
+    uint64_t outputs = w->task.learner.outputs;
     uint64_t x_bytes = grt_learner_x_bytes(w->learner);
     uint64_t rows = grt_loader_info(w->loader).rows;
     struct grt_buf *in = grt_buf_create(
@@ -174,7 +174,7 @@ struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *m
     if (!begin(&w, dev, model, config, GRT_PART_ALL, false)) {
         return NULL;
     }
-    uint64_t shape[2] = {w.task.info.part_rows[GRT_PART_ALL], w.task.learner.model.outputs};
+    uint64_t shape[2] = {w.task.info.part_rows[GRT_PART_ALL], w.task.learner.outputs};
     struct grt_archive *archive = grt_archive_create();
     struct grt_archive_tensor *y =
         archive ? grt_archive_add(archive, "y", GRT_F32, 2, shape, NULL) : NULL;

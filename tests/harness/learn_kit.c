@@ -18,10 +18,10 @@ float learn_number(uint32_t stream, uint32_t i) {
 
 // ---- data ----
 
-static struct learn_data make_data(const struct grt_learner_desc *d, size_t samples) {
-    const struct grt_model_desc *m = &d->model;
+static struct learn_data make_data(const struct learn_desc *d, size_t samples) {
+    const struct learn_model *m = &d->model;
     struct learn_data data = {.samples = samples, .x_size = m->inputs, .y_size = m->outputs};
-    if (m->kind == GRT_MODEL_POINTS) {
+    if (m->kind == LEARN_POINTS) {
         data.x_size *= m->points;
     }
     data.x = test_alloc(samples * data.x_size * sizeof *data.x);
@@ -45,6 +45,52 @@ static struct learn_data make_data(const struct grt_learner_desc *d, size_t samp
 }
 
 // ---- a learner ----
+
+const char *learn_model_text(enum learn_kind kind) {
+    static const char *const texts[] = {"mlp", "linear", "points"};
+    return texts[kind];
+}
+
+static struct grt_mlp_desc mlp_desc(const struct learn_model *m, uint32_t inputs, uint32_t depth,
+                                    uint32_t outputs) {
+    return (struct grt_mlp_desc){.inputs = inputs,
+                                 .depth = depth,
+                                 .hidden = m->hidden,
+                                 .outputs = outputs,
+                                 .act = m->act,
+                                 .residual = m->residual,
+                                 .layer_norm = m->layer_norm};
+}
+
+static struct grt_module *make(const void *of) {
+    const struct learn_model *m = of;
+    struct grt_mlp_desc mlp = mlp_desc(m, m->inputs, m->depth, m->outputs);
+    if (m->kind == LEARN_LINEAR) {
+        return grt_linear_create(grt_linear_desc(.inputs = m->inputs, .outputs = m->outputs));
+    }
+    if (m->kind == LEARN_POINTS) {
+        return grt_points_create(
+            grt_points_desc(.points = m->points, .pool = m->pool,
+                            .each = mlp_desc(m, m->inputs, m->depth, 0),
+                            .head = mlp_desc(m, m->hidden, m->head_depth, m->outputs)));
+    }
+    return grt_mlp_create(&mlp);
+}
+
+struct grt_learner *learn_create(struct grt_dev *dev, const struct learn_desc *d) {
+    bool points = d && d->model.kind == LEARN_POINTS;
+    return d ? grt_learner_create(
+                   dev, grt_learner_desc(.make = make, .of = &d->model,
+                                         .input = {points ? 2 : 1,
+                                                   {points ? d->model.points : d->model.inputs,
+                                                    points ? d->model.inputs : 0}},
+                                         .loss = d->loss, .huber_delta = d->huber_delta,
+                                         .optim = d->optim, .precision = d->precision,
+                                         .batch = d->batch, .accumulate = d->accumulate,
+                                         .recompute = d->recompute, .inference = d->inference,
+                                         .seed = d->seed, .variant = d->variant))
+             : grt_learner_create(dev, NULL);
+}
 
 void learn_set_parameters(struct grt_learner *learner) {
     const struct grt_tensor *t;
@@ -76,8 +122,8 @@ static struct grt_buf *upload(const void *data, size_t bytes) {
     return buf;
 }
 
-struct learn learn_begin(const struct grt_learner_desc *desc, size_t samples) {
-    struct learn l = {.learner = grt_learner_create(test.dev, desc)};
+struct learn learn_begin(const struct learn_desc *desc, size_t samples) {
+    struct learn l = {.learner = learn_create(test.dev, desc)};
     assert_non_null(l.learner);
     assert_true(grt_learner_alloc(l.learner));
     learn_set_parameters(l.learner);
@@ -140,8 +186,8 @@ float *learn_parameters(const struct learn *l, size_t *count) {
     return all;
 }
 
-struct grt_learner_desc learn_small(enum grt_dtype precision) {
-    struct grt_learner_desc d = {
+struct learn_desc learn_small(enum grt_dtype precision) {
+    struct learn_desc d = {
         .model = {.inputs = 8, .depth = 3, .hidden = 16, .outputs = 2, .act = GRT_ACT_RELU},
         .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
         .precision = precision,

@@ -8,6 +8,36 @@
 #include "harness.h"
 #include "gpurt/learner.h"
 
+// A network of the tests: an mlp, a linear layer, or a set of points.
+enum learn_kind { LEARN_MLP, LEARN_LINEAR, LEARN_POINTS };
+struct learn_model {
+    enum learn_kind kind;
+    uint32_t inputs;         // features of a sample, or of a point
+    uint32_t points;         // points only: of a sample
+    uint32_t depth, hidden;  // hidden layers and their width; not for linear
+    uint32_t outputs;
+    enum grt_act act;
+    bool residual, layer_norm;
+    enum grt_pool pool;
+    uint32_t head_depth;
+};
+const char *learn_model_text(enum learn_kind kind);
+
+// A learner's desc with such a network in it.
+struct learn_desc {
+    struct learn_model model;
+    enum grt_loss loss;
+    float huber_delta;
+    struct grt_optim_desc optim;
+    enum grt_dtype precision;
+    uint32_t batch, accumulate;
+    bool recompute, inference;
+    uint64_t seed;
+    const char *variant;
+};
+#define learn_desc(...) (&(struct learn_desc){__VA_ARGS__})
+struct grt_learner *learn_create(struct grt_dev *dev, const struct learn_desc *desc);
+
 // A number in [-1, 1) of 24 bits, exact in f32, from an index and a stream.
 float learn_number(uint32_t stream, uint32_t i);
 uint32_t learn_hash(uint32_t stream, uint32_t i);
@@ -27,10 +57,10 @@ struct learn {
 
 #define LEARN_BATCH 24
 // A small model that most cases share, so that its kernels are compiled once.
-struct grt_learner_desc learn_small(enum grt_dtype precision);
+struct learn_desc learn_small(enum grt_dtype precision);
 
 // Allocated, parameters set by formula, data for `samples` samples.
-struct learn learn_begin(const struct grt_learner_desc *desc, size_t samples);
+struct learn learn_begin(const struct learn_desc *desc, size_t samples);
 void learn_end(struct learn *l);
 // Parameters by formula: [-1, 1) / sqrt(inputs), those of norms around 1 and 0.
 void learn_set_parameters(struct grt_learner *learner);

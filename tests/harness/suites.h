@@ -48,6 +48,7 @@
     X(fused, D)                                                                                    \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
+    X(network, D)                                                                                  \
     X(optim, D)                                                                                    \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \

@@ -38,6 +38,7 @@ OF_ONE(sqrt)
 OF_ONE(exp)
 OF_ONE(log)
 OF_ONE(tanh)
+OF_ONE(erf)
 OF_ONE(sin)
 OF_ONE(cos)
 #undef OF_ONE
@@ -55,6 +56,7 @@ static const struct {
     {"log", log_of, 0.83, 0},
     {"tanh", tanh_of, 1.57, 0},
     {"sigmoid", sigmoid, 2.87, 0},
+    {"erf", erf_of, 3, 0},
     {"sin", sin_of, 0, 8e-8},
     {"cos", cos_of, 0, 8e-8},
     {"sin_turn", sine_of_turns, 0, 9.2e-8},

@@ -121,6 +121,27 @@ double oracle_model_loss(const struct oracle_model *m, double *const *params, co
 double oracle_model_slope(const struct oracle_model *m, double *const *params, size_t tensor,
                           size_t i, const double *x, const double *target, size_t rows);
 
+// A network as a list of layers, ended by a kind of NULL. Kinds: linear (size), norm, flatten, pool (word: mean or max),
+// sum (of two lists, the second NULL: of what comes in; then the activation `word`), and the activations by name.
+struct oracle_layer {
+    const char *kind;
+    size_t size;
+    const char *word;
+    const struct oracle_layer *first, *second;
+};
+struct oracle_network {
+    const struct oracle_layer *layers;
+    size_t rows, cols;  // of a sample
+    const char *loss;   // "mse", "l1", "cross_entropy"
+    double smoothing;   // of cross_entropy
+};
+// Mean loss over the samples. Parameters in their order: weight and bias of each linear layer and norm.
+double oracle_network_loss(const struct oracle_network *n, double *const *params, const double *x,
+                           const double *target, size_t samples);
+// Its derivative to element i of a tensor, by central differences.
+double oracle_network_slope(const struct oracle_network *n, double *const *params, size_t tensor,
+                            size_t i, const double *x, const double *target, size_t samples);
+
 // One step of an optimizer over `count` numbers, from the formulas of PyTorch's documentation.
 struct oracle_optim {
     const char *kind;  // "sgd", "adam", "adamw"

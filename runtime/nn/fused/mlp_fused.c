@@ -54,7 +54,8 @@ static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
     bool width = m->hidden == 16 || m->hidden == 32 || m->hidden == 64 || m->hidden == 128;
     return width && m->inputs >= 1 && m->inputs <= MAX_INPUTS && m->outputs >= 1 &&
            m->outputs <= MAX_OUTPUTS && m->depth >= 1 && m->depth <= MAX_DEPTH && !m->residual &&
-           !m->layer_norm && m->act != GRT_ACT_NONE && desc->rows >= 1 &&
+           !m->layer_norm && m->widths[0] == 0 && m->act != GRT_ACT_NONE &&
+           m->act <= GRT_ACT_TANH && desc->loss <= GRT_LOSS_BCE && desc->rows >= 1 &&
            desc->rows <= MLP_MOST_ROWS;
 }
 

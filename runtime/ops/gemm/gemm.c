@@ -76,7 +76,7 @@ static const char *misfit(const struct grt_gemm_desc *d) {
     if ((d->grad_act != GRT_ACT_NONE) != (d->saved != NULL)) {
         return "grad_act and saved go together";
     }
-    if ((unsigned)d->act >= GRT_ACT_COUNT || (unsigned)d->grad_act >= GRT_ACT_COUNT) {
+    if ((unsigned)d->act > GRT_ACT_TANH || (unsigned)d->grad_act > GRT_ACT_TANH) {
         return "no such activation";
     }
     return NULL;

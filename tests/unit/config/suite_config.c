@@ -303,6 +303,47 @@ static void overrides(void **state) {
     TEST_REFUSED(grt_config_parse(&c, "again", "", 0), GRT_INVALID, "already");
 }
 
+// ---- lists of layers ----
+
+static void layers(void **state) {
+    (void)state;
+    static struct grt_config c;
+    // Characters of several bytes before the list do not move its place.
+    const char *text =
+        "# größer\ntraining:\n  epochs: 3\nmodel:\n  - linear: 8\n  - residual: [{linear: 8}, "
+        "relu]  # \xc3\xa9\n  - linear: out\nseed: 5\n";
+    grt_config_init(&c);
+    assert_true(grt_config_parse(&c, "a.yaml", text, strlen(text)));
+    assert_true(grt_config_given(&c, GRT_CONFIG_NETWORK) &&
+                !grt_config_given(&c, GRT_CONFIG_MODEL));
+    assert_int_equal(c.network.line, 5);
+    assert_int_equal(c.network.column, 3);
+    assert_int_equal(c.seed, 5);
+    char value[256];
+    grt_config_value_text(&c, GRT_CONFIG_NETWORK, value, sizeof value);
+    assert_string_equal(value, "[{linear: 8}, {residual: [{linear: 8}, relu]}, {linear: out}]");
+    // The later of the two ways counts.
+    assert_true(grt_config_override(&c, "model=large"));
+    assert_false(grt_config_given(&c, GRT_CONFIG_NETWORK));
+    assert_true(grt_config_override(&c, "model=[{linear: 4}, tanh]"));
+    assert_true(grt_config_given(&c, GRT_CONFIG_NETWORK) &&
+                !grt_config_given(&c, GRT_CONFIG_MODEL));
+    TEST_REFUSED(grt_config_override(&c, "network=mlp"), GRT_CONFIG, "a list of layers");
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"model: [a, {b: [c}]\n", "a.yaml:1:"},
+        {"model: [*a]\n", "a.yaml:1:"},
+        {"model: [relu]\nnetwork: [tanh]\n", "given as model in line 1 already"},
+        {"epochs: [1, 2]\n", "a.yaml:1:9: epochs wants a whole number, not a list"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        grt_config_init(&c);
+        TEST_REFUSED(grt_config_parse(&c, "a.yaml", rows[i].text, strlen(rows[i].text)), GRT_CONFIG,
+                     rows[i].why);
+    }
+}
+
 // ---- writing ----
 
 // A value for every key that differs from its default where it can.
@@ -328,6 +369,8 @@ static const char *other_value(const struct grt_config_key_info *info, char text
         return "/g/a, - b,c \"d\"";
     case GRT_CONFIG_IS_WHOLES:
         return "3,1,2";
+    case GRT_CONFIG_IS_TREE:
+        return "[{linear: 8}, relu, {residual: [{linear: 8}]}, {linear: out}]";
     default:
         return "0.125,0.3333333333333333";
     }
@@ -343,15 +386,19 @@ static void written(void **state) {
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
         char text[64];
         enum grt_config_key key = (enum grt_config_key)i;
-        assert_true(grt_config_set(&a, key, other_value(grt_config_key_info(key), text)));
+        if (key != GRT_CONFIG_MODEL) {  // another way to say the network
+            assert_true(grt_config_set(&a, key, other_value(grt_config_key_info(key), text)));
+        }
     }
     assert_true(grt_config_write(&a, path, "written by a test\nof two lines"));
     grt_config_init(&b);
     assert_true(grt_config_read(&b, path));
-    // Every field, whatever its type: the fields lie before the places.
+    // Every field, whatever its type: the fields lie before the places. Where a list of layers stood is known of a file.
+    assert_true(b.network.line > 1 && b.network.column > 1);
+    b.network.line = b.network.column = 0;
     assert_memory_equal(&a, &b, offsetof(struct grt_config, places));
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
-        assert_true(grt_config_given(&b, (enum grt_config_key)i));
+        assert_true(i == GRT_CONFIG_MODEL || grt_config_given(&b, (enum grt_config_key)i));
     }
     // What was not given is not written.
     grt_config_init(&a);
@@ -373,7 +420,7 @@ static void written(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(keys),   TEST_CASE(guides),    TEST_CASE(forms),   TEST_CASE(mistakes),
-    TEST_CASE(limits), TEST_CASE(overrides), TEST_CASE(written),
+    TEST_CASE(keys),   TEST_CASE(guides),    TEST_CASE(forms),  TEST_CASE(mistakes),
+    TEST_CASE(limits), TEST_CASE(overrides), TEST_CASE(layers), TEST_CASE(written),
 };
 TEST_SUITE(config, false, cases);

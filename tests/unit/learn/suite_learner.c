@@ -13,8 +13,7 @@
 
 // ---- PyTorch ----
 
-static void check_golden(const char *name, const struct grt_learner_desc *desc,
-                         const double *golden) {
+static void check_golden(const char *name, const struct learn_desc *desc, const double *golden) {
     struct learn l = learn_begin(desc, GOLDEN_SAMPLES);
     const uint32_t batches = GOLDEN_SAMPLES / GOLDEN_BATCH;
     struct grt_graph *graph = learn_step(&l, 0, batches);
@@ -36,7 +35,7 @@ static void check_golden(const char *name, const struct grt_learner_desc *desc,
 
 static void torch_mlp(void **state) {
     (void)state;
-    struct grt_learner_desc d = learn_small(GRT_F32);
+    struct learn_desc d = learn_small(GRT_F32);
     d.batch = GOLDEN_BATCH;
     check_golden("an mlp", &d, golden_mlp_adamw_mse);
     d.variant = NULL;  // what the device does best
@@ -57,18 +56,18 @@ static void torch_mlp(void **state) {
 
 static void torch_points(void **state) {
     (void)state;
-    struct grt_learner_desc d = {.model = {.kind = GRT_MODEL_POINTS,
-                                           .inputs = 3,
-                                           .points = 6,
-                                           .depth = 2,
-                                           .hidden = 16,
-                                           .outputs = 4,
-                                           .act = GRT_ACT_RELU,
-                                           .pool = GRT_POOL_MAX,
-                                           .head_depth = 1},
-                                 .loss = GRT_LOSS_CROSS_ENTROPY,
-                                 .optim = grt_optim_defaults(GRT_OPTIM_SGD),
-                                 .batch = GOLDEN_BATCH};
+    struct learn_desc d = {.model = {.kind = LEARN_POINTS,
+                                     .inputs = 3,
+                                     .points = 6,
+                                     .depth = 2,
+                                     .hidden = 16,
+                                     .outputs = 4,
+                                     .act = GRT_ACT_RELU,
+                                     .pool = GRT_POOL_MAX,
+                                     .head_depth = 1},
+                           .loss = GRT_LOSS_CROSS_ENTROPY,
+                           .optim = grt_optim_defaults(GRT_OPTIM_SGD),
+                           .batch = GOLDEN_BATCH};
     d.optim.lr = 0.05;
     d.optim.momentum = 0.9;
     d.optim.nesterov = true;
@@ -93,7 +92,7 @@ static void torch_points(void **state) {
 // ---- the same in other ways ----
 
 // Parameters after a few steps, allocated.
-static float *trained(const struct grt_learner_desc *desc, uint32_t steps, size_t *count) {
+static float *trained(const struct learn_desc *desc, uint32_t steps, size_t *count) {
     struct learn l = learn_begin(desc, desc->batch);
     learn_train(&l, steps);
     float *p = learn_parameters(&l, count);
@@ -104,7 +103,7 @@ static float *trained(const struct grt_learner_desc *desc, uint32_t steps, size_
 static void accumulation(void **state) {
     (void)state;
     // Plain descent: a parameter differs as its gradient does, by the order of sums over the rows.
-    struct grt_learner_desc d = learn_small(GRT_F32);
+    struct learn_desc d = learn_small(GRT_F32);
     d.optim = grt_optim_defaults(GRT_OPTIM_SGD);
     d.optim.lr = 0.1;
     size_t count;
@@ -129,17 +128,17 @@ static void accumulation(void **state) {
 static void recompute(void **state) {
     (void)state;
     for (int blocks = 0; blocks < 2; blocks += 1) {
-        struct grt_learner_desc d = learn_small(blocks ? GRT_F32 : GRT_F16);
+        struct learn_desc d = learn_small(blocks ? GRT_F32 : GRT_F16);
         d.model.depth = 7;
         d.model.residual = d.model.layer_norm = blocks;
         d.model.act = blocks ? GRT_ACT_GELU : GRT_ACT_RELU;
         size_t count;
         float *kept = trained(&d, 3, &count);
-        struct grt_learner *l = grt_learner_create(test.dev, &d);
+        struct grt_learner *l = learn_create(test.dev, &d);
         uint64_t bytes = grt_learner_bytes(l, "acts");
         grt_learner_destroy(&l);
         d.recompute = true;
-        l = grt_learner_create(test.dev, &d);
+        l = learn_create(test.dev, &d);
         assert_in_range(grt_learner_bytes(l, "acts"), 1, bytes - 1);
         grt_learner_destroy(&l);
         float *again = trained(&d, 3, &count);
@@ -151,7 +150,7 @@ static void recompute(void **state) {
 
 static void same_bits_twice(void **state) {
     (void)state;
-    struct grt_learner_desc d = learn_small(GRT_F16);
+    struct learn_desc d = learn_small(GRT_F16);
     d.batch = 300;
     size_t count;
     float *once = trained(&d, 5, &count);
@@ -165,7 +164,7 @@ static void same_bits_twice(void **state) {
 // reading, in the range PyTorch draws from.
 static void drawn_by_seed(void **state) {
     (void)state;
-    const struct grt_learner_desc d = learn_small(GRT_F32);
+    const struct learn_desc d = learn_small(GRT_F32);
     struct learn l = learn_begin(&d, LEARN_BATCH);
     float *p[4];
     size_t count;
@@ -178,7 +177,7 @@ static void drawn_by_seed(void **state) {
     }
     test_same(test.dev, "parameters drawn again", p[2], p[0], 4, count);
     assert_true(memcmp(p[1], p[0], count * 4) != 0 && memcmp(p[3], p[0], count * 4) != 0);
-    struct grt_learner *ref = grt_learner_create(test.ref, &d);
+    struct grt_learner *ref = learn_create(test.ref, &d);
     assert_true(ref && grt_learner_alloc(ref));
     struct learn on_ref = {.learner = ref};
     float *same = learn_parameters(&on_ref, &count);
@@ -201,7 +200,7 @@ static void drawn_by_seed(void **state) {
 // Two epochs of samples in order and copied by the graph give the same as those from the device, where they lie
 // in another order: gathered for each micro-batch (staged 0), or for several steps at once.
 static void gathers(uint32_t accumulate, uint32_t staged) {
-    struct grt_learner_desc d = learn_small(GRT_F32);
+    struct learn_desc d = learn_small(GRT_F32);
     d.batch = 10;
     d.accumulate = accumulate;
     enum { SAMPLES = 40 };
@@ -276,7 +275,7 @@ static void data_on_the_device(void **state) {
 
 // Whether a model learns the sum of squares of its inputs to a tenth of the loss it begins with.
 static bool learns(uint64_t seed, float direction) {
-    struct grt_learner_desc d = learn_small(GRT_F32);
+    struct learn_desc d = learn_small(GRT_F32);
     d.model.outputs = 1;
     d.batch = 128;
     d.seed = seed;
@@ -313,7 +312,7 @@ static void learns_downhill(void **state) {
 
 static void evaluate_and_predict(void **state) {
     (void)state;
-    struct grt_learner_desc d = learn_small(GRT_F32);
+    struct learn_desc d = learn_small(GRT_F32);
     d.model.outputs = 4;
     d.loss = GRT_LOSS_CROSS_ENTROPY;
     d.accumulate = 3;
@@ -346,7 +345,7 @@ static void evaluate_and_predict(void **state) {
     assert_int_equal(s.steps, 0);
     // A learner without gradients says the same.
     d.inference = true;
-    struct grt_learner *again = grt_learner_create(test.dev, &d);
+    struct grt_learner *again = learn_create(test.dev, &d);
     assert_true(again && grt_learner_alloc(again));
     assert_in_range(grt_learner_bytes(again, NULL), 1, grt_learner_bytes(l.learner, NULL) - 1);
     learn_set_parameters(again);
@@ -368,7 +367,7 @@ static void evaluate_and_predict(void **state) {
 
 static void names_and_phases(void **state) {
     (void)state;
-    struct grt_learner_desc d = learn_small(GRT_F32);
+    struct learn_desc d = learn_small(GRT_F32);
     struct learn l = learn_begin(&d, LEARN_BATCH);
     static const char *const names[] = {"layers.0.weight", "layers.0.bias", "layers.1.weight"};
     const char *name;
@@ -402,25 +401,25 @@ static void names_and_phases(void **state) {
 
 static void refusals(void **state) {
     (void)state;
-    struct grt_learner_desc rows[6];
+    struct learn_desc rows[6];
     for (int i = 0; i < 6; i += 1) {
         rows[i] = learn_small(GRT_F32);
     }
     rows[0].batch = 0;
-    rows[1].model.outputs = 0;
+    rows[1].huber_delta = -1;
     rows[2].optim.lr = -1;
     rows[3].precision = GRT_I8;
     rows[4].accumulate = LEARN_BATCH + 1;
     rows[5].variant = "best";
     for (int i = 0; i < 6; i += 1) {
-        TEST_REFUSED(grt_learner_create(test.dev, &rows[i]), GRT_INVALID, "learner: ");
+        TEST_REFUSED(learn_create(test.dev, &rows[i]), GRT_INVALID, "learner: ");
     }
-    TEST_REFUSED(grt_learner_create(NULL, &rows[0]), GRT_INVALID, "no device");
+    TEST_REFUSED(learn_create(NULL, &rows[0]), GRT_INVALID, "no device");
     // More than there is: known before anything is taken, and said with numbers.
-    struct grt_learner_desc d = learn_small(GRT_F32);
+    struct learn_desc d = learn_small(GRT_F32);
     d.batch = 1u << 31;
     d.model.hidden = 1u << 16;
-    struct grt_learner *huge = grt_learner_create(test.dev, &d);
+    struct grt_learner *huge = learn_create(test.dev, &d);
     assert_non_null(huge);
     assert_true(grt_learner_bytes(huge, NULL) > (uint64_t)1 << 45);
     uint64_t taken = grt_dev_mem_use(test.dev, NULL).current;

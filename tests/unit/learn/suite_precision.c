@@ -13,7 +13,7 @@
 
 // Whether a learner of learn_small() takes the fused kernels when it is free to.
 static bool fused_usable(enum grt_dtype precision) {
-    const struct grt_learner_desc d = learn_small(precision);
+    const struct learn_desc d = learn_small(precision);
     return grt_mlp_fused_usable(test.dev, grt_mlp_fused_desc(.model = {.inputs = d.model.inputs,
                                                                        .depth = d.model.depth,
                                                                        .hidden = d.model.hidden,
@@ -45,7 +45,7 @@ static void near(const char *what, const float *got, const float *want, size_t c
 // descent. Both are as far from the right gradient as suite_fused.c allows one to be, and each step adds as much.
 static void check_fused(enum grt_dtype precision, uint32_t steps) {
     enum { MOST = 8 };
-    struct grt_learner_desc d = learn_small(precision);
+    struct learn_desc d = learn_small(precision);
     d.optim = grt_optim_defaults(GRT_OPTIM_SGD);
     d.optim.lr = 0.1;
     struct learn layers = learn_begin(&d, LEARN_BATCH);
@@ -108,7 +108,7 @@ static void fused_as_layers(void **state) {
 
 // The mean loss of `steps` steps over the same batch, begun from the same parameters.
 static float last_loss(enum grt_dtype precision, uint32_t steps, struct grt_learn_state *end) {
-    struct grt_learner_desc d = learn_small(precision);
+    struct learn_desc d = learn_small(precision);
     d.optim.growth_interval = 20;
     struct learn l = learn_begin(&d, LEARN_BATCH);
     learn_train(&l, steps);
@@ -135,7 +135,7 @@ static void mixed_precision(void **state) {
 }
 
 static void check_overflow(const char *variant) {
-    struct grt_learner_desc d = learn_small(GRT_F16);
+    struct learn_desc d = learn_small(GRT_F16);
     d.variant = variant;
     struct learn l = learn_begin(&d, LEARN_BATCH);
     struct grt_graph *graph = learn_step(&l, 0, 1);
@@ -184,7 +184,7 @@ static void overflow_fused(void **state) {
 
 static void nonfinite(void **state) {
     (void)state;
-    const struct grt_learner_desc d = learn_small(GRT_F32);
+    const struct learn_desc d = learn_small(GRT_F32);
     struct learn l = learn_begin(&d, LEARN_BATCH);
     struct grt_graph *graph = learn_step(&l, 0, 1);
     learn_run(graph, 2);
@@ -225,7 +225,7 @@ static void nonfinite_activations(void **state) {
                 {GRT_F16, NULL, false, 6e4f},
                 {GRT_BF16, NULL, false, 3e38f}};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        struct grt_learner_desc d = learn_small(ways[i].precision);
+        struct learn_desc d = learn_small(ways[i].precision);
         d.variant = ways[i].variant;
         d.recompute = ways[i].recompute;
         struct learn l = learn_begin(&d, LEARN_BATCH);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct grad_case {
-    struct grt_model_desc model;
+    struct learn_model model;
     enum grt_loss loss;
     uint32_t rows;
     float delta;
@@ -16,12 +16,12 @@ struct grad_case {
 };
 
 static struct oracle_model oracle_of(const struct grad_case *c) {
-    const struct grt_model_desc *m = &c->model;
-    bool points = m->kind == GRT_MODEL_POINTS;
+    const struct learn_model *m = &c->model;
+    bool points = m->kind == LEARN_POINTS;
     return (struct oracle_model){
         .inputs = m->inputs,
         .points = points ? m->points : 0,
-        .depth = m->kind == GRT_MODEL_LINEAR ? 0 : m->depth,
+        .depth = m->kind == LEARN_LINEAR ? 0 : m->depth,
         .hidden = m->hidden,
         .outputs = m->outputs,
         .head_depth = m->head_depth,
@@ -65,23 +65,23 @@ static double *targets_of(const struct learn_data *data) {
 // rows. All relative to the largest gradient: smaller ones come out of cancelling sums of such
 // numbers.
 static double bound_of(const struct grad_case *c, enum grt_dtype dtype) {
-    const struct grt_model_desc *m = &c->model;
+    const struct learn_model *m = &c->model;
     double layers = 2.0 * (m->depth + m->head_depth + 2);
-    double points = m->kind == GRT_MODEL_POINTS ? m->points : 1;
+    double points = m->kind == LEARN_POINTS ? m->points : 1;
     double sums = layers * (m->hidden + m->inputs) + c->rows * points;
     double u = dtype == GRT_F32 ? 0 : dtype == GRT_F16 ? 0x1p-11 : 0x1p-8;
     return 2 * layers * u + 4 * sums * ORACLE_U + 1e-8;
 }
 
 static void check(const struct grad_case *c, enum grt_dtype dtype, uint32_t accumulate) {
-    const struct grt_learner_desc desc = {.model = c->model,
-                                          .loss = c->loss,
-                                          .huber_delta = c->delta,
-                                          .optim = grt_optim_defaults(GRT_OPTIM_SGD),
-                                          .precision = dtype,
-                                          .batch = c->rows,
-                                          .accumulate = accumulate,
-                                          .variant = "layers"};
+    const struct learn_desc desc = {.model = c->model,
+                                    .loss = c->loss,
+                                    .huber_delta = c->delta,
+                                    .optim = grt_optim_defaults(GRT_OPTIM_SGD),
+                                    .precision = dtype,
+                                    .batch = c->rows,
+                                    .accumulate = accumulate,
+                                    .variant = "layers"};
     struct learn l = learn_begin(&desc, c->rows);
     struct oracle_model m = oracle_of(c);
     size_t tensors = oracle_model_tensors(&m);
@@ -101,7 +101,7 @@ static void check(const struct grad_case *c, enum grt_dtype dtype, uint32_t accu
     struct grt_graph *graph = learn_step(&l, 0, 1);
     learn_run(graph, 1);
 
-    const char *what = grt_model_text(c->model.kind);
+    const char *what = learn_model_text(c->model.kind);
     struct test_compare compare = test_compare(
         test.dev, "%s %s%s%s, %s, %s, %u micro-batches", what, grt_act_text(c->model.act),
         c->model.residual ? ", residual" : "", c->model.layer_norm ? ", norm" : "",
@@ -170,10 +170,8 @@ static void check_all(const struct grad_case *cases, size_t count) {
 static void linear(void **state) {
     (void)state;
     static const struct grad_case cases[] = {
-        {.model = {.kind = GRT_MODEL_LINEAR, .inputs = 5, .outputs = 3},
-         .rows = 7,
-         .driver = F32_CUT},
-        {.model = {.kind = GRT_MODEL_LINEAR, .inputs = 1, .outputs = 1}, .rows = 1},
+        {.model = {.kind = LEARN_LINEAR, .inputs = 5, .outputs = 3}, .rows = 7, .driver = F32_CUT},
+        {.model = {.kind = LEARN_LINEAR, .inputs = 1, .outputs = 1}, .rows = 1},
     };
     check_all(cases, sizeof cases / sizeof cases[0]);
 }
@@ -218,7 +216,7 @@ static void points(void **state) {
     static const enum grt_act acts[] = {GRT_ACT_RELU, GRT_ACT_TANH, GRT_ACT_GELU};
     for (size_t a = 0; a < 3; a += 1) {
         for (int pool = 0; pool < GRT_POOL_COUNT; pool += 1) {
-            const struct grad_case c = {.model = {.kind = GRT_MODEL_POINTS,
+            const struct grad_case c = {.model = {.kind = LEARN_POINTS,
                                                   .inputs = 3,
                                                   .points = 5,
                                                   .depth = 2,

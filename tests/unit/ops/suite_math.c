@@ -11,9 +11,9 @@
 #define BLOCK (1u << 21)  // floats at a time
 
 // In the order of math_probe.k.
-enum function { RECIP, DIV, SQRT, EXP, LOG, TANH, SIGMOID, SIN, COS, SIN_TURN, COS_TURN };
-static const char *const names[] = {"recip",   "div", "sqrt", "exp",      "log",     "tanh",
-                                    "sigmoid", "sin", "cos",  "sin_turn", "cos_turn"};
+enum function { RECIP, DIV, SQRT, EXP, LOG, TANH, SIGMOID, ERF, SIN, COS, SIN_TURN, COS_TURN };
+static const char *const names[] = {"recip",   "div", "sqrt", "exp", "log",      "tanh",
+                                    "sigmoid", "erf", "sin",  "cos", "sin_turn", "cos_turn"};
 
 static void evaluate(struct grt_dev *dev, enum function f, const float *a, const float *b,
                      uint32_t count, float *y) {
@@ -83,6 +83,9 @@ static void ranges(void **state) {
         {TANH, 0xbe800000, 0xc1200000, 41},
         {SIGMOID, 0x30000000, 0x42b17218, 211},
         {SIGMOID, 0xb0000000, 0xc2ae0000, 211},
+        {ERF, 0x00800000, 0x7f7fffff, 1009},
+        {ERF, 0x3d000000, 0x40800000, 41},
+        {ERF, 0xbd000000, 0xc0800000, 41},
         {SIN, 0x3f000000, 0x46000000, 101},
         {SIN, 0xb0000000, 0xc6000000, 301},
         {COS, 0x3f000000, 0x46000000, 101},
@@ -128,7 +131,7 @@ static void ends(void **state) {
     (void)state;
     static const float values[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, FLT_MIN};
     enum { COUNT = sizeof values / sizeof values[0] };
-    for (int f = RECIP; f <= SIGMOID; f += 1) {
+    for (int f = RECIP; f <= ERF; f += 1) {
         if (f != DIV) {
             check((enum function)f, values, values, COUNT);
         }

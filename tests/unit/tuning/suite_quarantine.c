@@ -2,6 +2,7 @@
 // A variant of the matrix product or of the fused MLP that computes wrong on a device is found out at its first use
 // and left out there, now and later, until the driver changes. The fault is put in by hand.
 #include "harness/cache_kit.h"
+#include "harness/learn_kit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -355,15 +356,15 @@ static bool fused_listed(struct grt_dev *dev, const struct grt_mlp_fused_desc *d
 // How a learner of the model does it: "fused", or layer by layer.
 static bool learns_fused(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
     const struct grt_mlp_desc *m = &desc->model;
-    struct grt_learner *learner = grt_learner_create(
-        dev, grt_learner_desc(.model = {.kind = GRT_MODEL_MLP,
-                                        .inputs = m->inputs,
-                                        .depth = m->depth,
-                                        .hidden = m->hidden,
-                                        .outputs = m->outputs,
-                                        .act = m->act},
-                              .loss = desc->loss, .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
-                              .precision = desc->dtype, .batch = (uint32_t)desc->rows));
+    struct grt_learner *learner = learn_create(
+        dev, learn_desc(.model = {.kind = LEARN_MLP,
+                                  .inputs = m->inputs,
+                                  .depth = m->depth,
+                                  .hidden = m->hidden,
+                                  .outputs = m->outputs,
+                                  .act = m->act},
+                        .loss = desc->loss, .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                        .precision = desc->dtype, .batch = (uint32_t)desc->rows));
     assert_non_null(learner);
     bool fused = strcmp(grt_learner_variant(learner), "fused") == 0;
     grt_learner_destroy(&learner);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside gpurt: a short text of YAML as a tree, each node with its place in the file that the text is from.
+#ifndef GRT_CONFIG_TREE_H
+#define GRT_CONFIG_TREE_H
+
+#include <stddef.h>
+
+#include "gpurt/config.h"
+
+enum grt_node_kind { GRT_NODE_TEXT, GRT_NODE_LIST, GRT_NODE_MAP };
+
+struct grt_node {
+    enum grt_node_kind kind;
+    uint32_t line, column;   // from 1
+    char *text;              // of a text, or the key of a map's entry
+    struct grt_node *first;  // entry of a list or a map; an entry of a map has its key in `text`,
+                             // and its value is `first`
+    struct grt_node *next;   // entry behind this one
+};
+
+// NULL with "path:line:column: what is wrong" said. `line` and `column`: where the text begins, from 1.
+struct grt_node *grt_tree_create(const char *path, const char *text, uint32_t line,
+                                 uint32_t column);
+void grt_tree_destroy(struct grt_node **tree);
+// The tree in one line; the length that it has, as snprintf gives it.
+size_t grt_tree_text(const struct grt_node *tree, char *text, size_t capacity);
+
+#endif

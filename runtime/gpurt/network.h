@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks as text: a list of layers in YAML, as `model:` of a config takes it.
+//
+//     - linear: 256                  also {outputs: 256, bias: false}
+//     - norm: layer
+//     - gelu                         relu, gelu_exact, silu, tanh, sigmoid
+//     - dropout: 0.1
+//     - residual: [{linear: 256}, relu, {linear: 256}]
+//     - residual: {of: [...], shortcut: [{linear: 256}], activation: relu}
+//     - repeat: {times: 3, of: [{linear: 128}, relu]}
+//     - branches: [[{linear: 8}], [{linear: 8}, tanh]]       their sum
+//     - flatten
+//     - pool: max                    over the points of a sample
+//     - linear: out                  as wide as the targets
+//
+// Shapes are found from the samples. What does not fit is refused with line, column and both shapes.
+#ifndef GRT_NETWORK_H
+#define GRT_NETWORK_H
+
+#include "module.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grt_network_desc {
+    const char *text;
+    const char *path;       // of the file that the text is from, for messages; NULL: "network"
+    uint32_t line, column;  // where it begins there, from 1; 0 means 1
+    uint32_t outputs;       // what `out` stands for; 0: `out` is refused
+};
+#define grt_network_desc(...) GRT_DESC(struct grt_network_desc, __VA_ARGS__)
+// NULL with "path:line:column: what is wrong".
+GRT_API struct grt_module *grt_network_create(const struct grt_network_desc *desc);
+// The same for a learner's desc.
+GRT_API struct grt_module *grt_network_make(const void *desc);
+// Name and value of the i-th kind of layer, such as "linear" and "256, out, or {outputs: 256, bias: false}"; false
+// past the last.
+GRT_API bool grt_network_layer(uint32_t i, const char **name, const char **value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

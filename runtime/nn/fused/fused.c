@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fused.h"
+
+#include "mlp_fused.h"
+#include "nn/linear.h"
+#include "nn/mlp.h"
+#include "nn/pointwise.h"
+#include "nn/sequence.h"
+
+// A sequence linear, act, linear, act, ..., linear of one width is an mlp by another name: parameters lie in the
+// same order.
+static bool mlp_of_sequence(const struct grt_sequence *s, struct grt_mlp_desc *mlp) {
+    *mlp = (struct grt_mlp_desc){.depth = (s->count - 1) / 2};
+    if (s->count < 3 || s->count % 2 == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        enum grt_act act = GRT_ACT_NONE;
+        const struct grt_linear_desc *linear = grt_linear_desc_of(s->parts[i]);
+        bool is_act = grt_activation_of(s->parts[i], &act);
+        if (i % 2 == 1) {
+            if (!is_act || (i > 1 && act != mlp->act)) {
+                return false;
+            }
+            mlp->act = act;
+        } else if (!linear || linear->no_bias) {
+            return false;
+        } else if (i + 1 == s->count) {
+            mlp->outputs = linear->outputs;
+        } else if (i > 0 && linear->outputs != mlp->hidden) {
+            return false;
+        } else {
+            mlp->hidden = linear->outputs;
+        }
+    }
+    return true;
+}
+
+// The one row of the table so far: networks that are mlps.
+static bool as_mlp(const struct grt_fused_desc *d, struct grt_mlp_fused_desc *fused) {
+    const struct grt_sequence *sequence = grt_sequence_of(d->module);
+    const struct grt_mlp_desc *own = grt_mlp_desc_of(d->module);
+    struct grt_mlp_desc mlp;
+    if (own) {
+        mlp = *own;
+    } else if (!sequence || !mlp_of_sequence(sequence, &mlp)) {
+        return false;
+    }
+    if (d->input.rank != 1 || d->input.dim[0] > UINT32_MAX ||
+        (mlp.inputs > 0 && mlp.inputs != d->input.dim[0])) {
+        return false;
+    }
+    mlp.inputs = (uint32_t)d->input.dim[0];
+    *fused = (struct grt_mlp_fused_desc){.model = mlp,
+                                         .loss = d->loss,
+                                         .delta = d->delta,
+                                         .dtype = d->dtype,
+                                         .rows = d->rows,
+                                         .params = d->params,
+                                         .x = d->x,
+                                         .target = d->target,
+                                         .y = d->y,
+                                         .add = d->add,
+                                         .samples = d->samples,
+                                         .parts = d->parts,
+                                         .state = d->state,
+                                         .scratch = d->scratch,
+                                         .phases = d->phases};
+    return true;
+}
+
+bool grt_fused_usable(struct grt_dev *dev, const struct grt_fused_desc *desc, bool any) {
+    struct grt_mlp_fused_desc mlp;
+    return as_mlp(desc, &mlp) &&
+           (any ? grt_mlp_fused_variant(dev, &mlp, 0) != NULL : grt_mlp_fused_usable(dev, &mlp));
+}
+
+uint64_t grt_fused_scratch(struct grt_dev *dev, const struct grt_fused_desc *desc) {
+    struct grt_mlp_fused_desc mlp;
+    return as_mlp(desc, &mlp) ? grt_mlp_fused_scratch(dev, &mlp) : 0;
+}
+
+struct grt_range grt_fused_norms(struct grt_dev *dev, const struct grt_fused_desc *desc,
+                                 uint32_t *count) {
+    struct grt_mlp_fused_desc mlp;
+    *count = 0;
+    return as_mlp(desc, &mlp) ? grt_mlp_fused_norms(dev, &mlp, count) : (struct grt_range){0};
+}
+
+void grt_op_fused(struct grt_graph *graph, const struct grt_fused_desc *desc) {
+    struct grt_mlp_fused_desc mlp;
+    if (as_mlp(desc, &mlp)) {
+        grt_op_mlp_fused(graph, &mlp);
+    } else {
+        grt_graph_reject(graph, GRT_UNSUPPORTED, "no fused op for this network");
+    }
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes modules of a list of layers. A new layer is its own file and a row of the table here.
+#include "gpurt/network.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/closest.h"
+#include "base/log.h"
+#include "config/tree.h"
+
+#define MOST_LAYERS 4096  // of a network, repeated ones too
+#define MOST_WIDTH 1048576
+
+struct reading {
+    const struct grt_network_desc *desc;
+    const char *path;
+    uint32_t made;
+};
+
+static struct grt_module *wrong(const struct reading *r, const struct grt_node *at,
+                                const char *format, ...) GRT_PRINTF(3, 4);
+
+static struct grt_module *wrong(const struct reading *r, const struct grt_node *at,
+                                const char *format, ...) {
+    char text[384];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    grt_fail(GRT_CONFIG, "%s:%u:%u: %s", r->path, at->line, at->column, text);
+    return NULL;
+}
+
+// ---- values ----
+
+static bool read_whole(const struct reading *r, const struct grt_node *value, const char *what,
+                       uint32_t most, uint32_t *whole) {
+    const char *text = value->kind == GRT_NODE_TEXT ? value->text : "";
+    char *end = NULL;
+    unsigned long number = strspn(text, "0123456789") > 0 ? strtoul(text, &end, 10) : 0;
+    if (!end || *end || number == 0 || number > most) {
+        return wrong(r, value, "%s wants a whole number from 1 to %u%s%.40s", what, most,
+                     text[0] ? ", not " : "", text) != NULL;
+    }
+    *whole = (uint32_t)number;
+    return true;
+}
+
+// The width of a layer: a number, or `out`.
+static bool read_width(const struct reading *r, const struct grt_node *value, const char *what,
+                       uint32_t *width) {
+    if (value->kind == GRT_NODE_TEXT && strcmp(value->text, "out") == 0) {
+        *width = r->desc->outputs;
+        return *width > 0 || wrong(r, value, "%s: nobody says how many `out` are", what);
+    }
+    return read_whole(r, value, what, MOST_WIDTH, width);
+}
+
+// The number of a word in a list of texts, or -1 with the sentence said.
+static int read_word(const struct reading *r, const struct grt_node *value, const char *what,
+                     const char *const *words, uint32_t count) {
+    char list[160] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (value->kind == GRT_NODE_TEXT && strcmp(value->text, words[i]) == 0) {
+            return (int)i;
+        }
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words[i]);
+    }
+    wrong(r, value, "%s: %.40s is none of %s", what,
+          value->kind == GRT_NODE_TEXT ? value->text : "this", list);
+    return -1;
+}
+
+static const char *const act_words[] = {
+#define X(name, text) text,
+    GRT_ACTS(X)
+#undef X
+};
+
+// The value of a key of a map, or NULL; with `value` no map, the map's entry `fallback` is it.
+static const struct grt_node *entry(const struct grt_node *map, const char *key) {
+    for (const struct grt_node *e = map->first; e; e = e->next) {
+        if (strcmp(e->text, key) == 0) {
+            return e->first;
+        }
+    }
+    return NULL;
+}
+
+// Whether a map has other keys than these, ended by NULL; false with the sentence said.
+static bool only(const struct reading *r, const struct grt_node *map, const char *what,
+                 const char *const *keys) {
+    for (const struct grt_node *e = map->first; e; e = e->next) {
+        uint32_t i = 0;
+        while (keys[i] && strcmp(keys[i], e->text) != 0) {
+            i++;
+        }
+        if (!keys[i]) {
+            return wrong(r, e, "%s has no key '%.40s'", what, e->text) != NULL;
+        }
+    }
+    return true;
+}
+
+// ---- layers ----
+
+static struct grt_module *make_list(struct reading *r, const struct grt_node *list,
+                                    const char *what);
+
+static struct grt_module *make_linear(struct reading *r, const struct grt_node *value) {
+    static const char *const keys[] = {"outputs", "bias", NULL};
+    struct grt_linear_desc desc = {0};
+    const struct grt_node *width = value, *bias = NULL;
+    if (value->kind == GRT_NODE_MAP) {
+        width = entry(value, "outputs");
+        bias = entry(value, "bias");
+        if (!only(r, value, "linear", keys)) {
+            return NULL;
+        }
+        if (!width) {
+            return wrong(r, value, "linear wants outputs");
+        }
+    }
+    if (bias) {
+        static const char *const words[] = {"false", "true"};
+        int word = read_word(r, bias, "bias", words, 2);
+        if (word < 0) {
+            return NULL;
+        }
+        desc.no_bias = word == 0;
+    }
+    return read_width(r, width, "linear", &desc.outputs) ? grt_linear_create(&desc) : NULL;
+}
+
+static struct grt_module *make_norm(struct reading *r, const struct grt_node *value) {
+    static const char *const words[] = {"layer"};
+    return read_word(r, value, "norm", words, 1) == 0 ? grt_layer_norm_create() : NULL;
+}
+
+static struct grt_module *make_dropout(struct reading *r, const struct grt_node *value) {
+    const char *text = value->kind == GRT_NODE_TEXT ? value->text : "";
+    char *end = NULL;
+    double p = strtod(text, &end);
+    if (!text[0] || *end || strspn(text, "0123456789.eE+-") != strlen(text) || !(p >= 0 && p < 1)) {
+        return wrong(r, value, "dropout wants a probability from 0 to below 1, not '%.40s'", text);
+    }
+    return grt_dropout_create(p);
+}
+
+static struct grt_module *make_pool(struct reading *r, const struct grt_node *value) {
+    static const char *const words[] = {
+#define X(name, text) text,
+        GRT_POOLS(X)
+#undef X
+    };
+    int word = read_word(r, value, "pool", words, GRT_POOL_COUNT);
+    return word >= 0 ? grt_pool_create((enum grt_pool)word) : NULL;
+}
+
+static struct grt_module *make_flatten(struct reading *r, const struct grt_node *value) {
+    (void)r;
+    (void)value;
+    return grt_flatten_create();
+}
+
+static struct grt_module *make_residual(struct reading *r, const struct grt_node *value) {
+    static const char *const keys[] = {"of", "shortcut", "activation", NULL};
+    const struct grt_node *body = value, *shortcut = NULL, *act = NULL;
+    int word = GRT_ACT_NONE;
+    if (value->kind == GRT_NODE_MAP) {
+        body = entry(value, "of");
+        shortcut = entry(value, "shortcut");
+        act = entry(value, "activation");
+        if (!only(r, value, "residual", keys)) {
+            return NULL;
+        }
+        if (!body) {
+            return wrong(r, value, "residual wants a list of layers under `of`");
+        }
+    }
+    if (act && (word = read_word(r, act, "activation", act_words, GRT_ACT_COUNT)) < 0) {
+        return NULL;
+    }
+    struct grt_module *inner = make_list(r, body, "residual");
+    struct grt_module *other = inner && shortcut ? make_list(r, shortcut, "shortcut") : NULL;
+    if (!inner || (shortcut && !other)) {
+        grt_module_destroy(&inner);
+        return NULL;
+    }
+    return grt_residual_create(inner, other, (enum grt_act)word);
+}
+
+// The entries of a list through `one`, each `times` times.
+static struct grt_module **
+make_parts(struct reading *r, const struct grt_node *list, uint32_t times, uint32_t *count,
+           struct grt_module *(*one)(struct reading *r, const struct grt_node *node)) {
+    uint32_t entries = 0;
+    for (const struct grt_node *e = list->first; e; e = e->next) {
+        entries++;
+    }
+    struct grt_module **parts = calloc((size_t)entries * times + 1, sizeof *parts);
+    bool good = parts != NULL || grt_fail(GRT_NO_MEMORY, "no host memory for a network");
+    *count = 0;
+    for (uint32_t t = 0; good && t < times; t++) {
+        for (const struct grt_node *e = list->first; good && e; e = e->next) {
+            parts[*count] = one(r, e);
+            good = parts[*count] != NULL;
+            *count += good;
+        }
+    }
+    while (!good && parts && *count > 0) {
+        grt_module_destroy(&parts[--*count]);
+    }
+    if (!good) {
+        free(parts);
+        return NULL;
+    }
+    return parts;
+}
+
+static struct grt_module *make_layer(struct reading *r, const struct grt_node *node);
+
+static struct grt_module *make_repeated(struct reading *r, const struct grt_node *list,
+                                        const char *what, uint32_t times) {
+    if (list->kind != GRT_NODE_LIST || !list->first) {
+        return wrong(r, list, "%s wants a list of layers", what);
+    }
+    uint32_t count = 0;
+    struct grt_module **parts = make_parts(r, list, times, &count, make_layer);
+    struct grt_module *made = parts ? grt_sequence_create(parts, count) : NULL;
+    free(parts);
+    return made;
+}
+
+static struct grt_module *make_list(struct reading *r, const struct grt_node *list,
+                                    const char *what) {
+    return make_repeated(r, list, what, 1);
+}
+
+static struct grt_module *make_repeat(struct reading *r, const struct grt_node *value) {
+    static const char *const keys[] = {"times", "of", NULL};
+    const struct grt_node *times = NULL, *of = NULL;
+    uint32_t count = 0;
+    if (value->kind == GRT_NODE_MAP && only(r, value, "repeat", keys)) {
+        times = entry(value, "times");
+        of = entry(value, "of");
+    }
+    if (!times || !of) {
+        return value->kind == GRT_NODE_MAP && (times || of || !value->first)
+                   ? wrong(r, value, "repeat wants `times` and `of`")
+               : value->kind == GRT_NODE_MAP
+                   ? NULL
+                   : wrong(r, value, "repeat wants {times: 3, of: [...]}");
+    }
+    return read_whole(r, times, "times", MOST_LAYERS, &count)
+               ? make_repeated(r, of, "repeat", count)
+               : NULL;
+}
+
+static struct grt_module *make_branch(struct reading *r, const struct grt_node *node) {
+    return make_list(r, node, "a branch");
+}
+
+static struct grt_module *make_branches(struct reading *r, const struct grt_node *value) {
+    if (value->kind != GRT_NODE_LIST || !value->first || !value->first->next) {
+        return wrong(r, value, "branches wants at least two lists of layers");
+    }
+    uint32_t count = 0;
+    struct grt_module **parts = make_parts(r, value, 1, &count, make_branch);
+    struct grt_module *made = parts ? grt_branches_create(parts, count) : NULL;
+    free(parts);
+    return made;
+}
+
+static const struct layer {
+    const char *name;
+    const char *value;  // what stands behind it; NULL: nothing
+    struct grt_module *(*make)(struct reading *r, const struct grt_node *value);
+} layers[] = {
+    {"linear", "256, out, or {outputs: 256, bias: false}", make_linear},
+    {"norm", "layer", make_norm},
+    {"dropout", "0.1", make_dropout},
+    {"flatten", NULL, make_flatten},
+    {"pool", "max or mean", make_pool},
+    {"residual", "[layers], or {of: [layers], shortcut: [layers], activation: relu}",
+     make_residual},
+    {"repeat", "{times: 3, of: [layers]}", make_repeat},
+    {"branches", "[[layers], [layers]]", make_branches},
+};
+#define LAYER_COUNT (sizeof layers / sizeof *layers)
+
+bool grt_network_layer(uint32_t i, const char **name, const char **value) {
+    uint32_t acts = GRT_ACT_COUNT - 1;
+    if (i >= LAYER_COUNT + acts) {
+        return false;
+    }
+    *name = i < LAYER_COUNT ? layers[i].name : act_words[1 + i - LAYER_COUNT];
+    *value = i < LAYER_COUNT ? layers[i].value : NULL;
+    return true;
+}
+
+static struct grt_module *unknown(struct reading *r, const struct grt_node *at, const char *name) {
+    const char *closest = grt_closest(name, layers, LAYER_COUNT, sizeof *layers);
+    closest = closest ? closest : grt_closest(name, act_words, GRT_ACT_COUNT, sizeof *act_words);
+    return wrong(r, at, "no layer '%.40s'%s%s%s", name, closest ? "; did you mean '" : "",
+                 closest ? closest : "", closest ? "'?" : "");
+}
+
+static struct grt_module *make_named(struct reading *r, const struct grt_node *at, const char *name,
+                                     const struct grt_node *value) {
+    for (size_t i = 0; i < LAYER_COUNT; i++) {
+        if (strcmp(layers[i].name, name) == 0) {
+            if (layers[i].value && !value) {
+                return wrong(r, at, "%s wants a value: %s", name, layers[i].value);
+            }
+            if (!layers[i].value && value) {
+                return wrong(r, value, "%s takes no value", name);
+            }
+            return layers[i].make(r, value);
+        }
+    }
+    for (uint32_t act = 1; act < GRT_ACT_COUNT; act++) {
+        if (strcmp(act_words[act], name) == 0) {
+            return value ? wrong(r, value, "%s takes no value", name)
+                         : grt_activation_create((enum grt_act)act);
+        }
+    }
+    return unknown(r, at, name);
+}
+
+// `relu`, or `linear: 64`.
+static struct grt_module *make_layer(struct reading *r, const struct grt_node *node) {
+    if (++r->made > MOST_LAYERS) {
+        return wrong(r, node, "more than %d layers", MOST_LAYERS);
+    }
+    const struct grt_node *one = node->kind == GRT_NODE_MAP ? node->first : NULL;
+    if (node->kind == GRT_NODE_LIST || (node->kind == GRT_NODE_MAP && (!one || one->next))) {
+        return wrong(r, node, "a layer is one word, or one word with its value");
+    }
+    struct grt_module *made =
+        make_named(r, node, one ? one->text : node->text, one ? one->first : NULL);
+    if (made) {
+        snprintf(made->where, sizeof made->where, "%.80s:%u:%u: ", r->path, node->line,
+                 node->column);
+    }
+    return made;
+}
+
+struct grt_module *grt_network_create(const struct grt_network_desc *desc) {
+    if (!desc || !desc->text) {
+        grt_fail(GRT_INVALID, "network: no %s", desc ? "text" : "desc");
+        return NULL;
+    }
+    struct reading r = {.desc = desc, .path = desc->path ? desc->path : "network"};
+    struct grt_node *tree = grt_tree_create(r.path, desc->text, desc->line ? desc->line : 1,
+                                            desc->column ? desc->column : 1);
+    struct grt_module *made = tree ? make_list(&r, tree, "the network") : NULL;
+    grt_tree_destroy(&tree);
+    return made;
+}
+
+struct grt_module *grt_network_make(const void *desc) {
+    return grt_network_create(desc);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules one behind the other.
+//
+//     x --part 0--> h0 --part 1--> h1 --part 2--> y          h kept for backward
+//     dx <-part 0-- d0 <-part 1-- d1 <-part 2-- dy           d alternate in two tensors
+//
+// A part that is a view has the memory of its input. In inference two tensors take turns for h as well.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "layer_ops.h"
+#include "sequence.h"
+
+static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in) {
+    struct grt_sequence *s = (struct grt_sequence *)module;
+    struct grt_shape shape = *in;
+    uint64_t widest[2] = {0};
+    snprintf(s->prefix, sizeof s->prefix, "%s", prefix);
+    for (uint32_t i = 0; i < s->count; i++) {
+        char name[GRT_PARAM_NAME];
+        snprintf(name, sizeof name, "%.80s%u.", prefix, i);
+        shape = grt_module_declare(s->parts[i], net, name, &shape);
+        if (shape.rank == 0) {
+            return shape;
+        }
+        uint64_t count = grt_shape_count(&shape);
+        if (i + 1 < s->count) {
+            widest[i % 2] = count > widest[i % 2] ? count : widest[i % 2];
+            if (!net->inference && !s->parts[i]->is_view) {
+                s->h[i] = grt_net_activation(net, name, "y", &shape);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < 2 && i + 1 < s->count; i++) {
+        s->turns[i] = grt_net_activation(net, prefix, i == 0 ? "turn0" : "turn1",
+                                         &(struct grt_shape){1, {widest[i]}});
+    }
+    return shape;
+}
+
+// `rows` samples of a shape, in the memory of a tensor.
+static struct grt_tensor view(const struct grt_tensor *memory, uint64_t rows,
+                              const struct grt_shape *shape) {
+    struct grt_tensor t = *memory;
+    t.rank = 1 + shape->rank;
+    memset(t.shape, 0, sizeof t.shape);
+    t.shape[0] = rows;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        t.shape[1 + i] = shape->dim[i];
+    }
+    t.range.size = grt_tensor_bytes(&t);
+    return t;
+}
+
+// What part i gives.
+static struct grt_tensor output(const struct grt_sequence *s, uint32_t i,
+                                const struct grt_tensor *x, const struct grt_tensor *y) {
+    uint64_t rows = x->shape[0];
+    if (i + 1 == s->count) {
+        return *y;
+    }
+    if (s->parts[i]->is_view) {
+        struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, y);
+        return view(&from, rows, &s->parts[i]->out);
+    }
+    return view(s->h[i] ? s->h[i] : s->turns[i % 2], rows, &s->parts[i]->out);
+}
+
+static void forward(struct grt_module *module, const struct grt_pass *pass,
+                    const struct grt_tensor *x, const struct grt_tensor *y) {
+    struct grt_sequence *s = (struct grt_sequence *)module;
+    struct grt_tensor from = *x;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct grt_tensor to = output(s, i, x, y);
+        grt_module_forward(s->parts[i], pass, &from, &to);
+        if (!s->parts[i]->has_parts && !s->parts[i]->is_view) {
+            grt_pass_saw(pass, &to, "activations of %s%u (%s)", s->prefix, i,
+                         s->parts[i]->fns->kind);
+        }
+        from = to;
+    }
+}
+
+static void backward(struct grt_module *module, const struct grt_pass *pass,
+                     const struct grt_tensor *x, const struct grt_tensor *dy,
+                     const struct grt_tensor *dx, bool add_dx) {
+    struct grt_sequence *s = (struct grt_sequence *)module;
+    const struct grt_tensor unused = *dy;
+    struct grt_tensor above = *dy;
+    for (uint32_t i = s->count; i-- > 0;) {
+        struct grt_module *part = s->parts[i];
+        struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, &unused), below = {0};
+        if (i > 0) {
+            below = part->is_view ? view(&above, x->shape[0], &part->in)
+                                  : view(s->turns[(i - 1) % 2], x->shape[0], &part->in);
+            // A view may leave the gradient where the next one shall go: then that goes to the other.
+            if (!part->is_view && below.range.offset == above.range.offset &&
+                below.range.buf == above.range.buf) {
+                below = view(s->turns[i % 2], x->shape[0], &part->in);
+            }
+        } else if (dx) {
+            below = *dx;
+        }
+        grt_module_backward(part, pass, &from, &above, i > 0 || dx ? &below : NULL,
+                            i == 0 && add_dx);
+        above = below;
+    }
+}
+
+static void destroy(struct grt_module *module) {
+    struct grt_sequence *s = (struct grt_sequence *)module;
+    for (uint32_t i = 0; i < s->count; i++) {
+        grt_module_destroy(&s->parts[i]);
+    }
+    free(s->parts);
+    free(s->h);
+    free(s);
+}
+
+static const struct grt_module_fns sequence_fns = {"sequence", declare, forward, backward, destroy};
+
+const struct grt_sequence *grt_sequence_of(const struct grt_module *module) {
+    return module->fns == &sequence_fns ? (const struct grt_sequence *)module : NULL;
+}
+
+struct grt_module *grt_sequence_create(struct grt_module **parts, uint32_t count) {
+    bool whole = parts && count > 0;
+    for (uint32_t i = 0; whole && i < count; i++) {
+        whole = parts[i] != NULL;
+    }
+    struct grt_sequence *s = whole ? calloc(1, sizeof *s) : NULL;
+    if (s) {
+        s->parts = calloc(count, sizeof(struct grt_module *));
+        s->h = calloc(count, sizeof(struct grt_tensor *));
+    }
+    if (!s || !s->parts || !s->h) {
+        grt_fail(whole ? GRT_NO_MEMORY : GRT_INVALID, "sequence: %s",
+                 whole ? "no host memory for a module" : "no parts, or one is missing");
+        for (uint32_t i = 0; parts && i < count; i++) {
+            grt_module_destroy(&parts[i]);
+        }
+        if (s) {
+            destroy(&s->base);
+        }
+        return NULL;
+    }
+    memcpy(s->parts, parts, count * sizeof(struct grt_module *));
+    s->count = count;
+    s->base.fns = &sequence_fns;
+    s->base.has_parts = true;
+    s->base.f32_output = parts[count - 1]->f32_output;
+    s->base.adds_dx = parts[0]->adds_dx;
+    return &s->base;
+}

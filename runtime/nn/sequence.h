@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/nn: a sequence of modules.
+#ifndef GRT_NN_SEQUENCE_H
+#define GRT_NN_SEQUENCE_H
+
+#include "gpurt/module.h"
+
+struct grt_sequence {
+    struct grt_module base;
+    struct grt_module **parts;
+    uint32_t count;
+    char prefix[GRT_PARAM_NAME];
+    struct grt_tensor **h;  // output of each part but the last and the views; NULL in inference
+    struct grt_tensor *turns[2];  // gradients, and in inference the outputs, of every second part
+};
+
+// NULL: it is none.
+const struct grt_sequence *grt_sequence_of(const struct grt_module *module);
+
+#endif
