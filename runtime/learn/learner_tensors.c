@@ -3,7 +3,7 @@
 #include "gpurt/device.h"
 #include "base/log.h"
 #include "learner_parts.h"
-#include "nn/fused/mlp_fused.h"
+#include "nn/fused/fused.h"
 
 const struct grt_learner_desc *grt_learner_desc_of(const struct grt_learner *l) {
     return l ? &l->desc : NULL;
@@ -17,8 +17,8 @@ const char *grt_learner_fused_kernels(const struct grt_learner *l) {
     if (!l || !l->fused) {
         return NULL;
     }
-    struct grt_mlp_fused_desc fused = grt_learner_fused(l, l->micro);
-    return grt_mlp_fused_variant(l->dev, &fused, 0);
+    struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
+    return grt_fused_kernels(l->dev, &fused);
 }
 
 uint64_t grt_learner_parameters(const struct grt_learner *l) {

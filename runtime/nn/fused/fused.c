@@ -75,6 +75,11 @@ bool grt_fused_usable(struct grt_dev *dev, const struct grt_fused_desc *desc, bo
            (any ? grt_mlp_fused_variant(dev, &mlp, 0) != NULL : grt_mlp_fused_usable(dev, &mlp));
 }
 
+const char *grt_fused_kernels(struct grt_dev *dev, const struct grt_fused_desc *desc) {
+    struct grt_mlp_fused_desc mlp;
+    return as_mlp(desc, &mlp) ? grt_mlp_fused_variant(dev, &mlp, 0) : NULL;
+}
+
 uint64_t grt_fused_scratch(struct grt_dev *dev, const struct grt_fused_desc *desc) {
     struct grt_mlp_fused_desc mlp;
     return as_mlp(desc, &mlp) ? grt_mlp_fused_scratch(dev, &mlp) : 0;

@@ -26,6 +26,8 @@ struct grt_fused_desc {
 
 // Whether there is such an op here, and, unless `any` will do, it is the better choice.
 bool grt_fused_usable(struct grt_dev *dev, const struct grt_fused_desc *desc, bool any);
+// The kernels that do it, "chain" or "mma"; NULL: there are none.
+const char *grt_fused_kernels(struct grt_dev *dev, const struct grt_fused_desc *desc);
 uint64_t grt_fused_scratch(struct grt_dev *dev, const struct grt_fused_desc *desc);
 // Where the op leaves parts of the gradients' sum of squares.
 struct grt_range grt_fused_norms(struct grt_dev *dev, const struct grt_fused_desc *desc,
