@@ -20,6 +20,7 @@
 
 #define GRT_ENV_KERNELS(X, env)                                                                    \
     X(all, rl, env, rollout)                                                                       \
+    X(all, rl, env, trace)                                                                         \
     X(wide, cpu, env, rollout_wide)
 
 #define GRT_KERNELS(X)                                                                             \

@@ -81,35 +81,52 @@ static const struct option_row play_options[] = {
     X(state, states * 4)                                                                           \
     X(score, GRT_ROLLOUT_SCORES * 4)                                                               \
     X(sums, 2 * obs * 4)                                                                           \
+    X(path, frames *states * 4)                                                                    \
+    X(seen, frames *obs * 4)                                                                       \
+    X(shapes, (frames * shapes_of + 1) * 4)                                                        \
     X(policies, quads * 16)
 
 struct stage {
 #define X(name, bytes) struct grt_buf *name;
     PLAY_BUFFERS(X)
 #undef X
-    struct grt_buf *frames;  // readback: [steps][states], then the score
+    struct grt_buf *host;  // readback: the parts of a struct shown, one behind the other
 };
+
+// What lies in `host`, in floats from its beginning.
+struct places {
+    uint64_t states, scores, seen, shapes, all;
+};
+
+static struct places places_of(const struct play *play, const struct grt_env_info *env) {
+    struct places p = {0};
+    p.scores = (uint64_t)play->steps * env->state;
+    p.seen = p.scores + (uint64_t)play->steps * GRT_ROLLOUT_SCORES;
+    p.shapes = p.seen + (uint64_t)play->steps * env->obs;
+    p.all = p.shapes + (uint64_t)play->steps * env->shapes * GRT_TRACE_SHAPE;
+    return p;
+}
 
 static bool stage_create(struct stage *s, const struct play *play, const struct grt_env_info *env,
                          uint32_t quads) {
-    uint64_t obs = env->obs, states = env->state;
+    uint64_t obs = env->obs, states = env->state, frames = play->steps;
+    uint64_t shapes_of = (uint64_t)env->shapes * GRT_TRACE_SHAPE;
 #define X(name, bytes)                                                                             \
     s->name = grt_buf_create(play->dev, grt_buf_desc(.size = bytes, .label = "play"));             \
     if (!s->name)                                                                                  \
         return false;
     PLAY_BUFFERS(X)
 #undef X
-    s->frames = grt_buf_create(play->dev,
-                               grt_buf_desc(.size = (play->steps * states + GRT_ROLLOUT_SCORES) * 4,
-                                            .kind = GRT_BUF_READBACK, .label = "play"));
-    return s->frames != NULL;
+    s->host = grt_buf_create(play->dev, grt_buf_desc(.size = places_of(play, env).all * 4,
+                                                     .kind = GRT_BUF_READBACK, .label = "play"));
+    return s->host != NULL;
 }
 
 static void stage_destroy(struct stage *s) {
 #define X(name, bytes) grt_buf_destroy(&s->name);
     PLAY_BUFFERS(X)
 #undef X
-    grt_buf_destroy(&s->frames);
+    grt_buf_destroy(&s->host);
 }
 
 // The checkpoint's numbers in the kernel's order, onto the device.
@@ -144,7 +161,8 @@ static bool give_policy(const struct stage *s, const struct grt_archive *a,
 
 static bool run_steps(const struct stage *s, const struct play *play,
                       const struct grt_env_info *env, const struct grt_policy *policy) {
-    uint64_t bytes = (uint64_t)env->state * 4;
+    uint64_t bytes = (uint64_t)env->state * 4, scores = GRT_ROLLOUT_SCORES * 4;
+    struct places places = places_of(play, env);
     struct grt_graph *graph = grt_graph_create(play->dev, "play");
     struct grt_rollout_desc desc = {.env = env,
                                     .policy = policy,
@@ -163,14 +181,27 @@ static bool run_steps(const struct stage *s, const struct play *play,
     for (uint32_t t = 0; graph && t < play->steps; t++) {
         desc.first = t;
         grt_op_rollout(graph, &desc);
-        grt_graph_copy(graph, (struct grt_range){s->frames, t * bytes, bytes},
+        grt_graph_copy(graph, (struct grt_range){s->path, t * bytes, bytes},
                        (struct grt_range){s->state, 0, bytes});
+        grt_graph_copy(graph, (struct grt_range){s->host, places.scores * 4 + t * scores, scores},
+                       (struct grt_range){s->score, 0, scores});
     }
     bool ok = graph != NULL;
     if (ok) {
-        grt_graph_copy(graph,
-                       (struct grt_range){s->frames, play->steps * bytes, GRT_ROLLOUT_SCORES * 4},
-                       (struct grt_range){s->score, 0, GRT_ROLLOUT_SCORES * 4});
+        uint64_t seen = (places.shapes - places.seen) * 4,
+                 shapes = (places.all - places.shapes) * 4;
+        grt_op_trace(graph, &(struct grt_trace_desc){.env = env,
+                                                     .frames = play->steps,
+                                                     .states = {s->path, 0, 0},
+                                                     .obs = {s->seen, 0, 0},
+                                                     .shapes = {s->shapes, 0, 0}});
+        grt_graph_copy(graph, (struct grt_range){s->host, 0, play->steps * bytes},
+                       (struct grt_range){s->path, 0, play->steps * bytes});
+        grt_graph_copy(graph, (struct grt_range){s->host, places.seen * 4, seen},
+                       (struct grt_range){s->seen, 0, seen});
+        if (shapes)
+            grt_graph_copy(graph, (struct grt_range){s->host, places.shapes * 4, shapes},
+                           (struct grt_range){s->shapes, 0, shapes});
         ok = grt_graph_finish(graph);
     }
     grt_graph_destroy(&graph);
@@ -179,48 +210,74 @@ static bool run_steps(const struct stage *s, const struct play *play,
 
 // ---- what is shown ----
 
+// [frames][width]; what is no number is null.
+static json_t *rows_json(const float *rows, uint32_t frames, uint32_t width) {
+    json_t *all = json_array();
+    for (uint32_t f = 0; f < frames; f++) {
+        json_t *row = json_array();
+        for (uint32_t i = 0; i < width; i++) {
+            double x = (double)rows[(size_t)f * width + i];
+            json_array_append_new(row, x - x == 0 ? json_real(x) : json_null());
+        }
+        json_array_append_new(all, row);
+    }
+    return all;
+}
+
 static bool write_json(FILE *file, const struct play_trip *trip) {
-    json_t *names = json_array(), *frames = json_array();
+    json_t *names = json_array();
     for (uint32_t i = 0; i < trip->env->state; i++)
         json_array_append_new(names, json_string(trip->env->state_names[i]));
-    for (uint32_t f = 0; f < trip->frames; f++) {
-        json_t *frame = json_array();
-        for (uint32_t i = 0; i < trip->env->state; i++) {
-            double x = (double)trip->states[(size_t)f * trip->env->state + i];
-            json_array_append_new(frame, x - x == 0 ? json_real(x) : json_null());
-        }
-        json_array_append_new(frames, frame);
-    }
-    json_t *all = json_pack("{ss ss si sf sf sf si so so}", "schema", "gpurt.play/1", "env",
-                            trip->env->name, "phase", (int)trip->phase, "dt", (double)trip->env->dt,
-                            "return", trip->total, "good_rate", trip->good, "falls",
-                            (int)trip->falls, "state", names, "frames", frames);
+    json_t *all =
+        json_pack("{ss ss si sf sf sf si so so so so so}", "schema", "gpurt.play/1", "env",
+                  trip->env->name, "phase", (int)trip->phase, "dt", (double)trip->env->dt, "return",
+                  trip->total, "good_rate", trip->good, "falls", (int)trip->falls, "state", names,
+                  "frames", rows_json(trip->states, trip->frames, trip->env->state), "observations",
+                  rows_json(trip->seen, trip->frames, trip->env->obs), "actions",
+                  rows_json(trip->actions, trip->frames, trip->env->act), "rewards",
+                  rows_json(trip->rewards, trip->frames, 1));
     bool ok = all && json_dumpf(all, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
               fputc('\n', file) != EOF;
     json_decref(all);
     return ok;
 }
 
-static int show(const struct play *play, const struct stage *s, const struct grt_env_info *env) {
+static int show(const struct play *play, const struct stage *s, const struct grt_env_info *env,
+                const struct grt_policy *policy, const struct grt_archive *archive) {
     struct output output;
     int code = output_open(&output, play->common.output);
     if (code)
         return code;
-    const float *frames = grt_buf_host(s->frames);
-    const float *score = frames + (size_t)play->steps * env->state;
+    const float *host = grt_buf_host(s->host);
+    struct places places = places_of(play, env);
+    const float *score = host + places.seen - GRT_ROLLOUT_SCORES;
     uint32_t taken = (uint32_t)score[3];
+    float *actions = play_actions(policy, env, archive, host + places.seen, play->steps);
+    float *rewards = calloc(play->steps, sizeof *rewards);
+    for (uint32_t t = 0; rewards && t < play->steps; t++) {
+        const float *sums = host + places.scores + (size_t)t * GRT_ROLLOUT_SCORES;
+        rewards[t] = sums[0] - (t ? sums[-GRT_ROLLOUT_SCORES] : 0);
+    }
     struct play_trip trip = {.env = env,
                              .phase = play->phase,
                              .frames = taken ? taken : 1,
-                             .states = frames,
+                             .states = host,
+                             .seen = host + places.seen,
+                             .actions = actions,
+                             .rewards = rewards,
+                             .shapes = host + places.shapes,
                              .total = (double)score[0],
                              .good = (double)score[1] / play->steps,
                              .falls = (uint32_t)score[2]};
-    bool ok = true;
-    if (!strcmp(play->form, "json"))
+    bool ok = actions && rewards;
+    if (!ok)
+        talk_error("out of memory");
+    else if (!strcmp(play->form, "json"))
         ok = write_json(output.file, &trip);
     else
         play_svg(output.file, &trip);
+    free(actions);
+    free(rewards);
     int written = output_close(&output, ok);
     return ok ? written : COMMAND_INTERNAL;
 }
@@ -250,7 +307,7 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
     else if (!run_steps(&stage, play, env, &policy))
         code = command_exit_of(grt_last_status());
     else
-        code = show(play, &stage, env);
+        code = show(play, &stage, env, &policy, archive);
     stage_destroy(&stage);
     grt_dev_destroy(&play->dev);
     return code;

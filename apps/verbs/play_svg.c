@@ -122,11 +122,6 @@ static uint32_t pendulum_lines(const struct grt_env_info *env, const float *stat
     return 1;
 }
 
-static uint32_t no_lines(const struct grt_env_info *env, const float *state, struct line *lines) {
-    (void)env, (void)state, (void)lines;
-    return 0;
-}
-
 static const struct look looks[] = {
     {"standing",
      {{.label = "torso height, m; band: commanded; grey: pushes",
@@ -164,7 +159,7 @@ static const struct look looks[] = {
      1.2,
      1,
      pendulum_lines},
-    {NULL, {{.label = ""}}, 100, 1, 1, no_lines},  // any other: its first number alone
+    {NULL, {{0}}, 100, 1, 0, NULL},  // any other: see play_any.c
 };
 
 // ---- writing ----
@@ -306,8 +301,7 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct c
         fprintf(file, "<text class=\"tick\" x=\"%.1f\" y=\"%d\">%g s</text>\n",
                 MARGIN + i * tick / seconds * (width - 2.0 * MARGIN), CHART_H - MARGIN + 12,
                 i * tick);
-    fprintf(file, "<text x=\"8\" y=\"16\">%s</text>\n",
-            chart->label[0] ? chart->label : trip->env->state_names[0]);
+    fprintf(file, "<text x=\"8\" y=\"16\">%s</text>\n", chart->label);
     for (uint32_t i = 0; i < MAX_CURVES && (i == 0 || chart->members[i]); i++) {
         fprintf(file, "<polyline class=\"chart l%u\" points=\"", i);
         for (uint32_t f = 0; f < trip->frames; f++)
@@ -325,12 +319,14 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct c
 
 void play_svg(FILE *file, const struct play_trip *trip) {
     const struct look *look = looks;
-    while (look->env && strcmp(look->env, trip->env->name) != 0)
+    // A file of the user's is not ours, whatever its name.
+    while (look->env && (trip->env->source || strcmp(look->env, trip->env->name) != 0))
         look++;
     int charts = 0;
     while (charts < MAX_CHARTS && look->charts[charts].label)
         charts++;
-    int width = 2 * PANEL_W, height = MARGIN + PANEL_H + charts * CHART_H;
+    int width = 2 * PANEL_W,
+        height = MARGIN + (look->env ? PANEL_H + charts * CHART_H : play_any_height(trip));
     double seconds = trip->frames * (double)trip->env->dt;
     fprintf(
         file,
@@ -350,6 +346,8 @@ void play_svg(FILE *file, const struct play_trip *trip) {
         "falls</text>\n",
         width, height, width, height, trip->env->name, trip->phase, trip->total, 100 * trip->good,
         trip->falls);
+    if (!look->env)
+        play_any(file, trip, width, MARGIN, seconds);
     for (uint32_t view = 0; view < look->views; view++)
         write_view(file, trip, look, view, seconds);
     for (int i = 0; i < charts; i++)

@@ -43,6 +43,18 @@ GRT_API void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_de
 // does not hold one; 0 where it does. Of the desc it reads env, policy, sides and narrow.
 GRT_API uint64_t grt_op_rollout_scratch(const struct grt_dev *dev,
                                         const struct grt_rollout_desc *desc);
+// What a picture of a trajectory shows.
+struct grt_trace_desc {
+    const struct grt_env_info *env;
+    uint32_t frames;
+    struct grt_range states;  // [frames][numbers of a state]
+    struct grt_range obs;     // out: [frames][obs]
+    struct grt_range
+        shapes;  // out: [frames][shapes][GRT_TRACE_SHAPE]; one float is enough without shapes
+};
+#define GRT_TRACE_SHAPE                                                                            \
+    6  // floats of a shape: 0 line, 1 circle, 2 point; x0, y0, x1, y1; width or radius
+GRT_API void grt_op_trace(struct grt_graph *graph, const struct grt_trace_desc *desc);
 // Environments of a workgroup on a device, by its profile.
 GRT_API uint32_t grt_rollout_wg(const struct grt_dev *dev, uint32_t envs);
 

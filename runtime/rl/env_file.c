@@ -45,6 +45,7 @@ static bool take_fact(void *context, const char *name, double value) {
         {"operations", &info->operations, NULL, 0, 4e9},
         {"step_size", NULL, &info->step_size, 0, 1e9},
         {"noise_std", NULL, &info->noise_std, 0, 1e9},
+        {"shapes", &info->shapes, NULL, 0, 1000},
     };
     size_t i = 0;
     while (i < sizeof rows / sizeof rows[0] && strcmp(rows[i].name, name) != 0) {

@@ -72,6 +72,33 @@ for device in ref:0 opencl:0 vulkan:0; do
     state "$device" "with space/my slider.k" >third.json
     cmp -s one.json third.json || wrong "a path with a space gives another trajectory on $device"
 done
+
+# The picture: charts with names, and shapes where the environment has them. What is charted follows from the example's own
+# equations: v' = v + 0.1 a, reward 1 - x'^2 - 0.1 a^2.
+sed -e 's|^#define ENV_DT.*|&\n#define ENV_DRAW(S, LINE, CIRCLE, POINT) LINE(-1.0f, 0.0f, 1.0f, 0.0f, 0.02f) CIRCLE(S.x, 0.1f, 0.1f) POINT(S.x, 0.0f)|' \
+    -e 's/ENV slider/ENV cartpole/' slider.k >drawn.k
+for policy in linear mlp16 mlp16-tanh; do
+    "$gpurt" train es --env ./drawn.k "${few[@]}" --policy "$policy" --device ref:0 --checkpoint drawn.h5 >/dev/null 2>&1
+    "$gpurt" play ./drawn.k --checkpoint drawn.h5 --device ref:0 --steps 30 --format json -o drawn.json
+    python3 - drawn.json <<'END' || wrong "play: what is shown of $policy does not follow from the example"
+import json, sys
+d = json.load(open(sys.argv[1]))
+wrong = 0
+for t in range(len(d["frames"]) - 1):
+    (x, v), (x2, v2), (a,), (r,) = d["frames"][t], d["frames"][t + 1], d["actions"][t], d["rewards"][t + 1]
+    wrong += d["observations"][t] != [x, v] or abs(v2 - v - 0.1 * a) > 1e-5
+    wrong += abs(r - (1 - x2 * x2 - 0.1 * a * a)) > 1e-4 or not -1 <= a <= 1
+sys.exit(wrong > 0 or len(d["frames"]) < 5)
+END
+done
+"$gpurt" play ./drawn.k --checkpoint drawn.h5 --device ref:0 -o drawn.svg
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' drawn.svg || wrong "play: no XML"
+for part in '<circle' '>state x<' '>state v<' '>observation 0, 1<' '>action, -1 to 1: 0<' '>reward of a step<'; do
+    grep -qF -- "$part" drawn.svg || wrong "the picture of drawn.k has no $part"
+done
+! grep -q 'angle, rad' drawn.svg || wrong "a file called cartpole is drawn as gpurt's own"
+rm -f drawn*
+
 [ -n "$(ls "$XDG_CACHE_HOME/gpurt")" ] || wrong "nothing is cached"
 
 : >empty.k
