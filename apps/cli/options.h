@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpurt/config.h"
 #include "gpurt/gpurt.h"
 #include "ranges.h"
 #include "table.h"
@@ -71,6 +72,7 @@ struct options_desc {
     const char *about;  // paragraph for --help, lines ended
     struct option_list *lists;
     size_t list_count;
+    enum grt_config_scope keys;  // of KEY=VALUE; 0: those of supervised training
 };
 
 // Fills the values; `words` (argc of them have room) gets the arguments that are no options.

@@ -10,7 +10,6 @@
 #include "command.h"
 #include "options.h"
 #include "talk.h"
-#include "gpurt/config.h"
 
 #define MAX_ROWS 47  // below the first digit and letter: argtable reports both as one number
 
@@ -91,8 +90,10 @@ static bool is_setting(const struct parser *p, const char *word, char key[64]) {
     snprintf(key, 64, "%s", word);
     for (char *c = key; *c; c++)
         *c = *c == '-' ? '_' : *c;
-    return p->desc->words && strstr(p->desc->words, "KEY=VALUE") &&
-           grt_config_key_find(key) != GRT_CONFIG_KEY_COUNT;
+    enum grt_config_key found = grt_config_key_find(key);
+    enum grt_config_scope keys = p->desc->keys ? p->desc->keys : GRT_CONFIG_OF_SUPERVISED;
+    return p->desc->words && strstr(p->desc->words, "KEY=VALUE") && found != GRT_CONFIG_KEY_COUNT &&
+           (grt_config_key_info(found)->scope & keys);
 }
 
 // Says argtable's first complaint. An unknown long option and a missing value come with their text,

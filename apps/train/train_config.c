@@ -34,32 +34,38 @@ const struct option_row train_checkpoint_options[] = {
      .at = offsetof(struct train_config, checkpoint)},
 };
 
-int train_config_read(struct train_config *values, const char **words, size_t word_count) {
-    struct grt_config *c = &values->settings;
-    struct options *o = &values->common;
-    grt_config_init(c);
-    bool good = !values->config || grt_config_read(c, values->config);
+int train_config_settings(struct grt_config *c, const char *file, const char **words,
+                          size_t word_count) {
+    bool good = !file || grt_config_read(c, file);
     for (size_t i = 0; good && i < word_count; i++) {
         if (!strchr(words[i], '=')) {
-            talk_error("'%s' is not of the form key=value; a file is named with --data FILE or "
-                       "--config FILE",
-                       words[i]);
+            talk_error("'%s' is not of the form key=value; a file is named with %s--config FILE",
+                       words[i], c->scope & GRT_CONFIG_OF_SUPERVISED ? "--data FILE or " : "");
             return COMMAND_CONFIG;
         }
         good = grt_config_override(c, words[i]);
     }
-    if (good && values->data)
-        good = grt_config_set(c, GRT_CONFIG_DATA, values->data);
-    if (!good)
-        return command_exit_of(grt_last_status());
-    // The command line's device stands above the config's.
+    return good ? COMMAND_OK : command_exit_of(grt_last_status());
+}
+
+void train_config_devices(const struct grt_config *c, struct options *o) {
     if (!o->device && *c->device)
         o->device = c->device;
     if (!strcmp(o->backend, "auto"))
         o->backend = c->backend;
     if (o->mem_fraction == 0)
         o->mem_fraction = c->mem_fraction;
-    return COMMAND_OK;
+}
+
+int train_config_read(struct train_config *values, const char **words, size_t word_count) {
+    struct grt_config *c = &values->settings;
+    grt_config_init(c);
+    int code = train_config_settings(c, values->config, words, word_count);
+    if (!code && values->data && !grt_config_set(c, GRT_CONFIG_DATA, values->data))
+        code = command_exit_of(grt_last_status());
+    if (!code)
+        train_config_devices(c, &values->common);
+    return code;
 }
 
 int train_config_apart(const struct train_config *values, const char *output) {

@@ -17,6 +17,7 @@
 #include "cli/stats.h"
 #include "cli/talk.h"
 #include "train.h"
+#include "train_config.h"
 #include "train_es.h"
 #include "train_es_baselines.h"
 #include "gpurt/checkpoint.h"
@@ -109,7 +110,7 @@ static void settings_of(struct train_es *t, const struct grt_archive *a) {
         {&t->seed, "seed"},         {&t->episode_length, "episode_length"},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (!*counts[i].value)
+        if (!*counts[i].value && !(counts[i].value == &t->seed && t->seed_given))
             *counts[i].value = (uint32_t)grt_archive_whole(a, counts[i].name, 0);
     }
     t->no_normalise = t->no_normalise || !grt_archive_whole(a, "normalise", 1);
@@ -200,25 +201,66 @@ static void open_table(struct train_es *t, int argc, char **argv) {
     train_rows_begin(&t->rows, &desc, title, (1ull << TRAIN_NAME) - 1);
 }
 
-// What there is before the first update: nothing, or the policy of the phase before in this one.
-static bool print_start(struct train_es *t, double start) {
+double train_es_seconds(const struct train_es *t) {
+    return t->spent + (t->start > 0 ? grt_seconds() - t->start : 0);
+}
+
+// Whether patience counts the trial after so many iterations. Those at the end of a run and close to a target come on
+// top of it, and a resumed run would not have them.
+static bool counts(const struct train_es *t, uint32_t iteration) {
+    return iteration % t->evaluate_every == 0 && iteration > t->judged;
+}
+
+static void judge(struct train_es *t, const struct grt_es_report *trial) {
+    const struct grt_config *c = &t->settings;
+    if (counts(t, trial->iteration)) {
+        grt_patience_add(&t->patience, &t->limits, (double)trial->mean_return);
+        t->judged = trial->iteration;
+    }
+    t->reached = (t->until > 0 && (double)trial->good_rate >= t->until) ||
+                 (grt_config_given(c, GRT_CONFIG_TARGET_RETURN) &&
+                  (double)trial->mean_return >= c->target_return);
+}
+
+// Why there is nothing more to do, or NONE.
+static enum grt_ending ending_of(const struct train_es *t) {
+    enum grt_ending limit = grt_limits_reached(&t->limits, &t->patience, train_es_seconds(t));
+    return t->reached                 ? GRT_ENDED_UNTIL
+           : t->done >= t->iterations ? GRT_ENDED_ITERATIONS
+           : limit != GRT_ENDED_NONE  ? limit
+           : talk_stopped()           ? GRT_ENDED_SIGNAL
+                                      : GRT_ENDED_NONE;
+}
+
+// What there is before the first update: nothing, or the policy of the phase before in this one. A resumed run may
+// lack a trial that patience counts: it was stopped before it.
+static bool print_start(struct train_es *t, int *code) {
     struct grt_es_report trial;
     if (!grt_es_evaluate(t->es, EVALUATION_SEED, &trial))
         return false;
+    if (trial.stopped)
+        return true;
     if (trial.iteration == 0)
-        print_row(t, NULL, &trial, grt_seconds() - start);
+        print_row(t, NULL, &trial, grt_seconds() - t->start);
+    if (t->resume) {
+        judge(t, &trial);
+        t->ended = ending_of(t);
+        if (t->ended == GRT_ENDED_PATIENCE)
+            *code = train_es_save(t, t->done);
+    }
     return true;
 }
 
-// True when there is nothing more to do; *code says how it went.
-static bool iterate(struct train_es *t, double start, int *code) {
+// One iteration with what follows from it. t->ended says when there is nothing more to do; *code, how it went.
+static void iterate(struct train_es *t, int *code) {
     struct grt_es_report report, trial = {.stopped = true};
     bool ok = grt_es_iterate(t->es, &report);
     talk_stop_by(TALK_STOP_AFTER_STEP);  // before it there was nothing to lose
     if (ok && report.stopped) {
         // The iteration was given up: what is kept is of the one before.
+        t->ended = GRT_ENDED_SIGNAL;
         *code = train_es_save(t, t->done);
-        return true;
+        return;
     }
     bool last = ok && report.iteration >= t->iterations;
     if (ok && !talk_stopped() &&
@@ -227,20 +269,29 @@ static bool iterate(struct train_es *t, double start, int *code) {
         ok = grt_es_evaluate(t->es, EVALUATION_SEED, &trial);
     if (!ok) {
         *code = command_exit_of(grt_last_status());
-        return true;
+        return;
     }
     t->done = report.iteration;
-    last = last || talk_stopped() ||
-           (!trial.stopped && t->until > 0 && (double)trial.good_rate >= t->until);
+    if (!trial.stopped)
+        judge(t, &trial);
+    t->ended = ending_of(t);
     talk_clear();
-    print_row(t, &report, trial.stopped ? NULL : &trial, grt_seconds() - start);
-    if (last || report.iteration % t->checkpoint_every == 0)
+    print_row(t, &report, trial.stopped ? NULL : &trial, grt_seconds() - t->start);
+    if (t->ended != GRT_ENDED_NONE || report.iteration % t->checkpoint_every == 0)
         *code = train_es_save(t, report.iteration);
-    return last || *code;
+}
+
+static void print_end(struct train_es *t, int code) {
+    if (code && t->ended != GRT_ENDED_NONFINITE)
+        t->ended = GRT_ENDED_FAILED;
+    GRT_RUNLOG_ROW(t->runlog, "end", t->done, {"ended", 0, grt_ending_word(t->ended)},
+                   {"seconds", grt_seconds() - t->start, NULL});
+    if (!code && t->ended != GRT_ENDED_SIGNAL)
+        talk_line("ended by %s: %s", grt_ending_word(t->ended), grt_ending_text(t->ended));
 }
 
 // What the policy is worth: beside it, actions that never change.
-static bool print_baselines(struct train_es *t, double start) {
+static bool print_baselines(struct train_es *t) {
     const uint64_t shown = 1ull << TRAIN_NAME | 1ull << TRAIN_POLICY_RETURN |
                            1ull << TRAIN_POLICY_GOOD | 1ull << TRAIN_FALLS;
     struct grt_archive *archive = grt_archive_create();
@@ -267,7 +318,7 @@ static bool print_baselines(struct train_es *t, double start) {
         GRT_RUNLOG_ROW(
             t->runlog, "baseline", t->done, {"policy", 0, rows[i].name},
             {"return", (double)r->mean_return, NULL}, {"good_rate", (double)r->good_rate, NULL},
-            {"falls", (double)r->fall_rate, NULL}, {"seconds", grt_seconds() - start, NULL});
+            {"falls", (double)r->fall_rate, NULL}, {"seconds", grt_seconds() - t->start, NULL});
     }
     return true;
 }
@@ -287,20 +338,29 @@ static int run(struct train_es *t, const struct grt_archive *archive, int argc, 
         return command_exit_of(grt_last_status());
     if (!t->evaluate_every)
         t->evaluate_every = t->iterations < 20 ? 1 : t->iterations / 10;
-    double start = grt_seconds();
     int code = COMMAND_OK;
-    t->done = t->resume ? (uint32_t)grt_archive_whole(archive, "iteration", 0) : 0;
+    if (t->resume) {
+        t->done = (uint32_t)grt_archive_whole(archive, "iteration", 0);
+        t->judged = (uint32_t)grt_archive_whole(archive, TRAIN_ES_JUDGED, 0);
+        grt_limits_load(archive, &t->patience, &t->spent);
+    }
     open_table(t, argc, argv);
-    if (t->done >= t->iterations) {
+    enum grt_ending before = ending_of(t);
+    t->start = grt_seconds();
+    if (before == GRT_ENDED_ITERATIONS) {
         talk_line("nothing to do: %s has %u iterations already; --iterations N for more", t->resume,
                   t->done);
-    } else if (!print_start(t, start)) {
-        code = command_exit_of(grt_last_status());
+    } else if (before != GRT_ENDED_NONE && before != GRT_ENDED_SIGNAL) {
+        talk_line("nothing to do after %u iterations of %s: %s (%s)", t->done, t->resume,
+                  grt_ending_text(before), grt_ending_word(before));
     } else {
-        while (!iterate(t, start, &code)) {
-        }
+        if (!print_start(t, &code))
+            code = command_exit_of(grt_last_status());
+        while (!code && t->ended == GRT_ENDED_NONE)
+            iterate(t, &code);
+        print_end(t, code);
     }
-    if (!code && t->baselines && !talk_stopped() && !print_baselines(t, start))
+    if (!code && t->baselines && !talk_stopped() && !print_baselines(t))
         code = command_exit_of(grt_last_status());
     bool stopped = talk_stopped();
     talk_resume();
@@ -329,7 +389,8 @@ static int train(struct train_es *t, int argc, char **argv) {
     phase_path(path, t->info->name, t->phase ? t->phase : 1);
     const char *file = t->checkpoint ? t->checkpoint : t->resume ? t->resume : path;
     code =
-        FILES_APART({FILE_READ, t->resume ? "--resume" : "--from", archive ? archive->path : NULL},
+        FILES_APART({FILE_READ, "--config", t->config},
+                    {FILE_READ, t->resume ? "--resume" : "--from", archive ? archive->path : NULL},
                     {FILE_KEPT, "--checkpoint", file}, {FILE_WRITTEN, "--log", t->log},
                     {FILE_WRITTEN, "--output", t->common.output});
     if (!code)
@@ -353,10 +414,26 @@ static int train(struct train_es *t, int argc, char **argv) {
 
 static int parse_and_train(struct train_es *t, const char *about, struct option_list *lists,
                            size_t list_count, int argc, char **argv) {
-    struct options_desc desc = {
-        .verb = t->verb, .about = about, .lists = lists, .list_count = list_count};
-    size_t words = 0;
-    int code = options_parse(&desc, argc, argv, &t->common, NULL, &words);
+    struct options_desc desc = {.verb = t->verb,
+                                .words = "[KEY=VALUE...]",
+                                .about = about,
+                                .lists = lists,
+                                .list_count = list_count,
+                                .keys = GRT_CONFIG_OF_ES};
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t word_count = 0;
+    if (!words) {
+        talk_error("out of memory");
+        return COMMAND_INTERNAL;
+    }
+    int code = options_parse(&desc, argc, argv, &t->common, words, &word_count);
+    if (code < 0 && t->keys)
+        code = train_print_keys(&t->common, t->verb, GRT_CONFIG_OF_ES, argc, argv);
+    if (code < 0) {
+        code = train_es_settings(t, words, word_count);
+        code = code ? code : -1;
+    }
+    free(words);
     if (code >= 0)
         return code;
     if (t->resume && t->from) {
@@ -377,6 +454,8 @@ static int parse_and_train(struct train_es *t, const char *about, struct option_
 }
 
 #define STOPPING                                                                                   \
+    "Settings are options, or KEY=VALUE and --config with the keys that --keys lists; options "    \
+    "win.\n"                                                                                       \
     "Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 ends with a checkpoint and exit code 75;\n"                \
     "--resume goes on and reaches the same bits.\n"
 
@@ -399,7 +478,7 @@ int train_es(int argc, char **argv) {
 }
 
 int train_standing(int argc, char **argv) {
-    struct train_es t = {.verb = "train standing", .env = "standing"};
+    struct train_es t = {.verb = "train standing", .env = "standing", .one_env = true};
     struct option_list lists[] = {
         OPTION_LIST("Learning", train_es_options),
         OPTION_LIST("Run", train_es_run_options),

@@ -57,14 +57,18 @@ int train_es_save(struct train_es *t, uint32_t iteration) {
         return COMMAND_OK;
     struct grt_archive *archive = grt_archive_create();
     int code = COMMAND_OK;
-    if (!archive || !grt_es_save(t->es, archive))
+    if (!archive || !grt_es_save(t->es, archive) ||
+        !grt_limits_save(&t->limits, &t->patience, train_es_seconds(t), archive) ||
+        (t->limits.patience > 0 && !grt_archive_set_whole(archive, TRAIN_ES_JUDGED, t->judged))) {
         code = command_exit_of(grt_last_status());
-    else if (!is_finite(t, archive, iteration))
+    } else if (!is_finite(t, archive, iteration)) {
         code = COMMAND_INTERNAL;
-    else if (!set_aside(t))
+        t->ended = GRT_ENDED_NONFINITE;
+    } else if (!set_aside(t)) {
         code = COMMAND_CANNOT_CREATE;
-    else if (!grt_checkpoint_save(archive, t->path))
+    } else if (!grt_checkpoint_save(archive, t->path)) {
         code = command_exit_of(grt_last_status());
+    }
     t->written = t->written || !code;
     t->saved = iteration;
     grt_archive_destroy(&archive);

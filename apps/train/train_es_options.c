@@ -8,7 +8,9 @@
 static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
     uint64_t seed = 0;
     bool ok = options_whole(text, 0, UINT32_MAX, &seed, why);
-    *(uint32_t *)into = (uint32_t)seed;
+    struct train_es *t = into;
+    t->seed = (uint32_t)seed;
+    t->seed_given = ok;
     return ok;
 }
 
@@ -91,14 +93,18 @@ const struct option_row train_es_options[TRAIN_ES_OPTIONS_COUNT] = {
      .value = "N",
      .help = "of everything random (default: 0)",
      .read = read_seed,
-     .at = AT(seed)},
+     .at = 0},  // two fields
 };
 
 const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT] = {
+    {.name = "config",
+     .value = "FILE",
+     .help = "settings in YAML; options and KEY=VALUE stand above it",
+     .read = options_read_text,
+     .at = AT(config)},
     {.name = "iterations",
      .value = "N",
-     .help = "updates in all, those of a resumed run included",
-     .fallback = "100",
+     .help = "updates in all, those of a resumed run included (default: 100)",
      .read = options_read_count,
      .at = AT(iterations)},
     {.name = "until",
@@ -122,8 +128,7 @@ const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT] = {
      .at = AT(checkpoint)},
     {.name = "checkpoint-every",
      .value = "N",
-     .help = "iterations between checkpoints",
-     .fallback = "10",
+     .help = "iterations between checkpoints (default: 10)",
      .read = options_read_count,
      .at = AT(checkpoint_every)},
     {.name = "resume",
@@ -146,4 +151,5 @@ const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT] = {
      .help = "event files for TensorBoard",
      .read = options_read_text,
      .at = AT(tensorboard)},
+    {.name = "keys", .help = "list every key of a config, and exit", .at = AT(keys)},
 };

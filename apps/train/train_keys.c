@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt train supervised --keys`: every key of a config, from the list that the reader itself uses.
+// `gpurt train KIND --keys`: every key of its config, from the list that the reader itself uses.
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,8 @@ static struct table_cell cell(const char *text) {
     return (struct table_cell){.known = *text != '\0', .text = text};
 }
 
-int train_print_keys(const struct options *options, int argc, char **argv) {
+int train_print_keys(const struct options *options, const char *verb, enum grt_config_scope scope,
+                     int argc, char **argv) {
     struct output output;
     struct table table;
     struct table_cell rows[GRT_CONFIG_KEY_COUNT][KEY_COLUMN_COUNT];
@@ -66,8 +67,12 @@ int train_print_keys(const struct options *options, int argc, char **argv) {
     int code = output_open(&output, options->output);
     if (code)
         return code;
-    for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
-        const struct grt_config_key_info *info = grt_config_key_info((enum grt_config_key)i);
+    size_t count = 0;
+    for (uint32_t key = 0; key < GRT_CONFIG_KEY_COUNT; key++) {
+        const struct grt_config_key_info *info = grt_config_key_info((enum grt_config_key)key);
+        if (!(info->scope & scope))
+            continue;
+        size_t i = count++;
         values_text(info, values[i]);
         rows[i][KEY_KEY] = TABLE_CELL(.text = info->name);
         rows[i][KEY_SECTION] = TABLE_CELL(.text = info->section);
@@ -81,13 +86,13 @@ int train_print_keys(const struct options *options, int argc, char **argv) {
                               .columns = columns,
                               .column_count = KEY_COLUMN_COUNT,
                               .schema = "gpurt.keys/1",
-                              .verb = "train supervised",
+                              .verb = verb,
                               .argc = argc,
                               .argv = argv,
                               .blocks = options->format == TABLE_PLAIN};
     bool good = table_open(&table, &desc) &&
                 table_section(&table, NULL, (1ull << KEY_COLUMN_COUNT) - 1, NULL, 0);
-    for (uint32_t i = 0; good && i < GRT_CONFIG_KEY_COUNT; i++)
+    for (size_t i = 0; good && i < count; i++)
         good = table_row(&table, rows[i]);
     table_close(&table);
     return output_close(&output, true);

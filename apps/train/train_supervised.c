@@ -502,7 +502,8 @@ int train_supervised(int argc, char **argv) {
     if (code >= 0)
         goto undo_memory;
     if (t->keys) {
-        code = train_print_keys(&t->config.common, argc, argv);
+        code = train_print_keys(&t->config.common, "train supervised", GRT_CONFIG_OF_SUPERVISED,
+                                argc, argv);
         goto undo_memory;
     }
     talk_stop_by(TALK_STOP_AT_ONCE);

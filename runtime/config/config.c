@@ -10,12 +10,21 @@
 #include "config_parts.h"
 
 const struct config_key config_keys[GRT_CONFIG_KEY_COUNT] = {
-#define X(name, field, type, section, fallback, min, max, words, aliases, help)                    \
-    {{#field, GRT_CONFIG_IS_##type, section, fallback, min, max, words, aliases, help},            \
+#define ROW(scope, field, type, section, fallback, min, max, words, aliases, help)                 \
+    {{#field, GRT_CONFIG_IS_##type, section, fallback, min, max, words, aliases, help,             \
+      GRT_CONFIG_OF_##scope},                                                                      \
      offsetof(struct grt_config, field),                                                           \
      sizeof((struct grt_config *)0)->field},
-    GRT_CONFIG_KEYS(X)
+#define X(name, ...) [GRT_CONFIG_##name] = ROW(ALL, __VA_ARGS__)
+    GRT_CONFIG_SHARED_KEYS(X)
 #undef X
+#define X(name, ...) [GRT_CONFIG_##name] = ROW(SUPERVISED, __VA_ARGS__)
+        GRT_CONFIG_SUPERVISED_KEYS(X)
+#undef X
+#define X(name, ...) [GRT_CONFIG_##name] = ROW(ES, __VA_ARGS__)
+            GRT_CONFIG_ES_KEYS(X)
+#undef X
+#undef ROW
 };
 
 static const struct section {
@@ -38,6 +47,12 @@ bool config_is_section(const char *name) {
 
 const struct grt_config_key_info *grt_config_key_info(enum grt_config_key key) {
     return (unsigned)key < GRT_CONFIG_KEY_COUNT ? &config_keys[key].info : NULL;
+}
+
+static const char *scope_text(enum grt_config_scope scope) {
+    return scope == GRT_CONFIG_OF_ES           ? "evolution strategies"
+           : scope == GRT_CONFIG_OF_SUPERVISED ? "supervised training"
+                                               : "any training";
 }
 
 // ---- names ----
@@ -102,8 +117,26 @@ enum grt_config_key grt_config_key_find(const char *name) {
     return config_is_section(section) ? config_find(section, dot + 1) : GRT_CONFIG_KEY_COUNT;
 }
 
-const char *config_closest(const char *name) {
-    const char *closest = grt_closest(name, config_keys, GRT_CONFIG_KEY_COUNT, sizeof *config_keys);
+bool config_takes(const struct grt_config *config, enum grt_config_key key, const char *name,
+                  char why[CONFIG_WHY]) {
+    enum grt_config_scope scope = config_keys[key].info.scope;
+    if (scope & config->scope) {
+        return true;
+    }
+    snprintf(why, CONFIG_WHY, "%s is a key of %s, and this is a config of %s", name,
+             scope_text(scope), scope_text(config->scope));
+    return false;
+}
+
+const char *config_closest(enum grt_config_scope scope, const char *name) {
+    const char *names[GRT_CONFIG_KEY_COUNT];
+    size_t count = 0;
+    for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
+        if (config_keys[i].info.scope & scope) {
+            names[count++] = config_keys[i].info.name;
+        }
+    }
+    const char *closest = grt_closest(name, names, count, sizeof *names);
     if (!closest) {
         closest = grt_closest(name, sections, SECTION_COUNT, sizeof *sections);
     }
@@ -111,7 +144,8 @@ const char *config_closest(const char *name) {
     static _Thread_local char alias[64];
     for (uint32_t i = 0; !closest && i < GRT_CONFIG_KEY_COUNT; i++) {
         const char *aliases = config_keys[i].info.aliases;
-        while (!closest && next_word(&aliases, alias, sizeof alias)) {
+        while ((config_keys[i].info.scope & scope) && !closest &&
+               next_word(&aliases, alias, sizeof alias)) {
             const char *entry = alias;
             closest = strchr(alias, '.') ? NULL : grt_closest(name, &entry, 1, sizeof entry);
         }
@@ -150,7 +184,12 @@ static bool set(struct grt_config *config, enum grt_config_key key, const char *
 }
 
 void grt_config_init(struct grt_config *config) {
+    grt_config_init_for(config, GRT_CONFIG_OF_SUPERVISED);
+}
+
+void grt_config_init_for(struct grt_config *config, enum grt_config_scope scope) {
     memset(config, 0, sizeof *config);
+    config->scope = scope;
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
         const char *fallback = config_keys[i].info.fallback;
         char why[CONFIG_WHY];
@@ -182,10 +221,14 @@ bool grt_config_override(struct grt_config *config, const char *pair) {
     enum grt_config_key key = grt_config_key_find(name);
     if (key == GRT_CONFIG_KEY_COUNT) {
         const char *dot = strrchr(name, '.');
-        const char *closest = config_closest(dot ? dot + 1 : name);
+        const char *closest = config_closest(config->scope, dot ? dot + 1 : name);
         return grt_fail(GRT_CONFIG, "%.200s: no key '%s'%s%s%s", pair, name,
                         closest ? "; did you mean '" : "", closest ? closest : "",
                         closest ? "'?" : "");
+    }
+    char why[CONFIG_WHY];
+    if (!config_takes(config, key, name, why)) {
+        return grt_fail(GRT_CONFIG, "%.200s: %s", pair, why);
     }
     return set(config, key, name, equals + 1);
 }
@@ -195,6 +238,12 @@ void grt_config_copy(struct grt_config *to, const struct grt_config *from,
     const struct config_key *k = &config_keys[key];
     memcpy((char *)to + k->offset, (const char *)from + k->offset, k->size);
     to->places[key] = from->places[key];
+}
+
+const void *grt_config_value(const struct grt_config *config, enum grt_config_key key) {
+    return config && (unsigned)key < GRT_CONFIG_KEY_COUNT
+               ? (const char *)config + config_keys[key].offset
+               : NULL;
 }
 
 bool grt_config_given(const struct grt_config *config, enum grt_config_key key) {

@@ -18,7 +18,10 @@ extern const struct config_key config_keys[GRT_CONFIG_KEY_COUNT];
 enum grt_config_key config_find(const char *section, const char *name);
 bool config_is_section(const char *name);
 // What an unknown name likely means: a key, an alias or a section; NULL: nothing is close.
-const char *config_closest(const char *name);
+const char *config_closest(enum grt_config_scope scope, const char *name);
+// Whether a config takes that key, which was given by this name; else what is wrong.
+bool config_takes(const struct grt_config *config, enum grt_config_key key, const char *name,
+                  char why[CONFIG_WHY]);
 
 // Texts that a value was given as: one of a scalar, or those of a list.
 struct config_given {

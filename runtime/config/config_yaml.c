@@ -103,6 +103,9 @@ static bool store(struct reader *r, enum grt_config_key key, const char *name, y
     struct grt_config_place *place = &r->config->places[key];
     const char *own = config_keys[key].info.name;
     char why[CONFIG_WHY];
+    if (!config_takes(r->config, key, name, why)) {
+        return wrong(r, at, "%s", why);
+    }
     if (place->file) {
         if (strcmp(name, place->name) == 0) {
             return wrong(r, at, "%s was given in line %u already", name, place->line);
@@ -212,7 +215,7 @@ static bool enter_section(struct reader *r, const char *name, yaml_mark_t at) {
 }
 
 static bool unknown(struct reader *r, const char *name, yaml_mark_t at) {
-    const char *closest = config_closest(name);
+    const char *closest = config_closest(r->config->scope, name);
     bool section = r->event.type == YAML_MAPPING_START_EVENT;
     if (!section && config_is_section(name)) {
         return wrong(r, at, "'%s' is a section: keys stand below it, and it has no value", name);

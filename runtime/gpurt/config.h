@@ -88,6 +88,13 @@ enum grt_config_key {
         GRT_CONFIG_KEY_COUNT,
 };
 
+// Whose keys a config takes: of the lists in config_keys.h, the shared ones always.
+enum grt_config_scope {
+    GRT_CONFIG_OF_SUPERVISED = 1,
+    GRT_CONFIG_OF_ES = 2,
+    GRT_CONFIG_OF_ALL = 3,
+};
+
 // Where a value was given.
 struct grt_config_place {
     uint32_t line, column;  // from 1; both 0: on the command line
@@ -104,10 +111,12 @@ struct grt_config {
 #undef X
     struct grt_config_place places[GRT_CONFIG_KEY_COUNT];
     char path[GRT_CONFIG_TEXT_SIZE];  // of the file that was read, or ""
+    enum grt_config_scope scope;      // keys that a file and key=value may name
 };
 
-// Everything at its default.
+// Everything at its default: for supervised training, and for the kinds of a scope.
 GRT_API void grt_config_init(struct grt_config *config);
+GRT_API void grt_config_init_for(struct grt_config *config, enum grt_config_scope scope);
 // Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_NO_INPUT when
 // it cannot be read. One file for each config.
 GRT_API bool grt_config_read(struct grt_config *config, const char *path);
@@ -124,6 +133,8 @@ GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *fro
                              enum grt_config_key key);
 // Whether it was given anywhere.
 GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
+// The field of a key, as a pointer to its C type.
+GRT_API const void *grt_config_value(const struct grt_config *config, enum grt_config_key key);
 // Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be NULL)
 // becomes comment lines at the top. The file appears whole or not at all.
 GRT_API bool grt_config_write(const struct grt_config *config, const char *path, const char *head);
@@ -140,6 +151,7 @@ struct grt_config_key_info {
     const char *words;
     const char *aliases;
     const char *help;
+    enum grt_config_scope scope;
 };
 // NULL for a number that is no key.
 GRT_API const struct grt_config_key_info *grt_config_key_info(enum grt_config_key key);

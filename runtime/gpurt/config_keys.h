@@ -29,7 +29,10 @@
 // the writer puts it. `words` are the values of a WORD, each with what else is taken for it:
 // "f16=true=half|...". An alias "a.b" is b inside section a. A fallback is read as a value is, but may
 // lie outside the range; "" leaves the field zero.
-#define GRT_CONFIG_KEYS(X)                                                                         \
+//
+// Three lists: what every kind of training takes, supervised training, and evolution strategies. Names are
+// unique over all of them, so that a key of another kind can be named as such.
+#define GRT_CONFIG_SUPERVISED_KEYS(X)                                                              \
     X(DATA, data, TEXT, "data", "", 0, 0, "",                                                      \
       "data_path data.path data.file data_file dataset dataset.path h5_path train_data",           \
       "HDF5 file with the samples")                                                                \
@@ -106,15 +109,6 @@
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
       "end after so many steps, or after `epochs` where that is given and sooner; 0: by epochs")   \
-    X(MAX_TIME, max_time, TIME, "training", "0", 0, 1000000000, "",                                \
-      "max_seconds time_limit max_train_time",                                                     \
-      "end after this time of training, start-up aside and resumed runs included; 0: never")       \
-    X(PATIENCE, patience, WHOLE, "training", "0", 0, 1000000000, "",                               \
-      "early_stopping_patience early_stop_patience early_stopping_rounds",                         \
-      "end after so many validations in a row without improvement; 0: never")                      \
-    X(MIN_DELTA, min_delta, REAL, "training", "0", 0, 1000000000, "",                              \
-      "early_stopping_min_delta early_stopping_threshold early_stopping_delta",                    \
-      "what patience counts as an improvement is larger than this")                                \
     X(TARGET_LOSS, target_loss, REAL, "training", "0", 0, 1000000000, "",                          \
       "until_loss stopping_threshold early_stopping.stopping_threshold",                           \
       "end when the loss of the validation, or of training without one, is at most this; 0: "      \
@@ -137,8 +131,6 @@
     X(ACTIVATION_CHECKPOINTING, activation_checkpointing, FLAG, "training", "false", 0, 0, "",     \
       "gradient_checkpointing use_gradient_checkpointing",                                         \
       "compute activations twice instead of keeping them")                                         \
-    X(SEED, seed, WHOLE, "training", "0", 0, 9007199254740992, "", "random_seed manual_seed",      \
-      "of the first parameters and the order of the data")                                         \
     X(ON_NAN_LOSS, on_nan_loss, WORD, "training", "stop", 0, 0,                                    \
       "stop=error=true|skip=false|rollback", "on_inf_loss terminate_on_nan",                       \
       "a loss of NaN or Inf: end the run, leave out that step, or go back to the last checkpoint") \
@@ -188,20 +180,8 @@
     X(KEEP, keep, WHOLE, "checkpoint", "3", 1, 1000000, "",                                        \
       "save_total_limit keep_last keep_checkpoints max_to_keep save_top_k",                        \
       "newest checkpoints that are kept, besides the best")                                        \
-    X(LOG, log, TEXT, "logging", "", 0, 0, "", "log_file logging.file",                            \
-      "file for the log, one JSON object a line")                                                  \
-    X(TENSORBOARD, tensorboard, TEXT, "logging", "", 0, 0, "",                                     \
-      "tensorboard_dir log_dir logging_dir logging.dir", "folder for TensorBoard's event files")   \
     X(LOG_INTERVAL, log_interval, WHOLE, "logging", "50", 1, 1000000000, "",                       \
       "logging_steps log_every_n_steps log_every print_freq log_freq", "steps between log lines")  \
-    X(BACKEND, backend, WORD, "gpu", "auto", 0, 0, "auto|vulkan|opencl|ref", "gpu_backend",        \
-      "the GPU API")                                                                               \
-    X(DEVICE, device, TEXT, "gpu", "", 0, 0, "", "gpu.name",                                       \
-      "vulkan:0, part of a name, PCI address, cpu, or auto, the best there is; gpu, cuda, hip, "   \
-      "rocm, mps, xpu: the best GPU, and no run without one")                                      \
-    X(MEM_FRACTION, mem_fraction, REAL, "gpu", "0", 0.01, 1, "",                                   \
-      "memory_fraction gpu_memory_fraction per_process_memory_fraction",                           \
-      "share of the free device memory to take; default: by the device's profile")                 \
     X(AUTOTUNE, autotune, FLAG, "gpu", "false", 0, 0, "", "cudnn_benchmark",                       \
       "find this device's fastest settings before the start")                                      \
     X(AUTOTUNE_SECONDS, autotune_seconds, REAL, "gpu", "20", 0.1, 86400, "", "", "time for it")    \
@@ -221,5 +201,80 @@
       "test_amp", "try f16 besides f32; default: true on a GPU, else false")                       \
     X(TEST_PIN_MEMORY, test_pin_memory, FLAG, "benchmark", "false", 0, 0, "", "",                  \
       "try pin_memory on and off")
+
+#define GRT_CONFIG_SHARED_KEYS(X)                                                                  \
+    X(MAX_TIME, max_time, TIME, "training", "0", 0, 1000000000, "",                                \
+      "max_seconds time_limit max_train_time",                                                     \
+      "end after this time of training, start-up aside and resumed runs included; 0: never")       \
+    X(PATIENCE, patience, WHOLE, "training", "0", 0, 1000000000, "",                               \
+      "early_stopping_patience early_stop_patience early_stopping_rounds",                         \
+      "end after so many validations, or trials of the policy, in a row without improvement; 0: "  \
+      "never")                                                                                     \
+    X(MIN_DELTA, min_delta, REAL, "training", "0", 0, 1000000000, "",                              \
+      "early_stopping_min_delta early_stopping_threshold early_stopping_delta",                    \
+      "what patience counts as an improvement is larger than this")                                \
+    X(SEED, seed, WHOLE, "training", "0", 0, 9007199254740992, "", "random_seed manual_seed",      \
+      "of everything random: the first parameters, the order of the data, the noise")              \
+    X(LOG, log, TEXT, "logging", "", 0, 0, "", "log_file logging.file",                            \
+      "file for the log, one JSON object a line")                                                  \
+    X(TENSORBOARD, tensorboard, TEXT, "logging", "", 0, 0, "",                                     \
+      "tensorboard_dir log_dir logging_dir logging.dir", "folder for TensorBoard's event files")   \
+    X(BACKEND, backend, WORD, "gpu", "auto", 0, 0, "auto|vulkan|opencl|ref", "gpu_backend",        \
+      "the GPU API")                                                                               \
+    X(DEVICE, device, TEXT, "gpu", "", 0, 0, "", "gpu.name",                                       \
+      "vulkan:0, part of a name, PCI address, cpu, or auto, the best there is; gpu, cuda, hip, "   \
+      "rocm, mps, xpu: the best GPU, and no run without one")                                      \
+    X(MEM_FRACTION, mem_fraction, REAL, "gpu", "0", 0.01, 1, "",                                   \
+      "memory_fraction gpu_memory_fraction per_process_memory_fraction",                           \
+      "share of the free device memory to take; default: by the device's profile")
+
+#define GRT_CONFIG_ES_KEYS(X)                                                                      \
+    X(ENV, env, TEXT, "es", "", 0, 0, "", "environment env_name env_id es.name", "environment")    \
+    X(PHASE, phase, WHOLE, "es", "0", 1, 4294967295, "", "",                                       \
+      "phase of the environment; 2 and up begin with the policy of the one before; default: 1")    \
+    X(POLICY, policy, TEXT, "es", "", 0, 0, "", "policy_type",                                     \
+      "linear, affine, mlpN or mlpN-tanh with N hidden units; default: affine")                    \
+    X(ALGO, algo, WORD, "es", "ars", 0, 0, "ars|es", "algorithm",                                  \
+      "augmented random search, or ranks and Adam")                                                \
+    X(NUM_ENVS, num_envs, WHOLE, "es", "0", 1, 4294967295, "", "n_envs",                           \
+      "environments for each side of a direction; default: by the device's profile")               \
+    X(NUM_DIRS, num_dirs, WHOLE, "es", "0", 1, 4294967295, "", "num_directions n_directions",      \
+      "directions of an iteration; default: by the device's profile")                              \
+    X(DIR_CHUNK, dir_chunk, WHOLE, "es", "0", 1, 4294967295, "", "",                               \
+      "directions run at once; bounds memory, changes no result; default: by the profile")         \
+    X(TOP_DIRS, top_dirs, WHOLE, "es", "0", 1, 4294967295, "", "deltas_used",                      \
+      "best directions that ars uses; default: half")                                              \
+    X(STEP_SIZE, step_size, REAL, "es", "0", 1e-30, 1000000000, "", "es.learning_rate es.lr",      \
+      "length of an update; default: the environment's, or 0.02")                                  \
+    X(NOISE_STD, noise_std, REAL, "es", "0", 1e-45, 1000000000, "", "sigma noise_stdev",           \
+      "deviation of the noise; default: the environment's, or 0.03")                               \
+    X(EPISODE_LENGTH, episode_length, WHOLE, "es", "0", 1, 4294967295, "",                         \
+      "max_episode_steps horizon rollout_length",                                                  \
+      "steps of an episode; default: the environment's")                                           \
+    X(NORMALIZE_OBSERVATIONS, normalize_observations, FLAG, "es", "true", 0, 0, "",                \
+      "es.normalize es.normalise normalize_obs normalise_observations",                            \
+      "shift and scale observations by their mean and deviation so far")                           \
+    X(ITERATIONS, iterations, WHOLE, "es", "100", 1, 4294967295, "",                               \
+      "num_iterations n_iterations n_iter", "updates in all, those of a resumed run included")     \
+    X(UNTIL, until, REAL, "es", "0", 0, 1, "", "",                                                 \
+      "end when the policy itself has this share of good steps; 0: never")                         \
+    X(TARGET_RETURN, target_return, REAL, "es", "", -1e30, 1e30, "", "until_return",               \
+      "end when the policy itself has this return; default: never")                                \
+    X(BASELINES, baselines, FLAG, "es", "false", 0, 0, "", "",                                     \
+      "in the end compare with actions that never change")                                         \
+    X(EVALUATE_EVERY, evaluate_every, WHOLE, "es", "0", 1, 4294967295, "",                         \
+      "eval_freq eval_interval",                                                                   \
+      "iterations between trials of the policy without noise; default: a tenth of all")            \
+    X(CHECKPOINT_FILE, checkpoint_file, TEXT, "es", "", 0, 0, "", "es.checkpoint checkpoint.file", \
+      "where the run is kept; default: that of --resume, or ENV-phaseN.h5")                        \
+    X(CHECKPOINT_EVERY, checkpoint_every, WHOLE, "es", "10", 1, 4294967295, "", "",                \
+      "iterations between checkpoints")                                                            \
+    X(FROM, from, TEXT, "es", "", 0, 0, "", "es.init init_from",                                   \
+      "checkpoint whose policy it begins with, or none; default: that of the phase before")
+
+#define GRT_CONFIG_KEYS(X)                                                                         \
+    GRT_CONFIG_SHARED_KEYS(X)                                                                      \
+    GRT_CONFIG_SUPERVISED_KEYS(X)                                                                  \
+    GRT_CONFIG_ES_KEYS(X)
 
 #endif

@@ -56,8 +56,8 @@ GRT_API void grt_patience_add(struct grt_patience *patience, const struct grt_li
 GRT_API enum grt_ending grt_limits_reached(const struct grt_limits *limits,
                                            const struct grt_patience *patience, double seconds);
 
-// To and from a checkpoint. The time is kept only where it is limited: without max_time, runs that computed the
-// same have the same bytes. What an archive lacks is zero.
+// To and from a checkpoint. What is not limited is not kept: without max_time, runs that computed the same have the
+// same bytes. What an archive lacks is zero.
 GRT_API bool grt_limits_save(const struct grt_limits *limits, const struct grt_patience *patience,
                              double seconds, struct grt_archive *archive);
 GRT_API void grt_limits_load(const struct grt_archive *archive, struct grt_patience *patience,

@@ -43,8 +43,9 @@ enum grt_ending grt_limits_reached(const struct grt_limits *limits,
 
 bool grt_limits_save(const struct grt_limits *limits, const struct grt_patience *patience,
                      double seconds, struct grt_archive *archive) {
-    return grt_archive_set_whole(archive, WAITED, (int64_t)patience->waited) &&
-           (!patience->any || grt_archive_set_real(archive, SCORE, patience->score)) &&
+    bool waits = limits->patience > 0;
+    return (!waits || grt_archive_set_whole(archive, WAITED, (int64_t)patience->waited)) &&
+           (!waits || !patience->any || grt_archive_set_real(archive, SCORE, patience->score)) &&
            (limits->max_time <= 0 || grt_archive_set_real(archive, SECONDS, seconds));
 }
 

@@ -94,7 +94,8 @@ static bool set_values(const struct grt_supervised *run, struct grt_archive *a) 
            grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
            grt_archive_set_real(a, "best_loss", p->best_loss) &&
            grt_archive_set_whole(a, "best_epoch", (int64_t)p->best_epoch) &&
-           grt_archive_set_real(a, "best_accuracy", p->best_accuracy) &&
+           (run->task.config.target_accuracy <= 0 ||
+            grt_archive_set_real(a, "best_accuracy", p->best_accuracy)) &&
            grt_limits_save(&run->limits, &p->patience, supervised_seconds(run), a) &&
            grt_task_describe(&run->task, a);
 }

@@ -72,6 +72,62 @@ refuse 65 "damaged.h5" train es --resume damaged.h5 --device ref:0
 refuse 65 "damaged.h5" train es --env cartpole --from damaged.h5 --device ref:0
 refuse 65 "damaged.h5" play cartpole --checkpoint damaged.h5 --device ref:0
 
+# ---- settings from a file ----
+# A config, KEY=VALUE and options: the same run, whichever they come from; the last two stand above the file, and
+# options above all.
+cat >es.yaml <<'YAML'
+es:
+  env: cartpole
+  policy: linear
+  num_envs: 4
+  num_directions: 4
+  max_episode_steps: 30
+  iterations: 4
+gpu:
+  device: ref:0
+checkpoint:
+  file: from-yaml.h5
+YAML
+expect 0 train es --config es.yaml
+cmp -s from-yaml.h5 whole.h5 || wrong "a config gives another run than options"
+expect 0 train es env=cartpole policy=linear num_envs=4 num_dirs=4 episode_length=30 iterations=4 device=ref:0 \
+    checkpoint_file=words.h5
+cmp -s words.h5 whole.h5 || wrong "KEY=VALUE gives another run than options"
+sed 's/num_envs: 4/num_envs: 9/; s/iterations: 4/iterations: 9/' es.yaml >other.yaml
+printf 'seed: 7\n' >>other.yaml
+expect 0 train es --config other.yaml num_envs=5 iterations=4 --num-envs 4 --seed 0 --checkpoint above.h5
+cmp -s above.h5 whole.h5 || wrong "options and KEY=VALUE do not stand above the file"
+expect 0 train es --config other.yaml num_envs=4 iterations=4 seed=0 --checkpoint seven.h5
+cmp -s seven.h5 whole.h5 || wrong "KEY=VALUE does not stand above the file"
+expect 0 train es --config es.yaml normalize_observations=false iterations=2 --checkpoint plain0.h5
+expect 0 "${es[@]}" --no-normalise --iterations 2 --checkpoint plain.h5
+cmp -s plain0.h5 plain.h5 || wrong "normalize_observations=false is not --no-normalise"
+printf 'es:\n  env: cartpole\n  num_env: 4\n' >bad.yaml
+refuse 78 "bad.yaml:3:3: no key 'num_env'; did you mean 'num_envs'?" train es --config bad.yaml
+printf 'es:\n  env: cartpole\n\nbatch_size: 4\n' >bad.yaml
+refuse 78 "bad.yaml:4:1: batch_size is a key of supervised training" train es --config bad.yaml
+printf 'epochs: 2\nes:\n  num_envs: 4\n' >bad.yaml
+refuse 78 "bad.yaml:3:3: num_envs is a key of evolution strategies" train supervised --config bad.yaml
+refuse 78 "no key 'nois_std'; did you mean 'noise_std'?" train es --env cartpole nois_std=1
+refuse 78 "between 1 and 4294967295" train es --env cartpole num_envs=0
+refuse 78 "4294967295" train es --env cartpole seed=4294967296
+refuse 78 "which trains standing" train standing env=cartpole
+refuse 78 "--config FILE" train es es.yaml
+refuse 66 "missing.yaml" train es --config missing.yaml
+refuse 64 "give it as max_time=VALUE" train es --env cartpole --max-time 3
+refuse 64 "no option '--batch-size'" train es --env cartpole --batch-size 3
+! grep -q "setting" err || wrong "train es: batch_size is called a setting of it"
+cp es.yaml kept.yaml
+refuse 64 "would be overwritten" train es --config kept.yaml --log kept.yaml
+cmp -s es.yaml kept.yaml || wrong "a config was written over"
+expect 0 train es --keys --format json
+"$json" <out || wrong "train es --keys: not JSON"
+said '"noise_std"'
+said '"patience"'
+! grep -q '"batch_size"' out || wrong "train es --keys: keys of another kind"
+expect 0 train supervised --keys --format json
+! grep -q '"noise_std"' out || wrong "train supervised --keys: keys of another kind"
+
 # A next phase begins with the policy of the one before, whose kind it takes over, and tries it first; what a run leaves as
 # it is, a resumed one does too.
 st=(train standing --num-envs 2 --num-dirs 2 --episode-length 5 --device ref:0)

@@ -38,7 +38,7 @@ sup=(train supervised --data gusts.h5 inputs=wind targets=lift hidden=16 depth=1
 # ---- patience ----
 # No improvement counts but the first, so four epochs are all; the file is that of a run of four epochs.
 never=("${sup[@]}" min_delta=1e6)
-expect 0 "${never[@]}" epochs=4 checkpoint_dir=four --log four.jsonl
+expect 0 "${never[@]}" epochs=4 patience=1000 checkpoint_dir=four --log four.jsonl
 told 'ended by epochs: .*; the best loss is [0-9.e-]+, of epoch 4'
 ended epochs four.jsonl
 for cache in none device; do
@@ -51,7 +51,7 @@ for cache in none device; do
     [ ! -e "stall-$cache/$(step_of 5)" ] || wrong "cache=$cache: patience=3 went on"
 done
 # What was waited is in the checkpoint; so is the end.
-expect 0 "${never[@]}" epochs=3 checkpoint_dir=rest
+expect 0 "${never[@]}" epochs=3 patience=1000 checkpoint_dir=rest
 expect 0 "${never[@]}" epochs=1000 patience=3 checkpoint_dir=rest --resume
 same "rest/$(step_of 4)" "four/$(step_of 4)"
 [ ! -e "rest/$(step_of 5)" ] || wrong "a resumed run forgot how long it had waited"
@@ -133,7 +133,9 @@ import glob, h5py, json
 own = [r["seconds"] for r in map(json.loads, open("spent.jsonl")) if r["event"] == "end"][-1]
 all_of_it = h5py.File(sorted(glob.glob("spent/step-*.h5"))[-1]).attrs["seconds"]
 assert all_of_it >= 1.5 and all_of_it > own, (all_of_it, own)
-assert "seconds" not in h5py.File("four/best.h5").attrs
+# What is not limited is not kept: files of runs without limits are what they were.
+free = h5py.File("free/best.h5").attrs
+assert not {"seconds", "patience_waited", "patience_score", "best_accuracy"} & set(free), list(free)
 PY
 
 # ---- other ends have their word too ----
@@ -141,5 +143,45 @@ expect 0 "${sup[@]}" max_steps=3 checkpoint_dir=three --log three.jsonl
 ended max_steps three.jsonl
 expect 70 "${sup[@]}" optimizer=sgd learning_rate=1000 checkpoint_dir=nan --log nan.jsonl
 ended nonfinite nan.jsonl
+
+# ---- evolution strategies ----
+es=(train es env=cartpole policy=linear num_envs=4 num_dirs=4 episode_length=30)
+# Patience counts trials: one every two iterations, of which none improves by 1e6 but the first.
+still=("${es[@]}" min_delta=1e6 evaluate_every=2)
+expect 0 "${still[@]}" iterations=8 patience=1000 --checkpoint eight.h5
+expect 0 "${still[@]}" iterations=1000 patience=3 --checkpoint still.h5 --log still.jsonl
+told 'ended by patience: '
+ended patience still.jsonl
+same still.h5 eight.h5
+for first in 1 3 6 7; do
+    expect 0 "${still[@]}" iterations="$first" patience=1000 --checkpoint "still$first.h5"
+    expect 0 "${still[@]}" iterations=1000 patience=3 --resume "still$first.h5"
+    same "still$first.h5" eight.h5
+done
+expect 0 "${still[@]}" iterations=1000 patience=3 --resume still.h5
+told 'nothing to do after 8 iterations of still.h5: .*\(patience\)'
+# A trial that was due and did not come, as after a signal, comes first when the run goes on: it is the first that counts.
+expect 0 "${es[@]}" min_delta=1e6 evaluate_every=1000 iterations=6 patience=1000 --checkpoint due.h5
+expect 0 "${still[@]}" iterations=1000 patience=3 --resume due.h5 --log due.jsonl
+tail -n 1 due.jsonl | grep -q '"step":12,' || wrong "a trial that was due was left out: $(tail -n 1 due.jsonl)"
+# Targets: the share of good steps, and the return, which may be below 0.
+expect 0 "${es[@]}" iterations=50 evaluate_every=1 target_return=0 --checkpoint far.h5 --log far.jsonl
+ended until far.jsonl
+tail -n 1 far.jsonl | grep -q '"step":1,' || wrong "target_return=0 of cartpole is not reached at once"
+expect 0 train es env=pendulum policy=linear num_envs=4 num_dirs=4 episode_length=30 iterations=3 \
+    target_return=-1 --checkpoint never.h5 --log never.jsonl
+ended iterations never.jsonl
+expect 0 "${es[@]}" iterations=50 until=0.01 --checkpoint share.h5 --log share.jsonl
+ended until share.jsonl
+# Time, and on to the same bits without it.
+expect 0 "${es[@]}" iterations=4000000 max_time=0.3s --checkpoint timed.h5 --log timed.jsonl
+told 'ended by max_time: the time is up'
+ended max_time timed.jsonl
+expect 0 "${es[@]}" iterations=4000000 max_time=0.3s --resume timed.h5
+told 'nothing to do .*\(max_time\)'
+step=$(tail -n 1 timed.jsonl | sed 's/.*"step":\([0-9]*\).*/\1/')
+expect 0 "${es[@]}" iterations=$((step + 3)) --resume timed.h5
+expect 0 "${es[@]}" iterations=$((step + 3)) --checkpoint untimed.h5
+same timed.h5 untimed.h5
 
 exit "$failed"

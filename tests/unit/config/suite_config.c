@@ -15,7 +15,7 @@
 static void keys(void **state) {
     (void)state;
     struct grt_config config;
-    grt_config_init(&config);
+    grt_config_init_for(&config, GRT_CONFIG_OF_ALL);
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
         const struct grt_config_key_info *info = grt_config_key_info((enum grt_config_key)i);
         assert_int_equal(grt_config_key_find(info->name), i);
@@ -233,6 +233,29 @@ static void mistakes(void **state) {
     refuse("<<: {epochs: 3}\n", 1, 1, "no section '<<'");
 }
 
+// The keys of one kind of training are not those of another, whichever names they are given by.
+static void kinds(void **state) {
+    (void)state;
+    struct grt_config c;
+    grt_config_init_for(&c, GRT_CONFIG_OF_ES);
+    const char *text = "es:\n  sigma: 0.1\n  num_envs: 8\n  learning_rate: 0.5\nseed: 3\n"
+                       "early_stopping: {patience: 2}\ngpu: {backend: ref}\n";
+    assert_true(grt_config_parse(&c, "es.yaml", text, strlen(text)));
+    assert_true(c.noise_std == 0.1 && c.num_envs == 8 && c.step_size == 0.5);
+    assert_true(c.seed == 3 && c.patience == 2);
+    TEST_REFUSED(grt_config_override(&c, "batch_size=4"), GRT_CONFIG,
+                 "batch_size is a key of supervised training, and this is a config of evolution");
+    TEST_REFUSED(grt_config_override(&c, "nois_std=4"), GRT_CONFIG, "did you mean 'noise_std'?");
+    // What is close to a key of another kind only is close to nothing.
+    TEST_REFUSED(grt_config_override(&c, "batch_szie=4"), GRT_CONFIG, "no key 'batch_szie'");
+    assert_null(strstr(grt_last_error(), "batch_size'"));
+    assert_true(grt_config_override(&c, "target_return=-200"));
+    assert_true(c.target_return == -200);
+    refuse("epochs: 3\nes:\n  sigma: 0.1\n", 3, 3,
+           "sigma is a key of evolution strategies, and this is a config of supervised training");
+    refuse("es:\n  num_env: 8\n", 2, 3, "no key 'num_env'");
+}
+
 static void limits(void **state) {
     (void)state;
     // A hundred kilobytes of opening brackets, and sections without end: refused in no time.
@@ -391,7 +414,7 @@ static void written(void **state) {
         }
     }
     assert_true(grt_config_write(&a, path, "written by a test\nof two lines"));
-    grt_config_init(&b);
+    grt_config_init_for(&b, GRT_CONFIG_OF_ALL);
     assert_true(grt_config_read(&b, path));
     // Every field, whatever its type: the fields lie before the places. Where a list of layers stood is known of a file.
     assert_true(b.network.line > 1 && b.network.column > 1);
@@ -420,7 +443,8 @@ static void written(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(keys),   TEST_CASE(guides),    TEST_CASE(forms),  TEST_CASE(mistakes),
-    TEST_CASE(limits), TEST_CASE(overrides), TEST_CASE(layers), TEST_CASE(written),
+    TEST_CASE(keys),      TEST_CASE(guides), TEST_CASE(forms),
+    TEST_CASE(mistakes),  TEST_CASE(kinds),  TEST_CASE(limits),
+    TEST_CASE(overrides), TEST_CASE(layers), TEST_CASE(written),
 };
 TEST_SUITE(config, false, cases);

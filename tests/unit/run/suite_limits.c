@@ -66,6 +66,11 @@ static void kept(void **state) {
     assert_true(grt_limits_save(&(struct grt_limits){.max_time = 60}, &p, 12.5, a));
     grt_limits_load(a, &back, &seconds);
     assert_true(seconds == 12.5);
+    // What is not limited is not kept.
+    grt_archive_destroy(&a);
+    a = grt_archive_create();
+    assert_true(grt_limits_save(&(struct grt_limits){0}, &p, 12.5, a));
+    assert_int_equal(a->value_count, 0);
     grt_archive_destroy(&a);
 }
 
