@@ -27,6 +27,7 @@ static const struct verb {
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},
     {"train", "train: networks on data, policies by evolution strategies", cmd_train},
+    {"model", "the layers of a network, what they cost, and the largest batch", cmd_model},
     {"eval", "the loss of a trained network over a file", cmd_eval},
     {"predict", "what a trained network says of every sample of a file", cmd_predict},
     {"convert", "checkpoints to and from safetensors", cmd_convert},

@@ -56,6 +56,7 @@ int cmd_train(int argc, char **argv);
 int cmd_play(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+int cmd_model(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 
 #endif

@@ -437,6 +437,38 @@ said 'effective 128, in 2 micro-batches'
 said 'precision +f16'
 said 'empty_cache_freq: memory is planned'
 [ -f from-yaml/best.h5 ] || wrong "checkpoint.save_dir was not obeyed"
+# ---- a list of layers ----
+cat >list.yaml <<'YAML'
+data: d.h5
+model:
+  - linear: 16
+  - norm: layer
+  - gelu
+  - residual: [{linear: 16}, relu, {dropout: 0.2}, {linear: 16}]
+  - linear: out
+YAML
+list=(train supervised --config list.yaml batch_size=64 --format csv)
+expect 0 model list.yaml --format csv
+grep -q '^3.body.2,dropout,\[16\],\[16\],0,' out || wrong "gpurt model lacks the dropout"
+grep -q '^,sequence,\[8\],\[1\],737,' out || wrong "gpurt model: 737 parameters are not counted"
+said 'largest batch on .*: [0-9]+, in '
+expect 0 "${list[@]}" checkpoint_dir=list epochs=2
+said 'model +8 layers, 1 outputs, loss mse: 737 parameters, layers'
+# Half of it, then the rest: dropout too comes out the same.
+expect 0 "${list[@]}" checkpoint_dir=list-part epochs=1
+expect 0 "${list[@]}" checkpoint_dir=list-part epochs=2 --resume
+for folder in list list-part; do
+    expect 0 convert --all "$folder/$(ls "$folder" | grep step- | sort | tail -n 1)" "$folder.safetensors"
+done
+cmp -s list.safetensors list-part.safetensors || wrong "a list of layers: a resumed run has other bits"
+expect 0 eval --data d.h5 --checkpoint list --format csv
+expect 0 predict --data d.h5 --checkpoint list -o list-p.h5
+refuse 78 'which is another run' "${list[@]}" checkpoint_dir=list --resume 'model=[{linear: 16}, {linear: out}]'
+sed 's/{linear: 16}\]/{linear: 15}]/' list.yaml >list-bad.yaml
+refuse 78 'list-bad.yaml:6:5: residual: body gives [15], the input has [16]' train supervised \
+    --config list-bad.yaml checkpoint_dir=none
+refuse 78 "model:1:2: no layer 'lineaer'; did you mean 'linear'" model --data d.h5 'model=[{lineaer: 4}]'
+
 printf 'data:\n  batch_szie: 64\n' >bad.yaml
 expect 78 train supervised --config bad.yaml
 said "bad.yaml:2:3: no key 'batch_szie'; did you mean 'batch_size'\?"

@@ -355,6 +355,41 @@ static void as_an_mlp(void **state) {
     end_samples(&s);
 }
 
+// Hidden layers of different widths share tensors; computed again, they still do.
+static void widths(void **state) {
+    (void)state;
+    const struct network_case c = {"[{linear: 9}, relu, {linear: 4}, relu, {linear: 7}, relu, "
+                                   "{linear: 2}, relu, {linear: out}]",
+                                   {NULL, 1, 6, "mse", 0},
+                                   3,
+                                   0,
+                                   true};
+    const struct grt_network_desc network = {.text = c.text, .outputs = 3};
+    const struct grt_mlp_desc mlp = {
+        .depth = 4, .outputs = 3, .act = GRT_ACT_RELU, .widths = {9, 4, 7, 2}};
+    struct samples s = make_samples(&c, GRT_F32);
+    struct grt_learner_desc desc = {.make = grt_network_make,
+                                    .of = &network,
+                                    .input = {1, {6}},
+                                    .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                                    .batch = SAMPLES};
+    size_t count = 0, same = 0;
+    float *list = trained(&desc, &s, 5, &count);
+    desc.make = grt_mlp_make;
+    desc.of = &mlp;
+    for (int again = 0; again < 2; again++) {
+        desc.recompute = again == 1;
+        float *own = trained(&desc, &s, 5, &same);
+        assert_int_equal(count, same);
+        test_same_floats(test.dev, "a list and an mlp", list, own, (uint32_t)count);
+        free(own);
+    }
+    free(list);
+    end_samples(&s);
+    TEST_REFUSED(grt_mlp_create(grt_mlp_desc(.depth = 3, .outputs = 1, .widths = {4, 5})),
+                 GRT_INVALID, "a list of widths");
+}
+
 // ---- dropout ----
 
 // The identity, then dropout: what comes out says what was dropped.
@@ -607,7 +642,8 @@ static void own_module(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(plain),   TEST_CASE(composed),         TEST_CASE(of_points), TEST_CASE(as_an_mlp),
-    TEST_CASE(dropped), TEST_CASE(dropped_backward), TEST_CASE(refused),   TEST_CASE(own_module),
+    TEST_CASE(plain),      TEST_CASE(composed), TEST_CASE(of_points),        TEST_CASE(as_an_mlp),
+    TEST_CASE(widths),     TEST_CASE(dropped),  TEST_CASE(dropped_backward), TEST_CASE(refused),
+    TEST_CASE(own_module),
 };
 TEST_SUITE(network, true, cases);
