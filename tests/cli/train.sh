@@ -435,6 +435,7 @@ YAML
 expect 0 train supervised --config f.yaml --epochs 1
 said 'effective 128, in 2 micro-batches'
 said 'precision +f16'
+! grep -q 'errors* generated' err || wrong "a compiler's errors are shown for what gpurt only tried"
 said 'empty_cache_freq: memory is planned'
 [ -f from-yaml/best.h5 ] || wrong "checkpoint.save_dir was not obeyed"
 # ---- a list of layers ----
