@@ -132,7 +132,7 @@ struct grt_node *grt_tree_create(const char *path, const char *text, uint32_t li
     }
     memset(whole, '\n', before);
     memset(whole + (line > 0 ? line - 1 : 0), ' ', column > 0 ? column - 1 : 0);
-    memcpy(whole + before, text, length);
+    memcpy(whole + before, text, length + 1);
     whole[before + length] = '\n';
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)whole, before + length + 1);
     struct grt_node *tree = NULL;

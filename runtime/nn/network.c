@@ -202,9 +202,13 @@ make_parts(struct reading *r, const struct grt_node *list, uint32_t times, uint3
     for (const struct grt_node *e = list->first; e; e = e->next) {
         entries++;
     }
-    struct grt_module **parts = calloc((size_t)entries * times + 1, sizeof *parts);
-    bool good = parts != NULL || grt_fail(GRT_NO_MEMORY, "no host memory for a network");
+    struct grt_module **parts = calloc((size_t)entries * times + 1, sizeof(struct grt_module *));
+    bool good = true;
     *count = 0;
+    if (!parts) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a network");
+        return NULL;
+    }
     for (uint32_t t = 0; good && t < times; t++) {
         for (const struct grt_node *e = list->first; good && e; e = e->next) {
             parts[*count] = one(r, e);
@@ -212,7 +216,7 @@ make_parts(struct reading *r, const struct grt_node *list, uint32_t times, uint3
             *count += good;
         }
     }
-    while (!good && parts && *count > 0) {
+    while (!good && *count > 0) {
         grt_module_destroy(&parts[--*count]);
     }
     if (!good) {
