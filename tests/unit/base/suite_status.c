@@ -207,7 +207,7 @@ static void children_can_log(void **state) {
     for (size_t i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
     }
-    grt_log_set(NULL, NULL, GRT_LOG_WARN);
+    test_log_install();
     assert_int_equal(answers, 20);
 }
 
