@@ -390,20 +390,24 @@ static void same_bits_as_ref(void **state) {
     }
     const struct {
         uint32_t rows, cols;
-        float share;
-    } entropy = {ROWS, COLS, 1.0f / ROWS};
-    const struct kernel_case cross = {
-        .desc = {"cross_entropy_f32", {{"WG", 16}, {"LANES", 4}, {"HITS", 1}}},
-        .params = &entropy,
-        .params_size = sizeof entropy,
-        .groups = 3,
-        .buffers = {{y, N},
-                    {classes, ROWS},
-                    {NULL, N},
-                    {NULL, 3},
-                    {s.words, GRT_LEARN_STATE_WORDS},
-                    {NULL, 3}}};
-    kernel_same_as_ref(&cross);
+        float share, shared_out, each;
+    } entropy = {ROWS, COLS, 1.0f / ROWS, 0.25f, 0.25f / COLS};
+    // With and without label smoothing.
+    for (uint32_t smooth = 0; smooth < 2; smooth++) {
+        const struct kernel_case cross = {
+            .desc = {"cross_entropy_f32",
+                     {{"WG", 16}, {"LANES", 4}, {"HITS", 1}, {"SMOOTH", smooth}}},
+            .params = &entropy,
+            .params_size = sizeof entropy,
+            .groups = 3,
+            .buffers = {{y, N},
+                        {classes, ROWS},
+                        {NULL, N},
+                        {NULL, 3},
+                        {s.words, GRT_LEARN_STATE_WORDS},
+                        {NULL, 3}}};
+        kernel_same_as_ref(&cross);
+    }
     const uint32_t norm[2] = {N, 0};
     const struct kernel_case squares = {
         .desc = {"grad_norm", {{"WG", 16}}},
