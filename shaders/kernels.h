@@ -70,6 +70,8 @@
     X(all, nn, dropout_16)                                                                         \
     X(all, nn, add_to_f32)                                                                         \
     X(all, nn, add_to_16)                                                                          \
+    X(all, nn, geglu_f32)                                                                          \
+    X(all, nn, geglu_16)                                                                           \
     X(all, env, standing_probe)                                                                    \
     X(all, es, es_perturb)                                                                         \
     X(all, es, es_reduce)                                                                          \

@@ -177,6 +177,8 @@ GRT_API struct grt_module *grt_activation_create(enum grt_act act);
 // In training each number is 0 with probability p, else divided by 1 - p. The mask is a function of the net's
 // seed, the step and the place: backward makes it again, and a run that is resumed has the same.
 GRT_API struct grt_module *grt_dropout_create(double p);
+// y = a gelu(b), a and b being the halves of the last axis.
+GRT_API struct grt_module *grt_geglu_create(void);
 // [a][b][c] becomes [a b c].
 GRT_API struct grt_module *grt_flatten_create(void);
 

@@ -167,6 +167,12 @@ static struct grt_module *make_flatten(struct reading *r, const struct grt_node 
     return grt_flatten_create();
 }
 
+static struct grt_module *make_geglu(struct reading *r, const struct grt_node *value) {
+    (void)r;
+    (void)value;
+    return grt_geglu_create();
+}
+
 static struct grt_module *make_residual(struct reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"of", "shortcut", "activation", NULL};
     const struct grt_node *body = value, *shortcut = NULL, *act = NULL;
@@ -289,6 +295,7 @@ static const struct layer {
     {"norm", "layer", make_norm},
     {"dropout", "0.1", make_dropout},
     {"flatten", NULL, make_flatten},
+    {"geglu", NULL, make_geglu},
     {"pool", "max or mean", make_pool},
     {"residual", "[layers], or {of: [layers], shortcut: [layers], activation: relu}",
      make_residual},

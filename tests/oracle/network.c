@@ -80,6 +80,14 @@ static struct value run_layer(const struct oracle_layer *l, struct value x,
                 y.v[r * x.cols + i] = (v[i] - mean) / sqrt(variance + 1e-5) * weight[i] + bias[i];
             }
         }
+    } else if (strcmp(l->kind, "geglu") == 0) {
+        y.cols = x.cols / 2;
+        for (size_t r = 0; r < x.rows; r++) {
+            for (size_t i = 0; i < y.cols; i++) {
+                y.v[r * y.cols + i] =
+                    x.v[r * x.cols + i] * activation("gelu", x.v[r * x.cols + y.cols + i]);
+            }
+        }
     } else if (strcmp(l->kind, "flatten") == 0) {
         memcpy(y.v, x.v, count * sizeof(double));
         y.rows = 1;
