@@ -105,8 +105,10 @@ static bool describe(struct env_file *env, const char *file) {
 static const struct grt_env_info *open_file(const char *file) {
 #define BEFORE_all NULL
 #define BEFORE_wide "cpu/lib/wide.k"
+#define OPENCL_ONLY_all false
+#define OPENCL_ONLY_wide true
 #define X(readings, folder, env, user)                                                             \
-    {BEFORE_##readings, #folder "/" #user ".k", BEFORE_##readings != NULL},
+    {BEFORE_##readings, #folder "/" #user ".k", OPENCL_ONLY_##readings},
     static const struct grt_source_unit units[] = {GRT_ENV_KERNELS(X, env)};
 #undef X
     struct env_file *env = calloc(1, sizeof *env);

@@ -3,6 +3,7 @@
 #include "expression.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,9 +135,9 @@ static struct value apply(struct reader *r, const char *op, struct value a, stru
     case '*':
         return (struct value){a.x * b.x, whole};
     case '/':
-        return (struct value){whole ? (double)(x / y) : a.x / b.x, whole};
+        return (struct value){whole ? trunc(a.x / b.x) : a.x / b.x, whole};
     default:
-        return (struct value){y ? (double)(x % y) : 0, true};
+        return (struct value){y != 0 && y != -1 ? (double)(x % y) : 0, true};
     }
 }
 

@@ -221,7 +221,6 @@ static bool gather(struct macros *macros, const struct macro *m, const struct to
     uint32_t count = 0;
     int depth = 0;
     struct token **tail = &args[0];
-    memset(args, 0, MAX_PARAMS * sizeof *args);
     struct token *t = open->next;
     for (; t && !(depth == 0 && token_is(t, ")")); t = t->next) {
         depth += token_is(t, "(") - token_is(t, ")");
@@ -246,11 +245,11 @@ static bool gather(struct macros *macros, const struct macro *m, const struct to
 
 // What stands for the call of a macro and the tokens behind it.
 static struct token *expand(struct macros *macros, const struct macro *m, struct token *token) {
-    struct token *args[MAX_PARAMS], *close = NULL;
+    struct token *args[MAX_PARAMS] = {0}, *open = token->next, *close = NULL;
     if (!m->call) {
-        return substitute(macros, m, token, NULL, hide(macros, token->hidden, m), token->next);
+        return substitute(macros, m, token, args, hide(macros, token->hidden, m), open);
     }
-    if (!gather(macros, m, token, token->next, args, &close)) {
+    if (!open || !gather(macros, m, token, open, args, &close)) {
         return NULL;
     }
     struct hidden *hidden = hide(macros, hidden_in_both(macros, token, close), m);

@@ -144,8 +144,8 @@ double oracle_network_loss(const struct oracle_network *n, double *const *params
         struct value y = run(n->layers, in, &at);
         size_t count = y.rows * y.cols;
         if (strcmp(n->loss, "cross_entropy") == 0) {
-            double total = 0, all = 0;
-            for (size_t i = 0; i < count; i++) {
+            double total = exp(y.v[0]), all = y.v[0];
+            for (size_t i = 1; i < count; i++) {
                 total += exp(y.v[i]);
                 all += y.v[i];
             }

@@ -14,7 +14,7 @@ static void list_names_every_kernel(void **state) {
     (void)state;
     static const char *const names[] = {
 #define X(readings, folder, name) #name,
-#define OF_ENV(readings, folder, env, user) #env "_" #user,
+#define OF_ENV(readings, folder, env, user) (#env "_" #user),
 #define ENV(name) GRT_ENV_KERNELS(OF_ENV, name)
         GRT_KERNELS(X) GRT_ENVS(ENV)
 #undef X

@@ -278,6 +278,10 @@ static void check_lists(const char *root, const char *name) {
     for (uint32_t i = 0; grt_kernel_table[i]; i++) {
         info = strcmp(grt_kernel_table[i]->name, name) == 0 ? grt_kernel_table[i] : info;
     }
+    if (!info) {
+        fail_msg("no kernel %s", name);
+        return;
+    }
     struct grt_described d = {0};
     char *text = grt_preprocess("root", root, open_tree, NULL);
     assert_non_null(text);
