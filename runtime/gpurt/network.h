@@ -34,9 +34,6 @@ struct grt_network_desc {
 GRT_API struct grt_module *grt_network_create(const struct grt_network_desc *desc);
 // The same for a learner's desc.
 GRT_API struct grt_module *grt_network_make(const void *desc);
-// Name and value of the i-th kind of layer, such as "linear" and "256, out, or {outputs: 256, bias: false}"; false
-// past the last.
-GRT_API bool grt_network_layer(uint32_t i, const char **name, const char **value);
 
 #ifdef __cplusplus
 }

@@ -304,16 +304,6 @@ static const struct layer {
 };
 #define LAYER_COUNT (sizeof layers / sizeof *layers)
 
-bool grt_network_layer(uint32_t i, const char **name, const char **value) {
-    uint32_t acts = GRT_ACT_COUNT - 1;
-    if (i >= LAYER_COUNT + acts) {
-        return false;
-    }
-    *name = i < LAYER_COUNT ? layers[i].name : act_words[1 + i - LAYER_COUNT];
-    *value = i < LAYER_COUNT ? layers[i].value : NULL;
-    return true;
-}
-
 static struct grt_module *unknown(struct reading *r, const struct grt_node *at, const char *name) {
     const char *closest = grt_closest(name, layers, LAYER_COUNT, sizeof *layers);
     closest = closest ? closest : grt_closest(name, act_words, GRT_ACT_COUNT, sizeof *act_words);

@@ -4,7 +4,8 @@
 //     x --part 0--> h0 --part 1--> h1 --part 2--> y          h kept for backward
 //     dx <-part 0-- d0 <-part 1-- d1 <-part 2-- dy           d alternate in two tensors
 //
-// A part that is a view has the memory of its input. In inference two tensors take turns for h as well.
+// A part that is a view has the memory of its input. In inference two tensors take turns for h as well: a part changes
+// turns, a view does not.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,15 @@
 #include "base/log.h"
 #include "layer_ops.h"
 #include "sequence.h"
+
+// Which of the two tensors what part i gives has its turn in.
+static uint32_t turn_of(const struct grt_sequence *s, uint32_t i) {
+    uint32_t turn = 0;
+    for (uint32_t k = 0; k <= i; k++) {
+        turn ^= !s->parts[k]->is_view;
+    }
+    return turn;
+}
 
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
                                 const struct grt_shape *in) {
@@ -28,13 +38,17 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         }
         uint64_t count = grt_shape_count(&shape);
         if (i + 1 < s->count) {
-            widest[i % 2] = count > widest[i % 2] ? count : widest[i % 2];
+            uint32_t turn = turn_of(s, i);
+            widest[turn] = count > widest[turn] ? count : widest[turn];
             if (!net->inference && !s->parts[i]->is_view) {
                 s->h[i] = grt_net_activation(net, name, "y", &shape);
             }
         }
     }
-    for (uint32_t i = 0; i < 2 && i + 1 < s->count; i++) {
+    for (uint32_t i = 0; i < 2; i++) {
+        if (widest[i] == 0) {
+            continue;
+        }
         s->turns[i] = grt_net_activation(net, prefix, i == 0 ? "turn0" : "turn1",
                                          &(struct grt_shape){1, {widest[i]}});
     }
@@ -66,7 +80,7 @@ static struct grt_tensor output(const struct grt_sequence *s, uint32_t i,
         struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, y);
         return view(&from, rows, &s->parts[i]->out);
     }
-    return view(s->h[i] ? s->h[i] : s->turns[i % 2], rows, &s->parts[i]->out);
+    return view(s->h[i] ? s->h[i] : s->turns[turn_of(s, i)], rows, &s->parts[i]->out);
 }
 
 static void forward(struct grt_module *module, const struct grt_pass *pass,
@@ -94,13 +108,8 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
         struct grt_module *part = s->parts[i];
         struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, &unused), below = {0};
         if (i > 0) {
-            below = part->is_view ? view(&above, x->shape[0], &part->in)
-                                  : view(s->turns[(i - 1) % 2], x->shape[0], &part->in);
-            // A view may leave the gradient where the next one shall go: then that goes to the other.
-            if (!part->is_view && below.range.offset == above.range.offset &&
-                below.range.buf == above.range.buf) {
-                below = view(s->turns[i % 2], x->shape[0], &part->in);
-            }
+            below =
+                view(part->is_view ? &above : s->turns[turn_of(s, i - 1)], x->shape[0], &part->in);
         } else if (dx) {
             below = *dx;
         }

@@ -128,7 +128,7 @@ grep -q slider rows || wrong "bench rollout does not name the environment"
 # Where there is no compiler one line says so, and names the remedy.
 mkdir no_programs
 code=0
-PATH=$tmp/work/no_programs XDG_CACHE_HOME=$tmp/none "$gpurt" train es --env ./slider.k "${few[@]}" \
+PATH=$PWD/no_programs XDG_CACHE_HOME=$tmp/none "$gpurt" train es --env ./slider.k "${few[@]}" \
     --checkpoint x.h5 --device ref:0 2>err || code=$?
 [ "$code" = 69 ] || wrong "without a C compiler the exit code is $code: $(cat err)"
 grep -q 'install gcc or clang' err || wrong "without a C compiler no remedy is named: $(cat err)"

@@ -111,6 +111,35 @@ static double **set_parameters(struct grt_learner *learner, enum grt_dtype dtype
     return params;
 }
 
+// A learner for inference keeps no activations: outputs take turns in two tensors. Its loss is the same.
+static void check_inference(const struct network_case *c, struct grt_learner *trained,
+                            const struct samples *s, struct oracle_value loss) {
+    struct grt_learner_desc desc = *grt_learner_desc_of(trained);
+    const struct grt_network_desc network = {.text = c->text, .outputs = c->outputs};
+    desc.of = &network;
+    desc.inference = true;
+    struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+    assert_non_null(learner);
+    assert_true(grt_learner_alloc(learner));
+    size_t tensors = 0;
+    double **params = set_parameters(learner, desc.precision, &tensors);
+    struct grt_graph *graph =
+        grt_learner_evaluate(learner, grt_step_desc(.x = {s->bx}, .y = {s->by}));
+    assert_non_null(graph);
+    learn_run(graph, 1);
+    struct grt_learn_state state;
+    assert_true(grt_learner_state(learner, &state));
+    struct test_compare compare = test_compare(test.dev, "%s, inference", c->text);
+    test_compare_value(&compare, 0, state.eval_loss / SAMPLES, loss);
+    test_compare_end(&compare);
+    for (size_t k = 0; k < tensors; k++) {
+        free(params[k]);
+    }
+    free(params);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+}
+
 static void check(const struct network_case *c, enum grt_dtype dtype, uint32_t accumulate) {
     struct grt_learner *learner = create(c, dtype, accumulate, "layers");
     assert_non_null(learner);
@@ -150,6 +179,11 @@ static void check(const struct network_case *c, enum grt_dtype dtype, uint32_t a
     }
     assert_true(largest > 1e-4);
     test_compare_end(&compare);
+    // Evaluations are without label smoothing.
+    struct oracle_network plain_loss = c->oracle;
+    plain_loss.smoothing = 0;
+    double evaluated = oracle_network_loss(&plain_loss, params, s.x, s.y, SAMPLES);
+    check_inference(c, learner, &s, (struct oracle_value){evaluated, bound * (1 + evaluated)});
     for (size_t k = 0; k < tensors; k++) {
         free(params[k]);
     }
@@ -291,6 +325,14 @@ static void of_points(void **state) {
          2,
          200,
          true},
+        // The widest comes behind a view: what takes turns must be as wide.
+        {"[{linear: 1}, flatten, {linear: 30}, relu, {linear: 2}, tanh, {linear: out}]",
+         {L({"linear", 1}, {"flatten"}, {"linear", 30}, {"relu"}, {"linear", 2}, {"tanh"},
+            {"linear", 2}),
+          4, 5, "mse", 0},
+         2,
+         200,
+         false},
         {"[flatten, {linear: 3}, relu, {linear: out}]",
          {L({"flatten"}, {"linear", 3}, {"relu"}, {"linear", 2}), 4, 5, "mse", 0},
          2,
