@@ -49,6 +49,7 @@
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
     X(network, D)                                                                                  \
+    X(layers, D)                                                                                   \
     X(optim, D)                                                                                    \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of layers besides their gradients: an mlp by another name, dropout against its random words, shapes that do not
+// fit, and a module of a user's own.
+#include "harness/network_kit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpurt/ops.h"
+
+#define L(...) ((const struct oracle_layer[]){__VA_ARGS__, {0}})
+
+// ---- an mlp by another name ----
+
+static float *trained(const struct grt_learner_desc *desc, const struct network_samples *s,
+                      uint32_t steps, size_t *count) {
+    struct grt_learner *learner = grt_learner_create(test.dev, desc);
+    assert_non_null(learner);
+    assert_true(grt_learner_alloc(learner));
+    size_t tensors = 0;
+    double **params = network_set_parameters(learner, GRT_F32, &tensors);
+    network_free_parameters(params, tensors);
+    struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s->bx}, .y = {s->by}));
+    assert_non_null(graph);
+    learn_run(graph, steps);
+    struct learn l = {.learner = learner};
+    float *all = learn_parameters(&l, count);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+    return all;
+}
+
+// Layer by layer, and in evaluations, a list does what the mlp does; fused kernels take both.
+static void as_an_mlp(void **state) {
+    (void)state;
+    const struct network_case c = {"[{linear: 16}, relu, {linear: 16}, relu, {linear: out}]",
+                                   {NULL, 1, 6, "mse", 0},
+                                   3,
+                                   0,
+                                   true};
+    const struct grt_network_desc network = {.text = c.text, .outputs = 3};
+    const struct grt_mlp_desc mlp = {.depth = 2, .hidden = 16, .outputs = 3, .act = GRT_ACT_RELU};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    static const char *const variants[] = {"layers", NULL};
+    for (int v = 0; v < 2; v++) {
+        struct grt_learner_desc desc = {.make = grt_network_make,
+                                        .of = &network,
+                                        .input = {1, {6}},
+                                        .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                                        .batch = NETWORK_SAMPLES,
+                                        .variant = variants[v]};
+        size_t count = 0, same = 0;
+        float *list = trained(&desc, &s, 5, &count);
+        desc.make = grt_mlp_make;
+        desc.of = &mlp;
+        float *own = trained(&desc, &s, 5, &same);
+        assert_int_equal(count, same);
+        test_same_floats(test.dev, "a list and an mlp", list, own, (uint32_t)count);
+        free(list);
+        free(own);
+    }
+    network_samples_end(&s);
+}
+
+// Hidden layers of different widths share tensors; computed again, they still do.
+static void widths(void **state) {
+    (void)state;
+    const struct network_case c = {"[{linear: 9}, relu, {linear: 4}, relu, {linear: 7}, relu, "
+                                   "{linear: 2}, relu, {linear: out}]",
+                                   {NULL, 1, 6, "mse", 0},
+                                   3,
+                                   0,
+                                   true};
+    const struct grt_network_desc network = {.text = c.text, .outputs = 3};
+    const struct grt_mlp_desc mlp = {
+        .depth = 4, .outputs = 3, .act = GRT_ACT_RELU, .widths = {9, 4, 7, 2}};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_learner_desc desc = {.make = grt_network_make,
+                                    .of = &network,
+                                    .input = {1, {6}},
+                                    .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                                    .batch = NETWORK_SAMPLES};
+    size_t count = 0, same = 0;
+    float *list = trained(&desc, &s, 5, &count);
+    desc.make = grt_mlp_make;
+    desc.of = &mlp;
+    for (int again = 0; again < 2; again++) {
+        desc.recompute = again == 1;
+        float *own = trained(&desc, &s, 5, &same);
+        assert_int_equal(count, same);
+        test_same_floats(test.dev, "a list and an mlp", list, own, (uint32_t)count);
+        free(own);
+    }
+    free(list);
+    network_samples_end(&s);
+    TEST_REFUSED(grt_mlp_create(grt_mlp_desc(.depth = 3, .outputs = 1, .widths = {4, 5})),
+                 GRT_INVALID, "a list of widths");
+}
+
+// ---- dropout ----
+
+// The identity, then dropout: what comes out says what was dropped.
+static void dropped(void **state) {
+    (void)state;
+    enum { WIDTH = 37, SEED = 77, STEPS = 3 };
+    const struct network_case c = {
+        "[{linear: out}, {dropout: 0.25}]", {NULL, 1, WIDTH, "mse", 0}, WIDTH, 0, true};
+    const struct grt_network_desc network = {.text = c.text, .outputs = WIDTH};
+    struct grt_optim_desc still = grt_optim_defaults(GRT_OPTIM_SGD);
+    still.lr = 1e-30;
+    float one[WIDTH * WIDTH] = {0}, none[WIDTH] = {0};
+    for (uint32_t i = 0; i < WIDTH; i++) {
+        one[i * WIDTH + i] = 1;
+    }
+    for (int narrow = 0; narrow < 2; narrow++) {
+        enum grt_dtype dtype = narrow ? GRT_F16 : GRT_F32;
+        struct grt_learner *learner = grt_learner_create(
+            test.dev, grt_learner_desc(.make = grt_network_make, .of = &network,
+                                       .input = {1, {WIDTH}}, .optim = still, .precision = dtype,
+                                       .batch = NETWORK_SAMPLES, .seed = SEED));
+        assert_non_null(learner);
+        assert_true(grt_learner_alloc(learner));
+        for (uint32_t k = 0; k < 2; k++) {
+            const struct grt_tensor *t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, k, NULL);
+            assert_true(grt_buf_write(t->range.buf, t->range.offset, k == 0 ? one : none,
+                                      grt_tensor_bytes(t)));
+        }
+        assert_true(grt_learner_sync(learner));
+        struct network_samples s = network_samples_make(&c, dtype);
+        struct grt_graph *graph =
+            grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+        struct grt_graph *look =
+            grt_learner_evaluate(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+        assert_true(graph && look);
+        uint32_t kept = 0;
+        for (uint32_t step = 0; step < STEPS; step++) {
+            learn_run(graph, 1);
+            float *y = learn_read(grt_learner_output(learner));
+            for (uint32_t i = 0; i < NETWORK_SAMPLES * WIDTH; i++) {
+                uint32_t words[4];
+                oracle_philox((const uint32_t[4]){i / 4, 0, step, 0}, (const uint32_t[2]){SEED, 0},
+                              words);
+                bool drops = oracle_uniform(words[i % 4]) < 0.25;
+                double want = drops ? 0 : s.x[i] / 0.75;
+                if (!(fabs((double)y[i] - want) <= fabs(want) * (narrow ? 0x1p-10 : 0x1p-22))) {
+                    print_error("step %u, number %u: %g, not %g\n", step, i, (double)y[i], want);
+                }
+                assert_true(fabs((double)y[i] - want) <= fabs(want) * (narrow ? 0x1p-10 : 0x1p-22));
+                kept += !drops;
+            }
+            free(y);
+        }
+        // A quarter of 1110, five deviations either way.
+        assert_true(kept > 760 && kept < 905);
+        learn_run(look, 1);
+        float *y = learn_read(grt_learner_output(learner));
+        for (uint32_t i = 0; i < NETWORK_SAMPLES * WIDTH; i++) {
+            assert_true((double)y[i] == s.x[i]);
+        }
+        free(y);
+        network_samples_end(&s);
+        grt_graph_destroy(&graph);
+        grt_graph_destroy(&look);
+        grt_learner_destroy(&learner);
+    }
+}
+
+// Behind a dropout only what was kept has a gradient.
+static void dropped_backward(void **state) {
+    (void)state;
+    const struct network_case c = {
+        "[{linear: 16}, {dropout: 0.5}, {linear: out}]", {NULL, 1, 3, "mse", 0}, 2, 0, true};
+    struct grt_learner *learner = network_create(&c, GRT_F32, 1, NULL);
+    assert_non_null(learner);
+    assert_true(grt_learner_alloc(learner));
+    size_t tensors = 0;
+    double **params = network_set_parameters(learner, GRT_F32, &tensors);
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_graph *graph =
+        grt_learner_step(learner, grt_step_desc(.rows = 1, .x = {s.bx}, .y = {s.by}));
+    assert_non_null(graph);
+    learn_run(graph, 1);
+    float *grads = learn_read(grt_learner_tensor(learner, GRT_TENSOR_GRAD, 1, NULL));
+    uint32_t dropped_units = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        uint32_t words[4];
+        oracle_philox((const uint32_t[4]){i / 4, 0, 0, 0}, (const uint32_t[2]){0, 0}, words);
+        bool drops = oracle_uniform(words[i % 4]) < 0.5;
+        assert_true((grads[i] == 0.0f) == drops);
+        dropped_units += drops;
+    }
+    assert_true(dropped_units > 0 && dropped_units < 16);
+    free(grads);
+    network_free_parameters(params, tensors);
+    network_samples_end(&s);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+}
+
+// ---- refusals ----
+
+static void refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"[{linear: 5}, {residual: [{linear: 4}]}, {linear: out}]",
+         "net.yaml:3:17: residual: body gives [4], the input has [5]"},
+        {"- linear: 5\n  - residual: {of: [{linear: 4}], shortcut: [{linear: 3}]}\n",
+         "net.yaml:4:5: residual: body gives [4], shortcut [3]"},
+        {"[{linear: 5}, {branches: [[{linear: 4}], [{linear: 3}]]}]",
+         "net.yaml:3:17: branches: the first branch gives [4], another [3]"},
+        {"[{linear: 5}, relu]", "the network gives [5] for a sample, and the targets want 2"},
+        {"[{pool: max}]", "net.yaml:3:4: pool: takes samples of [points][features], not [6]"},
+        {"[{linear: 5}, geglu]", "net.yaml:3:17: geglu: takes an even number of features, not [5]"},
+        {"[{linaer: 5}]", "net.yaml:3:4: no layer 'linaer'; did you mean 'linear'?"},
+        {"[reul]", "net.yaml:3:4: no layer 'reul'; did you mean 'relu'?"},
+        {"[{linear: 0}]", "net.yaml:3:13: linear wants a whole number from 1 to 1048576, not 0"},
+        {"[{linear: many}]", "net.yaml:3:13: linear wants a whole number"},
+        {"[linear]", "net.yaml:3:4: linear wants a value: 256, out"},
+        {"[{relu: 3}]", "net.yaml:3:11: relu takes no value"},
+        {"[{dropout: 1}]", "net.yaml:3:14: dropout wants a probability"},
+        {"[{linear: {outputs: 3, baias: true}}]", "net.yaml:3:26: linear has no key 'baias'"},
+        {"[{linear: {bias: true}}]", "linear wants outputs"},
+        {"[{norm: batch}]", "net.yaml:3:11: norm: batch is none of layer"},
+        {"[{repeat: {times: 3}}]", "repeat wants `times` and `of`"},
+        {"[{repeat: {times: 9999, of: [relu]}}]", "times wants a whole number from 1 to 4096"},
+        {"[{repeat: {times: 4000, of: [relu, tanh]}}]", "more than 4096 layers"},
+        {"[{residual: []}]", "residual wants a list of layers"},
+        {"[[relu]]", "a layer is one word, or one word with its value"},
+        {"[{linear: 3, relu: 1}]", "a layer is one word, or one word with its value"},
+        {"[{branches: [[relu]]}]", "branches wants at least two lists"},
+        {"[relu]", "the network gives [6]"},
+        {"[]", "the network wants a list of layers"},
+        {"{linear: 3}", "the network wants a list of layers"},
+        {"[{linear: 3}", "net.yaml:"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct grt_network_desc network = {
+            .text = rows[i].text, .path = "net.yaml", .line = 3, .column = 3, .outputs = 2};
+        TEST_REFUSED(grt_learner_create(test.dev,
+                                        grt_learner_desc(.make = grt_network_make, .of = &network,
+                                                         .input = {1, {6}}, .outputs = 2,
+                                                         .optim = grt_optim_defaults(GRT_OPTIM_SGD),
+                                                         .batch = 4)),
+                     GRT_CONFIG, rows[i].why);
+    }
+    const struct grt_network_desc nothing = {.text = "[relu, tanh]"};
+    TEST_REFUSED(
+        grt_learner_create(
+            test.dev, grt_learner_desc(.make = grt_network_make, .of = &nothing, .input = {1, {6}},
+                                       .optim = grt_optim_defaults(GRT_OPTIM_SGD), .batch = 4)),
+        GRT_CONFIG, "nothing to learn");
+    TEST_REFUSED(grt_network_create(NULL), GRT_INVALID, "network: no desc");
+    TEST_REFUSED(grt_network_create(grt_network_desc(.text = "[{linear: out}]")), GRT_CONFIG,
+                 "nobody says how many `out` are");
+}
+
+// ---- a user's own module ----
+
+// y = 3 x, which no layer of gpurt is.
+static struct grt_shape triple_declare(struct grt_module *module, struct grt_net *net,
+                                       const char *prefix, const struct grt_shape *in) {
+    (void)module;
+    (void)net;
+    (void)prefix;
+    return *in;
+}
+
+static void triple(const struct grt_pass *pass, const struct grt_tensor *x,
+                   const struct grt_tensor *y) {
+    grt_op_map(pass->graph,
+               grt_map_desc(.map = GRT_MAP_SCALE, .y = y, .a = x, .alpha = 3.0f, .beta = 0.0f));
+}
+
+static void triple_forward(struct grt_module *module, const struct grt_pass *pass,
+                           const struct grt_tensor *x, const struct grt_tensor *y) {
+    (void)module;
+    triple(pass, x, y);
+}
+
+static void triple_backward(struct grt_module *module, const struct grt_pass *pass,
+                            const struct grt_tensor *x, const struct grt_tensor *dy,
+                            const struct grt_tensor *dx, bool add_dx) {
+    (void)module;
+    (void)x;
+    assert_false(add_dx);
+    if (dx) {
+        triple(pass, dy, dx);
+    }
+}
+
+static void triple_destroy(struct grt_module *module) {
+    free(module);
+}
+
+static const struct grt_module_fns triple_fns = {"triple", triple_declare, triple_forward,
+                                                 triple_backward, triple_destroy};
+
+static struct grt_module *make_own(const void *of) {
+    (void)of;
+    struct grt_module *own = calloc(1, sizeof *own);
+    own->fns = &triple_fns;
+    struct grt_module *parts[] = {grt_linear_create(grt_linear_desc(.outputs = 4)),
+                                  grt_residual_create(own, NULL, GRT_ACT_NONE),
+                                  grt_linear_create(grt_linear_desc(.outputs = 2))};
+    return grt_sequence_create(parts, 3);
+}
+
+// 3 x + x is 4 x: the same as a network whose first layer is four times as large.
+static void own_module(void **state) {
+    (void)state;
+    const struct network_case c = {"", {NULL, 1, 3, "mse", 0}, 2, 0, true};
+    struct grt_learner *learner =
+        grt_learner_create(test.dev, grt_learner_desc(.make = make_own, .input = {1, {3}},
+                                                      .optim = grt_optim_defaults(GRT_OPTIM_SGD),
+                                                      .batch = NETWORK_SAMPLES));
+    assert_non_null(learner);
+    assert_true(grt_learner_alloc(learner));
+    assert_string_equal(grt_learner_layer(learner, 0)->kind, "sequence");
+    assert_string_equal(grt_learner_layer(learner, 3)->kind, "triple");
+    assert_string_equal(grt_learner_layer(learner, 3)->name, "1.body");
+    size_t tensors = 0;
+    double **params = network_set_parameters(learner, GRT_F32, &tensors);
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+    assert_non_null(graph);
+    learn_run(graph, 1);
+    float *bias = learn_read(grt_learner_tensor(learner, GRT_TENSOR_GRAD, 1, NULL));
+    const struct oracle_network oracle = {L({"linear", 4}, {"linear", 2}), 1, 3, "mse", 0};
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t i = 0; i < (k == 0 ? 12u : 4u); i++) {
+            params[k][i] *= 4;
+        }
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        double want = 4 * oracle_network_slope(&oracle, params, 1, i, s.x, s.y, NETWORK_SAMPLES);
+        assert_true(fabs((double)bias[i] - want) < 1e-4 * (1 + fabs(want)));
+    }
+    free(bias);
+    network_free_parameters(params, tensors);
+    network_samples_end(&s);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(as_an_mlp),        TEST_CASE(widths),  TEST_CASE(dropped),
+    TEST_CASE(dropped_backward), TEST_CASE(refused), TEST_CASE(own_module),
+};
+TEST_SUITE(layers, true, cases);
