@@ -103,7 +103,7 @@ for workers in 0 2; do
         num_workers=$workers checkpoint_dir=cut-$workers >out 2>err &
     pid=$!
     for _ in $(seq 600); do
-        grep -q 'step' err && break
+        grep -q ', step [0-9]' err && break
         sleep 0.1
     done
     truncate -s 300001 cut.h5
