@@ -96,17 +96,18 @@ void learn_set_parameters(struct grt_learner *learner) {
     const struct grt_tensor *t;
     const char *name;
     double bound = 1;
+    bool norm = false;  // a weight of one axis, and the bias behind it
     for (uint32_t k = 0; (t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, k, &name)); k += 1) {
         size_t count = (size_t)grt_tensor_count(t);
         float *v = test_alloc(count * sizeof *v);
-        bool norm = strstr(name, "norms.") != NULL;
+        bool weight = strstr(name, "weight") != NULL;
         if (t->rank == 2) {
             bound = 1 / sqrt((double)t->shape[1]);
         }
+        norm = weight ? t->rank == 1 : norm;
         for (size_t i = 0; i < count; i += 1) {
             double n = (double)learn_number(100 + k, (uint32_t)i);
-            double one = strstr(name, "weight") ? 1 : 0;
-            v[i] = (float)(norm ? one + 0.125 * n : n * bound);
+            v[i] = (float)(norm ? weight + 0.125 * n : n * bound);
         }
         assert_true(grt_buf_write(t->range.buf, t->range.offset, v, count * sizeof *v));
         free(v);

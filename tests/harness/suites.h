@@ -50,6 +50,7 @@
     X(grads, D)                                                                                    \
     X(network, D)                                                                                  \
     X(layers, D)                                                                                   \
+    X(torch, D)                                                                                    \
     X(optim, D)                                                                                    \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
