@@ -204,8 +204,9 @@ static bool take_config(struct train_bench *bench) {
     if (bench->model.depth == 0 &&
         (grt_config_given(config, GRT_CONFIG_MODEL) || grt_config_given(config, GRT_CONFIG_DEPTH) ||
          grt_config_given(config, GRT_CONFIG_HIDDEN))) {
-        bench->model.depth = (uint32_t)config->depth;
-        bench->model.hidden = (uint32_t)config->hidden;
+        bool each = config->hidden.count > 1;
+        bench->model.depth = each ? config->hidden.count : (uint32_t)config->depth;
+        bench->model.hidden = (uint32_t)config->hidden.values[0];
     }
     return take_list(&bench->batches, &config->batch_sizes) &&
            take_list(&bench->workers, &config->num_workers_options);
@@ -293,20 +294,21 @@ static bool sweep(struct train_bench *bench, struct train_row like) {
 
 static bool run_rows(struct train_bench *bench) {
     const struct grt_dev_info *info = grt_dev_info(bench->dev);
-    char title[TABLE_TEXT_SIZE];
+    char title[TABLE_TEXT_SIZE], hidden[256];
+    grt_config_value_text(&bench->task.config, GRT_CONFIG_HIDDEN, hidden, sizeof hidden);
     snprintf(title, sizeof title,
-             "training on %s: %.100s, %.60s; %u hidden layers of %u, %s%.300s, %llu samples",
-             info->selector, info->name, info->driver, bench->model.depth, bench->model.hidden,
+             "training on %s: %.100s, %.60s; %u hidden layers of %.100s, %s%.300s, %llu samples",
+             info->selector, info->name, info->driver, bench->model.depth, hidden,
              bench->source.synthetic ? "synthetic data" : "",
              bench->source.synthetic ? "" : bench->source.path,
              (unsigned long long)bench->task.info.rows);
-    uint64_t hidden = 1ull << COLUMN_UPLOAD | 1ull << COLUMN_INPUT | 1ull << COLUMN_SAMPLES |
+    uint64_t unseen = 1ull << COLUMN_UPLOAD | 1ull << COLUMN_INPUT | 1ull << COLUMN_SAMPLES |
                       1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
     if (bench->pins != 3)
-        hidden |= 1ull << COLUMN_PIN;
+        unseen |= 1ull << COLUMN_PIN;
     if (bench_counter_read(&bench->counter) < 0)
-        hidden |= 1ull << COLUMN_COUNTER;
-    if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~hidden, NULL, 0))
+        unseen |= 1ull << COLUMN_COUNTER;
+    if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~unseen, NULL, 0))
         return false;
     for (size_t p = 0; p < PRECISION_COUNT; p++) {
         for (uint32_t pin = 0; pin < 2; pin++) {
@@ -337,6 +339,7 @@ static bool open_task(struct train_bench *bench) {
     snprintf(depth, sizeof depth, "%u", bench->model.depth);
     snprintf(hidden, sizeof hidden, "%u", bench->model.hidden);
     bool sized = grt_config_given(&config, GRT_CONFIG_MODEL) && strcmp(config.model, "points") != 0;
+    bool widths = config.hidden.count > 1 && !bench->given.model;  // of the config: they stand
     const struct bench_source *source = &bench->source;
     struct grt_profile *profile = grt_profile_create(grt_dev_info(bench->dev));
     bool good =
@@ -344,8 +347,8 @@ static bool open_task(struct train_bench *bench) {
         (!source->inputs || grt_config_set(&config, GRT_CONFIG_INPUTS, source->inputs)) &&
         (!source->targets || grt_config_set(&config, GRT_CONFIG_TARGETS, source->targets)) &&
         (!sized || grt_config_set(&config, GRT_CONFIG_MODEL, "mlp")) &&
-        grt_config_set(&config, GRT_CONFIG_DEPTH, depth) &&
-        grt_config_set(&config, GRT_CONFIG_HIDDEN, hidden) &&
+        (widths || (grt_config_set(&config, GRT_CONFIG_DEPTH, depth) &&
+                    grt_config_set(&config, GRT_CONFIG_HIDDEN, hidden))) &&
         grt_task_open(&bench->task, &config, profile, &(struct grt_task_look){.late = true});
     grt_profile_destroy(&profile);
     return good;
@@ -403,9 +406,12 @@ static int finish(struct train_bench *bench, bool good) {
 static json_t *head(const struct train_bench *bench) {
     json_t *json = bench_source_json(&bench->source, bench->task.data);
     json_object_set_new(json, "device", devices_json(grt_dev_info(bench->dev)));
-    json_object_set_new(json, "model",
-                        json_pack("{s:i, s:i}", "depth", (int)bench->model.depth, "hidden",
-                                  (int)bench->model.hidden));
+    const struct grt_config_wholes *widths = &bench->task.config.hidden;
+    json_t *hidden = widths->count > 1 ? json_array() : json_integer((json_int_t)widths->values[0]);
+    for (uint32_t i = 0; widths->count > 1 && i < widths->count; i++)
+        json_array_append_new(hidden, json_integer((json_int_t)widths->values[i]));
+    json_object_set_new(
+        json, "model", json_pack("{s:i, s:o}", "depth", (int)bench->model.depth, "hidden", hidden));
     return json;
 }
 

@@ -95,6 +95,8 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
              bench->config.learning_rate, (unsigned long long)base,
              bench->source.synthetic ? "\nMeasured with synthetic data." : "");
     const char *inputs = bench->source.inputs, *targets = bench->source.targets;
+    char hidden[512];
+    grt_config_value_text(&bench->task.config, GRT_CONFIG_HIDDEN, hidden, sizeof hidden);
     return (!path || set(&config, GRT_CONFIG_DATA, "%s", path)) &&
            set(&config, GRT_CONFIG_BATCH_SIZE, "%u", row->batch) &&
            set(&config, GRT_CONFIG_NUM_WORKERS, "%u", row->workers) &&
@@ -108,6 +110,6 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
            (!inputs || set(&config, GRT_CONFIG_INPUTS, "%s", inputs)) &&
            (!targets || set(&config, GRT_CONFIG_TARGETS, "%s", targets)) &&
            set(&config, GRT_CONFIG_DEPTH, "%u", bench->model.depth) &&
-           set(&config, GRT_CONFIG_HIDDEN, "%u", bench->model.hidden) &&
+           set(&config, GRT_CONFIG_HIDDEN, "%s", hidden) &&
            grt_config_write(&config, bench->apply, head);
 }

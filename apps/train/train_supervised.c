@@ -212,7 +212,8 @@ static void print_banner(const struct train *t) {
     struct grt_supervised_info info = grt_supervised_info(t->run);
     const struct grt_config *c = info.config;
     const struct grt_dev_info *dev = grt_dev_info(t->dev);
-    char model[96];
+    char model[384];
+    char hidden[256];
     char memory[TABLE_TEXT_SIZE];
     char used[TABLE_TEXT_SIZE];
     char profile[256];
@@ -230,9 +231,11 @@ static void print_banner(const struct train *t) {
               (unsigned long long)info.data.part_rows[GRT_PART_VALIDATION]);
     if (grt_config_given(c, GRT_CONFIG_NETWORK))
         snprintf(model, sizeof model, "%u layers", info.layers);
-    else
-        snprintf(model, sizeof model, "%s, depth %llu, hidden %llu, %s", c->model,
-                 (unsigned long long)c->depth, (unsigned long long)c->hidden, c->activation);
+    else {
+        grt_config_value_text(c, GRT_CONFIG_HIDDEN, hidden, sizeof hidden);
+        snprintf(model, sizeof model, "%s, depth %llu, hidden %s, %s", c->model,
+                 (unsigned long long)c->depth, hidden, c->activation);
+    }
     talk_line("model       %s, %u outputs, loss %s: %llu parameters, %s", model,
               info.learner.outputs, c->loss, (unsigned long long)info.parameters, info.variant);
     talk_line("precision   %s", c->precision);
@@ -393,9 +396,11 @@ struct product {
 static bool largest_product(const struct grt_task *task, struct product *p) {
     const struct grt_config *c = &task->config;
     if (!grt_config_given(c, GRT_CONFIG_NETWORK)) {
-        uint64_t inputs = task->learner.input.dim[task->learner.input.rank - 1];
+        uint64_t inputs = task->learner.input.dim[task->learner.input.rank - 1], widest = 0;
+        for (uint32_t i = 0; i < c->hidden.count; i++)
+            widest = c->hidden.values[i] > widest ? c->hidden.values[i] : widest;
         *p = (struct product){task->learner.input.rank > 1 ? task->learner.input.dim[0] : 1,
-                              inputs > c->hidden ? inputs : c->hidden, c->hidden};
+                              inputs > widest ? inputs : widest, widest};
         return true;
     }
     struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "ref"));

@@ -326,8 +326,10 @@ static void append_quoted(char *text, size_t capacity, size_t *used, const char 
 static void append_list(const struct config_key *key, const void *field, char *text,
                         size_t capacity, size_t *used) {
     uint32_t count = *(const uint32_t *)field;
+    // One number alone reads back as a list of one.
+    bool alone = count == 1 && key->info.type != GRT_CONFIG_IS_NAMES;
     char entry[64];
-    append(text, capacity, used, "[");
+    append(text, capacity, used, alone ? "" : "[");
     for (uint32_t i = 0; i < count; i++) {
         append(text, capacity, used, i ? ", " : "");
         if (key->info.type == GRT_CONFIG_IS_NAMES) {
@@ -341,7 +343,7 @@ static void append_list(const struct config_key *key, const void *field, char *t
                     entry, sizeof entry);
         append(text, capacity, used, entry);
     }
-    append(text, capacity, used, "]");
+    append(text, capacity, used, alone ? "" : "]");
 }
 
 // In one line, whichever way it was written.

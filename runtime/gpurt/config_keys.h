@@ -81,8 +81,9 @@
       "a list too")                                                                                \
     X(DEPTH, depth, WHOLE, "model", "3", 1, 256, "",                                               \
       "num_layers n_layers layers num_hidden_layers", "hidden layers")                             \
-    X(HIDDEN, hidden, WHOLE, "model", "64", 1, 65536, "",                                          \
-      "hidden_dim hidden_size hidden_channels hidden_units width", "width of a hidden layer")      \
+    X(HIDDEN, hidden, WHOLES, "model", "64", 1, 65536, "",                                         \
+      "hidden_dim hidden_size hidden_channels hidden_units hidden_sizes hidden_dims width",        \
+      "width of the hidden layers, or a list with the width of each, which says `depth` too")      \
     X(ACTIVATION, activation, WORD, "model", "relu", 0, 0,                                         \
       "relu|gelu=gelu_tanh=gelu_new|tanh|gelu_exact|silu=swish|sigmoid",                           \
       "act act_fn nonlinearity",                                                                   \

@@ -215,7 +215,7 @@ struct grt_points_desc {
     uint32_t points;           // of a sample; 0: as many as there are
     struct grt_mlp_desc each;  // over every point; outputs 0
     enum grt_pool pool;        // over the points of a sample
-    struct grt_mlp_desc head;  // over what was pooled; inputs 0 means each.hidden
+    struct grt_mlp_desc head;  // over what was pooled; inputs 0: as wide as each's last layer
 };
 #define grt_points_desc(...) GRT_DESC(struct grt_points_desc, __VA_ARGS__)
 // x [rows][points][features]. "point.layers.0.weight", ..., "head.layers.0.weight", ...

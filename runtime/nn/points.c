@@ -121,10 +121,16 @@ static void destroy(struct grt_module *module) {
 
 static const struct grt_module_fns points_fns = {"points", declare, forward, backward, destroy};
 
+// Of what is pooled.
+static uint32_t pooled_width(const struct grt_mlp_desc *each) {
+    return each->widths[0] > 0 && each->depth <= GRT_MLP_WIDTHS ? each->widths[each->depth - 1]
+                                                                : each->hidden;
+}
+
 struct grt_module *grt_points_create(const struct grt_points_desc *desc) {
     if (!desc || desc->each.outputs != 0 || desc->each.depth == 0 ||
         (unsigned)desc->pool >= GRT_POOL_COUNT ||
-        (desc->head.inputs != 0 && desc->head.inputs != desc->each.hidden)) {
+        (desc->head.inputs != 0 && desc->head.inputs != pooled_width(&desc->each))) {
         grt_fail(
             GRT_INVALID, "points: %s",
             desc ? "wants hidden layers over each point, no outputs there, a known pooling, and a "
@@ -141,7 +147,7 @@ struct grt_module *grt_points_create(const struct grt_points_desc *desc) {
     p->base.has_parts = p->base.adds_dx = true;
     p->base.f32_output = desc->head.outputs > 0;
     p->desc = *desc;
-    p->desc.head.inputs = desc->each.hidden;
+    p->desc.head.inputs = pooled_width(&desc->each);
     p->each = grt_mlp_create(&p->desc.each);
     p->head = grt_mlp_create(&p->desc.head);
     if (!p->each || !p->head) {

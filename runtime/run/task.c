@@ -47,6 +47,14 @@ static bool is_points(const struct grt_task *task) {
            strcmp(task->config.model, "points") == 0;
 }
 
+static bool one_width(const struct grt_config *c) {
+    uint32_t i = 1;
+    while (i < c->hidden.count && c->hidden.values[i] == c->hidden.values[0]) {
+        i++;
+    }
+    return i == c->hidden.count;
+}
+
 // small, medium and large are sizes of an mlp; what is given besides stands.
 static bool choose_model(struct grt_task *task) {
     static const struct {
@@ -78,6 +86,32 @@ static bool choose_model(struct grt_task *task) {
                         c->data);
     }
     return true;
+}
+
+// Hidden layers of different widths: their number is that of the widths.
+static bool choose_widths(struct grt_task *task) {
+    struct grt_config *c = &task->config;
+    uint32_t count = c->hidden.count;
+    if (count == 1 || grt_config_given(c, GRT_CONFIG_NETWORK)) {
+        return true;
+    }
+    if (count > GRT_MLP_WIDTHS) {
+        return grt_fail(GRT_CONFIG, "hidden has %u widths; at most %d are taken", count,
+                        GRT_MLP_WIDTHS);
+    }
+    if (grt_config_given(c, GRT_CONFIG_DEPTH) && c->depth != count) {
+        return grt_fail(
+            GRT_CONFIG,
+            "hidden has %u widths and depth is %llu: leave depth out, or give one width", count,
+            (unsigned long long)c->depth);
+    }
+    if (c->residual && !one_width(c)) {
+        return grt_fail(GRT_CONFIG, "residual: true adds hidden layers of one width, and hidden "
+                                    "has several: give one, or a list of layers with shortcuts");
+    }
+    char depth[16];
+    snprintf(depth, sizeof depth, "%u", count);
+    return grt_config_set(c, GRT_CONFIG_DEPTH, depth);
 }
 
 // Whether the file's target is of an integer type.
@@ -115,7 +149,11 @@ static bool choose_batch(struct grt_task *task, const struct grt_profile *profil
         {GRT_KEY_LARGE_BATCH, GRT_KEY_LARGE_WORKERS, GRT_KEY_LARGE_ACCUMULATE},
     };
     struct grt_config *c = &task->config;
-    uint64_t weights = c->depth * c->hidden * c->hidden;
+    uint64_t weights = 0;
+    for (uint64_t i = 0; i < c->depth; i++) {
+        uint64_t width = c->hidden.values[i < c->hidden.count ? i : 0];
+        weights += width * width;
+    }
     const enum grt_profile_key *row = keys[weights <= 4096 ? 0 : weights <= 65536 ? 1 : 2];
     uint64_t rows = task->info.part_rows[GRT_PART_TRAIN];
     uint64_t batch = grt_profile_whole(profile, row[0]);
@@ -158,13 +196,26 @@ static struct grt_optim_desc optim_desc(const struct grt_config *c) {
     return o;
 }
 
-static struct grt_mlp_desc mlp_desc(const struct grt_config *c, uint64_t depth, uint32_t outputs) {
-    return (struct grt_mlp_desc){.depth = (uint32_t)depth,
-                                 .hidden = (uint32_t)c->hidden,
-                                 .outputs = outputs,
-                                 .act = (enum grt_act)act_of(c->activation),
-                                 .residual = c->residual,
-                                 .layer_norm = c->layer_norm};
+static struct grt_mlp_desc mlp_desc(const struct grt_config *c, uint32_t outputs) {
+    struct grt_mlp_desc mlp = {.depth = (uint32_t)c->depth,
+                               .hidden = (uint32_t)c->hidden.values[0],
+                               .outputs = outputs,
+                               .act = (enum grt_act)act_of(c->activation),
+                               .residual = c->residual,
+                               .layer_norm = c->layer_norm};
+    for (uint32_t i = 0; !one_width(c) && i < c->hidden.count; i++) {
+        mlp.widths[i] = (uint32_t)c->hidden.values[i];
+    }
+    return mlp;
+}
+
+// Behind the pooling of points: layers as wide as the last over each point.
+static struct grt_mlp_desc head_desc(const struct grt_config *c, uint32_t outputs) {
+    struct grt_mlp_desc head = mlp_desc(c, outputs);
+    memset(head.widths, 0, sizeof head.widths);
+    head.depth = (uint32_t)c->head_depth;
+    head.hidden = (uint32_t)c->hidden.values[c->hidden.count - 1];
+    return head;
 }
 
 // Kinds of models, for the learner's desc.
@@ -178,11 +229,10 @@ static struct grt_module *make_network(const void *of) {
                              .line = c->network.line, .column = c->network.column,
                              .outputs = outputs));
     }
-    struct grt_mlp_desc mlp = mlp_desc(c, c->depth, is_points(task) ? 0 : outputs);
+    struct grt_mlp_desc mlp = mlp_desc(c, is_points(task) ? 0 : outputs);
     return is_points(task)
                ? grt_points_create(grt_points_desc(.pool = (enum grt_pool)pool_of(c->pooling),
-                                                   .each = mlp,
-                                                   .head = mlp_desc(c, c->head_depth, outputs)))
+                                                   .each = mlp, .head = head_desc(c, outputs)))
                : grt_mlp_create(&mlp);
 }
 
@@ -256,7 +306,8 @@ static bool check_config(const struct grt_config *c) {
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening) {
     bool good = check_config(&task->config) && choose_loss(&task->config) &&
-                open_data(task, opening) && choose_model(task) && choose_batch(task, profile);
+                open_data(task, opening) && choose_model(task) && choose_widths(task) &&
+                choose_batch(task, profile);
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }

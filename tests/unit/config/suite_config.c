@@ -122,6 +122,16 @@ static void forms(void **state) {
                "benchmark:\n  num_workers: [1, 2]\n");
     assert_string_equal(c.optimizer, "adam");
     assert_true(c.depth == 6 && c.num_workers == 0 && c.num_workers_options.count == 2);
+    // One width, or one for each hidden layer.
+    c = accept("hidden: 24\n");
+    assert_true(c.hidden.count == 1 && c.hidden.values[0] == 24);
+    char text[32];
+    grt_config_value_text(&c, GRT_CONFIG_HIDDEN, text, sizeof text);
+    assert_string_equal(text, "24");
+    c = accept("model: {hidden: [24, 7]}\n");
+    assert_true(c.hidden.count == 2 && c.hidden.values[0] == 24 && c.hidden.values[1] == 7);
+    grt_config_value_text(&c, GRT_CONFIG_HIDDEN, text, sizeof text);
+    assert_string_equal(text, "[24, 7]");
     // PyTorch's classes.
     c = accept("criterion: SmoothL1Loss\nscheduler: StepLR\noptimizer: SGD\nnesterov: true\n"
                "activation: GELU\n");

@@ -45,8 +45,8 @@ static void check(const char *name, const struct grt_learner_desc *desc, const d
     uint64_t x_bytes = TORCH_BATCH * grt_learner_x_bytes(learner);
     uint64_t y_bytes = TORCH_BATCH * grt_learner_y_bytes(learner);
     for (uint32_t i = 0; i < batches; i++) {
-        steps[i] = grt_learner_step(learner, grt_step_desc(.x = {x, i * x_bytes, x_bytes},
-                                                           .y = {y, i * y_bytes, y_bytes}));
+        steps[i] = grt_learner_step(
+            learner, grt_step_desc(.x = {x, i * x_bytes, x_bytes}, .y = {y, i * y_bytes, y_bytes}));
         assert_non_null(steps[i]);
     }
     for (uint32_t i = 0; i < TORCH_STEPS; i++) {

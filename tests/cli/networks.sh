@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Networks and losses that a config describes, from end to end on one device: what is trained is predicted again by
+# NumPy from the checkpoint, and what does not fit is refused. Usage: tests/cli/networks.sh GPURT DEVICE
+
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+gpurt=$(realpath "${1:?usage: networks.sh GPURT DEVICE}")
+device=${2:?usage: networks.sh GPURT DEVICE}
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$here/../harness/command.sh"
+cd "$tmp" || exit 1
+export GPURT_DEVICE=$device
+python=/usr/bin/python3 # Debian's, which has h5py
+
+# said PATTERN: in what the last command printed.
+said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
+# tensors FOLDER FILE: all tensors of the newest checkpoint.
+tensors() {
+    expect 0 convert --all "$1/$(ls "$1" | grep step- | sort | tail -n 1)" "$2"
+}
+
+"$python" - <<'PY' || exit 1
+import h5py, numpy as np
+rng = np.random.default_rng(11)
+wind = rng.normal(size=(400, 6)).astype("f4")
+with h5py.File("gusts.h5", "w") as file:
+    file["wind"] = wind
+    file["lift"] = np.column_stack([wind[:, 0] * wind[:, 1], np.abs(wind[:, 2])]).astype("f4")
+    file["side"] = (np.abs(wind[:, 3]) + (wind[:, 4] > 0)).astype("i4").clip(0, 2)
+    file["swarm"] = rng.normal(size=(400, 5, 3)).astype("f4")
+PY
+lift=(train supervised --data gusts.h5 inputs=wind targets=lift batch_size=45 epochs=2 seed=3)
+
+# ---- hidden layers of different widths ----
+expect 0 "${lift[@]}" checkpoint_dir=widths 'hidden=[24, 12, 7]' activation=tanh
+said 'model +mlp, depth 3, hidden \[24, 12, 7\], tanh, 2 outputs'
+expect 0 predict --data gusts.h5 --checkpoint widths -o widths-p.h5
+expect 0 "${lift[@]}" checkpoint_dir=widths2 hidden=24,12,7 activation=tanh depth=3 -q
+printf 'data: gusts.h5\ninputs: wind\ntargets: lift\nmodel:\n  hidden_sizes: [24, 12, 7]\n  activation: tanh\n' >widths.yaml
+expect 0 train supervised --config widths.yaml batch_size=45 epochs=1 seed=3 checkpoint_dir=widths3 -q
+expect 0 train supervised --config widths.yaml batch_size=45 epochs=2 seed=3 checkpoint_dir=widths3 -q --resume
+for run in widths widths2 widths3; do tensors $run $run.safetensors; done
+cmp -s widths.safetensors widths2.safetensors || wrong "hidden=24,12,7 is another network than hidden=[24, 12, 7]"
+cmp -s widths.safetensors widths3.safetensors || wrong "hidden: [24, 12, 7] of a file, resumed, has other bits"
+refuse 78 'which is another run' train supervised --config widths.yaml batch_size=45 epochs=3 seed=3 hidden=24,12,8 \
+    checkpoint_dir=widths3 --resume
+# One width for each is one width.
+expect 0 "${lift[@]}" checkpoint_dir=same hidden=16,16 -q
+expect 0 "${lift[@]}" checkpoint_dir=one hidden=16 depth=2 -q
+tensors same same.safetensors
+tensors one one.safetensors
+"$python" - <<'PY' || wrong "hidden=16,16 is another network than hidden=16 depth=2"
+import json, struct
+def numbers(path):
+    blob = open(path, "rb").read()
+    size = struct.unpack("<Q", blob[:8])[0]
+    head = json.loads(blob[8:8 + size])
+    return {k: blob[8 + size + v["data_offsets"][0]:8 + size + v["data_offsets"][1]]
+            for k, v in head.items() if k != "__metadata__"}
+assert numbers("same.safetensors") == numbers("one.safetensors")
+PY
+expect 0 train supervised --data gusts.h5 inputs=swarm targets=side hidden=9,5 head_depth=2 batch_size=45 epochs=1 \
+    checkpoint_dir=swarm
+said 'model +points, depth 2, hidden \[9, 5\]'
+expect 0 predict --data gusts.h5 --checkpoint swarm -o swarm-p.h5
+refuse 78 'hidden has 3 widths and depth is 2: leave depth out' "${lift[@]}" checkpoint_dir=none hidden=4,5,6 depth=2
+refuse 78 'residual: true adds hidden layers of one width' "${lift[@]}" checkpoint_dir=none hidden=4,5 residual=true
+refuse 78 'hidden has 33 widths; at most 32 are taken' "${lift[@]}" checkpoint_dir=none \
+    "hidden=$(seq -s, 1 33)"
+refuse 78 'hidden: 0 is not between 1 and 65536' "${lift[@]}" checkpoint_dir=none hidden=4,0
+expect 0 bench --config widths.yaml --batch-sizes 32 --num-workers 0 --steps 1 --time 0.01 --apply best.yaml --format json
+said '"hidden": *\['
+grep -q '^  hidden: \[24, 12, 7\]' best.yaml || wrong "bench --apply forgets the widths: $(cat best.yaml)"
+
+"$python" "$here/networks_peer.py" || wrong "NumPy disagrees"
+exit "$failed"

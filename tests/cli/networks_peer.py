@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes the networks of tests/cli/networks.sh again, from their checkpoints, in double precision. Run in its folder."""
+import h5py
+import numpy as np
+
+data = h5py.File("gusts.h5")
+
+
+def state_dict(path):
+    found = {}
+
+    def visit(_, item):
+        if isinstance(item, h5py.Dataset):
+            found[item.attrs["name"].decode()] = item[()].astype(float)
+
+    h5py.File(path)["model"].visititems(visit)
+    return found
+
+
+def linear(params, name, x):
+    return x @ params[name + ".weight"].T + params[name + ".bias"]
+
+
+def close(name, path, want):
+    got = h5py.File(path)["y"][()]
+    assert got.shape == want.shape, (name, got.shape, want.shape)
+    error = np.abs(got - want).max() / max(1.0, np.abs(want).max())
+    assert error < 1e-5, f"{name}: {error}"
+
+
+wind, swarm = data["wind"][()].astype(float), data["swarm"][()].astype(float)
+
+params = state_dict("widths/best.h5")
+assert [params[f"layers.{i}.weight"].shape for i in range(4)] == [(24, 6), (12, 24), (7, 12), (2, 7)]
+h = wind
+for i in range(3):
+    h = np.tanh(linear(params, f"layers.{i}", h))
+close("widths", "widths-p.h5", linear(params, "layers.3", h))
+
+params = state_dict("swarm/best.h5")
+h = swarm
+for i in range(2):
+    h = np.maximum(linear(params, f"point.layers.{i}", h), 0)
+h = h.max(axis=1)
+for i in range(2):
+    h = np.maximum(linear(params, f"head.layers.{i}", h), 0)
+close("swarm", "swarm-p.h5", linear(params, "head.layers.2", h))
