@@ -17,8 +17,8 @@ static const struct {
         X(NUM_DIRS, num_dirs) X(DIR_CHUNK, dir_chunk) X(TOP_DIRS, top_dirs) X(STEP_SIZE, step_size)
             X(NOISE_STD, noise_std) X(EPISODE_LENGTH, episode_length) X(ITERATIONS, iterations)
                 X(UNTIL, until) X(BASELINES, baselines) X(EVALUATE_EVERY, evaluate_every)
-                    X(CHECKPOINT_FILE, checkpoint) X(CHECKPOINT_EVERY, checkpoint_every) X(LOG, log)
-                        X(TENSORBOARD, tensorboard)
+                    X(CHECKPOINT_FILE, trainer.config.checkpoint)
+                        X(CHECKPOINT_EVERY, checkpoint_every)
 #undef X
 };
 
@@ -46,16 +46,16 @@ static void fill(const struct grt_config *c, enum grt_config_key key, void *fiel
     }
 }
 
-int train_es_settings(struct train_es *t, const char **words, size_t word_count) {
-    struct grt_config *c = &t->settings;
-    const char *env = t->env;
+int train_es_settings(struct train_es *t, const char *only, const char **words, size_t word_count) {
+    struct grt_config *c = &t->trainer.config.settings;
+    t->env = only ? only : t->env;
     grt_config_init_for(c, GRT_CONFIG_OF_ES);
-    int code = train_config_settings(c, t->config, words, word_count);
+    int code = train_config_settings(c, t->trainer.config.config, words, word_count);
     if (code)
         return code;
-    if (t->one_env && grt_config_given(c, GRT_CONFIG_ENV) && strcmp(c->env, env) != 0) {
+    if (only && grt_config_given(c, GRT_CONFIG_ENV) && strcmp(c->env, only) != 0) {
         talk_error("env: %s is not for `gpurt %s`, which trains %s; use `gpurt train es`", c->env,
-                   t->verb, env);
+                   t->trainer.kind->verb, only);
         return COMMAND_CONFIG;
     }
     if (c->seed > UINT32_MAX) {
@@ -75,10 +75,11 @@ int train_es_settings(struct train_es *t, const char **words, size_t word_count)
     if (!t->from && !t->resume && grt_config_given(c, GRT_CONFIG_FROM))
         t->from = c->from;
     t->no_normalise = t->no_normalise || !c->normalize_observations;
+    // Steps alone mean as many iterations.
+    if (!t->iterations && c->max_steps > 0)
+        t->iterations = (uint32_t)(c->max_steps < UINT32_MAX ? c->max_steps : UINT32_MAX);
     t->iterations = t->iterations ? t->iterations : (uint32_t)c->iterations;
     t->checkpoint_every = t->checkpoint_every ? t->checkpoint_every : (uint32_t)c->checkpoint_every;
-    t->limits = (struct grt_limits){
-        .max_time = c->max_time, .patience = c->patience, .min_delta = c->min_delta};
-    train_config_devices(c, &t->common);
+    train_config_devices(c, &t->trainer.config.common);
     return COMMAND_OK;
 }

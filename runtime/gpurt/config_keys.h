@@ -108,8 +108,6 @@
       "of cross_entropy: share of the target that all classes get alike, in training")             \
     X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
-    X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
-      "end after so many steps, or after `epochs` where that is given and sooner; 0: by epochs")   \
     X(TARGET_LOSS, target_loss, REAL, "training", "0", 0, 1000000000, "",                          \
       "until_loss stopping_threshold early_stopping.stopping_threshold",                           \
       "end when the loss of the validation, or of training without one, is at most this; 0: "      \
@@ -204,6 +202,9 @@
       "try pin_memory on and off")
 
 #define GRT_CONFIG_SHARED_KEYS(X)                                                                  \
+    X(MAX_STEPS, max_steps, WHOLE, "training", "0", 0, 1000000000000, "", "total_steps",           \
+      "end after so many steps, of es: iterations, or after `epochs` or `iterations` where they "  \
+      "are given and sooner; 0: by those")                                                         \
     X(MAX_TIME, max_time, TIME, "training", "0", 0, 1000000000, "",                                \
       "max_seconds time_limit max_train_time",                                                     \
       "end after this time of training, start-up aside and resumed runs included; 0: never")       \

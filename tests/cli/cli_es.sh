@@ -40,9 +40,7 @@ expect 0 "${es[@]}" --iterations 4 --checkpoint whole.h5 --format json
 recorded train es --env
 expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
 "$json" --lines <log.jsonl || wrong "train es: the log is not one JSON object a line"
-for key in mean_return best_return good_rate falls steps_per_s gpu memory; do
-    grep -q "\"event\":\"train\".*\"$key\":" log.jsonl || wrong "train es: the log lacks $key"
-done
+logs_agree log.jsonl
 expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
 cmp -s whole.h5 rest.h5 || wrong "a resumed run ends with another checkpoint"
 expect 0 "${es[@]}" --iterations 1 --dir-chunk 9 --checkpoint chunk.h5
@@ -134,7 +132,8 @@ st=(train standing --num-envs 2 --num-dirs 2 --episode-length 5 --device ref:0)
 expect 0 "${st[@]}" --policy mlp16 --iterations 1
 expect 0 "${st[@]}" --phase 2 --iterations 1 --log phase2.jsonl
 said 'phase 2.*mlp16'
-head -n 1 phase2.jsonl | grep -q '"event":"evaluate".*"step":0,' || wrong "phase 2: the policy is not tried first"
+logs_agree phase2.jsonl
+sed -n 2p phase2.jsonl | grep -q '"event":"evaluate".*"step":0,' || wrong "phase 2: the policy is not tried first"
 expect 0 "${es[@]}" --no-normalise --iterations 2 --checkpoint plain.h5
 expect 0 "${es[@]}" --no-normalise --iterations 1 --checkpoint plain1.h5
 expect 0 train es --resume plain1.h5 --iterations 2 --checkpoint plain2.h5 --device ref:0
@@ -161,6 +160,7 @@ interrupt() {
     wait "$pid" 2>/dev/null || code=$?
     [ "$code" -eq 75 ] || wrong "$signal: gpurt $*: exit code $code, wanted 75"
     grep -q -- '--resume cut.h5' err || wrong "$signal: gpurt $*: how to go on is not said"
+    logs_agree cut.jsonl
     done_=$(sed -n '$s/.*"step":\([0-9]*\),.*/\1/p' cut.jsonl)
     expect 0 "$@" --iterations "${done_:-1}" --checkpoint uncut.h5
     cmp -s cut.h5 uncut.h5 || wrong "$signal: gpurt $*: not the checkpoint of ${done_:-no} iterations"
@@ -177,7 +177,7 @@ interrupt USR1 train standing --num-envs 32 --num-dirs 32 --episode-length 40 --
 # Phase 1 with a reduced setting: at least four of five policies stand for 90 % of the steps, and actions that never change
 # for less than half, the best that was found among them.
 share() { # of good steps, of the row that begins with this policy
-    sed -n "s/.*\"policy_good_rate\": *\([0-9.e-]*\).*\"policy\": *\"$1\".*/\1/p" out
+    sed -n "s/.*\"evaluate_good_rate\": *\([0-9.e-]*\).*\"baseline\": *\"$1\".*/\1/p" out
 }
 stands=0
 for seed in 1 2 3 4 5; do
@@ -190,6 +190,7 @@ for seed in 1 2 3 4 5; do
     done
 done
 [ "$stands" -ge 4 ] || wrong "train standing: $stands of 5 seeds stand"
+logs_agree stands.jsonl
 [ "$(grep -c '"event":"baseline"' stands.jsonl)" -eq 20 ] || wrong "train standing: the log lacks the baselines"
 
 # ---- the picture, the benchmark ----

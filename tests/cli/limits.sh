@@ -159,7 +159,7 @@ for first in 1 3 6 7; do
     same "still$first.h5" eight.h5
 done
 expect 0 "${still[@]}" iterations=1000 patience=3 --resume still.h5
-told 'nothing to do after 8 iterations of still.h5: .*\(patience\)'
+told 'nothing to do at step 8 of 1000: .*\(patience\)'
 # A trial that was due and did not come, as after a signal, comes first when the run goes on: it is the first that counts.
 expect 0 "${es[@]}" min_delta=1e6 evaluate_every=1000 iterations=6 patience=1000 --checkpoint due.h5
 expect 0 "${still[@]}" iterations=1000 patience=3 --resume due.h5 --log due.jsonl
@@ -173,6 +173,16 @@ expect 0 train es env=pendulum policy=linear num_envs=4 num_dirs=4 episode_lengt
 ended iterations never.jsonl
 expect 0 "${es[@]}" iterations=50 until=0.01 --checkpoint share.h5 --log share.jsonl
 ended until share.jsonl
+# Steps are iterations.
+expect 0 "${es[@]}" max_steps=3 --checkpoint steps.h5 --log steps.jsonl
+ended max_steps steps.jsonl
+expect 0 "${es[@]}" iterations=3 --checkpoint three.h5
+same steps.h5 three.h5
+expect 0 "${es[@]}" iterations=5 max_steps=3 --checkpoint steps5.h5
+same steps5.h5 three.h5
+expect 0 "${es[@]}" max_steps=3 --resume steps.h5
+told 'nothing to do at step 3 of 3: .*\(max_steps\)'
+logs_agree still.jsonl due.jsonl far.jsonl never.jsonl share.jsonl steps.jsonl
 # Time, and on to the same bits without it.
 expect 0 "${es[@]}" iterations=4000000 max_time=0.3s --checkpoint timed.h5 --log timed.jsonl
 told 'ended by max_time: the time is up'

@@ -6,6 +6,7 @@
 # "$failed"`.
 
 me=$(basename "$0")
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 unset GPURT_DEVICE GPURT_PROFILE
@@ -41,4 +42,9 @@ recorded() {
     local want='"command":["gpurt"' word
     for word in "$@"; do want+=",\"$word\""; done
     tr -d ' \n' <"$tmp/out" | grep -qF -- "$want" || wrong "the JSON lacks $want"
+}
+# logs_agree LOG...: every row has the fields that docs/training.md says.
+logs_agree() {
+    /usr/bin/python3 "$tests/cli/log_schema.py" "$tests/../docs/training.md" "$@" 2>"$tmp/err" ||
+        wrong "another schema than that of docs/training.md"
 }

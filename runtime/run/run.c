@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of every training:
+//
+//     advance -> evaluate, where it is due -> is that the end? -> save, where it is due -> advance ...
+//
+// Steps, evaluations and checkpoints are where their numbers say, whatever a trainer has queued ahead and wherever the
+// run was resumed. An evaluation that is due and was given up, since the run was stopped, comes first when it goes on.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/whole_file.h"
+#include "run_parts.h"
+
+// ---- making ----
+
+struct grt_run *grt_run_create(const struct grt_run_desc *desc) {
+    if (!desc || !(desc->dir || desc->file) || desc->target_count > GRT_RUN_TARGETS) {
+        grt_fail(GRT_INVALID, "a run wants a folder or a file for its checkpoints");
+        return NULL;
+    }
+    struct grt_run *run = calloc(1, sizeof *run);
+    if (!run) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a run");
+        return NULL;
+    }
+    run->desc = *desc;
+    run->saved_step = RUN_UNSAVED;
+    if (!run_keep_check(run)) {
+        grt_run_destroy(&run);
+    }
+    return run;
+}
+
+void grt_run_destroy(struct grt_run **run) {
+    if (!run || !*run) {
+        return;
+    }
+    run_keep_close(*run);
+    grt_runlog_destroy(&(*run)->log);
+    free(*run);
+    *run = NULL;
+}
+
+bool run_restore(struct grt_run *run, const struct grt_archive *archive) {
+    const struct grt_run_start *s = &run->start;
+    struct grt_run_place place;
+    double spent = 0;
+    run_keep_place(archive, &place, &spent);
+    if (!s->trainer->load(s->self, run, archive, &place)) {
+        return false;
+    }
+    if (place.evaluated == RUN_UNKNOWN) {
+        // One is known to be missing where patience counts them.
+        bool counted = s->evaluate_every > 0 && place.step % s->evaluate_every == 0 &&
+                       run_keep_counts(archive);
+        place.evaluated = counted ? place.judged : place.step;
+    }
+    run->place = place;
+    // Going back gives no time back.
+    if (run->began == 0) {
+        run->spent = spent;
+    }
+    return true;
+}
+
+bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
+    struct grt_archive *newest = NULL;
+    run->start = *start;
+    run->about = start->about ? *start->about : (struct grt_run_row){0};
+    run->start.about = &run->about;
+    bool limited = start->max_steps > 0 && start->max_steps <= start->steps;
+    run->steps = limited ? start->max_steps : start->steps;
+    run->all = limited ? GRT_ENDED_MAX_STEPS : start->trainer->all;
+    if (!run_keep_open(run, &newest)) {
+        return false;
+    }
+    const struct grt_archive *from = newest ? newest : start->from;
+    bool good = !from || run_restore(run, from);
+    if (good && from) {
+        // A file that goes on elsewhere is written there, whatever happens.
+        run->written = run->best_written =
+            run->desc.file && grt_whole_file_same(run->desc.file, from->path);
+        run->saved_step = newest || run->written ? run->place.step : RUN_UNSAVED;
+        grt_run_say(run, GRT_RUN_NEWS_RESUMED, from->path);
+    }
+    grt_archive_destroy(&newest);
+    run->start_step = run->place.step;
+    run->log = good ? grt_runlog_create(grt_runlog_desc(.jsonl = run->desc.log,
+                                                        .tensorboard = run->desc.tensorboard))
+                    : NULL;
+    return run->log != NULL;
+}
+
+// ---- what is due ----
+
+struct grt_run_place *grt_run_place(struct grt_run *run) {
+    return &run->place;
+}
+
+uint32_t grt_run_due(const struct grt_run *run, uint64_t step) {
+    uint64_t evaluate = run->start.evaluate_every;
+    uint64_t save = run->desc.save_every;
+    bool last = step == run->steps;
+    bool evaluates = last || (evaluate > 0 && step % evaluate == 0);
+    bool saves = last || (save > 0 ? step % save == 0 : evaluates);
+    return (evaluates ? GRT_DUE_EVALUATE : 0u) | (saves ? GRT_DUE_SAVE : 0u);
+}
+
+uint64_t grt_run_ahead(const struct grt_run *run, uint64_t step) {
+    const uint64_t intervals[] = {run->start.evaluate_every, run->desc.save_every};
+    uint64_t ahead = step < run->steps ? run->steps - step : 0;
+    for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++) {
+        uint64_t next = intervals[i] > 0 ? intervals[i] - step % intervals[i] : ahead;
+        ahead = next < ahead ? next : ahead;
+    }
+    return ahead;
+}
+
+bool grt_run_decides(const struct grt_run *run) {
+    return run->desc.limits.patience > 0 || run->desc.target_count > 0;
+}
+
+bool grt_run_asked_to_stop(const struct grt_run *run) {
+    return run->desc.stop && run->desc.stop(run->desc.context);
+}
+
+double run_seconds(const struct grt_run *run) {
+    return run->spent + (run->began > 0 ? grt_seconds() - run->began : 0);
+}
+
+// Whether the evaluation of the present step is still to come.
+static bool owes(const struct grt_run *run) {
+    const struct grt_run_place *p = &run->place;
+    return p->step > 0 && p->evaluated < p->step && (grt_run_due(run, p->step) & GRT_DUE_EVALUATE);
+}
+
+// Why there is nothing more to do, or NONE.
+static enum grt_ending ending_of(const struct grt_run *run) {
+    const struct grt_run_place *p = &run->place;
+    if (owes(run)) {
+        // What it comes to decides.
+        return grt_limits_reached(&run->desc.limits, &(struct grt_patience){0}, run_seconds(run));
+    }
+    if (p->reached) {
+        return GRT_ENDED_UNTIL;
+    }
+    return p->step >= run->steps
+               ? run->all
+               : grt_limits_reached(&run->desc.limits, &p->patience, run_seconds(run));
+}
+
+// ---- evaluations ----
+
+static bool reaches(const struct grt_run *run, const struct grt_run_row *row) {
+    for (uint32_t i = 0; i < run->desc.target_count; i++) {
+        const struct grt_run_target *t = &run->desc.targets[i];
+        double number = row->numbers[t->field];
+        if (grt_run_row_has(row, t->field) &&
+            (t->below ? number <= t->value : number >= t->value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// `shown`: the row is told.
+static bool evaluate(struct grt_run *run, bool more, bool shown) {
+    const struct grt_run_start *s = &run->start;
+    struct grt_run_place *p = &run->place;
+    struct grt_run_row row = {.event = GRT_RUN_EVALUATE};
+    bool stopped = false;
+    if (!s->trainer->evaluate(s->self, run, more, &row, &stopped)) {
+        return false;
+    }
+    if (stopped) {
+        return true;
+    }
+    p->evaluated = p->step;
+    // Evaluations at the end of a run and those that a trainer asks for come on top of the rest, and a resumed run would
+    // not have them.
+    bool counts = s->evaluate_every > 0 && p->step % s->evaluate_every == 0 && p->step > p->judged;
+    if (counts) {
+        grt_patience_add(&p->patience, &run->desc.limits, row.score);
+        p->judged = p->step;
+    }
+    // Before the first step there is nothing that was learnt.
+    bool best = p->step > 0 && isfinite(row.score) && (!p->any_best || row.score > p->best_score);
+    p->reached = p->reached || (p->step > 0 && reaches(run, &row));
+    if (best) {
+        p->any_best = true;
+        p->best_score = row.score;
+        p->best_step = p->step;
+    }
+    if (best && s->trainer->keeps_best) {
+        // The checkpoint of this step follows; a best one that cannot be written is said, and the run goes on.
+        run_keep_best(run);
+    }
+    grt_run_row_set(&row, GRT_FIELD_BEST, best);
+    if (shown) {
+        grt_run_tell(run, &row);
+    }
+    return true;
+}
+
+// ---- the loop ----
+
+static void tell_start(struct grt_run *run) {
+    struct grt_run_row row = run->about;
+    row.event = GRT_RUN_START;
+    grt_run_row_text(&row, GRT_FIELD_KIND, run->start.trainer->kind);
+    grt_run_row_text(&row, GRT_FIELD_DEVICE, grt_dev_info(run->start.dev)->name);
+    grt_run_row_set(&row, GRT_FIELD_STEPS, (double)run->steps);
+    grt_run_tell(run, &row);
+}
+
+static bool mark_begun(struct grt_run *run) {
+    if (run->begun || run->place.step == run->start_step) {
+        return true;
+    }
+    run->begun = true;
+    run->begun_at = grt_seconds();
+    run->begun_step = run->place.step;
+    grt_run_say(run, GRT_RUN_NEWS_BEGUN, NULL);
+    return run_keep_clear(run);
+}
+
+// What was learnt is brought to the disk.
+static enum grt_ending finish(struct grt_run *run, bool failed) {
+    enum grt_ending ended = ending_of(run);
+    // What fails before the first step leaves everything as it was.
+    bool moved = run->place.step > run->start_step || !failed;
+    // A checkpoint of this step may be older than the end of the time, which the one that is left has to tell.
+    if (moved && (run->saved_step != run->place.step || ended == GRT_ENDED_MAX_TIME)) {
+        run->unsaved = !run_keep_save(run, true);
+    }
+    return run->nonfinite            ? GRT_ENDED_NONFINITE
+           : failed                  ? GRT_ENDED_FAILED
+           : ended == GRT_ENDED_NONE ? GRT_ENDED_SIGNAL
+                                     : ended;
+}
+
+// The steps of one turn and what follows from them. False: the run is over, *end says how.
+static bool take_turn(struct grt_run *run, bool more, enum grt_ending *end) {
+    const struct grt_run_start *s = &run->start;
+    struct grt_run_turn turn = {.more = more};
+    if (!s->trainer->advance(s->self, run, &turn) || !mark_begun(run)) {
+        *end = turn.trouble != GRT_ENDED_NONE ? turn.trouble : GRT_ENDED_FAILED;
+        return false;
+    }
+    if (turn.idle) {
+        *end = finish(run, turn.trouble != GRT_ENDED_NONE);
+        return false;
+    }
+    // A stop leaves the evaluation to the next run.
+    more = more && !grt_run_asked_to_stop(run) && ending_of(run) == GRT_ENDED_NONE;
+    bool evaluates = owes(run) || (turn.evaluate && more);
+    if (evaluates && !evaluate(run, more, true)) {
+        *end = GRT_ENDED_FAILED;
+        return false;
+    }
+    grt_run_say(run, GRT_RUN_NEWS_TURN, NULL);
+    bool due = (grt_run_due(run, run->place.step) & GRT_DUE_SAVE) && !owes(run);
+    if (due && run->saved_step != run->place.step && ending_of(run) == GRT_ENDED_NONE) {
+        run_keep_save(run, run->desc.save_every > 0);
+    }
+    if (run->nonfinite) {
+        *end = GRT_ENDED_NONFINITE;
+        return false;
+    }
+    run_keep_due(run);
+    return true;
+}
+
+static enum grt_ending loop(struct grt_run *run) {
+    enum grt_ending end = GRT_ENDED_NONE;
+    bool owed = owes(run);
+    if (owed) {
+        grt_run_say(run, GRT_RUN_NEWS_BEGUN, NULL);
+    }
+    if (owed || run->start.trainer->tries_first) {
+        if (!evaluate(run, true, owed || run->place.step == 0)) {
+            return GRT_ENDED_FAILED;
+        }
+        grt_run_say(run, GRT_RUN_NEWS_TURN, NULL);
+        // What patience has counted, and a best one, are to be kept.
+        if (owed && run->place.evaluated == run->place.step) {
+            run->saved_step = RUN_UNSAVED;
+        }
+    }
+    bool stop = ending_of(run) != GRT_ENDED_NONE;
+    while (take_turn(run, !stop, &end)) {
+        stop = stop || grt_run_asked_to_stop(run) || ending_of(run) != GRT_ENDED_NONE;
+    }
+    return end;
+}
+
+enum grt_ending grt_run_go(struct grt_run *run) {
+    run->ended = ending_of(run);
+    if (run->ended != GRT_ENDED_NONE) {
+        return run->ended;
+    }
+    run->began = run->write_time = grt_seconds();
+    tell_start(run);
+    run->ended = loop(run);
+    // A checkpoint that was to wait, in case a newer one takes its place, waits no longer.
+    bool flushed = run_keep_flush(run);
+    if ((!flushed || run->unsaved || run->best_unsaved) && run->ended != GRT_ENDED_NONFINITE) {
+        run->ended = GRT_ENDED_FAILED;
+    }
+    struct grt_run_row row = {.event = GRT_RUN_END};
+    grt_run_row_text(&row, GRT_FIELD_ENDED, grt_ending_word(run->ended));
+    grt_run_tell(run, &row);
+    return run->ended;
+}
+
+struct grt_run_info grt_run_info(const struct grt_run *run) {
+    return (struct grt_run_info){
+        .trainer = run->start.trainer,
+        .start = run->start_step,
+        .step = run->place.step,
+        .steps = run->steps,
+        .evaluate_every = run->start.evaluate_every,
+        .ended = run->ended != GRT_ENDED_NONE ? run->ended : ending_of(run),
+        .place = run->place,
+        .seconds = run->began > 0 ? grt_seconds() - run->began : 0,
+        .log_failed = grt_runlog_failed(run->log),
+        .where = run->desc.file ? run->desc.file : run->desc.dir,
+    };
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints of a run: a folder with the newest and the best, or one file that is replaced.
+//
+// What an earlier run has left is moved aside, never replaced: the checkpoints of a folder into FOLDER/earlier-1, the
+// file a.h5 to a-earlier-1.h5.
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/whole_file.h"
+#include "gpurt/checkpoint.h"
+#include "run_parts.h"
+
+#define JUDGED "patience_judged"
+#define BEST_SCORE "best_score"
+#define BEST_STEP "best_step"
+
+// ---- before the start ----
+
+static bool lock_dir(struct grt_run *run) {
+    char path[GRT_WHOLE_FILE_PATH + 16];
+    char what[GRT_WHOLE_FILE_PATH + 32];
+    snprintf(path, sizeof path, "%.4096s/.lock", run->desc.dir);
+    snprintf(what, sizeof what, "checkpoint_dir %.4096s", run->desc.dir);
+    return grt_lock_take(&run->lock, path, what);
+}
+
+static bool claim_file(struct grt_run *run) {
+    const char *path = run->desc.file;
+    char file[GRT_WHOLE_FILE_PATH];
+    char lock[GRT_WHOLE_FILE_PATH + 8];
+    int error = grt_whole_file_obstacle(path);
+    if (error) {
+        return grt_fail(GRT_NO_OUTPUT,
+                        "cannot write the checkpoint %s: %s; --checkpoint FILE names another", path,
+                        strerror(error));
+    }
+    // Devices and pipes are nobody's own.
+    if (!grt_whole_file_makes(path, file)) {
+        return true;
+    }
+    snprintf(lock, sizeof lock, "%s.lock", file);
+    if (!grt_lock_take(&run->lock, lock, path)) {
+        return false;
+    }
+    grt_checkpoint_clean(file);
+    return true;
+}
+
+bool run_keep_check(struct grt_run *run) {
+    const struct grt_run_desc *d = &run->desc;
+    struct stat info;
+    if (!grt_runlog_check(
+            &(struct grt_runlog_desc){.jsonl = d->log, .tensorboard = d->tensorboard})) {
+        return false;
+    }
+    if (d->file) {
+        return claim_file(run);
+    }
+    // An existing folder is made sure of, and locked; one that is missing is made when the rest is right.
+    return stat(d->dir, &info) != 0 || (grt_checkpoint_make_dir(d->dir) && lock_dir(run));
+}
+
+bool run_keep_open(struct grt_run *run, struct grt_archive **newest) {
+    const char *dir = run->desc.dir;
+    *newest = NULL;
+    if (!dir) {
+        return true;
+    }
+    // Made now: a folder that cannot be written would be found out after an epoch of work.
+    if (!grt_checkpoint_make_dir(dir) || (!run->lock.held && !lock_dir(run))) {
+        return false;
+    }
+    bool any = grt_checkpoint_any(dir);
+    run->earlier = any && !run->desc.resume;
+    if (any && run->desc.resume) {
+        *newest = grt_checkpoint_newest(dir);
+        return *newest != NULL;
+    }
+    if (run->desc.resume) {
+        char text[GRT_WHOLE_FILE_PATH + 64];
+        snprintf(text, sizeof text, "no checkpoint in %.4096s: the run begins anew", dir);
+        grt_run_say(run, GRT_RUN_NEWS_NOTE, text);
+    }
+    return true;
+}
+
+// ---- an earlier run's ----
+
+bool run_keep_clear(struct grt_run *run) {
+    char text[GRT_WHOLE_FILE_PATH + 128];
+    char aside[GRT_WHOLE_FILE_PATH + 32];
+    if (!run->earlier) {
+        return true;
+    }
+    if (!grt_checkpoint_set_aside(run->desc.dir, aside, sizeof aside)) {
+        return false;
+    }
+    run->earlier = false;
+    snprintf(text, sizeof text, "checkpoints of an earlier run were moved to %s", aside);
+    grt_run_say(run, GRT_RUN_NEWS_NOTE, text);
+    return true;
+}
+
+// Characters of a name before its ".h5".
+static int stem_of(const char *path) {
+    size_t length = strlen(path);
+    return (int)(length > 3 && strcmp(path + length - 3, ".h5") == 0 ? length - 3 : length);
+}
+
+// Of a link it is the file behind it that moves; devices and pipes stay where they are.
+static bool set_file_aside(struct grt_run *run, const char *path) {
+    char file[GRT_WHOLE_FILE_PATH];
+    char kept[GRT_WHOLE_FILE_PATH + 32];
+    char text[2 * GRT_WHOLE_FILE_PATH + 64];
+    for (uint32_t i = 1; grt_whole_file_replaces(path, file); i++) {
+        int stem = stem_of(file);
+        snprintf(kept, sizeof kept, "%.*s-earlier-%u%s", stem, file, i, file + stem);
+        if (access(kept, F_OK) == 0) {
+            continue;
+        }
+        if (rename(file, kept) != 0) {
+            return grt_fail(GRT_NO_OUTPUT, "cannot move %s to %s: %s", file, kept, strerror(errno));
+        }
+        snprintf(text, sizeof text, "the earlier %s is now %s", file, kept);
+        grt_run_say(run, GRT_RUN_NEWS_NOTE, text);
+    }
+    return true;
+}
+
+// ---- making ----
+
+static const char *nonfinite_tensor(const struct grt_archive *archive) {
+    for (uint32_t i = 0; i < archive->tensor_count; i++) {
+        const struct grt_archive_tensor *tensor = &archive->tensors[i];
+        const float *numbers = tensor->data;
+        uint64_t count = tensor->dtype == GRT_F32 ? tensor->bytes / sizeof *numbers : 0;
+        for (uint64_t k = 0; k < count; k++) {
+            if (!isfinite(numbers[k])) {
+                return tensor->name;
+            }
+        }
+    }
+    return NULL;
+}
+
+// What is not finite would replace something that works.
+static bool check_finite(struct grt_run *run, const struct grt_archive *archive) {
+    const char *remedy = run->start.trainer->remedy;
+    const char *name = remedy ? nonfinite_tensor(archive) : NULL;
+    char text[GRT_WHOLE_FILE_PATH + 512];
+    if (!name) {
+        return true;
+    }
+    snprintf(text, sizeof text, "step %llu: %s is not finite, and %s is left as it was. %s",
+             (unsigned long long)run->place.step, name,
+             run->desc.file ? run->desc.file : run->desc.dir, remedy);
+    struct grt_run_row row = {.event = GRT_RUN_NONFINITE};
+    grt_run_row_text(&row, GRT_FIELD_TENSOR, name);
+    grt_run_tell(run, &row);
+    grt_run_say(run, GRT_RUN_NEWS_FAULT, text);
+    run->nonfinite = true;
+    return false;
+}
+
+static struct grt_archive *make_archive(struct grt_run *run) {
+    const struct grt_trainer *trainer = run->start.trainer;
+    const struct grt_run_place *p = &run->place;
+    struct grt_archive *archive = grt_archive_create();
+    bool best = trainer->keeps_best && p->any_best;
+    bool good = archive && trainer->save(run->start.self, run, archive) &&
+                grt_limits_save(&run->desc.limits, &p->patience, run_seconds(run), archive) &&
+                (run->desc.limits.patience == 0 ||
+                 grt_archive_set_whole(archive, JUDGED, (int64_t)p->judged)) &&
+                (!best || (grt_archive_set_real(archive, BEST_SCORE, p->best_score) &&
+                           grt_archive_set_whole(archive, BEST_STEP, (int64_t)p->best_step))) &&
+                check_finite(run, archive);
+    if (!good) {
+        grt_archive_destroy(&archive);
+    }
+    return archive;
+}
+
+void run_keep_place(const struct grt_archive *archive, struct grt_run_place *place, double *spent) {
+    *place = (struct grt_run_place){
+        .judged = (uint64_t)grt_archive_whole(archive, JUDGED, 0),
+        .any_best = grt_archive_value(archive, BEST_SCORE) != NULL,
+        .best_score = grt_archive_real(archive, BEST_SCORE, 0),
+        .best_step = (uint64_t)grt_archive_whole(archive, BEST_STEP, 0),
+    };
+    place->evaluated = RUN_UNKNOWN;
+    grt_limits_load(archive, &place->patience, spent);
+}
+
+bool run_keep_counts(const struct grt_archive *archive) {
+    return grt_archive_value(archive, JUDGED) != NULL;
+}
+
+// ---- writing ----
+
+static bool write_newest(struct grt_run *run, char *path, size_t capacity) {
+    const struct grt_run_desc *d = &run->desc;
+    if (d->file) {
+        snprintf(path, capacity, "%s", d->file);
+        return (run->written || set_file_aside(run, path)) &&
+               grt_checkpoint_save(run->pending, path);
+    }
+    grt_checkpoint_path(d->dir, run->pending_step, path, capacity);
+    return grt_checkpoint_store(&(struct grt_checkpoint_dir){d->dir, d->keep}, run->pending,
+                                run->pending_step);
+}
+
+static bool write_pending(struct grt_run *run) {
+    char path[GRT_WHOLE_FILE_PATH + 64];
+    if (!run->pending) {
+        return true;
+    }
+    bool good = write_newest(run, path, sizeof path);
+    grt_archive_destroy(&run->pending);
+    run->unsaved = !good;
+    run->written = run->written || good;
+    if (good) {
+        grt_run_say(run, GRT_RUN_NEWS_CHECKPOINT, path);
+    }
+    return good;
+}
+
+// FOLDER/best.h5, or a-best.h5 beside the file a.h5.
+static void best_path(const struct grt_run *run, char *path, size_t capacity) {
+    const char *file = run->desc.file;
+    if (!file) {
+        snprintf(path, capacity, "%s/best.h5", run->desc.dir);
+        return;
+    }
+    int stem = stem_of(file);
+    snprintf(path, capacity, "%.*s-best%s", stem, file, file + stem);
+}
+
+static bool write_best(struct grt_run *run) {
+    char path[GRT_WHOLE_FILE_PATH + 64];
+    if (!run->pending_best) {
+        return true;
+    }
+    best_path(run, path, sizeof path);
+    bool ready = run->desc.file ? run->best_written || set_file_aside(run, path)
+                                : grt_checkpoint_make_dir(run->desc.dir);
+    bool good = ready && grt_checkpoint_save(run->pending_best, path);
+    grt_archive_destroy(&run->pending_best);
+    run->best_written = run->best_written || good;
+    run->best_unsaved = !good;
+    return good;
+}
+
+bool run_keep_flush(struct grt_run *run) {
+    bool any = run->pending || run->pending_best;
+    bool good = write_best(run);
+    good = write_pending(run) && good;
+    run->write_time = any ? grt_seconds() : run->write_time;
+    return good;
+}
+
+bool run_keep_due(struct grt_run *run) {
+    return grt_seconds() - run->write_time < RUN_WRITE_SECONDS || run_keep_flush(run);
+}
+
+bool run_keep_save(struct grt_run *run, bool now) {
+    grt_archive_destroy(&run->pending);
+    run->pending = make_archive(run);
+    run->pending_step = run->place.step;
+    run->unsaved = !run->pending;
+    if (!run->pending) {
+        return false;
+    }
+    run->saved_step = run->place.step;
+    return now ? run_keep_flush(run) : run_keep_due(run);
+}
+
+bool run_keep_best(struct grt_run *run) {
+    grt_archive_destroy(&run->pending_best);
+    run->pending_best = make_archive(run);
+    run->best_unsaved = !run->pending_best;
+    return run->pending_best != NULL;
+}
+
+// ---- going back ----
+
+bool grt_run_back(struct grt_run *run, bool *none) {
+    *none = run->saved_step == RUN_UNSAVED;
+    if (*none) {
+        return true;
+    }
+    if (!run_keep_flush(run)) {
+        return false;
+    }
+    struct grt_archive *archive =
+        run->desc.file ? grt_checkpoint_load(run->desc.file) : grt_checkpoint_newest(run->desc.dir);
+    bool good = archive && run_restore(run, archive);
+    grt_archive_destroy(&archive);
+    return good;
+}
+
+void run_keep_close(struct grt_run *run) {
+    grt_archive_destroy(&run->pending);
+    grt_archive_destroy(&run->pending_best);
+    grt_lock_release(&run->lock);
+}

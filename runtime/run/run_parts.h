@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/run: a run, and what it leaves on the disk.
+#ifndef GRT_RUN_PARTS_H
+#define GRT_RUN_PARTS_H
+
+#include "base/lock.h"
+#include "gpurt/run.h"
+#include "gpurt/runlog.h"
+
+// Evaluations may follow each other in milliseconds, and a file takes longer to reach the disk. So what they leave
+// is written at most once in this many seconds.
+#define RUN_WRITE_SECONDS 1.0
+#define RUN_UNSAVED UINT64_MAX  // no checkpoint has a step
+#define RUN_UNKNOWN UINT64_MAX  // an archive does not tell
+
+struct grt_run {
+    struct grt_run_desc desc;
+    struct grt_run_start start;
+    struct grt_run_row about;  // a copy of start.about
+    uint64_t steps;
+    enum grt_ending all;  // why it ends when all steps are done
+    struct grt_run_place place;
+    uint64_t start_step;
+    double spent;  // seconds of training before this process
+    double began;  // when grt_run_go() did; 0: not yet
+    // The first step is done: from here on the rest is estimated. In it drivers finish their kernels.
+    bool begun;
+    double begun_at;
+    uint64_t begun_step;
+    enum grt_ending ended;
+    struct grt_runlog *log;
+
+    // Checkpoints.
+    struct grt_lock lock;
+    bool earlier;         // the folder has checkpoints of an earlier run
+    bool written;         // the file is of this run
+    bool best_written;    // and the best one beside it
+    uint64_t saved_step;  // of the newest checkpoint of this run, or RUN_UNSAVED
+    bool unsaved;         // the newest checkpoint could not be written
+    bool best_unsaved;    // the same of the best one
+    bool nonfinite;       // it was not saved: a tensor is not finite
+    // Made and not yet written, since one was a moment ago; a newer one takes its place.
+    struct grt_archive *pending, *pending_best;
+    uint64_t pending_step;
+    double write_time;  // of the newest
+};
+
+// Seconds of training so far, those of earlier processes included.
+double run_seconds(const struct grt_run *run);
+
+// ---- checkpoints: run_keep.c ----
+
+// Whether the places can be written; locks those that are there.
+bool run_keep_check(struct grt_run *run);
+// Makes the folder, and looks for checkpoints; *newest (may become NULL) is the one to go on with.
+bool run_keep_open(struct grt_run *run, struct grt_archive **newest);
+// Moves the checkpoints of an earlier run out of a folder, before the first of this one.
+bool run_keep_clear(struct grt_run *run);
+// A checkpoint of the present place; `now`: is written at once, like one whose last is long enough ago. False when it
+// could not be written; the sentence was said.
+bool run_keep_save(struct grt_run *run, bool now);
+// Besides, as the best so far.
+bool run_keep_best(struct grt_run *run);
+// Writes what waits: once it has waited long enough, or in any case.
+bool run_keep_due(struct grt_run *run);
+bool run_keep_flush(struct grt_run *run);
+void run_keep_close(struct grt_run *run);
+// The run's own values of an archive.
+void run_keep_place(const struct grt_archive *archive, struct grt_run_place *place, double *spent);
+// Whether it says which evaluations patience has counted.
+bool run_keep_counts(const struct grt_archive *archive);
+// Takes over what an archive has.
+bool run_restore(struct grt_run *run, const struct grt_archive *archive);
+
+#endif
