@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define SEEN __attribute__((visibility("default")))
 
@@ -44,4 +45,14 @@ SEEN void *aligned_alloc(size_t alignment, size_t size) {
 SEEN int posix_memalign(void **memory, size_t alignment, size_t size) {
     NEXT(posix_memalign)
     return refused(size) ? ENOMEM : next.call(memory, alignment, size);
+}
+
+// Mesa 24.3 and later have the memory of a device in a file that they map.
+SEEN void *mmap(void *address, size_t size, int protection, int flags, int file, off_t offset) {
+    NEXT(mmap)
+    if (refused(size) && file >= 0) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return next.call(address, size, protection, flags, file, offset);
 }

@@ -29,7 +29,7 @@ wrong() {
 expect() {
     local want=$1 code=0
     shift
-    timeout 240 "$gpurt" "$@" >out 2>err || code=$?
+    timeout 900 "$gpurt" "$@" >out 2>err || code=$?
     [ "$code" -eq "$want" ] || wrong "gpurt $*: exit code $code, wanted $want"
 }
 # said PATTERN: in what the last command printed.
@@ -277,7 +277,7 @@ expect 0 "${diverges[@]}" checkpoint_dir=skipped on_nan_loss=skip epochs=1
 
 # An allocation that the plan allows and the system refuses: the row says so, the program goes on.
 code=0
-LD_PRELOAD=$refuse_memory timeout 120 "$gpurt" bench --model large --num-workers 0 --steps 1 \
+LD_PRELOAD=$refuse_memory timeout 900 "$gpurt" bench --model large --num-workers 0 --steps 1 \
     --batch-sizes 16,32768,65536 --format jsonl >out 2>err || code=$?
 if [ "$code" -eq 139 ] && grep -qE 'crashed [(]SIGSEGV[)] .* llvmpipe Mesa (2[5-9]|[3-9])' err; then
     # Mesa 25.0 on Debian 13; 22.3 on Debian 12 says that there is no memory.
@@ -395,7 +395,7 @@ said 'row 2345 of the inputs is not finite'
 
 # ---- data that fail while they are read ----
 cp d.h5 cut.h5
-timeout 120 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl cache=none >out 2>err &
+timeout 900 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl cache=none >out 2>err &
 pid=$!
 while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":[1-9]' cut.jsonl; do sleep 0.01; done
 truncate -s 4096 cut.h5

@@ -25,7 +25,7 @@ wrong() {
 expect() {
     local want=$1 code=0
     shift
-    timeout 240 "$gpurt" "$@" >out 2>err || code=$?
+    timeout 900 "$gpurt" "$@" >out 2>err || code=$?
     [ "$code" -eq "$want" ] || wrong "gpurt $*: exit code $code, wanted $want"
 }
 said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
