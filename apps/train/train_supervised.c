@@ -245,8 +245,12 @@ static void print_banner(const struct train *t) {
         (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.learner.batch,
         info.learner.accumulate, info.learner.accumulate == 1 ? "" : "es",
         (unsigned long long)info.steps_per_epoch, (unsigned long long)info.steps);
-    talk_line("optimizer   %s, learning rate %g, %s", c->optimizer, info.learner.optim.lr,
-              c->schedule);
+    char groups[48] = "";
+    if (info.learner.optim.group_count > 0)
+        snprintf(groups, sizeof groups, "; %u group%s of parameters",
+                 info.learner.optim.group_count, info.learner.optim.group_count == 1 ? "" : "s");
+    talk_line("optimizer   %s, learning rate %g, %s%s", c->optimizer, info.learner.optim.lr,
+              c->schedule, groups);
     char order[64] = "in the order of the file";
     if (c->shuffle && info.data.window_rows > 0) {
         snprintf(order, sizeof order, "shuffled in windows of %llu samples",

@@ -246,8 +246,7 @@ static bool read_tree(const struct grt_config_key_info *info, const struct confi
         return WHY("%s has more than %zu characters", info->name, sizeof tree->text - 1);
     }
     if (text[strspn(text, " \t\n")] != '[' && text[strspn(text, " \t\n")] != '-') {
-        return WHY("%s wants a list of layers, such as [{linear: 64}, relu, {linear: out}]",
-                   info->name);
+        return WHY("%s wants a list, such as %s", info->name, info->words);
     }
     *tree = (struct grt_config_tree){given->line, given->column, ""};
     memcpy(tree->text, text, strlen(text) + 1);

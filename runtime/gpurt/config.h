@@ -27,7 +27,7 @@ extern "C" {
 #define GRT_CONFIG_NAMES 16          // texts of a list
 #define GRT_CONFIG_NAME 128          // bytes of one of them
 #define GRT_CONFIG_NUMBERS 64        // numbers of a list
-#define GRT_CONFIG_TREE_SIZE 8192    // bytes of a list of layers
+#define GRT_CONFIG_TREE_SIZE 8192    // bytes of a list of layers or groups
 #define GRT_CONFIG_MAX_BYTES 262144  // of a file
 #define GRT_CONFIG_MAX_DEPTH 32      // of nested sections and lists
 
@@ -72,7 +72,7 @@ typedef struct grt_config_tree grt_config_TREE;
     X(NAMES, "a list of names")                                                                    \
     X(WHOLES, "a list of whole numbers")                                                           \
     X(REALS, "a list of numbers")                                                                  \
-    X(TREE, "a list of layers")
+    X(TREE, "a list")
 
 enum grt_config_type {
 #define X(name, text) GRT_CONFIG_IS_##name,

@@ -27,7 +27,7 @@
 
 // X(NAME, field, TYPE, section, fallback, min, max, words, aliases, help): every key. `section` is where
 // the writer puts it. `words` are the values of a WORD, each with what else is taken for it:
-// "f16=true=half|...". An alias "a.b" is b inside section a. A fallback is read as a value is, but may
+// "f16=true=half|..."; of a TREE they are an example. An alias "a.b" is b inside section a. A fallback is read as a value is, but may
 // lie outside the range; "" leaves the field zero.
 //
 // Three lists: what every kind of training takes, supervised training, and evolution strategies. Names are
@@ -75,7 +75,7 @@
       "model.name model.type model_name model_type model_size architecture network.type",          \
       "mlp, points (a point-set network), or an mlp of depth 3, hidden 16 (small), 6, 64 "         \
       "(medium), 12, 128 (large)")                                                                 \
-    X(NETWORK, network, TREE, "model", "", 0, 0, "", "",                                           \
+    X(NETWORK, network, TREE, "model", "", 0, 0, "[{linear: 64}, relu, {linear: out}]", "",        \
       "a list of layers; default: none, the network is of the kind that `model` says, which "      \
       "takes "                                                                                     \
       "a list too")                                                                                \
@@ -151,6 +151,14 @@
       "of adam and adamw")                                                                         \
     X(WEIGHT_DECAY, weight_decay, REAL, "optimizer", "0", 0, 1000, "", "wd l2_reg",                \
       "default: 0.01 for adamw, else 0")                                                           \
+    X(DECAY_OF, decay_of, WORD, "optimizer", "all", 0, 0, "all|matrices=weights", "",              \
+      "what weight_decay is for: all parameters, as in PyTorch, so that results compare; or "      \
+      "matrices: not norms and biases, which it pulls to 0 without making the network simpler")    \
+    X(GROUPS, groups, TREE, "optimizer", "", 0, 0, "[{match: \"*.bias\", weight_decay: 0}]",       \
+      "param_groups parameter_groups",                                                             \
+      "a learning_rate or weight_decay for parameters by name (* and ? stand for others), as in "  \
+      "the example; the first that matches counts, and learning_rate 0 leaves them as they are; "  \
+      "default: none")                                                                             \
     X(MAX_GRAD_NORM, max_grad_norm, REAL, "optimizer", "0", 0, 1e9, "",                            \
       "clip_grad_norm grad_clip gradient_clip gradient_clip_val clip_norm gradient_clipping",      \
       "gradients longer than this are shortened; 0: never")                                        \

@@ -54,11 +54,24 @@ enum grt_nonfinite {
         GRT_NONFINITE_COUNT,
 };
 
+// Parameters with a learning rate or decay of their own, as PyTorch's param_groups: those whose names match, and which
+// no group before this one has.
+#define GRT_OPTIM_GROUPS 16
+struct grt_optim_group {
+    char match[GRT_PARAM_NAME];  // name with * and ?: "layers.0.*", "*.bias"
+    bool own_lr, own_decay;      // else the optimizer's
+    double lr;                   // 0: these parameters stay as they are
+    double weight_decay;
+    char where[112];  // "run.yaml:7:5: " for messages, or ""
+};
+
 // Fields are taken as they are; grt_optim_defaults() has PyTorch's.
 struct grt_optim_desc {
     enum grt_optim kind;
     double lr;
     double weight_decay;
+    bool
+        decay_matrices;  // weight_decay is for parameters of two axes and more: no norms and biases
     double momentum, dampening;  // sgd
     bool nesterov;
     double beta1, beta2, eps;  // adam, adamw
@@ -73,6 +86,8 @@ struct grt_optim_desc {
     // Loss scaling, f16 only.
     double scale, growth, backoff;
     uint32_t growth_interval;
+    uint32_t group_count;
+    struct grt_optim_group groups[GRT_OPTIM_GROUPS];
 };
 GRT_API struct grt_optim_desc grt_optim_defaults(enum grt_optim kind);
 // What is wrong with it, or NULL.
@@ -121,6 +136,13 @@ struct grt_learn_row {
 GRT_API uint32_t grt_optim_tensors(const struct grt_optim_desc *desc);
 GRT_API const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uint32_t i);
 
+// The table of rates that an update with groups reads: its words, 0 where all parameters have the same rates; and what
+// is in them (NULL: only the check). False with the sentence: no parameter matches a group.
+GRT_API uint64_t grt_optim_rate_words(const struct grt_optim_desc *desc,
+                                      const struct grt_params *params);
+GRT_API bool grt_optim_rates(const struct grt_optim_desc *desc, const struct grt_params *params,
+                             uint32_t *words);
+
 struct grt_update_desc {
     const struct grt_optim_desc *optim;
     const struct grt_params *params;
@@ -134,9 +156,10 @@ struct grt_update_desc {
     // op also copies the state for the update (NN_LEAVE_FOUND). buf NULL: both are done here.
     struct grt_range norms;
     uint32_t norm_count;
-    uint32_t cursor_step;  // added to the cursor
-    uint32_t cursor_end;   // samples of an epoch, behind which it begins anew; 0: never
-    bool scaling;          // loss scaling on
+    uint32_t cursor_step;            // added to the cursor
+    uint32_t cursor_end;             // samples of an epoch, behind which it begins anew; 0: never
+    bool scaling;                    // loss scaling on
+    const struct grt_tensor *rates;  // u32 [grt_optim_rate_words()]; NULL where that is 0
 };
 #define grt_update_desc(...) GRT_DESC(struct grt_update_desc, __VA_ARGS__)
 // Ends a step: norm and check; decision and update.

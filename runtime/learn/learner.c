@@ -148,6 +148,13 @@ static bool declare_rest(struct grt_learner *l) {
         if (kept > 0) {
             l->kept = declare(l, "optimizer", "optim", GRT_F32, kept, 0, 0, 0);
         }
+        uint64_t words = grt_optim_rate_words(&d->optim, &l->params);
+        if (words > 0) {
+            l->rates = declare(l, "rates", "state", GRT_U32, words, 0, 0, 0);
+        }
+        if (!grt_optim_rates(&d->optim, &l->params, NULL)) {
+            return false;
+        }
     }
     if (l->net.scratch_bytes > 0) {
         l->net.scratch =
@@ -235,6 +242,19 @@ static bool name_kept(struct grt_learner *l) {
     return true;
 }
 
+static bool write_rates(struct grt_learner *l) {
+    if (!l->rates) {
+        return true;
+    }
+    uint64_t bytes = grt_tensor_bytes(l->rates);
+    uint32_t *words = malloc(bytes);
+    bool ok = words ? grt_optim_rates(&l->desc.optim, &l->params, words)
+                    : grt_fail(GRT_NO_MEMORY, "no host memory for a learner");
+    ok = ok && grt_buf_write(l->rates->range.buf, l->rates->range.offset, words, bytes);
+    free(words);
+    return ok;
+}
+
 bool grt_learner_begin(struct grt_learner *l) {
     bool scaling = l->desc.precision == GRT_F16 && !l->desc.inference;
     const struct grt_learn_state state = {
@@ -265,7 +285,7 @@ bool grt_learner_alloc(struct grt_learner *l) {
     }
     l->allocated = true;
     grt_params_place(&l->params);
-    return name_kept(l) && grt_learner_reset(l, l->desc.seed);
+    return name_kept(l) && write_rates(l) && grt_learner_reset(l, l->desc.seed);
 }
 
 bool grt_learner_reset(struct grt_learner *l, uint64_t seed) {

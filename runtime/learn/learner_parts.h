@@ -28,6 +28,7 @@ struct grt_learner {
     struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
     struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
     struct grt_tensor *norm_parts;
+    struct grt_tensor *rates;              // of groups of parameters, or NULL
     struct grt_tensor *loss_parts, *hits;  // f32 [accumulate][GRT_LOSS_PARTS]
     struct grt_tensor *fused_scratch;
     struct grt_tensor *kept_views;  // of each parameter in each part of kept

@@ -230,7 +230,7 @@ static void record_step(struct feed *f) {
                                   .norm_count = f->norm_count,
                                   .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
                                   .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
-                                  .scaling = l->desc.precision == GRT_F16));
+                                  .scaling = l->desc.precision == GRT_F16, .rates = l->rates));
 }
 
 static void record_evaluation(struct feed *f) {

@@ -61,6 +61,23 @@ const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uint32_t i)
     return desc->kind == GRT_OPTIM_SGD ? "momentum_buffer" : adam[i];
 }
 
+static const char *groups_mistake(const struct grt_optim_desc *d) {
+    if (d->group_count > GRT_OPTIM_GROUPS) {
+        return "more than 16 groups of parameters";
+    }
+    for (uint32_t i = 0; i < d->group_count; i++) {
+        const struct grt_optim_group *g = &d->groups[i];
+        if (!g->match[0]) {
+            return "a group of parameters without a pattern of names";
+        }
+        if ((g->own_lr && !(g->lr >= 0.0 && isfinite(g->lr))) ||
+            (g->own_decay && !(g->weight_decay >= 0.0))) {
+            return "lr and weight_decay of a group must not be below 0";
+        }
+    }
+    return NULL;
+}
+
 const char *grt_optim_mistake(const struct grt_optim_desc *d) {
     if ((unsigned)d->kind >= GRT_OPTIM_COUNT || (unsigned)d->schedule >= GRT_SCHEDULE_COUNT ||
         (unsigned)d->nonfinite >= GRT_NONFINITE_COUNT) {
@@ -91,7 +108,7 @@ const char *grt_optim_mistake(const struct grt_optim_desc *d) {
                "interval "
                "at least 1";
     }
-    return NULL;
+    return groups_mistake(d);
 }
 
 // Each member of the state lies at the word where kernels look for it, and there are no others.
@@ -221,6 +238,7 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
     const struct grt_params *all = u->params;
     uint32_t kept = grt_optim_tensors(d);
     uint32_t copy = all->type == GRT_F32 ? 0 : all->type == GRT_F16 ? 1 : 2;
+    uint64_t rates = u->rates ? grt_optim_rate_words(d, all) - all->elements / all->unit : 0;
     struct grt_pieces pieces = grt_op_pieces(graph, all->elements, 4);
     while (grt_op_next(&pieces)) {
         struct cut by = cut(grt_graph_dev(graph), pieces.count);
@@ -233,7 +251,8 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
                                                 {"SCHEDULE", (uint32_t)d->schedule},
                                                 {"SCALING", u->scaling},
                                                 {"HALT", d->nonfinite == GRT_NONFINITE_HALT},
-                                                {"ADDERS", by.adders}}};
+                                                {"ADDERS", by.adders},
+                                                {"RATES", (uint32_t)rates / 2}}};
         const struct optim_params params = {
             .n = (uint32_t)pieces.count,
             .run = by.run,
@@ -246,6 +265,8 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
             .rest1 = (float)(1.0 - d->beta1),
             .rest2 = (float)(1.0 - d->beta2),
             .eps = (float)d->eps,
+            .first = (uint32_t)pieces.first,
+            .unit = (uint32_t)all->unit,
             .decide = decision_of(u, norm_parts),
         };
         // Operands that this optimizer does not have are bound to what it does not look at, each to
@@ -260,6 +281,7 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
             u->norms.buf ? u->norms : u->norm_parts->range,
             u->loss_parts,
             u->history->range,
+            u->rates ? u->rates->range : u->loss_parts,
         };
         const uint32_t groups[3] = {by.groups, 1, 1};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges,
@@ -285,6 +307,13 @@ void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *u) {
         !grt_op_tensor(graph, "update", "history", u->history) ||
         !grt_op_tensor(graph, "update", "norm_parts", u->norm_parts) || u->loss_part_count == 0) {
         grt_graph_reject(graph, GRT_INVALID, "update: no parts of a loss");
+        return;
+    }
+    uint64_t words = grt_optim_rate_words(u->optim, u->params);
+    if ((u->rates ? grt_tensor_count(u->rates) : 0) != words) {
+        grt_graph_reject(graph, GRT_INVALID,
+                         "update: groups of parameters want %llu words of rates",
+                         (unsigned long long)words);
         return;
     }
     uint32_t norm_parts = u->norms.buf ? u->norm_count : norm(graph, u);

@@ -171,13 +171,15 @@ static bool choose_batch(struct grt_task *task, const struct grt_profile *profil
 
 // ---- descs ----
 
-static struct grt_optim_desc optim_desc(const struct grt_config *c) {
+static double lr_of(const struct grt_config *c, double lr) {
+    return strcmp(c->lr_rule, "sqrt") == 0
+               ? grt_lr_for_batch(lr, c->batch_size * c->accumulate, c->base_batch_size)
+               : lr;
+}
+
+static bool optim_desc(const struct grt_config *c, struct grt_optim_desc *desc) {
     struct grt_optim_desc o = grt_optim_defaults((enum grt_optim)optim_of(c->optimizer));
-    uint64_t batch = c->batch_size * c->accumulate;
-    o.lr = c->learning_rate;
-    if (strcmp(c->lr_rule, "sqrt") == 0) {
-        o.lr = grt_lr_for_batch(o.lr, batch, c->base_batch_size);
-    }
+    o.lr = lr_of(c, c->learning_rate);
     if (grt_config_given(c, GRT_CONFIG_WEIGHT_DECAY)) {
         o.weight_decay = c->weight_decay;
     }
@@ -193,7 +195,15 @@ static struct grt_optim_desc optim_desc(const struct grt_config *c) {
     o.nonfinite = strcmp(c->on_nan_loss, "skip") == 0 ? GRT_NONFINITE_SKIP : GRT_NONFINITE_HALT;
     o.scale = c->loss_scale;
     o.growth_interval = (uint32_t)c->growth_interval;
-    return o;
+    o.decay_matrices = strcmp(c->decay_of, "matrices") == 0;
+    if (!task_groups(c, &o)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < o.group_count; i++) {
+        o.groups[i].lr = lr_of(c, o.groups[i].lr);
+    }
+    *desc = o;
+    return true;
 }
 
 static struct grt_mlp_desc mlp_desc(const struct grt_config *c, uint32_t outputs) {
@@ -244,7 +254,7 @@ static struct grt_shape sample_shape(const struct grt_task *task) {
                                      : (struct grt_shape){1, {info->x_width}};
 }
 
-static void describe_learner(struct grt_task *task) {
+static bool describe_learner(struct grt_task *task) {
     const struct grt_config *c = &task->config;
     const struct grt_dataset_info *info = &task->info;
     task->learner = (struct grt_learner_desc){
@@ -255,13 +265,13 @@ static void describe_learner(struct grt_task *task) {
         .loss = (enum grt_loss)loss_of(c->loss),
         .huber_delta = (float)c->huber_delta,
         .label_smoothing = (float)c->label_smoothing,
-        .optim = optim_desc(c),
         .precision = (enum grt_dtype)precision_of(c->precision),
         .batch = (uint32_t)(c->batch_size * c->accumulate),
         .accumulate = (uint32_t)c->accumulate,
         .recompute = c->activation_checkpointing,
         .seed = c->seed,
     };
+    return optim_desc(c, &task->learner.optim);
 }
 
 static bool open_data(struct grt_task *task, const struct task_opening *opening) {
@@ -311,9 +321,8 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }
-    if (good) {
-        describe_learner(task);
-    } else {
+    good = good && describe_learner(task);
+    if (!good) {
         grt_task_close(task);
     }
     return good;

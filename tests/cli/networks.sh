@@ -21,6 +21,20 @@ tensors() {
     expect 0 convert --all "$1/$(ls "$1" | grep step- | sort | tail -n 1)" "$2"
 }
 
+# same_numbers A B: the same tensors, whatever else the files say.
+same_numbers() {
+    "$python" - "$1" "$2" <<'PY' || wrong "$1 and $2 have other numbers"
+import json, struct, sys
+def numbers(path):
+    blob = open(path, "rb").read()
+    size = struct.unpack("<Q", blob[:8])[0]
+    head = json.loads(blob[8:8 + size])
+    return {k: blob[8 + size + v["data_offsets"][0]:8 + size + v["data_offsets"][1]]
+            for k, v in head.items() if k != "__metadata__"}
+assert numbers(sys.argv[1]) == numbers(sys.argv[2])
+PY
+}
+
 "$python" - <<'PY' || exit 1
 import h5py, numpy as np
 rng = np.random.default_rng(11)
@@ -51,16 +65,7 @@ expect 0 "${lift[@]}" checkpoint_dir=same hidden=16,16 -q
 expect 0 "${lift[@]}" checkpoint_dir=one hidden=16 depth=2 -q
 tensors same same.safetensors
 tensors one one.safetensors
-"$python" - <<'PY' || wrong "hidden=16,16 is another network than hidden=16 depth=2"
-import json, struct
-def numbers(path):
-    blob = open(path, "rb").read()
-    size = struct.unpack("<Q", blob[:8])[0]
-    head = json.loads(blob[8:8 + size])
-    return {k: blob[8 + size + v["data_offsets"][0]:8 + size + v["data_offsets"][1]]
-            for k, v in head.items() if k != "__metadata__"}
-assert numbers("same.safetensors") == numbers("one.safetensors")
-PY
+same_numbers same.safetensors one.safetensors
 expect 0 train supervised --data gusts.h5 inputs=swarm targets=side hidden=9,5 head_depth=2 batch_size=45 epochs=1 \
     checkpoint_dir=swarm
 said 'model +points, depth 2, hidden \[9, 5\]'
@@ -73,6 +78,42 @@ refuse 78 'hidden: 0 is not between 1 and 65536' "${lift[@]}" checkpoint_dir=non
 expect 0 bench --config widths.yaml --batch-sizes 32 --num-workers 0 --steps 1 --time 0.01 --apply best.yaml --format json
 said '"hidden": *\['
 grep -q '^  hidden: \[24, 12, 7\]' best.yaml || wrong "bench --apply forgets the widths: $(cat best.yaml)"
+
+# ---- groups of parameters ----
+cat >groups.yaml <<'YAML'
+data: gusts.h5
+inputs: wind
+targets: lift
+hidden: 12
+depth: 2
+batch_size: 45
+weight_decay: 0.1
+optimizer:
+  decay_of: matrices
+  groups:
+    - {match: "layers.0.*", learning_rate: 0}
+    - {match: "*.bias", lr: 0.01, weight_decay: 0.2}
+YAML
+groups=(train supervised --config groups.yaml seed=3)
+expect 0 "${groups[@]}" checkpoint_dir=groups max_steps=1
+said 'optimizer +adamw, learning rate 0.001, constant; 2 groups of parameters'
+expect 0 "${groups[@]}" checkpoint_dir=groups max_steps=10 epochs=2 --resume -q
+expect 0 "${groups[@]}" checkpoint_dir=ungrouped 'groups=[{match: "*", learning_rate: 0.001}]' decay_of=all max_steps=10 epochs=2 -q
+expect 0 "${lift[@]}" checkpoint_dir=plain hidden=12 depth=2 weight_decay=0.1 max_steps=10 -q
+tensors ungrouped ungrouped.safetensors
+tensors plain plain.safetensors
+same_numbers ungrouped.safetensors plain.safetensors
+sed -i 's/layers.0.\*/layers.7.*/' groups.yaml
+refuse 78 "groups.yaml:11:15: groups: no parameter matches 'layers.7.*'; parameters are layers.0.weight," \
+    "${groups[@]}" checkpoint_dir=none
+sed -i 's/layers.7.\*/layers.1.*/; s/ lr: 0.01/ learning_rat: 0.01/' groups.yaml
+refuse 78 "groups.yaml:12:25: groups: no key 'learning_rat'" "${groups[@]}" checkpoint_dir=none
+refuse 78 'groups:1:2: groups: an entry wants match' "${lift[@]}" checkpoint_dir=none 'groups=[{lr: 1}]'
+refuse 78 'groups:1:2: groups: an entry wants learning_rate or weight_decay' "${lift[@]}" checkpoint_dir=none \
+    'groups=[{match: "*"}]'
+refuse 78 'groups:1:19: groups: learning_rate wants a number from 0 to 1000, not -1' "${lift[@]}" checkpoint_dir=none \
+    'groups=[{match: "*", lr: -1}]'
+refuse 78 'groups wants a list, such as' "${lift[@]}" checkpoint_dir=none 'groups=all'
 
 "$python" "$here/networks_peer.py" || wrong "NumPy disagrees"
 exit "$failed"

@@ -45,3 +45,8 @@ h = h.max(axis=1)
 for i in range(2):
     h = np.maximum(linear(params, f"head.layers.{i}", h), 0)
 close("swarm", "swarm-p.h5", linear(params, "head.layers.2", h))
+
+# What a learning rate of 0 leaves as it is, and what learns beside it.
+first, last = state_dict("groups/step-000000000001.h5"), state_dict("groups/step-000000000010.h5")
+for name in first:
+    assert (first[name] == last[name]).all() == name.startswith("layers.0."), name

@@ -38,7 +38,16 @@ void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype
     r->history = tensor(r, "history", GRT_F32, 4 * GRT_HISTORY);
     r->norm_parts = tensor(r, "norm parts", GRT_F32, GRT_NORM_PARTS);
     r->loss_parts = tensor(r, "loss parts", GRT_F32, GRT_LOSS_PARTS);
+    uint64_t words = grt_optim_rate_words(optim, &r->params);
+    r->rates = words > 0 ? tensor(r, "rates", GRT_U32, words) : NULL;
     assert_true(grt_plan_alloc(r->plan));
+    if (r->rates) {
+        uint32_t *rates = test_alloc(words * sizeof *rates);
+        memset(rates, 0, words * sizeof *rates);
+        assert_true(grt_optim_rates(optim, &r->params, rates));
+        rig_write_all(r->rates, rates);
+        free(rates);
+    }
     grt_params_place(&r->params);
     assert_true(grt_params_draw(&r->params, 7));
     float *zeros = test_alloc(grt_tensor_bytes(r->kept));
@@ -56,7 +65,7 @@ void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype
                                   .state = r->state, .history = r->history,
                                   .loss_parts = r->loss_parts->range,
                                   .loss_part_count = GRT_LOSS_PARTS, .norm_parts = r->norm_parts,
-                                  .cursor_step = 5, .scaling = type == GRT_F16));
+                                  .cursor_step = 5, .scaling = type == GRT_F16, .rates = r->rates));
     assert_true(grt_graph_bake(r->graph));
 }
 

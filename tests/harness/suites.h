@@ -52,6 +52,7 @@
     X(layers, D)                                                                                   \
     X(torch, D)                                                                                    \
     X(optim, D)                                                                                    \
+    X(groups, D)                                                                                   \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
     X(precision, D)                                                                                \

@@ -361,7 +361,8 @@ static void layers(void **state) {
     assert_true(grt_config_override(&c, "model=[{linear: 4}, tanh]"));
     assert_true(grt_config_given(&c, GRT_CONFIG_NETWORK) &&
                 !grt_config_given(&c, GRT_CONFIG_MODEL));
-    TEST_REFUSED(grt_config_override(&c, "network=mlp"), GRT_CONFIG, "a list of layers");
+    TEST_REFUSED(grt_config_override(&c, "network=mlp"), GRT_CONFIG,
+                 "network wants a list, such as [{linear: 64}, relu, {linear: out}]");
     static const struct {
         const char *text, *why;
     } rows[] = {
@@ -426,9 +427,11 @@ static void written(void **state) {
     assert_true(grt_config_write(&a, path, "written by a test\nof two lines"));
     grt_config_init_for(&b, GRT_CONFIG_OF_ALL);
     assert_true(grt_config_read(&b, path));
-    // Every field, whatever its type: the fields lie before the places. Where a list of layers stood is known of a file.
+    // Every field, whatever its type: the fields lie before the places. Where a list of layers or groups stood is known
+    // of a file.
     assert_true(b.network.line > 1 && b.network.column > 1);
-    b.network.line = b.network.column = 0;
+    assert_true(b.groups.line > b.network.line && b.groups.column > 1);
+    b.network.line = b.network.column = b.groups.line = b.groups.column = 0;
     assert_memory_equal(&a, &b, offsetof(struct grt_config, places));
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
         assert_true(i == GRT_CONFIG_MODEL || grt_config_given(&b, (enum grt_config_key)i));

@@ -420,6 +420,7 @@ static void same_bits_as_ref(void **state) {
     const struct {
         uint32_t n, run, leads;
         float numbers[8];
+        uint32_t first, unit;
         uint32_t norm_parts, loss_parts, samples, epoch;
         float lr, min_lr;
         uint32_t warmup;
@@ -431,6 +432,8 @@ static void same_bits_as_ref(void **state) {
                 144,
                 1,
                 {0.01f, 0.9f, 1.0f, 0.9f, 0.999f, 0.1f, 0.001f, 1e-8f},
+                7,
+                64,
                 37,
                 GRT_LOSS_PARTS,
                 5,
@@ -453,27 +456,36 @@ static void same_bits_as_ref(void **state) {
     for (int i = 0; i < GRT_LOSS_PARTS; i += 1) {
         parts[i] = fabsf(parts[i]);
     }
-    for (uint32_t kind = 0; kind < GRT_OPTIM_COUNT * GRT_SCHEDULE_COUNT; kind += 1) {
-        const struct kernel_case c = {.desc = {"optim",
-                                               {{"WG", 16},
-                                                {"OPTIM", kind % GRT_OPTIM_COUNT},
-                                                {"MOMENTUM", 1},
-                                                {"COPY", 1},
-                                                {"SCHEDULE", kind / GRT_OPTIM_COUNT},
-                                                {"SCALING", 1},
-                                                {"ADDERS", kind % 2 ? 8 : 1}}},
-                                      .params = &update,
-                                      .params_size = sizeof update,
-                                      .groups = 3,
-                                      .buffers = {{NULL, N},
-                                                  {y, N},
-                                                  {NULL, N},
-                                                  {NULL, N},
-                                                  {NULL, N / 2 + 1},
-                                                  {s.words, GRT_LEARN_STATE_WORDS},
-                                                  {parts, GRT_LOSS_PARTS},
-                                                  {parts, GRT_LOSS_PARTS},
-                                                  {NULL, 4 * GRT_HISTORY}}};
+    // Three rows of rates, the second of a rate that stays 0; then the row of each unit of 64 elements from the 7th on.
+    const union {
+        float rates[12];
+        uint32_t rows[12];
+    } table = {
+        .rows = {0x3c23d70au, 0x3dcccccdu, 0, 0x3f000000u, 0x3b03126fu, 0, 2, 0, 1, 1, 0, 2}};
+    for (uint32_t kind = 0; kind < 2 * GRT_OPTIM_COUNT * GRT_SCHEDULE_COUNT; kind += 1) {
+        const struct kernel_case c = {
+            .desc = {"optim",
+                     {{"WG", 16},
+                      {"OPTIM", kind % GRT_OPTIM_COUNT},
+                      {"MOMENTUM", 1},
+                      {"COPY", 1},
+                      {"SCHEDULE", kind / GRT_OPTIM_COUNT % GRT_SCHEDULE_COUNT},
+                      {"SCALING", 1},
+                      {"ADDERS", kind % 2 ? 8 : 1},
+                      {"RATES", kind % 4 < 2 ? 3 : 0}}},
+            .params = &update,
+            .params_size = sizeof update,
+            .groups = 3,
+            .buffers = {{NULL, N},
+                        {y, N},
+                        {NULL, N},
+                        {NULL, N},
+                        {NULL, N / 2 + 1},
+                        {s.words, GRT_LEARN_STATE_WORDS},
+                        {parts, GRT_LOSS_PARTS},
+                        {parts, GRT_LOSS_PARTS},
+                        {NULL, 4 * GRT_HISTORY},
+                        {table.rates, 12}}};
         kernel_same_as_ref(&c);
     }
     free(parts);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of layers beside PyTorch's: the losses of 50 steps from the same parameters and samples.
+#include <stdio.h>
+
 #include "golden/network_torch.h"
 #include "gpurt/network.h"
 #include "harness/learn_kit.h"
@@ -75,5 +77,29 @@ static void two_residuals(void **state) {
     check("a list of layers", &d, torch_network);
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(two_residuals)};
+static struct grt_optim_group group(const char *match, double lr) {
+    struct grt_optim_group g = {.own_lr = true, .lr = lr};
+    snprintf(g.match, sizeof g.match, "%s", match);
+    return g;
+}
+
+static void groups(void **state) {
+    (void)state;
+    struct grt_learner_desc d = desc_of(GRT_OPTIM_ADAMW, 1e-3);
+    d.optim.weight_decay = 0.05;
+    d.optim.decay_matrices = true;
+    d.optim.groups[0] = group("3.*", 5e-4);
+    d.optim.groups[1] = group("6.*", 3e-3);
+    d.optim.groups[1].own_decay = true;
+    d.optim.groups[1].weight_decay = 0.2;
+    d.optim.groups[2] = group("*.2.weight", 5e-5);
+    d.optim.group_count = 3;
+    d.optim.max_norm = 0.5;
+    d.optim.schedule = GRT_SCHEDULE_COSINE;
+    d.optim.total = TORCH_STEPS;
+    d.optim.min_lr = 1e-4;
+    check("groups of parameters", &d, torch_groups);
+}
+
+static const struct CMUnitTest cases[] = {TEST_CASE(two_residuals), TEST_CASE(groups)};
 TEST_SUITE(torch, true, cases);

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of parameters: each has its own learning rate and decay, all are clipped by one norm.
+#include "harness/learn_kit.h"
+#include "harness/optim_kit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/backend.h"
+
+// ---- the formulas ----
+
+// What a parameter of the rig is to have: "a" is a vector, "b" a matrix.
+struct rates {
+    double lr, decay;
+};
+
+static double scheduled(const struct grt_optim_desc *d, double lr, size_t step) {
+    if (lr == 0 || d->schedule == GRT_SCHEDULE_CONSTANT) {
+        return lr;
+    }
+    return d->min_lr +
+           (lr - d->min_lr) * (1 + cos(ORACLE_PI * fmin(1, (double)step / d->total))) / 2;
+}
+
+static void check(const char *name, const struct grt_optim_desc *d, struct rates a, struct rates b,
+                  enum grt_dtype type) {
+    struct rig r;
+    rig_begin(&r, d, type);
+    float scale = type == GRT_F16 ? 1024.0f : 1.0f;
+    rig_set(&r, scale);
+    struct oracle_optim o = {.kind = grt_optim_text(d->kind),
+                             .momentum = d->momentum,
+                             .dampening = d->dampening,
+                             .nesterov = d->nesterov,
+                             .beta1 = d->beta1,
+                             .beta2 = d->beta2,
+                             .eps = d->eps};
+    float got[COUNT], start[COUNT], grads[COUNT];
+    double want[COUNT], g[COUNT], first[COUNT] = {0}, second[COUNT] = {0};
+    rig_gather(&r, r.params.master, 0, start);
+    for (int i = 0; i < COUNT; i++) {
+        want[i] = (double)start[i];
+    }
+    uint64_t seed = 5;
+    struct test_compare compare = test_compare(test.dev, "%s, %s", name, grt_dtype_text(type));
+    double most = fmax(fmax(a.lr, b.lr), d->min_lr);
+    for (size_t t = 1; t <= 9; t++) {
+        double squares = 0;
+        for (int i = 0; i < COUNT; i++) {
+            grads[i] = test_float(&seed, TEST_PLAIN);
+            g[i] = (double)grads[i];
+            squares += g[i] * g[i];
+            grads[i] *= scale;
+        }
+        double clip = d->max_norm > 0 ? fmin(1, d->max_norm / (sqrt(squares) + 1e-6)) : 1;
+        for (int i = 0; i < COUNT; i++) {
+            g[i] *= clip;
+        }
+        rig_set_grads(&r, grads);
+        rig_step(&r);
+        o.lr = scheduled(d, a.lr, t - 1);
+        o.weight_decay = a.decay;
+        oracle_optim_step(&o, t, COUNT_A, g, want, first, second);
+        o.lr = scheduled(d, b.lr, t - 1);
+        o.weight_decay = b.decay;
+        oracle_optim_step(&o, t, COUNT_B, g + COUNT_A, want + COUNT_A, first + COUNT_A,
+                          second + COUNT_A);
+        rig_gather(&r, r.params.master, 0, got);
+        for (int i = 0; i < COUNT; i++) {
+            double bound =
+                (640 * most * (double)t + 2 * (double)t * (1 + fabs(want[i]))) * ORACLE_U;
+            bool still = (i < COUNT_A ? a.lr : b.lr) == 0;
+            test_compare_value(
+                &compare, t * 10000 + (size_t)i, got[i],
+                (struct oracle_value){still ? (double)start[i] : want[i], still ? 0 : bound});
+        }
+        // What is reported is the optimizer's own rate.
+        test_compare_value(&compare, t, rig_state(&r).lr,
+                           (struct oracle_value){scheduled(d, d->lr, t - 1), 32 * ORACLE_U * most});
+    }
+    // The padding stays zero; the copy is the masters rounded.
+    float *all = test_alloc(r.params.elements * sizeof *all);
+    rig_read_all(r.params.master, all);
+    for (uint64_t i = COUNT_A; i < r.params.list[1]->first; i++) {
+        assert_true(all[i] == 0.0f);
+    }
+    if (type != GRT_F32) {
+        struct oracle_format format = type == GRT_F16 ? oracle_f16 : oracle_bf16;
+        uint16_t *copy = test_alloc(r.params.elements * sizeof *copy);
+        rig_read_all(r.params.copy, copy);
+        for (uint64_t i = 0; i < r.params.elements; i++) {
+            test_compare_bits(&compare, i, copy[i], oracle_narrow(format, (double)all[i]));
+        }
+        free(copy);
+    }
+    free(all);
+    test_compare_end(&compare);
+    rig_end(&r);
+}
+
+static struct grt_optim_desc with(enum grt_optim kind, double lr, double decay) {
+    struct grt_optim_desc d = grt_optim_defaults(kind);
+    d.lr = lr;
+    d.weight_decay = decay;
+    return d;
+}
+
+static struct grt_optim_group lr_group(const char *match, double lr) {
+    struct grt_optim_group g = {.own_lr = true, .lr = lr};
+    snprintf(g.match, sizeof g.match, "%s", match);
+    return g;
+}
+
+static struct grt_optim_group decay_group(const char *match, double decay) {
+    struct grt_optim_group g = {.own_decay = true, .weight_decay = decay};
+    snprintf(g.match, sizeof g.match, "%s", match);
+    return g;
+}
+
+static void formulas(void **state) {
+    (void)state;
+    for (uint32_t kind = 0; kind < GRT_OPTIM_COUNT; kind++) {
+        struct grt_optim_desc d = with((enum grt_optim)kind, 0.02, 0.1);
+        d.momentum = kind == GRT_OPTIM_SGD ? 0.9 : 0;
+        d.max_norm = 3;
+        d.decay_matrices = true;
+        check("matrices decay", &d, (struct rates){0.02, 0}, (struct rates){0.02, 0.1}, GRT_F16);
+        d.decay_matrices = false;
+        d.groups[d.group_count++] = lr_group("b", 0.003);
+        check("a rate", &d, (struct rates){0.02, 0.1}, (struct rates){0.003, 0.1}, GRT_F32);
+        // The first that matches counts; what a group says of decay holds for vectors too.
+        d.groups[d.group_count++] = decay_group("?", 0.3);
+        d.decay_matrices = true;
+        check("a decay", &d, (struct rates){0.02, 0.3}, (struct rates){0.003, 0.1}, GRT_BF16);
+        d.group_count = 0;
+        d.groups[d.group_count++] = lr_group("[ac]*", 0);
+        d.schedule = GRT_SCHEDULE_COSINE;
+        d.total = 12;
+        d.min_lr = 0.001;
+        check("frozen", &d, (struct rates){0, 0}, (struct rates){0.02, 0.1}, GRT_F32);
+        d.groups[0] = lr_group("a", 0.08);
+        check("scheduled", &d, (struct rates){0.08, 0}, (struct rates){0.02, 0.1}, GRT_F32);
+    }
+}
+
+// With the reach of a binding lowered, the update runs in pieces, and each finds its rows of the table.
+static void pieces(void **state) {
+    (void)state;
+    struct grt_caps *caps = &test.dev->info.caps;
+    uint64_t reach = caps->max_binding;
+    struct grt_optim_desc d = with(GRT_OPTIM_ADAMW, 0.02, 0.1);
+    d.groups[d.group_count++] = lr_group("a", 0.005);
+    d.decay_matrices = true;
+    caps->max_binding = 4096;
+    check("in pieces", &d, (struct rates){0.005, 0}, (struct rates){0.02, 0.1}, GRT_F16);
+    caps->max_binding = reach;
+}
+
+// ---- learners ----
+
+static float *trained(const struct learn_desc *desc, size_t *count) {
+    struct learn l = learn_begin(desc, desc->batch);
+    learn_train(&l, 6);
+    float *p = learn_parameters(&l, count);
+    learn_end(&l);
+    return p;
+}
+
+// Groups that say what the optimizer says anyway change no bit, fused or not.
+static void same_as_none(void **state) {
+    (void)state;
+    static const char *const variants[] = {"layers", NULL};
+    for (int v = 0; v < 2; v++) {
+        struct learn_desc d = learn_small(v ? GRT_F32 : GRT_F16);
+        size_t count = 0, same = 0;
+        d.variant = variants[v];
+        d.optim.max_norm = 0.5;
+        float *none = trained(&d, &count);
+        d.optim.groups[0] = lr_group("layers.1.*", d.optim.lr);
+        d.optim.groups[1] = decay_group("*", d.optim.weight_decay);
+        d.optim.group_count = 2;
+        float *groups = trained(&d, &same);
+        assert_int_equal(count, same);
+        test_same_floats(test.dev, "groups of the same rates", groups, none, (uint32_t)count);
+        free(none);
+        free(groups);
+    }
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct learn_desc d = learn_small(GRT_F32);
+    d.optim.groups[0] = lr_group("layers.9.*", 0.1);
+    d.optim.group_count = 1;
+    TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID,
+                 "groups: no parameter matches 'layers.9.*'; parameters are layers.0.weight, ");
+    snprintf(d.optim.groups[0].where, sizeof d.optim.groups[0].where, "wings.yaml:7:5: ");
+    TEST_REFUSED(learn_create(test.dev, &d), GRT_CONFIG, "wings.yaml:7:5: groups: no parameter");
+    d.optim.groups[0] = lr_group("*.bias", 0.1);
+    d.optim.groups[1] = lr_group("layers.0.bias", 0.1);
+    d.optim.group_count = 2;
+    TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID,
+                 "groups before it take all parameters of 'layers.0.bias'");
+    d.optim.groups[1] = lr_group("", 0.1);
+    TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "without a pattern");
+    d.optim.groups[1] = lr_group("layers.0.*", NAN);
+    TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "must not be below 0");
+    d.optim.group_count = GRT_OPTIM_GROUPS + 1;
+    TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "more than 16 groups");
+    // An update without the table.
+    struct grt_optim_desc plain = with(GRT_OPTIM_SGD, 0.1, 0);
+    struct rig r;
+    rig_begin(&r, &plain, GRT_F32);
+    plain.decay_matrices = true;
+    struct grt_graph *graph = grt_graph_create(test.dev, "no table");
+    grt_op_update(graph, grt_update_desc(.optim = &plain, .params = &r.params, .kept = r.kept,
+                                         .state = r.state, .history = r.history,
+                                         .loss_parts = r.loss_parts->range, .loss_part_count = 1,
+                                         .norm_parts = r.norm_parts));
+    TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "words of rates");
+    grt_graph_destroy(&graph);
+    rig_end(&r);
+}
+
+static const struct CMUnitTest cases[] = {TEST_CASE(formulas), TEST_CASE(pieces),
+                                          TEST_CASE(same_as_none), TEST_CASE(refusals)};
+TEST_SUITE(groups, true, cases);
