@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Worlds: copies of an environment in device memory, for learners that act from outside. rollout.h runs whole episodes
+// with a small policy inside one kernel; here a learner observes, chooses actions with any network, and steps:
+//
+//     reset     every copy begins an episode
+//     observe   state -> a row for each agent of each copy; what is known of the whole; which actions are allowed
+//     step      actions -> state, rewards, and how each row ended
+//     totals    sums over the episodes that ended
+//
+// A row is an agent of a copy: row = copy * agents + agent. All four record themselves into graphs; nothing returns to
+// the host. A copy whose episode has ended is reset by its next step: that step takes no action, and its rows do not count.
+// So the observation behind the last action of an episode is there to be valued.
+#ifndef GRT_WORLDS_H
+#define GRT_WORLDS_H
+
+#include "env.h"
+#include "ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grt_env_value {
+    const char *name;  // of a setting of the environment
+    double value;
+};
+
+struct grt_worlds_desc {
+    const struct grt_env_info *env;
+    const struct grt_env_value *settings;  // other values than the environment's own
+    uint32_t setting_count;
+    uint32_t copies;
+    uint32_t phase;   // 1 ...; 0 means 1
+    uint32_t length;  // steps after which an episode is cut; 0: the environment's
+};
+#define grt_worlds_desc(...) GRT_DESC(struct grt_worlds_desc, __VA_ARGS__)
+
+struct grt_worlds_sizes {
+    uint32_t agents;   // of a copy
+    uint32_t obs;      // numbers of an agent's observation
+    uint32_t global;   // numbers of the observation of the whole copy; 0: there is none
+    uint32_t act;      // numbers of a continuous action in [-1, 1]; 0: actions are discrete
+    uint32_t choices;  // of a discrete action, at most 32; 0: actions are continuous
+    uint32_t words;    // of a copy's state, 4 bytes each
+    uint32_t terms;    // that are added up for reports
+};
+
+// How a row ended: bits.
+#define GRT_ROW_LAST 1u   // nothing after this row belongs to the same episode
+#define GRT_ROW_CUT 2u    // by time: what the next observation is worth still counts
+#define GRT_ROW_IDLE 4u   // the row does not count: its agent had ended before, or the copy was reset
+
+struct grt_worlds;
+
+// NULL with a sentence: a setting that the environment does not have, a value outside its range, sizes that do not fit
+// together (GRT_CONFIG).
+GRT_API struct grt_worlds *grt_worlds_create(struct grt_dev *dev,
+                                             const struct grt_worlds_desc *desc);
+GRT_API void grt_worlds_destroy(struct grt_worlds **worlds);
+GRT_API const struct grt_worlds_sizes *grt_worlds_sizes(const struct grt_worlds *worlds);
+// The name of the i-th term; NULL past the last.
+GRT_API const char *grt_worlds_term(const struct grt_worlds *worlds, uint32_t i);
+// Declares state and totals, in group "worlds"; the ops can be recorded when the plan is allocated. The i-th tensor
+// that a checkpoint keeps is the i-th of that group.
+GRT_API void grt_worlds_declare(struct grt_worlds *worlds, struct grt_plan *plan);
+
+// `control` is a struct grt_rng_state; its seed[0] makes the episodes.
+GRT_API void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *worlds,
+                                 struct grt_range control);
+
+struct grt_observe_desc {
+    struct grt_range obs;     // f32 [rows][obs]
+    struct grt_range global;  // f32 [copies][global]; no buffer: not wanted
+    struct grt_range mask;    // u32 [rows], bit i: action i is allowed; discrete actions only
+};
+GRT_API void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
+                                   const struct grt_observe_desc *desc);
+
+struct grt_world_step_desc {
+    struct grt_range control;
+    struct grt_range actions;  // u32 [rows], or f32 [rows][act], clamped to [-1, 1]
+    struct grt_range rewards;  // out: f32 [rows]
+    struct grt_range ends;     // out: u32 [rows], GRT_ROW_*
+};
+GRT_API void grt_op_worlds_step(struct grt_graph *graph, struct grt_worlds *worlds,
+                                const struct grt_world_step_desc *desc);
+
+// Sums over the episodes that ended since the last call, f32: episodes, their rewards (mean over agents), their steps, then
+// the terms. `out` has GRT_WORLD_TOTALS + terms numbers.
+#define GRT_WORLD_TOTALS 3
+GRT_API void grt_op_worlds_totals(struct grt_graph *graph, struct grt_worlds *worlds,
+                                  struct grt_range out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
