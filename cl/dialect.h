@@ -73,6 +73,12 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define BINDING_W(id, type, name) global type *restrict name = (global type *)(GRT_WHOLE(name##_whole) places.of[id]);
 #define BINDING_U(id, type, name) BINDING_W(id, type, name)
 typedef struct { ulong of[12]; } binding_places;
+// See shaders/dialect.h.
+#define REACHED(id, type, name)
+#define REACHED_BY(type, name) global type *name;
+#define REACHED_ARG(U, id, type, name) U(id, type, name)
+#define REACH_SET(handle, name) handle.name = name;
+#define REACH(handle, name) (handle).name
 #define SHMEM(type, name, count) local type name[count];
 
 #define LID ((uint)get_local_id(0))

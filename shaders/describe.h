@@ -4,6 +4,10 @@
 #define GRT_DESCRIBE 1
 
 #define STRUCT(name) grt_struct name
+#define REACHED(id, type, name)
+#define REACHED_BY(type, name)
+#define REACHED_ARG(U, id, type, name) U(id, type, name)
+#define REACH_SET(handle, name)
 #define TEXELS(R, id, name) R(id, texels, name)
 
 #define KERNEL(name, P, specs, args, shmem) DESCRIBE(name, P, specs, args, shmem)

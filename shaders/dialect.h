@@ -86,6 +86,15 @@ uint MULHI(uint a, uint b) {
     layout(std430, set = 0, binding = id) buffer b_##name {                                        \
         type name[];                                                                               \
     };
+// A buffer that functions reach through a handle, a struct: GLSL's functions take no buffers, so there it is a global, declared
+// before them, and the handle has no member of it. REACHED declares it, REACHED_BY is the member, REACHED_ARG its row in the list of
+// a kernel, REACH_SET fills the member in, and REACH names the array.
+#define REACHED(id, type, name) ARG_U(id, type, name)
+#define REACHED_BY(type, name)
+#define REACHED_ARG(U, id, type, name)
+#define REACH_SET(handle, name)
+#define REACH(handle, name) name
+
 #define SHMEM(type, name, count) shared type name[count];
 
 #define WG gl_WorkGroupSize.x

@@ -7,7 +7,7 @@
 
 #define X(readings, folder, name) extern const struct grt_kernel_info grt_kernel_##name;
 #define OF_ENV(readings, folder, env, user) X(readings, folder, env##_##user)
-#define ENV(name) GRT_ENV_KERNELS(OF_ENV, name)
+#define ENV(kind, name) GRT_OF_ENV(OF_ENV, kind, name)
 GRT_KERNELS(X)
 GRT_ENVS(ENV)
 #undef X
@@ -19,12 +19,12 @@ const struct grt_kernel_info *const grt_kernel_table[] = {
         NULL,
 };
 
-#define X(name) extern const struct grt_env_info grt_env_##name;
+#define X(kind, name) extern const struct grt_env_info grt_env_##name;
 GRT_ENVS(X)
 #undef X
 
 const struct grt_env_info *const grt_env_table[] = {
-#define X(name) &grt_env_##name,
+#define X(kind, name) &grt_env_##name,
     GRT_ENVS(X)
 #undef X
         NULL,

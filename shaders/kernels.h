@@ -10,18 +10,28 @@
 // halves become bfloats (bfloat.cmake). Those describe themselves with the dialect's lists too, see
 // DESCRIBE.
 //
-// An environment is a file shaders/env/name.k and a row X(name) of GRT_ENVS. Each row X(readings, folder, env, user) of
-// GRT_ENV_KERNELS makes of every environment the kernel name_user, from the file folder/user.k, which is read behind the
-// environment; `wide` is the reading of cl/cpu/lib/wide.k, in OpenCL C.
+// An environment is a file shaders/env/name.k and a row X(kind, name) of GRT_ENVS: its state is in `registers` (env/state.k) or in
+// `memory` (env/world.k). Each row X(readings, folder, world, user) of GRT_WORLD_KERNELS makes of every environment the kernel
+// name_user, from the file folder/user.k, which is read behind the environment; the rows of GRT_ENV_KERNELS are made of those in
+// registers. `wide` is the reading of cl/cpu/lib/wide.k, in OpenCL C. GRT_OF_ENV(X, kind, name) are all kernels of one.
 #define GRT_ENVS(X)                                                                                \
-    X(cartpole)                                                                                    \
-    X(pendulum)                                                                                    \
-    X(standing)
+    X(registers, cartpole)                                                                         \
+    X(registers, pendulum)                                                                         \
+    X(registers, standing)
 
 #define GRT_ENV_KERNELS(X, env)                                                                    \
     X(all, rl, env, rollout)                                                                       \
     X(all, rl, env, trace)                                                                         \
     X(wide, cpu, env, rollout_wide)
+
+#define GRT_WORLD_KERNELS(X, world)                                                                \
+    X(all, rl, world, worlds_reset)                                                                \
+    X(all, rl, world, worlds_observe)                                                              \
+    X(all, rl, world, worlds_step)
+
+#define GRT_OF_ENV(X, kind, name) GRT_OF_ENV_##kind(X, name)
+#define GRT_OF_ENV_registers(X, name) GRT_ENV_KERNELS(X, name) GRT_WORLD_KERNELS(X, name)
+#define GRT_OF_ENV_memory(X, name) GRT_WORLD_KERNELS(X, name)
 
 #define GRT_KERNELS(X)                                                                             \
     X(all, core, fill)                                                                             \
@@ -73,6 +83,8 @@
     X(all, nn, geglu_f32)                                                                          \
     X(all, nn, geglu_16)                                                                           \
     X(all, env, standing_probe)                                                                    \
+    X(all, rl, worlds_totals)                                                                      \
+    X(all, rl, worlds_random)                                                                      \
     X(all, es, es_perturb)                                                                         \
     X(all, es, es_reduce)                                                                          \
     X(all, es, es_rank)                                                                            \

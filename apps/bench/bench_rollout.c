@@ -73,7 +73,7 @@ static bool next_policy(const char **at, struct grt_policy *policy) {
 bool bench_rollout_options_known(const struct bench_rollout_options *options) {
     struct grt_policy policy;
     const struct grt_env_info *env = options->env ? grt_env_open(options->env) : NULL;
-    bool known = !options->env || env;
+    bool known = !options->env || (env && grt_env_in_registers(env, "bench rollout"));
     grt_env_close(&env);
     for (const char *at = options->policies; known && at && *at;)
         known = next_policy(&at, &policy);

@@ -314,6 +314,8 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
 }
 
 static int play_env(struct play *play, const char *name, const struct grt_env_info *env) {
+    if (!grt_env_in_registers(env, "play"))
+        return COMMAND_USAGE;
     if (!play->checkpoint) {
         talk_error("play %s: no policy: name one with --checkpoint FILE, such as %s-phase1.h5 that "
                    "`gpurt train es --env %s` writes",

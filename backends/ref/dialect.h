@@ -82,8 +82,18 @@ typedef f32x4 texels;
 #define ROW_R(id, type, name) ROW(name, type, GRT_READ)
 #define ROW_W(id, type, name) ROW(name, type, GRT_WRITE)
 #define ROW_U(id, type, name) ROW(name, type, GRT_UPDATE)
-#define PTR_R(id, type, name) const type *name = self_->bindings[id];
-#define PTR_W(id, type, name) type *name = self_->bindings[id];
+#define PTR_R(id, type, name)                                                                      \
+    const type *name = self_->bindings[id];                                                        \
+    (void)name;
+#define PTR_W(id, type, name)                                                                      \
+    type *name = self_->bindings[id];                                                              \
+    (void)name;
+// See shaders/dialect.h.
+#define REACHED(id, type, name)
+#define REACHED_BY(type, name) type *name;
+#define REACHED_ARG(U, id, type, name) U(id, type, name)
+#define REACH_SET(handle, name) handle.name = name;
+#define REACH(handle, name) (handle).name
 #define SHMEM_SIZE(type, name, count) size_ += (uint32_t)(sizeof(type) * (count) + 15) & ~15u;
 #define SHMEM_PTR(type, name, count)                                                               \
     type *name = (void *)(self_->shmem + size_);                                                   \

@@ -60,6 +60,8 @@ GRT_API void grt_worlds_destroy(struct grt_worlds **worlds);
 GRT_API const struct grt_worlds_sizes *grt_worlds_sizes(const struct grt_worlds *worlds);
 // The name of the i-th term; NULL past the last.
 GRT_API const char *grt_worlds_term(const struct grt_worlds *worlds, uint32_t i);
+// The name of the i-th setting, and its value here; NULL past the last.
+GRT_API const char *grt_worlds_setting(const struct grt_worlds *worlds, uint32_t i, double *value);
 // Declares state and totals, in group "worlds"; the ops can be recorded when the plan is allocated. The i-th tensor
 // that a checkpoint keeps is the i-th of that group.
 GRT_API void grt_worlds_declare(struct grt_worlds *worlds, struct grt_plan *plan);
@@ -68,6 +70,7 @@ GRT_API void grt_worlds_declare(struct grt_worlds *worlds, struct grt_plan *plan
 GRT_API void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *worlds,
                                  struct grt_range control);
 
+// A number that is NaN or infinite is seen as 0.
 struct grt_observe_desc {
     struct grt_range obs;     // f32 [rows][obs]
     struct grt_range global;  // f32 [copies][global]; no buffer: not wanted
@@ -76,14 +79,26 @@ struct grt_observe_desc {
 GRT_API void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
                                    const struct grt_observe_desc *desc);
 
+// A reward that is NaN or infinite ends the episode and counts for nothing.
 struct grt_world_step_desc {
     struct grt_range control;
-    struct grt_range actions;  // u32 [rows], or f32 [rows][act], clamped to [-1, 1]
+    struct grt_range actions;  // u32 [rows], past the last counts as 0; or f32 [rows][act], clamped to [-1, 1]
     struct grt_range rewards;  // out: f32 [rows]
     struct grt_range ends;     // out: u32 [rows], GRT_ROW_*
 };
 GRT_API void grt_op_worlds_step(struct grt_graph *graph, struct grt_worlds *worlds,
                                 const struct grt_world_step_desc *desc);
+
+// Random actions: each allowed choice with the same probability, or numbers in [-1, 1).
+struct grt_world_random_desc {
+    struct grt_range control;
+    struct grt_range mask;     // u32 [rows]; discrete actions only
+    struct grt_range actions;  // out, as for the step
+    uint32_t stream;           // tells apart the draws of one step of `control`
+    bool advance;              // add 1 to that step afterwards
+};
+GRT_API void grt_op_worlds_random(struct grt_graph *graph, struct grt_worlds *worlds,
+                                  const struct grt_world_random_desc *desc);
 
 // Sums over the episodes that ended since the last call, f32: episodes, their rewards (mean over agents), their steps, then
 // the terms. `out` has GRT_WORLD_TOTALS + terms numbers.

@@ -12,14 +12,34 @@
 
 #define MAX_STATES 4096
 #define MAX_WIDTH 1024  // numbers of an observation or action
+#define MAX_ROWS 32     // rules, terms
+#define MAX_TEXTS (MAX_STATES + 512)
 
 struct env_file {
     struct grt_env_info info;  // first: see grt_env_close()
     struct grt_source *source;
-    char *names[MAX_STATES + 1];
+    const char *names[MAX_STATES + 1];
     uint32_t name_count;
     struct grt_describe_env described;
+    // Of one in memory; lists end with an empty row.
+    struct grt_env_world world;
+    struct grt_env_setting settings[GRT_ENV_SETTINGS + 1];
+    struct grt_env_rule rules[MAX_ROWS + 1];
+    const char *terms[MAX_ROWS + 1];
+    uint32_t setting_count, rule_count, term_count;
+    char *texts[MAX_TEXTS];  // all of the above, to be freed
+    uint32_t text_count;
 };
+
+static const char *keep(struct env_file *env, const char *text) {
+    char *copy = env->text_count < MAX_TEXTS ? strdup(text) : NULL;
+    if (!copy) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for what %s says of itself",
+                 grt_source_file(env->source));
+        return NULL;
+    }
+    return env->texts[env->text_count++] = copy;
+}
 
 static bool is_file(const char *text) {
     size_t length = strlen(text);
@@ -71,22 +91,136 @@ static bool take_fact(void *context, const char *name, double value) {
 
 static bool take_state(void *context, const char *name) {
     struct env_file *env = context;
-    if (env->name_count < MAX_STATES) {
-        env->names[env->name_count++] = strdup(name);
+    if (env->name_count == MAX_STATES) {
+        return true;  // the fact says how many there are, and refuses them
     }
-    return true;
+    return (env->names[env->name_count++] = keep(env, name)) != NULL;
 }
 
+// ---- of one in memory ----
+
+static bool too_many(struct env_file *env, const char *what, uint32_t most) {
+    return grt_fail(GRT_BAD_DATA, "%s: more than %u %s", grt_source_file(env->source), most, what);
+}
+
+static bool take_size(struct env_file *env, const char *const texts[GRT_DESCRIBE_TEXTS]) {
+    static const char *const defined[] = {"ENV_AGENTS", "ENV_OBS", "ENV_WORDS"};
+    struct grt_env_world *world = &env->world;
+    const struct {
+        const char *name;
+        const char **text;
+    } rows[] = {{"agents", &world->agents}, {"obs", &world->obs},         {"global", &world->global},
+                {"act", &world->act},       {"choices", &world->choices}, {"words", &world->words}};
+    for (size_t i = 0; i < sizeof defined / sizeof defined[0]; i++) {
+        if (strcmp(texts[1], defined[i]) == 0) {
+            return grt_fail(GRT_BAD_DATA,
+                            "%s: the environment defines neither ENV_STATE, for a state in "
+                            "registers, nor %s, for one in memory",
+                            grt_source_file(env->source), defined[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(texts[0], rows[i].name) == 0) {
+            return (*rows[i].text = keep(env, texts[1])) != NULL;
+        }
+    }
+    return grt_fail(GRT_BAD_DATA, "%s: an environment has no size '%s'",
+                    grt_source_file(env->source), texts[0]);
+}
+
+static bool take_setting(struct env_file *env, const char *const texts[GRT_DESCRIBE_TEXTS]) {
+    const char *file = grt_source_file(env->source);
+    if (env->setting_count == GRT_ENV_SETTINGS) {
+        return too_many(env, "settings in ENV_SETTINGS", GRT_ENV_SETTINGS);
+    }
+    bool whole = strcmp(texts[0], "uint") == 0;
+    if (!whole && strcmp(texts[0], "float") != 0) {
+        return grt_fail(GRT_BAD_DATA, "%s: setting %s is of '%s'; there are uint and float", file,
+                        texts[1], texts[0]);
+    }
+    struct grt_env_setting *setting = &env->settings[env->setting_count++];
+    *setting = (struct grt_env_setting){.name = keep(env, texts[1]),
+                                        .whole = whole,
+                                        .value = keep(env, texts[2]),
+                                        .least = keep(env, texts[3]),
+                                        .most = keep(env, texts[4]),
+                                        .text = keep(env, texts[5])};
+    return setting->name && setting->value && setting->least && setting->most && setting->text;
+}
+
+static bool take_rule(struct env_file *env, const char *const texts[GRT_DESCRIBE_TEXTS]) {
+    if (env->rule_count == MAX_ROWS) {
+        return too_many(env, "rules in ENV_RULES", MAX_ROWS);
+    }
+    struct grt_env_rule *rule = &env->rules[env->rule_count++];
+    *rule = (struct grt_env_rule){keep(env, texts[0]), keep(env, texts[1])};
+    return rule->holds && rule->otherwise;
+}
+
+static bool take_term(struct env_file *env, const char *const texts[GRT_DESCRIBE_TEXTS]) {
+    if (env->term_count == MAX_ROWS) {
+        return too_many(env, "terms in ENV_TERMS", MAX_ROWS);
+    }
+    return (env->terms[env->term_count++] = keep(env, texts[0])) != NULL;
+}
+
+static bool take_row(void *context, const char *list, const char *const texts[GRT_DESCRIBE_TEXTS],
+                     uint32_t count) {
+    struct env_file *env = context;
+    const struct {
+        const char *list, *defined;
+        uint32_t parts;
+        bool (*take)(struct env_file *env, const char *const texts[GRT_DESCRIBE_TEXTS]);
+    } rows[] = {{"grt_size", "sizes", 2, take_size},
+                {"grt_setting", "ENV_SETTINGS", 6, take_setting},
+                {"grt_rule", "ENV_RULES", 2, take_rule},
+                {"grt_term", "ENV_TERMS", 1, take_term}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(list, rows[i].list) == 0) {
+            return count == rows[i].parts
+                       ? rows[i].take(env, texts)
+                       : grt_fail(GRT_BAD_DATA, "%s: a row of %s has %u parts and not %u: %s",
+                                  grt_source_file(env->source), rows[i].defined, count,
+                                  rows[i].parts, texts[0]);
+        }
+    }
+    return grt_fail(GRT_BAD_DATA, "%s: '%s' in the lists of the environment",
+                    grt_source_file(env->source), list);
+}
+
+// ---- functions ----
+
 // Whether all functions are there: a compiler would say it of the kernel that calls them.
-static bool has_functions(const char *file, const char *text) {
-    static const char *const names[] = {"env_reset",  "env_step", "env_observe",
-                                        "env_reward", "env_done", "env_good"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+static bool has_functions(const struct env_file *env, const char *file, const char *text) {
+    const struct grt_env_world *world = &env->world;
+    bool memory = world->words != NULL;
+    bool discrete = memory && strcmp(world->choices, "0") != 0;
+    const struct {
+        const char *name;
+        bool wanted;
+    } rows[] = {{"env_reset", !memory},
+                {"env_step", !memory},
+                {"env_observe", !memory},
+                {"env_reward", !memory},
+                {"env_done", !memory},
+                {"env_good", !memory},
+                {"world_reset", memory},
+                {"world_choose", discrete},
+                {"world_mask", discrete},
+                {"world_act", memory && !discrete},
+                {"world_step", memory},
+                {"world_reward", memory},
+                {"world_out", memory},
+                {"world_done", memory},
+                {"world_observe", memory},
+                {"world_global", memory && strcmp(world->global, "0") != 0},
+                {"world_term", env->term_count > 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char call[32];
-        snprintf(call, sizeof call, "%s (", names[i]);
-        if (!strstr(text, call)) {
+        snprintf(call, sizeof call, "%s (", rows[i].name);
+        if (rows[i].wanted && !strstr(text, call)) {
             return grt_fail(GRT_BAD_DATA, "%s: the environment has no function %s()", file,
-                            names[i]);
+                            rows[i].name);
         }
     }
     return true;
@@ -96,37 +230,50 @@ static bool has_functions(const char *file, const char *text) {
 static bool describe(struct env_file *env, const char *file) {
     char *text = grt_source_describe(env->source, "env/info.k");
     env->described =
-        (struct grt_describe_env){.fact = take_fact, .state = take_state, .context = env};
-    bool ok = text && grt_describe_env(&env->described, file, text) && has_functions(file, text);
+        (struct grt_describe_env){.fact = take_fact, .state = take_state, .row = take_row, .context = env};
+    bool ok =
+        text && grt_describe_env(&env->described, file, text) && has_functions(env, file, text);
     free(text);
     return ok;
 }
 
-static const struct grt_env_info *open_file(const char *file) {
+static bool set_units(struct env_file *env) {
 #define BEFORE_all NULL
 #define BEFORE_wide "cpu/lib/wide.k"
 #define OPENCL_ONLY_all false
 #define OPENCL_ONLY_wide true
 #define X(readings, folder, env, user)                                                             \
     {BEFORE_##readings, #folder "/" #user ".k", OPENCL_ONLY_##readings},
-    static const struct grt_source_unit units[] = {GRT_ENV_KERNELS(X, env)};
+    static const struct grt_source_unit registers[] = {GRT_OF_ENV(X, registers, env)};
+    static const struct grt_source_unit memory[] = {GRT_OF_ENV(X, memory, env)};
 #undef X
+    return env->info.world
+               ? grt_source_set_units(env->source, memory, sizeof memory / sizeof memory[0])
+               : grt_source_set_units(env->source, registers,
+                                      sizeof registers / sizeof registers[0]);
+}
+
+static const struct grt_env_info *open_file(const char *file) {
     struct env_file *env = calloc(1, sizeof *env);
     if (!env) {
         grt_fail(GRT_NO_MEMORY, "no host memory for an environment");
         return NULL;
     }
+    const struct grt_env_info *info = &env->info;
     env->source = grt_source_read(file, NULL);
-    if (!env->source || !describe(env, file) ||
-        !grt_source_set_units(env->source, units, sizeof units / sizeof units[0])) {
-        const struct grt_env_info *info = &env->info;
+    bool ok = env->source && describe(env, file);
+    env->info.world = env->world.words ? &env->world : NULL;
+    if (!ok || !set_units(env)) {
         grt_env_close(&info);
         return NULL;
     }
+    env->world.settings = env->settings;
+    env->world.rules = env->rules;
+    env->world.terms = env->terms;
     env->info.name = env->described.name;
-    env->info.state_names = (const char *const *)env->names;
+    env->info.state_names = env->names;
     env->info.source = env->source;
-    return &env->info;
+    return info;
 }
 
 const struct grt_env_info *grt_env_open(const char *text) {
@@ -139,8 +286,8 @@ void grt_env_close(const struct grt_env_info **env) {
     }
     if (env && *env && !own) {
         struct env_file *file = (struct env_file *)(uintptr_t)*env;
-        for (uint32_t i = 0; i < file->name_count; i++) {
-            free(file->names[i]);
+        for (uint32_t i = 0; i < file->text_count; i++) {
+            free(file->texts[i]);
         }
         grt_source_unref(file->source);
         free(file);

@@ -67,6 +67,9 @@ static bool fill_desc(struct grt_es *es) {
         return grt_fail(GRT_INVALID, "grt_es_create: no %s",
                         d->env ? "such algorithm" : "environment");
     }
+    if (!grt_env_in_registers(d->env, "training by evolution strategies")) {
+        return false;
+    }
     d->phase = d->phase ? d->phase : 1;
     d->no_normalise = d->no_normalise && !d->blind;  // blind: by deviations without end, start()
     d->num_envs = d->num_envs ? d->num_envs : sizes.num_envs;

@@ -67,6 +67,11 @@ static bool check(struct grt_graph *graph, const struct grt_rollout_desc *desc) 
         grt_graph_reject(graph, GRT_INVALID, "rollout: no %s", desc ? "environment" : "desc");
         return false;
     }
+    if (desc->env->world) {
+        grt_graph_reject(graph, GRT_INVALID, "rollout of '%s': its state is not held in registers",
+                         desc->env->name);
+        return false;
+    }
     if (desc->envs == 0 || desc->sides == 0 || desc->steps == 0) {
         grt_graph_reject(graph, GRT_INVALID,
                          "rollout of '%s': %u environments, %u sides and %u steps; each must be at "

@@ -12,6 +12,11 @@ void grt_op_trace(struct grt_graph *graph, const struct grt_trace_desc *desc) {
                          desc && desc->env ? "frames" : "environment");
         return;
     }
+    if (desc->env->world) {
+        grt_graph_reject(graph, GRT_INVALID, "trace of '%s': its state is not held in registers",
+                         desc->env->name);
+        return;
+    }
     char name[64];
     snprintf(name, sizeof name, "%s_trace", desc->env->name);
     const struct grt_kernel_desc kernel = {

@@ -11,7 +11,7 @@
 #include "expression.h"
 #include "gpurt/graph.h"
 
-#define MAX_WORD 128
+#define MAX_WORD 256
 #define MAX_EXPRESSION 8192
 #define MAX_STRUCTS 8  // in one another
 
@@ -319,16 +319,72 @@ void grt_describe_finish(struct grt_described *d) {
     *d = (struct grt_described){0};
 }
 
+// The texts of a row up to its ), strings without their quotes. False with a sentence.
+static bool row_texts(struct walk *w, char (*texts)[MAX_EXPRESSION], uint32_t *count) {
+    char word[MAX_WORD] = ",";
+    *count = 0;
+    while (strcmp(word, ",") == 0) {
+        if (*count == GRT_DESCRIBE_TEXTS || !until_comma(w, texts[*count]) || !next(w, word)) {
+            return grt_fail(GRT_BAD_DATA, "%s: a row of a list of the environment does not end",
+                            w->file);
+        }
+        char *text = texts[(*count)++];
+        size_t length = strlen(text);
+        if (length > 1 && text[0] == '"' && text[length - 1] == '"') {
+            memmove(text, text + 1, length - 2);
+            text[length - 2] = '\0';
+        }
+    }
+    return true;
+}
+
+// grt_fact ( obs , 4 ) grt_state ( 0 , x ) grt_setting ( uint , map , 32 , 4 , 128 , "cells" ) ... }
+static bool describe_rows(struct grt_describe_env *env, struct walk *w) {
+    char word[MAX_WORD];
+    double number = 0, states = 0;
+    uint32_t count = 0;
+    char(*texts)[MAX_EXPRESSION] = malloc(GRT_DESCRIBE_TEXTS * sizeof *texts);
+    bool ok = texts || grt_fail(GRT_NO_MEMORY, "no host memory to describe %s", w->file);
+    while (ok && next(w, word) && strcmp(word, "}") != 0) {
+        bool fact = strcmp(word, "grt_fact") == 0, state = strcmp(word, "grt_state") == 0;
+        ok = expect(w, "(") && row_texts(w, texts, &count);
+        if (ok && (fact || state) && count != 2) {
+            ok = grt_fail(GRT_BAD_DATA, "%s: '%s' in a list of the environment has no two parts",
+                          w->file, texts[0]);
+        } else if (ok && fact) {
+            ok = evaluate(w, texts[0], texts[1], &number) &&
+                 env->fact(env->context, texts[0], number);
+        } else if (ok && state) {
+            ok = evaluate(w, "a number in ENV_STATE", texts[0], &number);
+            if (ok && number != states++) {
+                ok = grt_fail(GRT_BAD_DATA,
+                              "%s: ENV_STATE counts its numbers from 0 without gaps; %s is %s",
+                              w->file, texts[1], texts[0]);
+            }
+            ok = ok && env->state(env->context, texts[1]);
+        } else if (ok) {
+            const char *rows[GRT_DESCRIBE_TEXTS] = {NULL};
+            for (uint32_t i = 0; i < count; i++) {
+                rows[i] = texts[i];
+            }
+            ok = env->row(env->context, word, rows, count);
+        }
+    }
+    free(texts);
+    return ok;
+}
+
 bool grt_describe_env(struct grt_describe_env *env, const char *file, const char *text) {
     struct walk w = {text, file};
-    char word[MAX_WORD], name[MAX_EXPRESSION], value[MAX_EXPRESSION];
+    char word[MAX_WORD];
     while (next(&w, word) && strcmp(word, "grt_env") != 0) {
     }
     next(&w, word);
     if (!is_name(word) || strcmp(word, "ENV") == 0) {
         return grt_fail(GRT_BAD_DATA,
                         "%s: no environment: it defines ENV, ENV_OBS, ENV_ACT and ENV_STATE and "
-                        "includes \"env/state.k\"",
+                        "includes \"env/state.k\", or ENV, ENV_AGENTS, ENV_OBS, ENV_WORDS and "
+                        "\"env/world.k\"",
                         file);
     }
     if (strlen(word) >= sizeof env->name) {
@@ -339,24 +395,5 @@ bool grt_describe_env(struct grt_describe_env *env, const char *file, const char
     if (!expect(&w, "{")) {
         return false;
     }
-    double number = 0, states = 0;
-    while (next(&w, word) && strcmp(word, "}") != 0) {
-        bool fact = strcmp(word, "grt_fact") == 0;
-        if (!expect(&w, "(") || !until_comma(&w, name) || !expect(&w, ",") ||
-            !until_comma(&w, value) || !expect(&w, ")")) {
-            return false;
-        }
-        if (!evaluate(&w, fact ? name : "a number in ENV_STATE", fact ? value : name, &number)) {
-            return false;
-        }
-        if (!fact && number != states++) {
-            return grt_fail(GRT_BAD_DATA,
-                            "%s: ENV_STATE counts its numbers from 0 without gaps; %s is %s", file,
-                            value, name);
-        }
-        if (fact ? !env->fact(env->context, name, number) : !env->state(env->context, value)) {
-            return false;
-        }
-    }
-    return true;
+    return describe_rows(env, &w);
 }

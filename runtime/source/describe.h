@@ -24,12 +24,16 @@ struct grt_described {
 bool grt_describe_kernel(struct grt_described *d, const char *file, const char *text);
 void grt_describe_finish(struct grt_described *d);
 
-// What an environment says of itself. `fact` gets each number, `state` each name of the state, in their order; false from
-// one ends it. `name` (capacity bytes) gets that of the environment. False with a sentence that begins with `file`.
+// What an environment says of itself. `fact` gets each number, `state` each name of the state, in their order; `row` gets each row of
+// its other lists as texts, strings without their quotes: a size, a setting, a rule, a term. False from one ends it. `name` gets that
+// of the environment. False with a sentence that begins with `file`.
+#define GRT_DESCRIBE_TEXTS 6
 struct grt_describe_env {
     char name[48];
     bool (*fact)(void *context, const char *name, double value);
     bool (*state)(void *context, const char *name);
+    bool (*row)(void *context, const char *list, const char *const texts[GRT_DESCRIBE_TEXTS],
+                uint32_t count);
     void *context;
 };
 bool grt_describe_env(struct grt_describe_env *env, const char *file, const char *text);

@@ -19,6 +19,9 @@ cd "$tmp/work"
 awk '/^```/ { inside = $0 == "```c"; next } inside' "$source/shaders/env/README.md" >slider.k
 grep -q 'define ENV slider' slider.k || wrong "the README has no example"
 
+awk '/^```/ { inside = $0 == "```team"; next } inside' "$source/shaders/env/README.md" >team.k
+grep -q 'define ENV team' team.k || wrong "the README has no example of a state in memory"
+
 few=(--iterations 1 --num-envs 4 --num-dirs 2 --episode-length 20)
 # learns FILE DEVICE: near the middle for most of the time; at first it is for a tenth of it.
 learns() {
@@ -117,6 +120,8 @@ refused 65 "./no_file.k:3:" ./no_file.k ref:0
 refused 65 "obs" ./no_obs.k ref:0
 refused 65 "ENV_STATE" ./gap.k ref:0
 refused 64 "slider" slider ref:0
+# A state in memory is for learners that act from outside.
+refused 64 "'team' keeps its state in device memory" ./team.k ref:0
 code=0
 "$gpurt" bench rollout --env ./empty.k --device ref:0 2>err || code=$?
 [ "$code" = 65 ] || wrong "bench rollout of an empty file: exit code $code"

@@ -64,5 +64,6 @@
     X(evolve, D)                                                                                   \
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
+    X(worlds, D)                                                                                   \
     X(supervised, D)                                                                               \
     X(big, D)

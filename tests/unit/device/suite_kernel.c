@@ -15,7 +15,7 @@ static void list_names_every_kernel(void **state) {
     static const char *const names[] = {
 #define X(readings, folder, name) #name,
 #define OF_ENV(readings, folder, env, user) (#env "_" #user),
-#define ENV(name) GRT_ENV_KERNELS(OF_ENV, name)
+#define ENV(kind, name) GRT_OF_ENV(OF_ENV, kind, name)
         GRT_KERNELS(X) GRT_ENVS(ENV)
 #undef X
     };

@@ -323,7 +323,7 @@ static void lists_agree(void **state) {
              "#include \"shaders/describe.h\"\n#include \"env/" #env ".k\"\n"                      \
              "#include \"" #folder "/" #user ".k\"\n");                                            \
     check_lists(root, #env "_" #user);
-#define ENV(name) GRT_ENV_KERNELS(OF_ENV, name)
+#define ENV(kind, name) GRT_OF_ENV(OF_ENV, kind, name)
     GRT_KERNELS(X)
     GRT_ENVS(ENV)
 #undef X

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels are in shaders/rl/worlds_*.k.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "ops/op_support.h"
+#include "gpurt/rollout.h"
+#include "shaders/host.h"
+#include "shaders/rl/worlds_params.k"
+#include "worlds_parts.h"
+
+#define MAX_NAME 64
+#define FLAT 64    // lanes of a workgroup where a lane is a row
+#define SHARED 64  // lanes that share a row of observations, at most
+
+_Static_assert(WORLDS_TERMS == GRT_WORLD_TOTALS, "totals");
+_Static_assert(WORLDS_LAST == GRT_ROW_LAST && WORLDS_CUT == GRT_ROW_CUT &&
+                   WORLDS_IDLE == GRT_ROW_IDLE,
+               "rows");
+
+struct params {
+    struct worlds_head head;
+    uint32_t settings[GRT_ENV_SETTINGS];
+};
+_Static_assert(sizeof(struct params) <= GRT_MAX_PARAMS, "settings are parameters of kernels");
+
+static uint64_t rows_of(const struct grt_worlds *worlds) {
+    return (uint64_t)worlds->copies * worlds->sizes.agents;
+}
+
+// Indices are counted in 32 bits, and a binding reaches so many numbers.
+static bool fits(const struct grt_worlds *worlds) {
+    const struct grt_worlds_sizes *sizes = &worlds->sizes;
+    uint64_t widest = sizes->obs > sizes->act ? sizes->obs : sizes->act;
+    uint64_t of_copy = sizes->agents * widest;
+    of_copy = of_copy > sizes->words ? of_copy : sizes->words;
+    of_copy = of_copy > sizes->global ? of_copy : sizes->global;
+    uint64_t most = grt_op_reach(worlds->dev) / of_copy;
+    return worlds->copies <= most ||
+           grt_fail(GRT_CONFIG,
+                    "%u copies of environment '%s' are more than %s reaches in one buffer; use at "
+                    "most %llu",
+                    worlds->copies, worlds->env->name, grt_dev_info(worlds->dev)->selector,
+                    (unsigned long long)most);
+}
+
+static bool settle(struct grt_worlds *worlds, const struct grt_worlds_desc *desc) {
+    const struct grt_env_info *env = desc->env;
+    if (desc->copies == 0) {
+        return grt_fail(GRT_CONFIG, "0 copies of environment '%s'; there must be at least 1",
+                        env->name);
+    }
+    if (worlds->phase > env->phases) {
+        return grt_fail(GRT_CONFIG, "environment '%s' has no phase %u; it has 1 to %u", env->name,
+                        worlds->phase, env->phases);
+    }
+    return grt_worlds_settle(worlds, desc) && fits(worlds);
+}
+
+struct grt_worlds *grt_worlds_create(struct grt_dev *dev, const struct grt_worlds_desc *desc) {
+    if (!dev || !desc || !desc->env || (desc->setting_count > 0 && !desc->settings)) {
+        grt_fail(GRT_INVALID, "worlds: no %s", !dev                  ? "device"
+                                               : !desc || !desc->env ? "environment"
+                                                                     : "settings");
+        return NULL;
+    }
+    struct grt_worlds *worlds = calloc(1, sizeof *worlds);
+    if (!worlds) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for worlds");
+        return NULL;
+    }
+    worlds->dev = dev;
+    worlds->env = desc->env;
+    worlds->copies = desc->copies;
+    worlds->phase = desc->phase ? desc->phase : 1;
+    worlds->length = desc->length ? desc->length : desc->env->length;
+    if (!settle(worlds, desc)) {
+        grt_worlds_destroy(&worlds);
+    }
+    return worlds;
+}
+
+void grt_worlds_destroy(struct grt_worlds **worlds) {
+    if (worlds) {
+        free(*worlds);
+        *worlds = NULL;
+    }
+}
+
+const struct grt_worlds_sizes *grt_worlds_sizes(const struct grt_worlds *worlds) {
+    return worlds ? &worlds->sizes : NULL;
+}
+
+const char *grt_worlds_term(const struct grt_worlds *worlds, uint32_t i) {
+    if (!worlds || i >= worlds->sizes.terms) {
+        return NULL;
+    }
+    return worlds->env->world ? worlds->env->world->terms[i] : "good";
+}
+
+const char *grt_worlds_setting(const struct grt_worlds *worlds, uint32_t i, double *value) {
+    if (!worlds || i >= worlds->setting_count) {
+        return NULL;
+    }
+    *value = worlds->settings[i];
+    return worlds->env->world->settings[i].name;
+}
+
+void grt_worlds_declare(struct grt_worlds *worlds, struct grt_plan *plan) {
+    const struct {
+        const char *label;
+        enum grt_dtype dtype;
+        uint32_t rows;
+        const struct grt_tensor **tensor;
+    } rows[] = {{"state", GRT_U32, worlds->sizes.words, &worlds->state},
+                {"book", GRT_U32, WORLDS_BOOK, &worlds->book},
+                {"totals", GRT_F32, GRT_WORLD_TOTALS + worlds->sizes.terms, &worlds->totals}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        *rows[i].tensor = grt_plan_tensor(
+            plan, grt_tensor_desc(.label = rows[i].label, .group = "worlds", .dtype = rows[i].dtype,
+                                  .shape = {rows[i].rows, worlds->copies}));
+    }
+}
+
+// ---- ops ----
+
+struct operand {
+    const char *name;
+    struct grt_range range;
+    uint64_t numbers;  // of 4 bytes; 0: not wanted
+};
+
+// Whether worlds and operands can be used; the range of each becomes exact. Rejects the graph otherwise.
+static bool check(struct grt_graph *graph, const struct grt_worlds *worlds, const char *op,
+                  struct operand *operands, uint32_t count) {
+    if (!graph || !worlds) {
+        grt_graph_reject(graph, GRT_INVALID, "%s: no %s", op, worlds ? "graph" : "worlds");
+        return false;
+    }
+    if (!grt_op_tensor(graph, op, "state", worlds->state)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t room = operands[i].range.buf ? grt_op_room(operands[i].range) : 0;
+        if (operands[i].numbers * 4 > room) {
+            grt_graph_reject(graph, GRT_INVALID,
+                             "%s of environment '%s': %s has %llu bytes and needs %llu", op,
+                             worlds->env->name, operands[i].name, (unsigned long long)room,
+                             (unsigned long long)operands[i].numbers * 4);
+            return false;
+        }
+        if (operands[i].numbers > 0) {
+            operands[i].range.size = operands[i].numbers * 4;
+        } else {
+            operands[i].range = grt_op_unused_at(graph, i % GRT_OP_UNUSED);
+        }
+    }
+    return !grt_graph_rejected(graph);
+}
+
+// A kernel of the environment over so many lanes.
+static void launch(struct grt_graph *graph, const struct grt_worlds *worlds, const char *user,
+                   struct worlds_head head, const struct grt_spec specs[2], uint64_t lanes,
+                   const struct grt_range *ranges, uint32_t count) {
+    const struct grt_env_world *world = worlds->env->world;
+    struct params params = {.head = head};
+    for (uint32_t i = 0; i < worlds->setting_count; i++) {
+        union {
+            float real;
+            uint32_t word;
+        } bits = {.real = (float)worlds->settings[i]};
+        params.settings[i] =
+            world->settings[i].whole ? (uint32_t)worlds->settings[i] : bits.word;
+    }
+    char name[MAX_NAME];
+    snprintf(name, sizeof name, "%s_%s", worlds->env->name, user);
+    const struct grt_kernel_desc kernel = {
+        .name = name, .specs = {specs[0], specs[1]}, .source = worlds->env->source};
+    uint32_t groups[3], size = sizeof params.head + worlds->setting_count * sizeof(uint32_t);
+    grt_op_row_grid(worlds->dev, (lanes + specs[0].value - 1) / specs[0].value, groups);
+    grt_op_launch(graph, &kernel, &params, size, ranges, count, groups);
+}
+
+static struct worlds_head head_of(const struct grt_worlds *worlds) {
+    const struct grt_worlds_sizes *sizes = &worlds->sizes;
+    return (struct worlds_head){.copies = worlds->copies,
+                                .agents = sizes->agents,
+                                .obs = sizes->obs,
+                                .whole = sizes->global,
+                                .act = sizes->act,
+                                .choices = sizes->choices,
+                                .terms = sizes->terms,
+                                .phase = worlds->phase,
+                                .limit = worlds->length,
+                                .share = 1.0f / (float)sizes->agents};
+}
+
+// Lanes that are copies.
+static struct grt_spec copies_wg(const struct grt_worlds *worlds) {
+    return (struct grt_spec){"WG", grt_rollout_wg(worlds->dev, worlds->copies)};
+}
+
+void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *worlds,
+                         struct grt_range control) {
+    struct operand operands[] = {{"control", control, 4}};
+    if (!check(graph, worlds, "reset", operands, 1)) {
+        return;
+    }
+    const struct grt_range ranges[] = {worlds->state->range, operands[0].range, worlds->book->range,
+                                       worlds->totals->range};
+    launch(graph, worlds, "worlds_reset", head_of(worlds),
+           (const struct grt_spec[]){copies_wg(worlds), {NULL, 0}}, worlds->copies, ranges, 4);
+}
+
+void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
+                           const struct grt_observe_desc *desc) {
+    if (!graph || !worlds || !desc) {
+        grt_graph_reject(graph, GRT_INVALID, "observe: no %s", worlds ? "desc" : "worlds");
+        return;
+    }
+    const struct grt_worlds_sizes *sizes = &worlds->sizes;
+    uint64_t rows = rows_of(worlds);
+    bool whole = desc->global.buf && sizes->global > 0;
+    struct operand operands[] = {
+        {"obs", desc->obs, rows * sizes->obs},
+        {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
+        {"global", desc->global, whole ? (uint64_t)worlds->copies * sizes->global : 0}};
+    if (!check(graph, worlds, "observe", operands, 3)) {
+        return;
+    }
+    // A lane is a thread's work on a CPU, and an environment in registers makes all of a row at once.
+    bool alone = grt_dev_info(worlds->dev)->caps.software || !worlds->env->world;
+    uint32_t lanes = alone ? 1 : grt_op_power_above(sizes->obs, SHARED);
+    struct worlds_head head = head_of(worlds);
+    head.whole = whole ? head.whole : 0;
+    uint64_t all = rows + (whole ? worlds->copies : 0);
+    const struct grt_range ranges[] = {worlds->state->range, operands[0].range, operands[1].range,
+                                       operands[2].range};
+    launch(graph, worlds, "worlds_observe", head,
+           (const struct grt_spec[]){{"WG", FLAT}, {"LANES", lanes}}, all * lanes, ranges, 4);
+}
+
+void grt_op_worlds_step(struct grt_graph *graph, struct grt_worlds *worlds,
+                        const struct grt_world_step_desc *desc) {
+    if (!graph || !worlds || !desc) {
+        grt_graph_reject(graph, GRT_INVALID, "step: no %s", worlds ? "desc" : "worlds");
+        return;
+    }
+    uint64_t rows = rows_of(worlds);
+    struct operand operands[] = {
+        {"control", desc->control, 4},
+        {"actions", desc->actions, rows * (worlds->sizes.act > 0 ? worlds->sizes.act : 1)},
+        {"rewards", desc->rewards, rows},
+        {"ends", desc->ends, rows}};
+    if (!check(graph, worlds, "step", operands, 4)) {
+        return;
+    }
+    const struct grt_range ranges[] = {worlds->state->range, operands[0].range,
+                                       worlds->book->range,  worlds->totals->range,
+                                       operands[1].range,    operands[2].range,
+                                       operands[3].range};
+    launch(graph, worlds, "worlds_step", head_of(worlds),
+           (const struct grt_spec[]){copies_wg(worlds), {NULL, 0}}, worlds->copies, ranges, 7);
+}
+
+void grt_op_worlds_random(struct grt_graph *graph, struct grt_worlds *worlds,
+                          const struct grt_world_random_desc *desc) {
+    if (!graph || !worlds || !desc) {
+        grt_graph_reject(graph, GRT_INVALID, "random actions: no %s", worlds ? "desc" : "worlds");
+        return;
+    }
+    const struct grt_worlds_sizes *sizes = &worlds->sizes;
+    uint64_t rows = rows_of(worlds);
+    struct operand operands[] = {
+        {"control", desc->control, 4},
+        {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
+        {"actions", desc->actions, rows * (sizes->act > 0 ? sizes->act : 1)}};
+    if (!check(graph, worlds, "random actions", operands, 3)) {
+        return;
+    }
+    const struct worlds_random_params params = {.rows = (uint32_t)rows,
+                                                .act = sizes->act,
+                                                .choices = sizes->choices,
+                                                .stream = desc->stream};
+    const struct grt_range ranges[] = {operands[0].range, operands[1].range, operands[2].range};
+    uint32_t groups[3];
+    grt_op_row_grid(worlds->dev, (rows + FLAT - 1) / FLAT, groups);
+    grt_op_launch(graph, grt_kernel_desc(.name = "worlds_random", .specs = {{"WG", FLAT}}), &params,
+                  sizeof params, ranges, 3, groups);
+    if (desc->advance) {
+        const uint32_t by = 1;
+        grt_op_launch(graph, grt_kernel_desc(.name = "tick", .specs = {{"WG", 1}}), &by, sizeof by,
+                      &operands[0].range, 1, (const uint32_t[3]){1, 1, 1});
+    }
+}
+
+void grt_op_worlds_totals(struct grt_graph *graph, struct grt_worlds *worlds,
+                          struct grt_range out) {
+    uint32_t count = worlds ? GRT_WORLD_TOTALS + worlds->sizes.terms : 0;
+    struct operand operands[] = {{"out", out, count}};
+    if (!check(graph, worlds, "totals", operands, 1)) {
+        return;
+    }
+    const struct worlds_totals_params params = {.copies = worlds->copies};
+    const struct grt_range ranges[] = {worlds->totals->range, operands[0].range};
+    const uint32_t groups[3] = {count, 1, 1};
+    grt_op_launch(graph, grt_kernel_desc(.name = "worlds_totals", .specs = {{"WG", FLAT}}), &params,
+                  sizeof params, ranges, 2, groups);
+}
