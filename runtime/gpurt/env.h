@@ -41,17 +41,17 @@ struct grt_env_world {
 // What an environment says of itself; made by the C reading of its file.
 struct grt_env_info {
     const char *name;
-    uint32_t obs, act;                // numbers of an observation and of an action
-    uint32_t state;                   // floats of a state; 0: its state lies in memory
-    const char *const *state_names;   // as many, then NULL
-    uint32_t substeps;                // of one step
-    uint32_t phases;                  // 1, 2, ... this many
-    uint32_t length;                  // steps of an episode, unless said otherwise
-    float dt;                         // seconds of one step
-    uint32_t operations;              // of one step, in floating point; 0: not counted
-    float step_size, noise_std;       // that a learner takes, unless said otherwise; 0: its own
-    uint32_t shapes;                  // that it is drawn with; 0: it is not
-    const struct grt_source *source;  // of its kernels; NULL: gpurt's own
+    uint32_t obs, act;                  // numbers of an observation and of an action
+    uint32_t state;                     // floats of a state; 0: its state lies in memory
+    const char *const *state_names;     // as many, then NULL
+    uint32_t substeps;                  // of one step
+    uint32_t phases;                    // 1, 2, ... this many
+    uint32_t length;                    // steps of an episode, unless said otherwise
+    float dt;                           // seconds of one step
+    uint32_t operations;                // of one step, in floating point; 0: not counted
+    float step_size, noise_std;         // that a learner takes, unless said otherwise; 0: its own
+    uint32_t shapes;                    // that it is drawn with; 0: it is not
+    const struct grt_source *source;    // of its kernels; NULL: gpurt's own
     const struct grt_env_world *world;  // NULL: its state is held in registers
 };
 

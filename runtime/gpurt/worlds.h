@@ -46,9 +46,10 @@ struct grt_worlds_sizes {
 };
 
 // How a row ended: bits.
-#define GRT_ROW_LAST 1u   // nothing after this row belongs to the same episode
-#define GRT_ROW_CUT 2u    // by time: what the next observation is worth still counts
-#define GRT_ROW_IDLE 4u   // the row does not count: its agent had ended before, or the copy was reset
+#define GRT_ROW_LAST 1u  // nothing after this row belongs to the same episode
+#define GRT_ROW_CUT 2u   // by time: what the next observation is worth still counts
+#define GRT_ROW_IDLE                                                                               \
+    4u  // the row does not count: its agent had ended before, or the copy was reset
 
 struct grt_worlds;
 
@@ -82,7 +83,8 @@ GRT_API void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *w
 // A reward that is NaN or infinite ends the episode and counts for nothing.
 struct grt_world_step_desc {
     struct grt_range control;
-    struct grt_range actions;  // u32 [rows], past the last counts as 0; or f32 [rows][act], clamped to [-1, 1]
+    struct grt_range
+        actions;  // u32 [rows], past the last counts as 0; or f32 [rows][act], clamped to [-1, 1]
     struct grt_range rewards;  // out: f32 [rows]
     struct grt_range ends;     // out: u32 [rows], GRT_ROW_*
 };

@@ -48,8 +48,9 @@ const struct grt_env_info *grt_env_find(const char *name) {
 
 bool grt_env_in_registers(const struct grt_env_info *env, const char *who) {
     return !env->world ||
-           grt_fail(GRT_INVALID,
-                    "environment '%s' keeps its state in device memory, and %s needs one that holds "
-                    "it in registers (shaders/env/state.k)",
-                    env->name, who);
+           grt_fail(
+               GRT_INVALID,
+               "environment '%s' keeps its state in device memory, and %s needs one that holds "
+               "it in registers (shaders/env/state.k)",
+               env->name, who);
 }

@@ -109,8 +109,9 @@ static bool take_size(struct env_file *env, const char *const texts[GRT_DESCRIBE
     const struct {
         const char *name;
         const char **text;
-    } rows[] = {{"agents", &world->agents}, {"obs", &world->obs},         {"global", &world->global},
-                {"act", &world->act},       {"choices", &world->choices}, {"words", &world->words}};
+    } rows[] = {{"agents", &world->agents},   {"obs", &world->obs},
+                {"global", &world->global},   {"act", &world->act},
+                {"choices", &world->choices}, {"words", &world->words}};
     for (size_t i = 0; i < sizeof defined / sizeof defined[0]; i++) {
         if (strcmp(texts[1], defined[i]) == 0) {
             return grt_fail(GRT_BAD_DATA,
@@ -229,8 +230,8 @@ static bool has_functions(const struct env_file *env, const char *file, const ch
 // What the environment says of itself comes before its kernels: what is wrong is said of it, not of a kernel.
 static bool describe(struct env_file *env, const char *file) {
     char *text = grt_source_describe(env->source, "env/info.k");
-    env->described =
-        (struct grt_describe_env){.fact = take_fact, .state = take_state, .row = take_row, .context = env};
+    env->described = (struct grt_describe_env){
+        .fact = take_fact, .state = take_state, .row = take_row, .context = env};
     bool ok =
         text && grt_describe_env(&env->described, file, text) && has_functions(env, file, text);
     free(text);

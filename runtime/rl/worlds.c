@@ -60,9 +60,10 @@ static bool settle(struct grt_worlds *worlds, const struct grt_worlds_desc *desc
 
 struct grt_worlds *grt_worlds_create(struct grt_dev *dev, const struct grt_worlds_desc *desc) {
     if (!dev || !desc || !desc->env || (desc->setting_count > 0 && !desc->settings)) {
-        grt_fail(GRT_INVALID, "worlds: no %s", !dev                  ? "device"
-                                               : !desc || !desc->env ? "environment"
-                                                                     : "settings");
+        grt_fail(GRT_INVALID, "worlds: no %s",
+                 !dev                  ? "device"
+                 : !desc || !desc->env ? "environment"
+                                       : "settings");
         return NULL;
     }
     struct grt_worlds *worlds = calloc(1, sizeof *worlds);
@@ -170,8 +171,7 @@ static void launch(struct grt_graph *graph, const struct grt_worlds *worlds, con
             float real;
             uint32_t word;
         } bits = {.real = (float)worlds->settings[i]};
-        params.settings[i] =
-            world->settings[i].whole ? (uint32_t)worlds->settings[i] : bits.word;
+        params.settings[i] = world->settings[i].whole ? (uint32_t)worlds->settings[i] : bits.word;
     }
     char name[MAX_NAME];
     snprintf(name, sizeof name, "%s_%s", worlds->env->name, user);
@@ -256,10 +256,9 @@ void grt_op_worlds_step(struct grt_graph *graph, struct grt_worlds *worlds,
     if (!check(graph, worlds, "step", operands, 4)) {
         return;
     }
-    const struct grt_range ranges[] = {worlds->state->range, operands[0].range,
-                                       worlds->book->range,  worlds->totals->range,
-                                       operands[1].range,    operands[2].range,
-                                       operands[3].range};
+    const struct grt_range ranges[] = {
+        worlds->state->range, operands[0].range, worlds->book->range, worlds->totals->range,
+        operands[1].range,    operands[2].range, operands[3].range};
     launch(graph, worlds, "worlds_step", head_of(worlds),
            (const struct grt_spec[]){copies_wg(worlds), {NULL, 0}}, worlds->copies, ranges, 7);
 }

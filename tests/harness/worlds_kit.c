@@ -118,8 +118,8 @@ uint32_t *worlds_state(const struct worlds_case *c) {
 
 void worlds_end(struct worlds_case *c) {
     struct grt_graph **graphs[] = {&c->reset, &c->observe, &c->step, &c->random, &c->totals};
-    struct test_tensor *tensors[] = {&c->control,   &c->actions_at, &c->rewards_at, &c->ends_at,
-                                     &c->obs_at,    &c->global_at,  &c->mask_at,    &c->sums_at};
+    struct test_tensor *tensors[] = {&c->control, &c->actions_at, &c->rewards_at, &c->ends_at,
+                                     &c->obs_at,  &c->global_at,  &c->mask_at,    &c->sums_at};
     void *arrays[] = {c->actions, c->rewards, c->ends, c->obs, c->global, c->mask, c->sums};
     for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
         grt_graph_destroy(graphs[i]);

@@ -15,7 +15,8 @@ struct worlds_case {
     struct grt_dev *dev;
     struct grt_plan *plan;
     struct grt_graph *reset, *observe, *step, *random, *totals;
-    struct test_tensor control, actions_at, rewards_at, ends_at, obs_at, global_at, mask_at, sums_at;
+    struct test_tensor control, actions_at, rewards_at, ends_at, obs_at, global_at, mask_at,
+        sums_at;
     // On the host, as the device left them.
     uint32_t *actions;  // [rows], or the bits of f32 [rows][act]
     float *rewards, *obs, *global, *sums;

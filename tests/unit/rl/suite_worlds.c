@@ -24,7 +24,8 @@ static const char relay[] =
     "#define ENV_CHOICES 3\n"
     "#define ENV_WORDS (2 * walkers + 2)\n"
     "#define ENV_SETTINGS(F) F(uint, cells, 6, 2, 100, \"cells of the line\") \\\n"
-    "    F(uint, walkers, cells / 2, 1, 8, \"agents\") F(float, gain, 0.5, 0, 4, \"for the goal\") \\\n"
+    "    F(uint, walkers, cells / 2, 1, 8, \"agents\") F(float, gain, 0.5, 0, 4, \"for the goal\") "
+    "\\\n"
     "    F(uint, fault, 0, 0, 1000, \"step whose reward is none, and what is seen too\")\n"
     "#define ENV_RULES(F) F(cells > walkers, \"there are fewer cells than walkers\")\n"
     "#define ENV_TERMS(F) F(arrived) F(bumps)\n"
@@ -81,7 +82,8 @@ static const char relay[] =
     "FN float world_global(env_world w, uint i) {\n"
     "    return i < w.agents ? F32(LOOK(w, PLACE(i))) : F32(LOOK(w, BUMPS));\n"
     "}\n"
-    "FN uint world_mask(env_world w, uint agent) { return LOOK(w, PLACE(agent)) == 0u ? 5u : 7u; }\n"
+    "FN uint world_mask(env_world w, uint agent) { return LOOK(w, PLACE(agent)) == 0u ? 5u : 7u; "
+    "}\n"
     "FN float world_term(env_world w, uint i) {\n"
     "    uint arrived = 0u;\n"
     "    for (uint a = 0u; a < w.agents; a += 1u) { arrived += world_out(w, a) ? 1u : 0u; }\n"
@@ -253,11 +255,12 @@ static void team_follows_its_rules(void **state) {
     assert_non_null(env);
     assert_true(env->world && env->state == 0);
     for (size_t i = 0; i < (test.small ? 2 : sizeof copies / sizeof copies[0]); i++) {
-        struct rules r = {.cells = 6, .walkers = 3, .phase = 1, .seed = 4, .length = 7, .gain = 0.5};
+        struct rules r = {
+            .cells = 6, .walkers = 3, .phase = 1, .seed = 4, .length = 7, .gain = 0.5};
         walk(env, grt_worlds_desc(.copies = copies[i]), &r, copies[i] > 100 ? 25 : 60);
     }
-    const struct grt_env_value values[] = {{"walkers", 2}, {"gain", 1.75}, {"cells", 9},
-                                           {"walkers", 5}, {"fault", 6}};
+    const struct grt_env_value values[] = {
+        {"walkers", 2}, {"gain", 1.75}, {"cells", 9}, {"walkers", 5}, {"fault", 6}};
     struct rules r = {
         .cells = 9, .walkers = 5, .fault = 6, .phase = 3, .seed = 9, .length = 30, .gain = 1.75};
     struct grt_worlds_desc desc = {
@@ -311,7 +314,8 @@ static void refuses(void **state) {
     TEST_REFUSED(create(env, "cell", 5), GRT_CONFIG, "did you mean 'cells'?");
     TEST_REFUSED(create(env, "zzzzzz", 5), GRT_CONFIG, "no setting 'zzzzzz'");
     TEST_REFUSED(create(cartpole, "cells", 5), GRT_CONFIG, "'cartpole' has no settings");
-    TEST_REFUSED(create(env, "cells", 1), GRT_CONFIG, "cells is 1; it must be a whole number from 2 to 100");
+    TEST_REFUSED(create(env, "cells", 1), GRT_CONFIG,
+                 "cells is 1; it must be a whole number from 2 to 100");
     TEST_REFUSED(create(env, "cells", 101), GRT_CONFIG, "cells of the line");
     TEST_REFUSED(create(env, "cells", 6.5), GRT_CONFIG, "6.5");
     TEST_REFUSED(create(env, "gain", NAN), GRT_CONFIG, "gain");
@@ -321,13 +325,13 @@ static void refuses(void **state) {
                  "environment");
     TEST_REFUSED(grt_worlds_create(test.dev, grt_worlds_desc(.env = env, .copies = 1, .phase = 4)),
                  GRT_CONFIG, "phase 4");
-    TEST_REFUSED(
-        grt_worlds_create(test.dev, grt_worlds_desc(.env = env, .copies = 0xffffffffu)), GRT_CONFIG,
-        "use at most");
+    TEST_REFUSED(grt_worlds_create(test.dev, grt_worlds_desc(.env = env, .copies = 0xffffffffu)),
+                 GRT_CONFIG, "use at most");
     TEST_REFUSED(grt_es_create(test.dev, &(struct grt_es_desc){.env = env}), GRT_INVALID,
                  "'relay' keeps its state in device memory, and training by evolution strategies");
     struct grt_graph *graph = grt_graph_create(test.dev, "rollout");
-    grt_op_rollout(graph, &(struct grt_rollout_desc){.env = env, .envs = 1, .sides = 1, .steps = 1});
+    grt_op_rollout(graph,
+                   &(struct grt_rollout_desc){.env = env, .envs = 1, .sides = 1, .steps = 1});
     TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "not held in registers");
     grt_graph_destroy(&graph);
     grt_env_close(&env);
@@ -371,7 +375,8 @@ static void refuses(void **state) {
 // A mistake in a function has its file and line, on every backend.
 static void mistakes_have_lines(void **state) {
     (void)state;
-    char *text = changed(relay, "uint x = LOOK(w, PLACE(agent));", "uint x = LOOK(w, PLACE(agnt));");
+    char *text =
+        changed(relay, "uint x = LOOK(w, PLACE(agent));", "uint x = LOOK(w, PLACE(agnt));");
     uint32_t line = 1;
     for (const char *at = text; at < strstr(text, "agnt"); at++) {
         line += *at == '\n';
@@ -459,7 +464,8 @@ static void same_as_rollout(const char *name, uint32_t copies, uint32_t steps) {
     const uint32_t seed = 23, control[4] = {seed, 0, 0, 0};
     struct roll r = {.env = env, .copies = copies};
     struct worlds_case c;
-    worlds_begin(&c, test.dev, grt_worlds_desc(.env = env, .copies = copies, .length = steps), seed);
+    worlds_begin(&c, test.dev, grt_worlds_desc(.env = env, .copies = copies, .length = steps),
+                 seed);
     assert_true(c.sizes.agents == 1 && c.sizes.act == env->act && c.sizes.obs == env->obs);
     r.control = test_tensor(test.dev, GRT_U32, 4, 0);
     r.theta = test_tensor(test.dev, GRT_F32, 4, 0);
@@ -564,7 +570,8 @@ static void registers_are_observed(void **state) {
         }
         t.states = test_tensor(test.dev, GRT_F32, 5, t.env->state);
         t.obs = test_tensor(test.dev, GRT_F32, 5, t.env->obs);
-        t.shapes = test_tensor(test.dev, GRT_F32, (uint64_t)5 * (t.env->shapes + 1), GRT_TRACE_SHAPE);
+        t.shapes =
+            test_tensor(test.dev, GRT_F32, (uint64_t)5 * (t.env->shapes + 1), GRT_TRACE_SHAPE);
         test_tensor_write(&t.states, rows);
         test_run(test.dev, record_trace, &t);
         float *obs = test_alloc((size_t)5 * t.env->obs * 4);
@@ -597,7 +604,8 @@ static void readme_example(void **state) {
     struct worlds_case c;
     const struct grt_env_value values[] = {{"cells", 5}};
     worlds_begin(&c, test.dev,
-                 grt_worlds_desc(.env = env, .copies = 7, .settings = values, .setting_count = 1), 6);
+                 grt_worlds_desc(.env = env, .copies = 7, .settings = values, .setting_count = 1),
+                 6);
     // Right to the end: at most four steps.
     float sum = 0;
     for (uint32_t row = 0; row < c.rows; row++) {
@@ -658,10 +666,14 @@ static void random_actions(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(team_follows_its_rules),      TEST_CASE(settings_have_values),
-    TEST_CASE(refuses),                     TEST_CASE(mistakes_have_lines),
-    TEST_CASE(small_buffers_are_refused),   TEST_CASE(registers_as_in_the_rollout),
-    TEST_CASE(registers_are_observed),      TEST_CASE(random_actions),
+    TEST_CASE(team_follows_its_rules),
+    TEST_CASE(settings_have_values),
+    TEST_CASE(refuses),
+    TEST_CASE(mistakes_have_lines),
+    TEST_CASE(small_buffers_are_refused),
+    TEST_CASE(registers_as_in_the_rollout),
+    TEST_CASE(registers_are_observed),
+    TEST_CASE(random_actions),
     TEST_CASE(readme_example),
 };
 TEST_SUITE(worlds, true, cases);
