@@ -140,10 +140,11 @@ GRT_API uint32_t grt_learner_history(struct grt_learner *learner, uint32_t *firs
                                      struct grt_learn_row *rows, uint32_t count);
 
 #define GRT_TENSOR_ROLES(X)                                                                        \
-    X(PARAM, "param") /* "layers.0.weight", in the order of a state_dict */                        \
-    X(OPTIM, "optim") /* "exp_avg.layers.0.weight", ... */                                         \
-    X(STATE, "state") /* "state": the words of struct grt_learn_state; not of the model */         \
-    X(GRAD, "grad")   /* "layers.0.weight" again: gradients of the newest step, still scaled */
+    X(PARAM, "param")   /* "layers.0.weight", in the order of a state_dict */                      \
+    X(OPTIM, "optim")   /* "exp_avg.layers.0.weight", ... */                                       \
+    X(STATE, "state")   /* "state": the words of struct grt_learn_state; not of the model */       \
+    X(GRAD, "grad")     /* "layers.0.weight" again: gradients of the newest step, still scaled */  \
+    X(BUFFER, "buffer") /* "1.running_mean": what modules keep besides parameters (params.h) */
 
 enum grt_tensor_role {
 #define X(name, text) GRT_TENSOR_##name,
@@ -152,7 +153,7 @@ enum grt_tensor_role {
         GRT_TENSOR_ROLE_COUNT,
 };
 // The i-th tensor of a role, with its name; NULL past the last. What a checkpoint holds are
-// params, optim and state. They may be read and written with grt_buf_read() and grt_buf_write();
+// params, buffers, optim and state. They may be read and written with grt_buf_read() and grt_buf_write();
 // after writing parameters, grt_learner_sync().
 GRT_API const struct grt_tensor *grt_learner_tensor(const struct grt_learner *learner,
                                                     enum grt_tensor_role role, uint32_t i,

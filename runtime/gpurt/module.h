@@ -3,8 +3,8 @@
 // are drawn, and then forward and backward record themselves into any number of graphs, each for as many
 // samples as its operands have.
 //
-//     declare   shape of a sample in, shape of a sample out; parameters into net->params, activations into
-//               net->plan (group "acts")
+//     declare   shape of a sample in, shape of a sample out; parameters and buffers (params.h) into net->params,
+//               activations into net->plan (group "acts")
 //     forward   y = f(x); keeps what backward needs
 //     backward  gradients of the parameters, and dx
 //
@@ -83,6 +83,7 @@ GRT_API void grt_net_finish(struct grt_net *net);
 struct grt_pass {
     struct grt_graph *graph;
     bool training;   // else evaluation: nothing is dropped, no statistics are taken
+    bool again;      // forward is repeated for backward: statistics were taken already
     bool add_grads;  // parameter gradients are added to what is there, else they replace it
     // Training with random numbers: a struct grt_learn_state, whose count of steps makes each step's own, and
     // the number of the micro-batch within the step.

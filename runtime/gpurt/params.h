@@ -11,6 +11,9 @@
 // Each parameter begins at a multiple of `unit` elements, so that it can be bound in either width.
 // Equal layers follow each other at equal distances. The elements between parameters are zero in
 // every group and must stay zero: then a kernel may run over the whole range.
+//
+// Buffers are beside them, in a range "buffers" of their own: numbers that a module keeps in training and reads in
+// evaluation, such as running statistics. They are saved and loaded with the parameters, and no optimizer sees them.
 #ifndef GRT_NN_PARAMS_H
 #define GRT_NN_PARAMS_H
 
@@ -23,7 +26,8 @@ extern "C" {
 #define GRT_INITS(X)                                                                               \
     X(UNIFORM, "uniform") /* in [-bound, bound) */                                                 \
     X(ONES, "ones")                                                                                \
-    X(ZEROS, "zeros")
+    X(ZEROS, "zeros")                                                                              \
+    X(VALUE, "value") /* bound everywhere */
 
 enum grt_init {
 #define X(name, text) GRT_INIT_##name,
@@ -40,7 +44,7 @@ struct grt_param {
     uint64_t shape[GRT_MAX_RANK];
     enum grt_init init;
     float bound;
-    // Views of the groups; buffers are there after grt_params_place().
+    // Views of the groups, with memory after grt_params_place(). A buffer has its master alone, f32.
     struct grt_tensor master, copy, grad;
 };
 
@@ -52,8 +56,12 @@ struct grt_params {
     uint64_t numbers;         // elements of all parameters, without padding
     enum grt_dtype type;      // of the 16-bit copy, or f32: there is none
     struct grt_param **list;  // each stays where it is
-    bool failed;              // no host memory, or a name that is too long
+    struct grt_param **buffers;
+    uint32_t buffer_count;
+    uint64_t buffer_elements;                 // of their range
+    bool failed;                              // no host memory, or a name that is too long
     struct grt_tensor *master, *copy, *grad;  // [elements]: whole groups; copy NULL with f32
+    struct grt_tensor *buffer;                // [buffer_elements], or NULL
 };
 
 GRT_API void grt_params_init(struct grt_params *params, struct grt_dev *dev, enum grt_dtype type);
@@ -63,7 +71,12 @@ GRT_API void grt_params_finish(struct grt_params *params);
 GRT_API struct grt_param *grt_params_add(struct grt_params *params, const char *prefix,
                                          const char *name, const uint64_t *shape,
                                          enum grt_init init, float bound);
-// Declares the groups "params", "params16" and, where wanted, "grads" in the plan.
+// A buffer, which begins with `value` everywhere. The module writes it in passes of training that are no repetition
+// (struct grt_pass) and reads buffer->master.
+GRT_API struct grt_param *grt_params_add_buffer(struct grt_params *params, const char *prefix,
+                                                const char *name, const uint64_t *shape,
+                                                float value);
+// Declares the groups "params", "params16", "buffers" and, where wanted, "grads" in the plan.
 GRT_API void grt_params_declare(struct grt_params *params, struct grt_plan *plan, bool grads);
 // After grt_plan_alloc(): gives the views their buffers.
 GRT_API void grt_params_place(struct grt_params *params);
@@ -72,7 +85,7 @@ GRT_API void grt_params_place(struct grt_params *params);
 GRT_API struct grt_tensor grt_params_view(const struct grt_param *param,
                                           const struct grt_tensor *whole, uint64_t first);
 // Draws every parameter from the counter-based generator by seed, zeroes padding and gradients,
-// writes the 16-bit copy, and waits. The same bits on every device.
+// writes the 16-bit copy and the buffers' first values, and waits. The same bits on every device.
 GRT_API bool grt_params_draw(struct grt_params *params, uint64_t seed);
 // Writes the 16-bit copy from the masters, after these were loaded; waits.
 GRT_API bool grt_params_sync(struct grt_params *params);

@@ -59,6 +59,10 @@ struct grt_supervised_report {
 struct grt_supervised_desc {
     struct grt_dev *dev;
     const struct grt_config *config;
+    // A network of your own in place of the config's, as in struct grt_learner_desc; `of` is used as long as the run
+    // lives. NULL: the config's, which grt_evaluate() and grt_predict() know alone.
+    struct grt_module *(*make)(const void *of);
+    const void *of;
     bool resume;
     bool force;     // resume though the data are others than those of the checkpoint
     bool lockstep;  // nothing is queued ahead, log lines are waited for: a stop is obeyed at once

@@ -44,7 +44,7 @@ GRT_API void grt_task_close(struct grt_task *task);
 GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive);
 // Whether the archive is of a run with the same model, seed and parts of the data; false with the key that differs.
 GRT_API bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive);
-// Parameters out of an archive into an allocated learner.
+// Parameters and buffers out of an archive into an allocated learner.
 GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
 
 // The loader of a part of the data, as the config says. `held` batches are used at once.

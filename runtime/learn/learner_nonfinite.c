@@ -128,7 +128,8 @@ bool grt_learner_find_nonfinite(struct grt_learner *l, const struct grt_tensor *
     }
     x = x ? x : l->x;
     y = y ? y : l->target;
-    if (named(l, GRT_TENSOR_PARAM, "parameter", name, capacity)) {
+    if (named(l, GRT_TENSOR_PARAM, "parameter", name, capacity) ||
+        named(l, GRT_TENSOR_BUFFER, "buffer", name, capacity)) {
         return true;
     }
     const struct grt_tensor *given[] = {x, y};

@@ -12,10 +12,12 @@ struct slot {
     uint64_t mark;
 };
 
+#define WHOLE 3  // tensors of a whole snapshot
+
 struct grt_snapshot {
     struct grt_learner *learner;
     struct slot slots[GRT_SNAPSHOT_SLOTS];
-    struct grt_buf *whole;  // masters, then what the optimizer keeps
+    struct grt_buf *whole;  // masters, buffers, then what the optimizer keeps
     struct grt_graph *whole_graph;
 };
 
@@ -24,12 +26,19 @@ static struct grt_buf *make_buf(struct grt_learner *l, uint64_t bytes) {
         l->dev, grt_buf_desc(.size = bytes, .kind = GRT_BUF_READBACK, .label = "snapshots"));
 }
 
+// NULL where there is none.
+static void whole_of(const struct grt_learner *l, const struct grt_tensor *from[WHOLE]) {
+    from[0] = l->params.master;
+    from[1] = l->params.buffer;
+    from[2] = l->kept;
+}
+
 // Copies one range behind the other. The first run waits for its end, so it is made here.
 static struct grt_graph *make_graph(struct grt_learner *l, struct grt_buf *into,
-                                    const struct grt_tensor *const from[2]) {
+                                    const struct grt_tensor *const *from, int count) {
     struct grt_graph *graph = grt_graph_create(l->dev, "snapshot");
     uint64_t at = 0;
-    for (int i = 0; graph && i < 2; i++) {
+    for (int i = 0; graph && i < count; i++) {
         if (from[i]) {
             uint64_t bytes = grt_tensor_bytes(from[i]);
             grt_graph_copy(graph, (struct grt_range){into, at, bytes},
@@ -55,14 +64,18 @@ struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
         const struct grt_tensor *from[2] = {l->state, l->history};
         struct slot *slot = &s->slots[i];
         slot->buf = make_buf(l, grt_tensor_bytes(l->state) + grt_tensor_bytes(l->history));
-        slot->graph = slot->buf ? make_graph(l, slot->buf, from) : NULL;
+        slot->graph = slot->buf ? make_graph(l, slot->buf, from, 2) : NULL;
         good = slot->graph != NULL;
     }
     if (good) {
-        const struct grt_tensor *from[2] = {l->params.master, l->kept};
-        s->whole = make_buf(l, grt_tensor_bytes(l->params.master) +
-                                   (l->kept ? grt_tensor_bytes(l->kept) : 0));
-        s->whole_graph = s->whole ? make_graph(l, s->whole, from) : NULL;
+        const struct grt_tensor *from[WHOLE];
+        uint64_t bytes = 0;
+        whole_of(l, from);
+        for (int i = 0; i < WHOLE; i++) {
+            bytes += grt_tensor_bytes(from[i]);
+        }
+        s->whole = make_buf(l, bytes);
+        s->whole_graph = s->whole ? make_graph(l, s->whole, from, WHOLE) : NULL;
         good = s->whole_graph != NULL;
     }
     if (!good) {
@@ -108,11 +121,11 @@ struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *s, uint32_t slo
 }
 
 const void *grt_snapshot_tensor(const struct grt_snapshot *s, const struct grt_tensor *t) {
-    const struct grt_learner *l = s->learner;
-    const struct grt_tensor *from[2] = {l->params.master, l->kept};
+    const struct grt_tensor *from[WHOLE];
     const char *host = grt_buf_host(s->whole);
-    for (int i = 0; i < 2; i++) {
-        uint64_t bytes = from[i] ? grt_tensor_bytes(from[i]) : 0;
+    whole_of(s->learner, from);
+    for (int i = 0; i < WHOLE; i++) {
+        uint64_t bytes = grt_tensor_bytes(from[i]);
         const struct grt_range *range = from[i] ? &from[i]->range : NULL;
         if (range && t->range.buf == range->buf && t->range.offset >= range->offset &&
             t->range.offset - range->offset < bytes) {

@@ -108,6 +108,9 @@ const struct grt_tensor *grt_learner_tensor(const struct grt_learner *l, enum gr
     } else if (role == GRT_TENSOR_STATE) {
         tensor = i == 0 ? l->state : NULL;
         text = "state";
+    } else if (role == GRT_TENSOR_BUFFER) {
+        tensor = i < p->buffer_count ? &p->buffers[i]->master : NULL;
+        text = tensor ? p->buffers[i]->name : NULL;
     } else if (i < p->count && (role == GRT_TENSOR_PARAM || p->grad)) {
         tensor = role == GRT_TENSOR_PARAM ? &p->list[i]->master : &p->list[i]->grad;
         text = p->list[i]->name;

@@ -292,6 +292,10 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         !grt_dataset_digest(run->task.data, &run->data_digest)) {
         goto undo_run;
     }
+    if (desc->make) {
+        run->task.learner.make = desc->make;
+        run->task.learner.of = desc->of;
+    }
     double opened = grt_seconds();
     if (!choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
         goto undo_run;

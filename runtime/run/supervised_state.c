@@ -21,6 +21,7 @@ static const struct {
     const char *group;
 } kept[] = {
     {GRT_TENSOR_PARAM, "model"},
+    {GRT_TENSOR_BUFFER, "model"},
     {GRT_TENSOR_OPTIM, "optimizer"},
     {GRT_TENSOR_STATE, "state"},
 };

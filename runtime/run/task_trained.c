@@ -198,15 +198,17 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
 }
 
 bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive) {
-    const char *name = NULL;
-    const struct grt_tensor *tensor = grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, &name);
-    for (uint32_t i = 0; tensor; i++) {
-        char full[GRT_ARCHIVE_NAME];
-        snprintf(full, sizeof full, "model/%s", name);
-        if (!grt_archive_give(archive, full, tensor)) {
-            return false;
+    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
+    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+        const struct grt_tensor *tensor;
+        const char *name = NULL;
+        for (uint32_t i = 0; (tensor = grt_learner_tensor(learner, roles[r], i, &name)); i++) {
+            char full[GRT_ARCHIVE_NAME];
+            snprintf(full, sizeof full, "model/%s", name);
+            if (!grt_archive_give(archive, full, tensor)) {
+                return false;
+            }
         }
-        tensor = grt_learner_tensor(learner, GRT_TENSOR_PARAM, i + 1, &name);
     }
     return grt_learner_sync(learner);
 }

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers of modules: a module that centres its input keeps a running mean in training and takes it off in evaluation.
+// It is saved and restored with the parameters, and no optimizer touches it.
+#include "harness/network_kit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpurt/checkpoint.h"
+#include "gpurt/make.h"
+#include "gpurt/ops.h"
+#include "gpurt/supervised.h"
+#include "learn/snapshot.h"
+
+// ---- the module ----
+
+#define WIDTH 128  // numbers of a row, so that rows begin where a binding may
+#define SHARE 0.1f
+
+struct centre {
+    struct grt_module base;
+    struct grt_param *running;
+    struct grt_tensor *mean;
+};
+
+static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in) {
+    struct centre *c = (struct centre *)module;
+    const uint64_t shape[GRT_MAX_RANK] = {in->dim[0]};
+    const struct grt_tensor x = {.rank = 2, .shape = {net->rows, in->dim[0]}};
+    c->running = grt_params_add_buffer(net->params, prefix, "running_mean", shape, 0.25f);
+    c->mean = grt_net_tensor(
+        net, grt_tensor_desc(.label = "mean", .group = "acts", .shape = {in->dim[0]}));
+    grt_net_scratch(net, grt_op_colsum_scratch(net->dev, grt_colsum_desc(.x = &x)));
+    return *in;
+}
+
+static struct grt_tensor row(const struct grt_tensor *t, uint64_t i) {
+    struct grt_tensor r = {.rank = 1, .shape = {t->shape[1]}};
+    uint64_t bytes = t->shape[1] * 4;
+    r.range = (struct grt_range){t->range.buf, t->range.offset + i * bytes, bytes};
+    return r;
+}
+
+static void less(const struct grt_pass *pass, const struct grt_tensor *x,
+                 const struct grt_tensor *mean, const struct grt_tensor *y) {
+    for (uint64_t i = 0; i < x->shape[0]; i++) {
+        struct grt_tensor from = row(x, i), to = row(y, i);
+        grt_op_map(pass->graph, grt_map_desc(.map = GRT_MAP_ADD, .y = &to, .a = &from, .b = mean,
+                                             .alpha = 1.0f, .beta = -1.0f));
+    }
+}
+
+static void take_mean(const struct centre *c, const struct grt_pass *pass,
+                      const struct grt_tensor *x) {
+    const struct grt_tensor *scratch = c->base.net->scratch;
+    grt_op_colsum(pass->graph,
+                  grt_colsum_desc(.y = c->mean, .x = x,
+                                  .scratch = scratch ? scratch->range : (struct grt_range){0}));
+    grt_op_map(pass->graph, grt_map_desc(.map = GRT_MAP_SCALE, .y = c->mean, .a = c->mean,
+                                         .alpha = 1.0f / (float)x->shape[0]));
+}
+
+static void forward(struct grt_module *module, const struct grt_pass *pass,
+                    const struct grt_tensor *x, const struct grt_tensor *y) {
+    const struct centre *c = (struct centre *)module;
+    if (pass->training) {
+        take_mean(c, pass, x);
+    }
+    if (pass->training && !pass->again) {
+        grt_op_map(pass->graph, grt_map_desc(.map = GRT_MAP_ADD, .y = &c->running->master,
+                                             .a = &c->running->master, .b = c->mean,
+                                             .alpha = 1.0f - SHARE, .beta = SHARE));
+    }
+    less(pass, x, pass->training ? c->mean : &c->running->master, y);
+}
+
+static void backward(struct grt_module *module, const struct grt_pass *pass,
+                     const struct grt_tensor *x, const struct grt_tensor *dy,
+                     const struct grt_tensor *dx, bool add_dx) {
+    const struct centre *c = (struct centre *)module;
+    (void)x;
+    assert_false(add_dx);
+    if (dx) {
+        take_mean(c, pass, dy);
+        less(pass, dy, c->mean, dx);
+    }
+}
+
+static void destroy(struct grt_module *module) {
+    free(module);
+}
+
+static const struct grt_module_fns centre_fns = {"centre", declare, forward, backward, destroy};
+
+// linear 128, centre, linear; or without the first.
+struct shape {
+    bool first;
+    uint32_t outputs;
+};
+
+static struct grt_module *make(const void *of) {
+    const struct shape *shape = of;
+    struct centre *c = calloc(1, sizeof *c);
+    c->base.fns = &centre_fns;
+    struct grt_module *parts[] = {grt_linear_create(grt_linear_desc(.outputs = WIDTH)), &c->base,
+                                  grt_linear_create(grt_linear_desc(.outputs = shape->outputs))};
+    if (!shape->first) {
+        grt_module_destroy(&parts[0]);
+    }
+    return grt_sequence_create(parts + !shape->first, shape->first ? 3 : 2);
+}
+
+// ---- learners ----
+
+static const struct shape alone = {false, 2}, behind = {true, 2}, of_run = {true, 1};
+
+static struct grt_learner_desc desc_of(const struct shape *shape) {
+    return (struct grt_learner_desc){.make = make,
+                                     .of = shape,
+                                     .input = {1, {WIDTH}},
+                                     .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                                     .batch = NETWORK_SAMPLES,
+                                     .accumulate = 2};
+}
+
+static double evaluated(struct grt_learner *learner, const struct network_samples *s) {
+    struct grt_graph *graph =
+        grt_learner_evaluate(learner, grt_step_desc(.x = {s->bx}, .y = {s->by}));
+    assert_non_null(graph);
+    struct grt_learn_state state;
+    assert_true(grt_learner_state(learner, &state));
+    state.eval_loss = state.eval_samples = 0;
+    assert_true(grt_learner_set_state(learner, &state));
+    learn_run(graph, 1);
+    grt_graph_destroy(&graph);
+    assert_true(grt_learner_state(learner, &state));
+    return (double)state.eval_loss / NETWORK_SAMPLES;
+}
+
+// The mean of a micro-batch of 5 samples, twice a step, moves the buffer; evaluations read it and leave it.
+static void running(void **state) {
+    (void)state;
+    const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_learner_desc desc = desc_of(&alone);
+    struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+    assert_non_null(learner);
+    assert_true(grt_learner_bytes(learner, "buffers") >= WIDTH * 4);
+    assert_true(grt_learner_alloc(learner));
+    const char *name = NULL;
+    const struct grt_tensor *buffer = grt_learner_tensor(learner, GRT_TENSOR_BUFFER, 0, &name);
+    assert_string_equal(name, "0.running_mean");
+    assert_true(buffer->rank == 1 && buffer->shape[0] == WIDTH);
+    assert_null(grt_learner_tensor(learner, GRT_TENSOR_BUFFER, 1, NULL));
+    assert_int_equal(grt_learner_parameters(learner), 2 * WIDTH + 2);
+    double want[WIDTH];
+    struct test_compare compare = test_compare(test.dev, "a running mean");
+    struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+    assert_non_null(graph);
+    for (uint32_t k = 0; k < WIDTH; k++) {
+        want[k] = 0.25;
+    }
+    for (uint32_t step = 0; step < 4; step++) {
+        float *got = learn_read(buffer);
+        for (uint32_t k = 0; k < WIDTH; k++) {
+            test_compare_value(&compare, step * WIDTH + k, got[k],
+                               (struct oracle_value){want[k], 128 * ORACLE_U});
+            for (uint32_t micro = 0; micro < 2; micro++) {
+                double mean = 0;
+                for (uint32_t i = 0; i < 5; i++) {
+                    mean += s.x[(5 * micro + i) * WIDTH + k] / 5;
+                }
+                want[k] += 0.1 * (mean - want[k]);
+            }
+        }
+        free(got);
+        learn_run(graph, 1);
+    }
+    // y = (x - running mean) W + b, in evaluation.
+    float *w = learn_read(grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, NULL));
+    float *b = learn_read(grt_learner_tensor(learner, GRT_TENSOR_PARAM, 1, NULL));
+    double loss = 0;
+    for (uint32_t i = 0; i < NETWORK_SAMPLES; i++) {
+        for (uint32_t o = 0; o < 2; o++) {
+            double y = (double)b[o];
+            for (uint32_t k = 0; k < WIDTH; k++) {
+                y += (s.x[i * WIDTH + k] - want[k]) * (double)w[o * WIDTH + k];
+            }
+            loss += pow(y - s.y[2 * i + o], 2) / (2 * NETWORK_SAMPLES);
+        }
+    }
+    test_compare_value(&compare, 99999, (float)evaluated(learner, &s),
+                       (struct oracle_value){loss, 1e-5 * loss});
+    float *after = learn_read(buffer);
+    for (uint32_t k = 0; k < WIDTH; k++) {
+        test_compare_value(&compare, k, after[k], (struct oracle_value){want[k], 128 * ORACLE_U});
+    }
+    test_compare_end(&compare);
+    // Of what is not finite it is named; a reset gives the first value back.
+    float bad = NAN;
+    char text[128];
+    assert_true(grt_buf_write(buffer->range.buf, buffer->range.offset + 12, &bad, 4));
+    assert_true(grt_learner_find_nonfinite(learner, NULL, NULL, text, sizeof text));
+    assert_string_equal(text, "buffer 0.running_mean");
+    assert_true(grt_learner_reset(learner, 1));
+    free(after);
+    after = learn_read(buffer);
+    for (uint32_t k = 0; k < WIDTH; k++) {
+        assert_true(after[k] == 0.25f);
+    }
+    free(after);
+    free(w);
+    free(b);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+    network_samples_end(&s);
+}
+
+// A snapshot has it, and a learner for inference that loads the archive evaluates the same.
+static void archived(void **state) {
+    (void)state;
+    const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_learner_desc desc = desc_of(&behind);
+    struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+    assert_non_null(learner);
+    assert_true(grt_learner_alloc(learner));
+    struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+    assert_non_null(graph);
+    learn_run(graph, 5);
+    struct grt_snapshot *snapshot = grt_snapshot_create(learner);
+    assert_non_null(snapshot);
+    assert_true(grt_snapshot_take(snapshot, 0, true) && grt_snapshot_wait(snapshot, 0));
+    double loss = evaluated(learner, &s);
+    learn_run(graph, 1);  // the snapshot is of before
+    struct grt_archive *archive = grt_archive_create();
+    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
+    const struct grt_tensor *t;
+    const char *name;
+    char full[GRT_ARCHIVE_NAME];
+    for (uint32_t r = 0; r < 2; r++) {
+        for (uint32_t i = 0; (t = grt_learner_tensor(learner, roles[r], i, &name)); i++) {
+            snprintf(full, sizeof full, "model/%s", name);
+            assert_non_null(grt_archive_add(archive, full, t->dtype, t->rank, t->shape,
+                                            grt_snapshot_tensor(snapshot, t)));
+        }
+    }
+    desc.inference = true;
+    struct grt_learner *other = grt_learner_create(test.dev, &desc);
+    assert_non_null(other);
+    assert_true(grt_learner_alloc(other));
+    assert_true(grt_task_load_model(other, archive));
+    assert_true(evaluated(other, &s) == loss);
+    // Without the buffer the model is not whole.
+    struct grt_archive_tensor *kept = grt_archive_find(archive, "model/1.running_mean");
+    assert_non_null(kept);
+    snprintf(kept->name, sizeof kept->name, "model/1.walking_mean");
+    TEST_REFUSED(grt_task_load_model(other, archive), GRT_INVALID, "1.running_mean");
+    grt_archive_destroy(&archive);
+    grt_snapshot_destroy(&snapshot);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+    grt_learner_destroy(&other);
+    network_samples_end(&s);
+}
+
+// ---- runs ----
+
+struct stop {
+    uint64_t at, step;
+};
+
+static void on_report(void *context, const struct grt_supervised_report *r) {
+    ((struct stop *)context)->step = r->step;
+}
+
+static bool on_stop(void *context) {
+    const struct stop *s = context;
+    return s->at > 0 && s->step >= s->at;
+}
+
+static void train(const char *folder, const char *dir, bool resume, uint64_t stop_at) {
+    static struct grt_config c;
+    char path[160];
+    struct stop stop = {.at = stop_at};
+    grt_config_init(&c);
+    snprintf(path, sizeof path, "%s/airs.h5", folder);
+    assert_true(grt_config_set(&c, GRT_CONFIG_DATA, path));
+    snprintf(path, sizeof path, "%s/%s", folder, dir);
+    assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
+    static const char *const pairs[] = {"batch_size=16", "epochs=2", "num_workers=0", "cache=none"};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_true(grt_config_override(&c, pairs[i]));
+    }
+    struct grt_supervised *run =
+        grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                            .config = &c,
+                                                            .make = make,
+                                                            .of = &of_run,
+                                                            .resume = resume,
+                                                            .lockstep = stop_at > 0,
+                                                            .stop = on_stop,
+                                                            .report = on_report,
+                                                            .context = &stop});
+    assert_non_null(run);
+    assert_int_equal(grt_supervised_run(run),
+                     stop_at > 0 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
+    grt_supervised_destroy(&run);
+}
+
+// A run with a network of the caller's: stopped and resumed, it has the same bits, the buffer's too.
+static void resumed(void **state) {
+    (void)state;
+    char folder[] = "/tmp/gpurt-buffers-XXXXXX", path[160], command[512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/airs.h5", folder);
+    assert_true(
+        grt_data_make(grt_make_desc(.path = path, .make = GRT_MAKE_REGRESSION, .samples = 120,
+                                    .features = 9, .noise = -1, .seed = 4)));
+    train(folder, "whole", false, 0);
+    train(folder, "part", false, 5);
+    train(folder, "part", true, 0);
+    snprintf(command, sizeof command,
+             "cmp '%s'/whole/step-000000000014.h5 '%s'/part/step-000000000014.h5", folder, folder);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/part/step-000000000014.h5", folder);
+    struct grt_archive *archive = grt_checkpoint_load(path);
+    assert_non_null(archive);
+    const struct grt_archive_tensor *kept = grt_archive_find(archive, "model/1.running_mean");
+    assert_non_null(kept);
+    assert_true(((const float *)kept->data)[0] != 0.25f);
+    assert_null(grt_archive_find(archive, "optimizer/exp_avg.1.running_mean"));
+    grt_archive_destroy(&archive);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static const struct CMUnitTest cases[] = {TEST_CASE(running), TEST_CASE(archived),
+                                          TEST_CASE(resumed)};
+TEST_SUITE(buffers, true, cases);
