@@ -3,7 +3,7 @@
 //
 //     create   declares every tensor; nothing is allocated, bytes are known
 //     alloc    allocates, draws the parameters by seed
-//     step     a baked graph: input, forward, loss, backward (each micro-batch), then one update
+//     step     a baked graph: input, forward, loss, backward (each micro-batch), then one update; or both halves apart
 //     run      grt_graph_run(), again and again; the host reads the small state when it likes
 //
 //     batch of 256, accumulate 2:   | micro-batch of 128 | micro-batch of 128 | -> update
@@ -115,6 +115,15 @@ struct grt_step_desc {
 // micro-batch.
 GRT_API struct grt_graph *grt_learner_step(struct grt_learner *learner,
                                            const struct grt_step_desc *desc);
+// The halves of a step, for whatever is to happen between, such as a mean over several learners: the gradients of all
+// its micro-batches, which GRT_TENSOR_GRAD then has, times the loss scale of the state; and the update by them, which
+// takes `rows` and `data` as the gradients had them, and no samples. One behind the other they are grt_learner_step()
+// of one step, to the same bits; only the norm of fused kernels is added up in another order, so that clipping by it may
+// differ in the last bit.
+GRT_API struct grt_graph *grt_learner_gradients(struct grt_learner *learner,
+                                                const struct grt_step_desc *desc);
+GRT_API struct grt_graph *grt_learner_update(struct grt_learner *learner,
+                                             const struct grt_step_desc *desc);
 // The same without learning: adds loss, samples and hits to the eval_ sums of the state.
 GRT_API struct grt_graph *grt_learner_evaluate(struct grt_learner *learner,
                                                const struct grt_step_desc *desc);

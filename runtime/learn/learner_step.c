@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording what a learner does: a training step, an evaluation, a prediction. All three feed samples
+// Recording what a learner does: a training step or a half of it, an evaluation, a prediction. All feed samples
 // micro-batch by micro-batch; tensors are cut to the rows that are there, so the last batch of an epoch
 // may be smaller.
 #include <string.h>
@@ -212,14 +212,15 @@ static bool step_ends(const struct feed *f) {
     return f->micro * f->l->micro >= f->rows;
 }
 
-static void record_step(struct feed *f) {
-    struct grt_learner *l = f->l;
+static void record_gradients(struct feed *f) {
     for (f->micro = first_micro(f); feed(f, true); f->micro++) {
         record_micro(f);
     }
-    if (!step_ends(f)) {
-        return;
-    }
+}
+
+// By the gradients of f->micro micro-batches.
+static void record_update(struct feed *f) {
+    struct grt_learner *l = f->l;
     phase(f, "optimizer");
     grt_op_update(f->graph,
                   grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
@@ -231,6 +232,18 @@ static void record_step(struct feed *f) {
                                   .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
                                   .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
                                   .scaling = l->desc.precision == GRT_F16, .rates = l->rates));
+}
+
+static void record_step(struct feed *f) {
+    record_gradients(f);
+    if (step_ends(f)) {
+        record_update(f);
+    }
+}
+
+static void record_update_alone(struct feed *f) {
+    f->micro = (f->rows + f->l->micro - 1) / f->l->micro;
+    record_update(f);
 }
 
 static void record_evaluation(struct feed *f) {
@@ -278,7 +291,7 @@ static void record_prediction(struct feed *f) {
     }
 }
 
-// ---- the three graphs ----
+// ---- the graphs ----
 
 static bool has_samples(const struct grt_range *range, uint64_t bytes) {
     uint64_t size = range->buf ? grt_buf_size(range->buf) : 0;
@@ -339,8 +352,11 @@ static struct grt_graph *record(struct feed *f, const char *label, record_fn *on
         return NULL;
     }
     uint64_t rows = desc->rows > 0 ? desc->rows : l->desc.batch;
-    bool predicts = one == record_prediction;
-    const char *why = missing(l, desc, rows, !predicts);
+    bool predicts = one == record_prediction, updates = one == record_update_alone;
+    const char *why = updates && rows <= l->desc.batch ? NULL : missing(l, desc, rows, !predicts);
+    if (!why && (updates || one == record_gradients) && desc->steps > 1) {
+        why = "several steps want an update between them";
+    }
     if (!why && predicts && (desc->steps > 1 || !has_samples(&f->out, rows * y_row_bytes(l)))) {
         why = "out is smaller than what the model gives, or there are several steps";
     }
@@ -363,12 +379,25 @@ static struct grt_graph *record(struct feed *f, const char *label, record_fn *on
     return graph;
 }
 
-struct grt_graph *grt_learner_step(struct grt_learner *l, const struct grt_step_desc *desc) {
+static struct grt_graph *record_training(struct grt_learner *l, const struct grt_step_desc *desc,
+                                         const char *label, record_fn *one) {
     if (l && l->desc.inference) {
-        grt_fail(GRT_INVALID, "training step: the learner was made for inference");
+        grt_fail(GRT_INVALID, "%s: the learner was made for inference", label);
         return NULL;
     }
-    return record(&(struct feed){.l = l, .desc = desc}, "training step", record_step);
+    return record(&(struct feed){.l = l, .desc = desc}, label, one);
+}
+
+struct grt_graph *grt_learner_step(struct grt_learner *l, const struct grt_step_desc *desc) {
+    return record_training(l, desc, "training step", record_step);
+}
+
+struct grt_graph *grt_learner_gradients(struct grt_learner *l, const struct grt_step_desc *desc) {
+    return record_training(l, desc, "gradients", record_gradients);
+}
+
+struct grt_graph *grt_learner_update(struct grt_learner *l, const struct grt_step_desc *desc) {
+    return record_training(l, desc, "update", record_update_alone);
 }
 
 struct grt_graph *grt_learner_evaluate(struct grt_learner *l, const struct grt_step_desc *desc) {

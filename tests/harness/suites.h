@@ -53,6 +53,7 @@
     X(torch, D)                                                                                    \
     X(optim, D)                                                                                    \
     X(groups, D)                                                                                   \
+    X(apart, D)                                                                                    \
     X(buffers, D)                                                                                  \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
