@@ -4,12 +4,12 @@
 # `gpurt bench` as a person uses it: help of one kind, what is measured when one setting is asked for, how long a grid takes,
 # what is left after Ctrl-C or SIGTERM. Usage: cli_bench.sh GPURT JSON_CHECK
 
-set -euo pipefail
+set -uo pipefail
 gpurt=$(realpath "${1:?usage: cli_bench.sh GPURT JSON_CHECK}")
 json_check=$(realpath "${2:?usage: cli_bench.sh GPURT JSON_CHECK}")
 # shellcheck source-path=SCRIPTDIR source=../harness/command.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
-cd "$tmp"
+cd "$tmp" || exit 1
 expect 0 data make regression --samples 2000 --features 3 -o bowls.h5
 
 # ---- help: the options of the kinds that are named, and what all kinds have ----
@@ -60,18 +60,11 @@ expect 70 "${small[@]}" --batch-sizes 64 --num-workers 0 --mem-limit 1KB
 # ---- a long grid says how long it takes ----
 # interrupt SIGNAL PATTERN ARGUMENT...: the signal comes when PATTERN is on stdout. A bench has printed what it had.
 interrupt() {
-    local signal=$1 pattern=$2 pid code=0
+    local signal=$1 pattern=$2
     shift 2
-    : >out
-    "$gpurt" "$@" >out 2>err </dev/null &
-    pid=$!
-    for _ in $(seq 200); do
-        grep -qE -- "$pattern" out && break
-        sleep 0.1
-    done
-    kill "-$signal" "$pid" || wrong "gpurt $*: ended before its signal"
-    wait "$pid" || code=$?
-    [ "$code" -eq 75 ] || wrong "gpurt $*, SIG$signal: exit code $code, wanted 75"
+    begin "$@"
+    wait_for "gpurt $*: '$pattern'" grep -qE -- "$pattern" out
+    stop "$signal" 75 "gpurt $*"
     grep -qE 'partial: [0-9]+ of [0-9]+ rows' err || wrong "gpurt $*, SIG$signal: not said to be partial"
 }
 grid=(bench --device ref:0 --data bowls.h5 --batch-sizes 16-1000+8 --num-workers 0,1 --time 0.3 --steps 1)
@@ -91,7 +84,7 @@ grep -q 'none.yaml is not written' err || wrong "bench --apply without a row: no
 for signal in INT TERM; do
     interrupt "$signal" '^device copy' bench memory --device ref:0 --size 4KiB-64KiB+1KiB --time 0.3
     interrupt "$signal" '^independent|^[a-z]+ .* ok$' bench launch --device ref:0 --count 1-64+1 --time 0.3
-    interrupt "$signal" ' ok$' bench gemm --device ref:0 --shape 8,9,10,11,12,13 --time 1
+    interrupt "$signal" ' ok$' bench gemm --device ref:0 --shape "$(seq -s, 8 40)" --time 1
     interrupt "$signal" ' ok$' bench rollout --device ref:0 --env cartpole --num-envs 1-50 --num-dirs 1 --episode-length 5
     interrupt "$signal" ' ok$' bench mlp --device ref:0 --model depth=1,hidden=4 --batch-sizes 8-64+8 --time 1
     interrupt "$signal" ' ok$' bench data --data bowls.h5 --batch-sizes 8-64+1 --num-workers 0 --time 1
@@ -99,11 +92,9 @@ done
 # Programs are told as well, and the file is kept.
 interrupt TERM . bench memory --device ref:0 --size 4KiB-64KiB+1KiB --time 0.3 --format jsonl
 grep -q '"partial": *true' out || wrong "jsonl of a part: no \"partial\": true"
-"$gpurt" bench memory --device ref:0 --size 4KiB-64KiB+1KiB --time 0.2 --format json -o part.json >out 2>err </dev/null &
-pid=$!
-sleep 3
-kill -TERM "$pid"
-wait "$pid" || true
+begin bench memory --device ref:0 --size 4KiB-64KiB+1KiB --time 0.2 --format json -o part.json
+wait_for "the first row of JSON" grep -q '^244 rows' err
+stop TERM 75 "bench --format json"
 "$json_check" <part.json || wrong "json of a part is no JSON"
 grep -q '"partial": *true' part.json || wrong "json of a part: no \"partial\": true"
 expect 0 bench memory --device ref:0 --size 4KiB --time 0.01 --samples 1 --format json

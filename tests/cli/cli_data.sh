@@ -186,33 +186,16 @@ if [ -w /dev/full ]; then
         refuse 74 "No space left" bench $kind --time 0.01 -o /dev/full
     done
 fi
-# Ctrl-C: the rows so far, and the summary. (Emptied here: the one in the background may come later.)
-: >"$tmp/out"
-"$gpurt" bench --device ref:0 --batch-sizes 16,32,64,128,256,512 --num-workers 0,1,2 --steps 1000 \
-    --data "$tmp/r.h5" >"$tmp/out" 2>"$tmp/err" </dev/null &
-pid=$!
-for _ in $(seq 100); do
-    grep -q ' ok$' "$tmp/out" && break
-    sleep 0.1
-done
-kill -INT "$pid"
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 75 ] || wrong "interrupted bench: exit code $code, wanted 75"
+# Ctrl-C: the rows so far, and the summary.
+begin bench --device ref:0 --batch-sizes 16,32,64,128,256,512 --num-workers 0,1,2 --time 2 --data "$tmp/r.h5"
+wait_for "the first row of the bench" grep -q ' ok$' "$tmp/out"
+stop INT 75 "bench with its first row"
 said 'Highest throughput'
 # SIGTERM as well, and the synthetic data are removed.
-: >"$tmp/out"
-"$gpurt" bench --device ref:0 --batch-sizes 16 --num-workers 0 --time 60 >"$tmp/out" 2>"$tmp/err" </dev/null &
-pid=$!
-for _ in $(seq 100); do
-    grep -q '^ *Batch' "$tmp/out" && break
-    sleep 0.1
-done
+begin bench --device ref:0 --batch-sizes 16 --num-workers 0 --time 60
+wait_for "the heading of the bench" grep -q '^ *Batch' "$tmp/out"
 [ -n "$(find "$tmp" -name 'gpurt-*')" ] || wrong "no synthetic data where TMPDIR says"
-kill -TERM "$pid"
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 75 ] || wrong "terminated bench: exit code $code, wanted 75"
+stop TERM 75 "bench without a row"
 [ -z "$(find "$tmp" -name 'gpurt-*')" ] || wrong "synthetic data were left behind"
 
 exit "$failed"

@@ -150,15 +150,12 @@ said '^</svg>'
 # interrupt SIGNAL ARGUMENT...: a run without an end in sight gets the signal after its first iteration. It ends after
 # one, with a checkpoint that has the same bytes as that of a run of just so many.
 interrupt() {
-    local signal=$1 code=0 pid done_
+    local signal=$1 done_
     shift
     rm -f cut.h5 cut.jsonl
-    "$gpurt" "$@" --iterations 1000000 --checkpoint-every 1000000 --checkpoint cut.h5 --log cut.jsonl >out 2>err &
-    pid=$!
-    while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":1,' cut.jsonl; do sleep 0.01; done
-    kill "-$signal" "$pid" 2>/dev/null
-    wait "$pid" 2>/dev/null || code=$?
-    [ "$code" -eq 75 ] || wrong "$signal: gpurt $*: exit code $code, wanted 75"
+    begin "$@" --iterations 1000000 --checkpoint-every 1000000 --checkpoint cut.h5 --log cut.jsonl
+    wait_for "gpurt $*: its first iteration" grep -q '"step":1,' cut.jsonl
+    stop "$signal" 75 "gpurt $*"
     grep -q -- '--resume cut.h5' err || wrong "$signal: gpurt $*: how to go on is not said"
     logs_agree cut.jsonl
     done_=$(sed -n '$s/.*"step":\([0-9]*\),.*/\1/p' cut.jsonl)

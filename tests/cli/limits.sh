@@ -126,13 +126,15 @@ for cache in none device; do
 done
 # The time of earlier processes counts: the checkpoint has more of it than this process spent.
 expect 0 "${sup[@]}" epochs=1000000 max_time=1s checkpoint_dir=spent
-expect 0 "${sup[@]}" epochs=1000000 max_time=1.5s checkpoint_dir=spent --resume --log spent.jsonl
+newest='import glob, h5py; spent = h5py.File(sorted(glob.glob("spent/step-*.h5"))[-1]).attrs["seconds"]'
+limit=$("$python" -c "$newest; print(round(spent + 0.5, 3))") # on a busy machine the last step takes what it takes
+expect 0 "${sup[@]}" epochs=1000000 max_time="${limit}s" checkpoint_dir=spent --resume --log spent.jsonl
 ended max_time spent.jsonl
-"$python" - <<'PY' || wrong "the time of an earlier process was forgotten"
-import glob, h5py, json
+"$python" - "$newest" "$limit" <<'PY' || wrong "the time of an earlier process was forgotten"
+import json, sys
+exec(sys.argv[1])
 own = [r["seconds"] for r in map(json.loads, open("spent.jsonl")) if r["event"] == "end"][-1]
-all_of_it = h5py.File(sorted(glob.glob("spent/step-*.h5"))[-1]).attrs["seconds"]
-assert all_of_it >= 1.5 and all_of_it > own, (all_of_it, own)
+assert spent >= float(sys.argv[2]) and spent > own, (spent, own)
 # What is not limited is not kept: files of runs without limits are what they were.
 free = h5py.File("free/best.h5").attrs
 assert not {"seconds", "patience_waited", "patience_score", "best_accuracy"} & set(free), list(free)

@@ -18,6 +18,8 @@ st=(train standing --num-envs 2 --num-dirs 2 --episode-length 5)
 expect 0 data make regression --samples 3000 --features 8 --seed 3 -o speeds.h5
 sup=(train supervised --data speeds.h5 model=small batch_size=16 epochs=2 -q)
 last=step-000000000338.h5 # 2 epochs of 169 steps
+# A run that prints, and logs, more than the 64 KiB that a pipe holds: it cannot end before its reader has gone.
+long=("${es[@]}" --num-envs 1 --num-dirs 1 --episode-length 3 --iterations 1000)
 
 # as_was WHAT CODE WANTED FILE UNDISTURBED: the exit code of a run, and its file.
 as_was() {
@@ -35,15 +37,22 @@ nothing_left() {
 expect 0 "${es[@]}" --iterations 6 --checkpoint es.h5
 expect 0 "${st[@]}" --iterations 6 --checkpoint st.h5
 expect 0 "${sup[@]}" checkpoint_dir=sup
+expect 0 "${long[@]}" --checkpoint long.h5 --log long.jsonl
+for file in out long.jsonl; do
+    [ "$(stat -c %s $file)" -gt 70000 ] || wrong "$file of the long run fits into a pipe"
+done
+# A pipe whose reader is gone from the beginning.
+mkfifo unread
+exec 8<>unread 9>unread 8<&-
 
-"$gpurt" "${es[@]}" --iterations 6 --checkpoint head.h5 2>err | head -n 3 >out
-as_was 'es | head -3' "${PIPESTATUS[0]}" 74 head.h5 es.h5
+"$gpurt" "${long[@]}" --checkpoint head.h5 2>err | head -n 3 >out
+as_was 'es | head -3' "${PIPESTATUS[0]}" 74 head.h5 long.h5
 [ "$(grep -c 'Broken pipe' err)" -eq 1 ] || wrong "es | head -3: the failure is not said once"
 "$gpurt" "${st[@]}" --iterations 6 --checkpoint full.h5 >/dev/full 2>err
 as_was 'standing >/dev/full' $? 74 full.h5 st.h5
 [ "$(grep -c 'No space left' err)" -eq 1 ] || wrong "standing >/dev/full: the failure is not said once"
-"$gpurt" "${sup[@]}" checkpoint_dir=true 2>err | true
-as_was 'supervised | true' "${PIPESTATUS[0]}" 74 "true/$last" "sup/$last"
+"$gpurt" "${sup[@]}" checkpoint_dir=true 2>err >&9
+as_was 'supervised | true' $? 74 "true/$last" "sup/$last"
 [ "$(wc -l <err)" -eq 1 ] || wrong "supervised | true: not one line on stderr"
 cmp -s true/best.h5 sup/best.h5 || wrong "supervised | true: another best.h5"
 "$gpurt" "${es[@]}" --iterations 6 --checkpoint closed.h5 2>err >&-
@@ -60,13 +69,12 @@ as_was 'es --log /dev/full' $? 74 log.h5 es.h5
 as_was 'supervised --log /dev/full' $? 74 "log/$last" "sup/$last"
 mkfifo pipe
 head -n 1 pipe >out2 &
-"$gpurt" "${es[@]}" --iterations 6 --checkpoint fifo.h5 --log pipe >out 2>err
-as_was 'es --log into a pipe that closes' $? 74 fifo.h5 es.h5
+"$gpurt" "${long[@]}" --checkpoint fifo.h5 --log pipe >out 2>err
+as_was 'es --log into a pipe that closes' $? 74 fifo.h5 long.h5
 wait
 # A limit on the size of files stands for a full disk: the events grow beyond it, checkpoints do not.
-expect 0 "${es[@]}" --iterations 400 --checkpoint long.h5
 limit=$((($(stat -c %s long.h5) + 1023) / 1024 + 1))
-(ulimit -f "$limit" && exec "$gpurt" "${es[@]}" --iterations 400 --checkpoint board.h5 --tensorboard board) >out 2>err
+(ulimit -f "$limit" && exec "$gpurt" "${long[@]}" --checkpoint board.h5 --tensorboard board) >out 2>err
 as_was 'es --tensorboard on a full disk' $? 74 board.h5 long.h5
 grep -q 'tfevents.*File too large' err || wrong "--tensorboard on a full disk: nothing is said"
 nothing_left "output that fails"
@@ -94,16 +102,10 @@ refuse 73 nowhere/x.jsonl "${sup[@]}" checkpoint_dir=fresh --log nowhere/x.jsonl
 [ ! -e fresh ] || wrong "a start that failed made the folder of checkpoints"
 
 # ---- two runs in one place ----
-# begin FILE ARGUMENT...: a run in the background, $pid; returns when FILE has a step.
-begin() {
-    local file=$1
-    shift
-    rm -f "$file"
-    "$gpurt" "$@" >out1 2>err1 &
-    pid=$!
-    while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":[1-9]' "$file"; do sleep 0.02; done
-}
-begin one.jsonl "${sup[@]}" checkpoint_dir=one epochs=100000 checkpoint_interval=1 --log one.jsonl
+# steps FILE: whether that log has a step.
+steps() { grep -q '"step":[1-9]' "$1"; }
+into=1 begin "${sup[@]}" checkpoint_dir=one epochs=100000 checkpoint_interval=1 --log one.jsonl
+wait_for "a first step of supervised" steps one.jsonl
 refuse 73 "process $pid on" "${sup[@]}" checkpoint_dir=one
 refuse 73 "process $pid on" "${sup[@]}" checkpoint_dir=one/ --resume
 kill -KILL "$pid"
@@ -111,7 +113,8 @@ wait "$pid" 2>/dev/null
 expect 0 "${sup[@]}" checkpoint_dir=one
 cmp -s "one/$last" "sup/$last" || wrong "after a killed run: another checkpoint"
 [ -d one/earlier-1 ] || wrong "the killed run's checkpoints were not moved aside"
-begin two.jsonl "${es[@]}" --iterations 1000000 --checkpoint two.h5 --log two.jsonl
+into=1 begin "${es[@]}" --iterations 1000000 --checkpoint two.h5 --log two.jsonl
+wait_for "a first step of es" steps two.jsonl
 refuse 73 "two.h5 is in use by process $pid on" "${es[@]}" --checkpoint two.h5
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
@@ -125,24 +128,7 @@ rm two.h5.x.tmp
 nothing_left "two runs"
 
 # ---- signals ----
-# signal NAME SECONDS WANTED ARGUMENT...: the command gets the signal after so many seconds and ends by itself soon
-# after. What it does then would take a minute at least; a quarter of that is for slow machines.
-signal() {
-    local name=$1 seconds=$2 want=$3 code=0
-    shift 3
-    timeout -s KILL 90 "$gpurt" "$@" >out 2>err &
-    local runner=$!
-    sleep "$seconds"
-    local child
-    child=$(pgrep -P "$runner" -x gpurt | head -n 1)
-    local begun=$SECONDS
-    kill "-$name" "${child:-$runner}" 2>/dev/null
-    wait "$runner" 2>/dev/null || code=$?
-    [[ " $want " == *" $code "* ]] || wrong "$name: gpurt $*: exit code $code, wanted $want"
-    [ $((SECONDS - begun)) -le 15 ] || wrong "$name: gpurt $*: it went on for $((SECONDS - begun)) s"
-    nothing_left "$name: gpurt $*"
-}
-# The library lists 120,000 chunks one by one.
+# The library lists 120,000 chunks one by one, in a process of its own, which takes minutes.
 "$python" - <<'PY' || wrong "no file with many chunks"
 import h5py, numpy
 with h5py.File("chunks.h5", "w") as f:
@@ -151,27 +137,36 @@ with h5py.File("chunks.h5", "w") as f:
     f["force"] = x[:, :1]
 PY
 chunks=(--data chunks.h5 inputs=speeds targets=force)
+# listing FILE: whether a child of the process has it open.
+listing() { ls -l $(pgrep -P "$pid" | sed 's|.*|/proc/&/fd|') | grep -q "/$1\$"; }
 for name in TERM INT HUP USR1; do
-    signal "$name" 1 75 train supervised "${chunks[@]}" checkpoint_dir=chunks
+    begin train supervised "${chunks[@]}" checkpoint_dir=chunks
+    wait_for "the list of chunks" listing chunks.h5
+    stop "$name" 75 "train in its list of chunks"
+    nothing_left "$name in the list of chunks"
     [ ! -e chunks ] || wrong "$name: a folder of checkpoints before the first step"
     grep -q 'before the first step' err || wrong "$name: nothing is said"
 done
-signal TERM 1 130 data info chunks.h5 -o info
+begin data info chunks.h5 -o info
+wait_for "the list of chunks" listing chunks.h5
+stop TERM 130 "data info in its list of chunks"
+nothing_left "data info"
 [ ! -e info ] || wrong "data info was ended, and yet there is its file"
 # An iteration of the C reading takes minutes and is given up: with what was measured, 75, or, where a
 # slow machine is still in the preparations after four seconds, without, 130.
-signal TERM 3 "75 130" bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
+begin bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
+wait_for "the heading of bench rollout" grep -q '^test ' out
+stop TERM "75 130" "bench rollout in an iteration"
+nothing_left "bench rollout"
 # nohup's word stands.
 (trap '' HUP && exec "$gpurt" "${es[@]}" --iterations 1000000 --checkpoint nohup.h5 --log nohup.jsonl) >out 2>err &
 pid=$!
-while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":1,' nohup.jsonl; do sleep 0.02; done
+wait_for "a first step under nohup" steps nohup.jsonl
 kill -HUP "$pid"
 count=$(wc -l <nohup.jsonl)
-while kill -0 "$pid" 2>/dev/null && [ "$(wc -l <nohup.jsonl)" -le "$count" ]; do sleep 0.02; done
-kill -TERM "$pid" || wrong "an ignored SIGHUP ended the run"
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 75 ] || wrong "nohup, then SIGTERM: exit code $code, wanted 75"
+more() { [ "$(wc -l <nohup.jsonl)" -gt "$count" ]; }
+wait_for "a step after the SIGHUP that nohup ignores" more
+stop TERM 75 "a run under nohup"
 
 # ---- policies that are no numbers ----
 expect 70 "${es[@]}" --iterations 20 --algo es --noise-std 1e-40 --checkpoint nan.h5

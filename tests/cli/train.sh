@@ -10,37 +10,16 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "$1")
 json=$(realpath "$2")
 refuse_memory=$(realpath "$3") # preloaded: a system without much memory
-export GPURT_DEVICE=$4
-unset NO_COLOR GPURT_PROFILE
 python=/usr/bin/python3 # Debian's, which has h5py
-# In memory where that is to be had: each checkpoint waits for the disk.
-tmp=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-export XDG_CONFIG_HOME=$tmp/config
+scratch=/dev/shm # in memory where that is to be had: each checkpoint waits for the disk
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$here/../harness/command.sh"
+export GPURT_DEVICE=$4 XDG_CONFIG_HOME=$tmp/config
+unset NO_COLOR
 cd "$tmp" || exit 1
-failed=0
 
-wrong() {
-    echo "wrong: $*"
-    sed 's/^/    /' out err 2>/dev/null | tail -n 25
-    failed=1
-}
-# expect CODE ARGUMENT...: runs gpurt, keeps what it prints, checks the exit code.
-expect() {
-    local want=$1 code=0
-    shift
-    timeout 900 "$gpurt" "$@" >out 2>err || code=$?
-    [ "$code" -eq "$want" ] || wrong "gpurt $*: exit code $code, wanted $want"
-}
 # said PATTERN: in what the last command printed.
 said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
-# refuse CODE WORD ARGUMENT...: expect, and the word on stderr.
-refuse() {
-    local want=$1 word=$2
-    shift 2
-    expect "$want" "$@"
-    grep -qF -- "$word" err || wrong "gpurt $*: stderr lacks '$word'"
-}
 same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
 
 expect 0 data make regression --samples 3000 --features 8 --seed 3 -o d.h5
@@ -69,58 +48,44 @@ expect 0 "${base[@]}" checkpoint_dir=dev cache=device -q
 same "dev/$last" "whole/$last"
 
 # ---- interrupted ----
-# interrupt SIGNAL FOLDER ARGUMENT...: a run that gets the signal after its first log line.
+# interrupt SIGNAL CODE FOLDER ARGUMENT...: a run without an end in sight gets the signal after its first log line. It is
+# resumed for some epochs more, and has the same bits then as a run that was never stopped.
 interrupt() {
-    local signal=$1 folder=$2 code pid
-    shift 2
-    for _ in {1..40}; do
-        rm -rf "$folder" "$folder.jsonl"
-        "$gpurt" "$@" checkpoint_dir="$folder" log="$folder.jsonl" >out 2>err &
-        pid=$!
-        while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":[1-9]' "$folder.jsonl"; do
-            sleep 0.01
-        done
-        kill "-$signal" "$pid" 2>/dev/null
-        code=0
-        wait "$pid" 2>/dev/null || code=$?
-        # 0: it was done before the signal came; once more.
-        [ "$code" -eq 0 ] || break
-    done
-    echo "$code" >code
+    local signal=$1 want=$2 folder=$3 step end
+    shift 3
+    begin "$@" epochs=1000000 checkpoint_dir="$folder" log="$folder.jsonl"
+    wait_for "the first step of $folder" grep -q '"step":[1-9]' "$folder.jsonl"
+    [ "$signal" != KILL ] || wait_for "a checkpoint of $folder" compgen -G "$folder/step-*.h5"
+    stop "$signal" "$want" "$folder"
+    [ "$want" -ne 75 ] || said 'resume'
+    step=$(sed -n '$s/.*"step":\([0-9]*\).*/\1/p' "$folder.jsonl")
+    end=(max_steps=$((step + 400)) epochs=1000000)
+    expect 0 "$@" "${end[@]}" checkpoint_dir="$folder" --resume
+    said "resumed from $folder/step-[0-9]+.h5"
+    expect 0 "$@" "${end[@]}" checkpoint_dir="un$folder" -q
+    same "$folder/$(printf 'step-%012d.h5' $((step + 400)))" "un$folder/$(printf 'step-%012d.h5' $((step + 400)))"
+    same "$folder/best.h5" "un$folder/best.h5"
 }
 for signal in INT TERM HUP USR1; do
-    # Out of the file, which takes long enough for a signal to come.
-    interrupt "$signal" "part-$signal" "${base[@]}" cache=none
-    [ "$(cat code)" -eq 75 ] || wrong "$signal: exit code $(cat code), wanted 75"
-    said 'resume'
-    expect 0 "${base[@]}" "checkpoint_dir=part-$signal" --resume
-    said "resumed from part-$signal/step-[0-9]+.h5"
-    same "part-$signal/$last" "whole/$last"
-    same "part-$signal/best.h5" whole/best.h5
+    interrupt "$signal" 75 "part-$signal" "${base[@]}" cache=none
 done
 # With the rows on the device steps are queued ahead of what is reported.
-long=("${base[@]}" epochs=60 checkpoint_interval=0)
-expect 0 "${long[@]}" checkpoint_dir=long
-interrupt INT part-long "${long[@]}"
-[ "$(cat code)" -eq 75 ] || wrong "INT with rows on the device: exit code $(cat code), wanted 75"
-expect 0 "${long[@]}" checkpoint_dir=part-long --resume
-same part-long/step-000000010140.h5 long/step-000000010140.h5
-same part-long/best.h5 long/best.h5
-# Killed: the newest checkpoint may be some steps old, or none be there yet.
-interrupt KILL part-KILL "${base[@]}" cache=none
-expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
-same "part-KILL/$last" "whole/$last"
-expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
+interrupt INT 75 part-long "${base[@]}" cache=device checkpoint_interval=0
+# Killed: the newest checkpoint may be some steps old.
+interrupt KILL 137 part-KILL "${base[@]}" cache=none checkpoint_interval=10
+# A run that is done has nothing left to do.
+expect 0 "${base[@]}" checkpoint_dir=damaged
+expect 0 "${base[@]}" checkpoint_dir=damaged --resume
 said 'nothing to do'
 # The newest is damaged: an older one is taken.
-truncate -s 5000 "part-KILL/$last"
-expect 0 "${base[@]}" checkpoint_dir=part-KILL --resume
+truncate -s 5000 "damaged/$last"
+expect 0 "${base[@]}" checkpoint_dir=damaged --resume
 said 'damaged'
-same "part-KILL/$last" "whole/$last"
+same "damaged/$last" "whole/$last"
 # A new run keeps away from the old one's files.
-expect 0 "${base[@]}" checkpoint_dir=part-KILL epochs=1
-said 'moved to part-KILL/earlier-1'
-[ -f "part-KILL/earlier-1/$last" ] || wrong "the earlier run's checkpoint is gone"
+expect 0 "${base[@]}" checkpoint_dir=damaged epochs=1
+said 'moved to damaged/earlier-1'
+[ -f "damaged/earlier-1/$last" ] || wrong "the earlier run's checkpoint is gone"
 expect 78 "${base[@]}" checkpoint_dir=whole batch_size=32 --resume
 said 'was made with 16 samples a step'
 refuse 78 'was made with seed=0; here it is 5' "${base[@]}" checkpoint_dir=whole --resume --seed 5
@@ -277,7 +242,7 @@ expect 0 "${diverges[@]}" checkpoint_dir=skipped on_nan_loss=skip epochs=1
 
 # An allocation that the plan allows and the system refuses: the row says so, the program goes on.
 code=0
-LD_PRELOAD=$refuse_memory timeout 900 "$gpurt" bench --model large --num-workers 0 --steps 1 \
+LD_PRELOAD=$refuse_memory "$gpurt" bench --model large --num-workers 0 --steps 1 \
     --batch-sizes 16,32768,65536 --format jsonl >out 2>err || code=$?
 if [ "$code" -eq 139 ] && grep -qE 'crashed [(]SIGSEGV[)] .* llvmpipe Mesa (2[5-9]|[3-9])' err; then
     # Mesa 25.0 on Debian 13; 22.3 on Debian 12 says that there is no memory.
@@ -395,16 +360,16 @@ said 'row 2345 of the inputs is not finite'
 
 # ---- data that fail while they are read ----
 cp d.h5 cut.h5
-timeout 900 "$gpurt" "${base[@]}" --data cut.h5 epochs=1000 checkpoint_dir=cut log=cut.jsonl cache=none >out 2>err &
-pid=$!
-while kill -0 "$pid" 2>/dev/null && ! grep -qs '"step":[1-9]' cut.jsonl; do sleep 0.01; done
+begin "${base[@]}" --data cut.h5 epochs=1000000 checkpoint_dir=cut log=cut.jsonl cache=none
+wait_for "the first step out of cut.h5" grep -q '"step":[1-9]' cut.jsonl
 truncate -s 4096 cut.h5
 code=0
 wait "$pid" || code=$?
 [ "$code" -eq 65 ] || wrong "a file cut short while it was read: exit code $code, wanted 65"
 said 'cut.h5'
 cp d.h5 cut.h5
-expect 0 "${base[@]}" --data cut.h5 epochs=1000 max_steps=1000 checkpoint_dir=cut --resume
+step=$(sed -n '$s/.*"step":\([0-9]*\).*/\1/p' cut.jsonl)
+expect 0 "${base[@]}" --data cut.h5 epochs=1000000 max_steps=$((step + 400)) checkpoint_dir=cut --resume
 said 'resumed from cut'
 
 # ---- configs ----

@@ -7,27 +7,15 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "$1")
-export GPURT_DEVICE=$2
-unset NO_COLOR GPURT_PROFILE
 python=/usr/bin/python3 # Debian's, which has h5py
-tmp=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-export XDG_CONFIG_HOME=$tmp/config
+scratch=/dev/shm # in memory where that is to be had: each checkpoint waits for the disk
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$here/../harness/command.sh"
+export GPURT_DEVICE=$2 XDG_CONFIG_HOME=$tmp/config
+unset NO_COLOR
 cd "$tmp" || exit 1
-failed=0
 
-wrong() {
-    echo "wrong: $*"
-    sed 's/^/    /' out err 2>/dev/null | tail -n 25
-    failed=1
-}
-# expect CODE ARGUMENT...: runs gpurt, keeps what it prints, checks the exit code.
-expect() {
-    local want=$1 code=0
-    shift
-    timeout 900 "$gpurt" "$@" >out 2>err || code=$?
-    [ "$code" -eq "$want" ] || wrong "gpurt $*: exit code $code, wanted $want"
-}
+# said PATTERN: in what the last command printed.
 said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
 unsaid() { ! grep -qE -- "$1" out err || wrong "said: $1"; }
 
@@ -98,14 +86,10 @@ cmp -s "windows/$last" "windows3/$last" || wrong "windows: another network after
 
 # ---- a file that loses its end while it is read ----
 for workers in 0 2; do
-    "$gpurt" data make regression --samples 40000 --features 16 -o cut.h5 >/dev/null || wrong "no data"
-    "$gpurt" train supervised --data cut.h5 model=small batch_size=64 epochs=100000 cache=none \
-        num_workers=$workers checkpoint_dir=cut-$workers >out 2>err &
-    pid=$!
-    for _ in $(seq 600); do
-        grep -q ', step [0-9]' err && break
-        sleep 0.1
-    done
+    expect 0 data make regression --samples 40000 --features 16 -o cut.h5
+    begin train supervised --data cut.h5 model=small batch_size=64 epochs=100000 cache=none \
+        num_workers=$workers checkpoint_dir=cut-$workers
+    wait_for "the first step out of cut.h5" grep -q ', step [0-9]' err
     truncate -s 300001 cut.h5
     code=0
     wait $pid || code=$?

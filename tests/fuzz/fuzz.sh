@@ -77,7 +77,7 @@ for source in "$here"/fuzz_*.c; do
         -I"$root/runtime" -I"$root/apps" "$source" ${!list} "$root"/runtime/base/{status,closest,visible}.c \
         -o "$tmp/fuzz_$name" -L"$build" -lgpurt -Wl,-rpath,"$build" -lm \
         $([ -z "${!libs-}" ] || pkg-config --cflags --libs "${!libs}")
-    (cd "$tmp" && exec "./fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
+    (cd "$tmp" && exec "./fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 \
         -max_len=8192 -dict="$tmp/$name.dict" -verbosity=0 -print_final_stats=1 "$name") \
         >"$tmp/$name.log" 2>&1 &
     pids+=($!)
