@@ -138,7 +138,7 @@ with h5py.File("chunks.h5", "w") as f:
 PY
 chunks=(--data chunks.h5 inputs=speeds targets=force)
 # listing FILE: whether a child of the process has it open.
-listing() { ls -l $(pgrep -P "$pid" | sed 's|.*|/proc/&/fd|') | grep -q "/$1\$"; }
+listing() { find "/proc/$(pgrep -P "$pid" | head -n 1)/fd" -lname "*/$1" | grep -q .; }
 for name in TERM INT HUP USR1; do
     begin train supervised "${chunks[@]}" checkpoint_dir=chunks
     wait_for "the list of chunks" listing chunks.h5
@@ -158,6 +158,41 @@ begin bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
 wait_for "the heading of bench rollout" grep -q '^test ' out
 stop TERM "75 130" "bench rollout in an iteration"
 nothing_left "bench rollout"
+# Trained networks: minutes of work for the C reading, and an output that nobody reads. Half a file is never left.
+expect 0 data make regression --samples 100 --features 64 -o gusts.h5
+expect 0 data make regression --samples 200000 --features 64 -o flights.h5
+for hidden in 8 1024; do
+    expect 0 train supervised --data gusts.h5 hidden=$hidden depth=2 max_steps=1 batch_size=50 checkpoint_dir=net-$hidden
+done
+# computing: whether it has had two seconds of a processor; opening the files takes far less.
+computing() { [ "$(awk '{ print $14 + $15 }' "/proc/$pid/stat")" -ge $((2 * $(getconf CLK_TCK))) ]; }
+# filling: whether it has the pipe open, of which it has inherited this script's end, number 7.
+filling() { find "/proc/$pid/fd" ! -name 7 -lname '*/kept.csv' | grep -q .; }
+mkfifo kept.csv
+exec 7<>kept.csv
+for form in 'TERM eval result.txt' 'INT eval result.txt' 'HUP predict result.h5' 'TERM predict result.csv'; do
+    read -r name verb result <<<"$form"
+    begin "$verb" --data flights.h5 --checkpoint net-1024 -o "$result"
+    wait_for "$verb: two seconds of its work" computing
+    stop "$name" 130 "$verb in its work"
+    nothing_left "$name: $verb"
+    [ ! -e "$result" ] || wrong "$name: $verb was ended, and yet there is its file"
+done
+for name in TERM INT; do
+    begin predict --data flights.h5 --checkpoint net-8 -o kept.csv
+    wait_for "predictions in a pipe" filling
+    stop "$name" 130 "predict into a pipe that nobody reads"
+    nothing_left "$name: predict into a pipe"
+done
+# The list of chunks comes before either begins.
+for verb in eval predict; do
+    begin "$verb" "${chunks[@]}" --checkpoint net-8 -o listed.h5
+    wait_for "the list of chunks" listing chunks.h5
+    stop HUP 130 "$verb in its list of chunks"
+    nothing_left "$verb in its list of chunks"
+    [ ! -e listed.h5 ] || wrong "$verb was ended in its list of chunks, and yet there is its file"
+done
+exec 7>&-
 # nohup's word stands.
 (trap '' HUP && exec "$gpurt" "${es[@]}" --iterations 1000000 --checkpoint nohup.h5 --log nohup.jsonl) >out 2>err &
 pid=$!
