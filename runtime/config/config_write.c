@@ -30,7 +30,7 @@ static void write_keys(FILE *out, const struct grt_config *config) {
             if (!config->places[key].given || strcmp(info->section, sections[s]) != 0) {
                 continue;
             }
-            char value[GRT_CONFIG_NAMES * (2 * GRT_CONFIG_NAME + 4)];
+            char value[2 * GRT_CONFIG_TREE_SIZE];  // the longest, every character in quotes
             grt_config_value_text(config, (enum grt_config_key)key, value, sizeof value);
             if (!begun) {
                 fprintf(out, "%s:\n", sections[s]);

@@ -26,7 +26,7 @@ extern "C" {
 #define GRT_CONFIG_TEXT_SIZE 1024    // bytes of a text, its end included
 #define GRT_CONFIG_NAMES 16          // texts of a list
 #define GRT_CONFIG_NAME 128          // bytes of one of them
-#define GRT_CONFIG_NUMBERS 64        // numbers of a list
+#define GRT_CONFIG_NUMBERS 256       // numbers of a list
 #define GRT_CONFIG_TREE_SIZE 8192    // bytes of a list of layers or groups
 #define GRT_CONFIG_MAX_BYTES 262144  // of a file
 #define GRT_CONFIG_MAX_DEPTH 32      // of nested sections and lists

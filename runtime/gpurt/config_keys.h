@@ -106,6 +106,9 @@
       "where the Huber loss turns from square to linear")                                          \
     X(LABEL_SMOOTHING, label_smoothing, REAL, "model", "0", 0, 0.999999, "", "smoothing",          \
       "of cross_entropy: share of the target that all classes get alike, in training")             \
+    X(CLASS_WEIGHTS, class_weights, REALS, "model", "", 0, 1e9, "", "loss.weight",                 \
+      "of cross_entropy: a weight for each class, in training: the loss is the weighted mean, as " \
+      "PyTorch's; default: 1 for each")                                                            \
     X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(TARGET_LOSS, target_loss, REAL, "training", "0", 0, 1000000000, "",                          \

@@ -31,6 +31,9 @@ struct grt_learner_desc {
     enum grt_loss loss;
     float huber_delta;      // 0 means 1
     float label_smoothing;  // of cross-entropy: share of the target that all classes get alike
+    // Of cross-entropy: a weight from 0 on for each class, and the loss of a step is the weighted mean; NULL: 1 each. The
+    // learner has a copy. Evaluations have neither weights nor smoothing.
+    const float *class_weights;
     struct grt_optim_desc optim;
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
     uint32_t batch;            // samples of a step

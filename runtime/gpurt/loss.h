@@ -34,8 +34,12 @@ GRT_API const char *grt_loss_text(enum grt_loss loss);
 
 struct grt_loss_desc {
     enum grt_loss loss;
-    float delta;                      // of Huber; 0 means 1
-    float label_smoothing;            // of cross-entropy, as PyTorch's; below 1
+    float delta;            // of Huber; 0 means 1
+    float label_smoothing;  // of cross-entropy, as PyTorch's; below 1
+    // Of cross-entropy: f32, one from 0 on for each class, and their sum; or NULL. Loss and gradient are then to be
+    // divided by the mean weight of the targets: grt_op_weighted_mean(), when all micro-batches are there.
+    const struct grt_tensor *class_weights;
+    float weight_sum;
     const struct grt_tensor *y;       // [rows][outputs] f32
     const struct grt_tensor *target;  // like y; for cross-entropy u32 [rows]
     const struct grt_tensor
@@ -45,10 +49,16 @@ struct grt_loss_desc {
     struct grt_range state;  // a struct grt_learn_state: its loss scale is read
     // Cross-entropy: beside each part the number of samples whose largest logit is the target, as
     // f32, GRT_LOSS_PARTS of them; or buf NULL, where dy is wanted.
+    // With class weights: the targets' weights, as shares of their mean.
     struct grt_range hits;
 };
 #define grt_loss_desc(...) GRT_DESC(struct grt_loss_desc, __VA_ARGS__)
 GRT_API void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *desc);
+// Divides gradients and `count` parts of a loss by the sum of as many parts of the targets' weights; by nothing, to 0,
+// where that is 0.
+GRT_API void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grads,
+                                  struct grt_range losses, struct grt_range weights,
+                                  uint32_t count);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@ struct grt_task {
     struct grt_dataset *data;  // closed by grt_task_close()
     struct grt_dataset_info info;
     struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet
+    float class_weights[GRT_CONFIG_NUMBERS];  // of the learner, where the config has them
 };
 
 // How the rows are looked at, which opening a data set begins with; see dataset.h.

@@ -2,6 +2,7 @@
 // Making a learner: checks the desc, declares every tensor into one plan, allocates, draws.
 #include "gpurt/learner.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,9 @@ static const char *mistake(const struct grt_learner_desc *d) {
     }
     if (!(d->label_smoothing >= 0.0f && d->label_smoothing < 1.0f)) {
         return "label_smoothing must be from 0 to below 1";
+    }
+    if (d->class_weights && d->loss != GRT_LOSS_CROSS_ENTROPY) {
+        return "class_weights are for cross_entropy";
     }
     if (d->variant && strcmp(d->variant, "layers") != 0 && strcmp(d->variant, "fused") != 0) {
         return "variant must be layers or fused";
@@ -100,11 +104,36 @@ static bool choose_fused(struct grt_learner *l) {
     const struct grt_learner_desc *d = &l->desc;
     struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
     bool asked = d->variant && strcmp(d->variant, "fused") == 0;
-    l->fused = !d->inference && !d->recompute && d->label_smoothing == 0.0f &&
+    l->fused = !d->inference && !d->recompute && d->label_smoothing == 0.0f && !d->class_weights &&
                (asked || !d->variant) && grt_fused_usable(l->dev, &fused, asked);
     return !asked || l->fused ||
            grt_fail(GRT_UNSUPPORTED, "learner: no fused kernels for such a model in %s on %s",
                     grt_dtype_text(d->precision), grt_dev_info(l->dev)->selector);
+}
+
+// A copy of the class weights, now that the number of classes is known.
+static bool declare_weights(struct grt_learner *l) {
+    const float *given = l->desc.class_weights;
+    l->desc.class_weights = NULL;
+    if (!given || l->desc.inference) {
+        return true;
+    }
+    l->weight_numbers = malloc(l->outputs * sizeof *l->weight_numbers);
+    if (!l->weight_numbers) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for a learner");
+    }
+    memcpy(l->weight_numbers, given, l->outputs * sizeof *given);
+    l->desc.class_weights = l->weight_numbers;
+    double sum = 0;
+    for (uint64_t i = 0; i < l->outputs; i++) {
+        if (!(given[i] >= 0.0f) || !isfinite(given[i])) {
+            return grt_fail(GRT_INVALID, "learner: a class weight of %g", (double)given[i]);
+        }
+        sum += (double)given[i];
+    }
+    l->weight_sum = (float)sum;
+    l->class_weights = declare(l, "class weights", "state", GRT_F32, l->outputs, 0, 0, 0);
+    return sum > 0 || grt_fail(GRT_INVALID, "learner: every class weight is 0");
 }
 
 // False with the sentence.
@@ -130,7 +159,7 @@ static bool declare_network(struct grt_learner *l) {
                         l->module->where);
     }
     declare_output(l);
-    return true;
+    return declare_weights(l);
 }
 
 static bool declare_rest(struct grt_learner *l) {
@@ -214,6 +243,7 @@ void grt_learner_destroy(struct grt_learner **learner) {
     grt_net_finish(&l->net);
     free(l->kept_views);
     free(l->kept_names);
+    free(l->weight_numbers);
     free(l);
 }
 
@@ -240,6 +270,12 @@ static bool name_kept(struct grt_learner *l) {
         }
     }
     return true;
+}
+
+static bool write_weights(struct grt_learner *l) {
+    const struct grt_tensor *t = l->class_weights;
+    return !t ||
+           grt_buf_write(t->range.buf, t->range.offset, l->weight_numbers, grt_tensor_bytes(t));
 }
 
 static bool write_rates(struct grt_learner *l) {
@@ -285,7 +321,7 @@ bool grt_learner_alloc(struct grt_learner *l) {
     }
     l->allocated = true;
     grt_params_place(&l->params);
-    return name_kept(l) && write_rates(l) && grt_learner_reset(l, l->desc.seed);
+    return name_kept(l) && write_rates(l) && write_weights(l) && grt_learner_reset(l, l->desc.seed);
 }
 
 bool grt_learner_reset(struct grt_learner *l, uint64_t seed) {

@@ -28,8 +28,12 @@ struct grt_learner {
     struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
     struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
     struct grt_tensor *norm_parts;
-    struct grt_tensor *rates;              // of groups of parameters, or NULL
-    struct grt_tensor *loss_parts, *hits;  // f32 [accumulate][GRT_LOSS_PARTS]
+    struct grt_tensor *rates;  // of groups of parameters, or NULL
+    // f32 [accumulate][GRT_LOSS_PARTS]; in training hits has the targets' weights
+    struct grt_tensor *loss_parts, *hits;
+    struct grt_tensor *class_weights;  // f32 [outputs], or NULL
+    float *weight_numbers;             // what is in it: desc.class_weights
+    float weight_sum;
     struct grt_tensor *fused_scratch;
     struct grt_tensor *kept_views;  // of each parameter in each part of kept
     char (*kept_names)[GRT_PARAM_NAME + 24];

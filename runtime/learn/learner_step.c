@@ -192,11 +192,14 @@ static void record_micro(struct feed *f) {
     }
     struct grt_tensor x = record_forward(f, true);
     struct grt_tensor y = flat(f, &f->y), dy = flat(f, &f->dy);
-    grt_op_loss(f->graph,
-                grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta,
-                              .label_smoothing = l->desc.label_smoothing, .y = &y,
-                              .target = &f->target, .dy = &dy, .samples = f->rows,
-                              .parts = parts(f, l->loss_parts), .state = l->state->range));
+    grt_op_loss(
+        f->graph,
+        grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta,
+                      .label_smoothing = l->desc.label_smoothing, .class_weights = l->class_weights,
+                      .weight_sum = l->weight_sum, .y = &y, .target = &f->target, .dy = &dy,
+                      .samples = f->rows, .parts = parts(f, l->loss_parts),
+                      .state = l->state->range,
+                      .hits = l->class_weights ? parts(f, l->hits) : (struct grt_range){0}));
     phase(f, "backward");
     struct grt_pass pass = pass_of(f, true);
     grt_module_backward(l->module, &pass, &x, &f->dy, NULL, false);
@@ -215,6 +218,10 @@ static bool step_ends(const struct feed *f) {
 static void record_gradients(struct feed *f) {
     for (f->micro = first_micro(f); feed(f, true); f->micro++) {
         record_micro(f);
+    }
+    if (step_ends(f) && f->l->class_weights) {
+        grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->loss_parts->range,
+                             f->l->hits->range, (uint32_t)f->micro * GRT_LOSS_PARTS);
     }
 }
 

@@ -31,6 +31,11 @@ static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
         why = "no room for the parts, or no state";
     } else if (classes && !d->dy && !d->hits.buf) {
         why = "neither gradient nor hits are wanted";
+    } else if (d->class_weights &&
+               (!classes || !d->dy || !d->hits.buf || d->class_weights->dtype != GRT_F32 ||
+                grt_tensor_count(d->class_weights) != d->y->shape[1])) {
+        why = "class weights are f32, one for each output of a cross-entropy with gradient, and "
+              "want room for the parts of their sum";
     } else if (!(d->delta >= 0.0f)) {
         why = "delta is below 0";
     }
@@ -70,20 +75,32 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
     if (d->loss == GRT_LOSS_CROSS_ENTROPY) {
         const struct {
             uint32_t rows, cols;
-            float share, smooth, each;
-        } params = {(uint32_t)rows, (uint32_t)cols, (float)(1.0 / (double)samples),
-                    d->label_smoothing, d->label_smoothing / (float)cols};
+            float share, smooth, each, heavy;
+        } params = {(uint32_t)rows,
+                    (uint32_t)cols,
+                    (float)(1.0 / (double)samples),
+                    d->label_smoothing,
+                    d->label_smoothing / (float)cols,
+                    d->label_smoothing / (float)cols * d->weight_sum};
+        bool weighted = d->class_weights != NULL;
         const struct grt_kernel_desc kernel = {narrow ? "cross_entropy_16" : "cross_entropy_f32",
                                                {{"WG", wg},
                                                 {"LANES", logit_lanes(dev, cols)},
                                                 {"KIND", kind},
                                                 {"GRAD", d->dy != NULL},
-                                                {"HITS", d->hits.buf != NULL},
-                                                {"SMOOTH", d->label_smoothing > 0.0f}}};
+                                                {"HITS", d->hits.buf && !weighted},
+                                                {"SMOOTH", d->label_smoothing > 0.0f},
+                                                {"WEIGHTED", weighted}}};
         const struct grt_range hits =
             d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused(graph);
-        const struct grt_range ranges[] = {d->y->range, d->target->range, dy, parts, state, hits};
-        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 6, groups);
+        const struct grt_range ranges[] = {d->y->range,
+                                           d->target->range,
+                                           dy,
+                                           parts,
+                                           state,
+                                           hits,
+                                           weighted ? d->class_weights->range : d->y->range};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
         return;
     }
     const struct {
@@ -96,4 +113,29 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
         {{"WG", wg}, {"LOSS", (uint32_t)d->loss}, {"KIND", kind}, {"GRAD", d->dy != NULL}}};
     const struct grt_range ranges[] = {d->y->range, d->target->range, dy, parts, state};
     grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 5, groups);
+}
+
+void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grads,
+                          struct grt_range losses, struct grt_range weights, uint32_t count) {
+    if (!graph || !grt_op_tensor(graph, "weighted mean", "grads", grads)) {
+        return;
+    }
+    if (grads->dtype != GRT_F32 || !losses.buf || !weights.buf || count == 0) {
+        grt_graph_reject(graph, GRT_INVALID, "weighted mean: f32 gradients and parts are wanted");
+        return;
+    }
+    const uint32_t wg = grt_op_tree_wg(grt_graph_dev(graph)), most = 256;
+    struct grt_pieces pieces = grt_op_pieces(graph, grt_tensor_count(grads), 4);
+    while (grt_op_next(&pieces)) {
+        uint64_t wanted = (pieces.count + 4 * (uint64_t)wg - 1) / (4 * (uint64_t)wg);
+        const uint32_t groups[3] = {(uint32_t)(wanted < most ? wanted : most), 1, 1};
+        const struct {
+            uint32_t n, parts, leads;
+        } params = {(uint32_t)pieces.count, count, pieces.first == 0};
+        const struct grt_range ranges[] = {grt_op_piece(grads, &pieces),
+                                           grt_op_part(losses, 0, (uint64_t)count * 4),
+                                           grt_op_part(weights, 0, (uint64_t)count * 4)};
+        grt_op_launch(graph, grt_kernel_desc(.name = "weighted_mean", .specs = {{"WG", wg}}),
+                      &params, sizeof params, ranges, 3, groups);
+    }
 }

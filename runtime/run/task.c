@@ -254,6 +254,30 @@ static struct grt_shape sample_shape(const struct grt_task *task) {
                                      : (struct grt_shape){1, {info->x_width}};
 }
 
+static bool take_class_weights(struct grt_task *task) {
+    const struct grt_config_reals *given = &task->config.class_weights;
+    uint32_t classes = task->info.classes;
+    if (given->count == 0) {
+        return true;
+    }
+    if (strcmp(task->config.loss, "cross_entropy") != 0) {
+        return grt_fail(GRT_CONFIG, "class_weights are for loss cross_entropy, not for %s",
+                        task->config.loss);
+    }
+    if (classes > 0 && given->count != classes) {
+        return grt_fail(GRT_CONFIG,
+                        "class_weights has %u numbers, and the targets of %s are %u classes",
+                        given->count, task->config.data, classes);
+    }
+    double sum = 0;
+    for (uint32_t i = 0; i < given->count; i++) {
+        task->class_weights[i] = (float)given->values[i];
+        sum += given->values[i];
+    }
+    task->learner.class_weights = task->class_weights;
+    return sum > 0 || grt_fail(GRT_CONFIG, "class_weights are all 0: nothing would be learned");
+}
+
 static bool describe_learner(struct grt_task *task) {
     const struct grt_config *c = &task->config;
     const struct grt_dataset_info *info = &task->info;
@@ -271,7 +295,7 @@ static bool describe_learner(struct grt_task *task) {
         .recompute = c->activation_checkpointing,
         .seed = c->seed,
     };
-    return optim_desc(c, &task->learner.optim);
+    return take_class_weights(task) && optim_desc(c, &task->learner.optim);
 }
 
 static bool open_data(struct grt_task *task, const struct task_opening *opening) {

@@ -9,13 +9,28 @@
 
 // What the model and the meaning of its numbers depend on.
 static const enum grt_config_key kept_keys[] = {
-    GRT_CONFIG_INPUTS,     GRT_CONFIG_TARGETS,     GRT_CONFIG_NORMALIZE,
-    GRT_CONFIG_MODEL,      GRT_CONFIG_NETWORK,     GRT_CONFIG_DEPTH,
-    GRT_CONFIG_HIDDEN,     GRT_CONFIG_ACTIVATION,  GRT_CONFIG_RESIDUAL,
-    GRT_CONFIG_LAYER_NORM, GRT_CONFIG_POOLING,     GRT_CONFIG_HEAD_DEPTH,
-    GRT_CONFIG_LOSS,       GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LABEL_SMOOTHING,
-    GRT_CONFIG_PRECISION,  GRT_CONFIG_SEED,        GRT_CONFIG_VALIDATION_SPLIT,
-    GRT_CONFIG_OPTIMIZER,  GRT_CONFIG_SHUFFLE,     GRT_CONFIG_SHUFFLE_WINDOW,
+    GRT_CONFIG_INPUTS,
+    GRT_CONFIG_TARGETS,
+    GRT_CONFIG_NORMALIZE,
+    GRT_CONFIG_MODEL,
+    GRT_CONFIG_NETWORK,
+    GRT_CONFIG_DEPTH,
+    GRT_CONFIG_HIDDEN,
+    GRT_CONFIG_ACTIVATION,
+    GRT_CONFIG_RESIDUAL,
+    GRT_CONFIG_LAYER_NORM,
+    GRT_CONFIG_POOLING,
+    GRT_CONFIG_HEAD_DEPTH,
+    GRT_CONFIG_LOSS,
+    GRT_CONFIG_HUBER_DELTA,
+    GRT_CONFIG_LABEL_SMOOTHING,
+    GRT_CONFIG_CLASS_WEIGHTS,
+    GRT_CONFIG_PRECISION,
+    GRT_CONFIG_SEED,
+    GRT_CONFIG_VALIDATION_SPLIT,
+    GRT_CONFIG_OPTIMIZER,
+    GRT_CONFIG_SHUFFLE,
+    GRT_CONFIG_SHUFFLE_WINDOW,
 };
 
 #define MEAN "data/mean"
@@ -60,7 +75,8 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
     for (size_t i = 0; i < sizeof kept_keys / sizeof *kept_keys; i++) {
         char value[GRT_CONFIG_TREE_SIZE];
         const struct grt_config_key_info *info = grt_config_key_info(kept_keys[i]);
-        bool list = info->type == GRT_CONFIG_IS_NAMES || info->type == GRT_CONFIG_IS_TREE;
+        bool list = info->type == GRT_CONFIG_IS_NAMES || info->type == GRT_CONFIG_IS_TREE ||
+                    info->type == GRT_CONFIG_IS_REALS;
         if (list && !grt_config_given(&task->config, kept_keys[i])) {
             continue;  // an empty list cannot be written
         }

@@ -115,5 +115,19 @@ refuse 78 'groups:1:19: groups: learning_rate wants a number from 0 to 1000, not
     'groups=[{match: "*", lr: -1}]'
 refuse 78 'groups wants a list, such as' "${lift[@]}" checkpoint_dir=none 'groups=all'
 
+# ---- class weights ----
+side=(train supervised --data gusts.h5 inputs=wind targets=side hidden=12 depth=1 batch_size=45 epochs=2 seed=3 -q)
+expect 0 "${side[@]}" checkpoint_dir=weighed 'class_weights=[1, 0.5, 4]'
+expect 0 "${side[@]}" checkpoint_dir=weighed class_weights=1,0.5,4 epochs=3 --resume
+refuse 78 'class_weights=[1, 0.5, 4]; here it is [1, 0.5, 3]' "${side[@]}" checkpoint_dir=weighed class_weights=1,0.5,3 --resume
+expect 0 eval --data gusts.h5 --checkpoint weighed --format csv
+expect 0 "${side[@]}" checkpoint_dir=unweighed
+expect 0 "${side[@]}" checkpoint_dir=equal class_weights=2,2,2
+refuse 78 'class_weights has 2 numbers, and the targets of gusts.h5 are 3 classes' "${side[@]}" checkpoint_dir=none \
+    class_weights=1,2
+refuse 78 'class_weights are for loss cross_entropy, not for mse' "${lift[@]}" checkpoint_dir=none class_weights=1,2
+refuse 78 'class_weights are all 0' "${side[@]}" checkpoint_dir=none class_weights=0,0,0
+refuse 78 'class_weights: -1 is not between 0 and' "${side[@]}" checkpoint_dir=none class_weights=1,-1,1
+
 "$python" "$here/networks_peer.py" || wrong "NumPy disagrees"
 exit "$failed"

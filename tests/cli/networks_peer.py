@@ -50,3 +50,10 @@ close("swarm", "swarm-p.h5", linear(params, "head.layers.2", h))
 first, last = state_dict("groups/step-000000000001.h5"), state_dict("groups/step-000000000010.h5")
 for name in first:
     assert (first[name] == last[name]).all() == name.startswith("layers.0."), name
+
+# Classes of one weight are classes without; of other weights they are not.
+plain, equal = state_dict("unweighed/best.h5"), state_dict("equal/best.h5")
+weighed = state_dict("weighed/best.h5")
+for name in plain:
+    assert np.allclose(plain[name], equal[name], rtol=1e-3, atol=1e-4), name
+    assert not np.allclose(plain[name], weighed[name], rtol=1e-3, atol=1e-4), name

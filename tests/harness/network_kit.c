@@ -18,11 +18,16 @@ static enum grt_loss loss_of(const char *name) {
 struct grt_learner *network_create(const struct network_case *c, enum grt_dtype dtype,
                                    uint32_t accumulate, const char *variant) {
     const struct grt_network_desc network = {.text = c->text, .outputs = c->outputs};
+    float weights[64];
+    for (uint32_t i = 0; c->oracle.weights && i < c->outputs; i++) {
+        weights[i] = (float)c->oracle.weights[i];
+    }
     return grt_learner_create(
         test.dev,
         grt_learner_desc(.make = grt_network_make, .of = &network, .input = shape_of(c),
                          .outputs = c->outputs, .loss = loss_of(c->oracle.loss),
                          .label_smoothing = (float)c->oracle.smoothing,
+                         .class_weights = c->oracle.weights ? weights : NULL,
                          .optim = grt_optim_defaults(GRT_OPTIM_SGD), .precision = dtype,
                          .batch = NETWORK_SAMPLES, .accumulate = accumulate, .variant = variant));
 }

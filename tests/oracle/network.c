@@ -137,7 +137,7 @@ static struct value run(const struct oracle_layer *list, struct value x, double 
 
 double oracle_network_loss(const struct oracle_network *n, double *const *params, const double *x,
                            const double *target, size_t samples) {
-    double sum = 0;
+    double sum = 0, weight = 0;
     for (size_t s = 0; s < samples; s++) {
         double *const *at = params;
         struct value in = {n->rows, n->cols, (double *)(x + s * n->rows * n->cols)};
@@ -148,6 +148,17 @@ double oracle_network_loss(const struct oracle_network *n, double *const *params
             for (size_t i = 1; i < count; i++) {
                 total += exp(y.v[i]);
                 all += y.v[i];
+            }
+            if (n->weights) {
+                // As PyTorch's documentation has it: sums over classes of weight, wanted share and -log p.
+                for (size_t i = 0; i < count; i++) {
+                    double wanted = n->smoothing / (double)count +
+                                    (i == (size_t)target[s] ? 1 - n->smoothing : 0);
+                    sum += n->weights[i] * wanted * (log(total) - y.v[i]);
+                }
+                weight += n->weights[(size_t)target[s]];
+                free(y.v);
+                continue;
             }
             sum += (log(total) - (1 - n->smoothing) * y.v[(size_t)target[s]] -
                     n->smoothing * all / (double)count) /
@@ -160,7 +171,7 @@ double oracle_network_loss(const struct oracle_network *n, double *const *params
         }
         free(y.v);
     }
-    return sum;
+    return n->weights ? sum / weight : sum;
 }
 
 double oracle_network_slope(const struct oracle_network *n, double *const *params, size_t tensor,

@@ -131,9 +131,10 @@ struct oracle_layer {
 };
 struct oracle_network {
     const struct oracle_layer *layers;
-    size_t rows, cols;  // of a sample
-    const char *loss;   // "mse", "l1", "cross_entropy"
-    double smoothing;   // of cross_entropy
+    size_t rows, cols;      // of a sample
+    const char *loss;       // "mse", "l1", "cross_entropy"
+    double smoothing;       // of cross_entropy
+    const double *weights;  // of its classes: the mean is weighted; NULL: 1 each
 };
 // Mean loss over the samples. Parameters in their order: weight and bias of each linear layer and norm.
 double oracle_network_loss(const struct oracle_network *n, double *const *params, const double *x,

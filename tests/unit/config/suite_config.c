@@ -293,10 +293,10 @@ static void limits(void **state) {
     accept(text);
     free(text);
     char many[1024] = "batch_sizes: [1";
-    for (uint32_t i = 0; i < 64; i++) {
+    for (uint32_t i = 0; i < 256; i++) {
         snprintf(many + 15 + 3 * i, sizeof many - 15 - 3 * i, ", 1]\n");
     }
-    refuse(many, 1, 207, "at most 64 entries");
+    refuse(many, 1, 783, "at most 256 entries");
     char name[200];
     memset(name, 'k', sizeof name);
     name[70] = ':';
@@ -445,6 +445,25 @@ static void written(void **state) {
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     assert_string_equal(text, "optimizer:\n  learning_rate: 0.00015\n");
+    // Long lists are written whole.
+    static char layers[GRT_CONFIG_TREE_SIZE], numbers[GRT_CONFIG_NUMBERS * 8];
+    snprintf(layers, sizeof layers, "[relu");
+    for (size_t i = 0; i < 1000; i++) {
+        snprintf(layers + 5 + 6 * i, sizeof layers - 5 - 6 * i, ", relu");
+    }
+    snprintf(layers + 6005, sizeof layers - 6005, "]");
+    for (size_t i = 0; i < 200; i++) {
+        snprintf(numbers + 8 * i, sizeof numbers - 8 * i, "%s%04zu.25", i ? "," : " ", i);
+    }
+    assert_true(grt_config_set(&a, GRT_CONFIG_NETWORK, layers));
+    assert_true(grt_config_set(&a, GRT_CONFIG_CLASS_WEIGHTS, numbers));
+    assert_true(grt_config_write(&a, path, NULL));
+    grt_config_init(&b);
+    assert_true(grt_config_read(&b, path));
+    assert_string_equal(b.network.text, layers);
+    assert_int_equal(b.class_weights.count, a.class_weights.count);
+    assert_memory_equal(b.class_weights.values, a.class_weights.values,
+                        a.class_weights.count * sizeof *a.class_weights.values);
     unlink(path);
     TEST_REFUSED(grt_config_write(&a, "/nowhere/at/all.yaml", NULL), GRT_NO_OUTPUT,
                  "/nowhere/at/all.yaml");

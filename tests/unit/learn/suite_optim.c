@@ -390,24 +390,37 @@ static void same_bits_as_ref(void **state) {
     }
     const struct {
         uint32_t rows, cols;
-        float share, shared_out, each;
-    } entropy = {ROWS, COLS, 1.0f / ROWS, 0.25f, 0.25f / COLS};
-    // With and without label smoothing.
-    for (uint32_t smooth = 0; smooth < 2; smooth++) {
-        const struct kernel_case cross = {
-            .desc = {"cross_entropy_f32",
-                     {{"WG", 16}, {"LANES", 4}, {"HITS", 1}, {"SMOOTH", smooth}}},
-            .params = &entropy,
-            .params_size = sizeof entropy,
-            .groups = 3,
-            .buffers = {{y, N},
-                        {classes, ROWS},
-                        {NULL, N},
-                        {NULL, 3},
-                        {s.words, GRT_LEARN_STATE_WORDS},
-                        {NULL, 3}}};
+        float share, shared_out, each, heavy;
+    } entropy = {ROWS, COLS, 1.0f / ROWS, 0.25f, 0.25f / COLS, 0.25f / COLS * 9.0f};
+    const float weights[COLS] = {1, 0.5f, 2, 0, 3, 1.5f, 1};
+    // With and without label smoothing, hits and class weights.
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t smooth = i % 2, weighted = i / 2;
+        const struct kernel_case cross = {.desc = {"cross_entropy_f32",
+                                                   {{"WG", 16},
+                                                    {"LANES", 4},
+                                                    {"HITS", !weighted},
+                                                    {"SMOOTH", smooth},
+                                                    {"WEIGHTED", weighted}}},
+                                          .params = &entropy,
+                                          .params_size = sizeof entropy,
+                                          .groups = 3,
+                                          .buffers = {{y, N},
+                                                      {classes, ROWS},
+                                                      {NULL, N},
+                                                      {NULL, 3},
+                                                      {s.words, GRT_LEARN_STATE_WORDS},
+                                                      {NULL, 3},
+                                                      {weights, COLS}}};
         kernel_same_as_ref(&cross);
     }
+    const uint32_t mean[3] = {N, ROWS, 1};
+    const struct kernel_case divided = {.desc = {"weighted_mean", {{"WG", 16}}},
+                                        .params = mean,
+                                        .params_size = sizeof mean,
+                                        .groups = 3,
+                                        .buffers = {{y, N}, {t, ROWS}, {t, ROWS}}};
+    kernel_same_as_ref(&divided);
     const uint32_t norm[2] = {N, 0};
     const struct kernel_case squares = {
         .desc = {"grad_norm", {{"WG", 16}}},

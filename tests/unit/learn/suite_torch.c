@@ -101,5 +101,18 @@ static void groups(void **state) {
     check("groups of parameters", &d, torch_groups);
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(two_residuals), TEST_CASE(groups)};
+static void class_weights(void **state) {
+    (void)state;
+    struct grt_learner_desc d = desc_of(GRT_OPTIM_SGD, 0.05);
+    d.optim.momentum = 0.9;
+    d.loss = GRT_LOSS_CROSS_ENTROPY;
+    d.label_smoothing = 0.1f;
+    d.class_weights = (const float[TORCH_OUTPUTS]){1, 2.5f, 0.25f, 4};
+    check("class weights", &d, torch_class_weights);
+    d.accumulate = 3;
+    check("class weights, in micro-batches", &d, torch_class_weights);
+}
+
+static const struct CMUnitTest cases[] = {TEST_CASE(two_residuals), TEST_CASE(groups),
+                                          TEST_CASE(class_weights)};
 TEST_SUITE(torch, true, cases);

@@ -72,9 +72,10 @@ static void check(const struct network_case *c, enum grt_dtype dtype, uint32_t a
     }
     assert_true(largest > 1e-4);
     test_compare_end(&compare);
-    // Evaluations are without label smoothing.
+    // Evaluations are without label smoothing and class weights.
     struct oracle_network plain_loss = c->oracle;
     plain_loss.smoothing = 0;
+    plain_loss.weights = NULL;
     double evaluated = oracle_network_loss(&plain_loss, params, s.x, s.y, NETWORK_SAMPLES);
     check_inference(c, learner, &s, (struct oracle_value){evaluated, bound * (1 + evaluated)});
     network_free_parameters(params, tensors);
@@ -101,6 +102,7 @@ static void check_all(const struct network_case *cases, size_t count) {
 
 static void plain(void **state) {
     (void)state;
+    const double weights[] = {1, 0.25, 3, 0};
     const struct network_case cases[] = {
         {"[{linear: 5}, relu, {linear: 4}, tanh, {linear: out}]",
          {L({"linear", 5}, {"relu"}, {"linear", 4}, {"tanh"}, {"linear", 3}), 1, 6, "mse", 0},
@@ -136,6 +138,17 @@ static void plain(void **state) {
          false},
         {"[{linear: 8}, relu, {linear: out}]",
          {L({"linear", 8}, {"relu"}, {"linear", 4}), 1, 5, "cross_entropy", 0.2},
+         4,
+         100,
+         true},
+        // Weighted means, whichever micro-batch a sample is in.
+        {"[{linear: 7}, tanh, {linear: out}]",
+         {L({"linear", 7}, {"tanh"}, {"linear", 4}), 1, 5, "cross_entropy", 0, weights},
+         4,
+         100,
+         false},
+        {"[{linear: 8}, relu, {linear: out}]",
+         {L({"linear", 8}, {"relu"}, {"linear", 4}), 1, 5, "cross_entropy", 0.3, weights},
          4,
          100,
          true},
