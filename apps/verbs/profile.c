@@ -13,7 +13,7 @@
 // X(name, key, heading, type, width)
 #define PROFILE_COLUMNS(X)                                                                         \
     X(SETTING, "setting", "setting", TEXT, 23)                                                     \
-    X(VALUE, "value", "value", TEXT, 15)                                                           \
+    X(VALUE, "value", "value", TEXT, 35)                                                           \
     X(NUMBERS, "numbers", "numbers", TEXT, 14)                                                     \
     X(WORKGROUP, "workgroup", "workgroup", COUNT, 0)                                               \
     X(PLACE, "profile", "profile", TEXT, 14)                                                       \

@@ -44,6 +44,14 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
     X(DERIVED, "derived")   /* from what; not measured by us */                                    \
     X(GUESSED, "default")   /* nothing: a value that works */
 
+// Tiles of variants whose costs are settings: rows x columns, and what else tells them apart. A setting has a number for
+// each, in the order of the variant's own table.
+#define GRT_TILES_COOP "128x256 256x128 160x256 128x128 256x64 64x64 32x32"
+#define GRT_TILES_WGMMA "128x256x4 128x128x4 64x128x4 128x64x4 64x128x2 64x64x4"
+#define GRT_TILES_WGMMA_LEAN "128x256 128x128 128x64"
+#define GRT_TILES_SPLIT "64x128 64x64 32x32"
+#define GRT_TILES_SPLIT_WGMMA "128x128x32 64x128x16 64x64x32"
+
 // X(NAME, key, type, numbers, min, max, default, meaning): every setting there is. `numbers` names
 // those of one row, so it says how many there are. type: `whole` or `real`.
 #define GRT_PROFILE_KEYS(X)                                                                        \
@@ -66,19 +74,50 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
     X(GEMM_COOP, "gemm.coop", whole, "BM BN BK WM WN LOOP", 0, 512, "0 0 0 0 0 0",                 \
       "tile of f16 and bf16 products by cooperative matrices: workgroup's rows, columns, depth; "  \
       "subgroup's rows, columns; loop, 1 plain, 2 pipelined. 0: by what they cost")                \
+    X(GEMM_COOP_FIT, "gemm.coop.fit", whole, GRT_TILES_COOP, 1, 64, "1 1 1 2 1 2 10",              \
+      "workgroups of each of its tiles that a compute unit holds at once")                         \
+    X(GEMM_COOP_STEP, "gemm.coop.step", whole, GRT_TILES_COOP, 1, 1000000,                         \
+      "750 790 890 825 410 360 400", "nanoseconds that each tile takes for 32 of k")               \
+    X(GEMM_COOP_STEP_T, "gemm.coop.step_t", whole, GRT_TILES_COOP, 1, 1000000,                     \
+      "750 715 890 825 410 360 400", "the same where a is transposed")                             \
+    X(GEMM_COOP_ENDS, "gemm.coop.ends", whole, GRT_TILES_COOP, 0, 1000000,                         \
+      "5800 6000 6500 5000 3800 1900 2500", "nanoseconds for beginning and ending a tile")         \
     X(GEMM_MMA, "gemm.mma", whole, "BM BN BK WM WN STAGES", 0, 512, "0 0 0 0 0 0",                 \
       "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by the product")     \
     X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \
       "tile of f16 and bf16 products by wgmma, with tiles on their way. 0: by what they cost")     \
+    X(GEMM_WGMMA_FIT, "gemm.wgmma.fit", whole, GRT_TILES_WGMMA, 1, 64, "1 1 1 1 3 2",              \
+      "workgroups of each of its tiles, rows x columns x stages, that a compute unit holds at "    \
+      "once")                                                                                      \
+    X(GEMM_WGMMA_STEP, "gemm.wgmma.step", real, GRT_TILES_WGMMA, 0.001, 1000,                      \
+      "0.568 0.278 0.182 0.206 0.447 0.151", "microseconds that each tile takes for 64 of k")      \
+    X(GEMM_WGMMA_ENDS, "gemm.wgmma.ends", real, GRT_TILES_WGMMA, 0, 1000,                          \
+      "0.29 0.33 0.31 0.01 0.51 0.01", "microseconds for beginning and ending a tile")             \
     X(GEMM_WGMMA_LEAN, "gemm.wgmma_lean", whole, "BM BN STAGES AHEAD", 0, 512, "0 0 0 0",          \
       "the same in 48 KiB of shared memory, with blocks of 32 of k that are loaded ahead. 0: by "  \
       "the product")                                                                               \
+    X(GEMM_WGMMA_LEAN_STEP, "gemm.wgmma_lean.step", real, GRT_TILES_WGMMA_LEAN, 0.001, 1000,       \
+      "0.3 0.17 0.12", "microseconds that each of its tiles takes for 32 of k")                    \
+    X(GEMM_WGMMA_LEAN_ENDS, "gemm.wgmma_lean.ends", real, GRT_TILES_WGMMA_LEAN, 0, 1000,           \
+      "0.3 0.3 0.3", "microseconds for beginning and ending a tile")                               \
     X(GEMM_SPLIT_USE, "gemm.split.use", whole, "use", 0, 1, "0",                                   \
       "1: f32 products are done on the matrix unit, each number as three bfloats")                 \
     X(GEMM_SPLIT, "gemm.split", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",                      \
       "tile of those by cooperative matrices. 0: by what they cost")                               \
+    X(GEMM_SPLIT_FIT, "gemm.split.fit", whole, GRT_TILES_SPLIT, 1, 64, "2 3 6",                    \
+      "workgroups of each of its tiles that a compute unit holds at once")                         \
+    X(GEMM_SPLIT_STEP, "gemm.split.step", whole, GRT_TILES_SPLIT, 1, 1000000, "3030 2300 1200",    \
+      "nanoseconds that each tile takes for 32 of k")                                              \
+    X(GEMM_SPLIT_ENDS, "gemm.split.ends", whole, GRT_TILES_SPLIT, 0, 1000000, "6000 4400 2400",    \
+      "nanoseconds for beginning and ending a tile")                                               \
     X(GEMM_SPLIT_WGMMA, "gemm.split_wgmma", whole, "BM BN BK", 0, 512, "0 0 0",                    \
       "tile of those by wgmma. 0: by what they cost")                                              \
+    X(GEMM_SPLIT_WGMMA_FIT, "gemm.split_wgmma.fit", whole, GRT_TILES_SPLIT_WGMMA, 1, 64, "1 2 2",  \
+      "workgroups of each of its tiles that a compute unit holds at once")                         \
+    X(GEMM_SPLIT_WGMMA_STEP, "gemm.split_wgmma.step", whole, GRT_TILES_SPLIT_WGMMA, 1, 1000000,    \
+      "1460 860 950", "nanoseconds that each tile takes for a step of k, its last number")         \
+    X(GEMM_SPLIT_WGMMA_ENDS, "gemm.split_wgmma.ends", whole, GRT_TILES_SPLIT_WGMMA, 0, 1000000,    \
+      "5000 3600 2200", "nanoseconds for beginning and ending a tile")                             \
     X(GEMM_SPLIT_MMA, "gemm.split_mma", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",              \
       "tile of those by mma.sync. 0: by what they cost")                                           \
     X(GEMM_CACHE, "gemm.cache", whole, "bytes", 0, 4000000000, "44000000",                         \

@@ -8,6 +8,7 @@
     X(cache, H)                                                                                    \
     X(half, H)                                                                                     \
     X(parts, H)                                                                                    \
+    X(choices, H)                                                                                  \
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \

@@ -71,6 +71,10 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
     return any;
 }
 
+const double *gemm_costs(const struct gemm_case *g, enum grt_profile_key key) {
+    return grt_profile_get(g->dev->profile, key)->numbers;
+}
+
 bool gemm_split_pays(const struct gemm_case *g) {
     return grt_profile_whole(g->dev->profile, GRT_KEY_GEMM_SPLIT_USE) != 0;
 }

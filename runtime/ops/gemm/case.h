@@ -98,6 +98,15 @@ struct gemm_case gemm_scheduled(const struct gemm_case *g, const struct gemm_sch
 bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
                 uint32_t values[GRT_PROFILE_NUMBERS]);
 
+// What the profile says of each tile of a variant.
+const double *gemm_costs(const struct gemm_case *g, enum grt_profile_key key);
+// The tile that a variant takes for a product, as its setting of the profile has it: BM BN and so on.
+void gemm_coop_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+void gemm_split_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+void gemm_wgmma_lean_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+
 // What is worth trying for products in parts, by cooperative matrices and by mma.sync.
 #define GEMM_SPLIT_KNOBS                                                                           \
     {                                                                                              \

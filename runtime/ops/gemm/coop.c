@@ -5,16 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-// H200, driver 580.159.04, 2026-11. On other chips the numbers differ, but hardly the order.
 static const struct coop_tile tiles[] = {
-    {128, 256, 32, 64, 64, 1, 1, 750, 750, 5800},  // 8192^3: 359 TFLOP/s
-    {256, 128, 32, 64, 64, 1, 1, 790, 715, 6000},  // 338; 376 with a transposed
-    {160, 256, 32, 80, 64, 0, 1, 890, 890, 6500},  // 370
-    {128, 128, 32, 64, 64, 0, 2, 825, 825, 5000},  // 326
-    {256, 64, 64, 64, 32, 0, 1, 410, 410, 3800},  {64, 64, 64, 32, 32, 0, 2, 360, 360, 1900},
-    {32, 32, 32, 32, 32, 0, 10, 400, 400, 2500},
+    {128, 256, 32, 64, 64, 1}, {256, 128, 32, 64, 64, 1}, {160, 256, 32, 80, 64, 0},
+    {128, 128, 32, 64, 64, 0}, {256, 64, 64, 64, 32, 0},  {64, 64, 64, 32, 32, 0},
+    {32, 32, 32, 32, 32, 0},
 };
-#define TILE_COUNT (sizeof tiles / sizeof tiles[0])
+static const struct coop_tiles own = {tiles,
+                                      sizeof tiles / sizeof tiles[0],
+                                      GRT_KEY_GEMM_COOP_FIT,
+                                      GRT_KEY_GEMM_COOP_STEP,
+                                      GRT_KEY_GEMM_COOP_STEP_T,
+                                      GRT_KEY_GEMM_COOP_ENDS};
 
 // ---- shared with split.c ----
 
@@ -36,11 +37,15 @@ uint32_t coop_lanes(const struct grt_dev_info *info, const struct coop_tile *t) 
     return t->bm / t->wm * (t->bn / t->wn) * info->caps.subgroup;
 }
 
-uint64_t coop_cost(const struct gemm_case *product, const struct coop_tile *t) {
+// Nanoseconds that all tiles take, in rounds.
+static uint64_t cost(const struct gemm_case *product, const struct coop_tiles *from, uint32_t i) {
     const struct gemm_case *g = gemm_meant(product);
+    const struct coop_tile *t = &from->tiles[i];
     uint64_t steps = (uint64_t)gemm_ceil_div(g->k, t->bk) * t->bk;
-    uint64_t step = g->desc->a_transposed ? t->step_t : t->step;
-    return gemm_rounds(g, t->bm, t->bn, t->at_once) * (steps * step / 32 + t->ends);
+    double step = gemm_costs(g, g->desc->a_transposed ? from->step_t : from->step)[i];
+    uint64_t ends = (uint64_t)gemm_costs(g, from->ends)[i];
+    uint32_t fit = (uint32_t)gemm_costs(g, from->fit)[i];
+    return gemm_rounds(g, t->bm, t->bn, fit) * (steps * (uint64_t)step / 32 + ends);
 }
 
 bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint32_t shape) {
@@ -50,18 +55,17 @@ bool coop_fits(const struct grt_dev_info *info, const struct coop_tile *t, uint3
 }
 
 struct coop_tile coop_choose(const struct gemm_case *g, struct coop_tile given,
-                             const struct coop_tile *choices, uint32_t count, uint32_t shape,
-                             coop_possible *may) {
+                             const struct coop_tiles *from, uint32_t shape, coop_possible *may) {
     if (given.bm && may(g, &given, shape)) {
         return given;
     }
     struct coop_tile best = {0};
     uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t time = coop_cost(g, &choices[i]);
-        if (time < least && may(g, &choices[i], shape)) {
+    for (uint32_t i = 0; i < from->count; i++) {
+        uint64_t time = cost(g, from, i);
+        if (time < least && may(g, &from->tiles[i], shape)) {
             least = time;
-            best = choices[i];
+            best = from->tiles[i];
         }
     }
     return best;
@@ -69,6 +73,11 @@ struct coop_tile coop_choose(const struct gemm_case *g, struct coop_tile given,
 
 uint32_t coop_setting_lanes(const uint32_t *v) {
     return v[0] ? v[0] / v[3] * (v[1] / v[4]) * 32 : 1;
+}
+
+void coop_setting_of(const struct coop_tile *t, uint32_t *v) {
+    const uint32_t sizes[] = {t->bm, t->bn, t->bk, t->wm, t->wn};
+    memcpy(v, sizes, sizeof sizes);
 }
 
 bool coop_setting_refused(const struct grt_dev_info *info, const uint32_t *v, char *why) {
@@ -143,7 +152,7 @@ static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint3
 enum { BM, BN, BK, WM, WN, LOOP };
 
 static struct coop_tile tile_of(const uint32_t *v) {
-    return (struct coop_tile){v[BM], v[BN], v[BK], v[WM], v[WN], v[LOOP] == 2, 1, 0, 0, 0};
+    return (struct coop_tile){v[BM], v[BN], v[BK], v[WM], v[WN], v[LOOP] == 2};
 }
 
 static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
@@ -180,7 +189,7 @@ const struct grt_tunable gemm_coop_tunable = {
 static struct coop_tile choose(const struct gemm_case *g, uint32_t shape) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     gemm_sizes(g, &gemm_coop_tunable, v);
-    return coop_choose(g, tile_of(v), tiles, TILE_COUNT, shape, possible);
+    return coop_choose(g, tile_of(v), &own, shape, possible);
 }
 
 // ---- the variant ----
@@ -212,6 +221,12 @@ static void record(struct grt_graph *graph, const struct gemm_case *g, const str
     char kernel[16];
     snprintf(kernel, sizeof kernel, "coop_%s", half_sums(g) ? "h" : grt_dtype_text(g->in));
     coop_dispatch(graph, g, kernel, t, shape_of(g), more, sizeof more / sizeof more[0]);
+}
+
+void gemm_coop_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct coop_tile t = choose(g, shape_of(g));
+    coop_setting_of(&t, v);
+    v[LOOP] = t.deep ? 2 : 1;
 }
 
 static bool coop_usable(const struct gemm_case *g) {

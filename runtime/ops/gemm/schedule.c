@@ -14,7 +14,7 @@
 enum { MEMORY, CACHE, STORE, READ, MEET };
 
 static const double *costs(const struct gemm_case *g) {
-    return grt_profile_get(g->dev->profile, GRT_KEY_GEMM_SCHEDULE)->numbers;
+    return gemm_costs(g, GRT_KEY_GEMM_SCHEDULE);
 }
 
 // Partial tiles that a kernel has room for.

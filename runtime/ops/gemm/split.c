@@ -5,13 +5,14 @@
 // chips (H100: 15 times, A100: 16), not on those for games (RTX 4090: 2 times). The profile says where.
 #include "coop.h"
 
-// H200, driver 580.159.04, 2026-11; TFLOP/s of 4096^3, where `tiled` has 40.
 static const struct coop_tile tiles[] = {
-    {64, 128, 16, 32, 64, 0, 2, 3030, 3030, 6000},  // 44; 128 x 64 43, 128 x 128 36
-    {64, 64, 16, 32, 32, 0, 3, 2300, 2300, 4400},   // 42; 1024 of 64^3 20, tiled 15
-    {32, 32, 16, 16, 32, 0, 6, 1200, 1200, 2400},   // 4096 of 32^3 13, tiled 10
-};
-#define TILE_COUNT (sizeof tiles / sizeof tiles[0])
+    {64, 128, 16, 32, 64, 0}, {64, 64, 16, 32, 32, 0}, {32, 32, 16, 16, 32, 0}};
+static const struct coop_tiles own = {tiles,
+                                      sizeof tiles / sizeof tiles[0],
+                                      GRT_KEY_GEMM_SPLIT_FIT,
+                                      GRT_KEY_GEMM_SPLIT_STEP,
+                                      GRT_KEY_GEMM_SPLIT_STEP,
+                                      GRT_KEY_GEMM_SPLIT_ENDS};
 
 // Two sets of sums, and the fragments of three parts.
 static uint32_t registers(const struct coop_tile *t) {
@@ -29,7 +30,7 @@ static bool runs(const struct grt_dev_info *info, const struct coop_tile *t, uin
 enum { BM, BN, BK, WM, WN };
 
 static struct coop_tile tile_of(const uint32_t *v) {
-    return (struct coop_tile){v[BM], v[BN], v[BK], v[WM], v[WN], 0, 1, 0, 0, 0};
+    return (struct coop_tile){v[BM], v[BN], v[BK], v[WM], v[WN], 0};
 }
 
 static uint32_t shape_of(const struct grt_dev_info *info) {
@@ -65,7 +66,12 @@ static bool possible(const struct gemm_case *g, const struct coop_tile *t, uint3
 static struct coop_tile choose(const struct gemm_case *g, uint32_t shape) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     gemm_sizes(g, &gemm_split_tunable, v);
-    return coop_choose(g, tile_of(v), tiles, TILE_COUNT, shape, possible);
+    return coop_choose(g, tile_of(v), &own, shape, possible);
+}
+
+void gemm_split_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct coop_tile t = choose(g, shape_of(&g->dev->info));
+    coop_setting_of(&t, v);
 }
 
 static bool usable(const struct gemm_case *g) {

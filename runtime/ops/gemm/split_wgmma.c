@@ -59,32 +59,30 @@ const struct grt_tunable gemm_split_wgmma_tunable = {
 
 // ---- what it costs ----
 
-// A tile of c, and what it was seen to cost: units of 10 ns for BK of k, and for beginning and ending.
-struct tile {
+static const struct tile {
     uint32_t bm, bn, bk;
-    uint32_t at_once;  // workgroups on a compute unit
-    uint32_t step, ends;
-};
+} tiles[] = {{128, 128, 32}, {64, 128, 16}, {64, 64, 32}};
 
-static const struct tile tiles[] = {
-    {128, 128, 32, 1, 146, 500}, {64, 128, 16, 2, 86, 360}, {64, 64, 32, 2, 95, 220}};
-
-static uint64_t cost(const struct gemm_case *g, const struct tile *t) {
-    uint64_t steps = gemm_ceil_div(g->k, t->bk);
-    return gemm_rounds(g, t->bm, t->bn, t->at_once) * (steps * t->step + t->ends);
+// Nanoseconds that all tiles of this kind take, in rounds.
+static uint64_t cost(const struct gemm_case *g, uint32_t i) {
+    const struct tile *t = &tiles[i];
+    uint64_t step = (uint64_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_STEP)[i];
+    uint64_t ends = (uint64_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_ENDS)[i];
+    uint32_t fit = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_FIT)[i];
+    return gemm_rounds(g, t->bm, t->bn, fit) * (gemm_ceil_div(g->k, t->bk) * step + ends);
 }
 
-static void choose(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
     if (gemm_sizes(g, &gemm_split_wgmma_tunable, v) && v[BM]) {
         return;
     }
-    const struct tile *best = tiles;
+    uint32_t best = 0;
     for (uint32_t i = 1; i < sizeof tiles / sizeof tiles[0]; i++) {
-        best = cost(g, &tiles[i]) < cost(g, best) ? &tiles[i] : best;
+        best = cost(g, i) < cost(g, best) ? i : best;
     }
-    v[BM] = best->bm;
-    v[BN] = best->bn;
-    v[BK] = best->bk;
+    v[BM] = tiles[best].bm;
+    v[BN] = tiles[best].bn;
+    v[BK] = tiles[best].bk;
 }
 
 // ---- the variant ----
@@ -105,7 +103,7 @@ static bool pays(const struct gemm_case *g) {
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
-    choose(gemm_meant(g), v);
+    gemm_split_wgmma_tile(gemm_meant(g), v);
     uint32_t vec = gemm_alignment(g->params.lda) | gemm_alignment(g->params.ldb) << 2 |
                    gemm_alignment(g->params.ldc) << 4;
     const struct grt_spec specs[] = {

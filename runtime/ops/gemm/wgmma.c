@@ -17,14 +17,20 @@ struct way {
     uint32_t stages, lanes;
 };
 
-// Steps are 64 of k.
+// What they cost the profile says, for steps of 64 of k.
 static const struct way ways[] = {
-    {{128, 256, 1, 0.568, 0.29}, 4, 288}, {{128, 128, 1, 0.278, 0.33}, 4, 288},
-    {{64, 128, 1, 0.182, 0.31}, 4, 160},  {{128, 64, 1, 0.206, 0.01}, 4, 288},
-    {{64, 128, 3, 0.447, 0.51}, 2, 160},  {{64, 64, 2, 0.151, 0.01}, 4, 160},
+    {{128, 256, 0, 0, 0}, 4, 288}, {{128, 128, 0, 0, 0}, 4, 288}, {{64, 128, 0, 0, 0}, 4, 160},
+    {{128, 64, 0, 0, 0}, 4, 288},  {{64, 128, 0, 0, 0}, 2, 160},  {{64, 64, 0, 0, 0}, 4, 160},
 };
 #define WAY_COUNT (sizeof ways / sizeof ways[0])
-#define SMALLEST (&ways[WAY_COUNT - 1].tile)
+
+static struct way way_with_costs(const struct gemm_case *g, uint32_t i) {
+    struct way way = ways[i];
+    way.tile.at_once = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_WGMMA_FIT)[i];
+    way.tile.step = gemm_costs(g, GRT_KEY_GEMM_WGMMA_STEP)[i];
+    way.tile.ends = gemm_costs(g, GRT_KEY_GEMM_WGMMA_ENDS)[i];
+    return way;
+}
 
 struct choice {
     struct way way;
@@ -94,15 +100,24 @@ static struct choice choose(const struct gemm_case *g) {
     bool heavy = g->desc->act > GRT_ACT_RELU || g->desc->grad_act > GRT_ACT_RELU;
     struct choice best = {.schedule.time = INFINITY};
     for (uint32_t i = heavy ? 1 : 0; i < WAY_COUNT; i++) {
-        struct choice this = {ways[i], gemm_schedule_of(g, &ways[i].tile, steps, true)};
+        struct way way = way_with_costs(g, i);
+        struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, true)};
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
 }
 
+void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct way way = choose(g).way;
+    v[BM] = way.tile.bm;
+    v[BN] = way.tile.bn;
+    v[STAGES] = way.stages;
+}
+
 // The copy engine reads rows that are multiples of 16 bytes.
 static bool usable(const struct gemm_case *g) {
-    return gemm_in_chunks(g) && gemm_schedule_of(g, SMALLEST, 1, false).whole <= INT32_MAX &&
+    struct way smallest = way_with_costs(g, WAY_COUNT - 1);
+    return gemm_in_chunks(g) && gemm_schedule_of(g, &smallest.tile, 1, false).whole <= INT32_MAX &&
            grt_kernel_builds(g->dev, "probe_wgmma");
 }
 

@@ -68,11 +68,11 @@ struct way {
     uint32_t stages, ahead;
 };
 
-// Steps are 32 of k.
+// What they cost the profile says, for steps of 32 of k.
 static const struct way ways[] = {
-    {{ROWS, 256, 1, 0.30, 0.3}, 5, 3},
-    {{ROWS, 128, 1, 0.17, 0.3}, 10, 3},
-    {{ROWS, 64, 1, 0.12, 0.3}, 10, 3},
+    {{ROWS, 256, 1, 0, 0}, 5, 3},
+    {{ROWS, 128, 1, 0, 0}, 10, 3},
+    {{ROWS, 64, 1, 0, 0}, 10, 3},
 };
 #define WAY_COUNT (sizeof ways / sizeof ways[0])
 
@@ -92,10 +92,21 @@ static struct choice choose(const struct gemm_case *g) {
     for (uint32_t i = 0; i < WAY_COUNT; i++) {
         // After whole rounds parts bring nothing: 4864^3 444 us whole, 477 with the last round in parts.
         bool few = tile_count(g, ways[i].tile.bn) < 2 * (uint64_t)gemm_places(g);
-        struct choice this = {ways[i], gemm_schedule_of(g, &ways[i].tile, steps, few)};
+        struct way way = ways[i];
+        way.tile.step = gemm_costs(g, GRT_KEY_GEMM_WGMMA_LEAN_STEP)[i];
+        way.tile.ends = gemm_costs(g, GRT_KEY_GEMM_WGMMA_LEAN_ENDS)[i];
+        struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, few)};
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
+}
+
+void gemm_wgmma_lean_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct way way = choose(g).way;
+    v[BM] = way.tile.bm;
+    v[BN] = way.tile.bn;
+    v[STAGES] = way.stages;
+    v[AHEAD] = way.ahead;
 }
 
 // ---- the variant ----

@@ -9,4 +9,28 @@ gemm.split.use = 1
 
 from = measured: 2026-11-15, driver 580.159.04, Vulkan: linear 2024 M steps/s, mlp256 718 M; 128 lanes: 1955 M, 539 M
 rollout.wg = 256
+
+# What the tiles of products cost; the cheapest is taken.
+from = measured: 2026-11-15, driver 580.159.04, Vulkan, f16 8192^3: tile 128x256 359 TFLOP/s, 160x256 370, 128x128 326
+gemm.coop.fit = 1 1 1 2 1 2 10
+gemm.coop.step = 750 790 890 825 410 360 400
+gemm.coop.step_t = 750 715 890 825 410 360 400
+gemm.coop.ends = 5800 6000 6500 5000 3800 1900 2500
+
+from = measured: 2026-11-15, driver 580.159.04, Vulkan, f32 4096^3: tile 64x128 44 TFLOP/s, 64x64 42
+gemm.split.fit = 2 3 6
+gemm.split.step = 3030 2300 1200
+gemm.split.ends = 6000 4400 2400
+
+from = measured: 2026-11-15, driver 580.159.04, OpenCL, f32 4096^3: tile 128x128x32 96 TFLOP/s, 64x128x16 78, 64x64x32 74
+gemm.split_wgmma.fit = 1 2 2
+gemm.split_wgmma.step = 1460 860 950
+gemm.split_wgmma.ends = 5000 3600 2200
+
+from = measured: 2026-11-16, driver 580.159.04, fitted to 228 products: the tile chosen takes 4.5 % longer than the best
+gemm.wgmma.fit = 1 1 1 1 3 2
+gemm.wgmma.step = 0.568 0.278 0.182 0.206 0.447 0.151
+gemm.wgmma.ends = 0.29 0.33 0.31 0.01 0.51 0.01
+gemm.wgmma_lean.step = 0.3 0.17 0.12
+gemm.wgmma_lean.ends = 0.3 0.3 0.3
 end
