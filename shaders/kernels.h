@@ -17,7 +17,8 @@
 #define GRT_ENVS(X)                                                                                \
     X(registers, cartpole)                                                                         \
     X(registers, pendulum)                                                                         \
-    X(registers, standing)
+    X(registers, standing)                                                                         \
+    X(memory, uav)
 
 #define GRT_ENV_KERNELS(X, env)                                                                    \
     X(all, rl, env, rollout)                                                                       \

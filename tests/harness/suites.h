@@ -68,5 +68,6 @@
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
     X(worlds, D)                                                                                   \
+    X(uav, D)                                                                                      \
     X(supervised, D)                                                                               \
     X(big, D)
