@@ -241,13 +241,13 @@ static uint64_t parameters_of(const struct grt_es_desc *d) {
     return count;
 }
 
-static void add_targets(const struct train_es *t, struct grt_run_desc *desc) {
+static void add_targets(const struct train_es *t, struct grt_run_start *start) {
     const struct grt_config *c = &t->trainer.config.settings;
     if (t->until > 0)
-        desc->targets[desc->target_count++] =
+        start->targets[start->target_count++] =
             (struct grt_run_target){.field = GRT_FIELD_GOOD_RATE, .value = t->until};
     if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN))
-        desc->targets[desc->target_count++] =
+        start->targets[start->target_count++] =
             (struct grt_run_target){.field = GRT_FIELD_RETURN, .value = c->target_return};
 }
 
@@ -267,7 +267,6 @@ static int begin(struct train_es *t) {
     grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, d->episode_length);
     desc.file = t->path;
     desc.save_every = t->checkpoint_every;
-    add_targets(t, &desc);
     t->trainer.run = grt_run_create(&desc);
     struct grt_run_start start = {.trainer = &trainer,
                                   .self = t,
@@ -279,6 +278,7 @@ static int begin(struct train_es *t) {
                                   .about = &about};
     if (!t->trainer.run)
         return command_exit_of(grt_last_status());
+    add_targets(t, &start);
     return grt_run_begin(t->trainer.run, &start) ? COMMAND_OK : exit_of_policy();
 }
 

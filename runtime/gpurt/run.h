@@ -183,7 +183,7 @@ struct grt_trainer {
     // False, with the sentence said: it cannot go on. `trouble` is FAILED where that is not said.
     bool (*advance)(void *self, struct grt_run *run, struct grt_run_turn *turn);
     // At a step where it is due, or when the trainer was idle: fills fields and score. *stopped: it was given up, since
-    // `more` was false or the run was stopped.
+    // `more` was false or the run was stopped. With steps queued behind it, it is done all the same.
     bool (*evaluate)(void *self, struct grt_run *run, bool more, struct grt_run_row *row,
                      bool *stopped);
     // At a step where it is due, or when the trainer was idle. The run adds what is its own.
@@ -231,8 +231,6 @@ struct grt_run_desc {
     bool resume;          // of a folder: go on from its newest whole checkpoint
     const char *log, *tensorboard;  // see runlog.h; NULL or "": none
     struct grt_limits limits;
-    struct grt_run_target targets[GRT_RUN_TARGETS];
-    uint32_t target_count;
     bool (*stop)(void *context);  // asked between steps; may be NULL
     void (*report)(void *context, const struct grt_run_report *report);  // may be NULL
     void *context;
@@ -246,9 +244,11 @@ struct grt_run_start {
     const struct grt_trainer *trainer;
     void *self;  // of the trainer
     struct grt_dev *dev;
-    uint64_t steps;                  // in all
-    uint64_t max_steps;              // 0: no limit besides
-    uint64_t evaluate_every;         // steps; 0: only at the end
+    uint64_t steps;           // in all
+    uint64_t max_steps;       // 0: no limit besides
+    uint64_t evaluate_every;  // steps; 0: only at the end
+    struct grt_run_target targets[GRT_RUN_TARGETS];
+    uint32_t target_count;
     const struct grt_archive *from;  // one file: the checkpoint that is gone on with, or NULL
     // More fields of the row `start`; may be NULL. Copied; texts live as long as the run.
     const struct grt_run_row *about;

@@ -17,7 +17,7 @@
 // ---- making ----
 
 struct grt_run *grt_run_create(const struct grt_run_desc *desc) {
-    if (!desc || !(desc->dir || desc->file) || desc->target_count > GRT_RUN_TARGETS) {
+    if (!desc || !(desc->dir || desc->file)) {
         grt_fail(GRT_INVALID, "a run wants a folder or a file for its checkpoints");
         return NULL;
     }
@@ -53,10 +53,10 @@ bool run_restore(struct grt_run *run, const struct grt_archive *archive) {
         return false;
     }
     if (place.evaluated == RUN_UNKNOWN) {
-        // One is known to be missing where patience counts them.
-        bool counted = s->evaluate_every > 0 && place.step % s->evaluate_every == 0 &&
-                       run_keep_counts(archive);
-        place.evaluated = counted ? place.judged : place.step;
+        // One that patience counts may be missing; others are not.
+        bool counts = s->evaluate_every > 0 && place.step % s->evaluate_every == 0 &&
+                      run_keep_counts(archive);
+        place.evaluated = counts ? place.judged : place.step;
     }
     run->place = place;
     // Going back gives no time back.
@@ -120,7 +120,7 @@ uint64_t grt_run_ahead(const struct grt_run *run, uint64_t step) {
 }
 
 bool grt_run_decides(const struct grt_run *run) {
-    return run->desc.limits.patience > 0 || run->desc.target_count > 0;
+    return run->desc.limits.patience > 0 || run->start.target_count > 0;
 }
 
 bool grt_run_asked_to_stop(const struct grt_run *run) {
@@ -155,8 +155,8 @@ static enum grt_ending ending_of(const struct grt_run *run) {
 // ---- evaluations ----
 
 static bool reaches(const struct grt_run *run, const struct grt_run_row *row) {
-    for (uint32_t i = 0; i < run->desc.target_count; i++) {
-        const struct grt_run_target *t = &run->desc.targets[i];
+    for (uint32_t i = 0; i < run->start.target_count; i++) {
+        const struct grt_run_target *t = &run->start.targets[i];
         double number = row->numbers[t->field];
         if (grt_run_row_has(row, t->field) &&
             (t->below ? number <= t->value : number >= t->value)) {
@@ -166,8 +166,33 @@ static bool reaches(const struct grt_run *run, const struct grt_run_row *row) {
     return false;
 }
 
-// `shown`: the row is told.
-static bool evaluate(struct grt_run *run, bool more, bool shown) {
+// Counts an evaluation for patience and as the best.
+static void count(struct grt_run *run, struct grt_run_row *row) {
+    const struct grt_run_start *s = &run->start;
+    struct grt_run_place *p = &run->place;
+    p->evaluated = p->step;
+    // Evaluations at the end of a run and those that a trainer asks for come on top of the rest, and a resumed run would
+    // not have them.
+    if (s->evaluate_every > 0 && p->step % s->evaluate_every == 0 && p->step > p->judged) {
+        grt_patience_add(&p->patience, &run->desc.limits, row->score);
+        p->judged = p->step;
+    }
+    bool best = isfinite(row->score) && (!p->any_best || row->score > p->best_score);
+    if (best) {
+        p->any_best = true;
+        p->best_score = row->score;
+        p->best_step = p->step;
+    }
+    if (best && s->trainer->keeps_best) {
+        // The checkpoint of this step follows; a best one that cannot be written is said, and the run goes on.
+        run_keep_best(run);
+    }
+    grt_run_row_set(row, GRT_FIELD_BEST, best);
+}
+
+// `counts`: it is due, or the trainer asked for it; else it only tells whether a target is reached already, and at the
+// very first what there is before anything is learnt.
+static bool evaluate(struct grt_run *run, bool more, bool counts) {
     const struct grt_run_start *s = &run->start;
     struct grt_run_place *p = &run->place;
     struct grt_run_row row = {.event = GRT_RUN_EVALUATE};
@@ -178,28 +203,12 @@ static bool evaluate(struct grt_run *run, bool more, bool shown) {
     if (stopped) {
         return true;
     }
-    p->evaluated = p->step;
-    // Evaluations at the end of a run and those that a trainer asks for come on top of the rest, and a resumed run would
-    // not have them.
-    bool counts = s->evaluate_every > 0 && p->step % s->evaluate_every == 0 && p->step > p->judged;
-    if (counts) {
-        grt_patience_add(&p->patience, &run->desc.limits, row.score);
-        p->judged = p->step;
-    }
-    // Before the first step there is nothing that was learnt.
-    bool best = p->step > 0 && isfinite(row.score) && (!p->any_best || row.score > p->best_score);
     p->reached = p->reached || (p->step > 0 && reaches(run, &row));
-    if (best) {
-        p->any_best = true;
-        p->best_score = row.score;
-        p->best_step = p->step;
+    grt_run_row_set(&row, GRT_FIELD_BEST, 0);
+    if (counts) {
+        count(run, &row);
     }
-    if (best && s->trainer->keeps_best) {
-        // The checkpoint of this step follows; a best one that cannot be written is said, and the run goes on.
-        run_keep_best(run);
-    }
-    grt_run_row_set(&row, GRT_FIELD_BEST, best);
-    if (shown) {
+    if (counts || p->step == 0) {
         grt_run_tell(run, &row);
     }
     return true;
@@ -281,7 +290,7 @@ static enum grt_ending loop(struct grt_run *run) {
         grt_run_say(run, GRT_RUN_NEWS_BEGUN, NULL);
     }
     if (owed || run->start.trainer->tries_first) {
-        if (!evaluate(run, true, owed || run->place.step == 0)) {
+        if (!evaluate(run, true, owed)) {
             return GRT_ENDED_FAILED;
         }
         grt_run_say(run, GRT_RUN_NEWS_TURN, NULL);

@@ -16,6 +16,7 @@
 #include "run_parts.h"
 
 #define JUDGED "patience_judged"
+#define EVALUATED "evaluated"
 #define BEST_SCORE "best_score"
 #define BEST_STEP "best_step"
 
@@ -176,6 +177,8 @@ static struct grt_archive *make_archive(struct grt_run *run) {
                 grt_limits_save(&run->desc.limits, &p->patience, run_seconds(run), archive) &&
                 (run->desc.limits.patience == 0 ||
                  grt_archive_set_whole(archive, JUDGED, (int64_t)p->judged)) &&
+                (!trainer->keeps_best ||
+                 grt_archive_set_whole(archive, EVALUATED, (int64_t)p->evaluated)) &&
                 (!best || (grt_archive_set_real(archive, BEST_SCORE, p->best_score) &&
                            grt_archive_set_whole(archive, BEST_STEP, (int64_t)p->best_step))) &&
                 check_finite(run, archive);
@@ -192,7 +195,7 @@ void run_keep_place(const struct grt_archive *archive, struct grt_run_place *pla
         .best_score = grt_archive_real(archive, BEST_SCORE, 0),
         .best_step = (uint64_t)grt_archive_whole(archive, BEST_STEP, 0),
     };
-    place->evaluated = RUN_UNKNOWN;
+    place->evaluated = (uint64_t)grt_archive_whole(archive, EVALUATED, (int64_t)RUN_UNKNOWN);
     grt_limits_load(archive, &place->patience, spent);
 }
 

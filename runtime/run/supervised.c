@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a run: data, memory, learner, loaders, log, the checkpoint to begin with. The run itself is in
-// supervised_run.c.
+// Making a training: data, memory, learner, loaders, the run. Its steps are in supervised_run.c.
 #include "gpurt/supervised.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gpurt/checkpoint.h"
 #include "supervised_parts.h"
-
-void supervised_say(struct grt_supervised *run, enum grt_supervised_news news, const char *text) {
-    if (run->desc.report) {
-        run->desc.report(run->desc.context, &(struct grt_supervised_report){.news = news,
-                                                                            .step = run->place.step,
-                                                                            .steps = run->steps,
-                                                                            .text = text});
-    }
-}
 
 static bool watch_look(void *context, double share) {
     struct grt_supervised *run = context;
-    if (run->desc.report) {
-        run->desc.report(run->desc.context, &(struct grt_supervised_report){
-                                                .news = GRT_SUPERVISED_LOOK, .share = share});
-    }
-    return !run->desc.stop || !run->desc.stop(run->desc.context);
+    char text[GRT_CONFIG_TEXT_SIZE + 64];
+    snprintf(text, sizeof text, "looking at every row of %s: %.0f%%", run->settings.data,
+             100 * share);
+    grt_run_say(run->driver, GRT_RUN_NEWS_WORK, text);
+    return !grt_run_asked_to_stop(run->driver);
 }
 
 // ---- memory ----
@@ -63,7 +51,7 @@ static bool choose_cache(struct grt_supervised *run) {
     } else if (choice.cache != wanted) {
         snprintf(text, sizeof text, "cache: %s: the data set takes %s: it is %s (cache: %s)",
                  grt_cache_text(wanted), choice.why, places[choice.cache], c->cache);
-        supervised_say(run, GRT_SUPERVISED_NOTE, text);
+        grt_run_say(run->driver, GRT_RUN_NEWS_NOTE, text);
     }
     return true;
 }
@@ -104,7 +92,7 @@ static bool plan_memory(struct grt_supervised *run) {
              "a step of %u samples needs %.1f MB, %.1f MB may be taken: it is cut into %u "
              "micro-batches, with the same result",
              d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, fit.accumulate);
-    supervised_say(run, GRT_SUPERVISED_SPLIT, text);
+    grt_run_say(run->driver, GRT_RUN_NEWS_NOTE, text);
     return true;
 }
 
@@ -154,38 +142,25 @@ static bool count_steps(struct grt_supervised *run) {
     return true;
 }
 
-static bool set_limits(struct grt_supervised *run) {
+// Losses are of the validation, or of training without one.
+static bool set_targets(const struct grt_supervised *run, struct grt_run_start *start) {
     const struct grt_config *c = &run->task.config;
-    run->limits = (struct grt_limits){
-        .max_time = c->max_time, .patience = c->patience, .min_delta = c->min_delta};
     if (c->target_accuracy > 0 && (!run->check_loader || run->task.info.classes == 0)) {
         return grt_fail(GRT_CONFIG,
                         "target_accuracy: there is no accuracy without %s; use target_loss",
                         run->check_loader ? "classes as targets" : "a validation_split");
     }
+    if (c->target_loss > 0) {
+        start->targets[start->target_count++] = (struct grt_run_target){
+            .field = run->check_loader ? GRT_FIELD_LOSS : GRT_FIELD_TRAIN_LOSS,
+            .value = c->target_loss,
+            .below = true};
+    }
+    if (c->target_accuracy > 0) {
+        start->targets[start->target_count++] =
+            (struct grt_run_target){.field = GRT_FIELD_ACCURACY, .value = c->target_accuracy};
+    }
     return true;
-}
-
-double supervised_seconds(const struct grt_supervised *run) {
-    return run->spent + (run->began > 0 ? grt_seconds() - run->began : 0);
-}
-
-enum grt_ending supervised_ending(const struct grt_supervised *run) {
-    const struct grt_config *c = &run->task.config;
-    const struct supervised_place *p = &run->place;
-    if (supervised_owes_check(run)) {
-        // What its validation comes to decides.
-        return grt_limits_reached(&run->limits, &(struct grt_patience){0}, supervised_seconds(run));
-    }
-    if (p->step >= run->steps) {
-        return c->max_steps > 0 && run->steps == c->max_steps ? GRT_ENDED_MAX_STEPS
-                                                              : GRT_ENDED_EPOCHS;
-    }
-    if ((c->target_loss > 0 && p->best_epoch > 0 && p->best_loss <= c->target_loss) ||
-        (c->target_accuracy > 0 && p->best_accuracy >= c->target_accuracy)) {
-        return GRT_ENDED_UNTIL;
-    }
-    return grt_limits_reached(&run->limits, &p->patience, supervised_seconds(run));
 }
 
 static bool make_learner(struct grt_supervised *run) {
@@ -210,68 +185,49 @@ static bool make_learner(struct grt_supervised *run) {
 
 // ---- where it begins ----
 
-static bool lock_dir(struct grt_supervised *run) {
-    const char *dir = run->desc.config->checkpoint_dir;
-    char path[GRT_CONFIG_TEXT_SIZE + 16];
-    char what[GRT_CONFIG_TEXT_SIZE + 32];
-    snprintf(path, sizeof path, "%s/.lock", dir);
-    snprintf(what, sizeof what, "checkpoint_dir %s", dir);
-    return grt_lock_take(&run->lock, path, what);
-}
+static const struct grt_trainer trainer = {
+    .kind = "supervised",
+    .all = GRT_ENDED_EPOCHS,
+    .keeps_best = true,
+    .advance = supervised_advance,
+    .evaluate = supervised_evaluate,
+    .save = supervised_save,
+    .load = supervised_load,
+};
 
-// What can be known to fail is known before the data are read, and before anything is made or moved.
-static bool check_outputs(struct grt_supervised *run) {
-    const struct grt_config *c = run->desc.config;
-    struct stat info;
-    struct grt_runlog_desc log = {.jsonl = c->log, .tensorboard = c->tensorboard};
-    // An existing folder is made sure of, and locked; one that is missing is made when the rest is right.
-    return grt_runlog_check(&log) &&
-           (stat(c->checkpoint_dir, &info) != 0 ||
-            (grt_checkpoint_make_dir(c->checkpoint_dir) && lock_dir(run)));
-}
-
-bool supervised_clear_dir(struct grt_supervised *run) {
-    char text[GRT_CONFIG_TEXT_SIZE + 128];
-    char aside[GRT_CONFIG_TEXT_SIZE + 32];
-    if (!run->earlier) {
-        return true;
-    }
-    if (!grt_checkpoint_set_aside(run->task.config.checkpoint_dir, aside, sizeof aside)) {
-        return false;
-    }
-    run->earlier = false;
-    snprintf(text, sizeof text, "checkpoints of an earlier run were moved to %s", aside);
-    supervised_say(run, GRT_SUPERVISED_NOTE, text);
-    return true;
+static struct grt_run *make_run(const struct grt_supervised *run) {
+    const struct grt_config *c = &run->settings;
+    return grt_run_create(&(struct grt_run_desc){
+        .dir = c->checkpoint_dir,
+        .keep = (uint32_t)c->keep,
+        .save_every = c->checkpoint_interval,
+        .resume = run->desc.resume,
+        .log = c->log,
+        .tensorboard = c->tensorboard,
+        .limits = {.max_time = c->max_time, .patience = c->patience, .min_delta = c->min_delta},
+        .stop = run->desc.stop,
+        .report = run->desc.report,
+        .context = run->desc.context,
+    });
 }
 
 static bool begin(struct grt_supervised *run) {
-    const char *dir = run->task.config.checkpoint_dir;
-    run->saved_step = UINT64_MAX;
-    // Made now: a folder that cannot be written would be found out after an epoch of work.
-    if (!grt_checkpoint_make_dir(dir) || (!run->lock.held && !lock_dir(run))) {
-        return false;
-    }
-    if (!grt_checkpoint_any(dir)) {
-        if (run->desc.resume) {
-            char text[GRT_CONFIG_TEXT_SIZE + 64];
-            snprintf(text, sizeof text, "no checkpoint in %s: the run begins anew", dir);
-            supervised_say(run, GRT_SUPERVISED_NOTE, text);
-        }
-        return true;
-    }
-    run->earlier = !run->desc.resume;
-    if (run->earlier) {
-        return true;
-    }
-    struct grt_archive *archive = grt_checkpoint_newest(dir);
-    bool good = archive && supervised_restore(run, archive);
-    if (good) {
-        run->saved_step = run->place.step;
-        supervised_say(run, GRT_SUPERVISED_RESUMED, archive->path);
-    }
-    grt_archive_destroy(&archive);
-    return good;
+    const struct grt_config *c = &run->task.config;
+    struct grt_run_row about = {0};
+    grt_run_row_set(&about, GRT_FIELD_PARAMETERS, (double)grt_learner_parameters(run->learner));
+    grt_run_row_set(&about, GRT_FIELD_SEED, (double)c->seed);
+    grt_run_row_text(&about, GRT_FIELD_PRECISION, c->precision);
+    grt_run_row_set(&about, GRT_FIELD_BATCH, run->task.learner.batch);
+    grt_run_row_set(&about, GRT_FIELD_ACCUMULATE, run->task.learner.accumulate);
+    struct grt_run_start start = {.trainer = &trainer,
+                                  .self = run,
+                                  .dev = run->desc.dev,
+                                  .steps = c->epochs * run->steps_per_epoch,
+                                  .max_steps = c->max_steps,
+                                  .evaluate_every = run->steps_per_epoch,
+                                  .about = &about};
+    run->whole_step = UINT64_MAX;
+    return set_targets(run, &start) && grt_run_begin(run->driver, &start);
 }
 
 struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *desc) {
@@ -285,9 +241,12 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         return NULL;
     }
     run->desc = *desc;
+    run->settings = *desc->config;
     struct grt_task_look look = {.watch = watch_look, .context = run};
     double start = grt_seconds();
-    if (!check_outputs(run) ||
+    // What can be known to fail is known before the data are read, and before anything is made or moved.
+    run->driver = make_run(run);
+    if (!run->driver ||
         !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
         !grt_dataset_digest(run->task.data, &run->data_digest)) {
         goto undo_run;
@@ -301,18 +260,13 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         goto undo_run;
     }
     double filled = grt_seconds();
-    if (!count_steps(run) || !set_limits(run) || !make_learner(run) || !begin(run)) {
+    if (!count_steps(run) || !make_learner(run) || !begin(run)) {
         goto undo_run;
     }
     run->data_seconds = opened - start;
     run->cache_seconds = filled - opened;
     run->learner_seconds = grt_seconds() - filled;
-    run->start = run->place.step;
-    run->log = grt_runlog_create(grt_runlog_desc(.jsonl = run->task.config.log,
-                                                 .tensorboard = run->task.config.tensorboard));
-    if (run->log) {
-        return run;
-    }
+    return run;
 undo_run:
     grt_supervised_destroy(&run);
     return NULL;
@@ -323,8 +277,6 @@ void grt_supervised_destroy(struct grt_supervised **run) {
         return;
     }
     struct grt_supervised *r = *run;
-    grt_archive_destroy(&r->pending);
-    grt_archive_destroy(&r->pending_best);
     grt_snapshot_destroy(&r->snapshot);
     grt_feed_destroy(&r->train);
     grt_feed_destroy(&r->check);
@@ -332,10 +284,13 @@ void grt_supervised_destroy(struct grt_supervised **run) {
     grt_loader_destroy(&r->train_loader);
     grt_loader_destroy(&r->check_loader);
     grt_task_close(&r->task);
-    grt_runlog_destroy(&r->log);
-    grt_lock_release(&r->lock);
+    grt_run_destroy(&r->driver);
     free(r);
     *run = NULL;
+}
+
+struct grt_run *grt_supervised_driver(const struct grt_supervised *run) {
+    return run->driver;
 }
 
 static uint32_t layer_count(const struct grt_learner *learner) {
@@ -358,11 +313,6 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .bytes = grt_dev_mem_use(run->desc.dev, NULL).current,
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
-        .start = run->start,
-        .ended = run->ended != GRT_ENDED_NONE ? run->ended : supervised_ending(run),
-        .best_loss = run->place.best_loss,
-        .best_epoch = run->place.best_epoch,
-        .log_failed = grt_runlog_failed(run->log),
         .cache_why = run->cache_why,
         .data_seconds = run->data_seconds,
         .cache_seconds = run->cache_seconds,

@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "gpurt/checkpoint.h"
 #include "supervised_parts.h"
 
 // Which tensors are kept, and under which group.
@@ -81,97 +79,44 @@ static void digest_text(const struct grt_supervised *run, char text[20]) {
     snprintf(text, 20, "%016" PRIx64, run->data_digest);
 }
 
-static bool set_values(const struct grt_supervised *run, struct grt_archive *a) {
+static bool set_values(const struct grt_supervised *run, uint64_t step, struct grt_archive *a) {
     const struct supervised_place *p = &run->place;
     char digest[20];
     digest_text(run, digest);
     return grt_archive_set_text(a, "data_digest", digest) &&
-           grt_archive_set_whole(a, "step", (int64_t)p->step) &&
+           grt_archive_set_whole(a, "step", (int64_t)step) &&
            grt_archive_set_whole(a, "epoch", (int64_t)p->position.epoch) &&
            grt_archive_set_whole(a, "batch", (int64_t)p->position.batch) &&
            grt_archive_set_whole(a, "batch_size", run->task.learner.batch) &&
            grt_archive_set_whole(a, "steps_per_epoch", (int64_t)run->steps_per_epoch) &&
            grt_archive_set_real(a, "epoch_loss", p->epoch_loss) &&
            grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
-           grt_archive_set_real(a, "best_loss", p->best_loss) &&
-           grt_archive_set_whole(a, "best_epoch", (int64_t)p->best_epoch) &&
            (run->task.config.target_accuracy <= 0 ||
             grt_archive_set_real(a, "best_accuracy", p->best_accuracy)) &&
-           grt_limits_save(&run->limits, &p->patience, supervised_seconds(run), a) &&
            grt_task_describe(&run->task, a);
 }
 
-static struct grt_archive *make_archive(struct grt_supervised *run) {
-    struct grt_archive *archive = grt_archive_create();
-    if (archive &&
-        (!each_tensor(run, archive, take) || !clean_state(archive) || !set_values(run, archive))) {
-        grt_archive_destroy(&archive);
-    }
-    return archive;
-}
-
-// ---- writing ----
-
-static bool write_pending(struct grt_supervised *run) {
-    const struct grt_config *c = &run->task.config;
-    char path[GRT_CONFIG_TEXT_SIZE + 64];
-    if (!run->pending) {
+// Where something is due the newest snapshot has the tensors. Elsewhere nothing is queued, and one is taken now.
+static bool take_whole(struct grt_supervised *run, uint64_t step) {
+    if (run->whole_step == step) {
         return true;
     }
-    bool good =
-        grt_checkpoint_store(&(struct grt_checkpoint_dir){c->checkpoint_dir, (uint32_t)c->keep},
-                             run->pending, run->pending_step);
-    grt_archive_destroy(&run->pending);
-    run->unsaved = !good;
-    if (good) {
-        grt_checkpoint_path(c->checkpoint_dir, run->pending_step, path, sizeof path);
-        supervised_say(run, GRT_SUPERVISED_CHECKPOINT, path);
+    if (run->loop.count > 0) {
+        return grt_fail(GRT_INVALID, "step %" PRIu64 " has no snapshot of the tensors", step);
     }
-    return good;
-}
-
-static bool write_best(struct grt_supervised *run) {
-    char path[GRT_CONFIG_TEXT_SIZE + 64];
-    if (!run->pending_best) {
-        return true;
-    }
-    snprintf(path, sizeof path, "%s/best.h5", run->task.config.checkpoint_dir);
-    bool good = grt_checkpoint_make_dir(run->task.config.checkpoint_dir) &&
-                grt_checkpoint_save(run->pending_best, path);
-    grt_archive_destroy(&run->pending_best);
-    run->best_unsaved = !good;
-    return good;
-}
-
-bool supervised_flush(struct grt_supervised *run) {
-    bool any = run->pending || run->pending_best;
-    bool good = write_best(run);
-    good = write_pending(run) && good;
-    run->written = any ? grt_seconds() : run->written;
-    return good;
-}
-
-bool supervised_write_due(struct grt_supervised *run) {
-    return grt_seconds() - run->written < SUPERVISED_WRITE_SECONDS || supervised_flush(run);
-}
-
-bool supervised_save(struct grt_supervised *run, bool now) {
-    grt_archive_destroy(&run->pending);
-    run->pending = make_archive(run);
-    run->pending_step = run->place.step;
-    run->unsaved = !run->pending;
-    if (!run->pending) {
+    if (!grt_snapshot_take(run->snapshot, 0, true) || !grt_snapshot_wait(run->snapshot, 0)) {
         return false;
     }
-    run->saved_step = run->place.step;
-    return now ? supervised_flush(run) : supervised_write_due(run);
+    run->state = *grt_snapshot_state(run->snapshot, 0);
+    run->whole_step = step;
+    return true;
 }
 
-bool supervised_save_best(struct grt_supervised *run) {
-    grt_archive_destroy(&run->pending_best);
-    run->pending_best = make_archive(run);
-    run->best_unsaved = !run->pending_best;
-    return run->pending_best != NULL;
+bool supervised_save(void *self, const struct grt_run *run, struct grt_archive *archive) {
+    struct grt_supervised *s = self;
+    uint64_t step = grt_run_info(run).step;
+    return take_whole(s, step) && each_tensor(s, archive, take) && clean_state(archive) &&
+           set_values(s, step, archive);
 }
 
 // ---- restoring ----
@@ -188,21 +133,32 @@ static bool same_data(const struct grt_supervised *run, const struct grt_archive
                     run->task.config.data, a->path);
 }
 
-bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a) {
+// Older versions kept the best loss under other names.
+static void load_best(const struct grt_supervised *run, const struct grt_archive *a,
+                      struct grt_run_place *place) {
+    uint64_t epoch = (uint64_t)grt_archive_whole(a, "best_epoch", 0);
+    if (!place->any_best && epoch > 0) {
+        uint64_t step = epoch * run->steps_per_epoch;
+        place->any_best = true;
+        place->best_score = -grt_archive_real(a, "best_loss", 0);
+        place->best_step = step < place->step ? step : place->step;
+    }
+}
+
+bool supervised_load(void *self, const struct grt_run *driver, const struct grt_archive *a,
+                     struct grt_run_place *place) {
+    struct grt_supervised *run = self;
+    const struct grt_config *c = &run->task.config;
     int64_t batch = grt_archive_whole(a, "batch_size", 0);
     int64_t per_epoch = grt_archive_whole(a, "steps_per_epoch", 0);
     struct supervised_place p = {
-        .step = (uint64_t)grt_archive_whole(a, "step", 0),
         .position = {.epoch = (uint64_t)grt_archive_whole(a, "epoch", 0),
                      .batch = (uint64_t)grt_archive_whole(a, "batch", 0)},
         .epoch_loss = grt_archive_real(a, "epoch_loss", 0),
         .epoch_samples = (uint64_t)grt_archive_whole(a, "epoch_samples", 0),
-        .best_loss = grt_archive_real(a, "best_loss", 0),
-        .best_epoch = (uint64_t)grt_archive_whole(a, "best_epoch", 0),
         .best_accuracy = grt_archive_real(a, "best_accuracy", 0),
     };
-    double spent = 0;
-    grt_limits_load(a, &p.patience, &spent);
+    (void)driver;
     if (batch != run->task.learner.batch || (uint64_t)per_epoch != run->steps_per_epoch) {
         return grt_fail(GRT_CONFIG,
                         "%s was made with %" PRId64 " samples a step, %" PRId64
@@ -217,16 +173,22 @@ bool supervised_restore(struct grt_supervised *run, const struct grt_archive *a)
         return false;
     }
     run->place = p;
-    // A rollback gives no time back.
-    if (run->began == 0) {
-        run->spent = spent;
-    }
+    run->whole_step = UINT64_MAX;
+    place->step = (uint64_t)grt_archive_whole(a, "step", 0);
+    place->evaluated = place->step - supervised_owes(run, place->step);
+    load_best(run, a, place);
+    place->reached =
+        (c->target_loss > 0 && place->any_best && -place->best_score <= c->target_loss) ||
+        (c->target_accuracy > 0 && p.best_accuracy >= c->target_accuracy);
+    supervised_begin_queue(run, place->step);
     return true;
 }
 
 bool supervised_restart(struct grt_supervised *run) {
     struct grt_loader_position first = {0};
     run->place = (struct supervised_place){0};
+    run->whole_step = UINT64_MAX;
+    *grt_run_place(run->driver) = (struct grt_run_place){0};
     return grt_learner_reset(run->learner, run->task.config.seed) &&
            grt_feed_seek(run->train, first);
 }

@@ -13,14 +13,6 @@ cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 python=/usr/bin/python3 # Debian's, which has h5py
 
-# told PATTERN: on stderr.
-told() { grep -qE -- "$1" err || wrong "stderr lacks '$1'"; }
-same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
-# ended WORD LOG: the last line of the log says so.
-ended() {
-    tail -n 1 "$2" | grep -q "\"event\":\"end\".*\"ended\":\"$1\"" ||
-        wrong "$2 does not end by $1: $(tail -n 1 "$2")"
-}
 # step_of N: the checkpoint after N epochs of 8 steps
 step_of() { printf 'step-%012d.h5' $((8 * $1)); }
 
@@ -66,7 +58,7 @@ expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 patience=2 checkpoint_dir=two 
 "$python" - <<'PY' || wrong "patience=2 ended at another epoch than its losses say"
 import json
 def losses(path):
-    return [r["loss"] for r in map(json.loads, open(path)) if r["event"] == "validation"]
+    return [r["loss"] for r in map(json.loads, open(path)) if r["event"] == "evaluate"]
 free, two = losses("free.jsonl"), losses("two.jsonl")
 best, last = min(free[:1]), 0
 for i, loss in enumerate(free):
@@ -82,7 +74,7 @@ ended patience two.jsonl
 # ---- targets ----
 "$python" - >wanted <<'PY'
 import json
-losses = [r["loss"] for r in map(json.loads, open("free.jsonl")) if r["event"] == "validation"]
+losses = [r["loss"] for r in map(json.loads, open("free.jsonl")) if r["event"] == "evaluate"]
 print(repr(losses[4] * (1 + 1e-6)), 1 + next(i for i, l in enumerate(losses) if l <= losses[4] * (1 + 1e-6)))
 PY
 read -r target epoch <wanted
@@ -102,7 +94,7 @@ expect 0 "${class[@]}" epochs=500 target_accuracy=0.9 checkpoint_dir=sides --log
 ended until sides.jsonl
 "$python" - <<'PY' || wrong "target_accuracy ended elsewhere"
 import json
-shares = [r["accuracy"] for r in map(json.loads, open("sides.jsonl")) if r["event"] == "validation"]
+shares = [r["accuracy"] for r in map(json.loads, open("sides.jsonl")) if r["event"] == "evaluate"]
 assert shares[-1] >= 0.9 and all(s < 0.9 for s in shares[:-1]), shares
 PY
 refuse 78 'no accuracy without classes' "${sup[@]}" target_accuracy=0.9 checkpoint_dir=none -q
@@ -146,6 +138,9 @@ ended max_steps three.jsonl
 expect 70 "${sup[@]}" optimizer=sgd learning_rate=1000 checkpoint_dir=nan --log nan.jsonl
 ended nonfinite nan.jsonl
 
+logs_agree four.jsonl stall-none.jsonl stall-device.jsonl free.jsonl two.jsonl target.jsonl sides.jsonl \
+    timed-none.jsonl timed-device.jsonl spent.jsonl three.jsonl nan.jsonl
+
 # ---- evolution strategies ----
 es=(train es env=cartpole policy=linear num_envs=4 num_dirs=4 episode_length=30)
 # Patience counts trials: one every two iterations, of which none improves by 1e6 but the first.
@@ -162,6 +157,10 @@ for first in 1 3 6 7; do
 done
 expect 0 "${still[@]}" iterations=1000 patience=3 --resume still.h5
 told 'nothing to do at step 8 of 1000: .*\(patience\)'
+# A trial at the end that patience does not count is not missing afterwards.
+expect 0 "${still[@]}" iterations=7 patience=1000 --checkpoint seven.h5
+expect 0 "${still[@]}" iterations=7 patience=1000 --resume seven.h5
+told 'nothing to do at step 7 of 7: .*\(iterations\)'
 # A trial that was due and did not come, as after a signal, comes first when the run goes on: it is the first that counts.
 expect 0 "${es[@]}" min_delta=1e6 evaluate_every=1000 iterations=6 patience=1000 --checkpoint due.h5
 expect 0 "${still[@]}" iterations=1000 patience=3 --resume due.h5 --log due.jsonl

@@ -204,7 +204,9 @@ wait_for "a step after the SIGHUP that nohup ignores" more
 stop TERM 75 "a run under nohup"
 
 # ---- policies that are no numbers ----
-expect 70 "${es[@]}" --iterations 20 --algo es --noise-std 1e-40 --checkpoint nan.h5
+expect 70 "${es[@]}" --iterations 20 --algo es --noise-std 1e-40 --checkpoint nan.h5 --log nan.jsonl
+logs_agree nan.jsonl
+ended nonfinite nan.jsonl
 grep -q 'is not finite' err || wrong "a policy that is not finite: nothing is said"
 [ ! -e nan.h5 ] || wrong "a policy that is not finite was saved"
 

@@ -20,7 +20,6 @@ cd "$tmp" || exit 1
 
 # said PATTERN: in what the last command printed.
 said() { grep -qE -- "$1" out err || wrong "not said: $1"; }
-same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
 
 expect 0 data make regression --samples 3000 --features 8 --seed 3 -o d.h5
 base=(train supervised --data d.h5 model=small batch_size=16 epochs=3 checkpoint_interval=50
@@ -31,9 +30,10 @@ last=step-000000000507.h5 # 3 epochs of 169 steps over 2700 samples
 expect 0 "${base[@]}" checkpoint_dir=whole --log whole.jsonl --tensorboard board --format json
 "$json" <out || wrong "--format json is no JSON"
 "$json" --lines <whole.jsonl || wrong "--log is not one JSON object a line"
-for event in start train epoch validation end; do
+for event in start train evaluate end; do
     grep -q "\"event\":\"$event\"" whole.jsonl || wrong "no $event in the log"
 done
+logs_agree whole.jsonl
 ls board/events.out.tfevents.* >/dev/null 2>&1 || wrong "no TensorBoard file"
 said '^device  .*'
 said 'effective 16, in 1 micro-batch; 169 steps an epoch, 507 in all'
@@ -57,7 +57,11 @@ interrupt() {
     wait_for "the first step of $folder" grep -q '"step":[1-9]' "$folder.jsonl"
     [ "$signal" != KILL ] || wait_for "a checkpoint of $folder" compgen -G "$folder/step-*.h5"
     stop "$signal" "$want" "$folder"
-    [ "$want" -ne 75 ] || said 'resume'
+    if [ "$want" -eq 75 ]; then
+        said 'resume'
+        ended signal "$folder.jsonl"
+        logs_agree "$folder.jsonl"
+    fi
     step=$(sed -n '$s/.*"step":\([0-9]*\).*/\1/p' "$folder.jsonl")
     end=(max_steps=$((step + 400)) epochs=1000000)
     expect 0 "$@" "${end[@]}" checkpoint_dir="$folder" --resume
@@ -221,7 +225,7 @@ expect 0 data make regression --samples 20000 --features 8 --noise 0.1 --seed 5 
 floor() {
     expect 0 train supervised --data r.h5 checkpoint_dir=floor cache=ram depth=2 activation=tanh \
         batch_size=128 schedule=cosine -q --format csv "$@"
-    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "validation_loss") at = i }
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "evaluate_loss") at = i }
         END { exit !($at > 0.009 && $at < 0.011) }' out
 }
 floor epochs=12 learning_rate=0.005 || wrong "the noise floor, 0.01, was not reached"
@@ -236,8 +240,10 @@ said 'cut into [0-9]+ micro-batches'
 diverges=("${base[@]}" optimizer=sgd momentum=0.9 learning_rate=1000 -q)
 expect 70 "${diverges[@]}" checkpoint_dir=none
 said 'step [0-9]+ \(epoch 1, batch [0-9]+\): [a-z0-9. ]+ is not finite'
-expect 70 "${diverges[@]}" checkpoint_dir=none on_nan_loss=rollback
+expect 70 "${diverges[@]}" checkpoint_dir=none on_nan_loss=rollback --log back.jsonl
 said 'back to step 0, with half the learning rate'
+logs_agree back.jsonl
+[ "$(grep -c '"event":"rollback"' back.jsonl)" -eq 3 ] || wrong "the log lacks rollbacks"
 expect 0 "${diverges[@]}" checkpoint_dir=skipped on_nan_loss=skip epochs=1
 
 # An allocation that the plan allows and the system refuses: the row says so, the program goes on.
@@ -301,9 +307,7 @@ expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_
 said '^ *16 +31 +[0-9.]+ +[0-9.]+ '
 expect 0 train supervised --data few.h5 -q checkpoint_dir=step hidden=16 batch_size=512 max_steps=1 --log step.jsonl
 [ -f step/best.h5 ] || wrong "max_steps=1: no best checkpoint"
-for event in epoch validation; do
-    grep -q "\"event\":\"$event\".*\"step\":1," step.jsonl || wrong "max_steps=1: no $event in the log"
-done
+grep -q '"event":"evaluate".*"step":1,' step.jsonl || wrong "max_steps=1: no evaluation in the log"
 expect 0 train supervised --data few.h5 -q checkpoint_dir=step hidden=16 batch_size=512 max_steps=1 --resume
 expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 epochs=3 keep=1
 ! [ -f steps/step-000000000031.h5 ] || wrong "max_steps=31 epochs=3: more than 3 epochs"

@@ -39,7 +39,15 @@ refuse() {
     [ "$(wc -l <"$tmp/err")" -eq 1 ] || wrong "gpurt $*: not one line on stderr"
     [ ! -s "$tmp/out" ] || wrong "gpurt $*: an error, and yet something on stdout"
 }
+# said, told PATTERN: on stdout, on stderr.
 said() { grep -qE -- "$1" "$tmp/out" || wrong "stdout lacks '$1'"; }
+told() { grep -qE -- "$1" "$tmp/err" || wrong "stderr lacks '$1'"; }
+same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
+# ended WORD LOG: its last row says so.
+ended() {
+    tail -n 1 "$2" | grep -q "\"event\":\"end\".*\"ended\":\"$1\"" ||
+        wrong "$2 does not end by $1: $(tail -n 1 "$2")"
+}
 # recorded WORD...: the JSON on stdout says that the command began with gpurt and these words.
 recorded() {
     local want='"command":["gpurt"' word
@@ -48,8 +56,8 @@ recorded() {
 }
 # logs_agree LOG...: every row has the fields that docs/training.md says.
 logs_agree() {
-    /usr/bin/python3 "$tests/cli/log_schema.py" "$tests/../docs/training.md" "$@" 2>"$tmp/err" ||
-        wrong "another schema than that of docs/training.md"
+    local why
+    why=$(/usr/bin/python3 "$tests/cli/log_schema.py" "$tests/../docs/training.md" "$@" 2>&1) || wrong "$why"
 }
 
 # ---- commands in the background ----

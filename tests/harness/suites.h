@@ -17,6 +17,7 @@
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \
     X(limits, H)                                                                                   \
+    X(run, H)                                                                                      \
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \

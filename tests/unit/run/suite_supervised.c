@@ -39,23 +39,29 @@ static void leave(void) {
 struct watch {
     uint64_t stop_at;
     uint64_t step;
-    uint32_t news[GRT_SUPERVISED_NOTE + 1];
+    uint32_t news[GRT_RUN_NEWS_COUNT];
+    uint32_t rows[GRT_RUN_EVENT_COUNT];
     double first_loss, last_loss, accuracy;
     char text[256];
 };
 
-static void on_report(void *context, const struct grt_supervised_report *r) {
+static void on_report(void *context, const struct grt_run_report *r) {
     struct watch *w = context;
     w->news[r->news]++;
     w->step = r->step;
-    if (r->news == GRT_SUPERVISED_EPOCH) {
-        w->first_loss = w->news[r->news] == 1 ? r->loss : w->first_loss;
-        w->last_loss = r->loss;
-        w->accuracy = r->accuracy;
-        assert_true(r->validated && isfinite(r->validation_loss));
+    if (r->news == GRT_RUN_NEWS_ROW) {
+        w->rows[r->row->event]++;
     }
-    if (r->news == GRT_SUPERVISED_NONFINITE || r->news == GRT_SUPERVISED_SPLIT ||
-        r->news == GRT_SUPERVISED_NOTE) {
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_EVALUATE) {
+        const double *numbers = r->row->numbers;
+        double loss = numbers[GRT_FIELD_TRAIN_LOSS];
+        w->first_loss = w->rows[GRT_RUN_EVALUATE] == 1 ? loss : w->first_loss;
+        w->last_loss = loss;
+        w->accuracy =
+            grt_run_row_has(r->row, GRT_FIELD_ACCURACY) ? numbers[GRT_FIELD_ACCURACY] : -1;
+        assert_true(grt_run_row_has(r->row, GRT_FIELD_LOSS) && isfinite(numbers[GRT_FIELD_LOSS]));
+    }
+    if (r->news == GRT_RUN_NEWS_FAULT || r->news == GRT_RUN_NEWS_NOTE) {
         snprintf(w->text, sizeof w->text, "%.255s", r->text);
     }
 }
@@ -95,10 +101,10 @@ static struct grt_supervised *create(const struct grt_config *c, bool resume, st
                                                                .context = w});
 }
 
-static enum grt_supervised_end train(const struct grt_config *c, bool resume, struct watch *w) {
+static enum grt_ending train(const struct grt_config *c, bool resume, struct watch *w) {
     struct grt_supervised *run = create(c, resume, w);
     assert_non_null(run);
-    enum grt_supervised_end end = grt_supervised_run(run);
+    enum grt_ending end = grt_run_go(grt_supervised_driver(run));
     grt_supervised_destroy(&run);
     return end;
 }
@@ -122,8 +128,8 @@ static void resumed(void **state) {
         snprintf(part_dir, sizeof part_dir, "part%u", p);
         struct watch w = {0};
         struct grt_config c = config_of(whole_dir, PAIRS(precisions[p]));
-        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
-        assert_true(w.news[GRT_SUPERVISED_EPOCH] == 2 && w.step == 34);
+        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
+        assert_true(w.rows[GRT_RUN_EVALUATE] == 2 && w.step == 34);
         assert_true(w.last_loss < w.first_loss && w.accuracy < 0);
         // Stopped in the first epoch, then in the second, at places that are multiples of nothing, and in
         // the validation of each.
@@ -132,12 +138,10 @@ static void resumed(void **state) {
         uint32_t first = p > 0 ? 2 : 0;
         for (uint32_t i = first; i < 5; i++) {
             struct watch v = {.stop_at = stops[i]};
-            enum grt_supervised_end end = train(&part, i > first, &v);
-            assert_int_equal(end, i < 4 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
-            assert_int_equal(v.news[GRT_SUPERVISED_EPOCH], first == 0 && i < 2 ? 0
-                                                           : i == 3            ? 0
-                                                                               : 1);
-            assert_int_equal(v.news[GRT_SUPERVISED_RESUMED], i > first);
+            enum grt_ending end = train(&part, i > first, &v);
+            assert_int_equal(end, i < 4 ? GRT_ENDED_SIGNAL : GRT_ENDED_EPOCHS);
+            assert_int_equal(v.rows[GRT_RUN_EVALUATE], first == 0 && i < 2 ? 0 : i == 3 ? 0 : 1);
+            assert_int_equal(v.news[GRT_RUN_NEWS_RESUMED], i > first);
         }
         char a[64], b[64];
         snprintf(a, sizeof a, "%s/" LAST, whole_dir);
@@ -150,8 +154,8 @@ static void resumed(void **state) {
     // All is done: nothing happens.
     struct watch v = {0};
     struct grt_config c = config_of("whole0", NULL);
-    assert_int_equal(train(&c, true, &v), GRT_SUPERVISED_DONE);
-    assert_int_equal(v.news[GRT_SUPERVISED_STEP], 0);
+    assert_int_equal(train(&c, true, &v), GRT_ENDED_EPOCHS);
+    assert_int_equal(v.rows[GRT_RUN_TRAIN], 0);
     // Another run's settings are refused; more epochs, another rate and other types are not.
     const char *const others[] = {"seed=1",         "activation=tanh", "loss=huber",
                                   "normalize=true", "hidden=16",       "optimizer=sgd",
@@ -163,7 +167,7 @@ static void resumed(void **state) {
         TEST_REFUSED(create(&c, true, &v), GRT_CONFIG, key);
     }
     c = config_of("whole0", PAIRS("epochs=3", "learning_rate=0.01", "precision=f16"));
-    assert_int_equal(train(&c, true, &v), GRT_SUPERVISED_DONE);
+    assert_int_equal(train(&c, true, &v), GRT_ENDED_EPOCHS);
     leave();
 }
 
@@ -187,17 +191,17 @@ static void ways_of_data(void **state) {
         struct watch w = {0};
         snprintf(dir, sizeof dir, "way%u", i);
         struct grt_config c = config_of(dir, PAIRS(ways[i][0], ways[i][1], ways[i][2]));
-        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         snprintf(file, sizeof file, "%s/" LAST, dir);
         check_equal("way0/" LAST, file);
     }
     // Stopped with the rows on the device, resumed without.
     struct watch w = {.stop_at = 20};
     struct grt_config c = config_of("mixed", PAIRS("cache=device"));
-    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_STOPPED);
+    assert_int_equal(train(&c, false, &w), GRT_ENDED_SIGNAL);
     c = config_of("mixed", PAIRS("cache=none"));
     w.stop_at = 0;
-    assert_int_equal(train(&c, true, &w), GRT_SUPERVISED_DONE);
+    assert_int_equal(train(&c, true, &w), GRT_ENDED_EPOCHS);
     check_equal("way0/" LAST, "mixed/" LAST);
     leave();
 }
@@ -222,7 +226,7 @@ static void batches_in_pieces(void **state) {
         snprintf(dir, sizeof dir, "piece%u", i);
         struct grt_config c = config_of(
             dir, PAIRS("batch_size=23", "accumulate=3", ways[i][0], ways[i][1], ways[i][2]));
-        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         snprintf(file, sizeof file, "%s/step-000000000008.h5", dir);
         if (strcmp(ways[i][0], "cache=device") == 0) {
             snprintf(first, sizeof first, "%s", file);
@@ -257,7 +261,7 @@ static void lives_of_workers(void **state) {
                             "num_workers=2", "epochs=3"));
         struct grt_supervised *run = create(&c, false, &w);
         assert_non_null(run);
-        assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
         assert_int_equal(grt_loader_info(run->train_loader).threads_started, persistent ? 2 : 6);
         assert_int_equal(grt_loader_info(run->check_loader).threads_started, persistent ? 2 : 6);
         grt_supervised_destroy(&run);
@@ -272,8 +276,8 @@ static void nonfinite(void **state) {
                                 "on_nan_loss=stop", NULL};
     struct watch w = {0};
     struct grt_config c = config_of("stop", wild);
-    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_HALTED);
-    assert_int_equal(w.news[GRT_SUPERVISED_NONFINITE], 1);
+    assert_int_equal(train(&c, false, &w), GRT_ENDED_NONFINITE);
+    assert_int_equal(w.rows[GRT_RUN_NONFINITE], 1);
     assert_non_null(strstr(w.text, " is not finite"));
     uint32_t step = 0;
     assert_int_equal(sscanf(w.text, "step %u (epoch 1, batch ", &step), 1);
@@ -284,9 +288,9 @@ static void nonfinite(void **state) {
     c = config_of("back", wild);
     assert_true(grt_config_override(&c, "on_nan_loss=rollback"));
     w = (struct watch){0};
-    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_HALTED);
-    assert_int_equal(w.news[GRT_SUPERVISED_ROLLBACK], 3);
-    assert_int_equal(w.news[GRT_SUPERVISED_NONFINITE], 4);
+    assert_int_equal(train(&c, false, &w), GRT_ENDED_NONFINITE);
+    assert_int_equal(w.rows[GRT_RUN_ROLLBACK], 3);
+    assert_int_equal(w.rows[GRT_RUN_NONFINITE], 4);
     // Left out: it goes on to the end, with parameters that are finite.
     c = config_of("skip", wild);
     assert_true(grt_config_override(&c, "on_nan_loss=skip"));
@@ -294,7 +298,7 @@ static void nonfinite(void **state) {
     struct grt_supervised *run =
         grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
     assert_non_null(run);
-    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
     grt_supervised_destroy(&run);
     struct grt_archive *archive = grt_checkpoint_newest(c.checkpoint_dir);
     assert_non_null(archive);
@@ -315,7 +319,7 @@ static void short_memory(void **state) {
     struct grt_supervised *run = create(&c, false, &w);
     assert_non_null(run);
     uint64_t bytes = grt_supervised_info(run).bytes;
-    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
     grt_supervised_destroy(&run);
     double loss = w.last_loss;
     struct grt_dev *usual = test.dev;
@@ -354,8 +358,8 @@ static void short_memory(void **state) {
     c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     w = (struct watch){0};
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
-    assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
-    assert_int_equal(w.news[GRT_SUPERVISED_SPLIT], 1);
+    assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
+    assert_int_equal(w.news[GRT_RUN_NEWS_NOTE], 1);
     assert_non_null(strstr(w.text, "micro-batches"));
     // The same sums in another order.
     assert_true(fabs(w.last_loss - loss) < 1e-5 * loss);
@@ -378,9 +382,9 @@ static void caches_that_do_not_fit(void **state) {
     assert_non_null(run);
     uint64_t bytes = grt_supervised_info(run).bytes, rows = 300 * (4 + 1) * 4;
     assert_int_equal(grt_dev_mem_use(test.dev, "data").current, rows);  // once, for both parts
-    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
     grt_supervised_destroy(&run);
-    assert_int_equal(w.news[GRT_SUPERVISED_NOTE], 0);
+    assert_int_equal(w.news[GRT_RUN_NEWS_NOTE], 0);
     struct grt_dev *usual = test.dev;
     const struct {
         uint64_t limit;
@@ -400,7 +404,7 @@ static void caches_that_do_not_fit(void **state) {
             run = create(&c, false, &w);
             assert_non_null(run);
             assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
-            assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+            assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
             grt_supervised_destroy(&run);
             snprintf(same, sizeof same, "%s/step-000000000017.h5", dir);
             check_equal("usual/step-000000000017.h5", same);
@@ -411,12 +415,12 @@ static void caches_that_do_not_fit(void **state) {
             assert_non_null(run);
             assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
             assert_non_null(strstr(grt_supervised_info(run).cache_why, "may be taken"));
-            assert_int_equal(v.news[GRT_SUPERVISED_NOTE], 0);
+            assert_int_equal(v.news[GRT_RUN_NEWS_NOTE], 0);
             grt_supervised_destroy(&run);
         } else {
             TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "may be taken");
         }
-        assert_int_equal(w.news[GRT_SUPERVISED_NOTE], trials[i].text != NULL);
+        assert_int_equal(w.news[GRT_RUN_NEWS_NOTE], trials[i].text != NULL);
         assert_true(!trials[i].text ||
                     (strstr(w.text, trials[i].text) && strstr(w.text, "(cache: ram)")));
         grt_dev_destroy(&test.dev);
@@ -458,7 +462,7 @@ static void models(void **state) {
         struct watch w = {0};
         struct grt_config c =
             config_of("run", PAIRS("normalize=true", "learning_rate=0.01", "precision=f16"));
-        assert_int_equal(train(&c, false, &w), GRT_SUPERVISED_DONE);
+        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         assert_true(w.last_loss < w.first_loss);
         assert_true(i == 0 ? w.accuracy > 0.4 : w.accuracy < 0);
         struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
@@ -500,14 +504,14 @@ struct slow {
 };
 
 // Two seconds in which a driver might compile.
-static void slow_begin(void *context, const struct grt_supervised_report *r) {
+static void slow_begin(void *context, const struct grt_run_report *r) {
     struct slow *slow = context;
-    if (r->news == GRT_SUPERVISED_BEGUN) {
+    if (r->news == GRT_RUN_NEWS_BEGUN) {
         sleep(2);
         slow->begun = grt_seconds();
     }
-    if (r->news == GRT_SUPERVISED_EPOCH && slow->rate == 0) {
-        slow->rate = r->samples_per_s;
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_EVALUATE && slow->rate == 0) {
+        slow->rate = r->row->numbers[GRT_FIELD_SAMPLES_PER_S];
         slow->seconds = grt_seconds() - slow->begun;
     }
 }
@@ -521,7 +525,7 @@ static void first_step_apart(void **state) {
     struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
         .dev = test.dev, .config = &c, .report = slow_begin, .context = &slow});
     assert_non_null(run);
-    assert_int_equal(grt_supervised_run(run), GRT_SUPERVISED_DONE);
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
     grt_supervised_destroy(&run);
     // Of 270 samples most come behind the first step. However slow they are: the rate is theirs alone.
     if (!(slow.rate * slow.seconds > 270 / 2.0)) {
