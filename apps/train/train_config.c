@@ -2,6 +2,7 @@
 #include "train_config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,4 +96,36 @@ struct grt_archive *train_config_model(const struct train_config *values) {
     snprintf(best, sizeof best, "%.4096s/best.h5", values->checkpoint);
     return access(best, F_OK) == 0 ? grt_checkpoint_load(best)
                                    : grt_checkpoint_newest(values->checkpoint);
+}
+
+int train_config_open(const struct train_config *values, const char *output,
+                      struct grt_archive **model, struct grt_dev **dev) {
+    int code = train_config_apart(values, output);
+    if (code)
+        return code;
+    *model = train_config_model(values);
+    *dev = *model ? train_config_device(values) : NULL;
+    return *dev ? COMMAND_OK : command_exit_of(grt_last_status());
+}
+
+int train_config_main(const struct train_config_verb *verb, int argc, char **argv) {
+    struct train_config *values = calloc(1, verb->size);
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t count = 0;
+    int code = COMMAND_INTERNAL;
+    if (!values || !words)
+        talk_error("out of memory");
+    else
+        code = options_parse(&verb->options, argc, argv, &values->common, words, &count);
+    if (code < 0) {
+        size_t first = verb->config_word && count > 0 && !strchr(words[0], '=') && !values->config;
+        if (first)
+            values->config = words[0];
+        code = train_config_read(values, words + first, count - first);
+        if (!code)
+            code = verb->run(values, argc, argv);
+    }
+    free(words);
+    free(values);
+    return code;
 }

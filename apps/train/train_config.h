@@ -40,5 +40,19 @@ int train_print_keys(const struct options *options, const char *verb, enum grt_c
                      int argc, char **argv);
 // The trained model that --checkpoint names: a file, or a folder's best or newest.
 struct grt_archive *train_config_model(const struct train_config *values);
+// The model and the device of a verb that writes `output` (may be NULL). Returns an exit code, the mistake said; both
+// are the caller's to destroy, also then.
+int train_config_open(const struct train_config *values, const char *output,
+                      struct grt_archive **model, struct grt_dev **dev);
+
+// A verb that works by a training config.
+struct train_config_verb {
+    struct options_desc options;
+    size_t size;       // of its values, which begin with struct train_config
+    bool config_word;  // the first word, where it is no KEY=VALUE, is the config
+    int (*run)(void *values, int argc, char **argv);  // with the settings read
+};
+// Parses, reads the settings and runs. Returns an exit code.
+int train_config_main(const struct train_config_verb *verb, int argc, char **argv);
 
 #endif

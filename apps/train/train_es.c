@@ -233,14 +233,6 @@ static bool describe(const struct train_es *t, struct grt_es_desc *desc) {
     return desc->env && grt_policy_parse(policy, &desc->policy);
 }
 
-static uint64_t parameters_of(const struct grt_es_desc *d) {
-    struct grt_policy_tensor tensor;
-    uint64_t count = 0;
-    for (uint32_t i = 0; grt_policy_tensor(&d->policy, d->env, i, &tensor); i++)
-        count += (uint64_t)tensor.shape[0] * tensor.shape[1];
-    return count;
-}
-
 static void add_targets(const struct train_es *t, struct grt_run_start *start) {
     const struct grt_config *c = &t->trainer.config.settings;
     if (t->until > 0)
@@ -256,7 +248,7 @@ static int begin(struct train_es *t) {
     struct grt_run_desc desc = trainer_run_desc(&t->trainer);
     struct grt_run_row about = {0};
     grt_policy_text(&d->policy, t->policy_text);
-    grt_run_row_set(&about, GRT_FIELD_PARAMETERS, (double)parameters_of(d));
+    grt_run_row_set(&about, GRT_FIELD_PARAMETERS, grt_policy_params(&d->policy, d->env));
     grt_run_row_set(&about, GRT_FIELD_SEED, d->seed);
     grt_run_row_text(&about, GRT_FIELD_ENV, d->env->name);
     grt_run_row_text(&about, GRT_FIELD_POLICY, t->policy_text);
@@ -335,8 +327,8 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
         d->env->name, d->phase, info->selector, info->name, t->policy_text,
         grt_es_algo_text(d->algo), d->num_dirs, d->num_envs, d->dir_chunk, d->episode_length);
     *shown &= ~(BIT(TRIAL_FALLS) | BIT(NAME));
-    talk_line("policy      %s: %llu parameters, %s", t->policy_text,
-              (unsigned long long)parameters_of(d), grt_es_algo_text(d->algo));
+    talk_line("policy      %s: %u parameters, %s", t->policy_text,
+              grt_policy_params(&d->policy, d->env), grt_es_algo_text(d->algo));
     talk_line("environment %s, phase %u: %u directions of %u environments, %u at once, %u steps",
               d->env->name, d->phase, d->num_dirs, d->num_envs, d->dir_chunk, d->episode_length);
     talk_line("iterations  %u, step size %g, noise %g; the policy is tried every %u", t->iterations,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt eval`: the loss of a trained network over a file, as one row.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -89,27 +88,22 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
     return output_close(&output, true);
 }
 
-static int run(struct eval *e, int argc, char **argv) {
+static int run(void *values, int argc, char **argv) {
+    struct eval *e = values;
     struct grt_evaluation result;
-    int code = train_config_apart(&e->config, e->config.common.output);
-    if (code)
-        return code;
-    struct grt_archive *model = train_config_model(&e->config);
-    struct grt_dev *dev = model ? train_config_device(&e->config) : NULL;
-    if (dev && grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result))
-        code = print(e, dev, &result, argc, argv);
-    else
+    struct grt_archive *model = NULL;
+    struct grt_dev *dev = NULL;
+    int code = train_config_open(&e->config, e->config.common.output, &model, &dev);
+    if (!code && !grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result))
         code = command_exit_of(grt_last_status());
+    else if (!code)
+        code = print(e, dev, &result, argc, argv);
     grt_archive_destroy(&model);
     grt_dev_destroy(&dev);
     return code;
 }
 
 int cmd_eval(int argc, char **argv) {
-    struct eval *e = calloc(1, sizeof *e);
-    const char **words = calloc((size_t)argc + 1, sizeof *words);
-    size_t word_count = 0;
-    int code = COMMAND_INTERNAL;
     struct option_list lists[] = {
         OPTION_LIST("Options", train_checkpoint_options),
         OPTION_LIST("Data", train_config_options),
@@ -118,23 +112,17 @@ int cmd_eval(int argc, char **argv) {
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
-    struct options_desc desc = {
-        .verb = "eval",
-        .words = "[KEY=VALUE...]",
-        .about = "The loss of a network that `gpurt train supervised` trained, over the samples of "
+    const struct train_config_verb verb = {
+        .options =
+            {.verb = "eval",
+             .words = "[KEY=VALUE...]",
+             .about =
+                 "The loss of a network that `gpurt train supervised` trained, over the samples of "
                  "a file.\nKEY=VALUE says how they are read: batch_size=4096 num_workers=4.\n",
-        .lists = lists,
-        .list_count = sizeof lists / sizeof *lists};
-    if (!e || !words)
-        talk_error("out of memory");
-    else
-        code = options_parse(&desc, argc, argv, &e->config.common, words, &word_count);
-    if (code < 0) {
-        code = train_config_read(&e->config, words, word_count);
-        if (!code)
-            code = run(e, argc, argv);
-    }
-    free(words);
-    free(e);
-    return code;
+             .lists = lists,
+             .list_count = sizeof lists / sizeof *lists},
+        .size = sizeof(struct eval),
+        .run = run,
+    };
+    return train_config_main(&verb, argc, argv);
 }

@@ -120,7 +120,8 @@ static bool print_fit(struct grt_dev *dev, const struct grt_task *task,
     return true;
 }
 
-static int run(struct model *m, int argc, char **argv) {
+static int run(void *values, int argc, char **argv) {
+    struct model *m = values;
     int code = train_config_apart(&m->config, m->config.common.output);
     if (code)
         return code;
@@ -153,10 +154,6 @@ static int run(struct model *m, int argc, char **argv) {
 }
 
 int cmd_model(int argc, char **argv) {
-    struct model *m = calloc(1, sizeof *m);
-    const char **words = calloc((size_t)argc + 1, sizeof *words);
-    size_t word_count = 0;
-    int code = COMMAND_INTERNAL;
     struct option_list lists[] = {
         OPTION_LIST("Options", model_options),
         OPTION_LIST("Data", train_config_options),
@@ -164,28 +161,19 @@ int cmd_model(int argc, char **argv) {
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
-    struct options_desc desc = {
-        .verb = "model",
-        .words = "[CONFIG] [KEY=VALUE...]",
-        .about = "The network of a config, layer by layer: shapes, parameters, operations of a "
+    const struct train_config_verb verb = {
+        .options =
+            {.verb = "model",
+             .words = "[CONFIG] [KEY=VALUE...]",
+             .about =
+                 "The network of a config, layer by layer: shapes, parameters, operations of a "
                  "forward pass and bytes of\nactivations for one sample; and the largest batch "
                  "that fits the device.\n",
-        .lists = lists,
-        .list_count = sizeof lists / sizeof *lists};
-    if (!m || !words)
-        talk_error("out of memory");
-    else
-        code = options_parse(&desc, argc, argv, &m->config.common, words, &word_count);
-    if (code < 0) {
-        // A word without a value is the config.
-        size_t first = word_count > 0 && !strchr(words[0], '=') && !m->config.config;
-        if (first)
-            m->config.config = words[0];
-        code = train_config_read(&m->config, words + first, word_count - first);
-        if (!code)
-            code = run(m, argc, argv);
-    }
-    free(words);
-    free(m);
-    return code;
+             .lists = lists,
+             .list_count = sizeof lists / sizeof *lists},
+        .size = sizeof(struct model),
+        .config_word = true,
+        .run = run,
+    };
+    return train_config_main(&verb, argc, argv);
 }

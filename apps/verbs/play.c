@@ -134,27 +134,12 @@ static bool give_policy(const struct stage *s, const struct grt_archive *a,
                         const struct grt_policy *policy, const struct grt_env_info *env,
                         uint32_t seed) {
     const struct grt_rng_state control = {{seed, 0}, {0, 0}};
-    uint32_t quads = grt_policy_quads(policy, env);
-    float *numbers = calloc(quads, 16);
-    struct grt_policy_tensor t;
-    bool ok = numbers != NULL;
-    for (uint32_t i = 0; ok && grt_policy_tensor(policy, env, i, &t); i++) {
-        char name[GRT_ARCHIVE_NAME];
-        snprintf(name, sizeof name, "model/%s", t.name);
-        const struct grt_archive_tensor *from = grt_archive_find(a, name);
-        uint64_t count = (uint64_t)t.shape[0] * t.shape[1];
-        ok = from && from->dtype == GRT_F32 && from->bytes == count * 4;
-        for (uint32_t k = 0; ok && k < count; k++)
-            memcpy(&numbers[grt_policy_index(policy, env, i, k / t.shape[1], k % t.shape[1])],
-                   (const char *)from->data + 4 * (size_t)k, 4);
-    }
-    const struct grt_archive_tensor *norm = grt_archive_find(a, "normalizer/mean_rstd_variance");
-    ok = ok && norm && norm->bytes == (uint64_t)3 * env->obs * 4;
-    if (!ok)
-        talk_error("%s: no checkpoint of a policy for '%s'", a->path, env->name);
-    ok = ok && grt_buf_write(s->theta, 0, numbers, (uint64_t)quads * 16) &&
-         grt_buf_write(s->norm, 0, norm->data, (uint64_t)2 * env->obs * 4) &&
-         grt_buf_write(s->control, 0, &control, sizeof control);
+    const float *norm = grt_policy_normalizer(env, a);
+    float *numbers = norm ? grt_policy_load(policy, env, a) : NULL;
+    bool ok = numbers &&
+              grt_buf_write(s->theta, 0, numbers, (uint64_t)grt_policy_quads(policy, env) * 16) &&
+              grt_buf_write(s->norm, 0, norm, (uint64_t)2 * env->obs * 4) &&
+              grt_buf_write(s->control, 0, &control, sizeof control);
     free(numbers);
     return ok;
 }

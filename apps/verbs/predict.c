@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt predict`: what a trained network says of every sample of a file, as HDF5 or CSV.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -111,20 +110,23 @@ static int save(const struct grt_archive *archive, const char *path, const char 
     return grt_checkpoint_save(archive, path) ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 
-static int run(struct predict *p) {
+static int run(void *values, int argc, char **argv) {
+    struct predict *p = values;
+    (void)argc;
+    (void)argv;
     if (!p->output) {
         talk_error("no file for the predictions: name one with --output FILE");
         return COMMAND_USAGE;
     }
     const char *form = form_of(p);
-    int code = form ? train_config_apart(&p->config, p->output) : COMMAND_USAGE;
-    if (code)
-        return code;
-    struct grt_archive *model = train_config_model(&p->config);
-    struct grt_dev *dev = model ? train_config_device(&p->config) : NULL;
-    struct grt_archive *archive =
-        dev ? grt_predict(dev, model, &p->config.settings, talk_stopped) : NULL;
-    code = archive ? save(archive, p->output, form) : command_exit_of(grt_last_status());
+    struct grt_archive *model = NULL;
+    struct grt_archive *archive = NULL;
+    struct grt_dev *dev = NULL;
+    int code = form ? train_config_open(&p->config, p->output, &model, &dev) : COMMAND_USAGE;
+    if (!code) {
+        archive = grt_predict(dev, model, &p->config.settings, talk_stopped);
+        code = archive ? save(archive, p->output, form) : command_exit_of(grt_last_status());
+    }
     if (archive && !code)
         talk_line("%llu predictions in %s", (unsigned long long)archive->tensors[0].shape[0],
                   p->output);
@@ -135,10 +137,6 @@ static int run(struct predict *p) {
 }
 
 int cmd_predict(int argc, char **argv) {
-    struct predict *p = calloc(1, sizeof *p);
-    const char **words = calloc((size_t)argc + 1, sizeof *words);
-    size_t word_count = 0;
-    int code = COMMAND_INTERNAL;
     struct option_list lists[] = {
         OPTION_LIST("Options", predict_options),
         OPTION_LIST("Network", train_checkpoint_options),
@@ -146,28 +144,23 @@ int cmd_predict(int argc, char **argv) {
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("General options", options_general),
     };
-    struct options_desc desc = {
-        .verb = "predict",
-        .words = "[KEY=VALUE...]",
-        .about =
-            "What a network that `gpurt train supervised` trained says of every sample, in the "
-            "file's\norder: y [N][outputs] f32. With the losses cross_entropy and bce y are "
-            "logits, "
-            "as the\nattribute y_is says, and probability [N][outputs] has their softmax or "
-            "sigmoid; of classes,\nclass [N] is the likeliest. As CSV: a column for each, named "
-            "y0, y1 and so on.\n",
-        .lists = lists,
-        .list_count = sizeof lists / sizeof *lists};
-    if (!p || !words)
-        talk_error("out of memory");
-    else
-        code = options_parse(&desc, argc, argv, &p->config.common, words, &word_count);
-    if (code < 0) {
-        code = train_config_read(&p->config, words, word_count);
-        if (!code)
-            code = run(p);
-    }
-    free(words);
-    free(p);
-    return code;
+    const struct train_config_verb verb = {
+        .options =
+            {.verb = "predict",
+             .words = "[KEY=VALUE...]",
+             .about =
+                 "What a network that `gpurt train supervised` trained says of every sample, in "
+                 "the "
+                 "file's\norder: y [N][outputs] f32. With the losses cross_entropy and bce y are "
+                 "logits, "
+                 "as the\nattribute y_is says, and probability [N][outputs] has their softmax or "
+                 "sigmoid; of classes,\nclass [N] is the likeliest. As CSV: a column for each, "
+                 "named "
+                 "y0, y1 and so on.\n",
+             .lists = lists,
+             .list_count = sizeof lists / sizeof *lists},
+        .size = sizeof(struct predict),
+        .run = run,
+    };
+    return train_config_main(&verb, argc, argv);
 }

@@ -11,6 +11,7 @@
 #ifndef GRT_POLICY_H
 #define GRT_POLICY_H
 
+#include "archive.h"
 #include "env.h"
 
 #ifdef __cplusplus
@@ -52,6 +53,16 @@ GRT_API bool grt_policy_tensor(const struct grt_policy *policy, const struct grt
 // Where element [row][col] of the i-th tensor lies among the kernel's numbers.
 GRT_API uint32_t grt_policy_index(const struct grt_policy *policy, const struct grt_env_info *env,
                                   uint32_t i, uint32_t row, uint32_t col);
+
+// Into an archive as tensors "model/layers.0.weight", out of the kernel's numbers, 4 * grt_policy_quads() of them; and
+// back, to be freed. NULL with a sentence where one is missing or has another shape (GRT_INVALID).
+GRT_API bool grt_policy_save(const struct grt_policy *policy, const struct grt_env_info *env,
+                             const float *numbers, struct grt_archive *archive);
+GRT_API float *grt_policy_load(const struct grt_policy *policy, const struct grt_env_info *env,
+                               const struct grt_archive *archive);
+// [3][obs]: mean, one over the deviation, variance of its observations. NULL with a sentence (GRT_INVALID).
+GRT_API const float *grt_policy_normalizer(const struct grt_env_info *env,
+                                           const struct grt_archive *archive);
 
 #ifdef __cplusplus
 }

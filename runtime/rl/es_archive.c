@@ -30,33 +30,15 @@ static bool read_tensor(const struct grt_tensor *tensor, void *data) {
     return grt_buf_read(tensor->range.buf, tensor->range.offset, data, grt_tensor_bytes(tensor));
 }
 
-static void tensor_name(char name[GRT_ARCHIVE_NAME], const struct grt_policy_tensor *t) {
-    snprintf(name, GRT_ARCHIVE_NAME, "model/%s", t->name);
-}
-
 // ---- saving ----
 
 static bool save_policy(const struct grt_es *es, struct grt_archive *archive) {
-    const struct grt_es_desc *d = &es->desc;
     float *numbers = malloc(grt_tensor_bytes(es->theta));
     if (!numbers) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
     }
-    bool ok = read_tensor(es->theta, numbers);
-    struct grt_policy_tensor t;
-    for (uint32_t i = 0; ok && grt_policy_tensor(&d->policy, d->env, i, &t); i++) {
-        char name[GRT_ARCHIVE_NAME];
-        const uint64_t shape[2] = {t.shape[0], t.shape[1]};
-        tensor_name(name, &t);
-        struct grt_archive_tensor *into =
-            grt_archive_add(archive, name, GRT_F32, t.rank, shape, NULL);
-        float *data = into ? into->data : NULL;
-        ok = data != NULL;
-        for (uint32_t k = 0; ok && k < t.shape[0] * t.shape[1]; k++) {
-            data[k] =
-                numbers[grt_policy_index(&d->policy, d->env, i, k / t.shape[1], k % t.shape[1])];
-        }
-    }
+    bool ok = read_tensor(es->theta, numbers) &&
+              grt_policy_save(&es->desc.policy, es->desc.env, numbers, archive);
     free(numbers);
     return ok;
 }
@@ -90,41 +72,6 @@ bool grt_es_save(const struct grt_es *es, struct grt_archive *archive) {
 
 // ---- loading ----
 
-// The archive's tensors put into the kernel's order; NULL with a sentence.
-static float *load_policy(const struct grt_es *es, const struct grt_archive *archive) {
-    const struct grt_es_desc *d = &es->desc;
-    float *numbers = calloc(es->quads, 4 * sizeof *numbers);
-    if (!numbers) {
-        grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
-        return NULL;
-    }
-    bool ok = true;
-    struct grt_policy_tensor t;
-    for (uint32_t i = 0; ok && grt_policy_tensor(&d->policy, d->env, i, &t); i++) {
-        char name[GRT_ARCHIVE_NAME];
-        tensor_name(name, &t);
-        const struct grt_archive_tensor *from = grt_archive_find(archive, name);
-        uint64_t bytes = (uint64_t)t.shape[0] * t.shape[1] * sizeof(float);
-        ok = from && from->dtype == GRT_F32 && from->rank == t.rank && from->bytes == bytes &&
-             from->shape[0] == t.shape[0];
-        if (!ok) {
-            grt_fail(GRT_INVALID, "%s: tensor '%s' %s",
-                     archive->path[0] ? archive->path : "checkpoint", name,
-                     from ? "has another shape" : "is missing");
-        }
-        for (uint32_t k = 0; ok && k < t.shape[0] * t.shape[1]; k++) {
-            float x;
-            memcpy(&x, (const char *)from->data + k * sizeof x, sizeof x);
-            numbers[grt_policy_index(&d->policy, d->env, i, k / t.shape[1], k % t.shape[1])] = x;
-        }
-    }
-    if (!ok) {
-        free(numbers);
-        numbers = NULL;
-    }
-    return numbers;
-}
-
 bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool model_only) {
     if (!es || !archive) {
         return grt_fail(GRT_INVALID, "grt_es_load: no %s", es ? "archive" : "learner");
@@ -139,16 +86,18 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
                             found, identity.texts[i]);
         }
     }
-    const struct grt_archive_tensor *norm =
-        grt_archive_find(archive, "normalizer/mean_rstd_variance");
+    const float *norm = grt_policy_normalizer(es->desc.env, archive);
     const struct grt_archive_tensor *report = grt_archive_find(archive, "optimizer/report");
     // A converted policy comes without what the optimizer had to say; it can be begun with.
     bool told = report && report->bytes == grt_tensor_bytes(es->report);
-    if (!norm || norm->bytes != grt_tensor_bytes(es->norm) || (!told && (report || !model_only))) {
-        return grt_fail(GRT_INVALID, "%s: no checkpoint of a policy for '%s'", path,
-                        es->desc.env->name);
+    if (norm && !told && (report || !model_only)) {
+        grt_fail(GRT_INVALID, "%s: no checkpoint that can be resumed: tensor 'optimizer/report' %s",
+                 path, report ? "has another shape" : "is missing");
     }
-    float *numbers = load_policy(es, archive);
+    if (!norm || (!told && (report || !model_only))) {
+        return false;
+    }
+    float *numbers = grt_policy_load(&es->desc.policy, es->desc.env, archive);
     if (!numbers) {
         return false;
     }
@@ -165,8 +114,8 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
     es->done = model_only ? 0 : (uint32_t)grt_archive_whole(archive, "iteration", 0);
     struct grt_rng_state control = {{es->desc.seed, 0}, {es->done, 0}};
     bool ok = grt_es_write(es->theta, numbers) &&
-              (es->desc.blind || grt_es_write(es->norm, norm->data)) &&
-              grt_es_write(es->report, words) && grt_es_write(es->control, &control) &&
+              (es->desc.blind || grt_es_write(es->norm, norm)) && grt_es_write(es->report, words) &&
+              grt_es_write(es->control, &control) &&
               (model_only || es->desc.algo != GRT_ES_RANKS ||
                grt_archive_give(archive, "optimizer/moments", es->moments));
     free(numbers);

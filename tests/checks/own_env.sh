@@ -27,7 +27,7 @@ few=(--iterations 1 --num-envs 4 --num-dirs 2 --episode-length 20)
 learns() {
     "$gpurt" train es --env "$1" --step-size 0.1 --noise-std 0.1 --iterations 30 --num-envs 16 \
         --num-dirs 8 --until 0.7 --device "$2" --format jsonl >rows.jsonl
-    awk -F'"policy_good_rate":' 'END { split($2, rest, /[,}]/); exit !(rest[1] > 0.7) }' rows.jsonl ||
+    awk -F'"evaluate_good_rate":' 'END { split($2, rest, /[,}]/); exit !(rest[1] > 0.7) }' rows.jsonl ||
         wrong "$1 did not learn on $2: $(tail -n 1 rows.jsonl)"
 }
 # refused CODE WORDS FILE DEVICE: one line with the words, and the exit code.

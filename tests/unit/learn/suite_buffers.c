@@ -274,7 +274,7 @@ struct stop {
     uint64_t at, step;
 };
 
-static void on_report(void *context, const struct grt_supervised_report *r) {
+static void on_report(void *context, const struct grt_run_report *r) {
     ((struct stop *)context)->step = r->step;
 }
 
@@ -307,8 +307,8 @@ static void train(const char *folder, const char *dir, bool resume, uint64_t sto
                                                             .report = on_report,
                                                             .context = &stop});
     assert_non_null(run);
-    assert_int_equal(grt_supervised_run(run),
-                     stop_at > 0 ? GRT_SUPERVISED_STOPPED : GRT_SUPERVISED_DONE);
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)),
+                     stop_at > 0 ? GRT_ENDED_SIGNAL : GRT_ENDED_EPOCHS);
     grt_supervised_destroy(&run);
 }
 
