@@ -135,7 +135,6 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     }
     talk_line("autotune    %s", c->autotune ? "on" : "off");
     talk_line("seed        %llu", (unsigned long long)c->seed);
-    talk_line("keeping     the newest %llu checkpoints and the best", (unsigned long long)c->keep);
     explain(c);
 }
 

@@ -79,6 +79,8 @@ static void print_banner(struct trainer *t, char title[TABLE_TEXT_SIZE], uint64_
     char memory[TABLE_TEXT_SIZE];
     char used[TABLE_TEXT_SIZE];
     char profile[256];
+    char kept[32] = "";
+    struct grt_run_info info = grt_run_info(t->run);
     table_bytes_text(dev->caps.memory, memory);
     table_bytes_text(grt_dev_mem_use(t->dev, NULL).current, used);
     profile_text(t->dev, profile);
@@ -87,7 +89,10 @@ static void print_banner(struct trainer *t, char title[TABLE_TEXT_SIZE], uint64_
     t->kind->banner(t, title, shown);
     talk_line("memory      %s taken on the device", used);
     talk_line("profile     %s", profile);
-    talk_line("checkpoints %s", grt_run_info(t->run).where);
+    if (info.keep > 0)
+        snprintf(kept, sizeof kept, ", the newest %u", info.keep);
+    talk_line("checkpoints %s%s%s", info.where, kept,
+              info.trainer->keeps_best ? " and the best" : "");
     talk_line("%s", "");
 }
 

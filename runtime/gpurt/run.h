@@ -266,6 +266,7 @@ struct grt_run_info {
     double seconds;     // since this process began to train
     bool log_failed;    // rows of the log were lost
     const char *where;  // checkpoints are: the folder, or the file
+    uint32_t keep;      // newest ones that a folder keeps; 0: it is a file, or all are kept
 };
 GRT_API struct grt_run_info grt_run_info(const struct grt_run *run);
 

@@ -337,5 +337,6 @@ struct grt_run_info grt_run_info(const struct grt_run *run) {
         .seconds = run->began > 0 ? grt_seconds() - run->began : 0,
         .log_failed = grt_runlog_failed(run->log),
         .where = run->desc.file ? run->desc.file : run->desc.dir,
+        .keep = run->desc.keep,
     };
 }
