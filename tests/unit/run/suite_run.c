@@ -266,6 +266,17 @@ static void ends(void **state) {
             assert_true(rest.rows[GRT_RUN_START] == 0 && rest.step == t.step);
         }
     }
+    // The evaluation at the end of a run is not counted: one that goes on has its third without improvement at step 20.
+    struct toy more = {.ahead = 5};
+    for (int step = 0; step < MOST; step++) {
+        more.scores[step] = step < 8 ? step : 8;
+    }
+    assert_int_equal(go(&more,
+                        (struct grt_run_desc){
+                            .dir = in_folder("end1"), .limits = {.patience = 3}, .resume = true},
+                        (struct grt_run_start){.steps = 30, .evaluate_every = 4}),
+                     GRT_ENDED_PATIENCE);
+    assert_int_equal(more.step, 20);
     leave();
 }
 
