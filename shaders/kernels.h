@@ -64,6 +64,8 @@
     X(all, nn, cross_entropy_f32)                                                                  \
     X(all, nn, cross_entropy_16)                                                                   \
     X(all, nn, weighted_mean)                                                                      \
+    X(all, nn, columns)                                                                            \
+    X(all, nn, columns16)                                                                          \
     X(all, nn, grad_norm)                                                                          \
     X(all, nn, tally)                                                                              \
     X(all, nn, optim)                                                                              \

@@ -8,7 +8,7 @@
 //     forward   y = f(x); keeps what backward needs
 //     backward  gradients of the parameters, and dx
 //
-// Compositions (sequence, residual, branches, points) are modules too; they own their parts. Recording cannot fail:
+// Compositions (sequence, residual, branches, concat, points) are modules too; they own their parts. Recording cannot fail:
 // mistakes stick to the graph, and those of declare to the plan. Shapes that do not fit are refused by declare,
 // with a sentence that names both.
 //
@@ -183,6 +183,9 @@ GRT_API struct grt_module *grt_geglu_create(void);
 // [a][b][c] becomes [a b c].
 GRT_API struct grt_module *grt_flatten_create(void);
 
+// `count` numbers of the last axis, from `first` on.
+GRT_API struct grt_module *grt_columns_create(uint32_t first, uint32_t count);
+
 // The mean or the largest over the first axis: [points][features] becomes [features].
 GRT_API struct grt_module *grt_pool_create(enum grt_pool pool);
 
@@ -193,6 +196,8 @@ GRT_API struct grt_module *grt_residual_create(struct grt_module *body, struct g
                                                enum grt_act act);
 // y = the sum of what the parts give for x. "0.weight", ...
 GRT_API struct grt_module *grt_branches_create(struct grt_module **parts, uint32_t count);
+// y = what the parts give for x, one behind the other along the last axis. "0.weight", ...
+GRT_API struct grt_module *grt_concat_create(struct grt_module **parts, uint32_t count);
 
 // "layers.0.weight", "layers.0.bias", ..., "norms.0.weight", "norms.0.bias", ... Over the last axis.
 #define GRT_MLP_WIDTHS 32

@@ -9,6 +9,8 @@
 //     - residual: {of: [...], shortcut: [{linear: 256}], activation: relu}
 //     - repeat: {times: 3, of: [{linear: 128}, relu]}
 //     - branches: [[{linear: 8}], [{linear: 8}, tanh]]       their sum
+//     - branches: {of: [[...], [...]], merge: concat}        one behind the other
+//     - columns: {first: 0, count: 3}                        of the last axis
 //     - flatten
 //     - pool: max                    over the points of a sample
 //     - linear: out                  as wide as the targets

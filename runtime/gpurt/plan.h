@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define GRT_MAX_RANK 4
+#define GRT_MAX_RANK 5  // a batch of samples of rank 4
 
 // Row-major. Plans fill it; ops read it.
 struct grt_tensor {

@@ -57,8 +57,10 @@ static struct grt_tensor *declare(struct grt_learner *l, const char *label, cons
 static struct grt_tensor *declare_samples(struct grt_learner *l, const char *label,
                                           const char *group, enum grt_dtype dtype,
                                           const struct grt_shape *shape) {
-    return declare(l, label, group, dtype, l->micro, shape->dim[0],
-                   shape->rank > 1 ? shape->dim[1] : 0, shape->rank > 2 ? shape->dim[2] : 0);
+    struct grt_tensor_desc desc = {
+        .label = label, .group = group, .dtype = dtype, .shape = {l->micro}};
+    memcpy(desc.shape + 1, shape->dim, shape->rank * sizeof *shape->dim);
+    return grt_net_tensor(&l->net, &desc);
 }
 
 static void declare_input(struct grt_learner *l) {

@@ -2,6 +2,7 @@
 #include "layer_ops.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "gpurt/device.h"
 #include "ops/op_support.h"
@@ -24,7 +25,7 @@ struct grt_tensor grt_nn_matrix(const struct grt_tensor *tensor, uint64_t rows, 
     view.rank = 2;
     view.shape[0] = rows;
     view.shape[1] = cols;
-    view.shape[2] = view.shape[3] = 0;
+    memset(view.shape + 2, 0, sizeof view.shape - 2 * sizeof *view.shape);
     return view;
 }
 

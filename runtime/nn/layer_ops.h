@@ -18,6 +18,10 @@ struct grt_tensor grt_nn_flat(const struct grt_tensor *tensor);
 void grt_nn_add(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *a,
                 const struct grt_tensor *b);
 
+// y[..][y_first + c] = x[..][x_first + c] for c below cols, of one type and as many rows.
+void grt_nn_columns(struct grt_graph *graph, const struct grt_tensor *y, uint64_t y_first,
+                    const struct grt_tensor *x, uint64_t x_first, uint64_t cols);
+
 // What follows a product in a layer: h = act(norm(z)) + x.
 struct grt_block {
     const struct grt_tensor *z, *h;  // [rows][cols], net's dtype

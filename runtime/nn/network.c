@@ -276,14 +276,49 @@ static struct grt_module *make_branch(struct reading *r, const struct grt_node *
 }
 
 static struct grt_module *make_branches(struct reading *r, const struct grt_node *value) {
-    if (value->kind != GRT_NODE_LIST || !value->first || !value->first->next) {
-        return wrong(r, value, "branches wants at least two lists of layers");
+    static const char *const keys[] = {"of", "merge", NULL}, *const words[] = {"sum", "concat"};
+    const struct grt_node *of = value, *merge = NULL;
+    int word = 0;
+    if (value->kind == GRT_NODE_MAP) {
+        of = entry(value, "of");
+        merge = entry(value, "merge");
+        if (!only(r, value, "branches", keys) ||
+            (merge && (word = read_word(r, merge, "merge", words, 2)) < 0)) {
+            return NULL;
+        }
+    }
+    if (!of || of->kind != GRT_NODE_LIST || !of->first || !of->first->next) {
+        return wrong(r, of ? of : value, "branches wants at least two lists of layers%s",
+                     of ? "" : " under `of`");
     }
     uint32_t count = 0;
-    struct grt_module **parts = make_parts(r, value, 1, &count, make_branch);
-    struct grt_module *made = parts ? grt_branches_create(parts, count) : NULL;
+    struct grt_module **parts = make_parts(r, of, 1, &count, make_branch);
+    struct grt_module *made = !parts      ? NULL
+                              : word == 0 ? grt_branches_create(parts, count)
+                                          : grt_concat_create(parts, count);
     free(parts);
     return made;
+}
+
+static struct grt_module *make_columns(struct reading *r, const struct grt_node *value) {
+    static const char *const keys[] = {"first", "count", NULL};
+    const struct grt_node *from = NULL, *how_many = NULL;
+    uint32_t first = 0, count = 0;
+    if (value->kind == GRT_NODE_MAP) {
+        if (!only(r, value, "columns", keys)) {
+            return NULL;
+        }
+        from = entry(value, "first");
+        how_many = entry(value, "count");
+    }
+    if (!how_many) {
+        return wrong(r, value, "columns wants {first: 0, count: 3}");
+    }
+    bool zero = !from || (from->kind == GRT_NODE_TEXT && strcmp(from->text, "0") == 0);
+    return (zero || read_whole(r, from, "first", MOST_WIDTH, &first)) &&
+                   read_whole(r, how_many, "count", MOST_WIDTH, &count)
+               ? grt_columns_create(first, count)
+               : NULL;
 }
 
 static const struct layer {
@@ -300,7 +335,9 @@ static const struct layer {
     {"residual", "[layers], or {of: [layers], shortcut: [layers], activation: relu}",
      make_residual},
     {"repeat", "{times: 3, of: [layers]}", make_repeat},
-    {"branches", "[[layers], [layers]]", make_branches},
+    {"branches", "[[layers], [layers]], or {of: [[layers], [layers]], merge: concat}",
+     make_branches},
+    {"columns", "{first: 0, count: 3}", make_columns},
 };
 #define LAYER_COUNT (sizeof layers / sizeof *layers)
 

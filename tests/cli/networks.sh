@@ -115,6 +115,25 @@ refuse 78 'groups:1:19: groups: learning_rate wants a number from 0 to 1000, not
     'groups=[{match: "*", lr: -1}]'
 refuse 78 'groups wants a list, such as' "${lift[@]}" checkpoint_dir=none 'groups=all'
 
+# ---- branches of inputs of their own, one behind the other ----
+cat >tails.yaml <<'YAML'
+data: gusts.h5
+inputs: [wind, lift]
+targets: side
+seed: 3
+model:
+  - branches:
+      merge: concat
+      of:
+        - [{columns: {first: 0, count: 6}}, {linear: 9}, tanh]
+        - [{columns: {first: 6, count: 2}}, {linear: 4}, relu]
+  - linear: out
+YAML
+expect 0 model tails.yaml --format csv
+grep -q '^0,concat,\[8\],\[13\],75,' out || wrong "gpurt model: no concat of 13"
+expect 0 train supervised --config tails.yaml batch_size=45 epochs=1 checkpoint_dir=tails -q
+expect 0 predict --data gusts.h5 --checkpoint tails -o tails-p.h5
+
 # ---- class weights ----
 side=(train supervised --data gusts.h5 inputs=wind targets=side hidden=12 depth=1 batch_size=45 epochs=2 seed=3 -q)
 expect 0 "${side[@]}" checkpoint_dir=weighed 'class_weights=[1, 0.5, 4]'

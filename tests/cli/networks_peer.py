@@ -57,3 +57,8 @@ weighed = state_dict("weighed/best.h5")
 for name in plain:
     assert np.allclose(plain[name], equal[name], rtol=1e-3, atol=1e-4), name
     assert not np.allclose(plain[name], weighed[name], rtol=1e-3, atol=1e-4), name
+
+params = state_dict("tails/best.h5")
+lift = data["lift"][()].astype(float)
+h = np.concatenate([np.tanh(linear(params, "0.0.1", wind)), np.maximum(linear(params, "0.1.1", lift), 0)], axis=1)
+close("tails", "tails-p.h5", linear(params, "1", h))

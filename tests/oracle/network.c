@@ -102,6 +102,21 @@ static struct value run_layer(const struct oracle_layer *l, struct value x,
             y.v[c] = strcmp(l->word, "max") == 0 ? most : mean;
         }
         y.rows = 1;
+    } else if (strcmp(l->kind, "columns") == 0) {
+        y.cols = l->size;
+        for (size_t r = 0; r < x.rows; r++) {
+            memcpy(y.v + r * y.cols, x.v + r * x.cols + l->from, y.cols * sizeof(double));
+        }
+    } else if (strcmp(l->kind, "concat") == 0) {
+        struct value a = run(l->first, x, params), b = run(l->second, x, params);
+        free(y.v);
+        y = value_of(a.rows, a.cols + b.cols);
+        for (size_t r = 0; r < y.rows; r++) {
+            memcpy(y.v + r * y.cols, a.v + r * a.cols, a.cols * sizeof(double));
+            memcpy(y.v + r * y.cols + a.cols, b.v + r * b.cols, b.cols * sizeof(double));
+        }
+        free(a.v);
+        free(b.v);
     } else if (strcmp(l->kind, "sum") == 0) {
         // The first list, then the second; none: x itself. Then the activation.
         struct value a = run(l->first, x, params);

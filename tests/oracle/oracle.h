@@ -122,12 +122,13 @@ double oracle_model_slope(const struct oracle_model *m, double *const *params, s
                           size_t i, const double *x, const double *target, size_t rows);
 
 // A network as a list of layers, ended by a kind of NULL. Kinds: linear (size), norm, flatten, pool (word: mean or max),
-// sum (of two lists, the second NULL: of what comes in; then the activation `word`), and the activations by name.
+// columns (size of them, the first by `from`), concat (of two lists), sum (of two lists, the second NULL: of what comes in; then the activation `word`), and the activations by name.
 struct oracle_layer {
     const char *kind;
     size_t size;
     const char *word;
     const struct oracle_layer *first, *second;
+    size_t from;
 };
 struct oracle_network {
     const struct oracle_layer *layers;

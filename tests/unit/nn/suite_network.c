@@ -250,6 +250,96 @@ static void of_points(void **state) {
     check_all(cases, sizeof cases / sizeof *cases);
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(plain), TEST_CASE(composed),
+// Branches one behind the other, those that read some columns too; in the middle, where gradients of x are added, and
+// at the begin.
+static void side_by_side(void **state) {
+    (void)state;
+    const struct oracle_layer *wide = L({"linear", 5}, {"tanh"}), *narrow = L({"linear", 2});
+    const struct oracle_layer *front = L({"columns", 4, .from = 0}, {"linear", 3}, {"relu"});
+    const struct oracle_layer *back = L({"columns", 2, .from = 4});
+    const struct oracle_layer *curve = L({"silu"});
+    const struct network_case cases[] = {
+        {"[{linear: 6}, {branches: {of: [[{linear: 5}, tanh], [{linear: 2}]], merge: concat}}, "
+         "{linear: out}]",
+         {L({"linear", 6}, {"concat", 0, NULL, wide, narrow}, {"linear", 2}), 1, 3, "mse", 0},
+         2,
+         200,
+         true},
+        {"[{branches: {merge: concat, of: [[{columns: {first: 0, count: 4}}, {linear: 3}, relu], "
+         "[{columns: {first: 4, count: 2}}]]}}, {linear: out}]",
+         {L({"concat", 0, NULL, front, back}, {"linear", 2}), 1, 6, "mse", 0},
+         2,
+         200,
+         false},
+        {"[{linear: 6}, {branches: {merge: concat, of: [[{columns: {count: 4}}, {linear: 3}, "
+         "relu], [{columns: {first: 4, count: 2}}]]}}, {linear: out}]",
+         {L({"linear", 6}, {"concat", 0, NULL, front, back}, {"linear", 2}), 1, 3, "mse", 0},
+         2,
+         200,
+         true},
+        // Of points; and neither part adds by itself.
+        {"[{linear: 4}, {branches: {of: [[silu], [{linear: 2}]], merge: concat}}, {pool: mean}, "
+         "{linear: out}]",
+         {L({"linear", 4}, {"concat", 0, NULL, curve, narrow}, {"pool", 0, "mean"}, {"linear", 2}),
+          5, 3, "mse", 0},
+         2,
+         200,
+         true},
+        // What ends with branches ends in the net's type.
+        {"[{branches: {of: [[{linear: 5}, tanh], [{linear: 2}]], merge: concat}}]",
+         {L({"concat", 0, NULL, wide, narrow}), 1, 3, "mse", 0},
+         7,
+         200,
+         false},
+    };
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+// Samples of four axes: layers go over the last, and flatten takes all.
+static void of_four_axes(void **state) {
+    (void)state;
+    const struct network_case c = {
+        "[{linear: 3}, tanh, flatten, {linear: out}]",
+        {L({"linear", 3}, {"tanh"}, {"flatten"}, {"linear", 2}), 12, 5, "mse", 0},
+        2,
+        200,
+        true};
+    const struct grt_network_desc network = {.text = c.text, .outputs = 2};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    float *parameters[2];
+    size_t count = 0;
+    for (int four = 0; four < 2; four++) {
+        struct grt_learner *learner = grt_learner_create(
+            test.dev, grt_learner_desc(.make = grt_network_make, .of = &network,
+                                       .input = four ? (struct grt_shape){4, {2, 3, 2, 5}}
+                                                     : (struct grt_shape){2, {12, 5}},
+                                       .optim = grt_optim_defaults(GRT_OPTIM_SGD),
+                                       .batch = NETWORK_SAMPLES, .accumulate = 2));
+        assert_non_null(learner);
+        if (four) {
+            char text[GRT_SHAPE_TEXT];
+            assert_string_equal(grt_shape_text(&grt_learner_layer(learner, 1)->out, text),
+                                "[2][3][2][3]");
+        }
+        assert_true(grt_learner_alloc(learner));
+        struct learn l = {.learner = learner};
+        size_t tensors = 0;
+        network_free_parameters(network_set_parameters(learner, GRT_F32, &tensors), tensors);
+        struct grt_graph *graph =
+            grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+        assert_non_null(graph);
+        learn_run(graph, 3);
+        parameters[four] = learn_parameters(&l, &count);
+        grt_graph_destroy(&graph);
+        grt_learner_destroy(&learner);
+    }
+    test_same_floats(test.dev, "four axes and two", parameters[1], parameters[0], (uint32_t)count);
+    free(parameters[0]);
+    free(parameters[1]);
+    network_samples_end(&s);
+}
+
+static const struct CMUnitTest cases[] = {TEST_CASE(side_by_side), TEST_CASE(of_four_axes),
+                                          TEST_CASE(plain), TEST_CASE(composed),
                                           TEST_CASE(of_points)};
 TEST_SUITE(network, true, cases);

@@ -45,7 +45,7 @@ static const char *in_folder(const char *name) {
 static struct grt_archive *sample(uint64_t seed, uint64_t rows) {
     struct grt_archive *archive = grt_archive_create();
     assert_non_null(archive);
-    const uint64_t shape[GRT_MAX_RANK] = {rows, 5, 2, 3};
+    const uint64_t shape[GRT_MAX_RANK] = {rows, 5, 2, 3, 2};
     for (uint32_t dtype = 0; dtype < GRT_DTYPE_COUNT; dtype++) {
         char name[64];
         snprintf(name, sizeof name, "model/layers.%u.weight", dtype);

@@ -86,8 +86,8 @@ static void lies(void **state) {
     REFUSE(ENTRY("F32", "[1]", "[0,18446744073709551615]"), 4, "no JSON");
     REFUSE(ENTRY("F32", "[-1]", "[0,4]"), 4, "whole numbers from 0 on");
     REFUSE(ENTRY("F32", "[1.0]", "[0,4]"), 4, "whole numbers from 0 on");
-    REFUSE(ENTRY("F32", "3", "[0,4]"), 4, "a shape of up to 4 numbers");
-    REFUSE(ENTRY("F32", "[1,1,1,1,1]", "[0,4]"), 4, "a shape of up to 4 numbers");
+    REFUSE(ENTRY("F32", "3", "[0,4]"), 4, "a shape of up to 5 numbers");
+    REFUSE(ENTRY("F32", "[1,1,1,1,1,1]", "[0,4]"), 4, "a shape of up to 5 numbers");
     REFUSE(ENTRY("F32", "[4611686018427387904,4]", "[0,4]"), 4, "larger than the file");
     REFUSE(ENTRY("F32", "[65536,65536,65536,65536]", "[0,4]"), 4, "larger than the file");
     REFUSE(ENTRY("F32", "[1]", "[0,4]"), 5, "tensors end at 4 of 5 bytes");
