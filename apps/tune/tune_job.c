@@ -131,10 +131,11 @@ static enum tune_fault fault(struct tune *tune, size_t candidate) {
                                       : TUNE_NO_FAULT;
 }
 
-// A fifth of the time for one candidate at most: one that hangs must not cost all of it.
+// A fifth of the time for one candidate at most: one that hangs must not cost all of it. Whatever the budget, a busy
+// machine must be able to compile and run one.
 static double limit(const struct tune *tune) {
     double seconds = tune->budget / 5;
-    return seconds < 4 ? 4 : seconds > 30 ? 30 : seconds;
+    return seconds < 10 ? 10 : seconds > 30 ? 30 : seconds;
 }
 
 // Seconds of a product; one that takes longer leaves time for few candidates.

@@ -2,17 +2,8 @@
 // 16-bit products on Hopper's matrix units whose b is short both ways and stays in shared memory:
 // cl/nvidia/lib/gemm_wgmma_kept.k.
 //
-// H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / by wgmma / torch 2.11 one by one / in a CUDA
-// graph, all in one run: f16 65536x256x256 371 / 340 / 366 / 355, 65536x128x128 251 / 199 / 181 / 242,
-// 65536x64x64 86 / 81 / 34 / 98, 64 x (1024x256x32) 85 / 73 / 60 / 76, 262144x256x256 407 / 329;
-// bf16, in a run before, 65536x256x256 366 / 360 / 366 / 367, 65536x128x128 249 / 201 / 136 / 232. With
-// few tiles there is no difference: at 8192x256x256 and 16384x128x128 both take the 7.6 us of a launch.
-//
-// Another 65536 rows of x256x256 cost 20.4 us; memory alone would need 16. What brought nothing against
-// that, in us for x128x128 and x256x256 beside 8.5 and 23.1: c written by the copy engine, 8.7 23.2;
-// warpgroups that multiply when they like, 8.6 23.3; b loaded by each workgroup in another order, 8.4
-// 23.1; and beside 8.5 and 23.7: maps that stay from one launch to the next, 8.4 23.5. Two warpgroups
-// in place of four are 8.9 for x128x128.
+// On an H200 it does f16 65536x256x256 with 371 TFLOP/s, wgmma with 340; where there are few tiles both take a launch's time.
+// More figures: ci/records/2026-11-16-h200/products-tried.txt.
 #include "case.h"
 
 #define SHARED_BYTES (227u << 10)  // of a workgroup

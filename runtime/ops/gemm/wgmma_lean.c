@@ -2,10 +2,7 @@
 // 16-bit products on Hopper's matrix units in 48 KiB of shared memory, for Vulkan, which imports the kernel as PTX:
 // cl/nvidia/lib/gemm_wgmma_lean.k. On OpenCL it runs for tests; wgmma has more memory there.
 //
-// H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / coop before / torch 2.11 in the same run as this: f16 4096^3
-// 556 / 343 / 673, 8192^3 598 / 365 / 737, bf16 573 / 341 / 697 and 607 / 353 / 678. f16 4096^3 transposed: nt 434, tn
-// 432, tt 423, coop 292, 363 and 343. us by this / coop: 1536^3 22.8 / 38.6, 1024^3 16.8 / 14.2, 8192x1024x256
-// 15.4 / 21.0, 16384x1024x128 23.3 / 28.6.
+// On an H200 it does f16 8192^3 with 598 TFLOP/s, coop with 365. More figures: ci/records/2026-11-16-h200/products-tried.txt.
 #include "case.h"
 
 #include <math.h>
