@@ -11,6 +11,8 @@
 #include "nn/layer_ops.h"
 #include "learner_parts.h"
 #include "nn/fused/fused.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/loss_params.k"
 
 // One micro-batch of a recording.
 struct feed {
@@ -277,12 +279,15 @@ static void record_evaluation(struct feed *f) {
         return;
     }
     const struct grt_step_rows *data = f->desc->data;
-    const uint32_t params[5] = {(uint32_t)f->micro * GRT_LOSS_PARTS, (uint32_t)f->rows,
-                                data ? (uint32_t)f->rows : 0, data ? data->epoch : 0, classes};
+    const struct tally_params params = {.parts = (uint32_t)f->micro * GRT_LOSS_PARTS,
+                                        .samples = (uint32_t)f->rows,
+                                        .moved = data ? (uint32_t)f->rows : 0,
+                                        .epoch = data ? data->epoch : 0,
+                                        .counted = classes};
     const struct grt_range ranges[] = {l->loss_parts->range, l->hits->range, l->state->range};
     grt_op_launch(f->graph,
                   grt_kernel_desc(.name = "tally", .specs = {{"WG", grt_op_tree_wg(l->dev)}}),
-                  params, sizeof params, ranges, 3, (const uint32_t[3]){1, 1, 1});
+                  &params, sizeof params, ranges, 3, (const uint32_t[3]){1, 1, 1});
 }
 
 static uint64_t y_row_bytes(const struct grt_learner *l) {

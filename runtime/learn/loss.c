@@ -4,6 +4,8 @@
 #include "gpurt/device.h"
 #include "ops/op_support.h"
 #include "gpurt/optim.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/loss_params.k"
 
 static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
     if (!grt_op_tensor(graph, "loss", "y", d->y) ||
@@ -73,15 +75,13 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
     // A gradient that is not wanted is bound to what is not looked at.
     struct grt_range dy = d->dy ? d->dy->range : grt_op_unused(graph);
     if (d->loss == GRT_LOSS_CROSS_ENTROPY) {
-        const struct {
-            uint32_t rows, cols;
-            float share, smooth, each, heavy;
-        } params = {(uint32_t)rows,
-                    (uint32_t)cols,
-                    (float)(1.0 / (double)samples),
-                    d->label_smoothing,
-                    d->label_smoothing / (float)cols,
-                    d->label_smoothing / (float)cols * d->weight_sum};
+        const struct cross_entropy_params params = {.rows = (uint32_t)rows,
+                                                    .cols = (uint32_t)cols,
+                                                    .share = (float)(1.0 / (double)samples),
+                                                    .shared_out = d->label_smoothing,
+                                                    .each = d->label_smoothing / (float)cols,
+                                                    .heavy = d->label_smoothing / (float)cols *
+                                                             d->weight_sum};
         bool weighted = d->class_weights != NULL;
         const struct grt_kernel_desc kernel = {narrow ? "cross_entropy_16" : "cross_entropy_f32",
                                                {{"WG", wg},
@@ -103,11 +103,9 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
         return;
     }
-    const struct {
-        uint32_t n;
-        float share, delta;
-    } params = {(uint32_t)(rows * cols), (float)(1.0 / ((double)samples * (double)cols)),
-                d->delta > 0.0f ? d->delta : 1.0f};
+    const struct loss_params params = {.n = (uint32_t)(rows * cols),
+                                       .share = (float)(1.0 / ((double)samples * (double)cols)),
+                                       .delta = d->delta > 0.0f ? d->delta : 1.0f};
     const struct grt_kernel_desc kernel = {
         narrow ? "loss_16" : "loss_f32",
         {{"WG", wg}, {"LOSS", (uint32_t)d->loss}, {"KIND", kind}, {"GRAD", d->dy != NULL}}};
@@ -129,9 +127,8 @@ void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grad
     while (grt_op_next(&pieces)) {
         uint64_t wanted = (pieces.count + 4 * (uint64_t)wg - 1) / (4 * (uint64_t)wg);
         const uint32_t groups[3] = {(uint32_t)(wanted < most ? wanted : most), 1, 1};
-        const struct {
-            uint32_t n, parts, leads;
-        } params = {(uint32_t)pieces.count, count, pieces.first == 0};
+        const struct weighted_mean_params params = {
+            .n = (uint32_t)pieces.count, .parts = count, .leads = pieces.first == 0};
         const struct grt_range ranges[] = {grt_op_piece(grads, &pieces),
                                            grt_op_part(losses, 0, (uint64_t)count * 4),
                                            grt_op_part(weights, 0, (uint64_t)count * 4)};

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "layer_ops.h"
 #include "ops/op_support.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/layer_params.k"
 
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
                                 const struct grt_shape *in) {
@@ -24,9 +26,8 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
 // `half`: what has half the numbers of a row, y or dy.
 static void record(const struct grt_pass *pass, const struct grt_tensor *x,
                    const struct grt_tensor *half, const struct grt_tensor *to, bool gradient) {
-    const struct {
-        uint32_t n, cols;
-    } params = {(uint32_t)grt_tensor_count(half), (uint32_t)grt_op_cols(half)};
+    const struct geglu_params params = {.n = (uint32_t)grt_tensor_count(half),
+                                        .cols = (uint32_t)grt_op_cols(half)};
     const struct grt_range ranges[3] = {x->range, gradient ? half->range : x->range, to->range};
     const struct grt_kernel_desc kernel = {x->dtype == GRT_F32 ? "geglu_f32" : "geglu_16",
                                            {{"KIND", x->dtype == GRT_BF16}, {"GRAD", gradient}}};

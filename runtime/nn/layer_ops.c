@@ -8,6 +8,8 @@
 #include "ops/op_support.h"
 #include "gpurt/ops.h"
 #include "gpurt/learner.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/layer_params.k"
 
 #define MAX_CHUNKS 256u  // what a second launch sums without scratch of its own
 #define GATHER_GROUPS 16384u
@@ -62,10 +64,8 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
         return;
     }
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
-    const struct {
-        uint32_t rows, cols;
-        float scale, eps;
-    } params = {(uint32_t)rows, (uint32_t)cols, 1.0f / (float)cols, 1e-5f};
+    const struct block_params params = {
+        .rows = (uint32_t)rows, .cols = (uint32_t)cols, .scale = 1.0f / (float)cols, .eps = 1e-5f};
     // An operand that is not there is bound to something harmless.
     struct grt_range z = b->z->range;
     const struct grt_range ranges[] = {
@@ -95,13 +95,13 @@ static void add_to(struct grt_graph *graph, const struct grt_tensor *y,
         return;
     }
     uint64_t count = grt_tensor_count(y);
-    const uint32_t params[1] = {(uint32_t)count};
+    const struct add_to_params params = {.n = (uint32_t)count};
     const struct grt_range ranges[2] = {x->range, y->range};
     char name[32];
     const struct grt_kernel_desc kernel = {kernel_name(name, "add_to", y), {{"KIND", kind(y)}}};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     grt_op_next(&pieces);
-    grt_op_stream(graph, &pieces, &kernel, params, sizeof params, ranges, 2);
+    grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 2);
 }
 
 void grt_nn_add(struct grt_graph *graph, const struct grt_tensor *y, const struct grt_tensor *a,
@@ -144,14 +144,15 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b) {
         b->dh->range,          b->z->range,     b->weight->master.range,
         b->bias->master.range, b->stats->range, sums[0].range,
         sums[1].range};
-    const uint32_t params[3] = {(uint32_t)rows, (uint32_t)cols, (uint32_t)chunk};
+    const struct block_sums_params params = {
+        .rows = (uint32_t)rows, .cols = (uint32_t)cols, .chunk = (uint32_t)chunk};
     uint32_t wg = grt_dev_info(dev)->caps.software ? grt_op_wg(dev) : 32;
     const uint32_t groups[3] = {(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1};
     char name[32];
     const struct grt_kernel_desc kernel = {
         kernel_name(name, "block_sums", b->z),
         {{"WG", wg}, {"KIND", kind(b->z)}, {"ACT", (uint32_t)b->act}}};
-    grt_op_launch(graph, &kernel, params, sizeof params, ranges, 7, groups);
+    grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
     grt_op_colsum(graph, grt_colsum_desc(.y = &b->weight->grad, .x = &sums[0], .add = b->add));
     grt_op_colsum(graph, grt_colsum_desc(.y = &b->bias->grad, .x = &sums[1], .add = b->add));
 }
@@ -161,10 +162,8 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         return;
     }
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
-    const struct {
-        uint32_t rows, cols;
-        float scale;
-    } params = {(uint32_t)rows, (uint32_t)cols, 1.0f / (float)cols};
+    const struct block_grad_params params = {
+        .rows = (uint32_t)rows, .cols = (uint32_t)cols, .scale = 1.0f / (float)cols};
     struct grt_range z = b->z->range;
     const struct grt_range ranges[] = {
         b->dh->range,
@@ -191,15 +190,13 @@ void grt_op_dropout(struct grt_graph *graph, const struct grt_dropout *d) {
         return;
     }
     uint64_t count = grt_tensor_count(d->x);
-    const struct {
-        uint32_t n, stream, micro, seed[2];
-        float p, scale;
-    } params = {(uint32_t)count,
-                d->stream,
-                d->micro,
-                {(uint32_t)d->seed, (uint32_t)(d->seed >> 32)},
-                d->p,
-                1.0f / (1.0f - d->p)};
+    const struct dropout_params params = {.n = (uint32_t)count,
+                                          .stream = d->stream,
+                                          .micro = d->micro,
+                                          .seed0 = (uint32_t)d->seed,
+                                          .seed1 = (uint32_t)(d->seed >> 32),
+                                          .p = d->p,
+                                          .scale = 1.0f / (1.0f - d->p)};
     const struct grt_range ranges[3] = {d->x->range, d->y->range, d->state};
     char name[32];
     const struct grt_kernel_desc kernel = {kernel_name(name, "dropout", d->x),
@@ -215,10 +212,9 @@ static void pool(struct grt_graph *graph, const struct grt_pooling *p, const cha
         return;
     }
     uint64_t count = grt_tensor_count(p->y), cols = grt_op_cols(p->y);
-    const struct {
-        uint32_t rows, points;
-        float share;
-    } params = {(uint32_t)(count / cols), (uint32_t)p->points, 1.0f / (float)p->points};
+    const struct pool_params params = {.rows = (uint32_t)(count / cols),
+                                       .points = (uint32_t)p->points,
+                                       .share = 1.0f / (float)p->points};
     char name[32];
     const struct grt_kernel_desc kernel = {
         kernel_name(name, stem, p->x),
@@ -264,12 +260,13 @@ void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *g) {
     uint64_t x_cols = grt_tensor_count(&from->x) / from->x.shape[0];
     uint32_t features = (uint32_t)from->x.shape[from->x.rank - 1];
     uint64_t y_cols = targets ? grt_tensor_count(&from->y) / from->y.shape[0] : 0;
-    const uint32_t params[6] = {(uint32_t)g->rows,
-                                (uint32_t)g->first,
-                                (uint32_t)g->batch,
-                                (uint32_t)(g->x_step / 4 - g->batch * x_cols),
-                                targets ? (uint32_t)(g->y_step / 4 - g->batch * y_cols) : 0,
-                                from->record};
+    const struct gather_params params = {
+        .rows = (uint32_t)g->rows,
+        .first = (uint32_t)g->first,
+        .batch = (uint32_t)g->batch,
+        .x_pad = (uint32_t)(g->x_step / 4 - g->batch * x_cols),
+        .y_pad = targets ? (uint32_t)(g->y_step / 4 - g->batch * y_cols) : 0,
+        .record = from->record};
     const struct grt_range ranges[] = {
         from->x.range,
         targets ? from->y.range : grt_op_unused(graph),
@@ -292,5 +289,5 @@ void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *g) {
                                                     {"XKIND", kept_kind(&from->x)},
                                                     {"YKIND", kept_kind(&from->y)},
                                                     {"NORM", from->norm.buf ? features : 0}}),
-        params, sizeof params, ranges, 8, (const uint32_t[3]){(uint32_t)groups, 1, 1});
+        &params, sizeof params, ranges, 8, (const uint32_t[3]){(uint32_t)groups, 1, 1});
 }
