@@ -303,8 +303,8 @@ static int bench_kinds(int argc, char **argv) {
             code = COMMAND_USAGE;
         }
     }
-    if (code < 0 && !bench_rollout_options_known(&bench.rollout))
-        code = command_exit_of_input(grt_last_status());
+    if (code < 0)
+        code = bench_rollout_options_check(&bench.rollout);
     if (code < 0)
         code = run_bench(&bench, chosen, argc, argv);
     ranges_destroy(&bench.sizes);

@@ -19,7 +19,7 @@
     X(memory, 1, "bandwidth of copies, uploads and readbacks; a copy counts read and written")     \
     X(launch, 1, "cost of a dispatch: independent, each after the former, and a whole replay")     \
     X(gemm, 7, "matrix products, checked against sums in double precision")                        \
-    X(rollout, 6, "iterations of evolution strategies, whole episodes in one kernel")
+    X(rollout, 7, "iterations of evolution strategies, whole episodes in one kernel")
 
 // X(name, key, heading, unit, type, precision, width): all that any kind reports.
 #define BENCH_COLUMNS(X)                                                                           \

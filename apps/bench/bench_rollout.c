@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "gpurt/es.h"
+#include "cli/command.h"
 #include "cli/talk.h"
 
 #define BEFORE_ENVS 128
@@ -28,7 +29,7 @@ static bool read_numbers(const char *text, void *into, char why[RANGES_WHY]) {
 
 #define AT(field) offsetof(struct bench, rollout.field)
 
-const struct option_row bench_rollout_options[6] = {
+const struct option_row bench_rollout_options[7] = {
     {.name = "env",
      .value = "NAME|FILE.k",
      .help = "environment, or a file of your own (default: standing)",
@@ -59,6 +60,11 @@ const struct option_row bench_rollout_options[6] = {
      .help = "steps of an episode (default: the environment's)",
      .read = options_read_count,
      .at = AT(length)},
+    {.name = "set",
+     .value = "NAME=VALUE,...",
+     .help = "settings of the environment, where it has some: map=64,num_uavs=32",
+     .read = options_read_text,
+     .at = AT(set)},
 };
 
 // The first policy named at `*at`, which goes on to the next; false when the name is unknown.
@@ -70,14 +76,34 @@ static bool next_policy(const char **at, struct grt_policy *policy) {
     return grt_policy_parse(name, policy);
 }
 
-bool bench_rollout_options_known(const struct bench_rollout_options *options) {
+// What does not go together; said.
+static bool fits(const struct bench_rollout_options *o, const struct grt_env_info *env) {
+    struct bench_worlds_settings settings;
+    if (!bench_worlds_settings(o->set, &settings))
+        return false;
+    if (o->set && !(env && env->world)) {
+        talk_error("--set %s: environment '%s' has no settings", o->set,
+                   env ? env->name : "standing");
+        return false;
+    }
+    if (env && env->world && (o->dirs.count || o->chunks.count || o->policies)) {
+        talk_error("--num-dirs, --dir-chunk and --policy are of evolution strategies; environment "
+                   "'%s' is run with random actions",
+                   env->name);
+        return false;
+    }
+    return true;
+}
+
+int bench_rollout_options_check(const struct bench_rollout_options *options) {
     struct grt_policy policy;
     const struct grt_env_info *env = options->env ? grt_env_open(options->env) : NULL;
-    bool known = !options->env || (env && grt_env_in_registers(env, "bench rollout"));
+    bool known = !options->env || env;
+    bool fit = !known || fits(options, env);
     grt_env_close(&env);
     for (const char *at = options->policies; known && at && *at;)
         known = next_policy(&at, &policy);
-    return known;
+    return !known ? command_exit_of_input(grt_last_status()) : fit ? -1 : COMMAND_USAGE;
 }
 
 void bench_rollout_options_end(struct bench_rollout_options *options) {
@@ -337,6 +363,11 @@ bool bench_rollout(struct bench *bench) {
     };
     if (!desc.env)
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
+    if (desc.env->world) {
+        bool ok = bench_worlds(bench, desc.env);
+        grt_env_close(&desc.env);
+        return ok;
+    }
     uint64_t shown = BENCH_BIT(TEST) | BENCH_BIT(POLICY) | BENCH_BIT(ENVS) | BENCH_BIT(DIRS) |
                      BENCH_BIT(CHUNK) | BENCH_BIT(TOTAL) | BENCH_BIT(STEPS) | BENCH_BIT(SUBSTEPS) |
                      BENCH_BIT(SPEEDUP) | BENCH_BIT(GPU) | BENCH_BIT(MEMORY) | BENCH_BIT(MS) |

@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include "cli/ranges.h"
+#include "gpurt/worlds.h"
+
+struct bench;
 
 // Empty for what was not given: the settings before and after tuning, see bench_rollout.c.
 struct bench_rollout_options {
@@ -14,10 +17,23 @@ struct bench_rollout_options {
     struct ranges envs, dirs, chunks;
     const char *policies;  // names with commas between
     uint32_t length;       // steps of an episode
+    const char *set;       // settings of the environment, NAME=VALUE with commas between
 };
 
-// Whether environment and policies have names that exist; false with the sentence said.
-bool bench_rollout_options_known(const struct bench_rollout_options *options);
+// What --set says, in words.
+#define BENCH_SETTING_NAME 48
+struct bench_worlds_settings {
+    char names[GRT_ENV_SETTINGS][BENCH_SETTING_NAME];
+    struct grt_env_value values[GRT_ENV_SETTINGS];
+    uint32_t count;
+};
+bool bench_worlds_settings(const char *text, struct bench_worlds_settings *settings);
+
+// An exit code, with the sentence said, when environment or policies have names that do not exist, or options do not go together; else
+// -1.
+int bench_rollout_options_check(const struct bench_rollout_options *options);
 void bench_rollout_options_end(struct bench_rollout_options *options);
+// The rows of an environment whose state lies in memory.
+bool bench_worlds(struct bench *bench, const struct grt_env_info *env);
 
 #endif
