@@ -61,8 +61,8 @@ struct grt_dev_fns {
     // Contents are undefined. NULL with GRT_NO_MEMORY when the driver refuses.
     struct grt_buf *(*buf_create)(struct grt_dev *dev, uint64_t size, enum grt_buf_kind kind);
     void (*buf_destroy)(struct grt_buf *buf);
-    // Device buffers only (the runtime serves the others by memcpy), queue idle; blocking. The offset and
-    // size may be any number of bytes.
+    // Device buffers only (the runtime serves the others by memcpy), queue idle; blocking. The
+    // offset and size may be any number of bytes.
     bool (*buf_write)(struct grt_buf *buf, uint64_t offset, const void *data, uint64_t size);
     bool (*buf_read)(struct grt_buf *buf, uint64_t offset, void *data, uint64_t size);
 
@@ -70,9 +70,9 @@ struct grt_dev_fns {
     struct grt_kernel *(*kernel_create)(struct grt_dev *dev, const struct grt_kernel_info *info,
                                         const uint32_t *spec_values);
     void (*kernel_destroy)(struct grt_kernel *kernel);
-    // The PTX that the driver makes of a kernel's OpenCL reading, to be freed, with a zero behind. GRT_OK;
-    // GRT_UNSUPPORTED when the kernel is for another kind of device, which will not change; or why
-    // not this time. NULL as a slot where the driver is not NVIDIA's.
+    // The PTX that the driver makes of a kernel's OpenCL reading, to be freed, with a zero behind.
+    // GRT_OK; GRT_UNSUPPORTED when the kernel is for another kind of device, which will not change;
+    // or why not this time. NULL as a slot where the driver is not NVIDIA's.
     enum grt_status (*kernel_ptx)(struct grt_dev *dev, const struct grt_kernel_info *info,
                                   const uint32_t *spec_values, char **ptx);
     // As kernel_create(), from PTX; NULL as a slot where the API does not take it.
@@ -142,22 +142,22 @@ struct grt_dev {
 
 struct grt_backend {
     // Lists devices into infos (up to capacity) and returns how many there are; -1 with a sentence
-    // in `problem` (256 bytes) when the API is not usable here at all. Logs nothing. Runs in a child
-    // process first. The runtime fills backend, index and selector.
+    // in `problem` (256 bytes) when the API is not usable here at all. Logs nothing. Runs in a
+    // child process first. The runtime fills backend, index and selector.
     int32_t (*list)(struct grt_dev_info *infos, uint32_t capacity, char *problem);
     // Called at most once, when list() found no hardware device: makes known, to this process only,
     // a driver that is installed but that the API's loader did not find. True when it did. `note`
-    // (256 bytes, "" at first) gets a sentence on what was done, or else on the library that was left
-    // out because opening it crashes; *anew (true at first) is cleared when an earlier process has
-    // left the file for the driver. NULL when there is nothing of that kind.
+    // (256 bytes, "" at first) gets a sentence on what was done, or else on the library that was
+    // left out because opening it crashes; *anew (true at first) is cleared when an earlier process
+    // has left the file for the driver. NULL when there is nothing of that kind.
     bool (*add_drivers)(char *note, bool *anew);
     // Where the API's loader can be told to leave a driver out, else NULL: the file that names its
     // driver i into `file` (256 bytes), false beyond the last; and to load, from here on in this
     // process, only those whose bit in `keep` is set. Both before the loader was opened.
     bool (*driver)(uint32_t i, char *file);
     bool (*keep_drivers)(uint32_t keep);
-    // Opens the device info->index. The result begins with struct grt_dev, all zero but for fns; the
-    // runtime fills the rest. desc has its defaults filled in.
+    // Opens the device info->index. The result begins with struct grt_dev, all zero but for fns;
+    // the runtime fills the rest. desc has its defaults filled in.
     struct grt_dev *(*open)(const struct grt_dev_info *info, const struct grt_dev_desc *desc);
 };
 

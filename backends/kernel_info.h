@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a kernel before run time, made by the lists of the dialect. The C reading includes this file, at run time
-// too: it takes nothing of gpurt.
+// What is known of a kernel before run time, made by the lists of the dialect. The C reading
+// includes this file, at run time too: it takes nothing of gpurt.
 #ifndef GRT_KERNEL_INFO_H
 #define GRT_KERNEL_INFO_H
 
@@ -23,8 +23,8 @@ struct grt_spec_info {
 
 struct ref_lane;
 
-// Everything about a kernel that is known before run time. Spec 0 is WG, the workgroup size. A kernel of
-// one GPU language has only that reading; the others are NULL.
+// Everything about a kernel that is known before run time. Spec 0 is WG, the workgroup size. A
+// kernel of one GPU language has only that reading; the others are NULL.
 struct grt_kernel_info {
     const char *name;
     const struct grt_spec_info *specs;
@@ -41,7 +41,8 @@ struct grt_kernel_info {
     // Part of the name of the only vendor whose devices can build it, or NULL. Not all of them may:
     // whoever uses it asks grt_kernel_builds() first.
     const char *vendor;
-    // Made of a source at run time, or NULL: its readings come when they are needed (runtime/source/source.h).
+    // Made of a source at run time, or NULL: its readings come when they are needed
+    // (runtime/source/source.h).
     struct grt_source *source;
     bool opencl_only;  // of such: it has no other reading
     bool imports;  // its OpenCL reading can reach a Vulkan device as PTX (runtime/device/import.c)

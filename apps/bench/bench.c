@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench`: the table of kinds, and what they share. Kinds of BENCH_KINDS run one after the other on
-// one device and print into one table; those of BENCH_MORE are commands of their own, and the first of
-// them is what `gpurt bench` means.
+// `gpurt bench`: the table of kinds, and what they share. Kinds of BENCH_KINDS run one after the
+// other on one device and print into one table; those of BENCH_MORE are commands of their own, and
+// the first of them is what `gpurt bench` means.
 #include "bench.h"
 
 #include <stdlib.h>
@@ -51,7 +51,8 @@ size_t bench_kinds_text(char *text, size_t size) {
     return n < size ? n : size - 1;
 }
 
-// The paragraph for --help, with a line for each kind, or for those that the command line names (bits).
+// The paragraph for --help, with a line for each kind, or for those that the command line names
+// (bits).
 static const char *about(char text[ABOUT_SIZE], uint64_t named) {
     size_t n =
         (size_t)snprintf(text, ABOUT_SIZE, "Measures a device%s\n\n", named ? ":" : ". Kinds:");
@@ -315,8 +316,8 @@ static int bench_kinds(int argc, char **argv) {
     return code;
 }
 
-// Where on the command line the kind stands: first, or behind options; 0 when none is named. A word behind
-// an option may be its value.
+// Where on the command line the kind stands: first, or behind options; 0 when none is named. A word
+// behind an option may be its value.
 static int find_kind(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] == '-' || (i > 1 && argv[i - 1][0] == '-'))

@@ -140,9 +140,9 @@ typedef struct grt_graph *bench_record_fn(void *context, uint32_t count);
 uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record_fn *record,
                         void *context);
 
-// Operations a second (a multiply-add is two) that the device does in registers alone, of the kind that
-// this variant of a product does: products of its matrix instruction, or multiply-adds in f32. Measured
-// once and kept. 0 with the sentence said when a call failed.
+// Operations a second (a multiply-add is two) that the device does in registers alone, of the kind
+// that this variant of a product does: products of its matrix instruction, or multiply-adds in f32.
+// Measured once and kept. 0 with the sentence said when a call failed.
 double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench data`: how fast batches come out of a file, without a device. Beside each row stands what
-// pread() alone reaches with as many threads over the same rows, and memcpy() over as many bytes, measured
-// in turns with it.
+// `gpurt bench data`: how fast batches come out of a file, without a device. Beside each row stands
+// what pread() alone reaches with as many threads over the same rows, and memcpy() over as many
+// bytes, measured in turns with it.
 //
 // Check: the first batches with workers are those without.
 #include <stdlib.h>
@@ -167,7 +167,8 @@ static bool peer_slices(struct grt_loader *loader, struct grt_copier *copier, ui
     return true;
 }
 
-// Loader and peers in turns, now one first and now the others; each rate is the median of its slices.
+// Loader and peers in turns, now one first and now the others; each rate is the median of its
+// slices.
 static bool measure(struct data_bench *bench, struct grt_loader *loader, struct grt_copier *copier,
                     uint64_t batch, uint64_t workers, struct stats *rate, struct rates *peers) {
     double rates[STATS_MAX_SAMPLES], raws[STATS_MAX_SAMPLES], copies[STATS_MAX_SAMPLES], first = 0;
@@ -232,8 +233,8 @@ static bool run_row(struct data_bench *bench, uint64_t batch, uint64_t workers) 
     return table_row(&bench->table, cells);
 }
 
-// Reads the file once, so that loader and raw reading find the same of it in memory; what a disk adds is not
-// theirs. Files beyond this stay where they are.
+// Reads the file once, so that loader and raw reading find the same of it in memory; what a disk
+// adds is not theirs. Files beyond this stay where they are.
 #define WARM_BYTES (8ull << 30)
 static void warm_up(const char *path) {
     FILE *file = fopen(path, "rb");

@@ -5,9 +5,9 @@
 //
 //     warm-up   A B peer      round 1   A B peer      round 2   A B peer      ...
 //
-// One run of a contestant has as many products as make it long enough for a clock. Beside a peer all
-// are timed by the same clock, the wall's, and the column CPUs says how many each had: where other
-// programs take them, a ratio of times is a ratio of luck.
+// One run of a contestant has as many products as make it long enough for a clock. Beside a peer
+// all are timed by the same clock, the wall's, and the column CPUs says how many each had: where
+// other programs take them, a ratio of times is a ratio of luck.
 #include "bench.h"
 
 #include <stdlib.h>
@@ -223,8 +223,8 @@ static bool prepare(struct field *field) {
 
 // ---- rows ----
 
-// The profile that has the variant's settings, with its line: "nvidia:10", or of a file its name; "" where the variant
-// has none.
+// The profile that has the variant's settings, with its line: "nvidia:10", or of a file its name;
+// "" where the variant has none.
 static const char *profile_of(const struct bench_gemm_case *g, const struct contestant *row) {
     const struct grt_profile_value *value =
         row->peer || row->outcome == BENCH_UNSUITED
@@ -246,8 +246,8 @@ static bool print_one(struct field *field, const struct contestant *row, double 
              (unsigned long long)g->shape.n, (unsigned long long)g->shape.k);
     snprintf(types, sizeof types, "%s%s%s", grt_dtype_text(g->in), g->in == g->out ? "" : ">",
              g->in == g->out ? "" : grt_dtype_text(g->out));
-    // A product above the peak shows that the register kernel did not reach it (a busy CPU), or that f32 was
-    // done on the matrix unit: no share is better than 200 %.
+    // A product above the peak shows that the register kernel did not reach it (a busy CPU), or
+    // that f32 was done on the matrix unit: no share is better than 200 %.
     double peak =
         !row->peer && row->outcome == BENCH_GOOD ? bench_peak(g->bench, row->variant, g->in) : 0;
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
@@ -272,8 +272,8 @@ static bool print_one(struct field *field, const struct contestant *row, double 
                      !row->peer && row->timing.device_timer);
 }
 
-// Says so when other programs took the CPUs from the peer. A small product it does on fewer by its own choice: OpenBLAS on
-// two cores had 1.0 of them for 64^3, 1.7 for 128^3 and 2.0 from 192^3 on.
+// Says so when other programs took the CPUs from the peer. A small product it does on fewer by its
+// own choice: OpenBLAS on two cores had 1.0 of them for 64^3, 1.7 for 128^3 and 2.0 from 192^3 on.
 static void warn_if_busy(const struct contestant *row) {
     bool small = bench_gemm_case_flops(row->g) < 0x1p23 * row->g->batch;
     if (row->peer && !small && row->wall > 0 && row->cpu < 0.9 * row->peer->cpus * row->wall)

@@ -2,8 +2,8 @@
 // Operands and checks of `gpurt bench gemm`.
 //
 // The operands are made on the device: uniform in [-1, 1), then rounded to their type. A result is
-// compared with sums in double precision over the same rounded numbers, at the corners and at random
-// places; and no place of c may still hold what it was poisoned with.
+// compared with sums in double precision over the same rounded numbers, at the corners and at
+// random places; and no place of c may still hold what it was poisoned with.
 #include "bench_gemm_case.h"
 
 #include <math.h>
@@ -142,10 +142,11 @@ static double element(enum grt_dtype dtype, const void *array, uint64_t i) {
 }
 
 // How far c[z][i][j] is from the sum, in units of what is allowed. With random signs a sum of k
-// products has the size `scale`, the root of the sum of their squares, and the errors of k roundings
-// of partial sums, or of one order of them and another, are about u sqrt(k) scale. Four times that
-// is allowed in f32. Matrix units cut partial sums off where they should round, so 16-bit operands,
-// themselves known to 2^-11 at best, are allowed 32 times. A 16-bit result adds its own rounding.
+// products has the size `scale`, the root of the sum of their squares, and the errors of k
+// roundings of partial sums, or of one order of them and another, are about u sqrt(k) scale. Four
+// times that is allowed in f32. Matrix units cut partial sums off where they should round, so
+// 16-bit operands, themselves known to 2^-11 at best, are allowed 32 times. A 16-bit result adds
+// its own rounding.
 static double error_at(const struct bench_gemm_case *g, uint64_t z, uint64_t i, uint64_t j) {
     const struct bench_gemm_shape *s = &g->shape;
     double sum = 0;

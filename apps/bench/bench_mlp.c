@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench mlp`: the training step of a multilayer perceptron by itself, data already on the device: forward, loss,
-// backward and AdamW, many steps in one baked graph, timed by the wall from submit to end.
+// `gpurt bench mlp`: the training step of a multilayer perceptron by itself, data already on the
+// device: forward, loss, backward and AdamW, many steps in one baked graph, timed by the wall from
+// submit to end.
 //
-// The model is that of the peers' scripts: 32 inputs, relu, one output, mean squared error. Check: the
-// gradients of the first step against double precision.
+// The model is that of the peers' scripts: 32 inputs, relu, one output, mean squared error. Check:
+// the gradients of the first step against double precision.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,14 +147,14 @@ struct mlp_case {
     char kernels[24];  // "fused coop"
 };
 
-// What a product in the type may differ by: sums of another order may round the other way where they are
-// kept, in a few of many.
+// What a product in the type may differ by: sums of another order may round the other way where
+// they are kept, in a few of many.
 static double allowed(enum grt_dtype precision) {
     return precision == GRT_F32 ? 1e-4 : precision == GRT_F16 ? 5e-3 : 4e-2;
 }
 
-// Of the loss, in f16: such that the gradients of single samples are far from the smallest numbers, as
-// dynamic scaling would find it.
+// Of the loss, in f16: such that the gradients of single samples are far from the smallest numbers,
+// as dynamic scaling would find it.
 static double scale_of(const struct mlp_case *c) {
     double scale = 16;
     while (scale < 16.0 * c->batch)

@@ -11,9 +11,9 @@ struct mlp_samples {
     float *x, *y;     // [period][inputs], [period][outputs]
 };
 
-// The largest relative difference, by the norm, between the gradients that the newest step of the learner
-// left and those in double precision; `before` are the parameters it started from, one behind the other
-// in the learner's order. Negative when a call failed.
+// The largest relative difference, by the norm, between the gradients that the newest step of the
+// learner left and those in double precision; `before` are the parameters it started from, one
+// behind the other in the learner's order. Negative when a call failed.
 double mlp_check(struct grt_learner *learner, const struct grt_mlp_desc *model, const float *before,
                  const struct mlp_samples *samples, double scale);
 

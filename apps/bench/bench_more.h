@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of `gpurt bench` that have a command line of their own, since their options have the names
-// that training scripts know; and what they share: the file that is read, or made.
+// The kinds of `gpurt bench` that have a command line of their own, since their options have the
+// names that training scripts know; and what they share: the file that is read, or made.
 #ifndef APPS_BENCH_MORE_H
 #define APPS_BENCH_MORE_H
 

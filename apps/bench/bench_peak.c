@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The most operations a device does, by kernels that do nothing but multiply and add in registers.
 //
-// f32 arithmetic: chains of multiply-adds (shaders/core/peak.k), in shapes that suit different devices. GPUs want
-// many lanes, lavapipe a subgroup with chains that fit its registers, PoCL one lane with vectors and chains enough to
-// keep its units busy (cl/cpu/peak_panel.k). Matrix units: the instruction of the variant that is measured.
+// f32 arithmetic: chains of multiply-adds (shaders/core/peak.k), in shapes that suit different
+// devices. GPUs want many lanes, lavapipe a subgroup with chains that fit its registers, PoCL one
+// lane with vectors and chains enough to keep its units busy (cl/cpu/peak_panel.k). Matrix units:
+// the instruction of the variant that is measured.
 //
-// The fastest sample counts: whatever slows one down, a busy neighbour say, is no limit of the device; on
-// CPUs samples are shorter than a slice of the scheduler.
+// The fastest sample counts: whatever slows one down, a busy neighbour say, is no limit of the
+// device; on CPUs samples are shorter than a slice of the scheduler.
 #include "bench.h"
 
 #include <math.h>

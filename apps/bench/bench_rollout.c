@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench rollout`: iterations of evolution strategies, update included.
 //
-// A step is one evaluation of the policy with all the physics that follow from it. Episodes that end begin anew, so every
-// environment takes every step. Without lists it measures two settings: what a program had before it was tuned, 128
-// environments, 16 directions, 8 at once; and the device's profile. The check: every step was taken, and the returns are the same
-// bits whatever the chunk. Where an environment says how many operations a step is, their rate is printed, and what share of
-// the multiply-adds in registers it is (bench_peak.c).
+// A step is one evaluation of the policy with all the physics that follow from it. Episodes that
+// end begin anew, so every environment takes every step. Without lists it measures two settings:
+// what a program had before it was tuned, 128 environments, 16 directions, 8 at once; and the
+// device's profile. The check: every step was taken, and the returns are the same bits whatever the
+// chunk. Where an environment says how many operations a step is, their rate is printed, and what
+// share of the multiply-adds in registers it is (bench_peak.c).
 #include "bench.h"
 
 #include <math.h>
@@ -156,7 +157,8 @@ static enum bench_outcome check(struct rollout_case *c, struct rollout_timing *t
     return BENCH_GOOD;
 }
 
-// Floating point operations of one step: the environment's, the policy's, and the observations normed. 0: not known.
+// Floating point operations of one step: the environment's, the policy's, and the observations
+// normed. 0: not known.
 static double operations(const struct grt_es_desc *d) {
     struct grt_policy_tensor t;
     double sum = d->env->operations + 2.0 * d->env->obs;
@@ -277,7 +279,8 @@ static bool same_setting(const struct rollout_case *a, const struct rollout_case
            a->desc.dir_chunk == b->desc.dir_chunk;
 }
 
-// What is given is measured and nothing else. Lists that have both settings are followed by the comparison.
+// What is given is measured and nothing else. Lists that have both settings are followed by the
+// comparison.
 static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
     const struct bench_rollout_options *o = &bench->rollout;
     struct grt_es_sizes sizes = grt_es_sizes(grt_dev_profile(bench->dev), grt_dev_info(bench->dev));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark of training works on: the model, and the rows that it reads, of a file of the user's or one
-// made for the occasion.
+// What a benchmark of training works on: the model, and the rows that it reads, of a file of the
+// user's or one made for the occasion.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -330,8 +330,8 @@ static uint32_t bits(uint32_t x) {
 
 // ---- the whole ----
 
-// The config with what the command line says, and the data; a model named there is one of depth and width.
-// A bench reads a part of the rows: it does not look at all of them first.
+// The config with what the command line says, and the data; a model named there is one of depth and
+// width. A bench reads a part of the rows: it does not look at all of them first.
 static bool open_task(struct train_bench *bench) {
     static struct grt_config config;
     config = bench->config;

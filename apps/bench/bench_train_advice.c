@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of `gpurt bench train` mean: what holds the best one back, and the command to give next.
-// Every sentence follows from a threshold on measured numbers, listed here or in bench_train.h.
+// What the rows of `gpurt bench train` mean: what holds the best one back, and the command to give
+// next. Every sentence follows from a threshold on measured numbers, listed here or in
+// bench_train.h.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,8 +34,8 @@ static void add(char *text, size_t size, const char *format, ...) {
     va_end(args);
 }
 
-// " --name value" where there is a value, as a shell reads it: in quotes unless all of it is plain, and
-// a quote inside leaves them for itself.
+// " --name value" where there is a value, as a shell reads it: in quotes unless all of it is plain,
+// and a quote inside leaves them for itself.
 static void add_option(char *text, size_t size, const char *name, const char *value) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:,=+@%";
@@ -238,7 +239,8 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
     const struct train_row *last;
     double ratio = growth(bench, row, &last);
     uint32_t oom = smallest_oom(bench);
-    // One batch size says nothing of larger ones; of several, the largest two say whether they help.
+    // One batch size says nothing of larger ones; of several, the largest two say whether they
+    // help.
     bool untried = last == row && ratio <= 0 && oom == 0;
     bool helps = last && oom == 0 && (untried || ratio >= STILL_GROWS);
     bool room = last && (bench->source.synthetic || 4ull * last->batch <= bench->task.info.rows);

@@ -6,9 +6,9 @@
 //
 // Rows on the device need no window: groups of steps are queued at once.
 //
-// The time of a step is that of a window over its steps: the median over groups of windows, since workers
-// deliver in bursts. Device times of the phases come from a graph of its own, with marks, whose
-// barriers the steps that are timed do not have.
+// The time of a step is that of a window over its steps: the median over groups of windows, since
+// workers deliver in bursts. Device times of the phases come from a graph of its own, with marks,
+// whose barriers the steps that are timed do not have.
 #include <math.h>
 #include <string.h>
 
@@ -132,7 +132,8 @@ static bool run_group(struct run *run, uint32_t steps, struct group *group) {
     return grt_dev_wait(run->bench->dev);
 }
 
-// Steps of a group of rows on the device: so many that waiting for its end is no part of what they take.
+// Steps of a group of rows on the device: so many that waiting for its end is no part of what they
+// take.
 static bool size_group(struct run *run, uint32_t *steps) {
     struct group group;
     double seconds = 0;
@@ -233,8 +234,8 @@ static bool time_phases(struct run *run) {
     return good;
 }
 
-// What the copy of a batch takes on its own. Where it takes longer than a step, it is what steps wait for,
-// which the host does not see.
+// What the copy of a batch takes on its own. Where it takes longer than a step, it is what steps
+// wait for, which the host does not see.
 static bool time_upload(struct run *run) {
     struct train_row *row = run->row;
     double samples[LEAST_GROUPS];
@@ -254,7 +255,8 @@ static bool time_upload(struct run *run) {
     row->upload = stats_of(samples, LEAST_GROUPS).median;
     double step = row->busy * row->total;
     row->stall = fmax(row->stall, fmin(1.0, (row->upload - step) / row->total));
-    // A batch that comes late is counted from when it was asked for; the device was busy for a part of that.
+    // A batch that comes late is counted from when it was asked for; the device was busy for a part
+    // of that.
     row->stall = fmin(row->stall, 1 - row->busy);
     return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a command line names, and the one rule about them: what is written is neither read by the same
-// command nor written twice. A verb lists its inputs and outputs and asks before it opens any.
+// The files that a command line names, and the one rule about them: what is written is neither read
+// by the same command nor written twice. A verb lists its inputs and outputs and asks before it
+// opens any.
 #ifndef APPS_FILES_H
 #define APPS_FILES_H
 
@@ -19,9 +20,9 @@ struct file_named {
     const char *path;  // NULL or "": not given
 };
 
-// COMMAND_OK, or COMMAND_USAGE when two of them clash, which is said with both names. The same file is one
-// of the same path or number, through links too; devices and pipes clash with nothing, for they are not replaced.
-// The profile that GPURT_PROFILE names is read by every verb.
+// COMMAND_OK, or COMMAND_USAGE when two of them clash, which is said with both names. The same file
+// is one of the same path or number, through links too; devices and pipes clash with nothing, for
+// they are not replaced. The profile that GPURT_PROFILE names is read by every verb.
 int files_apart(const struct file_named *files, size_t count);
 #define FILES_APART(...)                                                                           \
     files_apart((const struct file_named[]){__VA_ARGS__},                                          \

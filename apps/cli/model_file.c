@@ -72,7 +72,8 @@ static const char *our_name(const char *name, char *room) {
     return room;
 }
 
-// What a model needs to be used goes along, whatever it is called; what only training needs does not.
+// What a model needs to be used goes along, whatever it is called; what only training needs does
+// not.
 static const char *foreign_name(const char *name, char *room) {
     (void)room;
     if (begins(name, "optimizer/") || begins(name, "state/"))

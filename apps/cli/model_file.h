@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trained models in files, by the end of the name: checkpoints (.h5, .hdf5) and safetensors, where tensors have the
-// names that PyTorch's load_state_dict() wants.
+// Trained models in files, by the end of the name: checkpoints (.h5, .hdf5) and safetensors, where
+// tensors have the names that PyTorch's load_state_dict() wants.
 //
 //     checkpoint     model/layers.0.weight   data/mean   normalizer/...   optimizer/...   state/...
 //     safetensors    layers.0.weight         data/mean   normalizer/...   with `all`, each under its full name
@@ -14,11 +14,11 @@
 enum model_form { MODEL_UNKNOWN, MODEL_CHECKPOINT, MODEL_SAFETENSORS };
 
 enum model_form model_file_form(const char *path);
-// With the names of a checkpoint, whatever the form; one of unknown form is taken for a checkpoint. NULL with the
-// sentence.
+// With the names of a checkpoint, whatever the form; one of unknown form is taken for a checkpoint.
+// NULL with the sentence.
 struct grt_archive *model_file_load(const char *path);
-// *left gets the tensors that only going on with the training needs and that stayed behind. False with the
-// sentence.
+// *left gets the tensors that only going on with the training needs and that stayed behind. False
+// with the sentence.
 bool model_file_save(const struct grt_archive *archive, const char *path, bool all, uint32_t *left);
 
 #endif

@@ -84,7 +84,8 @@ int options_parse(const struct options_desc *desc, int argc, char **argv, struct
 struct grt_dev *options_open_device(const struct options *options);
 struct grt_dev_desc options_device_desc(const struct options *options);
 
-// A number above 0, into a double. None has a use for more than OPTIONS_MOST, and none overflows below it.
+// A number above 0, into a double. None has a use for more than OPTIONS_MOST, and none overflows
+// below it.
 #define OPTIONS_MOST 1e9
 options_read_fn options_read_positive;
 options_read_fn options_read_fraction;  // above 0 and up to 1
@@ -92,8 +93,8 @@ options_read_fn options_read_fraction;  // above 0 and up to 1
 options_read_fn options_read_text;
 // One whole number from 1, into a uint32_t.
 options_read_fn options_read_count;
-// What readers with bounds or words of their own are made of: one whole number from min to max (0: no
-// bound), and words with commas between, each the bit of its place among the names.
+// What readers with bounds or words of their own are made of: one whole number from min to max (0:
+// no bound), and words with commas between, each the bit of its place among the names.
 bool options_whole(const char *text, uint64_t min, uint64_t max, uint64_t *into,
                    char why[RANGES_WHY]);
 bool options_bits(const char *text, const char *const *names, size_t count, uint32_t *into,

@@ -15,7 +15,8 @@ struct output {
     bool said;                     // so it was, and output_close() need not
 };
 
-// path NULL or "-" is stdout; whole_file.h says what becomes of links, devices and pipes. Returns an exit code, 0 when open; a failure is said.
+// path NULL or "-" is stdout; whole_file.h says what becomes of links, devices and pipes. Returns
+// an exit code, 0 when open; a failure is said.
 int output_open(struct output *output, const char *path);
 // A line with text from anywhere in it, made visible.
 void output_line(FILE *file, const char *format, ...) GRT_PRINTF(2, 3);

@@ -23,9 +23,10 @@ struct stats {
 // Sorts the samples. All zero for none.
 struct stats stats_of(double *samples, size_t count);
 
-// Of two works that were timed in turns, round by round: whether the second took less time than the first in
-// at least three rounds of four. Both samples of a round see the same machine, so a load that makes each
-// spread as wide as the time itself hides no difference that is larger. Not to be called after stats_of().
+// Of two works that were timed in turns, round by round: whether the second took less time than the
+// first in at least three rounds of four. Both samples of a round see the same machine, so a load
+// that makes each spread as wide as the time itself hides no difference that is larger. Not to be
+// called after stats_of().
 bool stats_wins(const double *first, const double *second, size_t count);
 
 // Runs the work once and says how many seconds it took; false when it failed or should stop.

@@ -96,8 +96,8 @@ bool table_section(struct table *table, const char *title, uint64_t shown,
                    const struct table_cell *rows, size_t row_count);
 bool table_row(struct table *table, const struct table_cell *cells);
 
-// Something beside the rows, for programs: a member of the JSON object, or a line {key: value} of jsonl;
-// nothing in other formats. The table takes the value.
+// Something beside the rows, for programs: a member of the JSON object, or a line {key: value} of
+// jsonl; nothing in other formats. The table takes the value.
 bool table_note(struct table *table, const char *key, json_t *value);
 
 // The known cells as one object, for rows and for whoever describes a thing outside a table; NULL

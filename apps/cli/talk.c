@@ -86,8 +86,8 @@ static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 static bool ignored[sizeof stops / sizeof *stops];
 static pid_t owner;  // child processes ignore them: child.c
 
-// Again and again, since drivers bring handlers of their own: LLVM's, which PoCL has in it, takes SIGUSR1 when
-// the first kernel is built and does nothing with it.
+// Again and again, since drivers bring handlers of their own: LLVM's, which PoCL has in it, takes
+// SIGUSR1 when the first kernel is built and does nothing with it.
 static void take_signals(void) {
     struct sigaction action = {.sa_handler = on_signal}, none = {.sa_handler = SIG_IGN};
     struct sigaction deadline = {.sa_handler = on_deadline};
@@ -100,8 +100,8 @@ static void take_signals(void) {
         sigaction(stops[i], ignored[i] ? &none : &action, NULL);
 }
 
-// What nohup or a service manager ignores stays ignored. Shells without job control ignore SIGINT for
-// whatever they start with `&`; whoever sends it to such a process means it.
+// What nohup or a service manager ignores stays ignored. Shells without job control ignore SIGINT
+// for whatever they start with `&`; whoever sends it to such a process means it.
 static void find_ignored(void) {
     struct sigaction before;
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
@@ -119,8 +119,8 @@ void talk_stop_by(enum talk_stop how) {
         raise(SIGTERM);
 }
 
-// On a terminal each kernel; elsewhere one line, and only when there is a wait: a driver that has them
-// compiled already takes no time.
+// On a terminal each kernel; elsewhere one line, and only when there is a wait: a driver that has
+// them compiled already takes no time.
 static void on_kernel(void *context, const char *name, uint32_t nth, uint32_t of) {
     static double begun;
     static bool said;

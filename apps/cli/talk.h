@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Talking to the person at the terminal: messages, progress, and signals that ask to stop. Everything goes to stderr,
-// so that stdout holds data only.
+// Talking to the person at the terminal: messages, progress, and signals that ask to stop.
+// Everything goes to stderr, so that stdout holds data only.
 #ifndef APPS_TALK_H
 #define APPS_TALK_H
 
@@ -9,8 +9,8 @@
 
 #include "gpurt/gpurt.h"
 
-// Sends the library's lines here and takes the signals that ask to stop: SIGINT, SIGTERM, SIGHUP and
-// SIGUSR1, which batch systems send before they preempt. Called once.
+// Sends the library's lines here and takes the signals that ask to stop: SIGINT, SIGTERM, SIGHUP
+// and SIGUSR1, which batch systems send before they preempt. Called once.
 void talk_init(void);
 // How much is said: -1 quiet, 0 warnings, 1 notes, 2 everything.
 void talk_set_level(int level);

@@ -7,8 +7,8 @@
 //     tune_worker.c   tries one in a child process, so that a crash or a hang costs that one only
 //
 // A job is one setting: a variant's sizes for one type of operands and one class of products. A
-// candidate must compute right before it is timed. At the end of a job the best meets what was in use
-// in turns, and replaces it when it is faster in three rounds of four.
+// candidate must compute right before it is timed. At the end of a job the best meets what was in
+// use in turns, and replaces it when it is faster in three rounds of four.
 #ifndef APPS_TUNE_H
 #define APPS_TUNE_H
 
@@ -18,13 +18,14 @@
 #include "cli/options.h"
 #include "gpurt/tunable.h"
 
-// For a trainer with `autotune`: tunes what serves the products of a run, in `seconds`, and returns an exit code.
-// To be called before the device is opened in this process, since it forks. Says nothing but
-// progress and mistakes. `common` chooses the device.
+// For a trainer with `autotune`: tunes what serves the products of a run, in `seconds`, and returns
+// an exit code. To be called before the device is opened in this process, since it forks. Says
+// nothing but progress and mistakes. `common` chooses the device.
 struct tune_training {
     const struct options *common;
     double seconds;
-    // Fills in shapes and precisions of the run, from what the device's profile gives it; an exit code.
+    // Fills in shapes and precisions of the run, from what the device's profile gives it; an exit
+    // code.
     int (*products)(const struct grt_profile *profile, struct bench_gemm_options *products,
                     void *context);
     void *context;

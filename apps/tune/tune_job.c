@@ -131,8 +131,8 @@ static enum tune_fault fault(struct tune *tune, size_t candidate) {
                                       : TUNE_NO_FAULT;
 }
 
-// A fifth of the time for one candidate at most: one that hangs must not cost all of it. Whatever the budget, a busy
-// machine must be able to compile and run one.
+// A fifth of the time for one candidate at most: one that hangs must not cost all of it. Whatever
+// the budget, a busy machine must be able to compile and run one.
 static double limit(const struct tune *tune) {
     double seconds = tune->budget / 5;
     return seconds < 10 ? 10 : seconds > 30 ? 30 : seconds;
@@ -220,8 +220,8 @@ static bool duel(struct run *run, const struct bench_gemm_shape *shape,
     return tune_worker_ask(&run->tune->worker, &task, answer) == TUNE_ANSWERED && answer->good;
 }
 
-// A setting without classes serves every product, so one that was found for a shape of the user's must not make the
-// others slower: whether it is no worse for the cube that is tuned otherwise.
+// A setting without classes serves every product, so one that was found for a shape of the user's
+// must not make the others slower: whether it is no worse for the cube that is tuned otherwise.
 static bool harmless(struct run *run) {
     struct tune_job other = *run->job;
     struct tune_answer answer;

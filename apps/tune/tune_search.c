@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which setting is tried next. The knobs span a grid of a few hundred points. From the best point so
-// far the search first tries its neighbours, one step of one knob or of two: a tile that is twice as
-// tall wants twice the rows a lane. When all neighbours were tried it jumps to a random point.
+// Which setting is tried next. The knobs span a grid of a few hundred points. From the best point
+// so far the search first tries its neighbours, one step of one knob or of two: a tile that is
+// twice as tall wants twice the rows a lane. When all neighbours were tried it jumps to a random
+// point.
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,8 @@
 #define ROUNDS 7        // samples of a candidate at least
 #define DUEL_ROUNDS 15  // and of each side when two are compared
 
-// Odd in every way and small enough to be checked everywhere; then without what some variants do not take.
+// Odd in every way and small enough to be checked everywhere; then without what some variants do
+// not take.
 static const struct bench_gemm_shape ragged[] = {{203, 131, 77}, {200, 136, 72}, {192, 128, 64}};
 #define RAGGED_COUNT (sizeof ragged / sizeof *ragged)
 
@@ -199,8 +200,8 @@ static void add_tunables(const char *variant, bool used, const struct tune_task 
     }
 }
 
-// The tunables of variants that the device has for operands of this type, in their order: for a product of ordinary
-// size and for a large one, which another variant may serve.
+// The tunables of variants that the device has for operands of this type, in their order: for a
+// product of ordinary size and for a large one, which another variant may serve.
 static void list_variants(struct server *s, const struct tune_task *task,
                           struct tune_answer *answer) {
     static const struct bench_gemm_shape sizes[] = {{512, 512, 512}, {4096, 4096, 4096}};

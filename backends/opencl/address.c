@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers by their addresses. NVIDIA's driver goes through all buffer arguments at every launch: on its host that takes
-// 5.4 us without any and half a microsecond more for each (H200, driver 580.159.04, 2026-11-16), which is most
-// of a small kernel's time. Its buffers stay where they are for their life, so kernels there take addresses,
-// which are plain numbers, in place of buffers (GRT_BUFFER in cl/dialect.h). A launch went from 5.8 to 4.0 us, the training
-// step of 3 layers of 16 at 4096 samples from 34 to 18 us; long kernels are the same within 3 %.
+// Buffers by their addresses. NVIDIA's driver goes through all buffer arguments at every launch: on
+// its host that takes 5.4 us without any and half a microsecond more for each (H200, driver
+// 580.159.04, 2026-11-16), which is most of a small kernel's time. Its buffers stay where they are
+// for their life, so kernels there take addresses, which are plain numbers, in place of buffers
+// (GRT_BUFFER in cl/dialect.h). A launch went from 5.8 to 4.0 us, the training step of 3 layers of
+// 16 at 4096 samples from 34 to 18 us; long kernels are the same within 3 %.
 //
-// OpenCL promises neither, so it is tried when the device is opened: a kernel tells where a buffer lies, another
-// writes there. Where that fails kernels take buffers, as on all other devices. GPURT_ADDRESSES=1 tries it
-// on any driver, for tests; 0 on none.
+// OpenCL promises neither, so it is tried when the device is opened: a kernel tells where a buffer
+// lies, another writes there. Where that fails kernels take buffers, as on all other devices.
+// GPURT_ADDRESSES=1 tries it on any driver, for tests; 0 on none.
 #include "opencl.h"
 
 #include <stdlib.h>

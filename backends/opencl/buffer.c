@@ -32,8 +32,8 @@ static bool settle(struct gcl_dev *dev, cl_mem handle, uint64_t size) {
     return true;
 }
 
-// A CPU driver takes the memory at the first use, and PoCL aborts the process where the system then has
-// none. So it is asked for here, and given back.
+// A CPU driver takes the memory at the first use, and PoCL aborts the process where the system then
+// has none. So it is asked for here, and given back.
 static bool host_has(uint64_t size) {
     void *memory = size <= SIZE_MAX ? malloc((size_t)size) : NULL;
     bool there = memory != NULL;

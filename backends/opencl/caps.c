@@ -197,9 +197,10 @@ static void fill_caps(cl_device_id device, const char *extensions, struct grt_ca
         max_groups = UINT32_MAX / (uint32_t)max_wg;
     }
     // On NVIDIA 48 KiB exactly fails at launch when they are an argument of the kernel. As an array
-    // of its text they may be all that the processor has, 227 KiB on Hopper (225 were run), if the driver compiles for an
-    // architecture with an "a", as sm_90a (H200, driver 580.159.04, 2026-11); kernels of that one
-    // architecture use it (gemm_wgmma.k), others keep to what every device admits to.
+    // of its text they may be all that the processor has, 227 KiB on Hopper (225 were run), if the
+    // driver compiles for an architecture with an "a", as sm_90a (H200, driver 580.159.04,
+    // 2026-11); kernels of that one architecture use it (gemm_wgmma.k), others keep to what every
+    // device admits to.
     uint64_t shmem = gcl_ask_u64(device, CL_DEVICE_LOCAL_MEM_SIZE);
     shmem -= nvidia && shmem > 1024 ? 1024 : 0;
     uint32_t align = ask_u32(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;

@@ -5,10 +5,10 @@
 //     gcl_op           launch    fill         write              one enqueue each
 //     event slot       0         1            2                  first and last op of a phase only
 //
-// A dispatch has a cl_kernel of its own, or shares that of an equal one, whose arguments are set when the
-// list is made, so that a run is a loop of enqueue calls and nothing else. The queue is
-// in-order: each command sees all that came before it, which is more than the hazards of the list ask
-// for, and `sync` is not needed.
+// A dispatch has a cl_kernel of its own, or shares that of an equal one, whose arguments are set
+// when the list is made, so that a run is a loop of enqueue calls and nothing else. The queue is
+// in-order: each command sees all that came before it, which is more than the hazards of the list
+// ask for, and `sync` is not needed.
 //
 // A copy has four forms. Host buffers take part by their mapped pointer (buffer.c): from one is a
 // write, to one is a read. Host to host goes in pieces through a small device buffer, so that it
@@ -113,9 +113,10 @@ static bool same_launch(const struct grt_cmd *a, const struct grt_cmd *b) {
     return true;
 }
 
-// The op of an equal command not long before `at`, whose kernel object serves again, or NULL. A graph of
-// many steps says the same few launches over and over, and an object that was just used is still in the
-// caches: a launch of 9 arguments took 7 us from an object of its own among 6000 (H200's host, 2026-11).
+// The op of an equal command not long before `at`, whose kernel object serves again, or NULL. A
+// graph of many steps says the same few launches over and over, and an object that was just used is
+// still in the caches: a launch of 9 arguments took 7 us from an object of its own among 6000
+// (H200's host, 2026-11).
 static const struct op *earlier(const struct gcl_cmds *list, const struct grt_cmd *cmds,
                                 uint32_t at) {
     uint32_t op = list->op_count;
@@ -347,8 +348,8 @@ static bool fail_run(struct gcl_dev *dev, const struct op *op, uint32_t at, uint
         [OP_COPY] = "copy",
         [OP_FILL] = "fill",
     };
-    // Out of resources is either a launch that asks for too much or the echo of an earlier crash. If
-    // the queue still finishes, it was the launch.
+    // Out of resources is either a launch that asks for too much or the echo of an earlier crash.
+    // If the queue still finishes, it was the launch.
     bool crashed = gcl.clFinish(dev->queue) != CL_SUCCESS;
     return gcl_fail(dev, gcl_status(code, crashed), code, "%s%s, call %u of %u in a list, refused",
                     words[op->kind], op->name ? op->name : "", at + 1, count);
@@ -376,8 +377,8 @@ bool gcl_cmds_run(struct grt_dev *base, void *native) {
 
 bool gcl_cmds_times(struct grt_dev *base, void *native, double *begin, double *end) {
     const struct gcl_cmds *list = native;
-    // Device clocks count nanoseconds from long ago: the first phase's start is taken off while they
-    // are still integers.
+    // Device clocks count nanoseconds from long ago: the first phase's start is taken off while
+    // they are still integers.
     cl_ulong origin = 0, from = 0, to = 0;
     for (uint32_t i = 0; i < list->phase_count; i++) {
         const struct phase *phase = &list->phases[i];

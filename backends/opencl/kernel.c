@@ -50,7 +50,8 @@ static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info
     // PoCL calls a function for fma() and for mad(), which also keeps loops from becoming vectors
     // (PoCL 3.1, aarch64); the compiler's own word for it is one instruction.
     bool pocl = strstr(dev->platform_version, "PoCL") || strstr(dev->platform_version, "pocl");
-    // -w: NVIDIA's compiler prints "2 warnings generated." to stderr by itself, and not which (580.159.04).
+    // -w: NVIDIA's compiler prints "2 warnings generated." to stderr by itself, and not which
+    // (580.159.04).
     int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_NATIVE=%d%s%s",
                         pocl ? "__builtin_fmaf" : "fma", !dev->base.info.caps.software,
                         by_address ? " -DGRT_ADDRESSES" : "",
@@ -208,7 +209,8 @@ static const char *ptx_target(const struct grt_kernel_info *info, size_t *length
 }
 
 // The program's PTX with the last letter of `target`, such as sm_90a, put behind its own sm_90. To
-// be freed; NULL, with a sentence, when the driver has no PTX or, then *other, compiles for something else.
+// be freed; NULL, with a sentence, when the driver has no PTX or, then *other, compiles for
+// something else.
 static char *retarget(cl_program program, const struct grt_kernel_info *info, const char *target,
                       size_t length, size_t *size, bool *other) {
     static const char words[] = "\n.target ";
@@ -328,7 +330,8 @@ static bool check(struct gcl_dev *dev, const struct grt_kernel_info *info, cl_pr
         grt_fail(GRT_COMPILE, "kernel %s has %u arguments in OpenCL and %u in its description",
                  info->name, arg_count, expected);
     } else if (max_wg < wg && !strstr(dev->base.info.vendor, "NVIDIA")) {
-        // NVIDIA says 256 of kernels that ask for 288 or 1024 by reqd_work_group_size, and runs them.
+        // NVIDIA says 256 of kernels that ask for 288 or 1024 by reqd_work_group_size, and runs
+        // them.
         grt_fail(GRT_UNSUPPORTED,
                  "kernel %s can run with workgroups of %zu on '%s', not of %u; choose a smaller WG",
                  info->name, max_wg, dev->base.info.name, wg);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: two queues in order. A mark is the event of a marker, numbered; the newest GCL_MARKS are kept. An
-// older one has a later one of its lane in its place, which is passed no sooner.
+// Lanes: two queues in order. A mark is the event of a marker, numbered; the newest GCL_MARKS are
+// kept. An older one has a later one of its lane in its place, which is passed no sooner.
 //
 //     main    step 0 M1 | step 1 M2 | ...      lane_after(): a barrier that waits for one event
 //     aside   up 1 | (after M1) up 2 M1 | ...
 //
-// A queue is flushed behind each marker: who waits for an event in another queue would wait for ever
-// for a marker that the driver still holds back.
+// A queue is flushed behind each marker: who waits for an event in another queue would wait for
+// ever for a marker that the driver still holds back.
 #include "opencl.h"
 
 bool gcl_lanes_create(struct gcl_dev *dev, const char *name) {

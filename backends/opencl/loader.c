@@ -5,14 +5,15 @@
 // library in it, from a folder. It is opened at run time, from the system or else from the folder
 // fallback/ beside gpurt itself, where a bundle keeps a copy.
 //
-// A loader loads all drivers into the process, and one that crashes takes the others along. What the
-// probe found to do so is left out by a folder of links to the others' files.
+// A loader loads all drivers into the process, and one that crashes takes the others along. What
+// the probe found to do so is left out by a folder of links to the others' files.
 //
 // Containers often have the driver but not its .icd file. gcl_add_drivers() then makes a folder of
-// its own that holds such a file beside links to the system's, and names it in OCL_ICD_VENDORS. Both
-// loaders in use understand that; OCL_ICD_FILENAMES, the shorter way, is unknown to ocl-icd 2.3.1 of
-// Debian 12. A loader reads its environment once, at the first call into it, so nothing here or in
-// device.c may open the library before gcl_add_drivers() had its chance: list() runs in a child.
+// its own that holds such a file beside links to the system's, and names it in OCL_ICD_VENDORS.
+// Both loaders in use understand that; OCL_ICD_FILENAMES, the shorter way, is unknown to ocl-icd
+// 2.3.1 of Debian 12. A loader reads its environment once, at the first call into it, so nothing
+// here or in device.c may open the library before gcl_add_drivers() had its chance: list() runs in
+// a child.
 #include "opencl.h"
 
 #include <dirent.h>

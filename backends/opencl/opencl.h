@@ -6,8 +6,8 @@
 //     gcl_kernel  one program, built for one set of specialization values
 //     gcl_cmds    a list of enqueue calls, every argument set beforehand (commands.c)
 //
-// Only OpenCL 1.2 is used, called through the table `gcl` that loader.c fills at run time: a machine
-// without OpenCL still starts.
+// Only OpenCL 1.2 is used, called through the table `gcl` that loader.c fills at run time: a
+// machine without OpenCL still starts.
 #ifndef GCL_OPENCL_H
 #define GCL_OPENCL_H
 

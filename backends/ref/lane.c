@@ -3,8 +3,8 @@
 //
 // Without shared memory a kernel has no barrier, and its lanes run one after the other in a plain
 // loop. With it, each lane is a coroutine on a stack of its own: a barrier switches back to the
-// scheduler, which gives every other lane its turn before it comes back. Lanes run in order of their
-// number, so a missing barrier shows as a wrong result in the same way on every run.
+// scheduler, which gives every other lane its turn before it comes back. Lanes run in order of
+// their number, so a missing barrier shows as a wrong result in the same way on every run.
 #include "lane.h"
 
 #include <stdlib.h>

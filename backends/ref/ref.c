@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ref backend: the C reading of the kernels, run on the calling thread. It is always there, runs
-// under a debugger and sanitizers, and is what the drivers are checked against.
+// The ref backend: the C reading of the kernels, run on the calling thread. It is always there,
+// runs under a debugger and sanitizers, and is what the drivers are checked against.
 //
 // A buffer is host memory whatever its kind. A command list is a copy of the commands; running it
-// has finished when it returns. With desc.reverse_windows the commands between two barriers run in the
-// opposite order: results then differ exactly when the graph missed a hazard.
+// has finished when it returns. With desc.reverse_windows the commands between two barriers run in
+// the opposite order: results then differ exactly when the graph missed a hazard.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -374,8 +374,9 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
     caps->max_buffer = caps->max_buffer / 4 * 4;
     caps->memory =
         memory.memoryProperties.memoryHeaps[gvk_local_heap(&memory.memoryProperties)].size;
-    // Vulkan does not say how a subgroup holds a matrix. NVIDIA's drivers do it in one way on all chips so far, and each
-    // variant that depends on it is checked before its first use (runtime/ops/gemm/check.c).
+    // Vulkan does not say how a subgroup holds a matrix. NVIDIA's drivers do it in one way on all
+    // chips so far, and each variant that depends on it is checked before its first use
+    // (runtime/ops/gemm/check.c).
     caps->mma_layout = p->vendorID == NVIDIA;
     caps->matrix_convert = physical->matrix2.cooperativeMatrixConversions;
     caps->imports = gvk_takes_ptx(physical);

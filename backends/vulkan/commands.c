@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the commands of a list do; one of dispatches alone is spared the stage of copies, and a queue that
-// only copies knows no other.
+// What the commands of a list do; one of dispatches alone is spared the stage of copies, and a
+// queue that only copies knows no other.
 struct work {
     VkPipelineStageFlags stages;
     VkAccessFlags writes, reads;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: listed with an instance that lives for the listing only, opened with one of their own.
 //
-// One device has one compute queue, and beside it one for uploads where the driver has another (lanes.c).
-// Features are enabled one by one, those that our kernels use, so that a kernel that needs more fails at
-// its creation.
+// One device has one compute queue, and beside it one for uploads where the driver has another
+// (lanes.c). Features are enabled one by one, those that our kernels use, so that a kernel that
+// needs more fails at its creation.
 #include "vulkan.h"
 
 #include <stdarg.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels in PTX (VK_NVX_binary_import): a module and its function in place of a pipeline, buffers by their
-// addresses in place of descriptors. Where the text comes from: runtime/device/import.c.
+// Kernels in PTX (VK_NVX_binary_import): a module and its function in place of a pipeline, buffers
+// by their addresses in place of descriptors. Where the text comes from: runtime/device/import.c.
 //
-// The extension has no specification. What is relied on here was seen on an H200, driver 580.159.04, 2026-11: PTX of
-// sm_90a and variables of a module in device memory are taken; arguments go in one block, laid out as the kernel
-// declares them and copied while recording; barriers between compute shaders hold for launches too.
+// The extension has no specification. What is relied on here was seen on an H200, driver
+// 580.159.04, 2026-11: PTX of sm_90a and variables of a module in device memory are taken;
+// arguments go in one block, laid out as the kernel declares them and copied while recording;
+// barriers between compute shaders hold for launches too.
 #include <stdlib.h>
 #include <string.h>
 

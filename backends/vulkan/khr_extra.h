@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Vulkan headers of Debian 12 (1.3.239) and Ubuntu 22.04 (1.3.204) lack and gpurt asks for. Each part is guarded by the
-// macro of its extension, so newer headers win. Names, values and layouts are the registry's.
+// What the Vulkan headers of Debian 12 (1.3.239) and Ubuntu 22.04 (1.3.204) lack and gpurt asks
+// for. Each part is guarded by the macro of its extension, so newer headers win. Names, values and
+// layouts are the registry's.
 #ifndef GVK_KHR_EXTRA_H
 #define GVK_KHR_EXTRA_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: queues with a timeline semaphore each that counts its submits. A mark is a value of that count, so
-// waiting, asking and ordering are all about one number, and no fence or event is ever made.
+// Lanes: queues with a timeline semaphore each that counts its submits. A mark is a value of that
+// count, so waiting, asking and ordering are all about one number, and no fence or event is ever
+// made.
 //
 //     main    step 0 | step 1 | step 2        the compute queue
 //                  ^ 1      ^ 2               a submit waits for the other lane's count where it was told

@@ -176,8 +176,8 @@ bool grt_cache_store(const char *key, const void *payload, size_t size) {
     if (size == 0 || size > CACHE_MAX_ENTRY || !entry_path(key, true, path, sizeof path)) {
         return false;
     }
-    // Not with whole_file.h: an entry that a crash cuts short is a miss, so fsync() would only cost time, and several
-    // threads may store one key, so each writer needs a name of its own.
+    // Not with whole_file.h: an entry that a crash cuts short is a miss, so fsync() would only cost
+    // time, and several threads may store one key, so each writer needs a name of its own.
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     int fd = mkstemp(temporary);
     FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;

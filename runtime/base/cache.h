@@ -4,10 +4,10 @@
 //     entry file:  magic | version | key length | payload length | digest | key | payload
 //
 // The key is text that names everything the payload depends on (device, driver version, source
-// digest, options). Its hash is the file name and the whole of it is compared on loading, so a damaged or
-// foreign entry is a miss. Entries are written under a temporary name and renamed: two processes at
-// once do no harm. Where the folder cannot be written, storing does nothing, said once at debug level, and
-// what is there already serves.
+// digest, options). Its hash is the file name and the whole of it is compared on loading, so a
+// damaged or foreign entry is a miss. Entries are written under a temporary name and renamed: two
+// processes at once do no harm. Where the folder cannot be written, storing does nothing, said once
+// at debug level, and what is there already serves.
 #ifndef GRT_CACHE_H
 #define GRT_CACHE_H
 
@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-// Where the folder of all caches lies: `xdg`, the value of XDG_CACHE_HOME, or .cache in `home`; neither counts
-// unless it begins with a slash. False when there is none. In the header for `gpurt doctor`, which asks
-// it of other systems.
+// Where the folder of all caches lies: `xdg`, the value of XDG_CACHE_HOME, or .cache in `home`;
+// neither counts unless it begins with a slash. False when there is none. In the header for `gpurt
+// doctor`, which asks it of other systems.
 static inline bool grt_cache_base(const char *xdg, const char *home, char *base, size_t capacity) {
     int length = 0;
     if (xdg && xdg[0] == '/') {

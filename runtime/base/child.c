@@ -29,8 +29,8 @@ static void be_child(struct grt_child *parent, grt_child_fn *fn, void *context) 
     for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
         signal(crashes[i], SIG_DFL);
     }
-    // Ctrl-C, a hang-up and a batch system's signals reach the whole group of processes; what they mean is
-    // the parent's to say.
+    // Ctrl-C, a hang-up and a batch system's signals reach the whole group of processes; what they
+    // mean is the parent's to say.
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
         signal(stops[i], SIG_IGN);
@@ -140,8 +140,8 @@ void grt_child_end(struct grt_child *child, char *how) {
     if (child->pid <= 0) {
         return;
     }
-    // Closing its pipe tells a child that waits for the next request to go; one that has closed its own
-    // is on its way out, and is given the time to say how.
+    // Closing its pipe tells a child that waits for the next request to go; one that has closed its
+    // own is on its way out, and is given the time to say how.
     struct pollfd gone = {.fd = child->from, .events = POLLIN};
     bool ending = poll(&gone, 1, 0) > 0 && (gone.revents & POLLHUP);
     double deadline = grt_seconds() + KILL_SECONDS;

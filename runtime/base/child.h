@@ -5,8 +5,8 @@
 //     parent --send--> | pipe | --receive--> child     the same two calls on both sides; the child
 //     parent <-receive- | pipe | <--send---- child     ends when its parent does
 //
-// The child has one thread, a copy of the one that forked: it must not use what other threads of the parent
-// may be in the middle of. So it opens a driver only where none is open in the parent.
+// The child has one thread, a copy of the one that forked: it must not use what other threads of
+// the parent may be in the middle of. So it opens a driver only where none is open in the parent.
 #ifndef GRT_CHILD_H
 #define GRT_CHILD_H
 
@@ -46,9 +46,9 @@ enum grt_child_news grt_child_receive(const struct grt_child *child, void *data,
 // itself: "crashed (signal 11, Segmentation fault)"; "" when it was still running.
 void grt_child_end(struct grt_child *child, char *how);
 
-// Whether a call comes back at all: `fn` is called in a child, and what it says is nobody's business.
-// False with `how` (160 bytes) it ended instead: "crashed (signal 11, Segmentation fault)", "did not come
-// back within 60 s".
+// Whether a call comes back at all: `fn` is called in a child, and what it says is nobody's
+// business. False with `how` (160 bytes) it ended instead: "crashed (signal 11, Segmentation
+// fault)", "did not come back within 60 s".
 bool grt_child_survives(void (*fn)(void *context), void *context, double seconds, char *how);
 
 #ifdef __cplusplus

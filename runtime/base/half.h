@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside gpurt: 16-bit floats, IEEE's half (f16) and bfloat16, and f32. Rounded to nearest, ties to even. In a
-// header, so that loops over arrays become vector code. Kernels have shaders/lib/half.k.
+// Inside gpurt: 16-bit floats, IEEE's half (f16) and bfloat16, and f32. Rounded to nearest, ties to
+// even. In a header, so that loops over arrays become vector code. Kernels have shaders/lib/half.k.
 #ifndef GRT_HALF_H
 #define GRT_HALF_H
 
@@ -21,8 +21,8 @@ static inline float grt_f32_of_bits(uint32_t bits) {
     return value;
 }
 
-// The multiplication moves the exponent by 112. It is exact for normal and subnormal numbers alike. Infinities
-// and NaN come out as 2^16 and more and get the exponent of f32 back.
+// The multiplication moves the exponent by 112. It is exact for normal and subnormal numbers alike.
+// Infinities and NaN come out as 2^16 and more and get the exponent of f32 back.
 static inline float grt_f32_of_f16(uint16_t half) {
     float scaled = grt_f32_of_bits((uint32_t)(half & 0x7fffu) << 13) * 0x1p112f;
     uint32_t bits = grt_bits_of_f32(scaled) | (scaled >= 65536.0f ? 0x7f800000u : 0u);

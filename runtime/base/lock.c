@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// flock() rather than fcntl(): a second run in the same process is kept out too, and closing another
-// descriptor of the file does not end it. Linux carries it over NFS.
+// flock() rather than fcntl(): a second run in the same process is kept out too, and closing
+// another descriptor of the file does not end it. Linux carries it over NFS.
 #include "lock.h"
 
 #include <errno.h>
@@ -41,7 +41,8 @@ static void write_holder(int fd) {
     }
 }
 
-// Whether `path` still is the file that was opened: its holder may have ended in between and removed it.
+// Whether `path` still is the file that was opened: its holder may have ended in between and
+// removed it.
 static bool same_file(int fd, const char *path) {
     struct stat opened, named;
     return fstat(fd, &opened) == 0 && stat(path, &named) == 0 && opened.st_dev == named.st_dev &&

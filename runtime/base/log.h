@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside gpurt: failures that are expected and handled. grt_fail() and grt_log() are in gpurt/status.h.
+// Inside gpurt: failures that are expected and handled. grt_fail() and grt_log() are in
+// gpurt/status.h.
 #ifndef GRT_LOG_H
 #define GRT_LOG_H
 

@@ -8,12 +8,13 @@
 #define GRT_PROGRAM_NONE (-1)    // there is no such program, or the system does not start it
 #define GRT_PROGRAM_KILLED (-2)  // by a signal, or because it took too long
 
-// Runs a program, found by PATH unless its name has a slash, and waits at most `seconds`. `argv` ends with NULL. It reads
-// nothing; what it writes to both outputs comes back in *said, to be freed, or NULL when there is no memory. Returns its
-// exit code or one of the above.
+// Runs a program, found by PATH unless its name has a slash, and waits at most `seconds`. `argv`
+// ends with NULL. It reads nothing; what it writes to both outputs comes back in *said, to be
+// freed, or NULL when there is no memory. Returns its exit code or one of the above.
 int grt_program_run(const char *const *argv, double seconds, char **said);
 
-// The first line of a compiler's words that says "error:", or the first at all, without what comes before the file's name.
+// The first line of a compiler's words that says "error:", or the first at all, without what comes
+// before the file's name.
 void grt_program_error(const char *said, char *line, size_t capacity);
 
 #endif

@@ -68,8 +68,8 @@ static void unlock_log(void) {
     pthread_mutex_unlock(&log_mutex);
 }
 
-// Makes fork() wait until no thread is in the middle of a line: the child has a copy of the mutex, and must find
-// it unlocked.
+// Makes fork() wait until no thread is in the middle of a line: the child has a copy of the mutex,
+// and must find it unlocked.
 static void guard_forks(void) {
     pthread_atfork(lock_log, unlock_log, unlock_log);
 }
@@ -88,7 +88,8 @@ void grt_log_set(grt_log_fn *fn, void *context, enum grt_log_level level) {
     unlock_log();
 }
 
-// Lines hold names out of files and drivers' words: what leaves here is one line and does nothing to a terminal.
+// Lines hold names out of files and drivers' words: what leaves here is one line and does nothing
+// to a terminal.
 static void pass_on(enum grt_log_level level, const char *line) {
     char visible[sizeof last_error];
     grt_visible(line, visible, sizeof visible);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed table: a signal handler may neither allocate nor wait for a lock. Threads take turns by the
-// lock; the handler reads rows whose `ready` is set, which is so only while the path is whole.
+// A fixed table: a signal handler may neither allocate nor wait for a lock. Threads take turns by
+// the lock; the handler reads rows whose `ready` is set, which is so only while the path is whole.
 #include "gpurt/unfinished.h"
 
 #include <pthread.h>

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// The character at `text` and its bytes; 0 bytes when it is no UTF-8: cut short, too long a form, a surrogate, or
-// beyond the last.
+// The character at `text` and its bytes; 0 bytes when it is no UTF-8: cut short, too long a form, a
+// surrogate, or beyond the last.
 static size_t decode(const unsigned char *text, uint32_t *character) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t size = text[0] < 0x80             ? 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of unknown origin (names in files, values, drivers' words, arguments) for a terminal or a table: what
-// would act on a terminal instead of being seen there is written as \xNN.
+// Text of unknown origin (names in files, values, drivers' words, arguments) for a terminal or a
+// table: what would act on a terminal instead of being seen there is written as \xNN.
 #ifndef GRT_VISIBLE_H
 #define GRT_VISIBLE_H
 
@@ -12,9 +12,10 @@
 extern "C" {
 #endif
 
-// Puts `text` into `into`, cut at a whole character where it does not fit, and returns its length. UTF-8 stays as it
-// is; control characters (of C0, DEL and C1, newline too), those that end a line or turn its direction, and bytes
-// that are no UTF-8 do not. What is visible already does not change.
+// Puts `text` into `into`, cut at a whole character where it does not fit, and returns its length.
+// UTF-8 stays as it is; control characters (of C0, DEL and C1, newline too), those that end a line
+// or turn its direction, and bytes that are no UTF-8 do not. What is visible already does not
+// change.
 size_t grt_visible(const char *text, char *into, size_t capacity);
 
 // Characters of a UTF-8 text, which is how many columns it takes where all are narrow.

@@ -50,8 +50,8 @@ static size_t folder_length(const char *path) {
 
 enum kind { BAD_PATH, DESCRIPTOR, IN_PLACE, REGULAR, NEW };
 
-// Puts what the links of the last part lead to into `target`, whether it exists or not. The descriptor that
-// they end at, -1 without one, or -2 with errno set.
+// Puts what the links of the last part lead to into `target`, whether it exists or not. The
+// descriptor that they end at, -1 without one, or -2 with errno set.
 static int follow_links(const char *path, char target[GRT_WHOLE_FILE_PATH]) {
     errno = ENAMETOOLONG;
     if (strlen(path) >= GRT_WHOLE_FILE_PATH) {
@@ -162,7 +162,8 @@ static int open_again(int descriptor) {
     return fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
 }
 
-// Opens beside the target what will replace it, with the permissions of the old one (NULL: it is new).
+// Opens beside the target what will replace it, with the permissions of the old one (NULL: it is
+// new).
 static int open_beside(struct grt_whole_file *file, const struct stat *old) {
     snprintf(file->temporary, sizeof file->temporary, "%s.%ld.tmp", file->target, (long)getpid());
     // One of that name is left from a killed process that had the same number.
@@ -285,8 +286,8 @@ static bool sync_folder(const char *path) {
     size_t length = folder_length(path);
     snprintf(folder, sizeof folder, "%.*s", (int)(length ? length : 1), length ? path : ".");
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    // Some file systems cannot sync a folder and say EINVAL; there is no more to be done then. Nor is there
-    // with a folder that may be written and not read.
+    // Some file systems cannot sync a folder and say EINVAL; there is no more to be done then. Nor
+    // is there with a folder that may be written and not read.
     bool done = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
     int error = errno;
     if (fd >= 0) {

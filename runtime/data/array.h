@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/data: one data set of a file, as the threads that read it see it.
 //
-// Every shape is brought to three axes, [N] and [N][D] as [N][1][1] and [N][1][D]. What lies together in the
-// file is a tile: a chunk, or the whole array when it is contiguous. A tile is [t0][t1][t2] elements,
-// so the part of one row in it, the slab, is t1 * t2 elements in one piece:
+// Every shape is brought to three axes, [N] and [N][D] as [N][1][1] and [N][1][D]. What lies
+// together in the file is a tile: a chunk, or the whole array when it is contiguous. A tile is
+// [t0][t1][t2] elements, so the part of one row in it, the slab, is t1 * t2 elements in one piece:
 //
 //     array [N][4][5], tiles [2][2][5]:    tile (0,0)  | row 0: 10 elements | row 1: 10 elements |
 //                                          tile (0,1)  | row 0: the other 10 ...

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other measure of a loader: what memory gives. As many bytes as its batches have, one behind the other in
-// memory, copied with memcpy() to as many places as the loader has slots, by as many threads.
+// The other measure of a loader: what memory gives. As many bytes as its batches have, one behind
+// the other in memory, copied with memcpy() to as many places as the loader has slots, by as many
+// threads.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -109,8 +109,8 @@ static bool all_kept(const struct grt_dataset *data) {
     return bytes <= WINDOW_BYTES;
 }
 
-// Rows worth reading together: those of the tallest compressed tile, or, where windows are asked for, of a
-// piece of one. Single rows where all tiles are kept.
+// Rows worth reading together: those of the tallest compressed tile, or, where windows are asked
+// for, of a piece of one. Single rows where all tiles are kept.
 static uint64_t unit_rows(const struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     uint64_t unit = 1;
     if (!data->info.filtered && desc->shuffle_window > 0 &&

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A digest of what a run is trained on: names, types and shapes of its arrays, and the numbers of a sample of
-// rows. All rows of a small file are in it; of a large one as many as take no time, evenly spread, the first
-// and the last among them. How the file stores them, where it lies and when it was written do not matter.
+// A digest of what a run is trained on: names, types and shapes of its arrays, and the numbers of a
+// sample of rows. All rows of a small file are in it; of a large one as many as take no time,
+// evenly spread, the first and the last among them. How the file stores them, where it lies and
+// when it was written do not matter.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What f32 does not tell apart. Doubles and large whole numbers that differ in the file may be the same to
-// the model: times in seconds since 1970 are 128 s apart in f32. A sample of rows is read both ways,
-// in runs of neighbours, since rows that follow each other in time differ least, and their distinct
-// values are counted.
+// What f32 does not tell apart. Doubles and large whole numbers that differ in the file may be the
+// same to the model: times in seconds since 1970 are 128 s apart in f32. A sample of rows is read
+// both ways, in runs of neighbours, since rows that follow each other in time differ least, and
+// their distinct values are counted.
 //
 //     rows of the file   |run|          |run|          |run|   ...     RUNS of RUN rows, evenly spread
 #include <stdlib.h>
@@ -103,7 +103,8 @@ static uint32_t sample_rows(const struct grt_dataset *data, uint64_t width, uint
     return count;
 }
 
-// Numbers that are not finite are the fault of whoever trains on them, not of a sample: they count as one.
+// Numbers that are not finite are the fault of whoever trains on them, not of a sample: they count
+// as one.
 static void narrow(struct sample *s, uint64_t numbers) {
     for (uint64_t i = 0; i < numbers; i++) {
         s->model[i] = (float)s->file[i];

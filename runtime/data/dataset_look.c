@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the values of a data set tell, found before anything is made for a run. Answers are kept
-// beside compiled kernels, under a key that names the file, its size and when it was changed, for
-// files large enough that it matters; what is not known yet takes one pass over the rows, and a second
-// one only where rows are left out and features normalised.
+// What only the values of a data set tell, found before anything is made for a run. Answers are
+// kept beside compiled kernels, under a key that names the file, its size and when it was changed,
+// for files large enough that it matters; what is not known yet takes one pass over the rows, and a
+// second one only where rows are left out and features normalised.
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,8 @@
 #include "order.h"
 #include "tiles.h"
 
-// All rows, in host memory or on a device, as form_x and form_y say; shared by the loaders that asked for it.
+// All rows, in host memory or on a device, as form_x and form_y say; shared by the loaders that
+// asked for it.
 struct grt_rows_kept {
     uint32_t users;
     unsigned char *x, *y;  // y NULL without targets
@@ -37,8 +38,8 @@ struct grt_dataset {
     double *mean, *std;  // [features], or NULL
     struct grt_norm norm;
     struct grt_map *map;  // NULL: rows are read with pread()
-    // Rows as they are kept: one piece, [N][points][features] and [N][1][y_width]. u8 and f16 stay what they are in
-    // the file; all else is f32, normalised, or the words of classes.
+    // Rows as they are kept: one piece, [N][points][features] and [N][1][y_width]. u8 and f16 stay
+    // what they are in the file; all else is f32, normalised, or the words of classes.
     struct grt_array form_x, form_y;
     struct grt_rows_kept ram;
     struct grt_rows_on_device device;
@@ -58,8 +59,8 @@ enum grt_read_mode {
     GRT_READ_WIDE,     // as it is in the file, as double: class numbers too
     GRT_READ_KEPT,     // checked, in the form in which rows are kept
 };
-// Rows of the file, in this order: x [count][x_width] and y [count][y_width]. y may be NULL, and x with
-// GRT_READ_ANY and GRT_READ_WIDE.
+// Rows of the file, in this order: x [count][x_width] and y [count][y_width]. y may be NULL, and x
+// with GRT_READ_ANY and GRT_READ_WIDE.
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
                      uint32_t count, void *x, void *y, struct grt_fault *fault);
 
@@ -69,13 +70,15 @@ bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values,
 bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
                       struct grt_fault *fault);
 
-// dataset_look.c: what only a look at every row tells, kept for the next run. First rows that are not to
-// be trained on, classes, and, where no row is left out, moments; then moments, with the order settled.
+// dataset_look.c: what only a look at every row tells, kept for the next run. First rows that are
+// not to be trained on, classes, and, where no row is left out, moments; then moments, with the
+// order settled.
 bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *desc);
 bool grt_look_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc);
 
-// dataset_distinct.c: says so where what is read of a column has lost more than half of the distinct values
-// that a sample of its rows has in the file. False with the sentence when they cannot be read.
+// dataset_distinct.c: says so where what is read of a column has lost more than half of the
+// distinct values that a sample of its rows has in the file. False with the sentence when they
+// cannot be read.
 bool grt_look_distinct(struct grt_dataset *data);
 
 // dataset_ram.c: all rows in memory, read by `threads`; false with the sentence.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All rows in host memory, checked: u8 and f16 as they are in the file, all else as batches will want it, f32 and
-// normalised.
+// All rows in host memory, checked: u8 and f16 as they are in the file, all else as batches will
+// want it, f32 and normalised.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -120,8 +120,8 @@ bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]) {
     return false;
 }
 
-// Zeros, in large pages where the system has them: rows are drawn from all over, and each page that the
-// processor has to look up costs as much as a row of 100 bytes.
+// Zeros, in large pages where the system has them: rows are drawn from all over, and each page that
+// the processor has to look up costs as much as a row of 100 bytes.
 static unsigned char *allocate(uint64_t bytes) {
     uint64_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     unsigned char *memory = size < SIZE_MAX ? aligned_alloc(HUGE_PAGE, size) : NULL;

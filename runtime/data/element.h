@@ -35,8 +35,8 @@ bool grt_element_is_float(enum grt_element_type type);
 // Whether f32 has not every number of the type.
 bool grt_element_is_wide(enum grt_element_type type);
 
-// Features as the model gets them: (x - mean) / std. Wide types are brought to it in double, the others in
-// f32, as a device can do it too.
+// Features as the model gets them: (x - mean) / std. Wide types are brought to it in double, the
+// others in f32, as a device can do it too.
 struct grt_norm {
     const double *mean;  // [features]; NULL: values stay as they are
     double *scale;
@@ -48,8 +48,8 @@ void grt_element_swap(void *data, uint32_t size, size_t count);
 // `in` is in this machine's byte order and need not be aligned.
 void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, size_t count);
 void grt_element_to_f64(enum grt_element_type type, double *out, const void *in, size_t count);
-// The same less mean, times scale, for features first .. first + count - 1. What f32 does not hold as it is
-// in the file stays infinite.
+// The same less mean, times scale, for features first .. first + count - 1. What f32 does not hold
+// as it is in the file stays infinite.
 void grt_element_normalise(enum grt_element_type type, float *out, const void *in, size_t count,
                            const struct grt_norm *norm, size_t first);
 // Integer types. Returns how many there were before the first that is negative or not below

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inflate by zlib, and HDF5's shuffle, which stores the first bytes of all elements, then all second
-// bytes, and so on; bytes that do not fill an element follow as they are.
+// Inflate by zlib, and HDF5's shuffle, which stores the first bytes of all elements, then all
+// second bytes, and so on; bytes that do not fill an element follow as they are.
 #include "filter.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HDF5 library's part, done in a child process (inspect_apart.c): it opens a file, says what is in it
-// and where the bytes lie, and is closed. No element is ever read through it, so no filter plugin is loaded and no other file is
-// opened: what could lead there (external storage, virtual data sets, links) is refused by its
-// description, in the order in which asking is safe.
+// The HDF5 library's part, done in a child process (inspect_apart.c): it opens a file, says what is
+// in it and where the bytes lie, and is closed. No element is ever read through it, so no filter
+// plugin is loaded and no other file is opened: what could lead there (external storage, virtual
+// data sets, links) is refused by its description, in the order in which asking is safe.
 //
 // Sizes are believed only as far as the file goes: every tile lies within it, all tiles together
-// take no more bytes than it has, and deflate makes at most 1032 bytes of one. So a small file cannot
-// ask for much memory.
+// take no more bytes than it has, and deflate makes at most 1032 bytes of one. So a small file
+// cannot ask for much memory.
 #include "inspect.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@
 
 #define MAX_TILES (1u << 22)
 #define DEFLATE_MOST 1032  // what zlib's format can expand a byte to
-// Tiles, from which on the list is kept for the next run: the library takes 1.7 s for 16,000 of them
-// (1.10.8, where every question walks the index).
+// Tiles, from which on the list is kept for the next run: the library takes 1.7 s for 16,000 of
+// them (1.10.8, where every question walks the index).
 #define LIST_KEEP_FROM 2048
 
 // ---- the file ----

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/data: what the HDF5 library is asked. Callers silence it with H5E_BEGIN_TRY.
 //
-// A damaged file can make the library crash (1.10 does: a byte of a good file is enough), so it is asked in a
-// child process only. What it found comes back in plain structs; its end costs one sentence.
+// A damaged file can make the library crash (1.10 does: a byte of a good file is enough), so it is
+// asked in a child process only. What it found comes back in plain structs; its end costs one
+// sentence.
 #ifndef GRT_INSPECT_H
 #define GRT_INSPECT_H
 
@@ -11,7 +12,8 @@
 #include "base/child.h"
 #include "array.h"
 
-// Our own descriptor in file->fd, and which file it is; the library is not asked. False with the fault.
+// Our own descriptor in file->fd, and which file it is; the library is not asked. False with the
+// fault.
 bool grt_inspect_file(const char *path, struct grt_file *file, struct grt_fault *fault);
 // The library's id of that file; negative with the fault and nothing open.
 hid_t grt_inspect_open(const char *path, const struct grt_file *file, struct grt_fault *fault);
@@ -21,9 +23,9 @@ bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
 
 // ---- inspect_apart.c ----
 
-// A question in three parts: `ask` asks the library, in the child; `send` tells the parent what was found,
-// unless there was a fault, which is told without it; `hear` receives the same and says whether it makes
-// sense. False with the fault.
+// A question in three parts: `ask` asks the library, in the child; `send` tells the parent what was
+// found, unless there was a fault, which is told without it; `hear` receives the same and says
+// whether it makes sense. False with the fault.
 struct grt_apart {
     const char *path;
     struct grt_file *file;  // opened first, here

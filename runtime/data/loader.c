@@ -243,8 +243,8 @@ static void wait_for(struct grt_loader *loader, struct grt_slot *slot, uint64_t 
     loader->wanted = NULL;
 }
 
-// The slot of the next batch once it is made, with its fault if it has one; NULL with the sentence when
-// the caller holds too many.
+// The slot of the next batch once it is made, with its fault if it has one; NULL with the sentence
+// when the caller holds too many.
 static struct grt_slot *make_next(struct grt_loader *loader) {
     uint64_t number = loader->next_given;
     struct grt_slot *slot = &loader->slots[number % loader->slot_count];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches on their way to the device: a small graph that copies for each pinned slot, baked once, or
-// all rows at once, to stay there.
+// Batches on their way to the device: a small graph that copies for each pinned slot, baked once,
+// or all rows at once, to stay there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 //     classification  x = centre of its class + noise; with classes of equal size and round noise the
 //                     nearest centre is the best guess, so rows nearest to another are the floor
 //
-// Numbers come from a generator with a state of 64 bits for each row, so a row does not depend on those
-// before it.
+// Numbers come from a generator with a state of 64 bits for each row, so a row does not depend on
+// those before it.
 #include "gpurt/make.h"
 
 #include <errno.h>

@@ -27,8 +27,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t map_count;
 static struct sigaction before;
 
-// Passes a fault that is not ours on. Without a handler the default is set, under which the instruction
-// that comes again ends the process.
+// Passes a fault that is not ours on. Without a handler the default is set, under which the
+// instruction that comes again ends the process.
 static void pass_on(int number, siginfo_t *info, void *context) {
     if (before.sa_flags & SA_SIGINFO) {
         before.sa_sigaction(number, info, context);

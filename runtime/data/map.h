@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/data: a file seen as memory. Rows that lie apart are copied out of it without a call to
-// the system for each.
+// Inside runtime/data: a file seen as memory. Rows that lie apart are copied out of it without a
+// call to the system for each.
 //
-// A page that is no longer in the file, because it was truncated, or that the disk does not give, would be a
-// SIGBUS and the end of the process. A handler puts zeros in the place of the whole file instead and marks
-// it as torn; whoever copied asks grt_map_check() afterwards, before the copy is used. Faults elsewhere go to
-// the handler that was there before. The signal must not be blocked in threads that read.
+// A page that is no longer in the file, because it was truncated, or that the disk does not give,
+// would be a SIGBUS and the end of the process. A handler puts zeros in the place of the whole file
+// instead and marks it as torn; whoever copied asks grt_map_check() afterwards, before the copy is
+// used. Faults elsewhere go to the handler that was there before. The signal must not be blocked in
+// threads that read.
 #ifndef GRT_MAP_H
 #define GRT_MAP_H
 

@@ -4,8 +4,9 @@
 //
 //     position --shuffle by epoch--> place --split by seed--> unit --rows left out--> row of the file
 //
-// A unit is one row where rows can be read alone, and the rows of a chunk where they are compressed:
-// then units are shuffled, and rows among the `window` units that lie together after that.
+// A unit is one row where rows can be read alone, and the rows of a chunk where they are
+// compressed: then units are shuffled, and rows among the `window` units that lie together after
+// that.
 #ifndef GRT_ORDER_H
 #define GRT_ORDER_H
 
@@ -51,8 +52,8 @@ struct grt_draw {
 void grt_order_draw(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
                     uint64_t first, uint64_t count, uint64_t *rows);
 
-// The same for kernels, which find the row at a position for themselves (shaders/lib/order.k): the record of an
-// epoch, and how many words one has. Only for fewer than 2^32 rows of the file.
+// The same for kernels, which find the row at a position for themselves (shaders/lib/order.k): the
+// record of an epoch, and how many words one has. Only for fewer than 2^32 rows of the file.
 uint64_t grt_order_record(const struct grt_order *order, const struct grt_draw *draw);
 void grt_order_words(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
                      uint32_t *words);

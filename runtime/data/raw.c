@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measure of a loader: the same rows read with pread() and nothing else, by as many threads. Rows of
-// plain arrays with one call each, in the order drawn; compressed arrays chunk by chunk, each once.
+// The measure of a loader: the same rows read with pread() and nothing else, by as many threads.
+// Rows of plain arrays with one call each, in the order drawn; compressed arrays chunk by chunk,
+// each once.
 #include <stdatomic.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading rows. Rows of plain arrays that lie apart are copied out of the mapped file (map.h), in the order
-// drawn, some of them fetched ahead into the processor's caches. Where rows follow each other, or there is no
-// map, they are read in pieces, for which they are sorted by their place in the file: the disk goes one
-// way, and every compressed tile is looked up once.
+// Reading rows. Rows of plain arrays that lie apart are copied out of the mapped file (map.h), in
+// the order drawn, some of them fetched ahead into the processor's caches. Where rows follow each
+// other, or there is no map, they are read in pieces, for which they are sorted by their place in
+// the file: the disk goes one way, and every compressed tile is looked up once.
 //
 //     rows wanted     3 4    9                 17
 //     one pread()    [3 4 5 6 7 8 9]          [17]      gaps below GAP bytes are read through
@@ -284,8 +284,8 @@ bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values,
     return true;
 }
 
-// Whether the rows come one behind the other, or nearly so: then they are read in large pieces, which
-// costs less than to have each page of the file mapped.
+// Whether the rows come one behind the other, or nearly so: then they are read in large pieces,
+// which costs less than to have each page of the file mapped.
 static bool nearly_in_order(const uint64_t *rows, uint32_t count) {
     uint32_t i = 1;
     while (i < count && rows[i] > rows[i - 1] && rows[i] - rows[i - 1] <= NEAR)

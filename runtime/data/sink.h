@@ -30,8 +30,8 @@ struct grt_sink {
 
 // Whether a row is one piece in the file and as it is what goes out.
 bool grt_sink_straight(const struct grt_sink *sink);
-// The part of a row that lies in tile (b, c) of its kind, to place `at` of the batch. It has this machine's byte
-// order.
+// The part of a row that lies in tile (b, c) of its kind, to place `at` of the batch. It has this
+// machine's byte order.
 bool grt_sink_put(const struct grt_sink *sink, uint64_t row, uint64_t at, uint64_t b, uint64_t c,
                   const unsigned char *slab, struct grt_fault *fault);
 

@@ -12,8 +12,8 @@ struct grt_tiles;
 struct grt_tiles *grt_tiles_create(const struct grt_array *array, int fd, uint32_t kept);
 void grt_tiles_destroy(struct grt_tiles **tiles);
 
-// The elements of a tile in this machine's byte order, until it is released; NULL with the fault. Any
-// number of threads may ask; each holds at most one tile of an array.
+// The elements of a tile in this machine's byte order, until it is released; NULL with the fault.
+// Any number of threads may ask; each holds at most one tile of an array.
 const unsigned char *grt_tiles_get(struct grt_tiles *tiles, uint64_t number,
                                    struct grt_fault *fault);
 void grt_tiles_release(struct grt_tiles *tiles, uint64_t number);

@@ -34,9 +34,9 @@ static bool any_hardware(const struct grt_dev_info *infos, int32_t count) {
     return false;
 }
 
-// What is known of a backend for the life of the process. Once one of its devices was opened here its driver
-// has threads and locks of its own in this process, and a forked child could hang in them: from then on
-// the list of before serves.
+// What is known of a backend for the life of the process. Once one of its devices was opened here
+// its driver has threads and locks of its own in this process, and a forked child could hang in
+// them: from then on the list of before serves.
 static struct known {
     bool asked;  // add_drivers() had its chance
     char note[256];
@@ -167,7 +167,8 @@ static bool same_backend(const char *name, enum grt_backend_id id) {
            strcmp(name, grt_backend_text(id)) == 0;
 }
 
-// A PCI address as lspci, nvidia-smi and we write it: with a domain of any width, or without the first.
+// A PCI address as lspci, nvidia-smi and we write it: with a domain of any width, or without the
+// first.
 static bool read_pci(const char *text, unsigned long at[4]) {
     const char *colon = strchr(text, ':');
     const char *ends = colon && strchr(colon + 1, ':') ? "::." : ":.";
@@ -192,7 +193,8 @@ static bool same_pci(const char *a, const char *b) {
     return read_pci(a, x) && read_pci(b, y) && memcmp(x, y, sizeof x) == 0;
 }
 
-// What other tools call a GPU, alone or as the first of them ("cuda:0"). Which vendor's it is does not matter.
+// What other tools call a GPU, alone or as the first of them ("cuda:0"). Which vendor's it is does
+// not matter.
 static bool means_gpu(const char *device) {
     static const char *const words[] = {"gpu", "cuda", "hip", "rocm", "mps", "xpu"};
     for (size_t i = 0; device && i < sizeof words / sizeof words[0]; i++) {
@@ -382,7 +384,8 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
                      may_select(full.device, (enum grt_backend_id)id);
         any = any || wanted[id];
     }
-    // A selector of another backend than the one named matches nothing: then it is told what that has.
+    // A selector of another backend than the one named matches nothing: then it is told what that
+    // has.
     for (uint32_t id = 0; !any && id < GRT_BACKEND_COUNT; id++) {
         wanted[id] = same_backend(full.backend, (enum grt_backend_id)id);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/: a graph, and what its three files share. graph.c records, hazards.c finds what must
-// wait for what, graph_run.c cuts into submits and runs.
+// Inside runtime/: a graph, and what its three files share. graph.c records, hazards.c finds what
+// must wait for what, graph_run.c cuts into submits and runs.
 #ifndef GRT_GRAPH_PARTS_H
 #define GRT_GRAPH_PARTS_H
 

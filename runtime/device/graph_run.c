@@ -2,8 +2,9 @@
 // Baking and running.
 //
 // Commands are cut into submits that should each stay below max_submit_ms. Before the first run the
-// costs are guessed from the bytes touched; the first run is timed segment by segment, and where the
-// guess was off the cuts are made anew, once. After that nothing is allocated and nothing waited for.
+// costs are guessed from the bytes touched; the first run is timed segment by segment, and where
+// the guess was off the cuts are made anew, once. After that nothing is allocated and nothing
+// waited for.
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,8 @@ static void guess_costs(struct grt_graph *graph) {
 }
 
 // Translates commands first .. first + count - 1. A phase that began in an earlier segment goes on
-// here: its mark is repeated at the head. A list begins as if all before it had finished, so hazards are
-// looked for within it alone.
+// here: its mark is repeated at the head. A list begins as if all before it had finished, so
+// hazards are looked for within it alone.
 static bool create_segment(struct grt_graph *graph, struct grt_segment *segment, uint32_t *phase) {
     struct grt_cmd *cmds = malloc((segment->count + 1) * sizeof *cmds);
     if (!cmds) {
@@ -106,7 +107,8 @@ static void hold_buffers(struct grt_graph *graph, void (*change)(struct grt_buf 
     }
 }
 
-// Copies that run beside other work are not cut by time: waiting for their first run would undo them.
+// Copies that run beside other work are not cut by time: waiting for their first run would undo
+// them.
 static bool check_aside(struct grt_graph *graph) {
     for (uint32_t i = 0; graph->lane == GRT_LANE_ASIDE && i < graph->count; i++) {
         const struct grt_cmd *cmd = &graph->cmds[i];
@@ -173,8 +175,8 @@ void grt_graph_destroy(struct grt_graph **graph) {
 }
 
 // The first run: each segment on its own, timed. The measured time is shared among a segment's
-// commands in proportion to their guesses, and the cuts are made anew if one was over the limit in two
-// runs (drivers compile in the first: PoCL) or if fewer would do.
+// commands in proportion to their guesses, and the cuts are made anew if one was over the limit in
+// two runs (drivers compile in the first: PoCL) or if fewer would do.
 static bool calibrate(struct grt_graph *graph) {
     struct grt_dev *dev = graph->dev;
     double limit = dev->desc.max_submit_ms * 1e-3;

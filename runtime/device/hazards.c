@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which command must wait for which. Walking the commands in order, each is compared by byte range with
-// those since the last barrier. A conflict (one of the two writes) puts a barrier before it, and the
-// walk goes on from there. So a command needs to be compared with its own window only, and barriers
-// stand only where a true dependence is.
+// Which command must wait for which. Walking the commands in order, each is compared by byte range
+// with those since the last barrier. A conflict (one of the two writes) puts a barrier before it,
+// and the walk goes on from there. So a command needs to be compared with its own window only, and
+// barriers stand only where a true dependence is.
 #include "graph_parts.h"
 
 bool grt_ranges_overlap(const struct grt_range *a, const struct grt_range *b) {
@@ -35,7 +35,8 @@ uint32_t grt_cmd_uses(const struct grt_cmd *cmd, struct grt_use *uses) {
     return count;
 }
 
-// Kernels in PTX have variables of their own in device memory (cl/nvidia/lib/tma.k), which all launches share.
+// Kernels in PTX have variables of their own in device memory (cl/nvidia/lib/tma.k), which all
+// launches share.
 static bool share_variables(const struct grt_cmd *a, const struct grt_cmd *b) {
     return a->kind == GRT_CMD_DISPATCH && b->kind == GRT_CMD_DISPATCH && a->kernel == b->kernel &&
            a->kernel->info->imports;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with NVIDIA's instructions on a Vulkan device. Vulkan has no words for them, but NVIDIA's driver takes PTX
-// ready-made (VK_NVX_binary_import), and its OpenCL compiler, part of the same driver, makes it:
+// Kernels with NVIDIA's instructions on a Vulkan device. Vulkan has no words for them, but NVIDIA's
+// driver takes PTX ready-made (VK_NVX_binary_import), and its OpenCL compiler, part of the same
+// driver, makes it:
 //
 //     text in OpenCL C --> the same device by OpenCL --> PTX --> disk cache --> kernel_import()
 //
-// The OpenCL device is opened for the first kernel that the disk cache does not have, and closed with the
-// Vulkan device. Without one these kernels do not build, and what is written in GLSL serves.
+// The OpenCL device is opened for the first kernel that the disk cache does not have, and closed
+// with the Vulkan device. Without one these kernels do not build, and what is written in GLSL
+// serves.
 //
-// A workgroup has the shared memory that Vulkan says and no more: a launch with more than 48 KiB loses the
-// device (H200, driver 580.159.04, 2026-11), so the text is read for it beforehand.
+// A workgroup has the shared memory that Vulkan says and no more: a launch with more than 48 KiB
+// loses the device (H200, driver 580.159.04, 2026-11), so the text is read for it beforehand.
 #include "import.h"
 
 #include <inttypes.h>

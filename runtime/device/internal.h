@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files next to the seam, those of runtime/device and runtime/ops, share: the backends' side of a device.
+// What the files next to the seam, those of runtime/device and runtime/ops, share: the backends'
+// side of a device.
 #ifndef GRT_INTERNAL_H
 #define GRT_INTERNAL_H
 

@@ -288,7 +288,8 @@ void grt_kernels_destroy(struct grt_dev *dev) {
 
 bool grt_kernel_builds(struct grt_dev *dev, const char *name) {
     const struct grt_kernel_info *info = find_own(name);
-    // What is asked for are instructions of GPUs. The compiler of a CPU driver would refuse them, in the user's terminal.
+    // What is asked for are instructions of GPUs. The compiler of a CPU driver would refuse them,
+    // in the user's terminal.
     if (!info || !has_reading(&dev->info, info) || dev->info.caps.software) {
         return false;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks a backend for its devices in a child process: a driver that crashes, hangs or ends the
-// process while it is loaded (all seen) then costs one line of the list. Loaders load all drivers of an
-// API at once; where one can be left out, each is asked alone to find which, and the others are kept.
+// process while it is loaded (all seen) then costs one line of the list. Loaders load all drivers
+// of an API at once; where one can be left out, each is asked alone to find which, and the others
+// are kept.
 #include "probe.h"
 
 #include <stdio.h>

@@ -82,8 +82,8 @@ uint32_t grt_op_wg(const struct grt_dev *dev) {
     return wg < caps->max_wg ? wg : caps->max_wg;
 }
 
-// A power of two, the same on every device of a kind so that sums have the same bits: CPU drivers pay
-// for each barrier of the tree.
+// A power of two, the same on every device of a kind so that sums have the same bits: CPU drivers
+// pay for each barrier of the tree.
 uint32_t grt_op_tree_wg(const struct grt_dev *dev) {
     return dev->info.caps.software ? 16 : 256;
 }

@@ -12,16 +12,20 @@ bool grt_op_tensor(struct grt_graph *graph, const char *op, const char *name,
 uint64_t grt_op_cols(const struct grt_tensor *x);
 // `size` bytes of a range, from `offset` on.
 struct grt_range grt_op_part(struct grt_range range, uint64_t offset, uint64_t size);
-// What offsets within scratch are multiples of: enough for every device (NVIDIA's OpenCL asks for it).
+// What offsets within scratch are multiples of: enough for every device (NVIDIA's OpenCL asks for
+// it).
 #define GRT_OP_PART_ALIGN 512u
-// Dummy buffer for unused bindings; buf NULL, and the graph rejected, when there is no memory for it.
+// Dummy buffer for unused bindings; buf NULL, and the graph rejected, when there is no memory for
+// it.
 struct grt_range grt_op_unused(struct grt_graph *graph);
-// The i-th of GRT_OP_UNUSED dummies that do not overlap, for kernels with several unused bindings that they could write.
+// The i-th of GRT_OP_UNUSED dummies that do not overlap, for kernels with several unused bindings
+// that they could write.
 #define GRT_OP_UNUSED 3u
 struct grt_range grt_op_unused_at(struct grt_graph *graph, uint32_t i);
 // Bytes of a range of a buffer: a size of 0 means all from the offset on.
 uint64_t grt_op_room(struct grt_range range);
-// Whether the scratch given has the bytes wanted for an op of what `of` names; rejects the graph otherwise.
+// Whether the scratch given has the bytes wanted for an op of what `of` names; rejects the graph
+// otherwise.
 bool grt_op_scratch(struct grt_graph *graph, const char *op, const char *of,
                     struct grt_range scratch, uint64_t wanted);
 // Lanes of a workgroup for work without shared memory, and with a tree over it.
@@ -41,17 +45,18 @@ struct grt_range grt_op_piece(const struct grt_tensor *tensor, const struct grt_
 
 // Numbers of 4 bytes that a binding reaches, counted in 32 bits with room to step.
 uint64_t grt_op_reach(const struct grt_dev *dev);
-// Rows that a launch begins at are multiples of this: their results then lie at offsets a binding may
-// have, and so do the rows themselves.
+// Rows that a launch begins at are multiples of this: their results then lie at offsets a binding
+// may have, and so do the rows themselves.
 uint64_t grt_op_row_unit(const struct grt_dev *dev);
-// Pieces of `total` rows of `cols` numbers, each reachable through one binding. Where not even a few
-// rows are, the graph is rejected and there is no piece.
+// Pieces of `total` rows of `cols` numbers, each reachable through one binding. Where not even a
+// few rows are, the graph is rejected and there is no piece.
 struct grt_pieces grt_op_rows(struct grt_graph *graph, const char *op, uint64_t total,
                               uint64_t cols);
 // A grid of at least `count` workgroups, counted GROUP(1) * GROUPS(0) + GROUP(0).
 void grt_op_row_grid(const struct grt_dev *dev, uint64_t count, uint32_t groups[3]);
 
-// Records a kernel that walks the piece with a grid of its own size: one lane takes several elements.
+// Records a kernel that walks the piece with a grid of its own size: one lane takes several
+// elements.
 void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,
                    const struct grt_kernel_desc *kernel, const void *params, uint32_t params_size,
                    const struct grt_range *ranges, uint32_t range_count);

@@ -79,8 +79,8 @@ void grt_op_copy(struct grt_graph *graph, const struct grt_tensor *y, const stru
                          (unsigned long long)grt_tensor_count(y), grt_dtype_text(y->dtype));
         return;
     }
-    // lavapipe checks every access of a lane: a kernel copies 0.4 GB/s there and the driver 20 to 45
-    // (16 MiB, Mesa 22.3, two cores, 2026-11).
+    // lavapipe checks every access of a lane: a kernel copies 0.4 GB/s there and the driver 20 to
+    // 45 (16 MiB, Mesa 22.3, two cores, 2026-11).
     const struct grt_caps *caps = &grt_dev_info(grt_graph_dev(graph))->caps;
     if (caps->software && caps->subgroup > 1 && bytes % 4 == 0) {
         struct grt_range to = y->range, from = x->range;
@@ -88,8 +88,8 @@ void grt_op_copy(struct grt_graph *graph, const struct grt_tensor *y, const stru
         grt_graph_copy(graph, to, from);
         return;
     }
-    // The bulk in vectors of 16 bytes, up to the last offset a binding may begin at; the rest in words,
-    // or in halves where the last word is not whole.
+    // The bulk in vectors of 16 bytes, up to the last offset a binding may begin at; the rest in
+    // words, or in halves where the last word is not whole.
     uint64_t align = grt_dev_align(grt_graph_dev(graph));
     uint64_t bulk = bytes / align * align;
     if (bulk > 0) {
@@ -184,7 +184,8 @@ void grt_op_map(struct grt_graph *graph, const struct grt_map_desc *desc) {
         "map",
         {{"OP", (uint32_t)desc->map}, {"A_IS_Y", a_is_y}, {"B_IS_Y", b_is_y}},
     };
-    // An operand that is y is not read through its own binding; the binding gets something harmless.
+    // An operand that is y is not read through its own binding; the binding gets something
+    // harmless.
     struct grt_range unused =
         a_is_y && b_is_y ? grt_op_unused(graph) : (struct grt_range){.buf = NULL};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);

@@ -36,8 +36,8 @@ void grt_op_transpose(struct grt_graph *graph, const struct grt_tensor *y,
     const struct grt_caps *caps = &grt_graph_dev(graph)->info.caps;
     uint64_t rows = x->shape[x->rank - 2], cols = x->shape[x->rank - 1];
     uint64_t count = grt_tensor_count(x) / (rows * cols);
-    // Several matrices a launch, as many as a binding reaches and the third axis counts; a cut falls
-    // where the offset is aligned.
+    // Several matrices a launch, as many as a binding reaches and the third axis counts; a cut
+    // falls where the offset is aligned.
     uint64_t bytes = rows * cols * size;
     uint64_t align = grt_dev_align(grt_graph_dev(graph));
     uint64_t reach = caps->max_binding > 0 ? caps->max_binding : UINT64_MAX;

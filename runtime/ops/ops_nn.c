@@ -3,8 +3,8 @@
 //
 //     column sums:  x [rows][cols] = chunks of rows -> one partial row each -> y [cols]
 //
-// How many lanes a row gets and how many rows a chunk has depends on the shape and the kind of device
-// alone, so the order of additions does too.
+// How many lanes a row gets and how many rows a chunk has depends on the shape and the kind of
+// device alone, so the order of additions does too.
 #include "device/internal.h"
 #include "op_support.h"
 #include "gpurt/ops.h"

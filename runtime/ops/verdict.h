@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/: whether a variant of an op computes right on a device.
 //
-// A driver may build a kernel and still run it wrong. So the first time a variant would be used for a case of its
-// kind, it does a small one whose result is known. The verdict is kept with the device and, under the
-// driver's name and version, in the cache folder: a variant that was wrong stays out until the driver
-// changes or the folder is removed, and one that was right is not asked again. One that loses the device is
-// wrong from the next start on; where memory was short there is no verdict.
+// A driver may build a kernel and still run it wrong. So the first time a variant would be used for
+// a case of its kind, it does a small one whose result is known. The verdict is kept with the
+// device and, under the driver's name and version, in the cache folder: a variant that was wrong
+// stays out until the driver changes or the folder is removed, and one that was right is not asked
+// again. One that loses the device is wrong from the next start on; where memory was short there is
+// no verdict.
 #ifndef GRT_VERDICT_H
 #define GRT_VERDICT_H
 
@@ -36,8 +37,8 @@ struct grt_check {
 // Whether the variant may serve; warns when it may not, once for all its cases.
 bool grt_check_trusts(struct grt_dev *dev, const struct grt_check *check);
 
-// For tests: from here on, checks of this variant of the op on this device, or of all ("*"), see a wrong
-// number. NULL ends it.
+// For tests: from here on, checks of this variant of the op on this device, or of all ("*"), see a
+// wrong number. NULL ends it.
 void grt_check_fault(struct grt_dev *dev, const char *op, const char *variant);
 // And how many variants and cases the device has found wrong.
 uint32_t grt_check_failures(const struct grt_dev *dev);

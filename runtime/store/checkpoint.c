@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a checkpoint; checkpoint_load.c reads, checkpoint_dir.c keeps a folder of them. The HDF5 file is made in memory
-// (core driver) and written by us: on a full disk the library's own writing fails and its close and
-// flush return success all the same.
+// Writing a checkpoint; checkpoint_load.c reads, checkpoint_dir.c keeps a folder of them. The HDF5
+// file is made in memory (core driver) and written by us: on a full disk the library's own writing
+// fails and its close and flush return success all the same.
 #include "gpurt/checkpoint.h"
 
 #include <stdio.h>
@@ -200,8 +200,8 @@ static void *make_image(const struct grt_archive *archive, const char *path, siz
     void *image = NULL;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1u << 20, 0);
-    // The library looks first whether there is such a file, and opens it: a pipe's reader would be gone then. Below a
-    // device there never is one.
+    // The library looks first whether there is such a file, and opens it: a pipe's reader would be
+    // gone then. Below a device there never is one.
     hid_t file = H5Fcreate("/dev/null/in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
     if (file < 0) {
         grt_fail(GRT_NO_MEMORY, "HDF5 cannot make a file in memory for %s", path);

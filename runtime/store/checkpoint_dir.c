@@ -98,8 +98,8 @@ static int newest_first(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-// The steps that a folder has files of, the newest first; freed by the caller. NULL when out of memory
-// or there is no such folder.
+// The steps that a folder has files of, the newest first; freed by the caller. NULL when out of
+// memory or there is no such folder.
 static uint64_t *list_steps(const char *dir, size_t *count, bool clean) {
     DIR *folder = opendir(dir);
     uint64_t *steps = NULL;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a checkpoint. The file is read into memory first, and HDF5 sees only that; objects that would
-// make it open other files (external storage, virtual data sets, links to elsewhere) are refused, and no
-// tensor can be larger than the file, so a small file cannot ask for much memory.
+// Reading a checkpoint. The file is read into memory first, and HDF5 sees only that; objects that
+// would make it open other files (external storage, virtual data sets, links to elsewhere) are
+// refused, and no tensor can be larger than the file, so a small file cannot ask for much memory.
 //
-// A damaged file can make the library crash, hang, or lose count of what it has open. So a child reads it first
-// and leaves its verdict in memory that both see; the process itself reads only what went well there.
+// A damaged file can make the library crash, hang, or lose count of what it has open. So a child
+// reads it first and leaves its verdict in memory that both see; the process itself reads only what
+// went well there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -329,7 +330,8 @@ static bool load_image(struct loader *l, void *image, uint64_t size) {
     return good;
 }
 
-// What a file asks of the HDF5 library, once: into an archive, or for a trial into none that is kept.
+// What a file asks of the HDF5 library, once: into an archive, or for a trial into none that is
+// kept.
 struct load {
     void *image;
     uint64_t size;

@@ -10,7 +10,8 @@
 #define CHECKPOINT_SCHEMA "gpurt.checkpoint/1"
 
 // Behind the HDF5 file, where HDF5 does not look: the digest of all bytes before. A damaged file is
-// found by it before HDF5 reads a single address in it; a file that another program wrote anew has none.
+// found by it before HDF5 reads a single address in it; a file that another program wrote anew has
+// none.
 #define CHECKPOINT_SEAL "gpurt-digest-1\n"
 struct checkpoint_seal {
     char magic[16];
@@ -36,8 +37,8 @@ struct checkpoint_place {
 };
 struct checkpoint_place checkpoint_place(const char *name);
 
-// Of everything in an archive that a file must give back; the order does not matter, since HDF5 lists
-// by name. Each tensor's own digest lies in `digests`.
+// Of everything in an archive that a file must give back; the order does not matter, since HDF5
+// lists by name. Each tensor's own digest lies in `digests`.
 uint64_t checkpoint_digest(const struct grt_archive *archive, const uint64_t *digests);
 
 #endif

@@ -3,8 +3,8 @@
 //
 //     defaults of profile.h < class < vendor < architecture < device < the user's file < GPURT_PROFILE
 //
-// Of two files of one level the one with more conditions wins, then the later one by name. All files
-// are read anew for each device that is opened: 20 of them take less than a millisecond.
+// Of two files of one level the one with more conditions wins, then the later one by name. All
+// files are read anew for each device that is opened: 20 of them take less than a millisecond.
 #include "gpurt/profile.h"
 
 #include <stdio.h>

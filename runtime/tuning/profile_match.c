@@ -18,8 +18,8 @@ static const struct {
     {"Arm", "arm"},
 };
 
-// Architectures by a part of the device's name; the first that is found counts, so the longer of two
-// similar names stands first. Drivers name AMD's chips as gfx1030, NAVI21 or by the card.
+// Architectures by a part of the device's name; the first that is found counts, so the longer of
+// two similar names stands first. Drivers name AMD's chips as gfx1030, NAVI21 or by the card.
 static const struct {
     const char *part;
     const char *vendor;

@@ -3,8 +3,8 @@
 //
 //     $XDG_CONFIG_HOME/gpurt/opencl-nvidia-h200.profile      (or ~/.config/gpurt/...)
 //
-// Whoever reads the file finds the old one or the new one, whole. It is the user's: only the line of the setting
-// changes, and what else stands there, comments too, stays.
+// Whoever reads the file finds the old one or the new one, whole. It is the user's: only the line
+// of the setting changes, and what else stands there, comments too, stays.
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,8 @@
 #include "base/log.h"
 #include "base/whole_file.h"
 
-// "NVIDIA A100-SXM4-40GB" of opencl is "opencl-nvidia-a100-sxm4-40gb": the best tile differs between APIs.
+// "NVIDIA A100-SXM4-40GB" of opencl is "opencl-nvidia-a100-sxm4-40gb": the best tile differs
+// between APIs.
 static void make_key(const struct grt_dev_info *info, char *key, size_t capacity) {
     size_t used = (size_t)snprintf(key, capacity, "%s-", grt_backend_text(info->backend));
     for (const char *c = info->name; *c && used + 1 < capacity; c++) {
@@ -183,8 +184,8 @@ static void print_changed(FILE *out, const char *text, const struct profile_file
     }
 }
 
-// The text of the file and what it holds; "" and nothing when it is not there. To be freed; NULL when it cannot be
-// understood.
+// The text of the file and what it holds; "" and nothing when it is not there. To be freed; NULL
+// when it cannot be understood.
 static char *load_old(const char *path, struct profile_file *file) {
     char why[PROFILE_WHY];
     size_t size = 0;
@@ -275,8 +276,8 @@ bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key
     struct profile_row row = {.line = 1, .count = value->count};
     memcpy(row.numbers, value->numbers, sizeof row.numbers);
     copy_line(row.from, value->from);
-    // Two that tune at once wait for each other here, so that neither loses what the other found. Where a
-    // folder cannot be locked nobody waits.
+    // Two that tune at once wait for each other here, so that neither loses what the other found.
+    // Where a folder cannot be locked nobody waits.
     int lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock >= 0) {
         flock(lock, LOCK_EX);

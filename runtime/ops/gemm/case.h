@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/ops/gemm/: one product with all that was checked and derived, and the table of variants.
+// Inside runtime/ops/gemm/: one product with all that was checked and derived, and the table of
+// variants.
 #ifndef GRT_GEMM_CASE_H
 #define GRT_GEMM_CASE_H
 
@@ -23,13 +24,15 @@ struct gemm_case {
 // The product that a tile is chosen for.
 const struct gemm_case *gemm_meant(const struct gemm_case *g);
 
-// A way to do a product. Rows stand in order of preference, and the first that is usable and pays does it: plain at the
-// latest. One that is named only needs to be usable, and tests and measurements see all that are.
+// A way to do a product. Rows stand in order of preference, and the first that is usable and pays
+// does it: plain at the latest. One that is named only needs to be usable, and tests and
+// measurements see all that are.
 struct gemm_variant {
     const char *name;
     // Whether it can do the product on this device.
     bool (*usable)(const struct gemm_case *g);
-    // Whether it should, before the rows that follow; NULL: always. Asked of products that it cannot do, too.
+    // Whether it should, before the rows that follow; NULL: always. Asked of products that it
+    // cannot do, too.
     bool (*pays)(const struct gemm_case *g);
     // Records the product; a failure is rejected to the graph.
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
@@ -75,14 +78,15 @@ void gemm_record_cut(struct grt_graph *graph, const struct gemm_case *g,
 
 // ---- schedule.c: tiles of c, and parts of k, for workgroups that stay ----
 
-// A tile of c, and what it was seen to cost: microseconds for a step along k, and for beginning and ending.
+// A tile of c, and what it was seen to cost: microseconds for a step along k, and for beginning and
+// ending.
 struct gemm_tile {
     uint32_t bm, bn;
     uint32_t at_once;  // workgroups on a compute unit
     double step, ends;
 };
-// The first `whole` tiles are done whole, the others in `parts` each, which are added `bunch` at a time; see
-// cl/nvidia/lib/wgmma_units.k.
+// The first `whole` tiles are done whole, the others in `parts` each, which are added `bunch` at a
+// time; see cl/nvidia/lib/wgmma_units.k.
 struct gemm_schedule {
     uint32_t whole, parts, bunch;
     uint32_t groups;
@@ -100,7 +104,8 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
 
 // What the profile says of each tile of a variant.
 const double *gemm_costs(const struct gemm_case *g, enum grt_profile_key key);
-// The tile that a variant takes for a product, as its setting of the profile has it: BM BN and so on.
+// The tile that a variant takes for a product, as its setting of the profile has it: BM BN and so
+// on.
 void gemm_coop_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_split_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
@@ -120,23 +125,26 @@ bool gemm_split_pays(const struct gemm_case *g);
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b);
 // Compute units of the device, or a guess.
 uint32_t gemm_units(const struct gemm_case *g);
-// Workgroups of a kernel whose workgroups stay, one a compute unit: no more than there are tensor maps for.
+// Workgroups of a kernel whose workgroups stay, one a compute unit: no more than there are tensor
+// maps for.
 uint32_t gemm_places(const struct gemm_case *g);
 // How often tiles of bm x bn fill the device, when a compute unit has `at_once` of them.
 uint64_t gemm_rounds(const struct gemm_case *g, uint32_t bm, uint32_t bn, uint32_t at_once);
-// Whether a and b are 16-bit and their rows and matrices begin at multiples of 16 bytes, as Hopper's copy engine
-// wants them.
+// Whether a and b are 16-bit and their rows and matrices begin at multiples of 16 bytes, as
+// Hopper's copy engine wants them.
 bool gemm_in_chunks(const struct gemm_case *g);
-// Whether Hopper's second cache has room for c, which is read next, but not for a beside it, which is read once here; and
-// nothing else is read or written.
+// Whether Hopper's second cache has room for c, which is read next, but not for a beside it, which
+// is read once here; and nothing else is read or written.
 bool gemm_keeps_c(const struct gemm_case *g);
-// Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on the third.
+// Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on
+// the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 // Whether every stored row of a and b is whole vectors of 4 floats.
 bool gemm_in_vectors(const struct gemm_case *g);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.
 uint32_t gemm_alignment(uint32_t ld);
-// The same of c, whose rows may have gaps that must stay as they are, and whose matrices may begin anywhere.
+// The same of c, whose rows may have gaps that must stay as they are, and whose matrices may begin
+// anywhere.
 uint32_t gemm_alignment_of_c(const struct gemm_case *g);
 // The kernel with the constants that all products have (shaders/gemm/lib/gemm.k) and `own` ones.
 struct grt_kernel_desc gemm_kernel(const struct gemm_case *g, const char *name,

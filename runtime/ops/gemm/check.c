@@ -26,8 +26,8 @@ static double widen(enum grt_dtype dtype, const unsigned char *bytes) {
 
 // ---- a small product ----
 
-// Products of one size have one verdict. Large ones have tiles of up to 256 rows or columns, and are checked with
-// more than one of them.
+// Products of one size have one verdict. Large ones have tiles of up to 256 rows or columns, and
+// are checked with more than one of them.
 #define SMALL 128u
 #define LARGE 288u
 static uint32_t size_of(const struct gemm_case *g) {
@@ -58,8 +58,8 @@ static uint64_t next(uint64_t *state) {
     return *state >> 40;  // 24 bits
 }
 
-// Numbers of 24 bits for f32, of 6 for the others: exact in every type, as are their sums in f32, but not in
-// 16 bits, so that a wrong way of rounding shows too.
+// Numbers of 24 bits for f32, of 6 for the others: exact in every type, as are their sums in f32,
+// but not in 16 bits, so that a wrong way of rounding shows too.
 static bool fill(struct grt_tensor *tensor, uint64_t seed, double *values, unsigned char *bytes) {
     uint32_t size = grt_dtype_size(tensor->dtype);
     uint64_t count = grt_tensor_count(tensor);
@@ -125,8 +125,8 @@ static void end(struct trial *t) {
     free(t->bytes);
 }
 
-// Whether element (row, col) is `got`: each addition may be off by two units of f32's last place, as in matrix
-// units that cut off, and then there is the rounding to c's type.
+// Whether element (row, col) is `got`: each addition may be off by two units of f32's last place,
+// as in matrix units that cut off, and then there is the rounding to c's type.
 static bool agrees(const struct trial *t, uint64_t row, uint64_t col, double got) {
     bool a_t = t->desc.a_transposed, b_t = t->desc.b_transposed;
     uint64_t k = t->a.shape[a_t ? 0 : 1];
@@ -137,8 +137,8 @@ static bool agrees(const struct trial *t, uint64_t row, uint64_t col, double got
         sum += x * y;
         absolute += fabs(x * y);
     }
-    // With random signs partial sums are far smaller than `absolute`, and a bound for the worst of them in half would
-    // let every number pass.
+    // With random signs partial sums are far smaller than `absolute`, and a bound for the worst of
+    // them in half would let every number pass.
     double bound = t->desc.half_sums ? (sqrt((double)k) + 8) * 0x1p-11 * absolute
                                      : (2.0 * (double)k + 8) * 0x1p-24 * absolute;
     bound += t->c.dtype == GRT_F16    ? fabs(sum) * 0x1p-11

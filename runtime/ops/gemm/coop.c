@@ -117,8 +117,9 @@ void coop_dispatch(struct grt_graph *graph, const struct gemm_case *g, const cha
 
 // ---- tiles ----
 
-// Bytes of shared memory, as in shaders/gemm/lib/gemm_coop.k: tiles with a chunk of padding in each of at most 16
-// rows of a slab; operands whose stored rows are not k and come in wide halves have two.
+// Bytes of shared memory, as in shaders/gemm/lib/gemm_coop.k: tiles with a chunk of padding in each
+// of at most 16 rows of a slab; operands whose stored rows are not k and come in wide halves have
+// two.
 static uint32_t shmem(const struct coop_tile *t, bool a_transposed, bool b_transposed,
                       bool b_wide) {
     uint32_t a = t->bm * t->bk * 2 + 256, b = t->bn * t->bk * 2 + 256;
@@ -239,8 +240,8 @@ static void coop_record(struct grt_graph *graph, const struct gemm_case *g) {
     record(graph, g, &t);
 }
 
-// A CPU driver has no matrix unit behind it: lavapipe of Mesa 26.2 compiles one kernel for more than a
-// minute and runs 64x48x80 in 0.80 ms, where lanes take 0.07.
+// A CPU driver has no matrix unit behind it: lavapipe of Mesa 26.2 compiles one kernel for more
+// than a minute and runs 64x48x80 in 0.80 ms, where lanes take 0.07.
 static bool coop_pays(const struct gemm_case *g) {
     return !g->dev->info.caps.software;
 }

@@ -259,8 +259,8 @@ static bool serves(const struct gemm_variant *v, const struct gemm_case *g, bool
     return (!v->pays || v->pays(g)) == paying && usable(v, g) && gemm_trusted(g, v);
 }
 
-// The i-th variant for a product, or NULL: those that pay, then the others, each in the order of the table. As
-// plain pays wherever it is usable, the others serve when they are named.
+// The i-th variant for a product, or NULL: those that pay, then the others, each in the order of
+// the table. As plain pays wherever it is usable, the others serve when they are named.
 static const struct gemm_variant *variant_at(const struct gemm_case *g, uint32_t i) {
     for (int others = 0; others < 2; others++) {
         for (uint32_t v = 0; v < gemm_variant_count; v++) {

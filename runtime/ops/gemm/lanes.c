@@ -4,8 +4,8 @@
 
 enum { ELEMENTS, TEXELS, ELEMENTS_OF_TEXELS };
 
-// How a matrix with stored rows of `ld` elements is read. The last texel may be more than the matrix,
-// which Vulkan buffers have room for and others may not.
+// How a matrix with stored rows of `ld` elements is read. The last texel may be more than the
+// matrix, which Vulkan buffers have room for and others may not.
 static uint32_t way(const struct gemm_case *g, uint32_t ld) {
     uint32_t per = g->in == GRT_F32 ? 4 : 8;
     return ld % per == 0                                ? TEXELS

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product for OpenCL CPU drivers: packed panels, one work-item a workgroup, cl/cpu/lib/gemm_panel.k.
+// The product for OpenCL CPU drivers: packed panels, one work-item a workgroup,
+// cl/cpu/lib/gemm_panel.k.
 #include <stdio.h>
 
 #include "case.h"
@@ -18,9 +19,9 @@ static uint32_t local_bytes(const struct shape *s) {
     return 4 * (s->bm * s->bk + s->bn * s->bk + s->bm * s->bn);
 }
 
-// Enough sums in flight for the multipliers: 16 vectors on NEON (24 are no faster, and small matrices
-// fit 8 x 8 better: batches of 64^3 43 -> 50 GFLOP/s a core, 2026-11, Neoverse V1), 12 of AVX2's 16
-// registers, 24 of AVX-512's 32.
+// Enough sums in flight for the multipliers: 16 vectors on NEON (24 are no faster, and small
+// matrices fit 8 x 8 better: batches of 64^3 43 -> 50 GFLOP/s a core, 2026-11, Neoverse V1), 12 of
+// AVX2's 16 registers, 24 of AVX-512's 32.
 static void choose_registers(struct shape *s, const struct grt_dev_info *info) {
     uint32_t vector = info->caps.vector;
     s->vw = vector >= 16 ? 16 : vector >= 8 ? 8 : 4;
@@ -28,8 +29,8 @@ static void choose_registers(struct shape *s, const struct grt_dev_info *info) {
     s->nv = 2;
 }
 
-// The panels of a and b and the sums between two steps lie in local memory, which a CPU driver sizes
-// after the second cache.
+// The panels of a and b and the sums between two steps lie in local memory, which a CPU driver
+// sizes after the second cache.
 static bool choose_blocks(struct shape *s, const struct grt_dev_info *info) {
     static const uint32_t sizes[][3] = {{256, 384, 256}, {192, 224, 192}, {128, 160, 128},
                                         {96, 96, 96},    {48, 64, 64},    {24, 32, 32}};
@@ -105,8 +106,8 @@ const struct grt_tunable gemm_panel_tunable = {
     registers,
 };
 
-// Blocks of one size, so many that no core stands idle for long, and no more: each packs its own rows of
-// a and columns of b, and a number packed costs as much time as 24 multiplied.
+// Blocks of one size, so many that no core stands idle for long, and no more: each packs its own
+// rows of a and columns of b, and a number packed costs as much time as 24 multiplied.
 static void choose_grid(struct shape *s, const struct gemm_case *g) {
     uint32_t units = g->dev->info.caps.compute_units ? g->dev->info.caps.compute_units : 1;
     uint32_t nr = s->nv * s->vw;

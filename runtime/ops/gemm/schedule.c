@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a product is spread over workgroups that stay: whole tiles first, one at a time; then, where the last round
-// of tiles would leave the device idle, those tiles in parts of k. cl/nvidia/lib/wgmma_units.k does what is decided here.
+// How a product is spread over workgroups that stay: whole tiles first, one at a time; then, where
+// the last round of tiles would leave the device idle, those tiles in parts of k.
+// cl/nvidia/lib/wgmma_units.k does what is decided here.
 //
-// What a schedule costs was fitted to 228 products of 38 shapes drawn at random, each with six tiles (H200, driver
-// 580.159.04, 2026-11-16, OpenCL): matrix units, device memory and its cache each have a time, and a product takes
-// (units^1.5 + memory^1.5 + cache^1.5)^(1/1.5). The error is 16 %; the tile that this chooses takes 4.5 %
-// longer than the best one.
+// What a schedule costs was fitted to 228 products of 38 shapes drawn at random, each with six
+// tiles (H200, driver 580.159.04, 2026-11-16, OpenCL): matrix units, device memory and its cache
+// each have a time, and a product takes (units^1.5 + memory^1.5 + cache^1.5)^(1/1.5). The error is
+// 16 %; the tile that this chooses takes 4.5 % longer than the best one.
 #include <math.h>
 
 #include "case.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 products on the matrix unit of bfloats, through Vulkan's cooperative matrices: each number is cut into
-// three, shaders/gemm/lib/gemm_coop_split.k, which takes six products in place of one and has the error of
-// f32. It pays where the matrix unit is far more than six times as fast as ordinary arithmetic: on large
-// chips (H100: 15 times, A100: 16), not on those for games (RTX 4090: 2 times). The profile says where.
+// f32 products on the matrix unit of bfloats, through Vulkan's cooperative matrices: each number is
+// cut into three, shaders/gemm/lib/gemm_coop_split.k, which takes six products in place of one and
+// has the error of f32. It pays where the matrix unit is far more than six times as fast as
+// ordinary arithmetic: on large chips (H100: 15 times, A100: 16), not on those for games (RTX 4090:
+// 2 times). The profile says where.
 #include "coop.h"
 
 static const struct coop_tile tiles[] = {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of small f32 products on the matrix unit of bfloats, through Vulkan's cooperative matrices laid out as
-// mma.sync has them: shaders/gemm/lib/gemm_split_direct.k. Where cutting floats into bfloats pays at all, see split.c.
+// Batches of small f32 products on the matrix unit of bfloats, through Vulkan's cooperative
+// matrices laid out as mma.sync has them: shaders/gemm/lib/gemm_split_direct.k. Where cutting
+// floats into bfloats pays at all, see split.c.
 //
-// H200, driver 580.159.04, 2026-11, TFLOP/s of 1024 of 64^3 and 4096 of 32^3: 24.1 and 15.2 where `split`
-// gave 21.6 and 13.0 and PyTorch 23.2 and 12.1. Of 64 of 1024 x 256 x 32 it gave 21.4 to 22.9, `split` 22.1.
+// H200, driver 580.159.04, 2026-11, TFLOP/s of 1024 of 64^3 and 4096 of 32^3: 24.1 and 15.2 where
+// `split` gave 21.6 and 13.0 and PyTorch 23.2 and 12.1. Of 64 of 1024 x 256 x 32 it gave 21.4 to
+// 22.9, `split` 22.1.
 
 #include "coop.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 products on NVIDIA's matrix units, through OpenCL with PTX inside: each number is cut into three
-// bfloats, cl/nvidia/lib/gemm_split.k. Where it pays, see split.c.
+// f32 products on NVIDIA's matrix units, through OpenCL with PTX inside: each number is cut into
+// three bfloats, cl/nvidia/lib/gemm_split.k. Where it pays, see split.c.
 #include <stdio.h>
 
 #include "case.h"
@@ -11,9 +11,10 @@ struct tile {
 };
 
 // Large tiles where they fill the device, smaller ones where they would leave it idle. H200, driver
-// 580.159.04, 2026-11: 4096^3 57 TFLOP/s with the first, 1024 of 64^3 24 (tiled 18), 64 of 1024 x 256 x 32 26 (tiled 12),
-// 4096 of 32^3 15 (tiled 12). Before sums were added up every 16 of k: 4096^3 66 with the first, 47 with half its
-// depth, and 64 of 1024 x 256 x 32 26 with 64 x 64, 19 with the first.
+// 580.159.04, 2026-11: 4096^3 57 TFLOP/s with the first, 1024 of 64^3 24 (tiled 18), 64 of 1024 x
+// 256 x 32 26 (tiled 12), 4096 of 32^3 15 (tiled 12). Before sums were added up every 16 of k:
+// 4096^3 66 with the first, 47 with half its depth, and 64 of 1024 x 256 x 32 26 with 64 x 64, 19
+// with the first.
 static const struct tile tiles[] = {
     {128, 128, 32, 64, 32}, {128, 64, 16, 64, 32}, {64, 64, 16, 32, 32}, {32, 32, 16, 16, 32}};
 #define TILE_COUNT (sizeof tiles / sizeof tiles[0])
@@ -97,7 +98,8 @@ static bool usable(const struct gemm_case *g) {
     return g->in == GRT_F32 && grt_kernel_builds(g->dev, "probe_mma");
 }
 
-// Batches of the smallest matrices are quicker by tiny: 16384 of 16^3 27 us beside 33 (H200, OpenCL, 2026-11).
+// Batches of the smallest matrices are quicker by tiny: 16384 of 16^3 27 us beside 33 (H200,
+// OpenCL, 2026-11).
 static bool pays(const struct gemm_case *g) {
     bool smallest = g->batch > 1 && g->m <= 16 && g->n <= 16 && g->k <= 16;
     return !smallest && gemm_split_pays(g);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 products on Hopper's matrix units, through OpenCL with PTX inside, and through Vulkan, which imports the kernel as
-// PTX: each number is cut into three bfloats, cl/nvidia/lib/gemm_split_wgmma.k. Where it pays, see split.c.
+// f32 products on Hopper's matrix units, through OpenCL with PTX inside, and through Vulkan, which
+// imports the kernel as PTX: each number is cut into three bfloats,
+// cl/nvidia/lib/gemm_split_wgmma.k. Where it pays, see split.c.
 //
 // On an H200 it does 4096^3 with 90 TFLOP/s, `split` with 55, cuBLAS in f32 with 51. More figures:
 // ci/records/2026-11-16-h200/products-tried.txt.
@@ -83,14 +84,15 @@ void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUM
 
 // ---- the variant ----
 
-// Of larger grids NVIDIA's OpenCL makes several, which the kernel does not see (cl/nvidia/lib/launch.k).
+// Of larger grids NVIDIA's OpenCL makes several, which the kernel does not see
+// (cl/nvidia/lib/launch.k).
 static bool usable(const struct gemm_case *g) {
     return g->in == GRT_F32 && gemm_ceil_div(g->m, 64) <= UINT16_MAX && g->batch <= UINT16_MAX &&
            grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
-// Where most of its smallest tile is filled. NVIDIA's Vulkan compiles an imported kernel at every start, for which a
-// small product, 512^3 say, gains too little.
+// Where most of its smallest tile is filled. NVIDIA's Vulkan compiles an imported kernel at every
+// start, for which a small product, 512^3 say, gains too little.
 static bool pays(const struct gemm_case *g) {
     double work = (double)g->m * g->n * g->k * g->batch;
     return gemm_split_pays(g) && g->m > 48 && g->n > 48 &&

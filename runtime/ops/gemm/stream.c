@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// f16 and bf16 products of many rows with a small b, through Vulkan's cooperative matrices laid out as mma.sync has them:
-// shaders/gemm/lib/gemm_stream.k.
+// f16 and bf16 products of many rows with a small b, through Vulkan's cooperative matrices laid out
+// as mma.sync has them: shaders/gemm/lib/gemm_stream.k.
 //
-// H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / by coop / torch 2.11: f16 65536x128x128 219 / 141 /
-// 134 to 215 (between runs), 65536x256x256 284 / 183 / 351 to 360, 65536x64x64 83 / 62 / 33 to 54,
-// 64 x (1024x256x32) 91 / 55 / 76, 1024 x 64^3 72 / 50 / 48, 4096 x 32^3 41 / 30 / 16; bf16 65536x128x128
-// 173 / 124 / 132 to 208, 65536x256x256 243 / 166 / 357 to 366.
+// H200, driver 580.159.04, 2026-11-15, TFLOP/s by this / by coop / torch 2.11: f16 65536x128x128
+// 219 / 141 / 134 to 215 (between runs), 65536x256x256 284 / 183 / 351 to 360, 65536x64x64 83 / 62
+// / 33 to 54, 64 x (1024x256x32) 91 / 55 / 76, 1024 x 64^3 72 / 50 / 48, 4096 x 32^3 41 / 30 / 16;
+// bf16 65536x128x128 173 / 124 / 132 to 208, 65536x256x256 243 / 166 / 357 to 366.
 //
-// What else was tried, us for 65536x128x128 beside 11.0: that loop 11.3; b by matrix loads 11.8; 16 rows at a time
-// and 512 lanes 12.6, 768 lanes, where registers spill, 18.1; 384 or 512 lanes that ask for rows late 15.0,
-// 12.5; b in registers 13.9. 64 x (1024x256x32) is at 11.7 to 11.9 with 1 to 4 blocks and 256 or 512 lanes; with
-// that loop, 128 lanes and rows asked for early it was 11.1.
+// What else was tried, us for 65536x128x128 beside 11.0: that loop 11.3; b by matrix loads 11.8; 16
+// rows at a time and 512 lanes 12.6, 768 lanes, where registers spill, 18.1; 384 or 512 lanes that
+// ask for rows late 15.0, 12.5; b in registers 13.9. 64 x (1024x256x32) is at 11.7 to 11.9 with 1
+// to 4 blocks and 256 or 512 lanes; with that loop, 128 lanes and rows asked for early it was 11.1.
 #include <stdio.h>
 
 #include "coop.h"
@@ -84,8 +84,9 @@ static bool usable(const struct gemm_case *g) {
            grt_kernel_exists(g->dev, name);
 }
 
-// b is on its way while nothing else can be done. Where there are few rows coop begins sooner: 8192x128x128 takes
-// it 4.9 us, this 7.1 (same run). A b in registers was measured with 256 x 256 alone.
+// b is on its way while nothing else can be done. Where there are few rows coop begins sooner:
+// 8192x128x128 takes it 4.9 us, this 7.1 (same run). A b in registers was measured with 256 x 256
+// alone.
 static bool pays(const struct gemm_case *g) {
     if (!fits(g)) {
         return false;

@@ -25,8 +25,8 @@ static uint32_t fill_specs(const uint32_t *v, struct grt_spec *specs) {
     return sizeof all / sizeof all[0];
 }
 
-// What shaders/gemm/lib/gemm_tiled.k demands: lanes own whole runs of 4 rows and columns, each loads equally
-// many vectors of 4, and the arrays of the C reading have fixed lengths.
+// What shaders/gemm/lib/gemm_tiled.k demands: lanes own whole runs of 4 rows and columns, each
+// loads equally many vectors of 4, and the arrays of the C reading have fixed lengths.
 static const char *misfit(const uint32_t *v) {
     if (v[BK] % 4 || v[TM] % 4 || v[TN] % 4 || v[BM] % v[TM] || v[BN] % v[TN]) {
         return "BK, TM and TN must be multiples of 4, BM of TM and BN of TN";

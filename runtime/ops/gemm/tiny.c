@@ -33,9 +33,10 @@ static bool usable(const struct gemm_case *g) {
     return lanes_of(&s) <= caps->max_wg && groups_of(g, &s) <= caps->max_groups[0];
 }
 
-// H200, driver 580.159.04, 2026-11-15, microseconds by this / by tiled, Vulkan and OpenCL, f32: 16384 of 16^3
-// 37 / 57 and 27 / 36, 4096 of 32^3 37 / 27 and 28 / 23, 1024 of 64^3 80 / 37 and 69 / 29; f16 likewise 50 / 93 and
-// 38 / 61, then 2 to 3 times as long as tiled, for elements are read one by one. CPU drivers have panels and lanes.
+// H200, driver 580.159.04, 2026-11-15, microseconds by this / by tiled, Vulkan and OpenCL, f32:
+// 16384 of 16^3 37 / 57 and 27 / 36, 4096 of 32^3 37 / 27 and 28 / 23, 1024 of 64^3 80 / 37 and 69
+// / 29; f16 likewise 50 / 93 and 38 / 61, then 2 to 3 times as long as tiled, for elements are read
+// one by one. CPU drivers have panels and lanes.
 static bool pays(const struct gemm_case *g) {
     return !g->dev->info.caps.software && g->m <= 16 && g->n <= 16;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the variants of matrix products let the tuner choose; each stands in the file of its variant.
+// What the variants of matrix products let the tuner choose; each stands in the file of its
+// variant.
 #ifndef GRT_GEMM_TUNABLES_H
 #define GRT_GEMM_TUNABLES_H
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit products on Hopper's matrix units, through OpenCL with PTX inside: cl/nvidia/lib/gemm_wgmma.k.
+// 16-bit products on Hopper's matrix units, through OpenCL with PTX inside:
+// cl/nvidia/lib/gemm_wgmma.k.
 //
-// On an H200 it does f16 8192^3 with 712 TFLOP/s, cuBLAS with 692. More figures: ci/records/2026-11-16-h200/products-tried.txt.
+// On an H200 it does f16 8192^3 with 712 TFLOP/s, cuBLAS with 692. More figures:
+// ci/records/2026-11-16-h200/products-tried.txt.
 #include "case.h"
 
 #include <math.h>

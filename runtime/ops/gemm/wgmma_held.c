@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit products on Hopper's matrix units whose b is short both ways and stays in registers, in 48 KiB of shared
-// memory, for Vulkan, which imports the kernel as PTX: cl/nvidia/lib/gemm_wgmma_held.k. On OpenCL it runs for
-// tests; wgmma_kept has more memory there.
+// 16-bit products on Hopper's matrix units whose b is short both ways and stays in registers, in 48
+// KiB of shared memory, for Vulkan, which imports the kernel as PTX:
+// cl/nvidia/lib/gemm_wgmma_held.k. On OpenCL it runs for tests; wgmma_kept has more memory there.
 //
-// H200, driver 580.159.04, 2026-11-15, us by this / by stream, f16 and bf16: 65536x256x256 23.7 / 31.1 and
-// 23.3 / 36.3, x192x192 24.1 / 23.8 and 24.0 / 29.9, x128x128 9.9 / 9.7 and 9.8 / 12.2, x64x64 7.2 / 6.5 and
-// 6.9 / 7.2, 64 x (1024x256x32) 12.1 / 11.4 and 12.2 / 14.3. torch 2.11 in that run: x256x256 24.1 and 24.0.
+// H200, driver 580.159.04, 2026-11-15, us by this / by stream, f16 and bf16: 65536x256x256 23.7 /
+// 31.1 and 23.3 / 36.3, x192x192 24.1 / 23.8 and 24.0 / 29.9, x128x128 9.9 / 9.7 and 9.8 / 12.2,
+// x64x64 7.2 / 6.5 and 6.9 / 7.2, 64 x (1024x256x32) 12.1 / 11.4 and 12.2 / 14.3. torch 2.11 in
+// that run: x256x256 24.1 and 24.0.
 #include "case.h"
 
 #define ROWS 64u
@@ -20,8 +21,8 @@ static bool usable(const struct gemm_case *g) {
            tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
-// On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a short b are
-// stream's, which has them in shared memory.
+// On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a
+// short b are stream's, which has them in shared memory.
 static bool pays(const struct gemm_case *g) {
     const struct gemm_variant *stream = &gemm_variant_stream;
     bool long_b = g->n > 192 && g->k > 192;
@@ -30,8 +31,8 @@ static bool pays(const struct gemm_case *g) {
            (g->in == GRT_BF16 || long_b || g->gaps || !stream->usable(g) || !stream->pays(g));
 }
 
-// Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the same
-// columns take tiles in turns, each with half of the memory.
+// Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the
+// same columns take tiles in turns, each with half of the memory.
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     const struct gemm_case *meant = gemm_meant(g);
     uint32_t columns = meant->n <= 64 ? 64 : meant->n <= 128 ? 128 : 256;

@@ -2,8 +2,8 @@
 // 16-bit products on Hopper's matrix units whose b is short both ways and stays in shared memory:
 // cl/nvidia/lib/gemm_wgmma_kept.k.
 //
-// On an H200 it does f16 65536x256x256 with 371 TFLOP/s, wgmma with 340; where there are few tiles both take a launch's time.
-// More figures: ci/records/2026-11-16-h200/products-tried.txt.
+// On an H200 it does f16 65536x256x256 with 371 TFLOP/s, wgmma with 340; where there are few tiles
+// both take a launch's time. More figures: ci/records/2026-11-16-h200/products-tried.txt.
 #include "case.h"
 
 #define SHARED_BYTES (227u << 10)  // of a workgroup
@@ -23,8 +23,8 @@ static uint32_t stages_beside(const struct shape *s) {
     return stages < MOST_STAGES ? stages : MOST_STAGES;
 }
 
-// As many warpgroups as there are registers for, long activations wanting some more; the next matrix
-// b of a batch beside this one where both leave room for tiles of a.
+// As many warpgroups as there are registers for, long activations wanting some more; the next
+// matrix b of a batch beside this one where both leave room for tiles of a.
 static struct shape shape_of(const struct gemm_case *g) {
     struct shape s = {.bn = gemm_ceil_div(g->n, 64) * 64, .steps = gemm_ceil_div(g->k, 64)};
     bool heavy = g->desc->act > GRT_ACT_RELU || g->desc->grad_act > GRT_ACT_RELU;

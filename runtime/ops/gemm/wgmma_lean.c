@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit products on Hopper's matrix units in 48 KiB of shared memory, for Vulkan, which imports the kernel as PTX:
-// cl/nvidia/lib/gemm_wgmma_lean.k. On OpenCL it runs for tests; wgmma has more memory there.
+// 16-bit products on Hopper's matrix units in 48 KiB of shared memory, for Vulkan, which imports
+// the kernel as PTX: cl/nvidia/lib/gemm_wgmma_lean.k. On OpenCL it runs for tests; wgmma has more
+// memory there.
 //
-// On an H200 it does f16 8192^3 with 598 TFLOP/s, coop with 365. More figures: ci/records/2026-11-16-h200/products-tried.txt.
+// On an H200 it does f16 8192^3 with 598 TFLOP/s, coop with 365. More figures:
+// ci/records/2026-11-16-h200/products-tried.txt.
 #include "case.h"
 
 #include <math.h>
@@ -87,7 +89,8 @@ static struct choice choose(const struct gemm_case *g) {
     }
     struct choice best = {.schedule.time = INFINITY};
     for (uint32_t i = 0; i < WAY_COUNT; i++) {
-        // After whole rounds parts bring nothing: 4864^3 444 us whole, 477 with the last round in parts.
+        // After whole rounds parts bring nothing: 4864^3 444 us whole, 477 with the last round in
+        // parts.
         bool few = tile_count(g, ways[i].tile.bn) < 2 * (uint64_t)gemm_places(g);
         struct way way = ways[i];
         way.tile.step = gemm_costs(g, GRT_KEY_GEMM_WGMMA_LEAN_STEP)[i];
@@ -108,15 +111,17 @@ void gemm_wgmma_lean_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMB
 
 // ---- the variant ----
 
-// The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a along k at once.
+// The copy engine reads rows that are multiples of 16 bytes, and lanes 16 bytes of a along k at
+// once.
 static bool usable(const struct gemm_case *g) {
     return gemm_in_chunks(g) && g->k > 0 && (g->desc->a_transposed || g->k % 8 == 0) &&
            tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
 }
 
-// On Vulkan, where half of the device has whole tiles to do and b is not short both ways, which is for wgmma_held and
-// stream; and where a long k can be cut. us by this / coop: 1024x280x39104 95 / 455, 94x5088x4160 26 / 54,
-// 23520x256x576 nt 31 / 36, but 576^3 10.4 / 6.5, 136x40x6208 17 / 7.5, 21616x72x928 tn 33 / 26.
+// On Vulkan, where half of the device has whole tiles to do and b is not short both ways, which is
+// for wgmma_held and stream; and where a long k can be cut. us by this / coop: 1024x280x39104 95 /
+// 455, 94x5088x4160 26 / 54, 23520x256x576 nt 31 / 36, but 576^3 10.4 / 6.5, 136x40x6208 17 / 7.5,
+// 21616x72x928 tn 33 / 26.
 static bool pays(const struct gemm_case *g) {
     uint64_t work = (uint64_t)g->m * g->n * g->batch * g->k;
     bool deep = g->k >= 2048;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit products on Intel's matrix units through OpenCL's sub-groups, cl/intel/lib/gemm_xmx.k. Compiled for
-// those chips in ci/static_check.sh, never run on one: its check at first use decides whether it serves.
+// 16-bit products on Intel's matrix units through OpenCL's sub-groups, cl/intel/lib/gemm_xmx.k.
+// Compiled for those chips in ci/static_check.sh, never run on one: its check at first use decides
+// whether it serves.
 #include "case.h"
 
 #define BM 128u
