@@ -99,6 +99,13 @@ static uint32_t find_group(const struct grt_plan *plan, const char *name) {
     return i;
 }
 
+// The group that find_group() found no name for gets it.
+static void add_group(struct grt_plan *plan, uint32_t group, const char *name) {
+    if (group == plan->group_count) {
+        snprintf(plan->groups[plan->group_count++], sizeof plan->groups[0], "%s", name);
+    }
+}
+
 // Bytes of the tensor, or 0 when the shape makes no sense or overflows.
 static uint64_t set_shape(struct grt_tensor *tensor, const uint64_t *shape) {
     uint64_t bytes = grt_dtype_size(tensor->dtype);
@@ -118,14 +125,20 @@ static uint64_t set_shape(struct grt_tensor *tensor, const uint64_t *shape) {
     return bytes;
 }
 
+// 1 + the number of the group's newest slab; 0: it has none.
+static uint32_t newest_slab(const struct grt_plan *plan, uint32_t group) {
+    uint32_t s = plan->slab_count;
+    while (s > 0 && plan->slabs[s - 1].group != group) {
+        s--;
+    }
+    return s;
+}
+
 // Puts the tensor behind the others of its group.
 static void place(struct grt_plan *plan, struct node *node, uint64_t bytes) {
     uint64_t size = grt_dev_align_up(plan->dev, bytes);
     uint64_t largest = plan->dev->info.caps.max_buffer;
-    uint32_t s = plan->slab_count;
-    while (s > 0 && plan->slabs[s - 1].group != node->group) {
-        s--;
-    }
+    uint32_t s = newest_slab(plan, node->group);
     if (s == 0 || (largest > 0 && plan->slabs[s - 1].size + size > largest)) {
         if (plan->slab_count == MAX_SLABS) {
             reject(plan, GRT_NO_MEMORY,
@@ -165,9 +178,7 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
     } else if (node->group == MAX_GROUPS) {
         reject(plan, GRT_INVALID, "tensor '%s': more than %u groups", tensor->label, MAX_GROUPS);
     } else {
-        if (node->group == plan->group_count) {
-            snprintf(plan->groups[plan->group_count++], sizeof plan->groups[0], "%s", group);
-        }
+        add_group(plan, node->group, group);
         uint64_t bytes = set_shape(tensor, desc->shape);
         if (bytes > 0) {
             place(plan, node, bytes);
@@ -181,6 +192,41 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
         tensor->shape[0] = 0;
     }
     return tensor;
+}
+
+// ---- shared memory ----
+
+#define NO_SLAB UINT32_MAX
+
+struct grt_plan_share grt_plan_share_begin(struct grt_plan *plan, const char *group) {
+    uint32_t g = plan && group ? find_group(plan, group) : MAX_GROUPS;
+    uint32_t s = g < MAX_GROUPS ? newest_slab(plan, g) : 0;
+    if (s == 0 && g < MAX_GROUPS && plan->slab_count < MAX_SLABS) {
+        add_group(plan, g, group);
+        s = ++plan->slab_count;
+        plan->slabs[s - 1] = (struct slab){.group = g};
+    }
+    uint64_t base = s > 0 ? plan->slabs[s - 1].size : 0;
+    return (struct grt_plan_share){s > 0 ? s - 1 : NO_SLAB, base, base};
+}
+
+// Once a set went on in another slab, those behind it are put there, one behind the other.
+void grt_plan_share_next(struct grt_plan *plan, struct grt_plan_share *share) {
+    if (share->slab == NO_SLAB) {
+        return;
+    }
+    struct slab *slab = &plan->slabs[share->slab];
+    share->high = slab->size > share->high ? slab->size : share->high;
+    if (newest_slab(plan, slab->group) == share->slab + 1) {
+        slab->size = share->base;
+    }
+}
+
+void grt_plan_share_end(struct grt_plan *plan, struct grt_plan_share *share) {
+    if (share->slab != NO_SLAB) {
+        grt_plan_share_next(plan, share);
+        plan->slabs[share->slab].size = share->high;
+    }
 }
 
 uint64_t grt_plan_bytes(const struct grt_plan *plan, const char *group) {
@@ -224,6 +270,9 @@ bool grt_plan_alloc(struct grt_plan *plan) {
     }
     for (uint32_t i = 0; i < plan->slab_count; i++) {
         struct slab *slab = &plan->slabs[i];
+        if (slab->size == 0) {
+            continue;  // begun to be shared by nothing
+        }
         slab->buf = grt_buf_create(
             plan->dev, grt_buf_desc(.size = slab->size, .label = plan->groups[slab->group]));
         if (!slab->buf) {

@@ -48,6 +48,15 @@ GRT_API void grt_plan_destroy(struct grt_plan **plan);
 // host memory.
 GRT_API struct grt_tensor *grt_plan_tensor(struct grt_plan *plan,
                                            const struct grt_tensor_desc *desc);
+// Tensors of a group that share memory, because no two sets of them are needed at once: what is declared into the group
+// between begin and next, or two nexts, or next and end, lies where the other sets lie. May be nested.
+struct grt_plan_share {
+    uint32_t slab;
+    uint64_t base, high;
+};
+GRT_API struct grt_plan_share grt_plan_share_begin(struct grt_plan *plan, const char *group);
+GRT_API void grt_plan_share_next(struct grt_plan *plan, struct grt_plan_share *share);
+GRT_API void grt_plan_share_end(struct grt_plan *plan, struct grt_plan_share *share);
 // Bytes that grt_plan_alloc() will take, in all or of one group.
 GRT_API uint64_t grt_plan_bytes(const struct grt_plan *plan, const char *group);
 // Allocates every group, or nothing. Refuses with the numbers when it exceeds the device's budget.

@@ -87,6 +87,10 @@ static uint32_t add_layer(struct grt_net *net, const char *prefix) {
     return net->layer_count++;
 }
 
+static uint64_t activation_bytes(const struct grt_net *net) {
+    return grt_plan_bytes(net->plan, "acts") + grt_plan_bytes(net->plan, "checkpoints");
+}
+
 // ---- modules ----
 
 struct grt_shape grt_module_refuse(const struct grt_module *module, const char *format, ...) {
@@ -106,7 +110,7 @@ struct grt_shape grt_module_declare(struct grt_module *module, struct grt_net *n
         return grt_module_refuse(module, "a module can be declared once");
     }
     uint32_t row = add_layer(net, prefix);
-    uint64_t numbers = net->params->numbers, bytes = grt_plan_bytes(net->plan, "acts");
+    uint64_t numbers = net->params->numbers, bytes = activation_bytes(net);
     module->net = net;
     module->in = *in;
     net->depth++;
@@ -124,7 +128,7 @@ struct grt_shape grt_module_declare(struct grt_module *module, struct grt_net *n
     layer->in = *in;
     layer->out = module->out;
     layer->parameters = net->params->numbers - numbers;
-    layer->activations = grt_plan_bytes(net->plan, "acts") - bytes;
+    layer->activations = activation_bytes(net) - bytes;
     layer->operations = module->operations;
     return module->out;
 }

@@ -4,8 +4,15 @@
 //     x --part 0--> h0 --part 1--> h1 --part 2--> y          h kept for backward
 //     dx <-part 0-- d0 <-part 1-- d1 <-part 2-- dy           d alternate in two tensors
 //
+// Computing again (recompute): the parts are cut into segments of about the root of their number. What a segment ends with
+// is kept; all else that its parts declare lies where that of the other segments lies, and is filled again, by the same
+// forward, before backward goes through the segment. The last segment is still as forward left it.
+//
+//     x --[part 0, 1, 2]--> h2 --[part 3, 4, 5]--> h5 --[part 6, 7]--> y          h2 and h5 kept
+//
 // A part that is a view has the memory of its input. In inference two tensors take turns for h as well: a part changes
 // turns, a view does not.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +30,37 @@ static uint32_t turn_of(const struct grt_sequence *s, uint32_t i) {
     return turn;
 }
 
+// A view gives no memory to keep, so a segment does not end with one. Few parts would save nothing.
+static void cut(struct grt_sequence *s, const struct grt_net *net) {
+    uint32_t length = (uint32_t)ceil(sqrt((double)s->count)), begun = 0;
+    for (uint32_t i = 1; net->recompute && !net->inference && s->count > 3 && i < s->count; i++) {
+        bool next = i - begun >= length && !s->parts[i - 1]->is_view;
+        begun = next ? i : begun;
+        s->segment[i] = s->segment[i - 1] + next;
+    }
+}
+
+static bool ends_segment(const struct grt_sequence *s, uint32_t i) {
+    return i + 1 < s->count && s->segment[i + 1] != s->segment[i];
+}
+
+// Where a segment's last output is kept: beside the activations, which segments share.
+static struct grt_tensor *keep(struct grt_net *net, const char *name,
+                               const struct grt_shape *shape) {
+    struct grt_tensor_desc desc = {
+        .label = name, .group = "checkpoints", .dtype = net->dtype, .shape = {net->rows}};
+    memcpy(desc.shape + 1, shape->dim, shape->rank * sizeof *shape->dim);
+    return grt_net_tensor(net, &desc);
+}
+
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
                                 const struct grt_shape *in) {
     struct grt_sequence *s = (struct grt_sequence *)module;
     struct grt_shape shape = *in;
     uint64_t widest[2] = {0};
     snprintf(s->prefix, sizeof s->prefix, "%s", prefix);
+    cut(s, net);
+    struct grt_plan_share share = grt_plan_share_begin(net->plan, "acts");
     for (uint32_t i = 0; i < s->count; i++) {
         char name[GRT_PARAM_NAME];
         snprintf(name, sizeof name, "%.80s%u.", prefix, i);
@@ -40,11 +72,15 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         if (i + 1 < s->count) {
             uint32_t turn = turn_of(s, i);
             widest[turn] = count > widest[turn] ? count : widest[turn];
-            if (!net->inference && !s->parts[i]->is_view) {
+            if (ends_segment(s, i)) {
+                s->h[i] = keep(net, name, &shape);
+                grt_plan_share_next(net->plan, &share);
+            } else if (!net->inference && !s->parts[i]->is_view) {
                 s->h[i] = grt_net_activation(net, name, "y", &shape);
             }
         }
     }
+    grt_plan_share_end(net->plan, &share);
     for (uint32_t i = 0; i < 2; i++) {
         if (widest[i] == 0) {
             continue;
@@ -98,6 +134,24 @@ static void forward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+// Fills what the segment that part `last` ends shares with others.
+static void again(const struct grt_sequence *s, const struct grt_pass *pass,
+                  const struct grt_tensor *x, uint32_t last) {
+    struct grt_pass repeat = *pass;
+    const struct grt_tensor unused = *x;
+    uint32_t i = last;
+    repeat.again = true;
+    repeat.saw = NULL;
+    while (i > 0 && s->segment[i - 1] == s->segment[last]) {
+        i--;
+    }
+    for (; i <= last; i++) {
+        struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, &unused);
+        struct grt_tensor to = output(s, i, x, &unused);
+        grt_module_forward(s->parts[i], &repeat, &from, &to);
+    }
+}
+
 static void backward(struct grt_module *module, const struct grt_pass *pass,
                      const struct grt_tensor *x, const struct grt_tensor *dy,
                      const struct grt_tensor *dx, bool add_dx) {
@@ -106,6 +160,9 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     struct grt_tensor above = *dy;
     for (uint32_t i = s->count; i-- > 0;) {
         struct grt_module *part = s->parts[i];
+        if (ends_segment(s, i)) {
+            again(s, pass, x, i);
+        }
         struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, &unused), below = {0};
         if (i > 0) {
             below =
@@ -126,6 +183,7 @@ static void destroy(struct grt_module *module) {
     }
     free(s->parts);
     free(s->h);
+    free(s->segment);
     free(s);
 }
 
@@ -144,8 +202,9 @@ struct grt_module *grt_sequence_create(struct grt_module **parts, uint32_t count
     if (s) {
         s->parts = calloc(count, sizeof(struct grt_module *));
         s->h = calloc(count, sizeof(struct grt_tensor *));
+        s->segment = calloc(count, sizeof *s->segment);
     }
-    if (!s || !s->parts || !s->h) {
+    if (!s || !s->parts || !s->h || !s->segment) {
         grt_fail(whole ? GRT_NO_MEMORY : GRT_INVALID, "sequence: %s",
                  whole ? "no host memory for a module" : "no parts, or one is missing");
         for (uint32_t i = 0; parts && i < count; i++) {

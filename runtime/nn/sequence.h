@@ -11,6 +11,7 @@ struct grt_sequence {
     uint32_t count;
     char prefix[GRT_PARAM_NAME];
     struct grt_tensor **h;  // output of each part but the last and the views; NULL in inference
+    uint32_t *segment;      // of each part; all 0: nothing is computed again
     struct grt_tensor *turns[2];  // gradients, and in inference the outputs, of every second part
 };
 

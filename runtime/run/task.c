@@ -70,12 +70,6 @@ static bool choose_model(struct grt_task *task) {
         }
     }
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
-        if (c->activation_checkpointing) {
-            return grt_fail(
-                GRT_CONFIG,
-                "activation_checkpointing does nothing for a list of layers yet: leave it "
-                "out, or use auto_accumulate to save memory");
-        }
         return true;
     }
     if (task->info.points > 0 && !grt_config_given(c, GRT_CONFIG_MODEL)) {

@@ -437,7 +437,8 @@ refuse 78 'which is another run' "${list[@]}" checkpoint_dir=list --resume 'mode
 sed 's/{linear: 16}\]/{linear: 15}]/' list.yaml >list-bad.yaml
 refuse 78 'list-bad.yaml:6:5: residual: body gives [15], the input has [16]' train supervised \
     --config list-bad.yaml checkpoint_dir=none
-refuse 78 'activation_checkpointing does nothing' "${list[@]}" checkpoint_dir=none activation_checkpointing=true
+expect 0 "${list[@]}" checkpoint_dir=list-again epochs=2 activation_checkpointing=true
+same "list-again/$(ls list | grep step- | tail -n 1)" "list/$(ls list | grep step- | tail -n 1)"
 refuse 78 "model:1:2: no layer 'lineaer'; did you mean 'linear'" model --data d.h5 'model=[{lineaer: 4}]'
 
 printf 'data:\n  batch_szie: 64\n' >bad.yaml

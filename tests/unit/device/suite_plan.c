@@ -221,10 +221,53 @@ static void tensors_keep_apart(void **state) {
     grt_plan_destroy(&plan);
 }
 
+// Sets of tensors that lie in one place, a set in a set too; what is kept besides them does not.
+static void shared(void **state) {
+    (void)state;
+    struct grt_plan *plan = grt_plan_create(test.dev);
+    assert_non_null(plan);
+    const struct grt_tensor *t[7];
+#define TENSOR(i, group_, n)                                                                       \
+    t[i] = grt_plan_tensor(plan, grt_tensor_desc(.label = "t", .group = group_, .shape = {n}))
+    struct grt_plan_share outer = grt_plan_share_begin(plan, "wings");
+    TENSOR(0, "wings", 1000);
+    struct grt_plan_share inner = grt_plan_share_begin(plan, "wings");
+    TENSOR(1, "wings", 300);
+    grt_plan_share_next(plan, &inner);
+    TENSOR(2, "wings", 700);
+    grt_plan_share_end(plan, &inner);
+    TENSOR(3, "wings", 10);
+    grt_plan_share_next(plan, &outer);
+    TENSOR(4, "wings", 500);
+    TENSOR(5, "tail", 500);
+    grt_plan_share_end(plan, &outer);
+    TENSOR(6, "wings", 20);
+#undef TENSOR
+    struct grt_plan_share none = grt_plan_share_begin(plan, "nothing");
+    grt_plan_share_next(plan, &none);
+    grt_plan_share_end(plan, &none);
+    assert_true(grt_plan_alloc(plan));
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_true((t[i]->range.buf == t[0]->range.buf) == (i != 5));
+    }
+    assert_true(t[1]->range.offset >= 4000 && t[2]->range.offset == t[1]->range.offset);
+    assert_true(t[3]->range.offset >= t[2]->range.offset + 2800);
+    assert_true(t[0]->range.offset == 0 && t[4]->range.offset == 0);
+    assert_true(t[6]->range.offset >= t[3]->range.offset + 40);
+    assert_true(grt_plan_bytes(plan, "wings") == grt_plan_group(plan, "wings").size);
+    assert_true(grt_plan_bytes(plan, "wings") >= t[6]->range.offset + 80 &&
+                grt_plan_bytes(plan, "wings") < 4 * 2500);
+    grt_plan_destroy(&plan);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(shapes_and_sizes),    TEST_CASE(bytes_before_are_bytes_after),
-    TEST_CASE(groups_run_parallel), TEST_CASE(refused_with_numbers),
-    TEST_CASE(mistakes_stick),      TEST_CASE(empty_plan),
+    TEST_CASE(shared),
+    TEST_CASE(shapes_and_sizes),
+    TEST_CASE(bytes_before_are_bytes_after),
+    TEST_CASE(groups_run_parallel),
+    TEST_CASE(refused_with_numbers),
+    TEST_CASE(mistakes_stick),
+    TEST_CASE(empty_plan),
     TEST_CASE(tensors_keep_apart),
 };
 TEST_SUITE(plan, true, cases);

@@ -100,6 +100,7 @@ static const struct grt_module_fns centre_fns = {"centre", declare, forward, bac
 struct shape {
     bool first;
     uint32_t outputs;
+    bool more;  // layers behind it
 };
 
 static struct grt_module *make(const void *of) {
@@ -110,6 +111,15 @@ static struct grt_module *make(const void *of) {
                                   grt_linear_create(grt_linear_desc(.outputs = shape->outputs))};
     if (!shape->first) {
         grt_module_destroy(&parts[0]);
+    }
+    if (shape->more) {
+        struct grt_module *list[7] = {parts[0], parts[1]};
+        for (uint32_t i = 2; i < 6; i++) {
+            list[i] = i % 2 == 1 ? grt_activation_create(GRT_ACT_TANH)
+                                 : grt_linear_create(grt_linear_desc(.outputs = WIDTH));
+        }
+        list[6] = parts[2];
+        return grt_sequence_create(list, 7);
     }
     return grt_sequence_create(parts + !shape->first, shape->first ? 3 : 2);
 }
@@ -268,6 +278,39 @@ static void archived(void **state) {
     network_samples_end(&s);
 }
 
+// Where activations are computed twice, statistics are taken once.
+static void computed_again(void **state) {
+    (void)state;
+    static const struct shape deep = {true, 2, true};
+    const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    float *mean[2], *parameters[2];
+    size_t count = 0;
+    for (int again = 0; again < 2; again++) {
+        struct grt_learner_desc desc = desc_of(&deep);
+        desc.recompute = again == 1;
+        struct learn l = {.learner = grt_learner_create(test.dev, &desc)};
+        assert_non_null(l.learner);
+        assert_true(grt_learner_alloc(l.learner));
+        struct grt_graph *graph =
+            grt_learner_step(l.learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+        assert_non_null(graph);
+        learn_run(graph, 4);
+        mean[again] = learn_read(grt_learner_tensor(l.learner, GRT_TENSOR_BUFFER, 0, NULL));
+        parameters[again] = learn_parameters(&l, &count);
+        grt_graph_destroy(&graph);
+        grt_learner_destroy(&l.learner);
+    }
+    test_same_floats(test.dev, "a running mean, computed again", mean[1], mean[0], WIDTH);
+    test_same_floats(test.dev, "parameters, computed again", parameters[1], parameters[0],
+                     (uint32_t)count);
+    for (int again = 0; again < 2; again++) {
+        free(mean[again]);
+        free(parameters[again]);
+    }
+    network_samples_end(&s);
+}
+
 // ---- runs ----
 
 struct stop {
@@ -340,5 +383,5 @@ static void resumed(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {TEST_CASE(running), TEST_CASE(archived),
-                                          TEST_CASE(resumed)};
+                                          TEST_CASE(computed_again), TEST_CASE(resumed)};
 TEST_SUITE(buffers, true, cases);

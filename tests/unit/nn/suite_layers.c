@@ -4,6 +4,7 @@
 #include "harness/network_kit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,61 @@ static void widths(void **state) {
     network_samples_end(&s);
     TEST_REFUSED(grt_mlp_create(grt_mlp_desc(.depth = 3, .outputs = 1, .widths = {4, 5})),
                  GRT_INVALID, "a list of widths");
+}
+
+// Segments of a list share memory and are computed again: less of it, and the same bits, with dropout, views, lists
+// in lists, and in micro-batches.
+static void computed_again(void **state) {
+    (void)state;
+    char deep[2048] = "[", *end = deep + 1;
+    for (int i = 0; i < 25; i++) {
+        end += sprintf(end, "{linear: 90}, {norm: layer}, {residual: [tanh]}, ");
+    }
+    sprintf(end, "{linear: out}]");
+    const char *const texts[] = {
+        "[{linear: 40}, {norm: layer}, gelu, {residual: [{linear: 40}, relu, {dropout: 0.25}, "
+        "{norm: layer}, {linear: 40}]}, silu, {dropout: 0.5}, {repeat: {times: 5, of: [{linear: "
+        "40}, tanh]}}, {branches: {of: [[{linear: 9}], [{norm: layer}, {linear: 8}]], merge: "
+        "concat}}, flatten, relu, {linear: out}]",
+        "[flatten, {linear: 30}, flatten, relu, flatten, {linear: 30}, flatten, {linear: out}, "
+        "flatten]",
+        "[{linear: 12}, relu, {linear: out}]",
+        "[{linear: 30}, tanh, {linear: 30}, {linear: out}]",
+        deep,
+    };
+    const struct network_case c = {"", {NULL, 1, 6, "mse", 0}, 3, 0, true};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct grt_network_desc network = {.text = texts[i], .outputs = 3};
+        struct grt_learner_desc desc = {.make = grt_network_make,
+                                        .of = &network,
+                                        .input = {1, {6}},
+                                        .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                                        .precision = i == 1 ? GRT_F16 : GRT_F32,
+                                        .batch = NETWORK_SAMPLES,
+                                        .accumulate = 3,
+                                        .seed = 8,
+                                        .variant = "layers"};
+        float *all[2];
+        uint64_t bytes[2];
+        size_t count = 0;
+        for (int again = 0; again < 2; again++) {
+            desc.recompute = again == 1;
+            struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+            assert_non_null(learner);
+            bytes[again] =
+                grt_learner_bytes(learner, "acts") + grt_learner_bytes(learner, "checkpoints");
+            grt_learner_destroy(&learner);
+            all[again] = trained(&desc, &s, 5, &count);
+        }
+        test_same_floats(test.dev, texts[i], all[1], all[0], (uint32_t)count);
+        // Of 76 layers a segment of 9 is there, and what 8 of them end with.
+        assert_true(i == 2 || bytes[1] < bytes[0]);
+        assert_true(texts[i] != deep || bytes[1] < bytes[0] / 3);
+        free(all[0]);
+        free(all[1]);
+    }
+    network_samples_end(&s);
 }
 
 // ---- dropout ----
@@ -355,7 +411,7 @@ static void own_module(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(as_an_mlp),        TEST_CASE(widths),  TEST_CASE(dropped),
-    TEST_CASE(dropped_backward), TEST_CASE(refused), TEST_CASE(own_module),
+    TEST_CASE(computed_again),   TEST_CASE(as_an_mlp), TEST_CASE(widths),     TEST_CASE(dropped),
+    TEST_CASE(dropped_backward), TEST_CASE(refused),   TEST_CASE(own_module),
 };
 TEST_SUITE(layers, true, cases);
