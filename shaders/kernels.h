@@ -18,7 +18,8 @@
     X(registers, cartpole)                                                                         \
     X(registers, pendulum)                                                                         \
     X(registers, standing)                                                                         \
-    X(memory, uav)
+    X(memory, uav)                                                                                 \
+    X(memory, uav_flight)
 
 #define GRT_ENV_KERNELS(X, env)                                                                    \
     X(all, rl, env, rollout)                                                                       \

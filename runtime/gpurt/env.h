@@ -63,6 +63,10 @@ GRT_API const struct grt_env_info *grt_env_find(const char *name);
 // Whether its state is held in registers; false with a sentence that says who needs that (GRT_INVALID).
 GRT_API bool grt_env_in_registers(const struct grt_env_info *env, const char *who);
 
+// What tells apart texts of environments from files: 16 digits, or "" for gpurt's own. Checkpoints keep it.
+#define GRT_ENV_DIGEST 17
+GRT_API void grt_env_digest(const struct grt_env_info *env, char digest[GRT_ENV_DIGEST]);
+
 // The environment that a text names: of gpurt's own by its name, or a file when the text has a slash or ends in ".k". A
 // file is compiled at run time, for the device that uses it (kernel.h). NULL with a sentence: GRT_INVALID for a name,
 // GRT_NO_INPUT for a file, GRT_BAD_DATA, with file and line, for what it says.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Environments from files: the file is the source of all kernels that use environments, and describes itself.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,13 @@ static const struct grt_env_info *open_file(const char *file) {
 
 const struct grt_env_info *grt_env_open(const char *text) {
     return text && is_file(text) ? open_file(text) : grt_env_find(text);
+}
+
+void grt_env_digest(const struct grt_env_info *env, char digest[GRT_ENV_DIGEST]) {
+    digest[0] = '\0';
+    if (env->source) {
+        snprintf(digest, GRT_ENV_DIGEST, "%016" PRIx64, grt_source_digest(env->source));
+    }
 }
 
 void grt_env_close(const struct grt_env_info **env) {

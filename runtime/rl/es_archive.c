@@ -58,7 +58,10 @@ bool grt_es_save(const struct grt_es *es, struct grt_archive *archive) {
     for (int i = 0; ok && i < VALUE_COUNT; i++) {
         ok = grt_archive_set_text(archive, identity.names[i], identity.texts[i]);
     }
-    return ok && grt_archive_set_whole(archive, "iteration", es->done) &&
+    char digest[GRT_ENV_DIGEST];
+    grt_env_digest(d->env, digest);
+    return ok && (!digest[0] || grt_archive_set_text(archive, "env_digest", digest)) &&
+           grt_archive_set_whole(archive, "iteration", es->done) &&
            grt_archive_set_whole(archive, "seed", d->seed) &&
            grt_archive_set_whole(archive, "phase", d->phase) &&
            grt_archive_set_whole(archive, "num_envs", d->num_envs) &&
@@ -71,6 +74,18 @@ bool grt_es_save(const struct grt_es *es, struct grt_archive *archive) {
 }
 
 // ---- loading ----
+
+// A changed file goes on learning, but not unseen.
+static void compare_env(const struct grt_env_info *env, const struct grt_archive *archive,
+                        const char *path) {
+    char digest[GRT_ENV_DIGEST];
+    const char *found = grt_archive_text(archive, "env_digest", "");
+    grt_env_digest(env, digest);
+    if (found[0] && strcmp(found, digest) != 0) {
+        grt_log(GRT_LOG_WARN, "%s: it was trained in another text of environment '%s'", path,
+                env->name);
+    }
+}
 
 bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool model_only) {
     if (!es || !archive) {
@@ -86,6 +101,7 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
                             found, identity.texts[i]);
         }
     }
+    compare_env(es->desc.env, archive, path);
     const float *norm = grt_policy_normalizer(es->desc.env, archive);
     const struct grt_archive_tensor *report = grt_archive_find(archive, "optimizer/report");
     // A converted policy comes without what the optimizer had to say; it can be begun with.

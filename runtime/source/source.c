@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache.h"
 #include "base/log.h"
 #include "base/whole_file.h"
 #include "compile.h"
@@ -277,6 +278,10 @@ const struct grt_kernel_info *grt_source_find(const struct grt_source *source, c
         }
     }
     return NULL;
+}
+
+uint64_t grt_source_digest(const struct grt_source *source) {
+    return grt_digest(source->text, strlen(source->text), 0);
 }
 
 const char *grt_source_file(const struct grt_source *source) {

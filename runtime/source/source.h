@@ -30,6 +30,8 @@ const struct grt_kernel_info *grt_source_find(const struct grt_source *source, c
 bool grt_source_compile(const struct grt_kernel_info *info, enum grt_backend_id backend);
 // The description's reading of the source with a file of gpurt behind it; to be freed.
 char *grt_source_describe(struct grt_source *source, const char *behind);
+// Of its text, without what it includes.
+uint64_t grt_source_digest(const struct grt_source *source);
 // The name in messages.
 const char *grt_source_file(const struct grt_source *source);
 

@@ -50,7 +50,7 @@ state() {
 sed 's/s\.v = v;/s.v = vv;/' slider.k >typo.k
 line=$(grep -n vv typo.k | cut -d: -f1)
 [ -n "$line" ] || wrong "the example has no line to mistype"
-mkdir other "with space" folder.k
+mkdir -p other "with space" folder.k
 cp slider.k "with space/my slider.k"
 # As long as the original: a length tells nothing.
 sed 's/2\.0f \* philox_uniform/0.5f * philox_uniform/' slider.k >other/slider.k
@@ -61,6 +61,17 @@ for device in ref:0 opencl:0 vulkan:0; do
     grep -q '</svg>' slider.svg || wrong "no picture of slider on $device"
     "$gpurt" train es --env ./slider.k --iterations 99 --until 0.1 \
         --resume slider-phase1.h5 --device "$device" >/dev/null
+    # Going on in a changed text is said, and in the same text it is not.
+    cp slider.k again.k
+    "$gpurt" train es --env ./again.k "${few[@]}" --device "$device" --checkpoint again.h5 >/dev/null 2>&1
+    "$gpurt" train es --env ./again.k "${few[@]}" --iterations 2 --resume again.h5 --device "$device" \
+        --checkpoint again.h5 >/dev/null 2>err
+    ! grep -q 'another text' err || wrong "the same text is another on $device"
+    cp other/slider.k again.k
+    "$gpurt" train es --env ./again.k "${few[@]}" --iterations 3 --resume again.h5 --device "$device" \
+        --checkpoint again.h5 >/dev/null 2>err
+    grep -q "trained in another text of environment 'slider'" err || wrong "a changed text is not noticed on $device"
+    rm -f again*.h5 again.k
     rm -f slider*.h5 slider.svg
     refused 65 "./typo.k:$line:" ./typo.k "$device"
     # Another file of the same name is another environment, and a changed file is not the old one.

@@ -70,5 +70,6 @@
     X(standingenv, D)                                                                              \
     X(worlds, D)                                                                                   \
     X(uav, D)                                                                                      \
+    X(flight, D)                                                                                   \
     X(supervised, D)                                                                               \
     X(big, D)
