@@ -95,6 +95,16 @@
     X(all, es, es_rank)                                                                            \
     X(all, es, es_sum)                                                                             \
     X(all, es, es_step)                                                                            \
+    X(all, ppo, ppo_act)                                                                           \
+    X(all, ppo, ppo_order)                                                                         \
+    X(all, ppo, ppo_inputs_f32)                                                                    \
+    X(all, ppo, ppo_inputs_16)                                                                     \
+    X(all, ppo, ppo_values)                                                                        \
+    X(all, ppo, ppo_gae)                                                                           \
+    X(all, ppo, ppo_sums)                                                                          \
+    X(all, ppo, ppo_norm)                                                                          \
+    X(all, ppo, ppo_loss_f32)                                                                      \
+    X(all, ppo, ppo_loss_16)                                                                       \
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \

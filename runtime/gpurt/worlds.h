@@ -32,6 +32,7 @@ struct grt_worlds_desc {
     uint32_t copies;
     uint32_t phase;   // 1 ...; 0 means 1
     uint32_t length;  // steps after which an episode is cut; 0: the environment's
+    bool once;        // a copy plays one episode and then stays as it is: all its rows are idle
 };
 #define grt_worlds_desc(...) GRT_DESC(struct grt_worlds_desc, __VA_ARGS__)
 
@@ -59,6 +60,9 @@ GRT_API struct grt_worlds *grt_worlds_create(struct grt_dev *dev,
                                              const struct grt_worlds_desc *desc);
 GRT_API void grt_worlds_destroy(struct grt_worlds **worlds);
 GRT_API const struct grt_worlds_sizes *grt_worlds_sizes(const struct grt_worlds *worlds);
+GRT_API uint32_t grt_worlds_copies(const struct grt_worlds *worlds);
+// Steps after which an episode is cut.
+GRT_API uint32_t grt_worlds_length(const struct grt_worlds *worlds);
 // The name of the i-th term; NULL past the last.
 GRT_API const char *grt_worlds_term(const struct grt_worlds *worlds, uint32_t i);
 // The name of the i-th setting, and its value here; NULL past the last.

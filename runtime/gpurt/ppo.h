@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proximal policy optimization (Schulman et al. 2017), environment and learning on the device.
+//
+//     collect   horizon times: observe -> actor -> draw an action -> step      then values, advantages
+//     update    epochs times: shuffle -> for each minibatch: actor, critic, loss, backward, optimizer
+//
+// An iteration is a few baked graphs; the host reads some numbers of it. All agents of an environment share one actor, which
+// sees an agent's own observation. The critic sees that and, with `central`, the observation of the whole (multi-agent PPO, Yu
+// et al. 2022); it is not needed to act. Rows that do not count (worlds.h) take no part in losses and means.
+//
+// Same desc, device and driver: same bits, also when it was stopped and resumed.
+#ifndef GRT_PPO_H
+#define GRT_PPO_H
+
+#include "archive.h"
+#include "module.h"
+#include "optim.h"
+#include "worlds.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A network, made once: as in struct grt_learner_desc.
+struct grt_ppo_net {
+    struct grt_module *(*make)(const void *of);
+    const void *of;
+};
+
+struct grt_ppo_desc {
+    struct grt_worlds *worlds;       // not declared yet; belongs to the caller, who keeps it as long
+    struct grt_ppo_net actor;        // obs numbers in; choices or act numbers out
+    struct grt_ppo_net critic;       // obs, and global where central, numbers in; one out
+    bool central;                    // where the environment has an observation of the whole
+    uint32_t horizon;                // steps of each copy in an iteration
+    uint32_t batch;                  // rows of a minibatch; 0: all rows of an iteration
+    uint32_t epochs;                 // passes over the rows of an iteration
+    double gamma, lambda;            // discount, and generalised advantage estimation
+    double clip;                     // of the ratio of probabilities
+    double value_clip;               // of the change of a value; 0: not clipped
+    double value_weight, entropy_weight;
+    double target_kl;                // ends the epochs of an iteration when exceeded; 0: never
+    double log_std;                  // at the start; continuous actions
+    struct grt_optim_desc optim;
+    enum grt_dtype precision;        // f32; f16 and bf16 with f32 masters
+    uint64_t seed;
+};
+#define grt_ppo_desc(...) GRT_DESC(struct grt_ppo_desc, __VA_ARGS__)
+// What most use: horizon 128, batch 0, 4 epochs, gamma 0.99, lambda 0.95, clip 0.2, value weight 0.5, entropy weight 0.01,
+// Adam at 3e-4 with eps 1e-5, gradients clipped to a norm of 0.5.
+GRT_API struct grt_ppo_desc grt_ppo_defaults(void);
+
+struct grt_ppo;
+
+// Declares, allocates, draws (matrices with orthogonal rows or columns: gain sqrt 2, the actor's last 0.01, the
+// critic's last 1), records. NULL with a sentence.
+GRT_API struct grt_ppo *grt_ppo_create(struct grt_dev *dev, const struct grt_ppo_desc *desc);
+GRT_API void grt_ppo_destroy(struct grt_ppo **ppo);
+GRT_API const struct grt_ppo_desc *grt_ppo_desc_of(const struct grt_ppo *ppo);
+
+struct grt_ppo_size {
+    uint64_t parameters;  // of actor and critic
+    uint64_t rows;        // agent steps of an iteration
+    uint32_t batches;     // minibatches of an epoch
+    uint64_t bytes;       // of device memory
+};
+GRT_API struct grt_ppo_size grt_ppo_size(const struct grt_ppo *ppo);
+
+#define GRT_PPO_TERMS 8  // of an environment, in reports
+struct grt_ppo_report {
+    uint32_t iteration;  // how many are done
+    double rows;         // agent steps that counted
+    // Of the episodes that ended; 0 without one. Terms are means of the environment's own.
+    double episodes, mean_return, length, terms[GRT_PPO_TERMS];
+    // Means over all minibatches.
+    double policy_loss, value_loss, entropy, kl, clip_rate;
+    double explained;  // share of the returns' variance that the values explain, before the update
+    double grad_norm, lr;
+    uint32_t epochs;   // done; fewer than wanted after target_kl
+    double seconds;    // on the wall
+    double collect, update;  // seconds of the device; 0: it has no clock
+};
+// One iteration. False: the device, or a number that is not finite (GRT_NOT_FINITE).
+GRT_API bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report);
+// Each copy of `worlds`, which is not declared yet or was given here before, plays one episode with the most likely
+// actions. Fills rows, episodes, mean_return, length, terms and seconds. Nothing is learnt.
+GRT_API bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, uint32_t seed,
+                              struct grt_ppo_report *report);
+
+// Everything that a later run needs to go on with the same bits: "model/actor.layers.0.weight", "model/critic....",
+// "model/log_std", "optimizer/...", "worlds/...". With `model_only` the rest begins anew.
+GRT_API bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive);
+GRT_API bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, bool model_only);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

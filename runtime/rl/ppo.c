@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making PPO: checks the desc, declares every tensor into one plan, allocates, draws, records.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "gpurt/device.h"
+#include "ppo_parts.h"
+#include "shaders/host.h"
+#include "shaders/ppo/lib/ppo_words.k"
+
+struct grt_ppo_desc grt_ppo_defaults(void) {
+    struct grt_ppo_desc d = {.horizon = 128,
+                             .epochs = 4,
+                             .gamma = 0.99,
+                             .lambda = 0.95,
+                             .clip = 0.2,
+                             .value_weight = 0.5,
+                             .entropy_weight = 0.01,
+                             .optim = grt_optim_defaults(GRT_OPTIM_ADAM)};
+    d.optim.lr = 3e-4;
+    d.optim.eps = 1e-5;
+    d.optim.max_norm = 0.5;
+    return d;
+}
+
+static bool within(double value, double least, double most) {
+    return value >= least && value <= most;
+}
+
+static const char *mistake(const struct grt_ppo_desc *d) {
+    if (!d || !d->worlds || !d->actor.make || !d->critic.make) {
+        return !d ? "no desc" : d->worlds ? "no actor or no critic" : "no worlds";
+    }
+    if (d->horizon == 0 || d->epochs == 0) {
+        return "horizon and epochs must be at least 1";
+    }
+    if (!within(d->gamma, 0, 1) || !within(d->lambda, 0, 1)) {
+        return "gamma and lambda must be from 0 to 1";
+    }
+    if (!(d->clip > 0) || !within(d->value_clip, 0, 1e30) || !within(d->value_weight, 0, 1e30) ||
+        !within(d->entropy_weight, 0, 1e30) || !within(d->target_kl, 0, 1e30)) {
+        return "clip must be above 0, and value_clip, weights and target_kl not below 0";
+    }
+    if (!within(d->log_std, -20, 10)) {
+        return "log_std must be from -20 to 10";
+    }
+    if (d->precision != GRT_F32 && d->precision != GRT_F16 && d->precision != GRT_BF16) {
+        return "precision must be f32, f16 or bf16";
+    }
+    return grt_optim_mistake(&d->optim);
+}
+
+// ---- declaring ----
+
+static struct grt_tensor *declare(const struct grt_ppo *ppo, struct grt_plan *plan,
+                                  const char *label, const char *group, enum grt_dtype dtype,
+                                  uint64_t a, uint64_t b) {
+    (void)ppo;
+    return grt_plan_tensor(plan, grt_tensor_desc(.label = label, .group = group, .dtype = dtype,
+                                                 .shape = {a, b}));
+}
+
+// Numbers of 4 bytes until the next place where a binding may begin.
+static uint64_t aligned(const struct grt_ppo *ppo, uint64_t numbers) {
+    return grt_dev_align_up(ppo->dev, numbers * 4) / 4;
+}
+
+uint64_t grt_ppo_section(const struct ppo_actors *actors) {
+    return (actors->steps + 1) * actors->stride;
+}
+
+bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, struct grt_plan *plan,
+                            uint64_t steps) {
+    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(a->worlds);
+    uint32_t copies = grt_worlds_copies(a->worlds);
+    a->plan = plan;
+    a->steps = steps;
+    a->rows = (uint64_t)copies * sizes->agents;
+    a->stride = aligned(ppo, a->rows);
+    a->obs_stride = aligned(ppo, a->rows * sizes->obs);
+    a->whole_stride = ppo->desc.central ? aligned(ppo, (uint64_t)copies * sizes->global) : 0;
+    a->acts_stride = sizes->choices > 0 ? 0 : aligned(ppo, a->rows * sizes->act);
+    uint64_t most = (uint64_t)1 << 31;
+    if (PPO_SECTIONS * grt_ppo_section(a) >= most || (steps + 1) * a->obs_stride >= most ||
+        (steps + 1) * a->whole_stride >= most || steps * a->acts_stride >= most) {
+        return grt_fail(GRT_CONFIG,
+                        "ppo: %u copies of %u agents for %llu steps are more than can be counted; "
+                        "use fewer copies or a shorter horizon",
+                        copies, sizes->agents, (unsigned long long)steps);
+    }
+    grt_worlds_declare(a->worlds, plan);
+    a->control = declare(ppo, plan, "control", "state", GRT_U32, 4, 0);
+    a->traj = declare(ppo, plan, "trajectory", "rollout", GRT_U32,
+                      PPO_SECTIONS * grt_ppo_section(a), 0);
+    a->obs = declare(ppo, plan, "observations", "rollout", GRT_F32, (steps + 1) * a->obs_stride, 0);
+    if (a->whole_stride > 0) {
+        a->whole = declare(ppo, plan, "observations of the whole", "rollout", GRT_F32,
+                           (steps + 1) * a->whole_stride, 0);
+    }
+    if (a->acts_stride > 0) {
+        a->acts = declare(ppo, plan, "actions", "rollout", GRT_F32, steps * a->acts_stride, 0);
+    }
+    a->totals = declare(ppo, plan, "totals", "state", GRT_F32, GRT_WORLD_TOTALS + sizes->terms, 0);
+    return true;
+}
+
+// A network and its operands; false with the sentence.
+static bool declare_net(struct grt_ppo *ppo, struct ppo_net *n, const struct grt_ppo_net *from,
+                        const char *prefix, uint64_t inputs, uint64_t outputs) {
+    n->module = from->make(from->of);
+    if (!n->module) {
+        return false;
+    }
+    struct grt_net *net = &ppo->net;
+    const struct grt_shape in = {.rank = 1, .dim = {inputs}};
+    struct grt_shape out = grt_module_declare(n->module, net, prefix, &in);
+    char text[GRT_SHAPE_TEXT];
+    if (out.rank == 0) {
+        return false;
+    }
+    if (out.rank != 1 || out.dim[0] != outputs) {
+        return grt_fail(GRT_CONFIG, "%sthe %.*s gives %s for an observation; it must give [%llu]",
+                        n->module->where, (int)strlen(prefix) - 1, prefix,
+                        grt_shape_text(&out, text), (unsigned long long)outputs);
+    }
+    n->x = declare(ppo, ppo->plan, "input", "acts", net->dtype, net->rows, inputs);
+    n->y = declare(ppo, ppo->plan, "output", "acts", GRT_F32, net->rows, outputs);
+    if (net->dtype != GRT_F32 && !n->module->f32_output) {
+        n->y16 = declare(ppo, ppo->plan, "output16", "acts", net->dtype, net->rows, outputs);
+    }
+    n->dy = declare(ppo, ppo->plan, "output gradient", "acts", net->dtype, net->rows, outputs);
+    return true;
+}
+
+static bool declare_nets(struct grt_ppo *ppo) {
+    const struct grt_ppo_desc *d = &ppo->desc;
+    uint64_t seen = ppo->sizes->obs + (d->central ? ppo->sizes->global : 0);
+    if (!declare_net(ppo, &ppo->actor, &d->actor, "actor.", ppo->sizes->obs, ppo->width) ||
+        !declare_net(ppo, &ppo->critic, &d->critic, "critic.", seen, 1)) {
+        return false;
+    }
+    if (ppo->sizes->choices == 0) {
+        ppo->log_std = grt_params_add(&ppo->params, "", "log_std", (uint64_t[]){ppo->width, 0},
+                                      GRT_INIT_ZEROS, 0.0f);
+        ppo->dlog_std = declare(ppo, ppo->plan, "log_std gradients", "acts", GRT_F32,
+                                ppo->net.rows, ppo->width);
+        grt_net_scratch(&ppo->net,
+                        grt_op_colsum_scratch(ppo->dev, grt_colsum_desc(.x = ppo->dlog_std)));
+    }
+    return true;
+}
+
+static bool declare_all(struct grt_ppo *ppo) {
+    const struct grt_ppo_desc *d = &ppo->desc;
+    struct grt_plan *plan = ppo->plan;
+    grt_params_init(&ppo->params, ppo->dev, d->precision);
+    if (!grt_ppo_declare_actors(ppo, &ppo->learning, plan, d->horizon)) {
+        return false;
+    }
+    ppo->count = ppo->learning.rows * d->horizon;
+    uint64_t batch = d->batch > 0 && d->batch < ppo->count ? d->batch : ppo->count;
+    ppo->batches = (uint32_t)((ppo->count + batch - 1) / batch);
+    ppo->batch = (ppo->count + ppo->batches - 1) / ppo->batches;
+    ppo->batches = (uint32_t)((ppo->count + ppo->batch - 1) / ppo->batch);
+    ppo->net = (struct grt_net){
+        .dev = ppo->dev,
+        .plan = plan,
+        .params = &ppo->params,
+        .dtype = d->precision,
+        .rows = ppo->batch > ppo->learning.rows ? ppo->batch : ppo->learning.rows,
+        .seed = d->seed};
+    if (!declare_nets(ppo)) {
+        return false;
+    }
+    grt_params_declare(&ppo->params, plan, true);
+    uint64_t kept = grt_optim_tensors(&d->optim) * ppo->params.elements;
+    ppo->kept = kept > 0 ? declare(ppo, plan, "optimizer", "optim", GRT_F32, kept, 0) : NULL;
+    ppo->state = declare(ppo, plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+    ppo->history = declare(ppo, plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
+    ppo->norm_parts = declare(ppo, plan, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0);
+    ppo->order = declare(ppo, plan, "order", "rollout", GRT_U32, ppo->count, 0);
+    ppo->sums = declare(ppo, plan, "sums", "state", GRT_F32, PPO_GROUPS, PPO_SUMS);
+    ppo->norms = declare(ppo, plan, "norms", "state", GRT_F32, PPO_NORMS, 0);
+    ppo->stats = declare(ppo, plan, "stats", "state", GRT_F32, PPO_GROUPS, PPO_STATS + 1);
+    if (ppo->net.scratch_bytes > 0) {
+        ppo->net.scratch = declare(ppo, plan, "scratch", "scratch", GRT_F32,
+                                   (ppo->net.scratch_bytes + 3) / 4, 0);
+    }
+    return !ppo->params.failed || grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
+}
+
+// ---- beginning ----
+
+static bool begin(struct grt_ppo *ppo) {
+    const struct grt_ppo_desc *d = &ppo->desc;
+    const struct grt_learn_state state = {
+        .loss_scale = d->precision == GRT_F16 ? (float)d->optim.scale : 1.0f, .lr_factor = 1.0f};
+    const struct grt_rng_state control = {.seed = {(uint32_t)d->seed, (uint32_t)(d->seed >> 32)}};
+    struct grt_tensor *const clear[] = {ppo->history, ppo->kept, ppo->stats, ppo->learning.traj};
+    struct grt_graph *graph = grt_graph_create(ppo->dev, "begin");
+    for (uint32_t i = 0; graph && i < sizeof clear / sizeof clear[0]; i++) {
+        if (clear[i]) {
+            grt_graph_fill(graph, clear[i]->range, 0);
+        }
+    }
+    bool ok = graph &&
+              grt_buf_write(ppo->state->range.buf, ppo->state->range.offset, &state, sizeof state) &&
+              grt_buf_write(ppo->learning.control->range.buf, ppo->learning.control->range.offset,
+                            &control, sizeof control);
+    if (ok) {
+        grt_op_worlds_reset(graph, d->worlds, ppo->learning.control->range);
+        ok = grt_graph_finish(graph);
+    }
+    grt_graph_destroy(&graph);
+    return ok;
+}
+
+static bool make(struct grt_ppo *ppo) {
+    ppo->plan = grt_plan_create(ppo->dev);
+    if (!ppo->plan || !declare_all(ppo) || !grt_plan_alloc(ppo->plan)) {
+        return false;
+    }
+    grt_params_place(&ppo->params);
+    return grt_ppo_draw(ppo) && begin(ppo) && grt_ppo_record(ppo);
+}
+
+struct grt_ppo *grt_ppo_create(struct grt_dev *dev, const struct grt_ppo_desc *desc) {
+    const char *why = dev ? mistake(desc) : "no device";
+    const struct grt_worlds_sizes *sizes = why ? NULL : grt_worlds_sizes(desc->worlds);
+    if (!why && desc->central && sizes->global == 0) {
+        why = "the environment has no observation of the whole for a central critic";
+    }
+    if (why) {
+        grt_fail(GRT_CONFIG, "ppo: %s", why);
+        return NULL;
+    }
+    struct grt_ppo *ppo = calloc(1, sizeof *ppo);
+    if (!ppo) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
+        return NULL;
+    }
+    ppo->dev = dev;
+    ppo->desc = *desc;
+    ppo->sizes = sizes;
+    ppo->width = sizes->choices > 0 ? sizes->choices : sizes->act;
+    ppo->learning.worlds = desc->worlds;
+    if (!make(ppo)) {
+        grt_ppo_destroy(&ppo);
+    }
+    return ppo;
+}
+
+void grt_ppo_destroy(struct grt_ppo **ppo) {
+    if (!ppo || !*ppo) {
+        return;
+    }
+    struct grt_ppo *p = *ppo;
+    *ppo = NULL;
+    grt_graph_destroy(&p->collect);
+    grt_graph_destroy(&p->evaluate);
+    for (uint32_t i = 0; p->epochs && i < p->desc.epochs; i++) {
+        grt_graph_destroy(&p->epochs[i]);
+    }
+    free(p->epochs);
+    grt_module_destroy(&p->actor.module);
+    grt_module_destroy(&p->critic.module);
+    grt_plan_destroy(&p->evaluating.plan);
+    grt_plan_destroy(&p->plan);
+    grt_params_finish(&p->params);
+    grt_net_finish(&p->net);
+    free(p);
+}
+
+const struct grt_ppo_desc *grt_ppo_desc_of(const struct grt_ppo *ppo) {
+    return ppo ? &ppo->desc : NULL;
+}
+
+struct grt_ppo_size grt_ppo_size(const struct grt_ppo *ppo) {
+    if (!ppo) {
+        return (struct grt_ppo_size){0};
+    }
+    return (struct grt_ppo_size){.parameters = ppo->params.numbers,
+                                 .rows = ppo->count,
+                                 .batches = ppo->batches,
+                                 .bytes = grt_plan_bytes(ppo->plan, NULL)};
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// PPO in an archive and back, bit for bit.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "ppo_parts.h"
+
+// A tensor that is kept besides the parameters, with its name.
+struct kept {
+    const char *name;
+    const struct grt_tensor *tensor;
+};
+
+#define MAX_KEPT 16
+
+// Those of the learner itself, then those of the worlds, whose names are made.
+static uint32_t list(const struct grt_ppo *ppo, struct kept kept[MAX_KEPT],
+                     char names[MAX_KEPT][GRT_ARCHIVE_NAME]) {
+    const struct kept own[] = {{"optimizer/moments", ppo->kept},
+                               {"optimizer/state", ppo->state},
+                               {"optimizer/control", ppo->learning.control}};
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (own[i].tensor) {
+            kept[count++] = own[i];
+        }
+    }
+    const struct grt_tensor *t;
+    for (uint32_t i = 0; count < MAX_KEPT && (t = grt_plan_at(ppo->plan, "worlds", i)); i++) {
+        snprintf(names[count], GRT_ARCHIVE_NAME, "worlds/%s", t->label);
+        kept[count] = (struct kept){names[count], t};
+        count++;
+    }
+    return count;
+}
+
+bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive) {
+    if (!ppo || !archive) {
+        return grt_fail(GRT_INVALID, "grt_ppo_save: no %s", ppo ? "archive" : "PPO");
+    }
+    char name[GRT_ARCHIVE_NAME], names[MAX_KEPT][GRT_ARCHIVE_NAME];
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
+        snprintf(name, sizeof name, "model/%s", ppo->params.list[i]->name);
+        ok = grt_archive_take(archive, name, &ppo->params.list[i]->master);
+    }
+    struct kept kept[MAX_KEPT];
+    uint32_t count = list(ppo, kept, names);
+    for (uint32_t i = 0; ok && i < count; i++) {
+        ok = grt_archive_take(archive, kept[i].name, kept[i].tensor);
+    }
+    return ok && grt_archive_set_text(archive, "learner", "ppo") &&
+           grt_archive_set_whole(archive, "iteration", ppo->done) &&
+           grt_archive_set_whole(archive, "seed", (int64_t)ppo->desc.seed);
+}
+
+// Whether the archive has every tensor that is wanted, of its shape: nothing is changed before that is known.
+static bool fits(const struct grt_archive *archive, const char *name, const struct grt_tensor *t) {
+    const struct grt_archive_tensor *from = grt_archive_find(archive, name);
+    if (!from || from->bytes != grt_tensor_bytes(t)) {
+        return grt_fail(GRT_INVALID, "%s: tensor '%s' %s",
+                        archive->path[0] ? archive->path : "checkpoint", name,
+                        from ? "has another shape" : "is missing");
+    }
+    return true;
+}
+
+bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, bool model_only) {
+    if (!ppo || !archive) {
+        return grt_fail(GRT_INVALID, "grt_ppo_load: no %s", ppo ? "archive" : "PPO");
+    }
+    char name[GRT_ARCHIVE_NAME], names[MAX_KEPT][GRT_ARCHIVE_NAME];
+    struct kept kept[MAX_KEPT];
+    uint32_t count = model_only ? 0 : list(ppo, kept, names);
+    bool ok = true;
+    for (int give = 0; ok && give < 2; give++) {
+        for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
+            const struct grt_param *p = ppo->params.list[i];
+            snprintf(name, sizeof name, "model/%s", p->name);
+            ok = give ? grt_archive_give(archive, name, &p->master)
+                      : fits(archive, name, &p->master);
+        }
+        for (uint32_t i = 0; ok && i < count; i++) {
+            ok = give ? grt_archive_give(archive, kept[i].name, kept[i].tensor)
+                      : fits(archive, kept[i].name, kept[i].tensor);
+        }
+    }
+    if (ok && !model_only) {
+        ppo->done = (uint32_t)grt_archive_whole(archive, "iteration", 0);
+    }
+    return ok && grt_params_sync(&ppo->params);
+}

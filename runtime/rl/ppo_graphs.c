@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording an iteration of PPO: a graph that collects, and one for each epoch of the update.
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "gpurt/device.h"
+#include "ops/op_support.h"
+#include "ppo_parts.h"
+#include "shaders/host.h"
+#include "shaders/ppo/lib/ppo_words.k"
+#include "shaders/ppo/lib/ppo_params.k"
+
+#define FLAT 64  // lanes where nothing is shared
+
+static struct ppo_shape shape_of(const struct ppo_actors *a) {
+    return (struct ppo_shape){.rows = (uint32_t)a->rows,
+                              .stride = (uint32_t)a->stride,
+                              .section = (uint32_t)grt_ppo_section(a)};
+}
+
+// A kernel with one lane for each of `count`.
+static void launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel, uint64_t count,
+                   const void *params, uint32_t size, const struct grt_range *ranges,
+                   uint32_t range_count) {
+    const uint32_t groups[3] = {(uint32_t)((count + FLAT - 1) / FLAT), 1, 1};
+    grt_op_launch(graph, kernel, params, size, ranges, range_count, groups);
+}
+
+// Step `step` of a section.
+static struct grt_range section(const struct ppo_actors *a, uint32_t section, uint64_t step) {
+    return grt_op_part(a->traj->range, (section * grt_ppo_section(a) + step * a->stride) * 4,
+                       a->rows * 4);
+}
+
+// The first rows of a matrix.
+static struct grt_tensor rows_of(const struct grt_tensor *t, uint64_t rows) {
+    struct grt_tensor part = *t;
+    part.shape[0] = rows;
+    part.range.size = grt_tensor_bytes(&part);
+    return part;
+}
+
+static struct grt_range unless(const struct grt_tensor *t, struct grt_range otherwise) {
+    return t ? t->range : otherwise;
+}
+
+static uint32_t kind_of(const struct grt_ppo *ppo) {
+    return ppo->desc.precision == GRT_BF16;
+}
+
+// y = module(x) for the rows of x.
+static void forward(struct grt_ppo *ppo, struct ppo_net *n, struct grt_graph *graph,
+                    const struct grt_tensor *x, bool training) {
+    const struct grt_pass pass = {
+        .graph = graph, .training = training, .state = ppo->state->range};
+    struct grt_tensor y = rows_of(n->y, x->shape[0]);
+    if (!n->y16) {
+        grt_module_forward(n->module, &pass, x, &y);
+        return;
+    }
+    struct grt_tensor y16 = rows_of(n->y16, x->shape[0]);
+    grt_module_forward(n->module, &pass, x, &y16);
+    grt_op_convert(graph, &y, &y16);
+}
+
+// ---- acting ----
+
+void grt_ppo_record_observe(struct ppo_actors *a, struct grt_graph *graph, uint64_t step) {
+    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(a->worlds);
+    uint64_t copies = grt_worlds_copies(a->worlds);
+    struct grt_observe_desc observe = {
+        .obs = grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * sizes->obs * 4)};
+    if (a->whole) {
+        observe.global = grt_op_part(a->whole->range, step * a->whole_stride * 4,
+                                     copies * sizes->global * 4);
+    }
+    if (sizes->choices > 0) {
+        observe.mask = section(a, PPO_MASK, step);
+    }
+    grt_op_worlds_observe(graph, a->worlds, &observe);
+}
+
+// The actor for rows first .. first + count - 1 of a step, and their actions.
+static void record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                           uint64_t step, bool greedy) {
+    struct grt_tensor seen = rows_of(ppo->actor.x, a->rows);
+    seen.dtype = GRT_F32;
+    seen.range =
+        grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * ppo->sizes->obs * 4);
+    struct grt_tensor x = seen;
+    if (ppo->desc.precision != GRT_F32) {
+        x = rows_of(ppo->actor.x, a->rows);
+        grt_op_convert(graph, &x, &seen);
+    }
+    forward(ppo, &ppo->actor, graph, &x, false);
+    const struct ppo_act_params params = {.shape = shape_of(a),
+                                          .step = (uint32_t)step,
+                                          .width = ppo->width,
+                                          .acts = (uint32_t)(step * a->acts_stride),
+                                          .greedy = greedy};
+    const struct grt_range ranges[] = {
+        ppo->actor.y->range,
+        ppo->log_std ? ppo->log_std->master.range : grt_op_unused(graph),
+        a->control->range,
+        a->traj->range,
+        unless(a->acts, grt_op_unused_at(graph, 1)),
+    };
+    launch(graph,
+           grt_kernel_desc(.name = "ppo_act",
+                           .specs = {{"WG", FLAT}, {"DISCRETE", ppo->sizes->choices > 0}}),
+           a->rows, &params, sizeof params, ranges, 5);
+}
+
+void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                         uint64_t step, bool greedy) {
+    grt_ppo_record_observe(a, graph, step);
+    record_actions(ppo, a, graph, step, greedy);
+    grt_op_worlds_step(
+        graph, a->worlds,
+        &(struct grt_world_step_desc){
+            .control = a->control->range,
+            .actions = a->acts ? grt_op_part(a->acts->range, step * a->acts_stride * 4,
+                                             a->rows * ppo->width * 4)
+                               : section(a, PPO_ACTION, step),
+            .rewards = section(a, PPO_REWARD, step),
+            .ends = section(a, PPO_END, step)});
+}
+
+// ---- what the critic says of it ----
+
+// Inputs of both networks for rows of the trajectory, from position `first` on.
+static void record_inputs(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
+                          uint64_t count, bool ordered, bool own, bool both) {
+    const struct ppo_actors *a = &ppo->learning;
+    const struct ppo_inputs_params params = {
+        .first = (uint32_t)first,
+        .count = (uint32_t)count,
+        .rows = (uint32_t)a->rows,
+        .agents = ppo->sizes->agents,
+        .obs = ppo->sizes->obs,
+        .whole = ppo->sizes->global,
+        .obs_stride = (uint32_t)a->obs_stride,
+        .whole_stride = (uint32_t)a->whole_stride};
+    bool narrow = ppo->desc.precision != GRT_F32;
+    const struct grt_range ranges[] = {a->obs->range, unless(a->whole, a->obs->range),
+                                       ppo->order->range,
+                                       own ? ppo->actor.x->range : grt_op_unused_at(graph, 0),
+                                       both ? ppo->critic.x->range : grt_op_unused_at(graph, 1)};
+    // A lane takes about eight numbers.
+    uint64_t lanes = (count * (ppo->sizes->obs + (both ? ppo->sizes->global : 0)) + 7) / 8;
+    launch(graph,
+           grt_kernel_desc(.name = narrow ? "ppo_inputs_16" : "ppo_inputs_f32",
+                           .specs = {{"WG", FLAT},
+                                     {"KIND", kind_of(ppo)},
+                                     {"ORDERED", ordered},
+                                     {"OWN", own},
+                                     {"BOTH", both}}),
+           lanes, &params, sizeof params, ranges, 5);
+}
+
+// What the critic reads after record_inputs().
+static struct grt_tensor critic_input(const struct grt_ppo *ppo, uint64_t rows) {
+    return rows_of(ppo->desc.central ? ppo->critic.x : ppo->actor.x, rows);
+}
+
+static void record_values(struct grt_ppo *ppo, struct grt_graph *graph) {
+    uint64_t all = ppo->learning.rows * (ppo->desc.horizon + 1);
+    for (uint64_t first = 0; first < all; first += ppo->net.rows) {
+        uint64_t left = all - first, count = left < ppo->net.rows ? left : ppo->net.rows;
+        record_inputs(ppo, graph, first, count, false, !ppo->desc.central, ppo->desc.central);
+        struct grt_tensor x = critic_input(ppo, count);
+        forward(ppo, &ppo->critic, graph, &x, false);
+        const struct ppo_values_params params = {.shape = shape_of(&ppo->learning),
+                                                 .first = (uint32_t)first,
+                                                 .count = (uint32_t)count};
+        const struct grt_range ranges[] = {ppo->critic.y->range, ppo->learning.traj->range};
+        launch(graph, grt_kernel_desc(.name = "ppo_values", .specs = {{"WG", FLAT}}), count,
+               &params, sizeof params, ranges, 2);
+    }
+}
+
+static void record_advantages(struct grt_ppo *ppo, struct grt_graph *graph) {
+    const struct grt_ppo_desc *d = &ppo->desc;
+    const struct ppo_actors *a = &ppo->learning;
+    const struct ppo_gae_params gae = {.shape = shape_of(a),
+                                       .steps = d->horizon,
+                                       .gamma = (float)d->gamma,
+                                       .carry = (float)(d->gamma * d->lambda)};
+    launch(graph, grt_kernel_desc(.name = "ppo_gae", .specs = {{"WG", FLAT}}), a->rows, &gae,
+           sizeof gae, &a->traj->range, 1);
+    const struct ppo_sums_params sums = {.shape = shape_of(a), .count = (uint32_t)ppo->count};
+    const struct grt_range parts[] = {a->traj->range, ppo->sums->range};
+    grt_op_launch(
+        graph, grt_kernel_desc(.name = "ppo_sums", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
+        &sums, sizeof sums, parts, 2, (const uint32_t[3]){PPO_GROUPS, 1, 1});
+    const uint32_t groups = PPO_GROUPS;
+    const struct grt_range norms[] = {ppo->sums->range, ppo->norms->range};
+    grt_op_launch(graph, grt_kernel_desc(.name = "ppo_norm", .specs = {{"WG", PPO_SUMS}}), &groups,
+                  sizeof groups, norms, 2, (const uint32_t[3]){1, 1, 1});
+}
+
+// ---- learning ----
+
+static void record_order(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t epoch) {
+    uint32_t bits = 2;
+    while (bits < 32 && (ppo->count - 1) >> bits != 0) {
+        bits++;
+    }
+    const struct ppo_order_params params = {.count = (uint32_t)ppo->count,
+                                            .low_bits = bits / 2,
+                                            .high_bits = bits - bits / 2,
+                                            .epoch = epoch};
+    const struct grt_range ranges[] = {ppo->learning.control->range, ppo->order->range};
+    launch(graph, grt_kernel_desc(.name = "ppo_order", .specs = {{"WG", FLAT}}), ppo->count,
+           &params, sizeof params, ranges, 2);
+}
+
+static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
+                        uint64_t count) {
+    const struct grt_ppo_desc *d = &ppo->desc;
+    const struct ppo_actors *a = &ppo->learning;
+    const struct ppo_loss_params params = {.shape = shape_of(a),
+                                           .first = (uint32_t)first,
+                                           .count = (uint32_t)count,
+                                           .all = (uint32_t)ppo->count,
+                                           .width = ppo->width,
+                                           .acts_stride = (uint32_t)a->acts_stride,
+                                           .clip = (float)d->clip,
+                                           .value_clip = (float)d->value_clip,
+                                           .value_weight = (float)d->value_weight,
+                                           .entropy_weight = (float)d->entropy_weight};
+    const struct grt_range ranges[] = {
+        ppo->actor.y->range,
+        ppo->critic.y->range,
+        a->traj->range,
+        unless(a->acts, a->traj->range),
+        ppo->order->range,
+        ppo->norms->range,
+        ppo->log_std ? ppo->log_std->master.range : ppo->norms->range,
+        ppo->state->range,
+        ppo->actor.dy->range,
+        ppo->critic.dy->range,
+        unless(ppo->dlog_std, grt_op_unused(graph)),
+        ppo->stats->range,
+    };
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = d->precision == GRT_F32 ? "ppo_loss_f32" : "ppo_loss_16",
+                                  .specs = {{"WG", grt_op_tree_wg(ppo->dev)},
+                                            {"KIND", kind_of(ppo)},
+                                            {"DISCRETE", ppo->sizes->choices > 0}}),
+                  &params, sizeof params, ranges, 12, (const uint32_t[3]){PPO_GROUPS, 1, 1});
+}
+
+static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first) {
+    uint64_t left = ppo->count - first, count = left < ppo->batch ? left : ppo->batch;
+    record_inputs(ppo, graph, first, count, true, true, ppo->desc.central);
+    struct grt_tensor own = rows_of(ppo->actor.x, count), seen = critic_input(ppo, count);
+    forward(ppo, &ppo->actor, graph, &own, true);
+    forward(ppo, &ppo->critic, graph, &seen, true);
+    record_loss(ppo, graph, first, count);
+    const struct grt_pass pass = {.graph = graph, .training = true, .state = ppo->state->range};
+    struct grt_tensor dgiven = rows_of(ppo->actor.dy, count),
+                      dvalue = rows_of(ppo->critic.dy, count);
+    grt_module_backward(ppo->actor.module, &pass, &own, &dgiven, NULL, false);
+    grt_module_backward(ppo->critic.module, &pass, &seen, &dvalue, NULL, false);
+    if (ppo->log_std) {
+        struct grt_tensor rows = rows_of(ppo->dlog_std, count);
+        grt_op_colsum(graph,
+                      grt_colsum_desc(.y = &ppo->log_std->grad, .x = &rows,
+                                      .scratch = unless(ppo->net.scratch, (struct grt_range){0})));
+    }
+    uint64_t losses = (uint64_t)PPO_GROUPS * PPO_STATS * 4;
+    grt_op_update(graph,
+                  grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params,
+                                  .kept = ppo->kept, .state = ppo->state, .history = ppo->history,
+                                  .loss_parts = grt_op_part(ppo->stats->range, losses,
+                                                            (uint64_t)PPO_GROUPS * 4),
+                                  .loss_part_count = PPO_GROUPS, .norm_parts = ppo->norm_parts,
+                                  .scaling = ppo->desc.precision == GRT_F16));
+}
+
+static struct grt_graph *bake(struct grt_graph *graph) {
+    if (graph && !grt_graph_bake(graph)) {
+        grt_graph_destroy(&graph);
+    }
+    return graph;
+}
+
+static struct grt_graph *make_collect(struct grt_ppo *ppo) {
+    struct grt_graph *graph = grt_graph_create(ppo->dev, "collect");
+    if (!graph) {
+        return NULL;
+    }
+    // One phase for each, so that their times are known.
+    grt_graph_phase(graph, "act");
+    grt_graph_fill(graph, ppo->stats->range, 0);
+    const uint32_t by = 1;
+    grt_op_launch(graph, grt_kernel_desc(.name = "tick", .specs = {{"WG", 1}}), &by, sizeof by,
+                  &ppo->learning.control->range, 1, (const uint32_t[3]){1, 1, 1});
+    for (uint64_t t = 0; t < ppo->desc.horizon; t++) {
+        grt_ppo_record_step(ppo, &ppo->learning, graph, t, false);
+    }
+    grt_ppo_record_observe(&ppo->learning, graph, ppo->desc.horizon);
+    grt_op_worlds_totals(graph, ppo->desc.worlds, ppo->learning.totals->range);
+    grt_graph_phase(graph, "value");
+    record_values(ppo, graph);
+    record_advantages(ppo, graph);
+    return bake(graph);
+}
+
+static struct grt_graph *make_epoch(struct grt_ppo *ppo, uint32_t epoch) {
+    struct grt_graph *graph = grt_graph_create(ppo->dev, "epoch");
+    if (!graph) {
+        return NULL;
+    }
+    grt_graph_phase(graph, "update");
+    record_order(ppo, graph, epoch);
+    for (uint64_t first = 0; first < ppo->count; first += ppo->batch) {
+        record_batch(ppo, graph, first);
+    }
+    return bake(graph);
+}
+
+bool grt_ppo_record(struct grt_ppo *ppo) {
+    ppo->collect = make_collect(ppo);
+    ppo->epochs = calloc(ppo->desc.epochs, sizeof(struct grt_graph *));
+    bool ok = ppo->collect && (ppo->epochs || grt_fail(GRT_NO_MEMORY, "no host memory for PPO"));
+    for (uint32_t i = 0; ok && i < ppo->desc.epochs; i++) {
+        ppo->epochs[i] = make_epoch(ppo, i);
+        ok = ppo->epochs[i] != NULL;
+    }
+    return ok;
+}
