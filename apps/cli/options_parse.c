@@ -90,10 +90,10 @@ static bool is_setting(const struct parser *p, const char *word, char key[64]) {
     snprintf(key, 64, "%s", word);
     for (char *c = key; *c; c++)
         *c = *c == '-' ? '_' : *c;
-    enum grt_config_key found = grt_config_key_find(key);
     enum grt_config_scope keys = p->desc->keys ? p->desc->keys : GRT_CONFIG_OF_SUPERVISED;
+    enum grt_config_key found = grt_config_key_find(keys, key);
     return p->desc->words && strstr(p->desc->words, "KEY=VALUE") && found != GRT_CONFIG_KEY_COUNT &&
-           (grt_config_key_info(found)->scope & keys);
+           (grt_config_key_scope(found) & keys);
 }
 
 // Says argtable's first complaint. An unknown long option and a missing value come with their text,

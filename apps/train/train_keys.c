@@ -49,9 +49,9 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
 
 // What stands when a key is not given: what its help says behind "default: ", where that depends on other
 // things, or the fallback that the reader itself uses.
-static const char *fallback_text(const struct grt_config_key_info *info) {
-    const char *depends = strstr(info->help, "default: ");
-    return depends ? depends + strlen("default: ") : info->fallback;
+static const char *fallback_text(enum grt_config_key key, enum grt_config_scope scope) {
+    const char *depends = strstr(grt_config_key_info(key)->help, "default: ");
+    return depends ? depends + strlen("default: ") : grt_config_key_fallback(key, scope);
 }
 
 static struct table_cell cell(const char *text) {
@@ -70,13 +70,13 @@ int train_print_keys(const struct options *options, const char *verb, enum grt_c
     size_t count = 0;
     for (uint32_t key = 0; key < GRT_CONFIG_KEY_COUNT; key++) {
         const struct grt_config_key_info *info = grt_config_key_info((enum grt_config_key)key);
-        if (!(info->scope & scope))
+        if (!(grt_config_key_scope((enum grt_config_key)key) & scope))
             continue;
         size_t i = count++;
         values_text(info, values[i]);
         rows[i][KEY_KEY] = TABLE_CELL(.text = info->name);
         rows[i][KEY_SECTION] = TABLE_CELL(.text = info->section);
-        rows[i][KEY_FALLBACK] = cell(fallback_text(info));
+        rows[i][KEY_FALLBACK] = cell(fallback_text((enum grt_config_key)key, scope));
         rows[i][KEY_VALUES] = cell(values[i]);
         rows[i][KEY_OTHERS] = cell(info->aliases);
         rows[i][KEY_HELP] = cell(info->help);

@@ -24,8 +24,30 @@ const struct config_key config_keys[GRT_CONFIG_KEY_COUNT] = {
 #define X(name, ...) [GRT_CONFIG_##name] = ROW(ES, __VA_ARGS__)
             GRT_CONFIG_ES_KEYS(X)
 #undef X
+#define X(name, ...) [GRT_CONFIG_##name] = ROW(PPO, __VA_ARGS__)
+                GRT_CONFIG_PPO_KEYS(X)
+#undef X
 #undef ROW
 };
+
+// Keys of other lists that PPO takes too.
+static const struct {
+    enum grt_config_key key;
+    const char *fallback;
+} ppo_takes[] = {
+#define X(name, fallback) {GRT_CONFIG_##name, fallback},
+    GRT_CONFIG_PPO_TAKES(X)
+#undef X
+};
+
+static const char *taken_by_ppo(enum grt_config_key key) {
+    for (size_t i = 0; i < sizeof ppo_takes / sizeof ppo_takes[0]; i++) {
+        if (ppo_takes[i].key == key) {
+            return ppo_takes[i].fallback;
+        }
+    }
+    return NULL;
+}
 
 static const struct section {
     const char *name;
@@ -49,10 +71,21 @@ const struct grt_config_key_info *grt_config_key_info(enum grt_config_key key) {
     return (unsigned)key < GRT_CONFIG_KEY_COUNT ? &config_keys[key].info : NULL;
 }
 
+enum grt_config_scope grt_config_key_scope(enum grt_config_key key) {
+    unsigned scope = (unsigned)key < GRT_CONFIG_KEY_COUNT ? config_keys[key].info.scope : 0;
+    return (enum grt_config_scope)(scope | (taken_by_ppo(key) ? GRT_CONFIG_OF_PPO : 0u));
+}
+
+const char *grt_config_key_fallback(enum grt_config_key key, enum grt_config_scope scope) {
+    const char *taken = scope == GRT_CONFIG_OF_PPO ? taken_by_ppo(key) : NULL;
+    return taken ? taken : (unsigned)key < GRT_CONFIG_KEY_COUNT ? config_keys[key].info.fallback : NULL;
+}
+
 static const char *scope_text(enum grt_config_scope scope) {
     return scope == GRT_CONFIG_OF_ES           ? "evolution strategies"
            : scope == GRT_CONFIG_OF_SUPERVISED ? "supervised training"
-                                               : "any training";
+           : scope == GRT_CONFIG_OF_PPO        ? "PPO"
+                                               : "another training";
 }
 
 // ---- names ----
@@ -80,33 +113,52 @@ static bool is_alias(const char *aliases, const char *name) {
     return false;
 }
 
-// A name that belongs to its section ("optimizer.name") comes before one that does not: inside
-// `benchmark:` num_workers is a list.
-enum grt_config_key config_find(const char *section, const char *name) {
+// Whose keys a name is looked for in, one after the other.
+enum circle { OWN_LIST, TAKEN, ALL_KINDS };
+
+static bool within(uint32_t i, enum circle circle, enum grt_config_scope scope) {
+    return circle == ALL_KINDS || (circle == OWN_LIST ? config_keys[i].info.scope & scope
+                                                      : grt_config_key_scope((enum grt_config_key)i) & scope);
+}
+
+static uint32_t find_within(enum circle circle, enum grt_config_scope scope, const char *section,
+                            const char *name) {
     char qualified[128];
     snprintf(qualified, sizeof qualified, "%.60s.%.60s", section, name);
     for (uint32_t i = 0; section[0] && i < GRT_CONFIG_KEY_COUNT; i++) {
-        if (is_alias(config_keys[i].info.aliases, qualified)) {
-            return (enum grt_config_key)i;
+        if (within(i, circle, scope) && is_alias(config_keys[i].info.aliases, qualified)) {
+            return i;
         }
     }
     uint32_t i = 0;
-    while (i < GRT_CONFIG_KEY_COUNT && (strchr(name, '.') || strchr(name, ' ') || !*name ||
-                                        (strcmp(config_keys[i].info.name, name) != 0 &&
-                                         !is_alias(config_keys[i].info.aliases, name)))) {
+    while (i < GRT_CONFIG_KEY_COUNT &&
+           (strchr(name, '.') || strchr(name, ' ') || !*name || !within(i, circle, scope) ||
+            (strcmp(config_keys[i].info.name, name) != 0 &&
+             !is_alias(config_keys[i].info.aliases, name)))) {
         i++;
+    }
+    return i;
+}
+
+// A name that belongs to its section ("optimizer.name") comes before one that does not: inside
+// `benchmark:` num_workers is a list.
+enum grt_config_key config_find(enum grt_config_scope scope, const char *section,
+                                const char *name) {
+    uint32_t i = GRT_CONFIG_KEY_COUNT;
+    for (int circle = OWN_LIST; circle <= ALL_KINDS && i == GRT_CONFIG_KEY_COUNT; circle++) {
+        i = find_within((enum circle)circle, scope, section, name);
     }
     return (enum grt_config_key)i;
 }
 
-enum grt_config_key grt_config_key_find(const char *name) {
+enum grt_config_key grt_config_key_find(enum grt_config_scope scope, const char *name) {
     char section[64] = "";
     const char *dot = name ? strrchr(name, '.') : NULL;
     if (!name) {
         return GRT_CONFIG_KEY_COUNT;
     }
     if (!dot) {
-        return config_find("", name);
+        return config_find(scope, "", name);
     }
     // Of a.b.c the section is b, as in a file.
     const char *begin = dot;
@@ -114,17 +166,16 @@ enum grt_config_key grt_config_key_find(const char *name) {
         begin--;
     }
     snprintf(section, sizeof section, "%.*s", (int)(dot - begin < 63 ? dot - begin : 63), begin);
-    return config_is_section(section) ? config_find(section, dot + 1) : GRT_CONFIG_KEY_COUNT;
+    return config_is_section(section) ? config_find(scope, section, dot + 1) : GRT_CONFIG_KEY_COUNT;
 }
 
 bool config_takes(const struct grt_config *config, enum grt_config_key key, const char *name,
                   char why[CONFIG_WHY]) {
-    enum grt_config_scope scope = config_keys[key].info.scope;
-    if (scope & config->scope) {
+    if (grt_config_key_scope(key) & config->scope) {
         return true;
     }
     snprintf(why, CONFIG_WHY, "%s is a key of %s, and this is a config of %s", name,
-             scope_text(scope), scope_text(config->scope));
+             scope_text(config_keys[key].info.scope), scope_text(config->scope));
     return false;
 }
 
@@ -132,7 +183,7 @@ const char *config_closest(enum grt_config_scope scope, const char *name) {
     const char *names[GRT_CONFIG_KEY_COUNT];
     size_t count = 0;
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
-        if (config_keys[i].info.scope & scope) {
+        if (grt_config_key_scope((enum grt_config_key)i) & scope) {
             names[count++] = config_keys[i].info.name;
         }
     }
@@ -144,7 +195,7 @@ const char *config_closest(enum grt_config_scope scope, const char *name) {
     static _Thread_local char alias[64];
     for (uint32_t i = 0; !closest && i < GRT_CONFIG_KEY_COUNT; i++) {
         const char *aliases = config_keys[i].info.aliases;
-        while ((config_keys[i].info.scope & scope) && !closest &&
+        while ((grt_config_key_scope((enum grt_config_key)i) & scope) && !closest &&
                next_word(&aliases, alias, sizeof alias)) {
             const char *entry = alias;
             closest = strchr(alias, '.') ? NULL : grt_closest(name, &entry, 1, sizeof entry);
@@ -191,7 +242,7 @@ void grt_config_init_for(struct grt_config *config, enum grt_config_scope scope)
     memset(config, 0, sizeof *config);
     config->scope = scope;
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
-        const char *fallback = config_keys[i].info.fallback;
+        const char *fallback = grt_config_key_fallback((enum grt_config_key)i, scope);
         char why[CONFIG_WHY];
         // A number out of its range stands for "chosen by something else", and is left zero.
         if (fallback[0]) {
@@ -218,7 +269,7 @@ bool grt_config_override(struct grt_config *config, const char *pair) {
         return grt_fail(GRT_CONFIG, "'%.200s' is not of the form key=value", pair);
     }
     snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
-    enum grt_config_key key = grt_config_key_find(name);
+    enum grt_config_key key = grt_config_key_find(config->scope, name);
     if (key == GRT_CONFIG_KEY_COUNT) {
         const char *dot = strrchr(name, '.');
         const char *closest = config_closest(config->scope, dot ? dot + 1 : name);

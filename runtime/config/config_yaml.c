@@ -228,7 +228,7 @@ static bool read_mapping(struct reader *r, const char *section);
 
 // What stands behind a name; the event is the first of it.
 static bool read_behind(struct reader *r, const char *section, const char *name, yaml_mark_t at) {
-    enum grt_config_key key = config_find(section, name);
+    enum grt_config_key key = config_find(r->config->scope, section, name);
     bool known_section = config_is_section(name);
     // `model:` with a list below it is no section.
     if (r->event.type == YAML_SEQUENCE_START_EVENT && key == GRT_CONFIG_KEY_COUNT &&

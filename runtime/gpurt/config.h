@@ -92,7 +92,8 @@ enum grt_config_key {
 enum grt_config_scope {
     GRT_CONFIG_OF_SUPERVISED = 1,
     GRT_CONFIG_OF_ES = 2,
-    GRT_CONFIG_OF_ALL = 3,
+    GRT_CONFIG_OF_PPO = 4,
+    GRT_CONFIG_OF_ALL = 7,
 };
 
 // Where a value was given.
@@ -151,12 +152,17 @@ struct grt_config_key_info {
     const char *words;
     const char *aliases;
     const char *help;
-    enum grt_config_scope scope;
+    enum grt_config_scope scope;  // of its list; see grt_config_key_scope()
 };
 // NULL for a number that is no key.
 GRT_API const struct grt_config_key_info *grt_config_key_info(enum grt_config_key key);
-// The key of that name or alias (as "section.name" too), or GRT_CONFIG_KEY_COUNT.
-GRT_API enum grt_config_key grt_config_key_find(const char *name);
+// The kinds whose configs take it, as bits.
+GRT_API enum grt_config_scope grt_config_key_scope(enum grt_config_key key);
+// Its fallback in a config of a kind.
+GRT_API const char *grt_config_key_fallback(enum grt_config_key key, enum grt_config_scope scope);
+// The key of that name or alias (as "section.name" too) in a config of a kind, else in one of another, or
+// GRT_CONFIG_KEY_COUNT.
+GRT_API enum grt_config_key grt_config_key_find(enum grt_config_scope scope, const char *name);
 
 #ifdef __cplusplus
 }

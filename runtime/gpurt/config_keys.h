@@ -23,15 +23,18 @@
     X("checkpoint")                                                                                \
     X("logging")                                                                                   \
     X("benchmark")                                                                                 \
-    X("es")
+    X("es")                                                                                        \
+    X("ppo")                                                                                       \
+    X("env")
 
 // X(NAME, field, TYPE, section, fallback, min, max, words, aliases, help): every key. `section` is where
 // the writer puts it. `words` are the values of a WORD, each with what else is taken for it:
 // "f16=true=half|..."; of a TREE they are an example. An alias "a.b" is b inside section a. A fallback is read as a value is, but may
 // lie outside the range; "" leaves the field zero.
 //
-// Three lists: what every kind of training takes, supervised training, and evolution strategies. Names are
-// unique over all of them, so that a key of another kind can be named as such.
+// Four lists: what every kind of training takes, supervised training, evolution strategies, and PPO, which takes keys of
+// the others too. Names are unique over all of them, so that a key of another kind can be named as such. An alias is looked
+// for among the keys of the config's own kind first.
 #define GRT_CONFIG_SUPERVISED_KEYS(X)                                                              \
     X(DATA, data, TEXT, "data", "", 0, 0, "",                                                      \
       "data_path data.path data.file data_file dataset dataset.path h5_path train_data",           \
@@ -285,9 +288,84 @@
     X(FROM, from, TEXT, "es", "", 0, 0, "", "es.init init_from",                                   \
       "checkpoint whose policy it begins with, or none; default: that of the phase before")
 
+#define GRT_CONFIG_PPO_KEYS(X)                                                                     \
+    X(ROLLOUT_STEPS, rollout_steps, WHOLE, "ppo", "128", 1, 1048576, "",                           \
+      "horizon num_steps n_steps rollout_length rollout_fragment_length",                          \
+      "steps of each environment in an iteration")                                                 \
+    X(UPDATE_EPOCHS, update_epochs, WHOLE, "ppo", "4", 1, 1000, "",                                \
+      "ppo_epochs n_epochs num_epochs num_sgd_iter k_epochs",                                      \
+      "passes over the rows of an iteration")                                                      \
+    X(DISCOUNT, discount, REAL, "ppo", "0.99", 0, 1, "", "gamma discount_factor",                  \
+      "what a reward one step later is worth")                                                     \
+    X(GAE_LAMBDA, gae_lambda, REAL, "ppo", "0.95", 0, 1, "", "lambda lam gae_tau",                 \
+      "of generalised advantage estimation")                                                       \
+    X(CLIP, clip, REAL, "ppo", "0.2", 1e-6, 100, "",                                               \
+      "clip_range clip_coef clip_epsilon clip_eps eps_clip clip_ratio clip_param",                 \
+      "how far the ratio of probabilities may leave 1")                                            \
+    X(VALUE_CLIP, value_clip, REAL, "ppo", "0", 0, 1e9, "", "clip_range_vf vf_clip_param",         \
+      "how far a value may move in an iteration; 0: any way")                                      \
+    X(VALUE_WEIGHT, value_weight, REAL, "ppo", "0.5", 0, 1e9, "",                                  \
+      "vf_coef value_coef value_loss_coef", "of the critic's loss")                                \
+    X(ENTROPY_WEIGHT, entropy_weight, REAL, "ppo", "0.01", 0, 1e9, "",                             \
+      "ent_coef entropy_coef entropy_coeff", "of the bonus for policies that explore")             \
+    X(TARGET_KL, target_kl, REAL, "ppo", "0", 0, 1e9, "", "kl_target",                             \
+      "end the epochs of an iteration when the policy has moved this far; 0: never")               \
+    X(LOG_STD, log_std, REAL, "ppo", "0", -20, 10, "", "log_std_init",                             \
+      "of continuous actions at the start: logarithm of their deviation")                          \
+    X(CRITIC, critic, WORD, "ppo", "auto", 0, 0, "auto|central=true|local=false",                  \
+      "critic_type centralized_critic use_centralized_v",                                          \
+      "what the critic sees: also the whole environment, or the agent's own observation; auto: "   \
+      "the whole where it can be seen")                                                            \
+    X(ACTOR, actor, TREE, "ppo", "", 0, 0, "", "actor_network policy_network",                     \
+      "a list of layers; default: an mlp by depth, hidden and activation")                         \
+    X(CRITIC_NETWORK, critic_network, TREE, "ppo", "", 0, 0, "", "value_network",                  \
+      "the same for the critic")                                                                   \
+    X(EPISODES_PER_BATCH, episodes_per_batch, WHOLE, "ppo", "0", 0, 4294967295, "", "",            \
+      "episodes of an iteration: as many environments, each for one episode's steps; 0: by "       \
+      "num_envs and rollout_steps")                                                                \
+    X(EPISODES_PER_WORKER, episodes_per_worker, WHOLE, "ppo", "0", 0, 4294967295, "", "",          \
+      "the same as num_workers times this many episodes_per_batch")                                \
+    X(EVALUATE_ENVS, evaluate_envs, WHOLE, "ppo", "256", 1, 1048576, "",                           \
+      "eval_episodes num_eval_episodes n_eval_episodes",                                           \
+      "episodes of an evaluation, with the most likely actions")
+
+// What PPO takes of the other lists, with its own fallback.
+#define GRT_CONFIG_PPO_TAKES(X)                                                                    \
+    X(ENV, "")                                                                                     \
+    X(PHASE, "0")                                                                                  \
+    X(NUM_ENVS, "0")                                                                               \
+    X(NUM_WORKERS, "0")                                                                            \
+    X(EPISODE_LENGTH, "0")                                                                         \
+    X(ITERATIONS, "100")                                                                           \
+    X(TARGET_RETURN, "")                                                                           \
+    X(UNTIL, "0")                                                                                  \
+    X(EVALUATE_EVERY, "0")                                                                         \
+    X(CHECKPOINT_FILE, "")                                                                         \
+    X(CHECKPOINT_EVERY, "10")                                                                      \
+    X(FROM, "")                                                                                    \
+    X(BATCH_SIZE, "0")                                                                             \
+    X(DEPTH, "2")                                                                                  \
+    X(HIDDEN, "64")                                                                                \
+    X(ACTIVATION, "tanh")                                                                          \
+    X(RESIDUAL, "false")                                                                           \
+    X(LAYER_NORM, "false")                                                                         \
+    X(PRECISION, "f32")                                                                            \
+    X(OPTIMIZER, "adam")                                                                           \
+    X(LEARNING_RATE, "0.0003")                                                                     \
+    X(BETAS, "[0.9, 0.999]")                                                                       \
+    X(EPS, "1e-5")                                                                                 \
+    X(WEIGHT_DECAY, "0")                                                                           \
+    X(MAX_GRAD_NORM, "0.5")                                                                        \
+    X(SCHEDULE, "constant")                                                                        \
+    X(WARMUP_STEPS, "0")                                                                           \
+    X(MIN_LEARNING_RATE, "0")                                                                      \
+    X(LOSS_SCALE, "65536")                                                                         \
+    X(GROWTH_INTERVAL, "2000")
+
 #define GRT_CONFIG_KEYS(X)                                                                         \
     GRT_CONFIG_SHARED_KEYS(X)                                                                      \
     GRT_CONFIG_SUPERVISED_KEYS(X)                                                                  \
-    GRT_CONFIG_ES_KEYS(X)
+    GRT_CONFIG_ES_KEYS(X)                                                                          \
+    GRT_CONFIG_PPO_KEYS(X)
 
 #endif

@@ -18,7 +18,7 @@ static void keys(void **state) {
     grt_config_init_for(&config, GRT_CONFIG_OF_ALL);
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
         const struct grt_config_key_info *info = grt_config_key_info((enum grt_config_key)i);
-        assert_int_equal(grt_config_key_find(info->name), i);
+        assert_int_equal(grt_config_key_find(info->scope, info->name), i);
         assert_true(info->help[0] != '\0');
         assert_false(grt_config_given(&config, (enum grt_config_key)i));
         // The default that --keys prints is the fallback, unless the help says what it depends on: then
@@ -38,19 +38,28 @@ static void keys(void **state) {
         char aliases[1024];
         snprintf(aliases, sizeof aliases, "%s", info->aliases);
         for (char *name = strtok(aliases, " "); name; name = strtok(NULL, " ")) {
-            if (grt_config_key_find(name) != i) {
+            if (grt_config_key_find(info->scope, name) != i) {
                 print_error("%s is not found as %s\n", name, info->name);
                 fail();
             }
         }
     }
     assert_null(grt_config_key_info(GRT_CONFIG_KEY_COUNT));
-    assert_int_equal(grt_config_key_find("voodoo"), GRT_CONFIG_KEY_COUNT);
-    assert_int_equal(grt_config_key_find(""), GRT_CONFIG_KEY_COUNT);
-    assert_int_equal(grt_config_key_find("data.batch_size"), GRT_CONFIG_BATCH_SIZE);
-    assert_int_equal(grt_config_key_find("voodoo.batch_size"), GRT_CONFIG_KEY_COUNT);
-    assert_int_equal(grt_config_key_find("benchmark.num_workers"), GRT_CONFIG_NUM_WORKERS_OPTIONS);
-    assert_int_equal(grt_config_key_find("num_workers"), GRT_CONFIG_NUM_WORKERS);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "voodoo"), GRT_CONFIG_KEY_COUNT);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, ""), GRT_CONFIG_KEY_COUNT);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "data.batch_size"), GRT_CONFIG_BATCH_SIZE);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "voodoo.batch_size"), GRT_CONFIG_KEY_COUNT);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "benchmark.num_workers"), GRT_CONFIG_NUM_WORKERS_OPTIONS);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "num_workers"), GRT_CONFIG_NUM_WORKERS);
+    // A kind that takes keys of others: its own names come first, and it has its own fallbacks.
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_PPO, "gamma"), GRT_CONFIG_DISCOUNT);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "gamma"), GRT_CONFIG_GAMMA);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_PPO, "horizon"), GRT_CONFIG_ROLLOUT_STEPS);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_ES, "horizon"), GRT_CONFIG_EPISODE_LENGTH);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_PPO, "lr"), GRT_CONFIG_LEARNING_RATE);
+    struct grt_config ppo;
+    grt_config_init_for(&ppo, GRT_CONFIG_OF_PPO);
+    assert_true(ppo.learning_rate == 3e-4 && ppo.max_grad_norm == 0.5 && ppo.discount == 0.99);
     assert_string_equal(config.optimizer, "adamw");
     assert_int_equal(config.epochs, 10);
     assert_int_equal(config.batch_size, 0);
