@@ -76,6 +76,7 @@ struct grt_worlds *grt_worlds_create(struct grt_dev *dev, const struct grt_world
     worlds->copies = desc->copies;
     worlds->phase = desc->phase ? desc->phase : 1;
     worlds->length = desc->length ? desc->length : desc->env->length;
+    worlds->once = desc->once;
     if (!settle(worlds, desc)) {
         grt_worlds_destroy(&worlds);
     }
@@ -91,6 +92,14 @@ void grt_worlds_destroy(struct grt_worlds **worlds) {
 
 const struct grt_worlds_sizes *grt_worlds_sizes(const struct grt_worlds *worlds) {
     return worlds ? &worlds->sizes : NULL;
+}
+
+uint32_t grt_worlds_copies(const struct grt_worlds *worlds) {
+    return worlds ? worlds->copies : 0;
+}
+
+uint32_t grt_worlds_length(const struct grt_worlds *worlds) {
+    return worlds ? worlds->length : 0;
 }
 
 const char *grt_worlds_term(const struct grt_worlds *worlds, uint32_t i) {
@@ -193,7 +202,8 @@ static struct worlds_head head_of(const struct grt_worlds *worlds) {
                                 .terms = sizes->terms,
                                 .phase = worlds->phase,
                                 .limit = worlds->length,
-                                .share = 1.0f / (float)sizes->agents};
+                                .share = 1.0f / (float)sizes->agents,
+                                .once = worlds->once};
 }
 
 // Lanes that are copies.

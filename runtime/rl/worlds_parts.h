@@ -10,6 +10,7 @@ struct grt_worlds {
     const struct grt_env_info *env;
     struct grt_worlds_sizes sizes;
     uint32_t copies, phase, length;
+    bool once;
     double settings[GRT_ENV_SETTINGS];  // in their order
     uint32_t setting_count;
     const struct grt_tensor *state;   // u32 [words][copies]

@@ -66,6 +66,7 @@
     X(es, D)                                                                                       \
     X(policy, D)                                                                                   \
     X(evolve, D)                                                                                   \
+    X(ppo, D)                                                                                      \
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
     X(worlds, D)                                                                                   \
