@@ -117,7 +117,7 @@ static bool is_alias(const char *aliases, const char *name) {
 enum circle { OWN_LIST, TAKEN, ALL_KINDS };
 
 static bool within(uint32_t i, enum circle circle, enum grt_config_scope scope) {
-    return circle == ALL_KINDS || (circle == OWN_LIST ? config_keys[i].info.scope & scope
+    return circle == ALL_KINDS || (circle == OWN_LIST ? config_keys[i].info.scope == scope
                                                       : grt_config_key_scope((enum grt_config_key)i) & scope);
 }
 

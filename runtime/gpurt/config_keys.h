@@ -320,6 +320,20 @@
       "a list of layers; default: an mlp by depth, hidden and activation")                         \
     X(CRITIC_NETWORK, critic_network, TREE, "ppo", "", 0, 0, "", "value_network",                  \
       "the same for the critic")                                                                   \
+    X(MAX_EPISODE_STEPS, max_episode_steps, WHOLE, "ppo", "0", 1, 1048576, "",                     \
+      "max_steps episode_length ppo.max_steps env.max_steps",                                      \
+      "steps after which an episode is cut; default: the environment's")                           \
+    X(SETTINGS, settings, NAMES, "ppo", "", 0, 0, "", "env_settings env_config env_kwargs",        \
+      "settings of the environment, NAME=VALUE each; on the command line they are keys; default: " \
+      "the environment's")                                                                         \
+    X(NUM_UAVS, num_uavs, WHOLE, "ppo", "0", 1, 64, "", "num_agents n_agents",                     \
+      "setting of the environment uav; default: the environment's")                                \
+    X(NUM_OBSTACLES, num_obstacles, WHOLE, "ppo", "0", 0, 16384, "", "",                           \
+      "setting of the environment uav; default: the environment's")                                \
+    X(MAP, map, WHOLE, "ppo", "0", 1, 1024, "", "map_size grid_size",                              \
+      "setting of the environment uav; default: the environment's")                                \
+    X(WINDOW, window, WHOLE, "ppo", "0", 1, 1024, "", "window_size view_size",                     \
+      "setting of the environment uav; default: the environment's")                                \
     X(EPISODES_PER_BATCH, episodes_per_batch, WHOLE, "ppo", "0", 0, 4294967295, "", "",            \
       "episodes of an iteration: as many environments, each for one episode's steps; 0: by "       \
       "num_envs and rollout_steps")                                                                \
@@ -335,13 +349,12 @@
     X(PHASE, "0")                                                                                  \
     X(NUM_ENVS, "0")                                                                               \
     X(NUM_WORKERS, "0")                                                                            \
-    X(EPISODE_LENGTH, "0")                                                                         \
     X(ITERATIONS, "100")                                                                           \
     X(TARGET_RETURN, "")                                                                           \
     X(UNTIL, "0")                                                                                  \
     X(EVALUATE_EVERY, "0")                                                                         \
     X(CHECKPOINT_FILE, "")                                                                         \
-    X(CHECKPOINT_EVERY, "10")                                                                      \
+    X(CHECKPOINT_INTERVAL, "10")                                                                   \
     X(FROM, "")                                                                                    \
     X(BATCH_SIZE, "0")                                                                             \
     X(DEPTH, "2")                                                                                  \

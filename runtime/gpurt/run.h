@@ -80,6 +80,18 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(BEST_RETURN, "best_return") /* of the best direction */                                      \
     X(GOOD_RATE, "good_rate")     /* share of the steps that the environment calls good */         \
     X(FALLS, "falls")             /* an episode */                                                 \
+    X(LENGTH, "length")           /* mean steps of an episode */                                   \
+    X(EPISODES, "episodes")       /* that ended */                                                 \
+    X(POLICY_LOSS, "policy_loss") /* of PPO, as those below */                                     \
+    X(VALUE_LOSS, "value_loss")                                                                    \
+    X(ENTROPY, "entropy")                                                                          \
+    X(KL, "kl")                   /* of the policy before and after, about */                      \
+    X(CLIP_RATE, "clip_rate")     /* share of the rows whose ratio was clipped */                  \
+    X(EXPLAINED, "explained")     /* share of the returns' variance that values explain */         \
+    X(TERM_1, "term_1")           /* of the environment: see grt_run_start.terms */                \
+    X(TERM_2, "term_2")                                                                            \
+    X(TERM_3, "term_3")                                                                            \
+    X(TERM_4, "term_4")                                                                            \
     X(LR, "lr")                                                                                    \
     X(LR_FACTOR, "lr_factor") /* of the learning rate, from here on */                             \
     X(GRAD_NORM, "grad_norm")                                                                      \
@@ -240,6 +252,7 @@ struct grt_run_desc {
 GRT_API struct grt_run *grt_run_create(const struct grt_run_desc *desc);
 GRT_API void grt_run_destroy(struct grt_run **run);
 
+#define GRT_RUN_TERMS 4
 struct grt_run_start {
     const struct grt_trainer *trainer;
     void *self;  // of the trainer

@@ -10,6 +10,8 @@
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
 
+#define LEAST_ROWS 256
+
 struct grt_ppo_desc grt_ppo_defaults(void) {
     struct grt_ppo_desc d = {.horizon = 128,
                              .epochs = 4,
@@ -152,6 +154,12 @@ static bool declare_nets(struct grt_ppo *ppo) {
     return true;
 }
 
+// That the networks see at once: those of a minibatch and of a step, and enough for an evaluation in pieces.
+static uint64_t most_rows(const struct grt_ppo *ppo) {
+    uint64_t rows = ppo->batch > ppo->learning.rows ? ppo->batch : ppo->learning.rows;
+    return rows > LEAST_ROWS ? rows : LEAST_ROWS;
+}
+
 static bool declare_all(struct grt_ppo *ppo) {
     const struct grt_ppo_desc *d = &ppo->desc;
     struct grt_plan *plan = ppo->plan;
@@ -169,7 +177,7 @@ static bool declare_all(struct grt_ppo *ppo) {
         .plan = plan,
         .params = &ppo->params,
         .dtype = d->precision,
-        .rows = ppo->batch > ppo->learning.rows ? ppo->batch : ppo->learning.rows,
+        .rows = most_rows(ppo),
         .seed = d->seed};
     if (!declare_nets(ppo)) {
         return false;

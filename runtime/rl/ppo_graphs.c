@@ -10,7 +10,8 @@
 #include "shaders/ppo/lib/ppo_words.k"
 #include "shaders/ppo/lib/ppo_params.k"
 
-#define FLAT 64  // lanes where nothing is shared
+#define FLAT 64    // lanes where nothing is shared
+#define PIECE 128  // rows: so many of any width are a multiple of every device's alignment
 
 static struct ppo_shape shape_of(const struct ppo_actors *a) {
     return (struct ppo_shape){.rows = (uint32_t)a->rows,
@@ -80,21 +81,24 @@ void grt_ppo_record_observe(struct ppo_actors *a, struct grt_graph *graph, uint6
     grt_op_worlds_observe(graph, a->worlds, &observe);
 }
 
-// The actor for rows first .. first + count - 1 of a step, and their actions.
-static void record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
-                           uint64_t step, bool greedy) {
-    struct grt_tensor seen = rows_of(ppo->actor.x, a->rows);
+// What the actor gives for rows first .. first + count - 1 of a step, and their actions.
+static void record_some(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                        uint64_t step, uint64_t first, uint64_t count, bool greedy) {
+    uint64_t row_bytes = (uint64_t)ppo->sizes->obs * 4;
+    struct grt_tensor seen = rows_of(ppo->actor.x, count);
     seen.dtype = GRT_F32;
-    seen.range =
-        grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * ppo->sizes->obs * 4);
+    seen.range = grt_op_part(a->obs->range, step * a->obs_stride * 4 + first * row_bytes,
+                             count * row_bytes);
     struct grt_tensor x = seen;
     if (ppo->desc.precision != GRT_F32) {
-        x = rows_of(ppo->actor.x, a->rows);
+        x = rows_of(ppo->actor.x, count);
         grt_op_convert(graph, &x, &seen);
     }
     forward(ppo, &ppo->actor, graph, &x, false);
     const struct ppo_act_params params = {.shape = shape_of(a),
                                           .step = (uint32_t)step,
+                                          .first = (uint32_t)first,
+                                          .count = (uint32_t)count,
                                           .width = ppo->width,
                                           .acts = (uint32_t)(step * a->acts_stride),
                                           .greedy = greedy};
@@ -108,7 +112,18 @@ static void record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt
     launch(graph,
            grt_kernel_desc(.name = "ppo_act",
                            .specs = {{"WG", FLAT}, {"DISCRETE", ppo->sizes->choices > 0}}),
-           a->rows, &params, sizeof params, ranges, 5);
+           count, &params, sizeof params, ranges, 5);
+}
+
+// As many rows at once as the networks were made for, in pieces that begin where a binding may.
+static void record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                           uint64_t step, bool greedy) {
+    uint64_t most = ppo->net.rows;
+    most -= a->rows > most ? most % PIECE : 0;
+    for (uint64_t first = 0; first < a->rows; first += most) {
+        uint64_t left = a->rows - first;
+        record_some(ppo, a, graph, step, first, left < most ? left : most, greedy);
+    }
 }
 
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,

@@ -119,12 +119,6 @@ static bool make_evaluation(struct grt_ppo *ppo, struct grt_worlds *worlds) {
         grt_plan_destroy(&plan);
         return false;
     }
-    if (a->rows > ppo->net.rows) {
-        return grt_fail(GRT_CONFIG,
-                        "ppo: an evaluation of %llu agents at once; the networks were made for "
-                        "%llu rows",
-                        (unsigned long long)a->rows, (unsigned long long)ppo->net.rows);
-    }
     if (!grt_plan_alloc(plan)) {
         return false;
     }

@@ -37,6 +37,13 @@ bool grt_run_row_has(const struct grt_run_row *row, enum grt_run_field field) {
     return (row->known >> field & 1) != 0;
 }
 
+// The environment names its own.
+static const char *word_of(const struct grt_run *run, enum grt_run_field field) {
+    bool term = field >= GRT_FIELD_TERM_1 && field <= GRT_FIELD_TERM_4;
+    const char *own = term ? run->start.terms[field - GRT_FIELD_TERM_1] : NULL;
+    return own ? own : fields[field];
+}
+
 static void report(struct grt_run *run, const struct grt_run_report *report) {
     if (run->desc.report) {
         run->desc.report(run->desc.context, report);
@@ -81,7 +88,8 @@ void grt_run_tell(struct grt_run *run, struct grt_run_row *row) {
     complete(run, row);
     for (uint32_t i = 0; i < GRT_FIELD_COUNT; i++) {
         if (grt_run_row_has(row, (enum grt_run_field)i)) {
-            told[count++] = (struct grt_runlog_field){fields[i], row->numbers[i], row->texts[i]};
+            told[count++] = (struct grt_runlog_field){
+                word_of(run, (enum grt_run_field)i), row->numbers[i], row->texts[i]};
         }
     }
     grt_runlog_row(run->log, events[row->event], row->step, told, count);
