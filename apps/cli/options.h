@@ -80,6 +80,18 @@ struct options_desc {
 int options_parse(const struct options_desc *desc, int argc, char **argv, struct options *values,
                   const char **words, size_t *word_count);
 
+// For verbs whose keys are options too: arguments in which "--key VALUE" and "--key=VALUE", where no row has that name,
+// have become "key=VALUE". False: out of memory. Words live until the end.
+struct options_keys {
+    int argc;
+    char **argv;
+    char **made;
+    size_t made_count;
+};
+bool options_keys_begin(struct options_keys *keys, const struct option_list *lists, size_t count,
+                        int argc, char **argv);
+void options_keys_end(struct options_keys *keys);
+
 // The device that the options ask for, or NULL with the sentence said.
 struct grt_dev *options_open_device(const struct options *options);
 struct grt_dev_desc options_device_desc(const struct options *options);

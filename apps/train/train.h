@@ -7,7 +7,9 @@
 #define TRAIN_KINDS(X)                                                                             \
     X(supervised, "a network on samples with targets, from an HDF5 file")                          \
     X(es, "a policy for an environment, by evolution strategies: --env NAME")                      \
-    X(standing, "the same for the four-legged robot that stands up, in phases")
+    X(standing, "the same for the four-legged robot that stands up, in phases")                    \
+    X(ppo, "a policy for an environment, by proximal policy optimization: --env NAME")             \
+    X(uav, "the same for UAVs that fly to their targets, with a central critic")
 
 // argv[0] is the kind. Each returns an exit code.
 #define X(name, help) int train_##name(int argc, char **argv);

@@ -196,12 +196,21 @@ static int parse(struct trainer *t, int argc, char **argv, const char **words, s
     };
     memcpy(lists, kind->lists, kind->list_count * sizeof *lists);
     memcpy(lists + kind->list_count, shared, sizeof shared);
+    size_t list_count = kind->list_count + sizeof shared / sizeof *shared;
     struct options_desc desc = {.verb = kind->verb,
                                 .words = "[KEY=VALUE...]",
                                 .about = kind->about,
                                 .lists = lists,
-                                .list_count = kind->list_count + sizeof shared / sizeof *shared,
+                                .list_count = list_count,
                                 .keys = kind->keys};
+    if (kind->keys_are_options) {
+        if (!options_keys_begin(&t->spelled, lists, list_count, argc, argv)) {
+            talk_error("out of memory");
+            return COMMAND_INTERNAL;
+        }
+        argc = t->spelled.argc;
+        argv = t->spelled.argv;
+    }
     return options_parse(&desc, argc, argv, &t->config.common, words, count);
 }
 
@@ -240,6 +249,8 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv) {
     grt_dev_destroy(&t->dev);
 undo_memory:
     free(words);
+    if (t)
+        options_keys_end(&t->spelled);
     free(t);
     return code;
 }

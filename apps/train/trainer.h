@@ -19,6 +19,7 @@ struct trainer {
     struct train_config config;     // first: see train_config.h
     const char *log, *tensorboard;  // options
     uint32_t keys;
+    struct options_keys spelled;  // where keys are options
     const struct train_kind *kind;
     struct grt_dev *dev;
     double device_seconds;  // that opening it took
@@ -53,6 +54,7 @@ struct train_kind {
     const char *more;    // how a run that is done gets more steps: "--iterations N"
     const char *advice;  // after a loss that is not finite; NULL: the trainer gives it
     bool resume_file;    // --resume takes a file
+    bool keys_are_options;  // --key VALUE is KEY=VALUE
 
     // Each returns an exit code, the mistake said.
     int (*read)(void *self, const char **words,

@@ -264,6 +264,7 @@ struct grt_run_start {
     uint32_t target_count;
     const struct grt_archive *from;  // one file: the checkpoint that is gone on with, or NULL
     // More fields of the row `start`; may be NULL. Copied; texts live as long as the run.
+    const char *terms[GRT_RUN_TERMS];  // words of the fields TERM_1, ... in the log; NULL: as they are
     const struct grt_run_row *about;
 };
 GRT_API bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start);

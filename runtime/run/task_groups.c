@@ -65,7 +65,7 @@ static bool read_group(const struct grt_config *c, const struct grt_node *node,
                      "groups: an entry is {match: NAME, learning_rate: R, weight_decay: D}");
     }
     for (const struct grt_node *e = node->first; e; e = e->next) {
-        enum grt_config_key key = grt_config_key_find(e->text);
+        enum grt_config_key key = grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, e->text);
         bool match = strcmp(e->text, "match") == 0;
         bool lr = key == GRT_CONFIG_LEARNING_RATE, decay = key == GRT_CONFIG_WEIGHT_DECAY;
         if (!match && !lr && !decay) {

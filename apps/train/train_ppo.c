@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt train ppo` and `gpurt train uav`: a policy by proximal policy optimization, environment and learning on the device.
+//
+// A step is an iteration, and each has its row; every few the policy's most likely actions are tried on starts of their own.
+// What is resumed goes on in the same file.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/files.h"
+#include "cli/model_file.h"
+#include "cli/talk.h"
+#include "train.h"
+#include "train_ppo.h"
+
+#define EVALUATION_SEED 0x7e57u  // starts that training never sees
+
+// ---- the trainer ----
+
+static void set_episodes(const struct train_ppo *t, struct grt_run_row *row,
+                         const struct grt_ppo_report *r) {
+    uint32_t terms = grt_worlds_sizes(t->worlds)->terms;
+    if (r->episodes == 0)
+        return;
+    grt_run_row_set(row, GRT_FIELD_RETURN, r->mean_return);
+    grt_run_row_set(row, GRT_FIELD_LENGTH, r->length);
+    for (uint32_t i = 0; i < terms && i < GRT_RUN_TERMS; i++)
+        grt_run_row_set(row, (enum grt_run_field)(GRT_FIELD_TERM_1 + i), r->terms[i]);
+}
+
+static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
+    struct train_ppo *t = self;
+    struct grt_ppo_report r;
+    turn->idle = !turn->more;
+    if (turn->idle)
+        return true;
+    if (!grt_ppo_iterate(t->ppo, &r))
+        return false;
+    struct grt_run_row row = {.event = GRT_RUN_TRAIN};
+    double busy = r.collect + r.update;
+    grt_run_row_set(&row, GRT_FIELD_EPISODES, r.episodes);
+    set_episodes(t, &row, &r);
+    grt_run_row_set(&row, GRT_FIELD_POLICY_LOSS, r.policy_loss);
+    grt_run_row_set(&row, GRT_FIELD_VALUE_LOSS, r.value_loss);
+    grt_run_row_set(&row, GRT_FIELD_ENTROPY, r.entropy);
+    grt_run_row_set(&row, GRT_FIELD_KL, r.kl);
+    grt_run_row_set(&row, GRT_FIELD_CLIP_RATE, r.clip_rate);
+    grt_run_row_set(&row, GRT_FIELD_EXPLAINED, r.explained);
+    grt_run_row_set(&row, GRT_FIELD_GRAD_NORM, r.grad_norm);
+    grt_run_row_set(&row, GRT_FIELD_LR, r.lr);
+    grt_run_row_set(&row, GRT_FIELD_STEPS_PER_S, r.rows / r.seconds);
+    if (busy > 0)  // where it has a clock
+        grt_run_row_set(&row, GRT_FIELD_GPU, busy < r.seconds ? busy / r.seconds : 1);
+    grt_run_place(run)->step = r.iteration;
+    grt_run_tell(run, &row);
+    return true;
+}
+
+static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_row *row,
+                     bool *stopped) {
+    struct train_ppo *t = self;
+    struct grt_ppo_report r = {0};
+    (void)run;
+    *stopped = !more;
+    if (more && !grt_ppo_evaluate(t->ppo, t->trials, EVALUATION_SEED, &r))
+        return false;
+    set_episodes(t, row, &r);
+    row->score = r.mean_return;
+    return true;
+}
+
+static bool save(void *self, const struct grt_run *run, struct grt_archive *archive) {
+    struct train_ppo *t = self;
+    (void)run;
+    return grt_ppo_save(t->ppo, archive) &&
+           grt_archive_set_text(archive, "env", t->info->name) &&
+           grt_archive_set_text(archive, "env_file", t->env);
+}
+
+static bool load(void *self, const struct grt_run *run, const struct grt_archive *archive,
+                 struct grt_run_place *place) {
+    struct train_ppo *t = self;
+    (void)run;
+    place->step = (uint64_t)grt_archive_whole(archive, "iteration", 0);
+    return grt_ppo_load(t->ppo, archive, false);
+}
+
+static const struct grt_trainer trainer = {
+    .kind = "ppo",
+    .all = GRT_ENDED_ITERATIONS,
+    .tries_first = true,
+    .remedy = "A lower learning_rate may help",
+    .advance = advance,
+    .evaluate = evaluate,
+    .save = save,
+    .load = load,
+};
+
+// ---- where it begins ----
+
+static int read_settings(struct train_ppo *t, const char *only, const char **words, size_t count) {
+    const char *begins = t->resume ? t->resume : t->from;
+    if (t->resume && t->from) {
+        talk_error("--resume goes on with a run and --from begins one: give one of them");
+        return COMMAND_USAGE;
+    }
+    if (begins) {
+        t->archive = model_file_load(begins);
+        if (!t->archive)
+            return command_exit_of(grt_last_status());
+    }
+    int code = train_ppo_settings(t, only, words, count);
+    if (code)
+        return code;
+    char path[TRAIN_PPO_PATH];
+    snprintf(path, sizeof path, "%s-ppo.h5", t->info->name);
+    const struct grt_config *c = &t->trainer.config.settings;
+    const char *given = t->trainer.config.checkpoint ? t->trainer.config.checkpoint
+                        : grt_config_given(c, GRT_CONFIG_CHECKPOINT_FILE) ? c->checkpoint_file
+                                                                          : NULL;
+    const char *file = given ? given : t->resume ? t->resume : path;
+    if ((size_t)snprintf(t->path, sizeof t->path, "%s", file) >= sizeof t->path) {
+        talk_error("the name of the checkpoint is too long: %.100s...", file);
+        return COMMAND_CANNOT_CREATE;
+    }
+    return COMMAND_OK;
+}
+
+static int read_ppo(void *self, const char **words, size_t count) {
+    return read_settings(self, NULL, words, count);
+}
+
+static int read_uav(void *self, const char **words, size_t count) {
+    return read_settings(self, "uav", words, count);
+}
+
+static int files(void *self) {
+    const struct train_ppo *t = self;
+    const struct train_config *c = &t->trainer.config;
+    return FILES_APART({FILE_READ, "--config", c->config},
+                       {FILE_READ, t->resume ? "--resume" : "--from",
+                        t->archive ? t->archive->path : NULL},
+                       {FILE_KEPT, "--checkpoint", t->path},
+                       {FILE_WRITTEN, "--log", c->settings.log},
+                       {FILE_WRITTEN, "--output", c->common.output});
+}
+
+// ---- the table ----
+
+// X(name, event, field, key, heading, unit, type, precision, width)
+#define TRAIN_COLUMNS(X)                                                                           \
+    X(STEP, TRAIN, STEP, "step", "iteration", NULL, COUNT, 0, 0)                                   \
+    X(RETURN, TRAIN, RETURN, "return", "return", NULL, NUMBER, 3, 9)                               \
+    X(LENGTH, TRAIN, LENGTH, "length", "steps", NULL, NUMBER, 1, 7)                                \
+    X(TERM_1, TRAIN, TERM_1, "term_1", "", NULL, NUMBER, 3, 9)                                     \
+    X(TERM_2, TRAIN, TERM_2, "term_2", "", NULL, NUMBER, 4, 10)                                    \
+    X(ENTROPY, TRAIN, ENTROPY, "entropy", "entropy", NULL, NUMBER, 3, 7)                           \
+    X(KL, TRAIN, KL, "kl", "KL", NULL, NUMBER, 4, 7)                                               \
+    X(CLIPPED, TRAIN, CLIP_RATE, "clip_rate", "clipped", NULL, SHARE, 0, 7)                        \
+    X(EXPLAINED, TRAIN, EXPLAINED, "explained", "explained", NULL, NUMBER, 2, 9)                   \
+    X(TRIAL, EVALUATE, RETURN, "evaluate_return", "policy's return", NULL, NUMBER, 3, 0)           \
+    X(TRIAL_1, EVALUATE, TERM_1, "evaluate_term_1", "", NULL, NUMBER, 3, 9)                        \
+    X(TRIAL_2, EVALUATE, TERM_2, "evaluate_term_2", "", NULL, NUMBER, 4, 10)                       \
+    X(RATE, TRAIN, STEPS_PER_S, "steps_per_s", "", "steps/s", NUMBER, 0, 10)                       \
+    X(GPU, TRAIN, GPU, "gpu", "GPU", NULL, SHARE, 0, 5)                                            \
+    X(MEMORY, TRAIN, MEMORY, "memory", "memory", NULL, BYTES, 0, 9)                                \
+    X(SECONDS, TRAIN, SECONDS, "seconds", "", "s", NUMBER, 2, 8)
+
+enum train_column_name {
+#define X(name, event, field, key, heading, unit, type, precision, width) TRAIN_##name,
+    TRAIN_COLUMNS(X)
+#undef X
+        TRAIN_COLUMN_COUNT,
+};
+#define BIT(name) (1ull << TRAIN_##name)
+
+static struct train_column columns[] = {TRAIN_COLUMNS(TRAIN_COLUMN)};
+
+// Columns of the environment's terms bear their names, and those that it lacks are not shown.
+static void name_columns(const struct train_ppo *t, uint64_t *shown) {
+    static char keys[2][80];
+    static const int training[] = {TRAIN_TERM_1, TRAIN_TERM_2}, trial[] = {TRAIN_TRIAL_1, TRAIN_TRIAL_2};
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *name = grt_worlds_term(t->worlds, i);
+        if (!name) {
+            *shown &= ~(1ull << training[i] | 1ull << trial[i]);
+            continue;
+        }
+        snprintf(keys[i], sizeof keys[i], "evaluate_%.64s", name);
+        columns[training[i]].column.key = columns[training[i]].column.heading = name;
+        columns[trial[i]].column.key = keys[i];
+        columns[trial[i]].column.heading = name;
+    }
+}
+
+static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
+    const struct train_ppo *t = self;
+    const struct grt_config *c = &t->trainer.config.settings;
+    const struct grt_ppo_desc *d = grt_ppo_desc_of(t->ppo);
+    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(t->worlds);
+    struct grt_ppo_size size = grt_ppo_size(t->ppo);
+    const struct grt_dev_info *info = grt_dev_info(t->trainer.dev);
+    char settings[256] = "";
+    size_t used = 0;
+    double value;
+    const char *name;
+    for (uint32_t i = 0; used < sizeof settings - 64 && (name = grt_worlds_setting(t->worlds, i, &value)); i++)
+        used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s %g", i ? ", " : ": ",
+                                 name, value);
+    snprintf(title, TABLE_TEXT_SIZE, "%s on %s: %s; %u copies of %u agents, %u steps an iteration",
+             t->info->name, info->selector, info->name, t->copies, sizes->agents, t->steps);
+    name_columns(t, shown);
+    talk_line("environment %s%s", t->info->name, settings);
+    talk_line("            %u copies of %u agents; they see %u numbers%s, and %s", t->copies,
+              sizes->agents, sizes->obs, d->central ? ", the critic the whole too" : "",
+              sizes->choices ? "choose" : "act with");
+    talk_line("            %u %s; episodes of %u steps at most",
+              sizes->choices ? sizes->choices : sizes->act,
+              sizes->choices ? "actions" : "numbers", grt_worlds_length(t->worlds));
+    talk_line("networks    %llu parameters, %s", (unsigned long long)size.parameters, c->precision);
+    talk_line("iteration   %u steps of each copy: %llu rows; %u epochs of %u minibatches", t->steps,
+              (unsigned long long)size.rows, d->epochs, size.batches);
+    talk_line("optimizer   %s, learning rate %g, %s", c->optimizer, c->learning_rate, c->schedule);
+    talk_line("iterations  %llu; the policy is tried every %u, in %u episodes",
+              (unsigned long long)c->iterations, t->evaluate_every, grt_worlds_copies(t->trials));
+    talk_line("seed        %llu", (unsigned long long)c->seed);
+}
+
+// ---- the run ----
+
+static int begin(struct train_ppo *t) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    struct grt_run_desc desc = trainer_run_desc(&t->trainer);
+    struct grt_run_row about = {0};
+    grt_run_row_set(&about, GRT_FIELD_PARAMETERS, (double)grt_ppo_size(t->ppo).parameters);
+    grt_run_row_set(&about, GRT_FIELD_SEED, (double)c->seed);
+    grt_run_row_text(&about, GRT_FIELD_ENV, t->info->name);
+    grt_run_row_text(&about, GRT_FIELD_PRECISION, c->precision);
+    grt_run_row_set(&about, GRT_FIELD_NUM_ENVS, t->copies);
+    grt_run_row_set(&about, GRT_FIELD_BATCH, (double)grt_ppo_size(t->ppo).rows);
+    grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, grt_worlds_length(t->worlds));
+    desc.file = t->path;
+    desc.save_every = c->checkpoint_interval > 0 ? c->checkpoint_interval : 10;
+    if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN))
+        desc.targets[desc.target_count++] =
+            (struct grt_run_target){.field = GRT_FIELD_RETURN, .value = c->target_return};
+    if (c->until > 0)
+        desc.targets[desc.target_count++] =
+            (struct grt_run_target){.field = GRT_FIELD_TERM_1, .value = c->until};
+    t->trainer.run = grt_run_create(&desc);
+    if (!t->trainer.run)
+        return command_exit_of(grt_last_status());
+    struct grt_run_start start = {.trainer = &trainer,
+                                  .self = t,
+                                  .dev = t->trainer.dev,
+                                  .steps = c->iterations,
+                                  .evaluate_every = t->evaluate_every,
+                                  .from = t->resume ? t->archive : NULL,
+                                  .about = &about};
+    for (uint32_t i = 0; i < GRT_RUN_TERMS; i++)
+        start.terms[i] = grt_worlds_term(t->worlds, i);
+    if (grt_run_begin(t->trainer.run, &start))
+        return COMMAND_OK;
+    return grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
+}
+
+static int open_ppo(void *self) {
+    struct train_ppo *t = self;
+    const struct grt_config *c = &t->trainer.config.settings;
+    int code = train_ppo_make(t);
+    if (code)
+        return code;
+    if (t->archive && !t->resume && !grt_ppo_load(t->ppo, t->archive, true))
+        return grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
+    t->evaluate_every = c->evaluate_every > 0 ? (uint32_t)c->evaluate_every
+                        : c->iterations < 20  ? 1
+                                              : (uint32_t)(c->iterations / 10);
+    return begin(t);
+}
+
+static void close_ppo(void *self) {
+    struct train_ppo *t = self;
+    grt_ppo_destroy(&t->ppo);
+    grt_worlds_destroy(&t->worlds);
+    grt_worlds_destroy(&t->trials);
+    grt_archive_destroy(&t->archive);
+    grt_env_close(&t->info);
+}
+
+// ---- the verbs ----
+
+#define AT(field) offsetof(struct train_ppo, field)
+
+static const struct option_row env_options[] = {
+    {.name = "env",
+     .value = "NAME|FILE.k",
+     .help = "environment, or a file of your own",
+     .read = options_read_text,
+     .at = AT(env)},
+};
+
+static const struct option_row run_options[] = {
+    {.name = "config",
+     .value = "FILE",
+     .help = "settings in YAML; KEY=VALUE and --key VALUE stand above it",
+     .read = options_read_text,
+     .at = AT(trainer.config.config)},
+    {.name = "checkpoint",
+     .value = "FILE",
+     .help = "where it is kept (default: that of --resume, or ENV-ppo.h5)",
+     .read = options_read_text,
+     .at = AT(trainer.config.checkpoint)},
+    {.name = "resume",
+     .value = "FILE",
+     .help = "go on from this checkpoint",
+     .read = options_read_text,
+     .at = AT(resume)},
+    {.name = "from",
+     .value = "FILE",
+     .help = "begin with its networks",
+     .read = options_read_text,
+     .at = AT(from)},
+};
+
+#define ABOUT                                                                                      \
+    "Every key that --keys lists, and every setting of the environment, is KEY=VALUE or --key "    \
+    "VALUE:\n--num-envs 64, --learning-rate 1e-3, --map 12.\n"                                     \
+    "Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 ends with a checkpoint and exit code 75;\n"                \
+    "--resume goes on and reaches the same bits.\n"
+
+#define KIND                                                                                       \
+    .keys = GRT_CONFIG_OF_PPO, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,             \
+    .size = sizeof(struct train_ppo), .more = "--iterations N", .resume_file = true,               \
+    .keys_are_options = true, .files = files, .open = open_ppo, .banner = banner,                  \
+    .close = close_ppo
+
+int train_ppo(int argc, char **argv) {
+    const struct option_list lists[] = {
+        OPTION_LIST("Environment", env_options),
+        OPTION_LIST("Run", run_options),
+    };
+    const struct train_kind kind = {
+        KIND,
+        .verb = "train ppo",
+        .about = "Trains a policy by proximal policy optimization; environment and learning stay "
+                 "on the device.\nEnvironments: cartpole, pendulum, standing, uav, and your own: a "
+                 "file such as ./slider.k\n(shaders/env/README.md).\n" ABOUT,
+        .lists = lists,
+        .list_count = sizeof lists / sizeof *lists,
+        .read = read_ppo,
+    };
+    return trainer_main(&kind, argc, argv);
+}
+
+int train_uav(int argc, char **argv) {
+    const struct option_list lists[] = {
+        OPTION_LIST("Run", run_options),
+    };
+    const struct train_kind kind = {
+        KIND,
+        .verb = "train uav",
+        .about = "Trains UAVs that fly over a grid map to their targets: PPO, a policy that all "
+                 "share and that sees\nits surroundings, a critic that sees the whole.\n" ABOUT,
+        .lists = lists,
+        .list_count = sizeof lists / sizeof *lists,
+        .read = read_uav,
+    };
+    return trainer_main(&kind, argc, argv);
+}

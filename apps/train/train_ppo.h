@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside `gpurt train ppo` and `gpurt train uav`: their values, and how settings become a learner.
+#ifndef APPS_TRAIN_PPO_H
+#define APPS_TRAIN_PPO_H
+
+#include "gpurt/network.h"
+#include "gpurt/ppo.h"
+#include "trainer.h"
+
+#define TRAIN_PPO_PATH 1024
+#define TRAIN_PPO_SETTINGS 24
+
+struct train_ppo {
+    struct trainer trainer;  // first: see trainer.h
+    const char *env;         // --env
+    const char *resume, *from;
+    char path[TRAIN_PPO_PATH];  // of the checkpoint
+
+    const struct grt_env_info *info;
+    struct grt_archive *archive;  // that it begins with, or NULL
+    // Settings of the environment that were given: words "name=value", and what they say.
+    const char *words[TRAIN_PPO_SETTINGS];
+    size_t word_count;
+    struct grt_env_value settings[TRAIN_PPO_SETTINGS];
+    char names[TRAIN_PPO_SETTINGS][64];
+    uint32_t setting_count;
+
+    uint32_t copies, steps, evaluate_every;
+    struct grt_worlds *worlds, *trials;
+    struct grt_mlp_desc actor_mlp, critic_mlp;
+    struct grt_network_desc actor_list, critic_list;
+    struct grt_ppo *ppo;
+};
+
+// Fills the values from --config and the words, and opens the environment. `only` is the environment of a verb that has
+// one, or NULL. Returns an exit code, the mistake said.
+int train_ppo_settings(struct train_ppo *t, const char *only, const char **words, size_t count);
+// Makes worlds, networks and the learner. Returns an exit code, the mistake said.
+int train_ppo_make(struct train_ppo *t);
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of `gpurt train ppo` and `gpurt train uav`: keys of a config, and settings of the environment beside them.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/talk.h"
+#include "train_ppo.h"
+
+#define CPU_COPIES 64
+#define GPU_COPIES 4096
+#define BATCHES 4  // minibatches of an epoch, unless batch_size says otherwise
+
+// ---- settings of the environment ----
+
+// Words that are no keys of a config may be settings: the environment will say.
+static bool is_key(const char *word) {
+    char name[128];
+    const char *equals = strchr(word, '=');
+    snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - word : 0), word);
+    enum grt_config_key key = grt_config_key_find(GRT_CONFIG_OF_PPO, name);
+    return !equals || key != GRT_CONFIG_KEY_COUNT;
+}
+
+static bool add_setting(struct train_ppo *t, const char *word) {
+    const char *equals = strchr(word, '=');
+    char *end = NULL;
+    double value = equals ? strtod(equals + 1, &end) : 0;
+    size_t length = equals ? (size_t)(equals - word) : 0;
+    if (!equals || end == equals + 1 || *end || length == 0 || length >= sizeof *t->names ||
+        t->setting_count == TRAIN_PPO_SETTINGS) {
+        talk_error("%.100s: a setting of the environment is NAME=NUMBER, and %d of them at most",
+                   word, TRAIN_PPO_SETTINGS);
+        return false;
+    }
+    char *name = t->names[t->setting_count];
+    memcpy(name, word, length);
+    name[length] = '\0';
+    t->settings[t->setting_count++] = (struct grt_env_value){name, value};
+    return true;
+}
+
+static bool add_key(struct train_ppo *t, enum grt_config_key key, uint64_t value) {
+    char word[96];
+    snprintf(word, sizeof word, "%s=%llu", grt_config_key_info(key)->name,
+             (unsigned long long)value);
+    return !grt_config_given(&t->trainer.config.settings, key) || add_setting(t, word);
+}
+
+// From the file first; the command line stands above it.
+static bool collect_settings(struct train_ppo *t) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    bool ok = true;
+    for (size_t i = 0; ok && i < c->settings.count; i++)
+        ok = add_setting(t, c->settings.values[i]);
+    ok = ok && add_key(t, GRT_CONFIG_NUM_UAVS, c->num_uavs) &&
+         add_key(t, GRT_CONFIG_NUM_OBSTACLES, c->num_obstacles) &&
+         add_key(t, GRT_CONFIG_MAP, c->map) && add_key(t, GRT_CONFIG_WINDOW, c->window);
+    for (size_t i = 0; ok && i < t->word_count; i++)
+        ok = add_setting(t, t->words[i]);
+    return ok;
+}
+
+// ---- the environment ----
+
+static int open_env(struct train_ppo *t, const char *only) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    const char *given = grt_config_given(c, GRT_CONFIG_ENV) ? c->env : NULL;
+    if (only && given && strcmp(given, only) != 0) {
+        talk_error("env: %s is not for `gpurt %s`, which trains %s; use `gpurt train ppo`", given,
+                   t->trainer.kind->verb, only);
+        return COMMAND_CONFIG;
+    }
+    const char *env = only ? only : t->env ? t->env : given;
+    if (!env && t->archive)
+        env = grt_archive_text(t->archive, "env_file", grt_archive_text(t->archive, "env", NULL));
+    if (!env) {
+        talk_error("which environment? --env NAME; see `gpurt %s --help`", t->trainer.kind->verb);
+        return COMMAND_USAGE;
+    }
+    t->env = env;
+    t->info = grt_env_open(env);
+    return t->info ? COMMAND_OK : command_exit_of_input(grt_last_status());
+}
+
+int train_ppo_settings(struct train_ppo *t, const char *only, const char **words, size_t count) {
+    struct grt_config *c = &t->trainer.config.settings;
+    grt_config_init_for(c, GRT_CONFIG_OF_PPO);
+    // What is no key is kept for the environment.
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_key(words[i]))
+            words[kept++] = words[i];
+        else if (t->word_count < TRAIN_PPO_SETTINGS)
+            t->words[t->word_count++] = words[i];
+    }
+    int code = train_config_settings(c, t->trainer.config.config, words, kept);
+    if (!code && !collect_settings(t))
+        code = COMMAND_CONFIG;
+    if (code)
+        return code;
+    if (c->seed > UINT32_MAX) {
+        talk_error("seed: %llu is above 4294967295, the largest of PPO",
+                   (unsigned long long)c->seed);
+        return COMMAND_CONFIG;
+    }
+    train_config_devices(c, &t->trainer.config.common);
+    return open_env(t, only);
+}
+
+// ---- networks ----
+
+static enum grt_act act_of(const char *word) {
+    for (int i = 0; i < GRT_ACT_COUNT; i++) {
+        if (!strcmp(grt_act_text((enum grt_act)i), word))
+            return (enum grt_act)i;
+    }
+    return GRT_ACT_TANH;
+}
+
+static struct grt_mlp_desc mlp_of(const struct grt_config *c, uint32_t outputs) {
+    struct grt_mlp_desc d = {.depth = (uint32_t)c->depth,
+                             .hidden = (uint32_t)c->hidden.values[0],
+                             .outputs = outputs,
+                             .act = act_of(c->activation),
+                             .residual = c->residual,
+                             .layer_norm = c->layer_norm};
+    if (c->hidden.count > 1) {
+        d.depth = (uint32_t)c->hidden.count;
+        for (size_t i = 0; i < c->hidden.count && i < GRT_MLP_WIDTHS; i++)
+            d.widths[i] = (uint32_t)c->hidden.values[i];
+    }
+    return d;
+}
+
+// A list of layers where there is one, else an mlp.
+static struct grt_ppo_net net_of(const struct train_ppo *t, const struct grt_config_tree *list,
+                                 uint32_t outputs, struct grt_mlp_desc *mlp,
+                                 struct grt_network_desc *network) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    *mlp = mlp_of(c, outputs);
+    *network = (struct grt_network_desc){.text = list->text,
+                                         .path = c->path[0] ? c->path : NULL,
+                                         .line = list->line,
+                                         .column = list->column,
+                                         .outputs = outputs};
+    return list->text[0] ? (struct grt_ppo_net){grt_network_make, network}
+                         : (struct grt_ppo_net){grt_mlp_make, mlp};
+}
+
+// ---- the learner ----
+
+// How many copies, for how many steps: as given, or by the keys of other programs.
+static void size_run(struct train_ppo *t) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    bool software = grt_dev_info(t->trainer.dev)->caps.software;
+    uint64_t workers = c->num_workers > 0 ? c->num_workers : 1;
+    uint64_t episodes =
+        c->episodes_per_batch > 0 ? c->episodes_per_batch : workers * c->episodes_per_worker;
+    t->copies = c->num_envs > 0 ? (uint32_t)c->num_envs : software ? CPU_COPIES : GPU_COPIES;
+    t->steps = (uint32_t)c->rollout_steps;
+    if (episodes > 0 && !grt_config_given(c, GRT_CONFIG_NUM_ENVS)) {
+        t->copies = (uint32_t)episodes;
+        if (!grt_config_given(c, GRT_CONFIG_ROLLOUT_STEPS))
+            t->steps = c->max_episode_steps > 0 ? (uint32_t)c->max_episode_steps : t->info->length;
+    }
+}
+
+static struct grt_optim_desc optimizer_of(const struct train_ppo *t, uint64_t updates) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    enum grt_optim kind = !strcmp(c->optimizer, "sgd")    ? GRT_OPTIM_SGD
+                          : !strcmp(c->optimizer, "adam") ? GRT_OPTIM_ADAM
+                                                          : GRT_OPTIM_ADAMW;
+    struct grt_optim_desc d = grt_optim_defaults(kind);
+    d.lr = c->learning_rate;
+    d.weight_decay = c->weight_decay;
+    d.beta1 = c->betas.values[0];
+    d.beta2 = c->betas.values[1];
+    d.eps = c->eps;
+    d.max_norm = c->max_grad_norm;
+    d.schedule = !strcmp(c->schedule, "cosine") ? GRT_SCHEDULE_COSINE : GRT_SCHEDULE_CONSTANT;
+    d.warmup = (uint32_t)c->warmup_steps;
+    d.total = (uint32_t)(updates < UINT32_MAX ? updates : UINT32_MAX);
+    d.min_lr = c->min_learning_rate;
+    d.scale = c->loss_scale;
+    d.growth_interval = (uint32_t)c->growth_interval;
+    return d;
+}
+
+static struct grt_worlds *make_worlds(const struct train_ppo *t, uint32_t copies, bool once) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    return grt_worlds_create(
+        t->trainer.dev,
+        grt_worlds_desc(.env = t->info, .settings = t->settings,
+                        .setting_count = t->setting_count, .copies = copies,
+                        .phase = (uint32_t)c->phase, .length = (uint32_t)c->max_episode_steps,
+                        .once = once));
+}
+
+int train_ppo_make(struct train_ppo *t) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    size_run(t);
+    t->worlds = make_worlds(t, t->copies, false);
+    t->trials = t->worlds ? make_worlds(t, (uint32_t)c->evaluate_envs, true) : NULL;
+    if (!t->trials)
+        return command_exit_of_input(grt_last_status());
+    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(t->worlds);
+    uint64_t rows = (uint64_t)t->copies * sizes->agents * t->steps;
+    uint64_t batch = c->batch_size > 0 ? c->batch_size : (rows + BATCHES - 1) / BATCHES;
+    struct grt_ppo_desc d = grt_ppo_defaults();
+    uint32_t outputs = sizes->choices > 0 ? sizes->choices : sizes->act;
+    d.worlds = t->worlds;
+    d.actor = net_of(t, &c->actor, outputs, &t->actor_mlp, &t->actor_list);
+    d.critic = net_of(t, &c->critic_network, 1, &t->critic_mlp, &t->critic_list);
+    d.central = !strcmp(c->critic, "auto") ? sizes->global > 0 : !strcmp(c->critic, "central");
+    d.horizon = t->steps;
+    d.batch = (uint32_t)(batch < UINT32_MAX ? batch : UINT32_MAX);
+    d.epochs = (uint32_t)c->update_epochs;
+    d.gamma = c->discount;
+    d.lambda = c->gae_lambda;
+    d.clip = c->clip;
+    d.value_clip = c->value_clip;
+    d.value_weight = c->value_weight;
+    d.entropy_weight = c->entropy_weight;
+    d.target_kl = c->target_kl;
+    d.log_std = c->log_std;
+    d.precision = !strcmp(c->precision, "f16")    ? GRT_F16
+                  : !strcmp(c->precision, "bf16") ? GRT_BF16
+                                                  : GRT_F32;
+    d.optim = optimizer_of(t, c->iterations * d.epochs * ((rows + batch - 1) / batch));
+    d.seed = c->seed;
+    t->ppo = grt_ppo_create(t->trainer.dev, &d);
+    return t->ppo ? COMMAND_OK : command_exit_of_input(grt_last_status());
+}
