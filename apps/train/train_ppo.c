@@ -63,7 +63,7 @@ static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_
     struct grt_ppo_report r = {0};
     (void)run;
     *stopped = !more;
-    if (more && !grt_ppo_evaluate(t->ppo, t->trials, EVALUATION_SEED, &r))
+    if (more && !grt_ppo_evaluate(t->ppo, t->trials, GRT_PPO_TRY_POLICY, EVALUATION_SEED, &r))
         return false;
     set_episodes(t, row, &r);
     row->score = r.mean_return;
@@ -73,9 +73,7 @@ static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_
 static bool save(void *self, const struct grt_run *run, struct grt_archive *archive) {
     struct train_ppo *t = self;
     (void)run;
-    return grt_ppo_save(t->ppo, archive) &&
-           grt_archive_set_text(archive, "env", t->info->name) &&
-           grt_archive_set_text(archive, "env_file", t->env);
+    return grt_ppo_save(t->ppo, archive) && train_ppo_keep(t, archive);
 }
 
 static bool load(void *self, const struct grt_run *run, const struct grt_archive *archive,
@@ -165,7 +163,9 @@ static int files(void *self) {
     X(RATE, TRAIN, STEPS_PER_S, "steps_per_s", "", "steps/s", NUMBER, 0, 10)                       \
     X(GPU, TRAIN, GPU, "gpu", "GPU", NULL, SHARE, 0, 5)                                            \
     X(MEMORY, TRAIN, MEMORY, "memory", "memory", NULL, BYTES, 0, 9)                                \
-    X(SECONDS, TRAIN, SECONDS, "seconds", "", "s", NUMBER, 2, 8)
+    X(SECONDS, TRAIN, SECONDS, "seconds", "", "s", NUMBER, 2, 8)                                   \
+    X(TRIAL_LENGTH, EVALUATE, LENGTH, "evaluate_length", "steps", NULL, NUMBER, 1, 7)              \
+    X(NAME, BASELINE, BASELINE, "baseline", "policy", NULL, TEXT, 0, 16)
 
 enum train_column_name {
 #define X(name, event, field, key, heading, unit, type, precision, width) TRAIN_##name,
@@ -208,16 +208,16 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     for (uint32_t i = 0; used < sizeof settings - 64 && (name = grt_worlds_setting(t->worlds, i, &value)); i++)
         used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s %g", i ? ", " : ": ",
                                  name, value);
-    snprintf(title, TABLE_TEXT_SIZE, "%s on %s: %s; %u copies of %u agents, %u steps an iteration",
+    snprintf(title, TABLE_TEXT_SIZE, "%s on %s: %s; copies %u, agents %u, steps of an iteration %u",
              t->info->name, info->selector, info->name, t->copies, sizes->agents, t->steps);
+    *shown &= ~(BIT(TRIAL_LENGTH) | BIT(NAME));
     name_columns(t, shown);
     talk_line("environment %s%s", t->info->name, settings);
-    talk_line("            %u copies of %u agents; they see %u numbers%s, and %s", t->copies,
-              sizes->agents, sizes->obs, d->central ? ", the critic the whole too" : "",
-              sizes->choices ? "choose" : "act with");
-    talk_line("            %u %s; episodes of %u steps at most",
-              sizes->choices ? sizes->choices : sizes->act,
-              sizes->choices ? "actions" : "numbers", grt_worlds_length(t->worlds));
+    talk_line("            copies %u, agents of each %u, observation [%u]%s, %s %u, steps of an "
+              "episode %u",
+              t->copies, sizes->agents, sizes->obs, d->central ? " and the whole for the critic" : "",
+              sizes->choices ? "discrete actions" : "numbers of an action",
+              sizes->choices ? sizes->choices : sizes->act, grt_worlds_length(t->worlds));
     talk_line("networks    %llu parameters, %s", (unsigned long long)size.parameters, c->precision);
     talk_line("iteration   %u steps of each copy: %llu rows; %u epochs of %u minibatches", t->steps,
               (unsigned long long)size.rows, d->epochs, size.batches);
@@ -279,6 +279,25 @@ static int open_ppo(void *self) {
     return begin(t);
 }
 
+// What the policy is worth: beside it, actions that need no learning.
+static int report(void *self) {
+    struct train_ppo *t = self;
+    uint64_t shown = BIT(NAME) | BIT(TRIAL) | BIT(TRIAL_1) | BIT(TRIAL_2) | BIT(TRIAL_LENGTH);
+    shown &= ~(grt_worlds_term(t->worlds, 0) ? 0 : BIT(TRIAL_1));
+    shown &= ~(grt_worlds_term(t->worlds, 1) ? 0 : BIT(TRIAL_2));
+    train_rows_section(&t->trainer.rows, "beside actions that need no learning", shown);
+    for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
+        struct grt_ppo_report r;
+        struct grt_run_row row = {.event = GRT_RUN_BASELINE};
+        if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, EVALUATION_SEED, &r))
+            return command_exit_of(grt_last_status());
+        set_episodes(t, &row, &r);
+        grt_run_row_text(&row, GRT_FIELD_BASELINE, grt_ppo_trial_text((enum grt_ppo_trial)i));
+        trainer_tell(&t->trainer, &row);
+    }
+    return COMMAND_OK;
+}
+
 static void close_ppo(void *self) {
     struct train_ppo *t = self;
     grt_ppo_destroy(&t->ppo);
@@ -333,7 +352,7 @@ static const struct option_row run_options[] = {
     .keys = GRT_CONFIG_OF_PPO, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,             \
     .size = sizeof(struct train_ppo), .more = "--iterations N", .resume_file = true,               \
     .keys_are_options = true, .files = files, .open = open_ppo, .banner = banner,                  \
-    .close = close_ppo
+    .report = report, .close = close_ppo
 
 int train_ppo(int argc, char **argv) {
     const struct option_list lists[] = {

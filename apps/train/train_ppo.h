@@ -35,6 +35,8 @@ struct train_ppo {
 // Fills the values from --config and the words, and opens the environment. `only` is the environment of a verb that has
 // one, or NULL. Returns an exit code, the mistake said.
 int train_ppo_settings(struct train_ppo *t, const char *only, const char **words, size_t count);
+// Puts what was given into a checkpoint, so that later runs need not be told again.
+bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive);
 // Makes worlds, networks and the learner. Returns an exit code, the mistake said.
 int train_ppo_make(struct train_ppo *t);
 

@@ -29,15 +29,20 @@ static bool add_setting(struct train_ppo *t, const char *word) {
     double value = equals ? strtod(equals + 1, &end) : 0;
     size_t length = equals ? (size_t)(equals - word) : 0;
     if (!equals || end == equals + 1 || *end || length == 0 || length >= sizeof *t->names ||
-        t->setting_count == TRAIN_PPO_SETTINGS) {
+        t->setting_count >= TRAIN_PPO_SETTINGS - 1) {
         talk_error("%.100s: a setting of the environment is NAME=NUMBER, and %d of them at most",
                    word, TRAIN_PPO_SETTINGS);
         return false;
     }
-    char *name = t->names[t->setting_count];
-    memcpy(name, word, length);
-    name[length] = '\0';
-    t->settings[t->setting_count++] = (struct grt_env_value){name, value};
+    // One that was given before has its value now.
+    uint32_t i = 0;
+    while (i < t->setting_count &&
+           (strncmp(t->names[i], word, length) != 0 || t->names[i][length]))
+        i++;
+    memcpy(t->names[i], word, length);
+    t->names[i][length] = '\0';
+    t->settings[i] = (struct grt_env_value){t->names[i], value};
+    t->setting_count += i == t->setting_count;
     return true;
 }
 
@@ -84,6 +89,73 @@ static int open_env(struct train_ppo *t, const char *only) {
     return t->info ? COMMAND_OK : command_exit_of_input(grt_last_status());
 }
 
+// ---- what a checkpoint says ----
+
+// A run is told these anew.
+static bool is_kept(enum grt_config_key key) {
+    static const enum grt_config_key own[] = {
+        GRT_CONFIG_ENV,      GRT_CONFIG_BACKEND,     GRT_CONFIG_DEVICE,
+        GRT_CONFIG_LOG,      GRT_CONFIG_TENSORBOARD, GRT_CONFIG_MEM_FRACTION,
+        GRT_CONFIG_FROM,     GRT_CONFIG_SETTINGS,    GRT_CONFIG_CHECKPOINT_FILE,
+        GRT_CONFIG_NUM_UAVS, GRT_CONFIG_MAP,         GRT_CONFIG_NUM_OBSTACLES,
+        GRT_CONFIG_WINDOW,   GRT_CONFIG_MAX_TIME,    GRT_CONFIG_PATIENCE};
+    bool kept = grt_config_key_scope(key) & GRT_CONFIG_OF_PPO;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        kept = kept && own[i] != key;
+    return kept;
+}
+
+static void value_name(char name[GRT_ARCHIVE_VALUE_NAME], const char *kind, const char *key) {
+    snprintf(name, GRT_ARCHIVE_VALUE_NAME, "%s_%.48s", kind, key);
+}
+
+bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
+    const struct grt_config *c = &t->trainer.config.settings;
+    char name[GRT_ARCHIVE_VALUE_NAME], text[GRT_CONFIG_TREE_SIZE];
+    bool ok = grt_archive_set_text(archive, "env", t->info->name) &&
+              grt_archive_set_text(archive, "env_file", t->env);
+    for (uint32_t i = 0; ok && i < GRT_CONFIG_KEY_COUNT; i++) {
+        enum grt_config_key key = (enum grt_config_key)i;
+        if (!is_kept(key) || !grt_config_given(c, key))
+            continue;
+        value_name(name, "config", grt_config_key_info(key)->name);
+        ok = grt_config_value_text(c, key, text, sizeof text) < sizeof text &&
+             grt_archive_set_text(archive, name, text);
+    }
+    double value;
+    const char *setting;
+    for (uint32_t i = 0; ok && (setting = grt_worlds_setting(t->worlds, i, &value)); i++) {
+        value_name(name, "setting", setting);
+        ok = grt_archive_set_real(archive, name, value);
+    }
+    // Those that follow from the device.
+    return ok && grt_archive_set_text(archive, "config_num_envs", (snprintf(text, sizeof text, "%u", t->copies), text)) &&
+           grt_archive_set_text(archive, "config_rollout_steps", (snprintf(text, sizeof text, "%u", t->steps), text));
+}
+
+// What was not given now is as in the checkpoint.
+static bool recall(struct train_ppo *t) {
+    struct grt_config *c = &t->trainer.config.settings;
+    char name[GRT_ARCHIVE_VALUE_NAME];
+    bool ok = true;
+    for (uint32_t i = 0; ok && t->archive && i < GRT_CONFIG_KEY_COUNT; i++) {
+        enum grt_config_key key = (enum grt_config_key)i;
+        value_name(name, "config", grt_config_key_info(key)->name);
+        const char *text = grt_archive_text(t->archive, name, NULL);
+        if (text && is_kept(key) && !grt_config_given(c, key))
+            ok = grt_config_set(c, key, text);
+    }
+    for (uint32_t i = 0; ok && t->archive && i < t->archive->value_count; i++) {
+        const struct grt_archive_value *value = &t->archive->values[i];
+        char word[128];
+        if (strncmp(value->name, "setting_", 8) != 0 || value->type != GRT_ARCHIVE_REAL)
+            continue;
+        snprintf(word, sizeof word, "%s=%.9g", value->name + 8, value->real);
+        ok = add_setting(t, word);
+    }
+    return ok;
+}
+
 int train_ppo_settings(struct train_ppo *t, const char *only, const char **words, size_t count) {
     struct grt_config *c = &t->trainer.config.settings;
     grt_config_init_for(c, GRT_CONFIG_OF_PPO);
@@ -96,7 +168,8 @@ int train_ppo_settings(struct train_ppo *t, const char *only, const char **words
             t->words[t->word_count++] = words[i];
     }
     int code = train_config_settings(c, t->trainer.config.config, words, kept);
-    if (!code && !collect_settings(t))
+    // Those that come later stand above: of a checkpoint, of the file, of the command line.
+    if (!code && (!recall(t) || !collect_settings(t)))
         code = COMMAND_CONFIG;
     if (code)
         return code;

@@ -82,9 +82,21 @@ struct grt_ppo_report {
 };
 // One iteration. False: the device, or a number that is not finite (GRT_NOT_FINITE).
 GRT_API bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report);
-// Each copy of `worlds`, which is not declared yet or was given here before, plays one episode with the most likely
-// actions. Fills rows, episodes, mean_return, length, terms and seconds. Nothing is learnt.
-GRT_API bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, uint32_t seed,
+#define GRT_PPO_TRIALS(X)                                                                          \
+    X(POLICY, "the policy")           /* its most likely actions */                                \
+    X(RANDOM, "random actions")       /* each allowed one alike */
+
+enum grt_ppo_trial {
+#define X(name, text) GRT_PPO_TRY_##name,
+    GRT_PPO_TRIALS(X)
+#undef X
+        GRT_PPO_TRIAL_COUNT,
+};
+GRT_API const char *grt_ppo_trial_text(enum grt_ppo_trial trial);
+// Each copy of `worlds`, which was made with `once` and is not declared yet, or was given here before, plays one episode.
+// Fills rows, episodes, mean_return, length, terms and seconds. Nothing is learnt.
+GRT_API bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds,
+                              enum grt_ppo_trial trial, uint32_t seed,
                               struct grt_ppo_report *report);
 
 // Everything that a later run needs to go on with the same bits: "model/actor.layers.0.weight", "model/critic....",

@@ -267,7 +267,9 @@ void grt_ppo_destroy(struct grt_ppo **ppo) {
     struct grt_ppo *p = *ppo;
     *ppo = NULL;
     grt_graph_destroy(&p->collect);
-    grt_graph_destroy(&p->evaluate);
+    for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
+        grt_graph_destroy(&p->trials[i]);
+    }
     for (uint32_t i = 0; p->epochs && i < p->desc.epochs; i++) {
         grt_graph_destroy(&p->epochs[i]);
     }

@@ -127,16 +127,26 @@ static void record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt
 }
 
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
-                         uint64_t step, bool greedy) {
+                         uint64_t step, enum ppo_choice choice) {
+    struct grt_range actions = a->acts ? grt_op_part(a->acts->range, step * a->acts_stride * 4,
+                                                     a->rows * ppo->width * 4)
+                                       : section(a, PPO_ACTION, step);
     grt_ppo_record_observe(a, graph, step);
-    record_actions(ppo, a, graph, step, greedy);
+    if (choice == PPO_RANDOM) {
+        struct grt_world_random_desc random = {
+            .control = a->control->range, .actions = actions, .advance = true};
+        if (!a->acts) {
+            random.mask = section(a, PPO_MASK, step);
+        }
+        grt_op_worlds_random(graph, a->worlds, &random);
+    } else {
+        record_actions(ppo, a, graph, step, choice == PPO_GREEDY);
+    }
     grt_op_worlds_step(
         graph, a->worlds,
         &(struct grt_world_step_desc){
             .control = a->control->range,
-            .actions = a->acts ? grt_op_part(a->acts->range, step * a->acts_stride * 4,
-                                             a->rows * ppo->width * 4)
-                               : section(a, PPO_ACTION, step),
+            .actions = actions,
             .rewards = section(a, PPO_REWARD, step),
             .ends = section(a, PPO_END, step)});
 }
@@ -313,7 +323,7 @@ static struct grt_graph *make_collect(struct grt_ppo *ppo) {
     grt_op_launch(graph, grt_kernel_desc(.name = "tick", .specs = {{"WG", 1}}), &by, sizeof by,
                   &ppo->learning.control->range, 1, (const uint32_t[3]){1, 1, 1});
     for (uint64_t t = 0; t < ppo->desc.horizon; t++) {
-        grt_ppo_record_step(ppo, &ppo->learning, graph, t, false);
+        grt_ppo_record_step(ppo, &ppo->learning, graph, t, PPO_DRAWN);
     }
     grt_ppo_record_observe(&ppo->learning, graph, ppo->desc.horizon);
     grt_op_worlds_totals(graph, ppo->desc.worlds, ppo->learning.totals->range);

@@ -46,7 +46,8 @@ struct grt_ppo {
     struct grt_tensor *order, *sums, *norms, *stats;
     struct grt_tensor *dlog_std;
     struct grt_tensor *kept, *state, *history, *norm_parts;
-    struct grt_graph *collect, *evaluate;
+    struct grt_graph *collect;
+    struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each
     struct grt_graph **epochs;
 };
 
@@ -55,11 +56,13 @@ uint64_t grt_ppo_section(const struct ppo_actors *actors);
 // Declares what copies need to act for so many steps.
 bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *actors,
                             struct grt_plan *plan, uint64_t steps);
+// How actions are chosen.
+enum ppo_choice { PPO_DRAWN, PPO_GREEDY, PPO_RANDOM };
 // One step of the copies, from the observation on: `step` of the trajectory.
 // The observation of a step.
 void grt_ppo_record_observe(struct ppo_actors *actors, struct grt_graph *graph, uint64_t step);
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
-                         uint64_t step, bool greedy);
+                         uint64_t step, enum ppo_choice choice);
 // Makes all graphs of an iteration.
 bool grt_ppo_record(struct grt_ppo *ppo);
 // Draws all parameters: orthogonal matrices, biases of 0.

@@ -109,58 +109,77 @@ bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report) {
 
 // ---- evaluation ----
 
+const char *grt_ppo_trial_text(enum grt_ppo_trial trial) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_PPO_TRIALS(X)
+#undef X
+    };
+    return (unsigned)trial < GRT_PPO_TRIAL_COUNT ? texts[trial] : "";
+}
+
 static bool make_evaluation(struct grt_ppo *ppo, struct grt_worlds *worlds) {
     struct ppo_actors *a = &ppo->evaluating;
-    grt_graph_destroy(&ppo->evaluate);
+    for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
+        grt_graph_destroy(&ppo->trials[i]);
+    }
     grt_plan_destroy(&a->plan);
     *a = (struct ppo_actors){.worlds = worlds};
     struct grt_plan *plan = grt_plan_create(ppo->dev);
-    if (!plan || !grt_ppo_declare_actors(ppo, a, plan, 1)) {
+    bool ok = plan && grt_ppo_declare_actors(ppo, a, plan, 1) && grt_plan_alloc(plan);
+    if (!ok) {
         grt_plan_destroy(&plan);
-        return false;
+        *a = (struct ppo_actors){0};
     }
-    if (!grt_plan_alloc(plan)) {
-        return false;
-    }
-    ppo->evaluate = grt_graph_create(ppo->dev, "evaluate");
-    if (ppo->evaluate) {
-        grt_ppo_record_step(ppo, a, ppo->evaluate, 0, true);
-    }
-    return ppo->evaluate && grt_graph_bake(ppo->evaluate);
+    return ok;
 }
 
-bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, uint32_t seed,
-                      struct grt_ppo_report *report) {
-    if (!ppo || !worlds || !report) {
-        return grt_fail(GRT_INVALID, "grt_ppo_evaluate: no PPO, worlds or report");
+static bool make_trial(struct grt_ppo *ppo, enum grt_ppo_trial trial) {
+    struct grt_graph *graph = grt_graph_create(ppo->dev, "trial");
+    if (graph) {
+        grt_ppo_record_step(ppo, &ppo->evaluating, graph, 0,
+                            trial == GRT_PPO_TRY_RANDOM ? PPO_RANDOM : PPO_GREEDY);
     }
+    if (graph && !grt_graph_bake(graph)) {
+        grt_graph_destroy(&graph);
+    }
+    ppo->trials[trial] = graph;
+    return graph != NULL;
+}
+
+// Sums of the episodes since the last call, after a reset with a seed where there is one.
+static bool take_totals(struct grt_ppo *ppo, const uint32_t *seed) {
     struct ppo_actors *a = &ppo->evaluating;
-    double start = grt_seconds();
-    if (a->worlds != worlds && !make_evaluation(ppo, worlds)) {
-        a->worlds = NULL;
-        return false;
+    struct grt_graph *graph = grt_graph_create(ppo->dev, "totals");
+    bool ok = graph != NULL;
+    if (ok && seed) {
+        const struct grt_rng_state control = {.seed = {*seed, 0}};
+        ok = grt_buf_write(a->control->range.buf, a->control->range.offset, &control,
+                           sizeof control);
+        grt_op_worlds_reset(graph, a->worlds, a->control->range);
     }
-    *report = (struct grt_ppo_report){.iteration = ppo->done};
-    const struct grt_rng_state control = {.seed = {seed, 0}};
-    struct grt_graph *begin = grt_graph_create(ppo->dev, "begin evaluation");
-    bool ok = begin && grt_buf_write(a->control->range.buf, a->control->range.offset, &control,
-                                     sizeof control);
     if (ok) {
-        grt_op_worlds_reset(begin, worlds, a->control->range);
-        grt_op_worlds_totals(begin, worlds, a->totals->range);
-        ok = grt_graph_finish(begin);
+        grt_op_worlds_totals(graph, a->worlds, a->totals->range);
     }
-    grt_graph_destroy(&begin);
+    ok = ok && grt_graph_finish(graph);
+    grt_graph_destroy(&graph);
+    return ok;
+}
+
+bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
+                      uint32_t seed, struct grt_ppo_report *report) {
+    if (!ppo || !worlds || !report || (unsigned)trial >= GRT_PPO_TRIAL_COUNT) {
+        return grt_fail(GRT_INVALID, "grt_ppo_evaluate: no PPO, worlds, trial or report");
+    }
+    double start = grt_seconds();
+    bool ok = (ppo->evaluating.worlds == worlds || make_evaluation(ppo, worlds)) &&
+              (ppo->trials[trial] || make_trial(ppo, trial)) && take_totals(ppo, &seed);
+    *report = (struct grt_ppo_report){.iteration = ppo->done};
     uint32_t length = grt_worlds_length(worlds);
     for (uint32_t t = 0; ok && t < length; t++) {
-        ok = grt_graph_run(ppo->evaluate);
+        ok = grt_graph_run(ppo->trials[trial]);
     }
-    struct grt_graph *end = ok ? grt_graph_create(ppo->dev, "end evaluation") : NULL;
-    if (end) {
-        grt_op_worlds_totals(end, worlds, a->totals->range);
-    }
-    ok = end && grt_graph_finish(end) && report_totals(a, report);
-    grt_graph_destroy(&end);
+    ok = ok && take_totals(ppo, NULL) && report_totals(&ppo->evaluating, report);
     report->rows = report->episodes * report->length * grt_worlds_sizes(worlds)->agents;
     report->seconds = grt_seconds() - start;
     return ok;
