@@ -9,7 +9,7 @@ _gpurt_kinds() { _gpurt_help "$1" --help | awk '/^  [a-z]+ +[a-z]/ { print $1 }'
 
 _gpurt() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-    local verb=${COMP_WORDS[1]} words='' takes='' environments='standing cartpole pendulum'
+    local verb=${COMP_WORDS[1]} words='' takes='' environments='standing cartpole pendulum uav'
     local command=("$verb")
     # Kinds of training and of benchmarks have options of their own.
     case $verb in
@@ -62,7 +62,7 @@ _gpurt() {
                 /^  +(-[a-z], )?--/ { print $1 == "" || $1 ~ /^--/ ? $1 : $2 }')
             case $verb-$COMP_CWORD in
             bench-* | train-2) words="$(_gpurt_kinds "$verb") $words" ;;
-            play-2) words="$environments $words" ;;
+            play-2 | eval-2) words="$environments $words" ;;
             data-*) words="make info regression classification points $words" ;;
             esac
         fi

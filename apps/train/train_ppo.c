@@ -298,15 +298,6 @@ static int report(void *self) {
     return COMMAND_OK;
 }
 
-static void close_ppo(void *self) {
-    struct train_ppo *t = self;
-    grt_ppo_destroy(&t->ppo);
-    grt_worlds_destroy(&t->worlds);
-    grt_worlds_destroy(&t->trials);
-    grt_archive_destroy(&t->archive);
-    grt_env_close(&t->info);
-}
-
 // ---- the verbs ----
 
 #define AT(field) offsetof(struct train_ppo, field)
@@ -352,7 +343,7 @@ static const struct option_row run_options[] = {
     .keys = GRT_CONFIG_OF_PPO, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,             \
     .size = sizeof(struct train_ppo), .more = "--iterations N", .resume_file = true,               \
     .keys_are_options = true, .files = files, .open = open_ppo, .banner = banner,                  \
-    .report = report, .close = close_ppo
+    .report = report, .close = train_ppo_close
 
 int train_ppo(int argc, char **argv) {
     const struct option_list lists[] = {

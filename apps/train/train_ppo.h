@@ -39,5 +39,7 @@ int train_ppo_settings(struct train_ppo *t, const char *only, const char **words
 bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive);
 // Makes worlds, networks and the learner. Returns an exit code, the mistake said.
 int train_ppo_make(struct train_ppo *t);
+// Frees what the values hold, but for the trainer's own.
+void train_ppo_close(void *self);
 
 #endif

@@ -306,3 +306,12 @@ int train_ppo_make(struct train_ppo *t) {
     t->ppo = grt_ppo_create(t->trainer.dev, &d);
     return t->ppo ? COMMAND_OK : command_exit_of_input(grt_last_status());
 }
+
+void train_ppo_close(void *self) {
+    struct train_ppo *t = self;
+    grt_ppo_destroy(&t->ppo);
+    grt_worlds_destroy(&t->worlds);
+    grt_worlds_destroy(&t->trials);
+    grt_archive_destroy(&t->archive);
+    grt_env_close(&t->info);
+}

@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "cli/talk.h"
 #include "gpurt/supervised.h"
+#include "train/eval_policy.h"
 #include "train/train_config.h"
 
 struct eval {
@@ -104,6 +105,9 @@ static int run(void *values, int argc, char **argv) {
 }
 
 int cmd_eval(int argc, char **argv) {
+    // A word that is neither an option nor KEY=VALUE is an environment.
+    if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '='))
+        return eval_policy(argc, argv);
     struct option_list lists[] = {
         OPTION_LIST("Options", train_checkpoint_options),
         OPTION_LIST("Data", train_config_options),
@@ -118,7 +122,9 @@ int cmd_eval(int argc, char **argv) {
              .words = "[KEY=VALUE...]",
              .about =
                  "The loss of a network that `gpurt train supervised` trained, over the samples of "
-                 "a file.\nKEY=VALUE says how they are read: batch_size=4096 num_workers=4.\n",
+                 "a file.\nKEY=VALUE says how they are read: batch_size=4096 num_workers=4.\n"
+                 "`gpurt eval ENV --checkpoint FILE` tries a policy instead; see `gpurt eval uav "
+                 "--help`.\n",
              .lists = lists,
              .list_count = sizeof lists / sizeof *lists},
         .size = sizeof(struct eval),

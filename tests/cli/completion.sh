@@ -47,13 +47,14 @@ offers "--size --samples" gpurt bench memory --s  # and of no kind that is not n
 offers "--num-envs --num-dirs" gpurt bench rollout --num
 offers "--variant" gpurt bench mlp --va
 offers "--num-workers" gpurt bench --num
-offers "supervised es standing" gpurt train ''
+offers "supervised es standing ppo uav" gpurt train ''
 offers "--phase --policy" gpurt train standing --p
-offers "standing cartpole pendulum" gpurt train es --env ''
+offers "standing cartpole pendulum uav" gpurt train es --env ''
 offers "ars es" gpurt train standing --algo ''
 offers "standing" gpurt play s
+offers "uav" gpurt eval u
 offers "svg json" gpurt play standing --format ''
-offers "supervised es standing" gpurt help train ''
+offers "supervised es standing ppo uav" gpurt help train ''
 offers "ref:0" gpurt bench --device ref
 offers_files gpurt train es --resume ''
 offers_files gpurt train standing --from ''
@@ -64,7 +65,7 @@ offers_files gpurt convert ''
 
 # ---- the man page ----
 for words in devices doctor bench "bench data" "bench mlp" "bench all" data tune profile \
-    "train supervised" "train es" "train standing" eval predict convert play; do
+    "train supervised" "train es" "train standing" "train ppo" "train uav" eval "eval uav" predict convert play; do
     # shellcheck disable=SC2086  # several words
     while read -r option; do
         grep -qF -- "${option//-/\\-}" "$source/apps/gpurt.1" || wrong "the man page lacks $option of $words"

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt train ppo`, `train uav` and `eval ENV` from outside: what they learn, the same bits after a stop, settings that a checkpoint
+# keeps, and what is refused. Usage: ppo.sh GPURT JSON_CHECK DEVICE
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: ppo.sh GPURT JSON_CHECK DEVICE}")
+json_check=$(realpath "${2:?usage: ppo.sh GPURT JSON_CHECK DEVICE}")
+device=${3:?usage: ppo.sh GPURT JSON_CHECK DEVICE}
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+cd "$tmp" || exit 1
+export GPURT_DEVICE=$device
+same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
+# column NAME: of the newest CSV, its last row.
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } { last = $at[name] } END { print last }' out; }
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }' || wrong "$3: $1, wanted at least $2"; }
+
+# ---- rows, log, checkpoint ----
+uav=(train uav --num-envs 6 --num-uavs 2 --map=8 window=3 rollout_steps=12 max_steps=10 evaluate_envs=5 hidden=16 -q)
+expect 0 "${uav[@]}" --iterations 4 --checkpoint whole.h5 --log whole.jsonl --format csv
+head -n 1 out | grep -q '^step,return,length,arrived,collisions,.*evaluate_arrived' || wrong "the terms of the environment have no columns"
+[ "$(grep -c '"event":"train"' whole.jsonl)" -eq 4 ] || wrong "not a row for each iteration"
+grep -q '"event":"baseline".*"arrived":.*"baseline":"random actions"' whole.jsonl || wrong "no baseline"
+logs_agree whole.jsonl
+
+# ---- the same bits ----
+expect 0 "${uav[@]}" --iterations 2 --checkpoint part.h5
+# What was given then need not be given again.
+expect 0 train uav --resume part.h5 --iterations 4 -q
+same part.h5 whole.h5
+begin "${uav[@]}" --iterations 100000 --checkpoint cut.h5 --log cut.jsonl
+wait_for "an iteration" grep -q '"event":"train"' cut.jsonl && stop INT 75 "train uav"
+grep -q 'resume cut.h5' err || wrong "an interruption does not say how to go on"
+done_so_far=$(grep -c '"event":"train"' cut.jsonl)
+expect 0 train uav --resume cut.h5 --iterations $((done_so_far + 2)) -q
+expect 0 "${uav[@]}" --iterations $((done_so_far + 2)) --checkpoint long.h5
+same cut.h5 long.h5
+# Another start, in 16 bits, from networks that are there.
+expect 0 "${uav[@]}" --iterations 1 --from whole.h5 use_amp=true seed=5 --checkpoint half.h5
+
+# ---- eval ----
+expect 0 eval uav --checkpoint whole.h5 --episodes 7 --format json
+"$json_check" <out || wrong "eval: no JSON"
+said '"policy": *"random actions"'
+expect 0 eval uav --checkpoint whole.h5 --episodes 7 --seed 3 --format csv map=9
+[ "$(wc -l <out)" -eq 3 ] || wrong "eval: not a row for the policy and one for random actions"
+refuse 66 "none.h5" eval uav --checkpoint none.h5
+refuse 66 "uav-ppo.h5" eval uav
+
+# ---- a config ----
+cat >team.yaml <<'YAML'
+ppo:
+  num_uavs: 2
+  map: 8
+  settings: [window=3, collision=-0.5]
+  episodes_per_batch: 4
+  max_steps: 9
+  update_epochs: 2
+  gamma: 0.9
+  evaluate_envs: 4
+  actor: [{linear: 12}, relu, {linear: out}]
+optimizer:
+  lr: 1e-3
+YAML
+expect 0 train uav --config team.yaml --iterations 1 --checkpoint team.h5
+grep -qE '^environment uav: .*map 8.*window 3' err || wrong "settings of the config are not the environment's"
+grep -qE '^iteration +9 steps of each copy: 72 rows; 2 epochs' err || wrong "episodes_per_batch is not so many copies"
+
+# ---- what is refused ----
+refuse 78 "did you mean 'map'" train uav --mapp 12
+refuse 78 "map is 3" train uav --map 3
+refuse 78 "window" train uav --map 8 --window 9
+refuse 78 "num_uavs" train uav --map 4 --num-uavs 12
+refuse 78 "rollout_steps" train uav rollout_steps=0
+refuse 78 "gives [4]" train uav actor='[{linear: 4}]'
+refuse 64 "which environment" train ppo
+refuse 78 "no observation of the whole" train ppo --env cartpole critic=central
+refuse 78 "which trains uav" train uav env=cartpole
+refuse 64 "one of them" train uav --resume whole.h5 --from whole.h5
+[ "$(ls)" = "$(ls | grep -vE 'uav-ppo|cartpole-ppo')" ] || wrong "a refused command left a checkpoint"
+
+# ---- learning ----
+# On one device is enough: the others compute the same. The bars are far from what is reached, and from random actions: 0.77 of two
+# UAVs arrive by chance, and a pole that is pushed at random falls after about 20 steps.
+if [ "$device" = opencl:0 ]; then
+    expect 0 train uav --num-envs 64 --num-uavs 2 --map 8 rollout_steps=32 lr=1e-3 --iterations 40 evaluate_every=40 \
+        --checkpoint learnt.h5 -q
+    expect 0 eval uav --checkpoint learnt.h5 --format csv
+    at_least "$(sed 3d out >one && mv one out && column arrived)" 0.9 "share of UAVs that arrive"
+    expect 0 train ppo --env cartpole --num-envs 32 lr=2e-3 --iterations 12 evaluate_every=12 --checkpoint pole.h5 -q
+    expect 0 eval cartpole --checkpoint pole.h5 --format csv
+    at_least "$(sed 3d out >one && mv one out && column return)" 200 "steps that the pole stands"
+fi
+
+exit "$failed"
