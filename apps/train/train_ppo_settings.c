@@ -236,7 +236,7 @@ static void size_run(struct train_ppo *t) {
     if (episodes > 0 && !grt_config_given(c, GRT_CONFIG_NUM_ENVS)) {
         t->copies = (uint32_t)episodes;
         if (!grt_config_given(c, GRT_CONFIG_ROLLOUT_STEPS))
-            t->steps = c->max_episode_steps > 0 ? (uint32_t)c->max_episode_steps : t->info->length;
+            t->steps = c->episode_limit > 0 ? (uint32_t)c->episode_limit : t->info->length;
     }
 }
 
@@ -267,7 +267,7 @@ static struct grt_worlds *make_worlds(const struct train_ppo *t, uint32_t copies
         t->trainer.dev,
         grt_worlds_desc(.env = t->info, .settings = t->settings,
                         .setting_count = t->setting_count, .copies = copies,
-                        .phase = (uint32_t)c->phase, .length = (uint32_t)c->max_episode_steps,
+                        .phase = (uint32_t)c->phase, .length = (uint32_t)c->episode_limit,
                         .once = once));
 }
 

@@ -319,9 +319,9 @@
     X(ACTOR, actor, TREE, "ppo", "", 0, 0, "", "actor_network policy_network",                     \
       "a list of layers; default: an mlp by depth, hidden and activation")                         \
     X(CRITIC_NETWORK, critic_network, TREE, "ppo", "", 0, 0, "", "value_network",                  \
-      "the same for the critic")                                                                   \
-    X(MAX_EPISODE_STEPS, max_episode_steps, WHOLE, "ppo", "0", 1, 1048576, "",                     \
-      "max_steps episode_length ppo.max_steps env.max_steps",                                      \
+      "the same for the critic; default: an mlp, too")                                             \
+    X(EPISODE_LIMIT, episode_limit, WHOLE, "ppo", "0", 1, 1048576, "",                             \
+      "max_steps max_episode_steps episode_length time_limit_steps",                               \
       "steps after which an episode is cut; default: the environment's")                           \
     X(SETTINGS, settings, NAMES, "ppo", "", 0, 0, "", "env_settings env_config env_kwargs",        \
       "settings of the environment, NAME=VALUE each; on the command line they are keys; default: " \

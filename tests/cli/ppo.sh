@@ -54,7 +54,7 @@ cat >team.yaml <<'YAML'
 ppo:
   num_uavs: 2
   map: 8
-  settings: [window=3, collision=-0.5]
+  settings: [window=3, collision=0.5]
   episodes_per_batch: 4
   max_steps: 9
   update_epochs: 2
@@ -72,7 +72,7 @@ grep -qE '^iteration +9 steps of each copy: 72 rows; 2 epochs' err || wrong "epi
 refuse 78 "did you mean 'map'" train uav --mapp 12
 refuse 78 "map is 3" train uav --map 3
 refuse 78 "window" train uav --map 8 --window 9
-refuse 78 "num_uavs" train uav --map 4 --num-uavs 12
+refuse 78 "num_uavs" train uav --map 4 --window 3 --num-uavs 12
 refuse 78 "rollout_steps" train uav rollout_steps=0
 refuse 78 "gives [4]" train uav actor='[{linear: 4}]'
 refuse 64 "which environment" train ppo

@@ -440,7 +440,9 @@ static void written(void **state) {
     // of a file.
     assert_true(b.network.line > 1 && b.network.column > 1);
     assert_true(b.groups.line > b.network.line && b.groups.column > 1);
+    assert_true(b.actor.line > 1 && b.critic_network.line > b.actor.line);
     b.network.line = b.network.column = b.groups.line = b.groups.column = 0;
+    b.actor.line = b.actor.column = b.critic_network.line = b.critic_network.column = 0;
     assert_memory_equal(&a, &b, offsetof(struct grt_config, places));
     for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
         assert_true(i == GRT_CONFIG_MODEL || grt_config_given(&b, (enum grt_config_key)i));
