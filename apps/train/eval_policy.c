@@ -152,9 +152,10 @@ static int read_settings(struct eval_policy *e, const char **words, size_t count
     int code = train_ppo_settings(t, words[0], words + 1, count - 1);
     snprintf(episodes, sizeof episodes, "%u", e->episodes);
     // Nothing is learnt: the least that makes a learner is enough.
-    if (!code && (!grt_config_set(&t->trainer.config.settings, GRT_CONFIG_EVALUATE_ENVS, episodes) ||
-                  !grt_config_set(&t->trainer.config.settings, GRT_CONFIG_NUM_ENVS, "1") ||
-                  !grt_config_set(&t->trainer.config.settings, GRT_CONFIG_ROLLOUT_STEPS, "1")))
+    if (!code &&
+        (!grt_config_set(&t->trainer.config.settings, GRT_CONFIG_EVALUATE_ENVS, episodes) ||
+         !grt_config_set(&t->trainer.config.settings, GRT_CONFIG_NUM_ENVS, "1") ||
+         !grt_config_set(&t->trainer.config.settings, GRT_CONFIG_ROLLOUT_STEPS, "1")))
         code = COMMAND_USAGE;
     return code;
 }

@@ -136,12 +136,11 @@ static int read_uav(void *self, const char **words, size_t count) {
 static int files(void *self) {
     const struct train_ppo *t = self;
     const struct train_config *c = &t->trainer.config;
-    return FILES_APART({FILE_READ, "--config", c->config},
-                       {FILE_READ, t->resume ? "--resume" : "--from",
-                        t->archive ? t->archive->path : NULL},
-                       {FILE_KEPT, "--checkpoint", t->path},
-                       {FILE_WRITTEN, "--log", c->settings.log},
-                       {FILE_WRITTEN, "--output", c->common.output});
+    return FILES_APART(
+        {FILE_READ, "--config", c->config},
+        {FILE_READ, t->resume ? "--resume" : "--from", t->archive ? t->archive->path : NULL},
+        {FILE_KEPT, "--checkpoint", t->path}, {FILE_WRITTEN, "--log", c->settings.log},
+        {FILE_WRITTEN, "--output", c->common.output});
 }
 
 // ---- the table ----
@@ -180,7 +179,8 @@ static struct train_column columns[] = {TRAIN_COLUMNS(TRAIN_COLUMN)};
 // Columns of the environment's terms bear their names, and those that it lacks are not shown.
 static void name_columns(const struct train_ppo *t, uint64_t *shown) {
     static char keys[2][80];
-    static const int training[] = {TRAIN_TERM_1, TRAIN_TERM_2}, trial[] = {TRAIN_TRIAL_1, TRAIN_TRIAL_2};
+    static const int training[] = {TRAIN_TERM_1, TRAIN_TERM_2},
+                     trial[] = {TRAIN_TRIAL_1, TRAIN_TRIAL_2};
     for (uint32_t i = 0; i < 2; i++) {
         const char *name = grt_worlds_term(t->worlds, i);
         if (!name) {
@@ -205,9 +205,10 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     size_t used = 0;
     double value;
     const char *name;
-    for (uint32_t i = 0; used < sizeof settings - 64 && (name = grt_worlds_setting(t->worlds, i, &value)); i++)
-        used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s %g", i ? ", " : ": ",
-                                 name, value);
+    for (uint32_t i = 0;
+         used < sizeof settings - 64 && (name = grt_worlds_setting(t->worlds, i, &value)); i++)
+        used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s %g",
+                                 i ? ", " : ": ", name, value);
     snprintf(title, TABLE_TEXT_SIZE, "%s on %s: %s; copies %u, agents %u, steps of an iteration %u",
              t->info->name, info->selector, info->name, t->copies, sizes->agents, t->steps);
     *shown &= ~(BIT(TRIAL_LENGTH) | BIT(NAME));
@@ -215,7 +216,8 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     talk_line("environment %s%s", t->info->name, settings);
     talk_line("            copies %u, agents of each %u, observation [%u]%s, %s %u, steps of an "
               "episode %u",
-              t->copies, sizes->agents, sizes->obs, d->central ? " and the whole for the critic" : "",
+              t->copies, sizes->agents, sizes->obs,
+              d->central ? " and the whole for the critic" : "",
               sizes->choices ? "discrete actions" : "numbers of an action",
               sizes->choices ? sizes->choices : sizes->act, grt_worlds_length(t->worlds));
     talk_line("networks    %llu parameters, %s", (unsigned long long)size.parameters, c->precision);
@@ -242,12 +244,6 @@ static int begin(struct train_ppo *t) {
     grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, grt_worlds_length(t->worlds));
     desc.file = t->path;
     desc.save_every = c->checkpoint_interval > 0 ? c->checkpoint_interval : 10;
-    if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN))
-        desc.targets[desc.target_count++] =
-            (struct grt_run_target){.field = GRT_FIELD_RETURN, .value = c->target_return};
-    if (c->until > 0)
-        desc.targets[desc.target_count++] =
-            (struct grt_run_target){.field = GRT_FIELD_TERM_1, .value = c->until};
     t->trainer.run = grt_run_create(&desc);
     if (!t->trainer.run)
         return command_exit_of(grt_last_status());
@@ -258,6 +254,12 @@ static int begin(struct train_ppo *t) {
                                   .evaluate_every = t->evaluate_every,
                                   .from = t->resume ? t->archive : NULL,
                                   .about = &about};
+    if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN))
+        start.targets[start.target_count++] =
+            (struct grt_run_target){.field = GRT_FIELD_RETURN, .value = c->target_return};
+    if (c->until > 0)
+        start.targets[start.target_count++] =
+            (struct grt_run_target){.field = GRT_FIELD_TERM_1, .value = c->until};
     for (uint32_t i = 0; i < GRT_RUN_TERMS; i++)
         start.terms[i] = grt_worlds_term(t->worlds, i);
     if (grt_run_begin(t->trainer.run, &start))

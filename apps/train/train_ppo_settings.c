@@ -36,8 +36,7 @@ static bool add_setting(struct train_ppo *t, const char *word) {
     }
     // One that was given before has its value now.
     uint32_t i = 0;
-    while (i < t->setting_count &&
-           (strncmp(t->names[i], word, length) != 0 || t->names[i][length]))
+    while (i < t->setting_count && (strncmp(t->names[i], word, length) != 0 || t->names[i][length]))
         i++;
     memcpy(t->names[i], word, length);
     t->names[i][length] = '\0';
@@ -129,8 +128,11 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
         ok = grt_archive_set_real(archive, name, value);
     }
     // Those that follow from the device.
-    return ok && grt_archive_set_text(archive, "config_num_envs", (snprintf(text, sizeof text, "%u", t->copies), text)) &&
-           grt_archive_set_text(archive, "config_rollout_steps", (snprintf(text, sizeof text, "%u", t->steps), text));
+    return ok &&
+           grt_archive_set_text(archive, "config_num_envs",
+                                (snprintf(text, sizeof text, "%u", t->copies), text)) &&
+           grt_archive_set_text(archive, "config_rollout_steps",
+                                (snprintf(text, sizeof text, "%u", t->steps), text));
 }
 
 // What was not given now is as in the checkpoint.
@@ -263,12 +265,11 @@ static struct grt_optim_desc optimizer_of(const struct train_ppo *t, uint64_t up
 
 static struct grt_worlds *make_worlds(const struct train_ppo *t, uint32_t copies, bool once) {
     const struct grt_config *c = &t->trainer.config.settings;
-    return grt_worlds_create(
-        t->trainer.dev,
-        grt_worlds_desc(.env = t->info, .settings = t->settings,
-                        .setting_count = t->setting_count, .copies = copies,
-                        .phase = (uint32_t)c->phase, .length = (uint32_t)c->episode_limit,
-                        .once = once));
+    return grt_worlds_create(t->trainer.dev,
+                             grt_worlds_desc(.env = t->info, .settings = t->settings,
+                                             .setting_count = t->setting_count, .copies = copies,
+                                             .phase = (uint32_t)c->phase,
+                                             .length = (uint32_t)c->episode_limit, .once = once));
 }
 
 int train_ppo_make(struct train_ppo *t) {

@@ -50,10 +50,10 @@ struct train_kind {
     size_t list_count;
     const struct train_column *columns;
     size_t column_count;
-    size_t size;         // of its values
-    const char *more;    // how a run that is done gets more steps: "--iterations N"
-    const char *advice;  // after a loss that is not finite; NULL: the trainer gives it
-    bool resume_file;    // --resume takes a file
+    size_t size;            // of its values
+    const char *more;       // how a run that is done gets more steps: "--iterations N"
+    const char *advice;     // after a loss that is not finite; NULL: the trainer gives it
+    bool resume_file;       // --resume takes a file
     bool keys_are_options;  // --key VALUE is KEY=VALUE
 
     // Each returns an exit code, the mistake said.

@@ -78,7 +78,9 @@ enum grt_config_scope grt_config_key_scope(enum grt_config_key key) {
 
 const char *grt_config_key_fallback(enum grt_config_key key, enum grt_config_scope scope) {
     const char *taken = scope == GRT_CONFIG_OF_PPO ? taken_by_ppo(key) : NULL;
-    return taken ? taken : (unsigned)key < GRT_CONFIG_KEY_COUNT ? config_keys[key].info.fallback : NULL;
+    return taken                                  ? taken
+           : (unsigned)key < GRT_CONFIG_KEY_COUNT ? config_keys[key].info.fallback
+                                                  : NULL;
 }
 
 static const char *scope_text(enum grt_config_scope scope) {
@@ -117,8 +119,9 @@ static bool is_alias(const char *aliases, const char *name) {
 enum circle { OWN_LIST, TAKEN, ALL_KINDS };
 
 static bool within(uint32_t i, enum circle circle, enum grt_config_scope scope) {
-    return circle == ALL_KINDS || (circle == OWN_LIST ? config_keys[i].info.scope == scope
-                                                      : grt_config_key_scope((enum grt_config_key)i) & scope);
+    return circle == ALL_KINDS ||
+           (circle == OWN_LIST ? config_keys[i].info.scope == scope
+                               : grt_config_key_scope((enum grt_config_key)i) & scope);
 }
 
 static uint32_t find_within(enum circle circle, enum grt_config_scope scope, const char *section,

@@ -15,8 +15,7 @@ struct config_key {
 extern const struct config_key config_keys[GRT_CONFIG_KEY_COUNT];
 
 // The key that a name means inside a section ("" at the top) of a config of this kind, or GRT_CONFIG_KEY_COUNT.
-enum grt_config_key config_find(enum grt_config_scope scope, const char *section,
-                                const char *name);
+enum grt_config_key config_find(enum grt_config_scope scope, const char *section, const char *name);
 bool config_is_section(const char *name);
 // What an unknown name likely means: a key, an alias or a section; NULL: nothing is close.
 const char *config_closest(enum grt_config_scope scope, const char *name);

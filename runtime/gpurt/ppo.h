@@ -28,21 +28,21 @@ struct grt_ppo_net {
 };
 
 struct grt_ppo_desc {
-    struct grt_worlds *worlds;       // not declared yet; belongs to the caller, who keeps it as long
-    struct grt_ppo_net actor;        // obs numbers in; choices or act numbers out
-    struct grt_ppo_net critic;       // obs, and global where central, numbers in; one out
-    bool central;                    // where the environment has an observation of the whole
-    uint32_t horizon;                // steps of each copy in an iteration
-    uint32_t batch;                  // rows of a minibatch; 0: all rows of an iteration
-    uint32_t epochs;                 // passes over the rows of an iteration
-    double gamma, lambda;            // discount, and generalised advantage estimation
-    double clip;                     // of the ratio of probabilities
-    double value_clip;               // of the change of a value; 0: not clipped
+    struct grt_worlds *worlds;  // not declared yet; belongs to the caller, who keeps it as long
+    struct grt_ppo_net actor;   // obs numbers in; choices or act numbers out
+    struct grt_ppo_net critic;  // obs, and global where central, numbers in; one out
+    bool central;               // where the environment has an observation of the whole
+    uint32_t horizon;           // steps of each copy in an iteration
+    uint32_t batch;             // rows of a minibatch; 0: all rows of an iteration
+    uint32_t epochs;            // passes over the rows of an iteration
+    double gamma, lambda;       // discount, and generalised advantage estimation
+    double clip;                // of the ratio of probabilities
+    double value_clip;          // of the change of a value; 0: not clipped
     double value_weight, entropy_weight;
-    double target_kl;                // ends the epochs of an iteration when exceeded; 0: never
-    double log_std;                  // at the start; continuous actions
+    double target_kl;  // ends the epochs of an iteration when exceeded; 0: never
+    double log_std;    // at the start; continuous actions
     struct grt_optim_desc optim;
-    enum grt_dtype precision;        // f32; f16 and bf16 with f32 masters
+    enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
     uint64_t seed;
 };
 #define grt_ppo_desc(...) GRT_DESC(struct grt_ppo_desc, __VA_ARGS__)
@@ -76,15 +76,15 @@ struct grt_ppo_report {
     double policy_loss, value_loss, entropy, kl, clip_rate;
     double explained;  // share of the returns' variance that the values explain, before the update
     double grad_norm, lr;
-    uint32_t epochs;   // done; fewer than wanted after target_kl
-    double seconds;    // on the wall
+    uint32_t epochs;         // done; fewer than wanted after target_kl
+    double seconds;          // on the wall
     double collect, update;  // seconds of the device; 0: it has no clock
 };
 // One iteration. False: the device, or a number that is not finite (GRT_NOT_FINITE).
 GRT_API bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report);
 #define GRT_PPO_TRIALS(X)                                                                          \
-    X(POLICY, "the policy")           /* its most likely actions */                                \
-    X(RANDOM, "random actions")       /* each allowed one alike */
+    X(POLICY, "the policy")     /* its most likely actions */                                      \
+    X(RANDOM, "random actions") /* each allowed one alike */
 
 enum grt_ppo_trial {
 #define X(name, text) GRT_PPO_TRY_##name,

@@ -85,10 +85,10 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(POLICY_LOSS, "policy_loss") /* of PPO, as those below */                                     \
     X(VALUE_LOSS, "value_loss")                                                                    \
     X(ENTROPY, "entropy")                                                                          \
-    X(KL, "kl")                   /* of the policy before and after, about */                      \
-    X(CLIP_RATE, "clip_rate")     /* share of the rows whose ratio was clipped */                  \
-    X(EXPLAINED, "explained")     /* share of the returns' variance that values explain */         \
-    X(TERM_1, "term_1")           /* of the environment: see grt_run_start.terms */                \
+    X(KL, "kl")               /* of the policy before and after, about */                          \
+    X(CLIP_RATE, "clip_rate") /* share of the rows whose ratio was clipped */                      \
+    X(EXPLAINED, "explained") /* share of the returns' variance that values explain */             \
+    X(TERM_1, "term_1")       /* of the environment: see grt_run_start.terms */                    \
     X(TERM_2, "term_2")                                                                            \
     X(TERM_3, "term_3")                                                                            \
     X(TERM_4, "term_4")                                                                            \
@@ -262,9 +262,9 @@ struct grt_run_start {
     uint64_t evaluate_every;  // steps; 0: only at the end
     struct grt_run_target targets[GRT_RUN_TARGETS];
     uint32_t target_count;
-    const struct grt_archive *from;  // one file: the checkpoint that is gone on with, or NULL
+    const struct grt_archive *from;    // one file: the checkpoint that is gone on with, or NULL
+    const char *terms[GRT_RUN_TERMS];  // words of TERM_1, ... in the log; NULL: as they are
     // More fields of the row `start`; may be NULL. Copied; texts live as long as the run.
-    const char *terms[GRT_RUN_TERMS];  // words of the fields TERM_1, ... in the log; NULL: as they are
     const struct grt_run_row *about;
 };
 GRT_API bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start);

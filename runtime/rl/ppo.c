@@ -60,8 +60,8 @@ static struct grt_tensor *declare(const struct grt_ppo *ppo, struct grt_plan *pl
                                   const char *label, const char *group, enum grt_dtype dtype,
                                   uint64_t a, uint64_t b) {
     (void)ppo;
-    return grt_plan_tensor(plan, grt_tensor_desc(.label = label, .group = group, .dtype = dtype,
-                                                 .shape = {a, b}));
+    return grt_plan_tensor(
+        plan, grt_tensor_desc(.label = label, .group = group, .dtype = dtype, .shape = {a, b}));
 }
 
 // Numbers of 4 bytes until the next place where a binding may begin.
@@ -94,8 +94,8 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
     }
     grt_worlds_declare(a->worlds, plan);
     a->control = declare(ppo, plan, "control", "state", GRT_U32, 4, 0);
-    a->traj = declare(ppo, plan, "trajectory", "rollout", GRT_U32,
-                      PPO_SECTIONS * grt_ppo_section(a), 0);
+    a->traj =
+        declare(ppo, plan, "trajectory", "rollout", GRT_U32, PPO_SECTIONS * grt_ppo_section(a), 0);
     a->obs = declare(ppo, plan, "observations", "rollout", GRT_F32, (steps + 1) * a->obs_stride, 0);
     if (a->whole_stride > 0) {
         a->whole = declare(ppo, plan, "observations of the whole", "rollout", GRT_F32,
@@ -146,8 +146,8 @@ static bool declare_nets(struct grt_ppo *ppo) {
     if (ppo->sizes->choices == 0) {
         ppo->log_std = grt_params_add(&ppo->params, "", "log_std", (uint64_t[]){ppo->width, 0},
                                       GRT_INIT_ZEROS, 0.0f);
-        ppo->dlog_std = declare(ppo, ppo->plan, "log_std gradients", "acts", GRT_F32,
-                                ppo->net.rows, ppo->width);
+        ppo->dlog_std = declare(ppo, ppo->plan, "log_std gradients", "acts", GRT_F32, ppo->net.rows,
+                                ppo->width);
         grt_net_scratch(&ppo->net,
                         grt_op_colsum_scratch(ppo->dev, grt_colsum_desc(.x = ppo->dlog_std)));
     }
@@ -172,13 +172,12 @@ static bool declare_all(struct grt_ppo *ppo) {
     ppo->batches = (uint32_t)((ppo->count + batch - 1) / batch);
     ppo->batch = (ppo->count + ppo->batches - 1) / ppo->batches;
     ppo->batches = (uint32_t)((ppo->count + ppo->batch - 1) / ppo->batch);
-    ppo->net = (struct grt_net){
-        .dev = ppo->dev,
-        .plan = plan,
-        .params = &ppo->params,
-        .dtype = d->precision,
-        .rows = most_rows(ppo),
-        .seed = d->seed};
+    ppo->net = (struct grt_net){.dev = ppo->dev,
+                                .plan = plan,
+                                .params = &ppo->params,
+                                .dtype = d->precision,
+                                .rows = most_rows(ppo),
+                                .seed = d->seed};
     if (!declare_nets(ppo)) {
         return false;
     }
@@ -193,8 +192,8 @@ static bool declare_all(struct grt_ppo *ppo) {
     ppo->norms = declare(ppo, plan, "norms", "state", GRT_F32, PPO_NORMS, 0);
     ppo->stats = declare(ppo, plan, "stats", "state", GRT_F32, PPO_GROUPS, PPO_STATS + 1);
     if (ppo->net.scratch_bytes > 0) {
-        ppo->net.scratch = declare(ppo, plan, "scratch", "scratch", GRT_F32,
-                                   (ppo->net.scratch_bytes + 3) / 4, 0);
+        ppo->net.scratch =
+            declare(ppo, plan, "scratch", "scratch", GRT_F32, (ppo->net.scratch_bytes + 3) / 4, 0);
     }
     return !ppo->params.failed || grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
 }
@@ -213,10 +212,11 @@ static bool begin(struct grt_ppo *ppo) {
             grt_graph_fill(graph, clear[i]->range, 0);
         }
     }
-    bool ok = graph &&
-              grt_buf_write(ppo->state->range.buf, ppo->state->range.offset, &state, sizeof state) &&
-              grt_buf_write(ppo->learning.control->range.buf, ppo->learning.control->range.offset,
-                            &control, sizeof control);
+    bool ok =
+        graph &&
+        grt_buf_write(ppo->state->range.buf, ppo->state->range.offset, &state, sizeof state) &&
+        grt_buf_write(ppo->learning.control->range.buf, ppo->learning.control->range.offset,
+                      &control, sizeof control);
     if (ok) {
         grt_op_worlds_reset(graph, d->worlds, ppo->learning.control->range);
         ok = grt_graph_finish(graph);

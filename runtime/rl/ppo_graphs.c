@@ -52,8 +52,7 @@ static uint32_t kind_of(const struct grt_ppo *ppo) {
 // y = module(x) for the rows of x.
 static void forward(struct grt_ppo *ppo, struct ppo_net *n, struct grt_graph *graph,
                     const struct grt_tensor *x, bool training) {
-    const struct grt_pass pass = {
-        .graph = graph, .training = training, .state = ppo->state->range};
+    const struct grt_pass pass = {.graph = graph, .training = training, .state = ppo->state->range};
     struct grt_tensor y = rows_of(n->y, x->shape[0]);
     if (!n->y16) {
         grt_module_forward(n->module, &pass, x, &y);
@@ -72,8 +71,8 @@ void grt_ppo_record_observe(struct ppo_actors *a, struct grt_graph *graph, uint6
     struct grt_observe_desc observe = {
         .obs = grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * sizes->obs * 4)};
     if (a->whole) {
-        observe.global = grt_op_part(a->whole->range, step * a->whole_stride * 4,
-                                     copies * sizes->global * 4);
+        observe.global =
+            grt_op_part(a->whole->range, step * a->whole_stride * 4, copies * sizes->global * 4);
     }
     if (sizes->choices > 0) {
         observe.mask = section(a, PPO_MASK, step);
@@ -87,8 +86,8 @@ static void record_some(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_gr
     uint64_t row_bytes = (uint64_t)ppo->sizes->obs * 4;
     struct grt_tensor seen = rows_of(ppo->actor.x, count);
     seen.dtype = GRT_F32;
-    seen.range = grt_op_part(a->obs->range, step * a->obs_stride * 4 + first * row_bytes,
-                             count * row_bytes);
+    seen.range =
+        grt_op_part(a->obs->range, step * a->obs_stride * 4 + first * row_bytes, count * row_bytes);
     struct grt_tensor x = seen;
     if (ppo->desc.precision != GRT_F32) {
         x = rows_of(ppo->actor.x, count);
@@ -128,9 +127,9 @@ static void record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt
 
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice) {
-    struct grt_range actions = a->acts ? grt_op_part(a->acts->range, step * a->acts_stride * 4,
-                                                     a->rows * ppo->width * 4)
-                                       : section(a, PPO_ACTION, step);
+    struct grt_range actions =
+        a->acts ? grt_op_part(a->acts->range, step * a->acts_stride * 4, a->rows * ppo->width * 4)
+                : section(a, PPO_ACTION, step);
     grt_ppo_record_observe(a, graph, step);
     if (choice == PPO_RANDOM) {
         struct grt_world_random_desc random = {
@@ -142,13 +141,11 @@ void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_g
     } else {
         record_actions(ppo, a, graph, step, choice == PPO_GREEDY);
     }
-    grt_op_worlds_step(
-        graph, a->worlds,
-        &(struct grt_world_step_desc){
-            .control = a->control->range,
-            .actions = actions,
-            .rewards = section(a, PPO_REWARD, step),
-            .ends = section(a, PPO_END, step)});
+    grt_op_worlds_step(graph, a->worlds,
+                       &(struct grt_world_step_desc){.control = a->control->range,
+                                                     .actions = actions,
+                                                     .rewards = section(a, PPO_REWARD, step),
+                                                     .ends = section(a, PPO_END, step)});
 }
 
 // ---- what the critic says of it ----
@@ -157,15 +154,14 @@ void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_g
 static void record_inputs(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
                           uint64_t count, bool ordered, bool own, bool both) {
     const struct ppo_actors *a = &ppo->learning;
-    const struct ppo_inputs_params params = {
-        .first = (uint32_t)first,
-        .count = (uint32_t)count,
-        .rows = (uint32_t)a->rows,
-        .agents = ppo->sizes->agents,
-        .obs = ppo->sizes->obs,
-        .whole = ppo->sizes->global,
-        .obs_stride = (uint32_t)a->obs_stride,
-        .whole_stride = (uint32_t)a->whole_stride};
+    const struct ppo_inputs_params params = {.first = (uint32_t)first,
+                                             .count = (uint32_t)count,
+                                             .rows = (uint32_t)a->rows,
+                                             .agents = ppo->sizes->agents,
+                                             .obs = ppo->sizes->obs,
+                                             .whole = ppo->sizes->global,
+                                             .obs_stride = (uint32_t)a->obs_stride,
+                                             .whole_stride = (uint32_t)a->whole_stride};
     bool narrow = ppo->desc.precision != GRT_F32;
     const struct grt_range ranges[] = {a->obs->range, unless(a->whole, a->obs->range),
                                        ppo->order->range,
@@ -195,9 +191,8 @@ static void record_values(struct grt_ppo *ppo, struct grt_graph *graph) {
         record_inputs(ppo, graph, first, count, false, !ppo->desc.central, ppo->desc.central);
         struct grt_tensor x = critic_input(ppo, count);
         forward(ppo, &ppo->critic, graph, &x, false);
-        const struct ppo_values_params params = {.shape = shape_of(&ppo->learning),
-                                                 .first = (uint32_t)first,
-                                                 .count = (uint32_t)count};
+        const struct ppo_values_params params = {
+            .shape = shape_of(&ppo->learning), .first = (uint32_t)first, .count = (uint32_t)count};
         const struct grt_range ranges[] = {ppo->critic.y->range, ppo->learning.traj->range};
         launch(graph, grt_kernel_desc(.name = "ppo_values", .specs = {{"WG", FLAT}}), count,
                &params, sizeof params, ranges, 2);
@@ -215,9 +210,9 @@ static void record_advantages(struct grt_ppo *ppo, struct grt_graph *graph) {
            sizeof gae, &a->traj->range, 1);
     const struct ppo_sums_params sums = {.shape = shape_of(a), .count = (uint32_t)ppo->count};
     const struct grt_range parts[] = {a->traj->range, ppo->sums->range};
-    grt_op_launch(
-        graph, grt_kernel_desc(.name = "ppo_sums", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
-        &sums, sizeof sums, parts, 2, (const uint32_t[3]){PPO_GROUPS, 1, 1});
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = "ppo_sums", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
+                  &sums, sizeof sums, parts, 2, (const uint32_t[3]){PPO_GROUPS, 1, 1});
     const uint32_t groups = PPO_GROUPS;
     const struct grt_range norms[] = {ppo->sums->range, ppo->norms->range};
     grt_op_launch(graph, grt_kernel_desc(.name = "ppo_norm", .specs = {{"WG", PPO_SUMS}}), &groups,
@@ -295,13 +290,13 @@ static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t 
                                       .scratch = unless(ppo->net.scratch, (struct grt_range){0})));
     }
     uint64_t losses = (uint64_t)PPO_GROUPS * PPO_STATS * 4;
-    grt_op_update(graph,
-                  grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params,
-                                  .kept = ppo->kept, .state = ppo->state, .history = ppo->history,
-                                  .loss_parts = grt_op_part(ppo->stats->range, losses,
-                                                            (uint64_t)PPO_GROUPS * 4),
-                                  .loss_part_count = PPO_GROUPS, .norm_parts = ppo->norm_parts,
-                                  .scaling = ppo->desc.precision == GRT_F16));
+    grt_op_update(
+        graph, grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params, .kept = ppo->kept,
+                               .state = ppo->state, .history = ppo->history,
+                               .loss_parts =
+                                   grt_op_part(ppo->stats->range, losses, (uint64_t)PPO_GROUPS * 4),
+                               .loss_part_count = PPO_GROUPS, .norm_parts = ppo->norm_parts,
+                               .scaling = ppo->desc.precision == GRT_F16));
 }
 
 static struct grt_graph *bake(struct grt_graph *graph) {

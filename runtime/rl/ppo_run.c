@@ -75,8 +75,10 @@ static bool report_losses(const struct grt_ppo *ppo, struct grt_ppo_report *r) {
     r->grad_norm = (double)state.grad_norm;
     r->lr = (double)state.lr;
     return state.halted == 0 ||
-           grt_fail(GRT_INVALID, "ppo: iteration %u: a loss or gradient is not finite; try a lower learning rate",
-                    r->iteration);
+           grt_fail(
+               GRT_INVALID,
+               "ppo: iteration %u: a loss or gradient is not finite; try a lower learning rate",
+               r->iteration);
 }
 
 // Whether the policy has moved so far that the iteration's epochs end.

@@ -88,8 +88,8 @@ void grt_run_tell(struct grt_run *run, struct grt_run_row *row) {
     complete(run, row);
     for (uint32_t i = 0; i < GRT_FIELD_COUNT; i++) {
         if (grt_run_row_has(row, (enum grt_run_field)i)) {
-            told[count++] = (struct grt_runlog_field){
-                word_of(run, (enum grt_run_field)i), row->numbers[i], row->texts[i]};
+            told[count++] = (struct grt_runlog_field){word_of(run, (enum grt_run_field)i),
+                                                      row->numbers[i], row->texts[i]};
         }
     }
     grt_runlog_row(run->log, events[row->event], row->step, told, count);

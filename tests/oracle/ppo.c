@@ -105,8 +105,8 @@ struct oracle_ppo_result oracle_ppo(const struct oracle_ppo *c) {
         double policy = fmax(-a * ratio, -a * clamp(ratio, 1 - c->clip, 1 + c->clip));
         double error = (v - c->returns[i]) * (v - c->returns[i]);
         if (c->value_clip > 0) {
-            double held = c->value[i] + clamp(v - c->value[i], -c->value_clip, c->value_clip) -
-                          c->returns[i];
+            double held =
+                c->value[i] + clamp(v - c->value[i], -c->value_clip, c->value_clip) - c->returns[i];
             error = fmax(error, held * held);
         }
         r.policy += policy / count;

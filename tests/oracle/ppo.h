@@ -28,7 +28,7 @@ double oracle_ppo_probability(const double *logits, size_t width, uint32_t mask,
 // A batch, all of whose rows are in it.
 struct oracle_ppo {
     size_t rows, width;
-    const double *own, *seen;  // what actor and critic see
+    const double *own, *seen;       // what actor and critic see
     const uint32_t *mask, *action;  // action NULL: continuous
     const double *acts, *log_std;
     const double *logp, *advantage, *returns, *value;

@@ -47,10 +47,14 @@ static void keys(void **state) {
     assert_null(grt_config_key_info(GRT_CONFIG_KEY_COUNT));
     assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "voodoo"), GRT_CONFIG_KEY_COUNT);
     assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, ""), GRT_CONFIG_KEY_COUNT);
-    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "data.batch_size"), GRT_CONFIG_BATCH_SIZE);
-    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "voodoo.batch_size"), GRT_CONFIG_KEY_COUNT);
-    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "benchmark.num_workers"), GRT_CONFIG_NUM_WORKERS_OPTIONS);
-    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "num_workers"), GRT_CONFIG_NUM_WORKERS);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "data.batch_size"),
+                     GRT_CONFIG_BATCH_SIZE);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "voodoo.batch_size"),
+                     GRT_CONFIG_KEY_COUNT);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "benchmark.num_workers"),
+                     GRT_CONFIG_NUM_WORKERS_OPTIONS);
+    assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "num_workers"),
+                     GRT_CONFIG_NUM_WORKERS);
     // A kind that takes keys of others: its own names come first, and it has its own fallbacks.
     assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_PPO, "gamma"), GRT_CONFIG_DISCOUNT);
     assert_int_equal(grt_config_key_find(GRT_CONFIG_OF_SUPERVISED, "gamma"), GRT_CONFIG_GAMMA);

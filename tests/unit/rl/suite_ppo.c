@@ -144,8 +144,8 @@ static struct collected collect(const struct grt_ppo *ppo) {
             c.own[i * c.obs + k] = c.seen[i * c.seen_width + k] = v;
         }
         for (size_t k = c.obs; k < c.seen_width; k++) {
-            c.seen[i * c.seen_width + k] =
-                (double)whole[t * a->whole_stride + row / sizes->agents * sizes->global + k - c.obs];
+            c.seen[i * c.seen_width + k] = (double)
+                whole[t * a->whole_stride + row / sizes->agents * sizes->global + k - c.obs];
         }
         for (size_t k = 0; acts && t < c.steps && k < c.width; k++) {
             c.acts[i * c.width + k] = (double)acts[t * a->acts_stride + row * c.width + k];
@@ -205,26 +205,25 @@ static struct oracle_ppo_net net_of(const struct grt_ppo *ppo, const char *name,
 static struct oracle_ppo batch_of(const struct grt_ppo *ppo, const struct collected *c,
                                   double *params) {
     const struct grt_ppo_desc *d = &ppo->desc;
-    return (struct oracle_ppo){
-        .rows = c->count,
-        .width = c->width,
-        .own = c->own,
-        .seen = c->seen,
-        .mask = c->mask,
-        .action = ppo->sizes->choices > 0 ? c->action : NULL,
-        .acts = c->acts,
-        .log_std = ppo->log_std ? params + ppo->log_std->first : NULL,
-        .logp = c->logp,
-        .advantage = c->advantage,
-        .returns = c->returns,
-        .value = c->value,
-        .counts = c->counts,
-        .clip = d->clip,
-        .value_clip = d->value_clip,
-        .value_weight = d->value_weight,
-        .entropy_weight = d->entropy_weight,
-        .actor = net_of(ppo, "actor", params, c->obs, c->width),
-        .critic = net_of(ppo, "critic", params, c->seen_width, 1)};
+    return (struct oracle_ppo){.rows = c->count,
+                               .width = c->width,
+                               .own = c->own,
+                               .seen = c->seen,
+                               .mask = c->mask,
+                               .action = ppo->sizes->choices > 0 ? c->action : NULL,
+                               .acts = c->acts,
+                               .log_std = ppo->log_std ? params + ppo->log_std->first : NULL,
+                               .logp = c->logp,
+                               .advantage = c->advantage,
+                               .returns = c->returns,
+                               .value = c->value,
+                               .counts = c->counts,
+                               .clip = d->clip,
+                               .value_clip = d->value_clip,
+                               .value_weight = d->value_weight,
+                               .entropy_weight = d->entropy_weight,
+                               .actor = net_of(ppo, "actor", params, c->obs, c->width),
+                               .critic = net_of(ppo, "critic", params, c->seen_width, 1)};
 }
 
 static void near(const char *what, size_t i, double got, double want, double bound) {
@@ -348,8 +347,8 @@ static void gradients(struct maker *m) {
         struct oracle_ppo b = batch_of(ppo, &c, params);
         struct oracle_ppo_result at = oracle_ppo(&b);
         struct grt_learn_state learnt;
-        assert_true(grt_buf_read(ppo->state->range.buf, ppo->state->range.offset, &learnt,
-                                 sizeof learnt));
+        assert_true(
+            grt_buf_read(ppo->state->range.buf, ppo->state->range.offset, &learnt, sizeof learnt));
         near("loss", epoch, (double)learnt.loss, at.loss, 1e-4 * (1 + fabs(at.loss)));
         clipped += at.clipped;
         double largest = 0;
@@ -449,8 +448,8 @@ static void actions_come_by_their_probabilities(void **state) {
     const struct grt_param *bias = param(ppo, "actor.layers.2.bias");
     float numbers[9] = {0.0f, 1.5f, -1.0f, 0.5f, -2.0f, 0.0f, 2.0f, -0.5f, 0.25f};
     assert_int_equal(bias->count, 9);
-    assert_true(grt_buf_write(bias->master.range.buf, bias->master.range.offset, numbers,
-                              sizeof numbers));
+    assert_true(
+        grt_buf_write(bias->master.range.buf, bias->master.range.offset, numbers, sizeof numbers));
     double *params = widened(ppo->params.master);
     assert_true(grt_graph_run(ppo->collect));
     struct collected c = collect(ppo);
