@@ -185,14 +185,15 @@ struct grt_trainer {
     enum grt_ending all;  // why it ends when all steps are done: EPOCHS, ITERATIONS
     bool tries_first;     // is evaluated before its first step too, and when it is resumed
     bool keeps_best;      // its best evaluation is kept besides the newest checkpoints
-    const char
-        *remedy;  // Tensors that are not finite are not saved and end the run, with this advice.
-                  // NULL: the trainer sees to that itself
+    // Given, tensors that are not finite are not saved: they end the run, with this advice. NULL: the trainer sees to
+    // that itself.
+    const char *remedy;
 
-    // Learns, and moves place->step on. Returns after at most one step where something is due, with the rows of its
-    // steps told. Work may be queued far ahead: grt_run_due() says what follows, grt_run_decides() whether an
-    // evaluation may be the end. Without `more` it brings what it has begun to an end: it is called until it is idle.
-    // False, with the sentence said: it cannot go on. `trouble` is FAILED where that is not said.
+    // Learns, moves grt_run_place()->step on, and tells the rows of its steps. Returns after a few steps, and at the first
+    // where something is due. Work may be queued far ahead: grt_run_due() says what follows, grt_run_decides() whether
+    // an evaluation may be the end. Without `more` it brings what it has begun to an end: it is called until it is idle.
+    // Idle with trouble FAILED: no more can be learnt, such as when the data failed, and what was learnt is saved.
+    // False, with the sentence said: nothing more is asked of it; trouble may be NONFINITE, else it is FAILED.
     bool (*advance)(void *self, struct grt_run *run, struct grt_run_turn *turn);
     // At a step where it is due, or when the trainer was idle: fills fields and score. *stopped: it was given up, since
     // `more` was false or the run was stopped. With steps queued behind it, it is done all the same.
