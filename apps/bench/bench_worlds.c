@@ -29,14 +29,14 @@ bool bench_worlds_settings(const char *text, struct bench_worlds_settings *setti
     *settings = (struct bench_worlds_settings){0};
     while (text && *text) {
         size_t length = strcspn(text, ","), name = strcspn(text, "=,");
-        struct grt_env_value *value = &settings->values[settings->count];
-        char *end = NULL, *into = settings->names[settings->count];
         if (settings->count == GRT_ENV_SETTINGS || name == 0 || name >= BENCH_SETTING_NAME ||
             text[name] != '=') {
             talk_error("--set %.*s: settings are NAME=VALUE, with commas between, at most %d",
                        (int)length, text, GRT_ENV_SETTINGS);
             return false;
         }
+        struct grt_env_value *value = &settings->values[settings->count];
+        char *end = NULL, *into = settings->names[settings->count];
         memcpy(into, text, name);
         value->name = into;
         value->value = strtod(text + name + 1, &end);
@@ -128,8 +128,8 @@ static bool reset(struct stage *s) {
 // Steps that all copies took, one by one, resets included; negative when a call failed.
 static double steps_taken(struct stage *s) {
     const struct grt_tensor *book = grt_plan_at(s->plan, "worlds", BOOK);
-    uint32_t *words = malloc(grt_tensor_bytes(book));
-    float *sums = malloc(grt_tensor_bytes(s->sums));
+    uint32_t *words = calloc(1, grt_tensor_bytes(book));
+    float *sums = calloc(1, grt_tensor_bytes(s->sums));
     struct grt_graph *graph = grt_graph_create(s->dev, "bench worlds totals");
     double taken = -1;
     if (words && sums && graph) {
@@ -139,10 +139,10 @@ static double steps_taken(struct stage *s) {
                          grt_tensor_bytes(s->sums)) &&
             grt_buf_read(book->range.buf, book->range.offset, words, grt_tensor_bytes(book)))
             taken = (double)sums[2];
-    }
-    for (uint32_t i = 0; taken >= 0 && i < s->copies; i++) {
-        bool ended = words[2 * s->copies + i] != 0;
-        taken += words[i] + (ended ? 0 : words[s->copies + i]);
+        for (uint32_t i = 0; taken >= 0 && i < s->copies; i++) {
+            bool ended = words[2 * s->copies + i] != 0;
+            taken += words[i] + (ended ? 0 : words[s->copies + i]);
+        }
     }
     grt_graph_destroy(&graph);
     free(words);

@@ -105,7 +105,8 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
         a->acts = declare(ppo, plan, "actions", "rollout", GRT_F32, steps * a->acts_stride, 0);
     }
     a->totals = declare(ppo, plan, "totals", "state", GRT_F32, GRT_WORLD_TOTALS + sizes->terms, 0);
-    return true;
+    return (a->control && a->traj && a->obs && a->totals) ||
+           grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
 }
 
 // A network and its operands; false with the sentence.

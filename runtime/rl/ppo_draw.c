@@ -62,11 +62,11 @@ static bool write(const struct grt_param *param, const float *numbers) {
 static bool draw_matrix(const struct grt_param *param, double gain, uint64_t *random) {
     uint64_t rows = param->shape[0], cols = param->shape[1];
     uint64_t count = rows < cols ? rows : cols, length = rows < cols ? cols : rows;
-    if (count > MOST) {
+    if (count == 0 || count > MOST) {
         return true;
     }
-    double *vectors = malloc(count * length * sizeof *vectors);
-    float *numbers = malloc(param->count * sizeof *numbers);
+    double *vectors = calloc(count * length, sizeof *vectors);
+    float *numbers = calloc(param->count, sizeof *numbers);
     bool ok = vectors && numbers;
     for (uint64_t i = 0; ok && i < count * length; i++) {
         vectors[i] = normal(random);

@@ -344,7 +344,10 @@ static struct grt_graph *make_epoch(struct grt_ppo *ppo, uint32_t epoch) {
 bool grt_ppo_record(struct grt_ppo *ppo) {
     ppo->collect = make_collect(ppo);
     ppo->epochs = calloc(ppo->desc.epochs, sizeof(struct grt_graph *));
-    bool ok = ppo->collect && (ppo->epochs || grt_fail(GRT_NO_MEMORY, "no host memory for PPO"));
+    if (!ppo->epochs) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
+    }
+    bool ok = ppo->collect != NULL;
     for (uint32_t i = 0; ok && i < ppo->desc.epochs; i++) {
         ppo->epochs[i] = make_epoch(ppo, i);
         ok = ppo->epochs[i] != NULL;

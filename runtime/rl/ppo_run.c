@@ -27,8 +27,11 @@ static double phase_seconds(struct grt_graph *graph) {
 // Means over the episodes that ended.
 static bool report_totals(const struct ppo_actors *a, struct grt_ppo_report *r) {
     uint32_t terms = grt_worlds_sizes(a->worlds)->terms;
-    float *totals = malloc(grt_tensor_bytes(a->totals));
-    bool ok = totals ? read(a->totals, totals) : grt_fail(GRT_NO_MEMORY, "no host memory");
+    float *totals = calloc(1, grt_tensor_bytes(a->totals));
+    if (!totals) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for totals");
+    }
+    bool ok = read(a->totals, totals);
     if (ok) {
         double each = totals[0] > 0 ? 1.0 / (double)totals[0] : 0.0;
         r->episodes = (double)totals[0];
@@ -153,7 +156,7 @@ static bool make_trial(struct grt_ppo *ppo, enum grt_ppo_trial trial) {
 static bool take_totals(struct grt_ppo *ppo, const uint32_t *seed) {
     struct ppo_actors *a = &ppo->evaluating;
     struct grt_graph *graph = grt_graph_create(ppo->dev, "totals");
-    bool ok = graph != NULL;
+    bool ok = graph && a->control;
     if (ok && seed) {
         const struct grt_rng_state control = {.seed = {*seed, 0}};
         ok = grt_buf_write(a->control->range.buf, a->control->range.offset, &control,

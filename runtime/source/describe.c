@@ -344,7 +344,10 @@ static bool describe_rows(struct grt_describe_env *env, struct walk *w) {
     double number = 0, states = 0;
     uint32_t count = 0;
     char(*texts)[MAX_EXPRESSION] = malloc(GRT_DESCRIBE_TEXTS * sizeof *texts);
-    bool ok = texts || grt_fail(GRT_NO_MEMORY, "no host memory to describe %s", w->file);
+    bool ok = texts != NULL;
+    if (!ok) {
+        grt_fail(GRT_NO_MEMORY, "no host memory to describe %s", w->file);
+    }
     while (ok && next(w, word) && strcmp(word, "}") != 0) {
         bool fact = strcmp(word, "grt_fact") == 0, state = strcmp(word, "grt_state") == 0;
         ok = expect(w, "(") && row_texts(w, texts, &count);

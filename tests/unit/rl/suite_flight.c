@@ -245,8 +245,9 @@ static void flights_follow_the_rules(void **state) {
                 time[copy] = 0;
             } else {
                 bool cut = ++time[copy] == 90, all = true;
-                follow(&before[copy], &after, (const float *)&c.actions[copy * UAVS * 2],
-                       &c.rewards[copy * UAVS], ends, cut, &tally);
+                float actions[UAVS * 2];
+                memcpy(actions, &c.actions[copy * UAVS * 2], sizeof actions);
+                follow(&before[copy], &after, actions, &c.rewards[copy * UAVS], ends, cut, &tally);
                 for (int a = 0; a < UAVS; a++) {
                     all = all && after.uav[a].landed;
                 }
