@@ -67,6 +67,7 @@
     X(policy, D)                                                                                   \
     X(evolve, D)                                                                                   \
     X(ppo, D)                                                                                      \
+    X(ppotorch, D)                                                                                 \
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
     X(worlds, D)                                                                                   \

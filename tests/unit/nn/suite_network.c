@@ -324,7 +324,8 @@ static void of_four_axes(void **state) {
         assert_true(grt_learner_alloc(learner));
         struct learn l = {.learner = learner};
         size_t tensors = 0;
-        network_free_parameters(network_set_parameters(learner, GRT_F32, &tensors), tensors);
+        double **set = network_set_parameters(learner, GRT_F32, &tensors);
+        network_free_parameters(set, tensors);
         struct grt_graph *graph =
             grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
         assert_non_null(graph);
