@@ -335,10 +335,24 @@ static const struct option_row run_options[] = {
      .at = AT(from)},
 };
 
-#define ABOUT                                                                                      \
-    "Every key that --keys lists, and every setting of the environment, is KEY=VALUE or --key "    \
-    "VALUE:\n--num-envs 64, --learning-rate 1e-3, --map 12.\n"                                     \
-    "Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 ends with a checkpoint and exit code 75;\n"                \
+// Keys that people use most, as --help shows them; --keys has all.
+#define KEYS                                                                                       \
+    "\nEvery key that --keys lists, and every setting of the environment, is an option or "        \
+    "KEY=VALUE:\n"                                                                                 \
+    "      --num-envs N                       copies of the environment (default: 64 on a CPU, "   \
+    "else 4096)\n"                                                                                 \
+    "      --rollout-steps N                  steps of each in an iteration (default: 128)\n"      \
+    "      --iterations N                     in all, those of a resumed run included (default: "  \
+    "100)\n"                                                                                       \
+    "      --learning-rate X                  (default: 0.0003)\n"                                 \
+    "      --batch-size N                     rows of a minibatch (default: a quarter of the "     \
+    "iteration's)\n"
+#define UAV_KEYS                                                                                   \
+    "      --num-uavs N                       UAVs of a map (default: 10)\n"                       \
+    "      --map N                            cells along its side (default: 32)\n"                \
+    "      --num-obstacles N                  blocked cells (default: by the map)\n"
+#define STOPPING                                                                                   \
+    "\nCtrl-C, SIGTERM, SIGHUP or SIGUSR1 ends with a checkpoint and exit code 75;\n"              \
     "--resume goes on and reaches the same bits.\n"
 
 #define KIND                                                                                       \
@@ -357,7 +371,7 @@ int train_ppo(int argc, char **argv) {
         .verb = "train ppo",
         .about = "Trains a policy by proximal policy optimization; environment and learning stay "
                  "on the device.\nEnvironments: cartpole, pendulum, standing, uav, and your own: a "
-                 "file such as ./slider.k\n(shaders/env/README.md).\n" ABOUT,
+                 "file such as ./slider.k\n(shaders/env/README.md).\n" KEYS STOPPING,
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists,
         .read = read_ppo,
@@ -373,7 +387,8 @@ int train_uav(int argc, char **argv) {
         KIND,
         .verb = "train uav",
         .about = "Trains UAVs that fly over a grid map to their targets: PPO, a policy that all "
-                 "share and that sees\nits surroundings, a critic that sees the whole.\n" ABOUT,
+                 "share and that sees\nits surroundings, a critic that sees the whole.\n" ABOUT(
+                     UAV_KEYS),
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists,
         .read = read_uav,
