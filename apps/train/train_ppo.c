@@ -315,7 +315,7 @@ static const struct option_row env_options[] = {
 static const struct option_row run_options[] = {
     {.name = "config",
      .value = "FILE",
-     .help = "settings in YAML; KEY=VALUE and --key VALUE stand above it",
+     .help = "settings in YAML; options and KEY=VALUE stand above it",
      .read = options_read_text,
      .at = AT(trainer.config.config)},
     {.name = "checkpoint",
@@ -386,9 +386,10 @@ int train_uav(int argc, char **argv) {
     const struct train_kind kind = {
         KIND,
         .verb = "train uav",
-        .about = "Trains UAVs that fly over a grid map to their targets: PPO, a policy that all "
-                 "share and that sees\nits surroundings, a critic that sees the whole.\n" ABOUT(
-                     UAV_KEYS),
+        .about =
+            "Trains UAVs that fly over a grid map to their targets: PPO, a policy that all "
+            "share and that sees\nits surroundings, a critic that sees the whole.\n" KEYS UAV_KEYS
+                STOPPING,
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists,
         .read = read_uav,
