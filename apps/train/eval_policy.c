@@ -24,6 +24,8 @@ static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
 }
 
 #define AT(field) offsetof(struct eval_policy, field)
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
 
 static const struct option_row own_options[] = {
     {.name = "checkpoint",
@@ -40,7 +42,7 @@ static const struct option_row own_options[] = {
     {.name = "seed",
      .value = "N",
      .help = "of the starts",
-     .fallback = "32343",
+     .fallback = TEXT(TRAIN_PPO_TRIALS),
      .read = read_seed,
      .at = AT(seed)},
 };

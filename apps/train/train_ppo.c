@@ -14,8 +14,6 @@
 #include "train.h"
 #include "train_ppo.h"
 
-#define EVALUATION_SEED 0x7e57u  // starts that training never sees
-
 // ---- the trainer ----
 
 static void set_episodes(const struct train_ppo *t, struct grt_run_row *row,
@@ -63,7 +61,7 @@ static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_
     struct grt_ppo_report r = {0};
     (void)run;
     *stopped = !more;
-    if (more && !grt_ppo_evaluate(t->ppo, t->trials, GRT_PPO_TRY_POLICY, EVALUATION_SEED, &r))
+    if (more && !grt_ppo_evaluate(t->ppo, t->trials, GRT_PPO_TRY_POLICY, TRAIN_PPO_TRIALS, &r))
         return false;
     set_episodes(t, row, &r);
     row->score = r.mean_return;
@@ -291,7 +289,7 @@ static int report(void *self) {
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
         struct grt_ppo_report r;
         struct grt_run_row row = {.event = GRT_RUN_BASELINE};
-        if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, EVALUATION_SEED, &r))
+        if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, TRAIN_PPO_TRIALS, &r))
             return command_exit_of(grt_last_status());
         set_episodes(t, &row, &r);
         grt_run_row_text(&row, GRT_FIELD_BASELINE, grt_ppo_trial_text((enum grt_ppo_trial)i));

@@ -5,10 +5,12 @@
 
 #include "gpurt/network.h"
 #include "gpurt/ppo.h"
+#include "gpurt/task.h"
 #include "trainer.h"
 
 #define TRAIN_PPO_PATH 1024
 #define TRAIN_PPO_SETTINGS 24
+#define TRAIN_PPO_TRIALS 32343  // seed of starts that training never sees
 
 struct train_ppo {
     struct trainer trainer;  // first: see trainer.h
@@ -18,9 +20,7 @@ struct train_ppo {
 
     const struct grt_env_info *info;
     struct grt_archive *archive;  // that it begins with, or NULL
-    // Settings of the environment that were given: words "name=value", and what they say.
-    const char *words[TRAIN_PPO_SETTINGS];
-    size_t word_count;
+    // Settings of the environment that were given.
     struct grt_env_value settings[TRAIN_PPO_SETTINGS];
     char names[TRAIN_PPO_SETTINGS][64];
     uint32_t setting_count;

@@ -52,7 +52,7 @@ static bool add_key(struct train_ppo *t, enum grt_config_key key, uint64_t value
     return !grt_config_given(&t->trainer.config.settings, key) || add_setting(t, word);
 }
 
-// From the file first; the command line stands above it.
+// Of the config.
 static bool collect_settings(struct train_ppo *t) {
     const struct grt_config *c = &t->trainer.config.settings;
     bool ok = true;
@@ -61,8 +61,6 @@ static bool collect_settings(struct train_ppo *t) {
     ok = ok && add_key(t, GRT_CONFIG_NUM_UAVS, c->num_uavs) &&
          add_key(t, GRT_CONFIG_NUM_OBSTACLES, c->num_obstacles) &&
          add_key(t, GRT_CONFIG_MAP, c->map) && add_key(t, GRT_CONFIG_WINDOW, c->window);
-    for (size_t i = 0; ok && i < t->word_count; i++)
-        ok = add_setting(t, t->words[i]);
     return ok;
 }
 
@@ -108,6 +106,13 @@ static void value_name(char name[GRT_ARCHIVE_VALUE_NAME], const char *kind, cons
     snprintf(name, GRT_ARCHIVE_VALUE_NAME, "%s_%.48s", kind, key);
 }
 
+static bool keep_whole(struct grt_archive *archive, enum grt_config_key key, uint32_t value) {
+    char name[GRT_ARCHIVE_VALUE_NAME], text[16];
+    value_name(name, "config", grt_config_key_info(key)->name);
+    snprintf(text, sizeof text, "%u", value);
+    return grt_archive_set_text(archive, name, text);
+}
+
 bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
     const struct grt_config *c = &t->trainer.config.settings;
     char name[GRT_ARCHIVE_VALUE_NAME], text[GRT_CONFIG_TREE_SIZE];
@@ -128,11 +133,8 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
         ok = grt_archive_set_real(archive, name, value);
     }
     // Those that follow from the device.
-    return ok &&
-           grt_archive_set_text(archive, "config_num_envs",
-                                (snprintf(text, sizeof text, "%u", t->copies), text)) &&
-           grt_archive_set_text(archive, "config_rollout_steps",
-                                (snprintf(text, sizeof text, "%u", t->steps), text));
+    return ok && keep_whole(archive, GRT_CONFIG_NUM_ENVS, t->copies) &&
+           keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, t->steps);
 }
 
 // What was not given now is as in the checkpoint.
@@ -158,63 +160,57 @@ static bool recall(struct train_ppo *t) {
     return ok;
 }
 
+static bool is_setting(const struct train_ppo *t, const char *word) {
+    const struct grt_env_world *world = t->info->world;
+    size_t length = strcspn(word, "=");
+    for (uint32_t i = 0; world && world->settings[i].name; i++) {
+        const char *name = world->settings[i].name;
+        if (strlen(name) == length && !strncmp(name, word, length))
+            return true;
+    }
+    return false;
+}
+
 int train_ppo_settings(struct train_ppo *t, const char *only, const char **words, size_t count) {
     struct grt_config *c = &t->trainer.config.settings;
     grt_config_init_for(c, GRT_CONFIG_OF_PPO);
-    // What is no key is kept for the environment.
-    size_t kept = 0;
+    // Keys first; what is none may be a setting, which the environment knows.
+    size_t keys = 0;
     for (size_t i = 0; i < count; i++) {
-        if (is_key(words[i]))
-            words[kept++] = words[i];
-        else if (t->word_count < TRAIN_PPO_SETTINGS)
-            t->words[t->word_count++] = words[i];
+        if (is_key(words[i])) {
+            const char *other = words[keys];
+            words[keys++] = words[i];
+            words[i] = other;
+        }
     }
-    int code = train_config_settings(c, t->trainer.config.config, words, kept);
+    int code = train_config_settings(c, t->trainer.config.config, words, keys);
     // Those that come later stand above: of a checkpoint, of the file, of the command line.
     if (!code && (!recall(t) || !collect_settings(t)))
         code = COMMAND_CONFIG;
-    if (code)
-        return code;
-    if (c->seed > UINT32_MAX) {
+    if (!code)
+        code = open_env(t, only);
+    for (size_t i = keys; !code && i < count; i++) {
+        bool ok =
+            is_setting(t, words[i]) ? add_setting(t, words[i]) : grt_config_override(c, words[i]);
+        code = ok ? COMMAND_OK : COMMAND_CONFIG;
+    }
+    if (!code && c->seed > UINT32_MAX) {
         talk_error("seed: %llu is above 4294967295, the largest of PPO",
                    (unsigned long long)c->seed);
-        return COMMAND_CONFIG;
+        code = COMMAND_CONFIG;
     }
     train_config_devices(c, &t->trainer.config.common);
-    return open_env(t, only);
+    return code;
 }
 
 // ---- networks ----
-
-static enum grt_act act_of(const char *word) {
-    for (int i = 0; i < GRT_ACT_COUNT; i++) {
-        if (!strcmp(grt_act_text((enum grt_act)i), word))
-            return (enum grt_act)i;
-    }
-    return GRT_ACT_TANH;
-}
-
-static struct grt_mlp_desc mlp_of(const struct grt_config *c, uint32_t outputs) {
-    struct grt_mlp_desc d = {.depth = (uint32_t)c->depth,
-                             .hidden = (uint32_t)c->hidden.values[0],
-                             .outputs = outputs,
-                             .act = act_of(c->activation),
-                             .residual = c->residual,
-                             .layer_norm = c->layer_norm};
-    if (c->hidden.count > 1) {
-        d.depth = (uint32_t)c->hidden.count;
-        for (size_t i = 0; i < c->hidden.count && i < GRT_MLP_WIDTHS; i++)
-            d.widths[i] = (uint32_t)c->hidden.values[i];
-    }
-    return d;
-}
 
 // A list of layers where there is one, else an mlp.
 static struct grt_ppo_net net_of(const struct train_ppo *t, const struct grt_config_tree *list,
                                  uint32_t outputs, struct grt_mlp_desc *mlp,
                                  struct grt_network_desc *network) {
     const struct grt_config *c = &t->trainer.config.settings;
-    *mlp = mlp_of(c, outputs);
+    *mlp = grt_task_mlp(c, outputs);
     *network = (struct grt_network_desc){.text = list->text,
                                          .path = c->path[0] ? c->path : NULL,
                                          .line = list->line,
@@ -242,25 +238,20 @@ static void size_run(struct train_ppo *t) {
     }
 }
 
-static struct grt_optim_desc optimizer_of(const struct train_ppo *t, uint64_t updates) {
+// With the schedule over so many updates; false with the sentence.
+static bool describe_optimizer(const struct train_ppo *t, uint64_t updates,
+                               struct grt_optim_desc *desc) {
     const struct grt_config *c = &t->trainer.config.settings;
-    enum grt_optim kind = !strcmp(c->optimizer, "sgd")    ? GRT_OPTIM_SGD
-                          : !strcmp(c->optimizer, "adam") ? GRT_OPTIM_ADAM
-                                                          : GRT_OPTIM_ADAMW;
-    struct grt_optim_desc d = grt_optim_defaults(kind);
-    d.lr = c->learning_rate;
-    d.weight_decay = c->weight_decay;
-    d.beta1 = c->betas.values[0];
-    d.beta2 = c->betas.values[1];
-    d.eps = c->eps;
-    d.max_norm = c->max_grad_norm;
-    d.schedule = !strcmp(c->schedule, "cosine") ? GRT_SCHEDULE_COSINE : GRT_SCHEDULE_CONSTANT;
-    d.warmup = (uint32_t)c->warmup_steps;
-    d.total = (uint32_t)(updates < UINT32_MAX ? updates : UINT32_MAX);
-    d.min_lr = c->min_learning_rate;
-    d.scale = c->loss_scale;
-    d.growth_interval = (uint32_t)c->growth_interval;
-    return d;
+    if (!grt_task_optimizer(c, desc))
+        return false;
+    if (!strcmp(c->schedule, "step")) {
+        talk_error("schedule: step counts epochs over data, which PPO has not; use cosine or "
+                   "constant");
+        return false;
+    }
+    desc->schedule = !strcmp(c->schedule, "cosine") ? GRT_SCHEDULE_COSINE : GRT_SCHEDULE_CONSTANT;
+    desc->total = (uint32_t)(updates < UINT32_MAX ? updates : UINT32_MAX);
+    return true;
 }
 
 static struct grt_worlds *make_worlds(const struct train_ppo *t, uint32_t copies, bool once) {
@@ -273,7 +264,9 @@ static struct grt_worlds *make_worlds(const struct train_ppo *t, uint32_t copies
 }
 
 int train_ppo_make(struct train_ppo *t) {
-    const struct grt_config *c = &t->trainer.config.settings;
+    struct grt_config *c = &t->trainer.config.settings;
+    if (!grt_task_widths(c))
+        return COMMAND_CONFIG;
     size_run(t);
     t->worlds = make_worlds(t, t->copies, false);
     t->trials = t->worlds ? make_worlds(t, (uint32_t)c->evaluate_envs, true) : NULL;
@@ -299,10 +292,9 @@ int train_ppo_make(struct train_ppo *t) {
     d.entropy_weight = c->entropy_weight;
     d.target_kl = c->target_kl;
     d.log_std = c->log_std;
-    d.precision = !strcmp(c->precision, "f16")    ? GRT_F16
-                  : !strcmp(c->precision, "bf16") ? GRT_BF16
-                                                  : GRT_F32;
-    d.optim = optimizer_of(t, c->iterations * d.epochs * ((rows + batch - 1) / batch));
+    d.precision = grt_task_precision(c);
+    if (!describe_optimizer(t, c->iterations * d.epochs * ((rows + batch - 1) / batch), &d.optim))
+        return COMMAND_CONFIG;
     d.seed = c->seed;
     t->ppo = grt_ppo_create(t->trainer.dev, &d);
     return t->ppo ? COMMAND_OK : command_exit_of_input(grt_last_status());

@@ -52,6 +52,16 @@ GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_a
 GRT_API struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,
                                            enum grt_part part, uint32_t held);
 
+// ---- what a config says of any training ----
+
+// Whether the widths of `hidden` go with depth and residual; sets depth to their number. False with the sentence.
+GRT_API bool grt_task_widths(struct grt_config *config);
+// The mlp of depth, hidden and activation, after grt_task_widths().
+GRT_API struct grt_mlp_desc grt_task_mlp(const struct grt_config *config, uint32_t outputs);
+// The optimizer with its groups, without a schedule. False with the place and the sentence.
+GRT_API bool grt_task_optimizer(const struct grt_config *config, struct grt_optim_desc *desc);
+GRT_API enum grt_dtype grt_task_precision(const struct grt_config *config);
+
 // ---- what fits ----
 
 struct grt_fit {

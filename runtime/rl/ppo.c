@@ -56,10 +56,8 @@ static const char *mistake(const struct grt_ppo_desc *d) {
 
 // ---- declaring ----
 
-static struct grt_tensor *declare(const struct grt_ppo *ppo, struct grt_plan *plan,
-                                  const char *label, const char *group, enum grt_dtype dtype,
-                                  uint64_t a, uint64_t b) {
-    (void)ppo;
+static struct grt_tensor *declare(struct grt_plan *plan, const char *label, const char *group,
+                                  enum grt_dtype dtype, uint64_t a, uint64_t b) {
     return grt_plan_tensor(
         plan, grt_tensor_desc(.label = label, .group = group, .dtype = dtype, .shape = {a, b}));
 }
@@ -93,18 +91,17 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
                         copies, sizes->agents, (unsigned long long)steps);
     }
     grt_worlds_declare(a->worlds, plan);
-    a->control = declare(ppo, plan, "control", "state", GRT_U32, 4, 0);
-    a->traj =
-        declare(ppo, plan, "trajectory", "rollout", GRT_U32, PPO_SECTIONS * grt_ppo_section(a), 0);
-    a->obs = declare(ppo, plan, "observations", "rollout", GRT_F32, (steps + 1) * a->obs_stride, 0);
+    a->control = declare(plan, "control", "state", GRT_U32, 4, 0);
+    a->traj = declare(plan, "trajectory", "rollout", GRT_U32, PPO_SECTIONS * grt_ppo_section(a), 0);
+    a->obs = declare(plan, "observations", "rollout", GRT_F32, (steps + 1) * a->obs_stride, 0);
     if (a->whole_stride > 0) {
-        a->whole = declare(ppo, plan, "observations of the whole", "rollout", GRT_F32,
+        a->whole = declare(plan, "observations of the whole", "rollout", GRT_F32,
                            (steps + 1) * a->whole_stride, 0);
     }
     if (a->acts_stride > 0) {
-        a->acts = declare(ppo, plan, "actions", "rollout", GRT_F32, steps * a->acts_stride, 0);
+        a->acts = declare(plan, "actions", "rollout", GRT_F32, steps * a->acts_stride, 0);
     }
-    a->totals = declare(ppo, plan, "totals", "state", GRT_F32, GRT_WORLD_TOTALS + sizes->terms, 0);
+    a->totals = declare(plan, "totals", "state", GRT_F32, GRT_WORLD_TOTALS + sizes->terms, 0);
     return (a->control && a->traj && a->obs && a->totals) ||
            grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
 }
@@ -128,12 +125,12 @@ static bool declare_net(struct grt_ppo *ppo, struct ppo_net *n, const struct grt
                         n->module->where, (int)strlen(prefix) - 1, prefix,
                         grt_shape_text(&out, text), (unsigned long long)outputs);
     }
-    n->x = declare(ppo, ppo->plan, "input", "acts", net->dtype, net->rows, inputs);
-    n->y = declare(ppo, ppo->plan, "output", "acts", GRT_F32, net->rows, outputs);
+    n->x = declare(ppo->plan, "input", "acts", net->dtype, net->rows, inputs);
+    n->y = declare(ppo->plan, "output", "acts", GRT_F32, net->rows, outputs);
     if (net->dtype != GRT_F32 && !n->module->f32_output) {
-        n->y16 = declare(ppo, ppo->plan, "output16", "acts", net->dtype, net->rows, outputs);
+        n->y16 = declare(ppo->plan, "output16", "acts", net->dtype, net->rows, outputs);
     }
-    n->dy = declare(ppo, ppo->plan, "output gradient", "acts", net->dtype, net->rows, outputs);
+    n->dy = declare(ppo->plan, "output gradient", "acts", net->dtype, net->rows, outputs);
     return true;
 }
 
@@ -147,8 +144,8 @@ static bool declare_nets(struct grt_ppo *ppo) {
     if (ppo->sizes->choices == 0) {
         ppo->log_std = grt_params_add(&ppo->params, "", "log_std", (uint64_t[]){ppo->width, 0},
                                       GRT_INIT_ZEROS, 0.0f);
-        ppo->dlog_std = declare(ppo, ppo->plan, "log_std gradients", "acts", GRT_F32, ppo->net.rows,
-                                ppo->width);
+        ppo->dlog_std =
+            declare(ppo->plan, "log_std gradients", "acts", GRT_F32, ppo->net.rows, ppo->width);
         grt_net_scratch(&ppo->net,
                         grt_op_colsum_scratch(ppo->dev, grt_colsum_desc(.x = ppo->dlog_std)));
     }
@@ -170,8 +167,8 @@ static bool declare_all(struct grt_ppo *ppo) {
     }
     ppo->count = ppo->learning.rows * d->horizon;
     uint64_t batch = d->batch > 0 && d->batch < ppo->count ? d->batch : ppo->count;
-    ppo->batches = (uint32_t)((ppo->count + batch - 1) / batch);
-    ppo->batch = (ppo->count + ppo->batches - 1) / ppo->batches;
+    uint64_t wanted = (ppo->count + batch - 1) / batch;
+    ppo->batch = (ppo->count + wanted - 1) / wanted;  // all but the last alike
     ppo->batches = (uint32_t)((ppo->count + ppo->batch - 1) / ppo->batch);
     ppo->net = (struct grt_net){.dev = ppo->dev,
                                 .plan = plan,
@@ -184,17 +181,17 @@ static bool declare_all(struct grt_ppo *ppo) {
     }
     grt_params_declare(&ppo->params, plan, true);
     uint64_t kept = grt_optim_tensors(&d->optim) * ppo->params.elements;
-    ppo->kept = kept > 0 ? declare(ppo, plan, "optimizer", "optim", GRT_F32, kept, 0) : NULL;
-    ppo->state = declare(ppo, plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
-    ppo->history = declare(ppo, plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
-    ppo->norm_parts = declare(ppo, plan, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0);
-    ppo->order = declare(ppo, plan, "order", "rollout", GRT_U32, ppo->count, 0);
-    ppo->sums = declare(ppo, plan, "sums", "state", GRT_F32, PPO_GROUPS, PPO_SUMS);
-    ppo->norms = declare(ppo, plan, "norms", "state", GRT_F32, PPO_NORMS, 0);
-    ppo->stats = declare(ppo, plan, "stats", "state", GRT_F32, PPO_GROUPS, PPO_STATS + 1);
+    ppo->kept = kept > 0 ? declare(plan, "optimizer", "optim", GRT_F32, kept, 0) : NULL;
+    ppo->state = declare(plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+    ppo->history = declare(plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
+    ppo->norm_parts = declare(plan, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0);
+    ppo->order = declare(plan, "order", "rollout", GRT_U32, ppo->count, 0);
+    ppo->sums = declare(plan, "sums", "state", GRT_F32, PPO_GROUPS, PPO_SUMS);
+    ppo->norms = declare(plan, "norms", "state", GRT_F32, PPO_NORMS, 0);
+    ppo->stats = declare(plan, "stats", "state", GRT_F32, PPO_GROUPS, PPO_STATS + 1);
     if (ppo->net.scratch_bytes > 0) {
         ppo->net.scratch =
-            declare(ppo, plan, "scratch", "scratch", GRT_F32, (ppo->net.scratch_bytes + 3) / 4, 0);
+            declare(plan, "scratch", "scratch", GRT_F32, (ppo->net.scratch_bytes + 3) / 4, 0);
     }
     return !ppo->params.failed || grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
 }

@@ -58,9 +58,9 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *actors
                             struct grt_plan *plan, uint64_t steps);
 // How actions are chosen.
 enum ppo_choice { PPO_DRAWN, PPO_GREEDY, PPO_RANDOM };
-// One step of the copies, from the observation on: `step` of the trajectory.
-// The observation of a step.
+// The observation of a step of the trajectory.
 void grt_ppo_record_observe(struct ppo_actors *actors, struct grt_graph *graph, uint64_t step);
+// One step of the copies, from the observation on.
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice);
 // Makes all graphs of an iteration.

@@ -24,12 +24,9 @@
     }
 #define TEXT_OF(name, text, ...) text,
 WORD_FN(loss_of, GRT_LOSSES)
-WORD_FN(optim_of, GRT_OPTIMS)
-WORD_FN(act_of, GRT_ACTS)
 WORD_FN(pool_of, GRT_POOLS)
 WORD_FN(cache_of, GRT_CACHES)
 WORD_FN(on_nan_of, GRT_ON_NANS)
-WORD_FN(precision_of, GRT_DTYPES)
 #undef TEXT_OF
 #undef WORD_FN
 
@@ -45,14 +42,6 @@ static bool set_default(struct grt_config *config, enum grt_config_key key, uint
 static bool is_points(const struct grt_task *task) {
     return !grt_config_given(&task->config, GRT_CONFIG_NETWORK) &&
            strcmp(task->config.model, "points") == 0;
-}
-
-static bool one_width(const struct grt_config *c) {
-    uint32_t i = 1;
-    while (i < c->hidden.count && c->hidden.values[i] == c->hidden.values[0]) {
-        i++;
-    }
-    return i == c->hidden.count;
 }
 
 // small, medium and large are sizes of an mlp; what is given besides stands.
@@ -80,32 +69,6 @@ static bool choose_model(struct grt_task *task) {
                         c->data);
     }
     return true;
-}
-
-// Hidden layers of different widths: their number is that of the widths.
-static bool choose_widths(struct grt_task *task) {
-    struct grt_config *c = &task->config;
-    uint32_t count = c->hidden.count;
-    if (count == 1 || grt_config_given(c, GRT_CONFIG_NETWORK)) {
-        return true;
-    }
-    if (count > GRT_MLP_WIDTHS) {
-        return grt_fail(GRT_CONFIG, "hidden has %u widths; at most %d are taken", count,
-                        GRT_MLP_WIDTHS);
-    }
-    if (grt_config_given(c, GRT_CONFIG_DEPTH) && c->depth != count) {
-        return grt_fail(
-            GRT_CONFIG,
-            "hidden has %u widths and depth is %llu: leave depth out, or give one width", count,
-            (unsigned long long)c->depth);
-    }
-    if (c->residual && !one_width(c)) {
-        return grt_fail(GRT_CONFIG, "residual: true adds hidden layers of one width, and hidden "
-                                    "has several: give one, or a list of layers with shortcuts");
-    }
-    char depth[16];
-    snprintf(depth, sizeof depth, "%u", count);
-    return grt_config_set(c, GRT_CONFIG_DEPTH, depth);
 }
 
 // Whether the file's target is of an integer type.
@@ -165,57 +128,9 @@ static bool choose_batch(struct grt_task *task, const struct grt_profile *profil
 
 // ---- descs ----
 
-static double lr_of(const struct grt_config *c, double lr) {
-    return strcmp(c->lr_rule, "sqrt") == 0
-               ? grt_lr_for_batch(lr, c->batch_size * c->accumulate, c->base_batch_size)
-               : lr;
-}
-
-static bool optim_desc(const struct grt_config *c, struct grt_optim_desc *desc) {
-    struct grt_optim_desc o = grt_optim_defaults((enum grt_optim)optim_of(c->optimizer));
-    o.lr = lr_of(c, c->learning_rate);
-    if (grt_config_given(c, GRT_CONFIG_WEIGHT_DECAY)) {
-        o.weight_decay = c->weight_decay;
-    }
-    o.momentum = c->momentum;
-    o.nesterov = c->nesterov && o.kind == GRT_OPTIM_SGD;
-    o.beta1 = c->betas.values[0];
-    o.beta2 = c->betas.values[1];
-    o.eps = c->eps;
-    o.max_norm = c->max_grad_norm;
-    o.min_lr = c->min_learning_rate;
-    o.gamma = c->gamma;
-    o.warmup = (uint32_t)c->warmup_steps;
-    o.nonfinite = strcmp(c->on_nan_loss, "skip") == 0 ? GRT_NONFINITE_SKIP : GRT_NONFINITE_HALT;
-    o.scale = c->loss_scale;
-    o.growth_interval = (uint32_t)c->growth_interval;
-    o.decay_matrices = strcmp(c->decay_of, "matrices") == 0;
-    if (!task_groups(c, &o)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < o.group_count; i++) {
-        o.groups[i].lr = lr_of(c, o.groups[i].lr);
-    }
-    *desc = o;
-    return true;
-}
-
-static struct grt_mlp_desc mlp_desc(const struct grt_config *c, uint32_t outputs) {
-    struct grt_mlp_desc mlp = {.depth = (uint32_t)c->depth,
-                               .hidden = (uint32_t)c->hidden.values[0],
-                               .outputs = outputs,
-                               .act = (enum grt_act)act_of(c->activation),
-                               .residual = c->residual,
-                               .layer_norm = c->layer_norm};
-    for (uint32_t i = 0; !one_width(c) && i < c->hidden.count; i++) {
-        mlp.widths[i] = (uint32_t)c->hidden.values[i];
-    }
-    return mlp;
-}
-
 // Behind the pooling of points: layers as wide as the last over each point.
 static struct grt_mlp_desc head_desc(const struct grt_config *c, uint32_t outputs) {
-    struct grt_mlp_desc head = mlp_desc(c, outputs);
+    struct grt_mlp_desc head = grt_task_mlp(c, outputs);
     memset(head.widths, 0, sizeof head.widths);
     head.depth = (uint32_t)c->head_depth;
     head.hidden = (uint32_t)c->hidden.values[c->hidden.count - 1];
@@ -233,7 +148,7 @@ static struct grt_module *make_network(const void *of) {
                              .line = c->network.line, .column = c->network.column,
                              .outputs = outputs));
     }
-    struct grt_mlp_desc mlp = mlp_desc(c, is_points(task) ? 0 : outputs);
+    struct grt_mlp_desc mlp = grt_task_mlp(c, is_points(task) ? 0 : outputs);
     return is_points(task)
                ? grt_points_create(grt_points_desc(.pool = (enum grt_pool)pool_of(c->pooling),
                                                    .each = mlp, .head = head_desc(c, outputs)))
@@ -283,13 +198,13 @@ static bool describe_learner(struct grt_task *task) {
         .loss = (enum grt_loss)loss_of(c->loss),
         .huber_delta = (float)c->huber_delta,
         .label_smoothing = (float)c->label_smoothing,
-        .precision = (enum grt_dtype)precision_of(c->precision),
+        .precision = grt_task_precision(c),
         .batch = (uint32_t)(c->batch_size * c->accumulate),
         .accumulate = (uint32_t)c->accumulate,
         .recompute = c->activation_checkpointing,
         .seed = c->seed,
     };
-    return take_class_weights(task) && optim_desc(c, &task->learner.optim);
+    return take_class_weights(task) && grt_task_optimizer(c, &task->learner.optim);
 }
 
 static bool open_data(struct grt_task *task, const struct task_opening *opening) {
@@ -334,7 +249,7 @@ static bool check_config(const struct grt_config *c) {
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening) {
     bool good = check_config(&task->config) && choose_loss(&task->config) &&
-                open_data(task, opening) && choose_model(task) && choose_widths(task) &&
+                open_data(task, opening) && choose_model(task) && grt_task_widths(&task->config) &&
                 choose_batch(task, profile);
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");

@@ -68,6 +68,11 @@ expect 0 train uav --config team.yaml --iterations 1 --checkpoint team.h5
 grep -qE '^environment uav: .*map 8.*window 3' err || wrong "settings of the config are not the environment's"
 grep -qE '^iteration +9 steps of each copy: 72 rows; 2 epochs' err || wrong "episodes_per_batch is not so many copies"
 
+# ---- targets ----
+expect 0 "${uav[@]}" --iterations 50 target_return=-1000 --checkpoint target.h5 --log target.jsonl
+tail -n 4 target.jsonl | grep -q '"ended":"until"' || wrong "a target that is reached does not end the run"
+[ "$(grep -c '"event":"train"' target.jsonl)" -lt 50 ] || wrong "a target that is reached: all iterations were done"
+
 # ---- what is refused ----
 refuse 78 "did you mean 'map'" train uav --mapp 12
 refuse 78 "map is 3" train uav --map 3
@@ -75,6 +80,11 @@ refuse 78 "window" train uav --map 8 --window 9
 refuse 78 "num_uavs" train uav --map 4 --window 3 --num-uavs 12
 refuse 78 "rollout_steps" train uav rollout_steps=0
 refuse 78 "gives [4]" train uav actor='[{linear: 4}]'
+refuse 78 "did you mean 'learning_rate'" train uav --learning-rat 0.1
+refuse 78 "did you mean 'learning_rate'" train ppo --env cartpole learning_rat=0.1
+refuse 78 "use cosine or constant" train uav schedule=step
+refuse 78 "hidden has 2 widths and depth is 3" train uav hidden=8,4 depth=3
+refuse 78 "cells" train uav settings=cells=3
 refuse 64 "which environment" train ppo
 refuse 78 "no observation of the whole" train ppo --env cartpole critic=central
 refuse 78 "which trains uav" train uav env=cartpole

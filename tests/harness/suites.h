@@ -71,6 +71,7 @@
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
     X(worlds, D)                                                                                   \
+    X(registers, D)                                                                                \
     X(uav, D)                                                                                      \
     X(flight, D)                                                                                   \
     X(supervised, D)                                                                               \

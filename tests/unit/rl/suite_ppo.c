@@ -320,6 +320,22 @@ static void each_copy_plays_one_episode(void **state) {
     plays_once(&continuous, 11);
 }
 
+// ---- the end of an iteration ----
+
+static void epochs_end_when_the_policy_has_moved(void **state) {
+    (void)state;
+    struct ppo_maker m = ppo_pendulums();
+    struct grt_ppo_report report;
+    for (int k = 0; k < 2; k++) {
+        m.desc.target_kl = k ? 1e-12 : 1e9;
+        struct ppo_made made = ppo_make(&m);
+        assert_true(grt_ppo_iterate(made.ppo, &report));
+        // In the first epoch the policy is still that which acted; the second sees that it has moved.
+        assert_int_equal(report.epochs, k ? 2 : m.desc.epochs);
+        ppo_end(&made);
+    }
+}
+
 // ---- mistakes ----
 
 static void what_makes_no_sense_is_refused(void **state) {
@@ -355,6 +371,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(actions_come_by_their_probabilities),
     TEST_CASE(a_resumed_run_has_the_same_bits),
     TEST_CASE(each_copy_plays_one_episode),
+    TEST_CASE(epochs_end_when_the_policy_has_moved),
     TEST_CASE(what_makes_no_sense_is_refused),
 };
 TEST_SUITE(ppo, true, cases);
