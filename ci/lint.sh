@@ -9,7 +9,8 @@
 #   words      no package host and no path of one machine in the tree
 #   names      files that comments name are there
 #   heads      kernels in cl/ that write their own heads take what the OpenCL backend gives (cl/dialect.h);
-#              those for hardware that is not here are built nowhere else in the tests
+#              those for hardware that is not here are built nowhere else in the tests. And the host tells a
+#              kernel its parameters by the struct that the kernel has (shaders/host.h), not by one like it
 #   cppcheck   over the compile database of DIR (default build/release)
 #   tidy       clang-tidy over the same, checks in .clang-tidy
 #
@@ -174,6 +175,9 @@ check_heads() {
         say "heads: kernels above must take ARGS(args, params) and begin with BINDINGS(args)" && rc=1
     grep -lE '[(]ARGS[(]' "${list[@]}" | xargs grep -LE '^    BINDINGS[(]' | grep . &&
         say "heads: no BINDINGS(args) in the files above" && rc=1
+    mapfile -t list < <(files '^runtime/.*[.][ch]$')
+    grep -nE '^ *[}] (const )?params( =|;)|uint32_t params\[' "${list[@]}" &&
+        say "heads: parameters above must be structs of a *_params.k, which kernel and host read" && rc=1
     return $rc
 }
 

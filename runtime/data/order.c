@@ -3,6 +3,10 @@
 #include "order.h"
 
 #include <stdlib.h>  // tells whose C library it is
+#include <string.h>
+
+#include "shaders/host.h"
+#include "shaders/lib/order_words.k"
 
 // Streams of random keys, so that the same seed gives unrelated permutations.
 enum { STREAM_SPLIT = 1, STREAM_UNITS = 2, STREAM_ROWS = 3 };
@@ -255,9 +259,6 @@ void grt_order_draw(const struct grt_order *order, const struct grt_draw *draw, 
 
 // ---- for kernels ----
 
-#define HEAD_WORDS 8u  // as in shaders/lib/order.k
-#define PERMUTATION_WORDS 10u
-
 static uint64_t window_count(const struct grt_order *order, const struct grt_draw *draw) {
     uint64_t rows = draw->window * order->unit;
     bool mixed = draw->shuffle && order->unit > 1;
@@ -265,17 +266,16 @@ static uint64_t window_count(const struct grt_order *order, const struct grt_dra
 }
 
 uint64_t grt_order_record(const struct grt_order *order, const struct grt_draw *draw) {
-    return HEAD_WORDS + (2 + window_count(order, draw)) * PERMUTATION_WORDS;
+    return ORDER_HEAD + (2 + window_count(order, draw)) * ORDER_PERMUTATION;
 }
 
 static uint32_t *write_permutation(uint32_t *words, const struct grt_permutation *p) {
-    *words++ = (uint32_t)p->n;
-    *words++ = (uint32_t)p->turn;
-    *words++ = p->low_bits;
-    *words++ = p->high_bits;
-    for (int i = 0; i < 6; i++)
-        *words++ = p->keys[i];
-    return words;
+    words[ORDER_N] = (uint32_t)p->n;
+    words[ORDER_TURN] = (uint32_t)p->turn;
+    words[ORDER_LOW_BITS] = p->low_bits;
+    words[ORDER_HIGH_BITS] = p->high_bits;
+    memcpy(words + ORDER_KEYS, p->keys, sizeof p->keys);
+    return words + ORDER_PERMUTATION;
 }
 
 void grt_order_words(const struct grt_order *order, const struct grt_draw *draw, uint64_t epoch,
@@ -283,16 +283,16 @@ void grt_order_words(const struct grt_order *order, const struct grt_draw *draw,
     struct part part = part_of(order, draw->part);
     struct grt_permutation outer = shuffle_units(draw, epoch, part.units);
     uint64_t windows = window_count(order, draw);
-    *words++ = (uint32_t)part.whole;
-    *words++ = (uint32_t)order->unit;
-    *words++ = draw->shuffle;
     uint64_t mixed = draw->window * order->unit;
-    *words++ = windows > 0 ? (uint32_t)(mixed < part.whole ? mixed : part.whole) : 0;
-    *words++ = part.split;
-    *words++ = (uint32_t)part.begin;
-    *words++ = (uint32_t)(order->units * order->unit);
-    *words++ = (uint32_t)order->dropped_count;
-    words = write_permutation(words, &outer);
+    words[ORDER_WHOLE] = (uint32_t)part.whole;
+    words[ORDER_UNIT] = (uint32_t)order->unit;
+    words[ORDER_SHUFFLE] = draw->shuffle;
+    words[ORDER_WINDOW] = windows > 0 ? (uint32_t)(mixed < part.whole ? mixed : part.whole) : 0;
+    words[ORDER_SPLIT] = part.split;
+    words[ORDER_BEGIN] = (uint32_t)part.begin;
+    words[ORDER_REST] = (uint32_t)(order->units * order->unit);
+    words[ORDER_DROPPED] = (uint32_t)order->dropped_count;
+    words = write_permutation(words + ORDER_HEAD, &outer);
     words = write_permutation(words, &order->split);
     for (uint64_t i = 0; i < windows; i++) {
         struct window window = window_of(order, draw, epoch, part.whole, i);

@@ -6,6 +6,11 @@
 #include "gpurt/optim.h"
 #include "shaders/host.h"
 #include "shaders/nn/lib/loss_params.k"
+#include "shaders/nn/lib/nn_words.k"
+
+#define X(name, text) _Static_assert((unsigned)GRT_LOSS_##name == LOSS_##name, text);
+GRT_LOSSES(X)
+#undef X
 
 static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
     if (!grt_op_tensor(graph, "loss", "y", d->y) ||

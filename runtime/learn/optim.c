@@ -141,6 +141,23 @@ AT(reserved, NN_WORDS)
 #undef AT
 _Static_assert(sizeof(struct grt_learn_state) == 32 * 4, "checkpoints hold 32 words of state");
 
+#define AT(member, word)                                                                           \
+    _Static_assert(offsetof(struct grt_learn_row, member) == 4 * (word),                           \
+                   #member " is not number " #word);
+AT(loss, NN_ROW_LOSS)
+AT(grad_norm, NN_ROW_GRAD_NORM)
+AT(lr, NN_ROW_LR)
+AT(loss_scale, NN_ROW_LOSS_SCALE)
+#undef AT
+_Static_assert(sizeof(struct grt_learn_row) == 4 * NN_ROW && GRT_HISTORY == NN_ROWS, "history");
+
+#define X(name, text) _Static_assert((unsigned)GRT_OPTIM_##name == OPTIM_##name, text);
+GRT_OPTIMS(X)
+#undef X
+#define X(name, text) _Static_assert((unsigned)GRT_SCHEDULE_##name == SCHEDULE_##name, text);
+GRT_SCHEDULES(X)
+#undef X
+
 // The logarithm of what Adam's averages forget by; 0, none, makes the corrections 1. beta 0 forgets
 // all.
 static float log_beta(const struct grt_optim_desc *d, double beta) {

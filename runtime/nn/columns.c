@@ -6,15 +6,19 @@
 #include "gpurt/ops.h"
 #include "layer_ops.h"
 #include "ops/op_support.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/layer_params.k"
 
 void grt_nn_columns(struct grt_graph *graph, const struct grt_tensor *y, uint64_t y_first,
                     const struct grt_tensor *x, uint64_t x_first, uint64_t cols) {
     uint64_t x_cols = grt_op_cols(x), y_cols = grt_op_cols(y);
     uint64_t rows = grt_tensor_count(x) / x_cols;
-    const struct {
-        uint32_t n, cols, x_cols, x_first, y_cols, y_first;
-    } params = {(uint32_t)(rows * cols), (uint32_t)cols,   (uint32_t)x_cols,
-                (uint32_t)x_first,       (uint32_t)y_cols, (uint32_t)y_first};
+    const struct columns_params params = {.n = (uint32_t)(rows * cols),
+                                          .cols = (uint32_t)cols,
+                                          .x_cols = (uint32_t)x_cols,
+                                          .x_first = (uint32_t)x_first,
+                                          .y_cols = (uint32_t)y_cols,
+                                          .y_first = (uint32_t)y_first};
     const struct grt_range ranges[2] = {x->range, y->range};
     const struct grt_kernel_desc kernel = {.name = grt_dtype_size(x->dtype) == 4 ? "columns"
                                                                                  : "columns16"};

@@ -11,6 +11,11 @@
 #include "base/log.h"
 #include "shaders/host.h"
 #include "shaders/lib/op_params.k"
+#include "shaders/lib/op_words.k"
+
+#define X(name, text, arity) _Static_assert((unsigned)GRT_MAP_##name == MAP_##name, text);
+GRT_MAPS(X)
+#undef X
 
 static uint32_t code16(enum grt_dtype dtype) {
     return dtype == GRT_BF16 ? 1 : 0;  // the kernels' KIND

@@ -5,6 +5,11 @@
 #include "gpurt/ops.h"
 #include "shaders/host.h"
 #include "shaders/lib/op_params.k"
+#include "shaders/lib/op_words.k"
+
+#define X(name, text) _Static_assert((unsigned)GRT_DIST_##name == DIST_##name, text);
+GRT_DISTS(X)
+#undef X
 
 void grt_op_random(struct grt_graph *graph, const struct grt_random_desc *desc) {
     if (!graph || !desc || (unsigned)desc->dist >= GRT_DIST_COUNT) {

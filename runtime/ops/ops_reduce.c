@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "shaders/host.h"
 #include "shaders/lib/op_params.k"
+#include "shaders/lib/op_words.k"
 
 #define SINGLE_LAUNCH 16384u  // numbers that one workgroup takes by itself
 #define MAX_PARTIALS 4096u
@@ -148,12 +149,12 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
         .rows = n / per_result,
         .cols = per_result,
         .total = n,
-        .op = reduce == GRT_REDUCE_MAX    ? 2
-              : reduce == GRT_REDUCE_NORM ? 1
-                                          : 0,
-        .finish = reduce == GRT_REDUCE_MEAN   ? 1
-                  : reduce == GRT_REDUCE_NORM ? 2
-                                              : 0,
+        .op = reduce == GRT_REDUCE_MAX    ? JOIN_LARGEST
+              : reduce == GRT_REDUCE_NORM ? JOIN_SQUARES
+                                          : JOIN_SUM,
+        .finish = reduce == GRT_REDUCE_MEAN   ? FINISH_MEAN
+                  : reduce == GRT_REDUCE_NORM ? FINISH_NORM
+                                              : FINISH_NONE,
         .scale = 1.0f / (float)per_result,
         .argmax = reduce == GRT_REDUCE_ARGMAX,
         .by_row = desc->rows,
@@ -162,7 +163,7 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
         struct stage first = last;
         first.cols = partial_cols(grt_graph_dev(graph), n);
         first.rows = (n + first.cols - 1) / first.cols;
-        first.finish = 0;
+        first.finish = FINISH_NONE;
         uint64_t size = round_up(first.rows * 4, align);
         uint64_t begin = last.argmax ? round_up(4, align) : 0;
         first.y = grt_op_part(desc->scratch, begin, size);
@@ -171,7 +172,7 @@ void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc *desc) 
         last.x = first.value;
         last.from = first.y;
         last.pairs = last.argmax;
-        last.op = last.op == 1 ? 0 : last.op;  // the squares are taken already
+        last.op = last.op == JOIN_SQUARES ? JOIN_SUM : last.op;  // the squares are taken already
         last.cols = last.total = first.rows;
     }
     run_stage(graph, &last);

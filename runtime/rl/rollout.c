@@ -6,6 +6,9 @@
 #include "device/kernels.h"
 #include "ops/op_support.h"
 #include "gpurt/profile.h"
+#include "shaders/host.h"
+#include "shaders/es/es_params.k"
+#include "shaders/rl/rollout_params.k"
 
 #define MAX_NAME 64
 #define LEAST_WG 8
@@ -98,10 +101,8 @@ static bool check(struct grt_graph *graph, const struct grt_rollout_desc *desc) 
 
 // The policies of all sides in device memory, for the units that shared memory does not hold.
 static void perturb(struct grt_graph *graph, const struct grt_rollout_desc *desc, uint32_t quads) {
-    const struct {
-        uint32_t quads, direction;
-        float sigma;
-    } params = {quads, desc->direction, desc->sigma};
+    const struct es_perturb_params params = {
+        .quads = quads, .direction = desc->direction, .sigma = desc->sigma};
     const struct grt_range ranges[] = {desc->control, desc->theta, desc->scratch};
     const uint32_t groups[3] = {(quads + FLAT - 1) / FLAT, desc->sides, 1};
     grt_op_launch(graph, grt_kernel_desc(.name = "es_perturb", .specs = {{"WG", FLAT}}), &params,
@@ -149,11 +150,13 @@ void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc
         kernel.specs[count] = (struct grt_spec){"WIDTH", width};
         kernel.specs[count + 1] = (struct grt_spec){"BLOCK", block};
     }
-    const struct {
-        uint32_t envs, direction, lanes, first, steps, phase;
-        float sigma;
-    } params = {desc->envs,  desc->direction, desc->envs * desc->sides, desc->first, desc->steps,
-                desc->phase, desc->sigma};
+    const struct rollout_params params = {.envs = desc->envs,
+                                          .direction = desc->direction,
+                                          .lanes = desc->envs * desc->sides,
+                                          .first = desc->first,
+                                          .steps = desc->steps,
+                                          .phase = desc->phase,
+                                          .sigma = desc->sigma};
     struct grt_dispatch dispatch = {
         .kernel = grt_kernel_promise(dev, &kernel),
         .params = &params,

@@ -3,6 +3,8 @@
 
 #include "gpurt/rollout.h"
 #include "ops/op_support.h"
+#include "shaders/host.h"
+#include "shaders/rl/rollout_params.k"
 
 #define WG 64
 
@@ -21,8 +23,8 @@ void grt_op_trace(struct grt_graph *graph, const struct grt_trace_desc *desc) {
     snprintf(name, sizeof name, "%s_trace", desc->env->name);
     const struct grt_kernel_desc kernel = {
         .name = name, .specs = {{"WG", WG}}, .source = desc->env->source};
-    const uint32_t params[] = {desc->frames};
+    const struct trace_params params = {.frames = desc->frames};
     const struct grt_range ranges[] = {desc->states, desc->obs, desc->shapes};
     const uint32_t groups[3] = {(desc->frames + WG - 1) / WG, 1, 1};
-    grt_op_launch(graph, &kernel, params, sizeof params, ranges, 3, groups);
+    grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 3, groups);
 }

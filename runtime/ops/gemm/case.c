@@ -6,6 +6,11 @@
 #include <string.h>
 
 #include "ops/op_support.h"
+#include "shaders/lib/op_words.k"
+
+#define X(name, text) _Static_assert((unsigned)GRT_ACT_##name == ACT_##name, text);
+GRT_ACTS(X)
+#undef X
 
 uint32_t gemm_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
