@@ -60,8 +60,9 @@ struct grt_archive {
 GRT_API struct grt_archive *grt_archive_create(void);
 GRT_API void grt_archive_destroy(struct grt_archive **archive);
 
-// Adds a tensor and copies its elements; data NULL leaves them zero, to be filled through the result.
-// NULL when the name is in use or not allowed (empty, "..", a byte below space), or out of memory.
+// Adds a tensor and copies its elements; data NULL leaves them zero, to be filled through the
+// result. NULL when the name is in use or not allowed (empty, "..", a byte below space), or out of
+// memory.
 GRT_API struct grt_archive_tensor *grt_archive_add(struct grt_archive *archive, const char *name,
                                                    enum grt_dtype dtype, uint32_t rank,
                                                    const uint64_t *shape, const void *data);

@@ -4,11 +4,12 @@
 //     /model/layers.0/weight      a data set; its attribute "name" is PyTorch's state_dict name
 //     /model/layers.0/bias        "layers.0.weight"; "digest" is that of its bytes
 //     /optimizer/...              f16 is IEEE half; bf16 is uint16 with attribute "dtype" = "bf16"
-//     attributes of /             schema, the values, and a digest over names, shapes, digests, values
+//     attributes of /             schema, values, and a digest over names, shapes, digests, values
 //
-// A file is made in memory, written under a temporary name, brought to the disk and renamed, and then
-// the folder is brought to the disk: whoever looks finds the old one or the new one, whole. A file counts
-// as whole only when every digest is right, since HDF5 reads many a damaged file without complaint.
+// A file is made in memory, written under a temporary name, brought to the disk and renamed, and
+// then the folder is brought to the disk: whoever looks finds the old one or the new one, whole. A
+// file counts as whole only when every digest is right, since HDF5 reads many a damaged file
+// without complaint.
 //
 //     FOLDER/step-000000001200.h5   the newest `keep` of them
 //     FOLDER/best.h5                and what else the program saves under a name of its own
@@ -21,11 +22,11 @@
 extern "C" {
 #endif
 
-// Replaces the file or leaves what was there, with path and reason: GRT_NO_OUTPUT when it cannot be created,
-// GRT_IO when it cannot be written (a full disk, say).
+// Replaces the file or leaves what was there, with path and reason: GRT_NO_OUTPUT when it cannot be
+// created, GRT_IO when it cannot be written (a full disk, say).
 GRT_API bool grt_checkpoint_save(const struct grt_archive *archive, const char *path);
-// All of it, with every digest checked; NULL with path and reason otherwise (GRT_NO_INPUT when it cannot
-// be read, GRT_BAD_DATA when it is damaged or no checkpoint).
+// All of it, with every digest checked; NULL with path and reason otherwise (GRT_NO_INPUT when it
+// cannot be read, GRT_BAD_DATA when it is damaged or no checkpoint).
 GRT_API struct grt_archive *grt_checkpoint_load(const char *path);
 
 struct grt_checkpoint_dir {
@@ -43,8 +44,8 @@ GRT_API struct grt_archive *grt_checkpoint_newest(const char *dir);
 GRT_API bool grt_checkpoint_path(const char *dir, uint64_t step, char *path, size_t capacity);
 // Whether a folder has any checkpoint, whole or not.
 GRT_API bool grt_checkpoint_any(const char *dir);
-// Moves all of them, and best.h5, to a new folder inside it, earlier-1, earlier-2, ..., whose path is
-// written.
+// Moves all of them, and best.h5, to a new folder inside it, earlier-1, earlier-2, ..., whose path
+// is written.
 GRT_API bool grt_checkpoint_set_aside(const char *dir, char *path, size_t capacity);
 // Removes what killed processes left half written of a file.
 GRT_API void grt_checkpoint_clean(const char *path);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of a training run: one list says every key with its type, default, range, the names that
-// other tools have for it, and its help. The struct, the YAML reader, key=value on the command line,
-// the writer, the documentation and the tests all come from the list.
+// other tools have for it, and its help. The struct, the YAML reader, key=value on the command
+// line, the writer, the documentation and the tests all come from the list.
 //
 //     data:                          sections group keys for the reader's eye and are otherwise
 //       batch_size: 4096             flattened: batch_size at the top means the same
 //     training:
 //       use_amp: true                another tool's name: it is precision, and true is f16
 //
-// What is unknown, given twice (under whichever names), of the wrong type or out of range is refused
-// with file, line and column and, for a misspelt key, the one that was meant.
+// What is unknown, given twice (under whichever names), of the wrong type or out of range is
+// refused with file, line and column and, for a misspelt key, the one that was meant.
 #ifndef GRT_CONFIG_H
 #define GRT_CONFIG_H
 
@@ -44,7 +44,8 @@ struct grt_config_reals {
     double values[GRT_CONFIG_NUMBERS];
 };
 
-// A piece of YAML as it stands in the file, and where it begins there, from 1; text "": there is none.
+// A piece of YAML as it stands in the file, and where it begins there, from 1; text "": there is
+// none.
 struct grt_config_tree {
     uint32_t line, column;
     char text[GRT_CONFIG_TREE_SIZE];
@@ -118,8 +119,8 @@ struct grt_config {
 // Everything at its default: for supervised training, and for the kinds of a scope.
 GRT_API void grt_config_init(struct grt_config *config);
 GRT_API void grt_config_init_for(struct grt_config *config, enum grt_config_scope scope);
-// Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_NO_INPUT when
-// it cannot be read. One file for each config.
+// Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_NO_INPUT
+// when it cannot be read. One file for each config.
 GRT_API bool grt_config_read(struct grt_config *config, const char *path);
 // The same of text in memory; `path` only names it in messages.
 GRT_API bool grt_config_parse(struct grt_config *config, const char *path, const char *text,
@@ -136,8 +137,8 @@ GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *fro
 GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
 // The field of a key, as a pointer to its C type.
 GRT_API const void *grt_config_value(const struct grt_config *config, enum grt_config_key key);
-// Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be NULL)
-// becomes comment lines at the top. The file appears whole or not at all.
+// Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be
+// NULL) becomes comment lines at the top. The file appears whole or not at all.
 GRT_API bool grt_config_write(const struct grt_config *config, const char *path, const char *head);
 // The value of a key as it would be written; returns the length that it has, as snprintf does.
 GRT_API size_t grt_config_value_text(const struct grt_config *config, enum grt_config_key key,
@@ -160,8 +161,8 @@ GRT_API const struct grt_config_key_info *grt_config_key_info(enum grt_config_ke
 GRT_API enum grt_config_scope grt_config_key_scope(enum grt_config_key key);
 // Its fallback in a config of a kind.
 GRT_API const char *grt_config_key_fallback(enum grt_config_key key, enum grt_config_scope scope);
-// The key of that name or alias (as "section.name" too) in a config of a kind, else in one of another, or
-// GRT_CONFIG_KEY_COUNT.
+// The key of that name or alias (as "section.name" too) in a config of a kind, else in one of
+// another, or GRT_CONFIG_KEY_COUNT.
 GRT_API enum grt_config_key grt_config_key_find(enum grt_config_scope scope, const char *name);
 
 #ifdef __cplusplus

@@ -27,14 +27,15 @@
     X("ppo")                                                                                       \
     X("env")
 
-// X(NAME, field, TYPE, section, fallback, min, max, words, aliases, help): every key. `section` is where
-// the writer puts it. `words` are the values of a WORD, each with what else is taken for it:
-// "f16=true=half|..."; of a TREE they are an example. An alias "a.b" is b inside section a. A fallback is read as a value is, but may
-// lie outside the range; "" leaves the field zero.
+// X(NAME, field, TYPE, section, fallback, min, max, words, aliases, help): every key. `section` is
+// where the writer puts it. `words` are the values of a WORD, each with what else is taken for it:
+// "f16=true=half|..."; of a TREE they are an example. An alias "a.b" is b inside section a. A
+// fallback is read as a value is, but may lie outside the range; "" leaves the field zero.
 //
-// Four lists: what every kind of training takes, supervised training, evolution strategies, and PPO, which takes keys of
-// the others too. Names are unique over all of them, so that a key of another kind can be named as such. An alias is looked
-// for among the keys of the config's own kind first.
+// Four lists: what every kind of training takes, supervised training, evolution strategies, and
+// PPO, which takes keys of the others too. Names are unique over all of them, so that a key of
+// another kind can be named as such. An alias is looked for among the keys of the config's own kind
+// first.
 #define GRT_CONFIG_SUPERVISED_KEYS(X)                                                              \
     X(DATA, data, TEXT, "data", "", 0, 0, "",                                                      \
       "data_path data.path data.file data_file dataset dataset.path h5_path train_data",           \

@@ -5,19 +5,20 @@
 //     file            inputs "pos" [N][3], "vel" [N][3]      targets "y" [N][2]
 //     a sample        x: pos | vel, 6 floats                 y: 2 floats, or one class
 //
-// Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D] and [N][P][D]
-// (point sets, with one P for all inputs) are known shapes. Elements are f16, f32, f64, u8, i32 or
-// i64 of either byte order, contiguous or in chunks, plain or with the filters deflate and shuffle;
-// they become f32, or class numbers of 32 bits. Where x is normalised, whole numbers of 32 and 64 bits and
-// doubles are so before they become f32: what is alike to f32 next to a large mean stays apart.
+// Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D] and
+// [N][P][D] (point sets, with one P for all inputs) are known shapes. Elements are f16, f32, f64,
+// u8, i32 or i64 of either byte order, contiguous or in chunks, plain or with the filters deflate
+// and shuffle; they become f32, or class numbers of 32 bits. Where x is normalised, whole numbers
+// of 32 and 64 bits and doubles are so before they become f32: what is alike to f32 next to a large
+// mean stays apart.
 //
 // The HDF5 library opens the file, is asked where the bytes lie, and is closed again: from then on
 // rows are read with pread() by any number of threads, since the library serialises its calls.
 // External storage, virtual data sets, links, unknown filters, and sizes that the file cannot hold
-// are refused before anything is allocated. So are values that are not allowed: opening looks at every
-// row once, with a thread for each processor, and remembers the answer for as long as the file is
-// unchanged. Two cores look through 2 GB a second of f32 that are in memory already; a disk sets its
-// own pace. Whole numbers are always finite and cost nothing.
+// are refused before anything is allocated. So are values that are not allowed: opening looks at
+// every row once, with a thread for each processor, and remembers the answer for as long as the
+// file is unchanged. Two cores look through 2 GB a second of f32 that are in memory already; a disk
+// sets its own pace. Whole numbers are always finite and cost nothing.
 #ifndef GRT_DATASET_H
 #define GRT_DATASET_H
 
@@ -56,8 +57,8 @@ enum grt_part {
         GRT_PART_COUNT,
 };
 
-// Told when a look at all rows begins, then several times a second, how far it has come, 0 to 1; false
-// ends it.
+// Told when a look at all rows begins, then several times a second, how far it has come, 0 to 1;
+// false ends it.
 typedef bool grt_dataset_watch_fn(void *context, double share);
 
 struct grt_dataset_desc {
@@ -74,8 +75,8 @@ struct grt_dataset_desc {
     bool normalise;           // x becomes (x - mean) / std, per feature, over the rows trained on
     double validation_split;  // share of the rows that are kept for validation, 0 to below 1
     uint64_t seed;            // decides which rows those are
-    uint64_t
-        shuffle_window;  // of data that are not compressed: rows that are mixed at a time; 0: all
+    // of data that are not compressed: rows that are mixed at a time; 0: all
+    uint64_t shuffle_window;
     const double *mean, *std;  // normalise with these [features], of a checkpoint; NULL: computed
     bool check_late;   // values are looked at when they are read, and refused then: for who reads
                        // each row once, or only some
@@ -109,8 +110,8 @@ struct grt_dataset_info {
         *std;  // [features] with normalise, else NULL; store them beside the weights
 };
 GRT_API struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data);
-// Names, types, shapes and the numbers of a sample of rows in one number: whether two runs have the same
-// data. False with the sentence when rows cannot be read.
+// Names, types, shapes and the numbers of a sample of rows in one number: whether two runs have the
+// same data. False with the sentence when rows cannot be read.
 GRT_API bool grt_dataset_digest(struct grt_dataset *data, uint64_t *digest);
 
 // ---- looking at a file ----

@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-// In order of preference: with equal hardware the earlier backend is chosen. Among CPU drivers OpenCL
-// comes first: PoCL runs the same kernels several times faster than lavapipe.
+// In order of preference: with equal hardware the earlier backend is chosen. Among CPU drivers
+// OpenCL comes first: PoCL runs the same kernels several times faster than lavapipe.
 #define GRT_BACKENDS(X)                                                                            \
     X(VULKAN, "vulkan")                                                                            \
     X(OPENCL, "opencl")                                                                            \
@@ -121,15 +121,15 @@ struct grt_dev_desc {
     // Backend name, or NULL or "auto" for the best device of any.
     const char *backend;
     // Selector "vulkan:0", a backend's name, part of a device's name, a PCI address, "cpu" for the
-    // fastest driver that runs on one, or "gpu" for the best that is none; so do "cuda", "hip", "rocm",
-    // "mps" and "xpu", also with ":0". NULL, "" or "auto" for the best of all.
+    // fastest driver that runs on one, or "gpu" for the best that is none; so do "cuda", "hip",
+    // "rocm", "mps" and "xpu", also with ":0". NULL, "" or "auto" for the best of all.
     const char *device;
     bool require_gpu;     // refuse a CPU driver
     bool validate;        // count complaints of the Vulkan validation layer and log them
     double mem_fraction;  // share of the free device memory that may be taken; 0: the profile's
     uint64_t mem_limit;   // bytes that may be taken at most; 0: no further limit
-    uint32_t
-        shmem_limit;  // bytes of shared memory that a workgroup may have at most; 0: the device's
+    // bytes of shared memory that a workgroup may have at most; 0: the device's
+    uint32_t shmem_limit;
     double max_submit_ms;  // no submit runs longer where it can be split; 0: 500
     bool reverse_windows;  // ref only: run commands that may overlap in the opposite order
 };
@@ -146,12 +146,14 @@ struct grt_dev;
 // was made on it.
 GRT_API struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc);
 GRT_API void grt_dev_destroy(struct grt_dev **dev);
-// The device that is open, or is being opened, of several the first, with its driver: "vulkan:0, llvmpipe ..., Mesa
-// 22.3.6"; "" when there is none. For the last words of a crash: it may be called in a signal handler.
+// The device that is open, or is being opened, of several the first, with its driver: "vulkan:0,
+// llvmpipe ..., Mesa 22.3.6"; "" when there is none. For the last words of a crash: it may be
+// called in a signal handler.
 GRT_API const char *grt_dev_opened(void);
 
 GRT_API const struct grt_dev_info *grt_dev_info(const struct grt_dev *dev);
-// Bytes that the offset of a binding must be a multiple of, at least 16; and `bytes` rounded up to a multiple.
+// Bytes that the offset of a binding must be a multiple of, at least 16; and `bytes` rounded up to
+// a multiple.
 GRT_API uint64_t grt_dev_align(const struct grt_dev *dev);
 GRT_API uint64_t grt_dev_align_up(const struct grt_dev *dev, uint64_t bytes);
 // GRT_OK, or the status of the first failure that left the device unusable.
@@ -159,15 +161,16 @@ GRT_API enum grt_status grt_dev_status(const struct grt_dev *dev);
 // Waits until everything queued has finished, on both queues.
 GRT_API bool grt_dev_wait(struct grt_dev *dev);
 
-// A device has two queues: one for compute, and one for uploads that run beside it (grt_graph_aside()). Each runs
-// in order. Between the two only grt_dev_after() orders anything.
+// A device has two queues: one for compute, and one for uploads that run beside it
+// (grt_graph_aside()). Each runs in order. Between the two only grt_dev_after() orders anything.
 enum grt_lane { GRT_LANE_MAIN, GRT_LANE_ASIDE, GRT_LANE_COUNT };
 
 // 2, or 1 where the device has one queue only: all graphs then run on it, in order.
 GRT_API uint32_t grt_dev_lanes(const struct grt_dev *dev);
 // Returns a marker for everything queued so far.
 GRT_API uint64_t grt_dev_mark(struct grt_dev *dev, enum grt_lane lane);
-// What is queued on `lane` from now on waits until the other queue has reached its marker; 0 waits for nothing.
+// What is queued on `lane` from now on waits until the other queue has reached its marker; 0 waits
+// for nothing.
 GRT_API bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 // Whether a queue has reached its marker; does not wait.
 GRT_API bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments: what a policy is trained in. Each is one file of pure functions (shaders/env/README.md says how to
-// write one): gpurt's own are found by name, others are loaded at run time.
+// Environments: what a policy is trained in. Each is one file of pure functions
+// (shaders/env/README.md says how to write one): gpurt's own are found by name, others are loaded
+// at run time.
 #ifndef GRT_ENV_H
 #define GRT_ENV_H
 
@@ -15,8 +16,8 @@ extern "C" {
 
 #define GRT_ENV_SETTINGS 20  // of an environment, at most
 
-// A number of an environment that a user may set. Its value and bounds are expressions of the settings before it: worlds.h works
-// them out.
+// A number of an environment that a user may set. Its value and bounds are expressions of the
+// settings before it: worlds.h works them out.
 struct grt_env_setting {
     const char *name;  // NULL ends a list
     bool whole;        // a whole number, at least 0
@@ -30,7 +31,8 @@ struct grt_env_rule {
     const char *otherwise;
 };
 
-// Of an environment whose state lies in device memory (shaders/env/world.k): sizes as expressions of its settings.
+// Of an environment whose state lies in device memory (shaders/env/world.k): sizes as expressions
+// of its settings.
 struct grt_env_world {
     const char *agents, *obs, *global, *act, *choices, *words;
     const struct grt_env_setting *settings;
@@ -60,16 +62,19 @@ GRT_API const struct grt_env_info *grt_env_at(uint32_t i);
 // NULL, with a sentence that names the closest or all there are (GRT_INVALID).
 GRT_API const struct grt_env_info *grt_env_find(const char *name);
 
-// Whether its state is held in registers; false with a sentence that says who needs that (GRT_INVALID).
+// Whether its state is held in registers; false with a sentence that says who needs that
+// (GRT_INVALID).
 GRT_API bool grt_env_in_registers(const struct grt_env_info *env, const char *who);
 
-// What tells apart texts of environments from files: 16 digits, or "" for gpurt's own. Checkpoints keep it.
+// What tells apart texts of environments from files: 16 digits, or "" for gpurt's own. Checkpoints
+// keep it.
 #define GRT_ENV_DIGEST 17
 GRT_API void grt_env_digest(const struct grt_env_info *env, char digest[GRT_ENV_DIGEST]);
 
-// The environment that a text names: of gpurt's own by its name, or a file when the text has a slash or ends in ".k". A
-// file is compiled at run time, for the device that uses it (kernel.h). NULL with a sentence: GRT_INVALID for a name,
-// GRT_NO_INPUT for a file, GRT_BAD_DATA, with file and line, for what it says.
+// The environment that a text names: of gpurt's own by its name, or a file when the text has a
+// slash or ends in ".k". A file is compiled at run time, for the device that uses it (kernel.h).
+// NULL with a sentence: GRT_INVALID for a name, GRT_NO_INPUT for a file, GRT_BAD_DATA, with file
+// and line, for what it says.
 GRT_API const struct grt_env_info *grt_env_open(const char *text);
 // Closes what grt_env_open() gave, after whatever uses it.
 GRT_API void grt_env_close(const struct grt_env_info **env);

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // A feed: brings batches of a loader to a learner and runs its steps, a window of them at once.
 //
-//     batches of the loader   slot -> upload -> a place on the device            -> a step
-//     rows on the device      steps gather them, by an order that follows from the epoch -> many steps
+//     batches of the loader   slot -> upload -> a place on the device         -> a step
+//     rows on the device      steps gather them, by an order of the epoch     -> many steps
 //
-// Uploads run beside the steps where the device has two lanes: batches go to two places in turn, so that
-// batch k + 1 arrives while step k reads its own.
+// Uploads run beside the steps where the device has two lanes: batches go to two places in turn, so
+// that batch k + 1 arrives while step k reads its own.
 //
-//     aside   up 0 | up 1 | up 2        | up 3           up k waits for step k - 2, which read its place
+//     aside   up 0 | up 1 | up 2        | up 3           up k waits for step k - 2, the last reader
 //     main         | step 0    | step 1    | step 2      step k waits for up k
 //
-// A batch of several micro-batches is sent one by one: the device holds the inputs of one, or of as many as it has
-// lanes. One graph a place trains on every batch: the loader has a small one that copies for each of its slots.
-// (A training graph for each slot saves a submit, but took lavapipe a third of a second each to begin with.)
-// The device works through a window while the loader's workers read on; then the window is waited for
-// and its slots go back. The batch behind a window is fetched and sent before that wait, so the device
-// finds it when the next window begins.
+// A batch of several micro-batches is sent one by one: the device holds the inputs of one, or of as
+// many as it has lanes. One graph a place trains on every batch: the loader has a small one that
+// copies for each of its slots. (A training graph for each slot saves a submit, but took lavapipe a
+// third of a second each to begin with.) The device works through a window while the loader's
+// workers read on; then the window is waited for and its slots go back. The batch behind a window
+// is fetched and sent before that wait, so the device finds it when the next window begins.
 //
-// Rows on the device need none of this: a table of what the orders of the next epochs follow from lies beside
-// them, the state of the learner says where in it a step begins, and the host queues as far ahead as it likes. Graphs
-// have a power of two of steps, so that a few serve every run of them.
+// Rows on the device need none of this: a table of what the orders of the next epochs follow from
+// lies beside them, the state of the learner says where in it a step begins, and the host queues as
+// far ahead as it likes. Graphs have a power of two of steps, so that a few serve every run of
+// them.
 #ifndef GRT_FEED_H
 #define GRT_FEED_H
 
@@ -52,17 +53,19 @@ GRT_API struct grt_loader_position grt_feed_position(const struct grt_feed *feed
 // Where the next step begins. The place where it is keeps what is on its way.
 GRT_API bool grt_feed_seek(struct grt_feed *feed, struct grt_loader_position position);
 
-// Where the samples of the newest step, or of its last micro-batch, lie on the device, cut to their rows; of
-// rows on the device, what the learner's own tensors hold.
+// Where the samples of the newest step, or of its last micro-batch, lie on the device, cut to their
+// rows; of rows on the device, what the learner's own tensors hold.
 GRT_API void grt_feed_newest(const struct grt_feed *feed, struct grt_tensor *x,
                              struct grt_tensor *y);
 
-// Runs the step at a position again, one that changes nothing, for who looks at its samples; of a batch of
-// several micro-batches it only brings one of them to the device. False when there is no such part.
+// Runs the step at a position again, one that changes nothing, for who looks at its samples; of a
+// batch of several micro-batches it only brings one of them to the device. False when there is no
+// such part.
 GRT_API bool grt_feed_part(struct grt_feed *feed, struct grt_loader_position position,
                            uint32_t part, struct grt_tensor *x, struct grt_tensor *y);
 
-// What a step takes, as far as is known: graphs that are new are cut by this instead of being tried and waited for.
+// What a step takes, as far as is known: graphs that are new are cut by this instead of being tried
+// and waited for.
 GRT_API void grt_feed_expect(struct grt_feed *feed, double step_seconds);
 
 struct grt_feed_done {
@@ -73,20 +76,20 @@ struct grt_feed_done {
     double stalled;      // of these, at most, the device had nothing to do
     bool epoch_ended;
 };
-// Runs up to `most` steps, not beyond the end of the epoch. Batches: no more than a window, and waits
-// for them; `more`: another call follows, so its first batch is fetched meanwhile. Rows on the device: queues them and
-// returns. When it fails, `done` still says what was run and the position is behind that. An evaluation that begins
-// an epoch clears the eval_ sums of the state.
+// Runs up to `most` steps, not beyond the end of the epoch. Batches: no more than a window, and
+// waits for them; `more`: another call follows, so its first batch is fetched meanwhile. Rows on
+// the device: queues them and returns. When it fails, `done` still says what was run and the
+// position is behind that. An evaluation that begins an epoch clears the eval_ sums of the state.
 GRT_API bool grt_feed_run(struct grt_feed *feed, uint32_t most, bool more,
                           struct grt_feed_done *done);
 
-// Device bytes a sample of a batch that a feed takes besides the learner, whose micro-batches are one or
-// several.
+// Device bytes a sample of a batch that a feed takes besides the learner, whose micro-batches are
+// one or several.
 GRT_API uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool several);
 // And at most so many besides, where tensors begin at multiples of a device's own number.
 GRT_API uint64_t grt_feed_padding(const struct grt_dev *dev);
-// Device bytes that a feed of rows on the device takes besides them, where a step has so many of x and y and
-// is cut into micro-batches or not.
+// Device bytes that a feed of rows on the device takes besides them, where a step has so many of x
+// and y and is cut into micro-batches or not.
 GRT_API uint64_t grt_feed_rows_bytes(const struct grt_dev *dev, uint64_t x_bytes, uint64_t y_bytes,
                                      bool cut);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core of gpurt: devices, buffers, kernels, graphs, tensor plans, ops. Data, networks, learners, stores and runs have
-// headers of their own.
+// The core of gpurt: devices, buffers, kernels, graphs, tensor plans, ops. Data, networks,
+// learners, stores and runs have headers of their own.
 #ifndef GPURT_H
 #define GPURT_H
 

@@ -56,8 +56,9 @@ GRT_API void grt_graph_fill(struct grt_graph *graph, struct grt_range dst, uint3
 // What is recorded from here on is timed under this name. Phases do not overlap: each begins with a
 // full barrier, so a graph without phases runs a little faster.
 GRT_API void grt_graph_phase(struct grt_graph *graph, const char *name);
-// Runs on the upload queue (GRT_LANE_ASIDE of device.h), beside compute. Such a graph holds only copies from upload
-// to device buffers. What reads a copied buffer must wait for it: grt_dev_after(). Called before the bake.
+// Runs on the upload queue (GRT_LANE_ASIDE of device.h), beside compute. Such a graph holds only
+// copies from upload to device buffers. What reads a copied buffer must wait for it:
+// grt_dev_after(). Called before the bake.
 GRT_API void grt_graph_aside(struct grt_graph *graph);
 // For the ops built on graphs: makes the first mistake stick.
 GRT_API void grt_graph_reject(struct grt_graph *graph, enum grt_status status, const char *format,
@@ -69,7 +70,8 @@ GRT_API bool grt_graph_bake(struct grt_graph *graph);
 // The first run waits for its end: it is timed, to cut the work into submits of the allowed length.
 // Later ones queue and return.
 GRT_API bool grt_graph_run(struct grt_graph *graph);
-// What a run will take, where that is known: it is cut by this, and not even the first run waits. After the bake.
+// What a run will take, where that is known: it is cut by this, and not even the first run waits.
+// After the bake.
 GRT_API bool grt_graph_expect(struct grt_graph *graph, double seconds);
 // Bake if needed, run, wait.
 GRT_API bool grt_graph_finish(struct grt_graph *graph);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A learner: a network, a loss, an optimizer and a precision as one object that gives baked training steps.
+// A learner: a network, a loss, an optimizer and a precision as one object that gives baked
+// training steps.
 //
 //     create   declares every tensor; nothing is allocated, bytes are known
 //     alloc    allocates, draws the parameters by seed
-//     step     a baked graph: input, forward, loss, backward (each micro-batch), then one update; or both halves apart
+//     step     a baked graph: input, forward, loss, backward (each micro-batch), then one update;
+//              or both halves apart
 //     run      grt_graph_run(), again and again; the host reads the small state when it likes
 //
 //     batch of 256, accumulate 2:   | micro-batch of 128 | micro-batch of 128 | -> update
 //
-// Same seed, device and driver: same bits. Samples are of any shape, in f32; targets are f32 like what the network
-// gives, or one u32 class.
+// Same seed, device and driver: same bits. Samples are of any shape, in f32; targets are f32 like
+// what the network gives, or one u32 class.
 #ifndef GRT_NN_LEARNER_H
 #define GRT_NN_LEARNER_H
 
@@ -22,8 +24,9 @@ extern "C" {
 #endif
 
 struct grt_learner_desc {
-    // Makes the network, once for each learner; `of` is handed through, and both are used during the create call only.
-    // grt_mlp_make() with a struct grt_mlp_desc, grt_network_make() with a list of layers, or your own.
+    // Makes the network, once for each learner; `of` is handed through, and both are used during
+    // the create call only. grt_mlp_make() with a struct grt_mlp_desc, grt_network_make() with a
+    // list of layers, or your own.
     struct grt_module *(*make)(const void *of);
     const void *of;
     struct grt_shape input;  // of a sample
@@ -31,8 +34,8 @@ struct grt_learner_desc {
     enum grt_loss loss;
     float huber_delta;      // 0 means 1
     float label_smoothing;  // of cross-entropy: share of the target that all classes get alike
-    // Of cross-entropy: a weight from 0 on for each class, and the loss of a step is the weighted mean; NULL: 1 each. The
-    // learner has a copy. Evaluations have neither weights nor smoothing.
+    // Of cross-entropy: a weight from 0 on for each class, and the loss of a step is the weighted
+    // mean; NULL: 1 each. The learner has a copy. Evaluations have neither weights nor smoothing.
     const float *class_weights;
     struct grt_optim_desc optim;
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
@@ -73,20 +76,21 @@ GRT_API uint64_t grt_learner_outputs(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_x_bytes(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_y_bytes(const struct grt_learner *learner);
 
-// Rows that stay on the device. Steps take them in the order of the records, from the state's cursor on,
-// which each moves by its samples: to the end of the epoch, then from the begin of the next record.
-// Evaluations have a cursor of their own and the first record.
+// Rows that stay on the device. Steps take them in the order of the records, from the state's
+// cursor on, which each moves by its samples: to the end of the epoch, then from the begin of the
+// next record. Evaluations have a cursor of their own and the first record.
 struct grt_step_rows {
-    // All rows, u8 and f16, which are gathered as f32, or elements of 4 bytes; y without a buffer: no targets.
+    // All rows, u8 and f16, which are gathered as f32, or elements of 4 bytes; y without a buffer:
+    // no targets.
     struct grt_tensor x, y;
-    struct grt_range
-        norm;  // f32 [2][features]: u8 and f16 x less the first, times the second; or none
+    // f32 [2][features]: u8 and f16 x less the first, times the second; or none
+    struct grt_range norm;
     struct grt_tensor order;    // u32: records of epochs (shaders/lib/order.k)
     struct grt_tensor dropped;  // u32: rows left out; no buffer: none
     uint32_t record;            // words of a record
     uint32_t epoch;             // samples of an epoch
-    // Room for the samples of `staged` steps, grt_learner_stage() bytes each: gathered by one launch. 0: each
-    // micro-batch is gathered where the model reads it.
+    // Room for the samples of `staged` steps, grt_learner_stage() bytes each: gathered by one
+    // launch. 0: each micro-batch is gathered where the model reads it.
     uint32_t staged;
     struct grt_range stage_x, stage_y;
 };
@@ -101,8 +105,9 @@ struct grt_step_desc {
     // or read in place where they lie on the device as a binding may. The run has read them when it
     // is over.
     struct grt_range x, y;
-    // 0, or the number, from 1 on, of the one micro-batch that the graph is for: x and y hold its samples alone.
-    // The graphs of all of a step's micro-batches, run one behind the other, are the step.
+    // 0, or the number, from 1 on, of the one micro-batch that the graph is for: x and y hold its
+    // samples alone. The graphs of all of a step's micro-batches, run one behind the other, are the
+    // step.
     uint32_t part;
     const struct grt_step_rows *data;  // or rows on the device; not past the end of an epoch
     // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
@@ -118,11 +123,12 @@ struct grt_step_desc {
 // micro-batch.
 GRT_API struct grt_graph *grt_learner_step(struct grt_learner *learner,
                                            const struct grt_step_desc *desc);
-// The halves of a step, for whatever is to happen between, such as a mean over several learners: the gradients of all
-// its micro-batches, which GRT_TENSOR_GRAD then has, times the loss scale of the state; and the update by them, which
-// takes `rows` and `data` as the gradients had them, and no samples. One behind the other they are grt_learner_step()
-// of one step, to the same bits; only the norm of fused kernels is added up in another order, so that clipping by it may
-// differ in the last bit.
+// The halves of a step, for whatever is to happen between, such as a mean over several learners:
+// the gradients of all its micro-batches, which GRT_TENSOR_GRAD then has, times the loss scale of
+// the state; and the update by them, which takes `rows` and `data` as the gradients had them, and
+// no samples. One behind the other they are grt_learner_step() of one step, to the same bits; only
+// the norm of fused kernels is added up in another order, so that clipping by it may differ in the
+// last bit.
 GRT_API struct grt_graph *grt_learner_gradients(struct grt_learner *learner,
                                                 const struct grt_step_desc *desc);
 GRT_API struct grt_graph *grt_learner_update(struct grt_learner *learner,
@@ -165,8 +171,8 @@ enum grt_tensor_role {
         GRT_TENSOR_ROLE_COUNT,
 };
 // The i-th tensor of a role, with its name; NULL past the last. What a checkpoint holds are
-// params, buffers, optim and state. They may be read and written with grt_buf_read() and grt_buf_write();
-// after writing parameters, grt_learner_sync().
+// params, buffers, optim and state. They may be read and written with grt_buf_read() and
+// grt_buf_write(); after writing parameters, grt_learner_sync().
 GRT_API const struct grt_tensor *grt_learner_tensor(const struct grt_learner *learner,
                                                     enum grt_tensor_role role, uint32_t i,
                                                     const char **name);
@@ -174,9 +180,9 @@ GRT_API bool grt_learner_sync(struct grt_learner *learner);
 // Draws the parameters again by seed, clears optimizer and state.
 GRT_API bool grt_learner_reset(struct grt_learner *learner, uint64_t seed);
 // The first tensor that holds a number that is not finite, in the order parameters, input, target,
-// activations layer by layer, output, gradients; into `name`. The samples are those of x and y (y may be
-// NULL when x is: then what the learner's own tensors hold). The samples go through the network again, once for
-// each activation. False: there is none.
+// activations layer by layer, output, gradients; into `name`. The samples are those of x and y (y
+// may be NULL when x is: then what the learner's own tensors hold). The samples go through the
+// network again, once for each activation. False: there is none.
 GRT_API bool grt_learner_find_nonfinite(struct grt_learner *learner, const struct grt_tensor *x,
                                         const struct grt_tensor *y, char *name, size_t capacity);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a run ends before its last step: its time is up, it has stopped improving, or it has reached a target.
+// When a run ends before its last step: its time is up, it has stopped improving, or it has reached
+// a target.
 //
-// Every kind of training has the same limits, and names the reason for its end by the same word: in the row "end"
-// of its log ("ended": "patience"), and in the last line for people.
+// Every kind of training has the same limits, and names the reason for its end by the same word: in
+// the row "end" of its log ("ended": "patience"), and in the last line for people.
 #ifndef GRT_LIMITS_H
 #define GRT_LIMITS_H
 
@@ -41,23 +42,25 @@ struct grt_limits {
     double min_delta;   // a score must grow by more than this to count as an improvement
 };
 
-// How far a run is in its patience. Zero begins. It is a part of the run's state: a checkpoint has it.
+// How far a run is in its patience. Zero begins. It is a part of the run's state: a checkpoint has
+// it.
 struct grt_patience {
     uint64_t waited;  // evaluations since the last improvement
     double score;     // of that improvement
     bool any;         // there was one
 };
 
-// Takes the score of an evaluation, of which more is better: a return, or a loss negated. A score that is not finite
-// is no improvement.
+// Takes the score of an evaluation, of which more is better: a return, or a loss negated. A score
+// that is not finite is no improvement.
 GRT_API void grt_patience_add(struct grt_patience *patience, const struct grt_limits *limits,
                               double score);
-// PATIENCE or MAX_TIME, when one of them is exhausted, or NONE. `seconds` is the time that was spent.
+// PATIENCE or MAX_TIME, when one of them is exhausted, or NONE. `seconds` is the time that was
+// spent.
 GRT_API enum grt_ending grt_limits_reached(const struct grt_limits *limits,
                                            const struct grt_patience *patience, double seconds);
 
-// To and from a checkpoint. What is not limited is not kept: without max_time, runs that computed the same have the
-// same bytes. What an archive lacks is zero.
+// To and from a checkpoint. What is not limited is not kept: without max_time, runs that computed
+// the same have the same bytes. What an archive lacks is zero.
 GRT_API bool grt_limits_save(const struct grt_limits *limits, const struct grt_patience *patience,
                              double seconds, struct grt_archive *archive);
 GRT_API void grt_limits_load(const struct grt_archive *archive, struct grt_patience *patience,

@@ -30,7 +30,8 @@ enum grt_cache {
         GRT_CACHE_COUNT,
 };
 GRT_API const char *grt_cache_text(enum grt_cache cache);
-// Whether all rows fit where a cache keeps them, with nothing else there; else `why` says what is missing.
+// Whether all rows fit where a cache keeps them, with nothing else there; else `why` says what is
+// missing.
 #define GRT_CACHE_WHY 192
 GRT_API bool grt_cache_fits(const struct grt_dataset *data, struct grt_dev *dev,
                             enum grt_cache cache, char why[GRT_CACHE_WHY]);
@@ -91,38 +92,42 @@ GRT_API struct grt_loader_info grt_loader_info(const struct grt_loader *loader);
 // The next batch, waiting until it is made. False with the sentence when the file failed under the
 // workers (truncated, damaged, NaN): the position stays, and every later call fails the same way.
 GRT_API bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch);
-// Waits until the next batch is made, and says whether grt_loader_next() will give it; says no sentence.
+// Waits until the next batch is made, and says whether grt_loader_next() will give it; says no
+// sentence.
 GRT_API bool grt_loader_peek(struct grt_loader *loader);
 // Gives the slot back. What copies from it on the device must have finished.
 GRT_API void grt_loader_release(struct grt_loader *loader, const struct grt_batch *batch);
 // Goes to another place of the stream. No batch may be held.
 GRT_API bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position position);
 
-// Where grt_loader_upload() puts the batches of a turn: x f32 and y f32 or u32 (NULL without targets). With
-// fewer rows than a batch has, batches are cut into parts of so many, which go to the turns one after the other;
-// all turns are bound alike. With pin, bakes a graph that copies for each slot and part.
+// Where grt_loader_upload() puts the batches of a turn: x f32 and y f32 or u32 (NULL without
+// targets). With fewer rows than a batch has, batches are cut into parts of so many, which go to
+// the turns one after the other; all turns are bound alike. With pin, bakes a graph that copies for
+// each slot and part.
 GRT_API bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_tensor *x,
                              const struct grt_tensor *y);
-// Queues the transfer of a part of a batch (0: the only one) to the bound tensors and returns. With two turns it runs on
-// the upload queue (device.h), and the caller orders it with the steps that use the tensors. Without pin it waits for
-// all that is queued, then writes.
+// Queues the transfer of a part of a batch (0: the only one) to the bound tensors and returns. With
+// two turns it runs on the upload queue (device.h), and the caller orders it with the steps that
+// use the tensors. Without pin it waits for all that is queued, then writes.
 GRT_API bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch,
                                uint32_t part);
 // The turn that a part of a batch goes to.
 GRT_API uint32_t grt_loader_turn(const struct grt_loader *loader, const struct grt_batch *batch,
                                  uint32_t part);
 
-// cache device: all rows of the file, x [N][features] or [N][points][features] and y [N][y_width] (or
-// [N] classes; no buffer without targets), u8 and f16 as in the file, all else f32, and what u8 and f16 x
-// are to be normalised with, f32 [2][features] of means and scales (or no buffer), for steps that gather by themselves in the order of
-// grt_loader_order(). Such a loader has no workers and no batches of its own.
+// cache device: all rows of the file, x [N][features] or [N][points][features] and y [N][y_width]
+// (or [N] classes; no buffer without targets), u8 and f16 as in the file, all else f32, and what u8
+// and f16 x are to be normalised with, f32 [2][features] of means and scales (or no buffer), for
+// steps that gather by themselves in the order of grt_loader_order(). Such a loader has no workers
+// and no batches of its own.
 GRT_API bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x,
                                struct grt_tensor *y, struct grt_range *norm);
 // Rows of the file at positions first .. first + count - 1 of an epoch; any loader.
 GRT_API bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
                               uint64_t count, uint32_t *rows);
-// cache device: the same for kernels, which find rows for themselves (shaders/lib/order.k): words of an
-// epoch's record, the record, and the rows left out, whose number is returned (rows may be NULL).
+// cache device: the same for kernels, which find rows for themselves (shaders/lib/order.k): words
+// of an epoch's record, the record, and the rows left out, whose number is returned (rows may be
+// NULL).
 GRT_API uint64_t grt_loader_record(const struct grt_loader *loader);
 GRT_API void grt_loader_words(const struct grt_loader *loader, uint64_t epoch, uint32_t *words);
 GRT_API uint64_t grt_loader_dropped(const struct grt_loader *loader, uint32_t *rows);
@@ -132,13 +137,14 @@ struct grt_loader_raw {
     uint64_t rows, bytes;
     double seconds;
 };
-// The rows of the next `batches` batches (0: an epoch of them) read with plain pread() calls by this many
-// threads, one call for each row and array, nothing converted or kept; the loader stays where it is.
-// Compressed arrays are read chunk by chunk, and then the batches are always an epoch.
+// The rows of the next `batches` batches (0: an epoch of them) read with plain pread() calls by
+// this many threads, one call for each row and array, nothing converted or kept; the loader stays
+// where it is. Compressed arrays are read chunk by chunk, and then the batches are always an epoch.
 GRT_API bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t batches,
                             struct grt_loader_raw *raw);
-// As many bytes as `batches` of a loader's batches have, copied with memcpy() by this many threads out of as
-// much memory as an epoch takes (1 GiB at most), one behind the other, to as many places as it has slots.
+// As many bytes as `batches` of a loader's batches have, copied with memcpy() by this many threads
+// out of as much memory as an epoch takes (1 GiB at most), one behind the other, to as many places
+// as it has slots.
 struct grt_copier;
 GRT_API struct grt_copier *grt_copier_create(const struct grt_loader *loader);
 GRT_API void grt_copier_destroy(struct grt_copier **copier);

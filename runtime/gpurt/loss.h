@@ -36,14 +36,15 @@ struct grt_loss_desc {
     enum grt_loss loss;
     float delta;            // of Huber; 0 means 1
     float label_smoothing;  // of cross-entropy, as PyTorch's; below 1
-    // Of cross-entropy: f32, one from 0 on for each class, and their sum; or NULL. Loss and gradient are then to be
-    // divided by the mean weight of the targets: grt_op_weighted_mean(), when all micro-batches are there.
+    // Of cross-entropy: f32, one from 0 on for each class, and their sum; or NULL. Loss and
+    // gradient are then to be divided by the mean weight of the targets: grt_op_weighted_mean(),
+    // when all micro-batches are there.
     const struct grt_tensor *class_weights;
     float weight_sum;
     const struct grt_tensor *y;       // [rows][outputs] f32
     const struct grt_tensor *target;  // like y; for cross-entropy u32 [rows]
-    const struct grt_tensor
-        *dy;                 // like y, f32, f16 or bf16: gradient times the loss scale; or NULL
+    // like y, f32, f16 or bf16: gradient times the loss scale; or NULL
+    const struct grt_tensor *dy;
     uint64_t samples;        // that the mean is over; 0 means the rows of y
     struct grt_range parts;  // GRT_LOSS_PARTS f32, all written
     struct grt_range state;  // a struct grt_learn_state: its loss scale is read
@@ -54,8 +55,8 @@ struct grt_loss_desc {
 };
 #define grt_loss_desc(...) GRT_DESC(struct grt_loss_desc, __VA_ARGS__)
 GRT_API void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *desc);
-// Divides gradients and `count` parts of a loss by the sum of as many parts of the targets' weights; by nothing, to 0,
-// where that is 0.
+// Divides gradients and `count` parts of a loss by the sum of as many parts of the targets'
+// weights; by nothing, to 0, where that is 0.
 GRT_API void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grads,
                                   struct grt_range losses, struct grt_range weights,
                                   uint32_t count);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules: parts of a network with one interface. A module is declared into a net once, its parameters
-// are drawn, and then forward and backward record themselves into any number of graphs, each for as many
-// samples as its operands have.
+// Modules: parts of a network with one interface. A module is declared into a net once, its
+// parameters are drawn, and then forward and backward record themselves into any number of graphs,
+// each for as many samples as its operands have.
 //
-//     declare   shape of a sample in, shape of a sample out; parameters and buffers (params.h) into net->params,
-//               activations into net->plan (group "acts")
+//     declare   shape of a sample in, shape of a sample out; parameters and buffers (params.h) into
+//               net->params, activations into net->plan (group "acts")
 //     forward   y = f(x); keeps what backward needs
 //     backward  gradients of the parameters, and dx
 //
-// Compositions (sequence, residual, branches, concat, points) are modules too; they own their parts. Recording cannot fail:
-// mistakes stick to the graph, and those of declare to the plan. Shapes that do not fit are refused by declare,
-// with a sentence that names both.
+// Compositions (sequence, residual, branches, concat, points) are modules too; they own their
+// parts. Recording cannot fail: mistakes stick to the graph, and those of declare to the plan.
+// Shapes that do not fit are refused by declare, with a sentence that names both.
 //
-// Write your own: fill a struct grt_module_fns, begin your struct with struct grt_module, and give it to
-// grt_learner_create(), alone or as a part of a composition. Call other modules through grt_module_declare(),
-// grt_module_forward() and grt_module_backward().
+// Write your own: fill a struct grt_module_fns, begin your struct with struct grt_module, and give
+// it to grt_learner_create(), alone or as a part of a composition. Call other modules through
+// grt_module_declare(), grt_module_forward() and grt_module_backward().
 #ifndef GRT_NN_MODULE_H
 #define GRT_NN_MODULE_H
 
@@ -85,8 +85,8 @@ struct grt_pass {
     bool training;   // else evaluation: nothing is dropped, no statistics are taken
     bool again;      // forward is repeated for backward: statistics were taken already
     bool add_grads;  // parameter gradients are added to what is there, else they replace it
-    // Training with random numbers: a struct grt_learn_state, whose count of steps makes each step's own, and
-    // the number of the micro-batch within the step.
+    // Training with random numbers: a struct grt_learn_state, whose count of steps makes each
+    // step's own, and the number of the micro-batch within the step.
     struct grt_range state;
     uint32_t micro;
     // Told of each activation when it is recorded, with its name; NULL: nobody.
@@ -99,14 +99,16 @@ struct grt_module;
 
 struct grt_module_fns {
     const char *kind;
-    // Once, before the plan is allocated. Names of parameters begin with prefix ("" or "head."). Returns the shape
-    // of a sample that forward gives; rank 0: refused, see grt_module_refuse().
+    // Once, before the plan is allocated. Names of parameters begin with prefix ("" or "head.").
+    // Returns the shape of a sample that forward gives; rank 0: refused, see grt_module_refuse().
     struct grt_shape (*declare)(struct grt_module *module, struct grt_net *net, const char *prefix,
                                 const struct grt_shape *in);
-    // x [rows][...] in net->dtype and y [rows][...] apart from it, in net->dtype, or f32 where `f32_output`.
+    // x [rows][...] in net->dtype and y [rows][...] apart from it, in net->dtype, or f32 where
+    // `f32_output`.
     void (*forward)(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y);
-    // After forward with the same x: dy is the gradient of y in net->dtype, and stays as it is. dx NULL: not wanted.
+    // After forward with the same x: dy is the gradient of y in net->dtype, and stays as it is. dx
+    // NULL: not wanted.
     // add_dx: dx += ..., asked for where `adds_dx` only.
     void (*backward)(struct grt_module *module, const struct grt_pass *pass,
                      const struct grt_tensor *x, const struct grt_tensor *dy,
@@ -114,7 +116,8 @@ struct grt_module_fns {
     void (*destroy)(struct grt_module *module);
 };
 
-// Modules begin with this; whoever makes one sets fns and the flags, the rest is set by grt_module_declare().
+// Modules begin with this; whoever makes one sets fns and the flags, the rest is set by
+// grt_module_declare().
 struct grt_module {
     const struct grt_module_fns *fns;
     bool f32_output;  // forward takes a y in f32 too
@@ -175,8 +178,9 @@ GRT_API struct grt_module *grt_linear_create(const struct grt_linear_desc *desc)
 GRT_API struct grt_module *grt_layer_norm_create(void);
 // y = act(x).
 GRT_API struct grt_module *grt_activation_create(enum grt_act act);
-// In training each number is 0 with probability p, else divided by 1 - p. The mask is a function of the net's
-// seed, the step and the place: backward makes it again, and a run that is resumed has the same.
+// In training each number is 0 with probability p, else divided by 1 - p. The mask is a function of
+// the net's seed, the step and the place: backward makes it again, and a run that is resumed has
+// the same.
 GRT_API struct grt_module *grt_dropout_create(double p);
 // y = a gelu(b), a and b being the halves of the last axis.
 GRT_API struct grt_module *grt_geglu_create(void);
@@ -189,7 +193,8 @@ GRT_API struct grt_module *grt_columns_create(uint32_t first, uint32_t count);
 // The mean or the largest over the first axis: [points][features] becomes [features].
 GRT_API struct grt_module *grt_pool_create(enum grt_pool pool);
 
-// The parts in turn; they belong to the sequence, also when it cannot be made. "0.weight", "1.bias", ...
+// The parts in turn; they belong to the sequence, also when it cannot be made. "0.weight",
+// "1.bias", ...
 GRT_API struct grt_module *grt_sequence_create(struct grt_module **parts, uint32_t count);
 // y = act(body(x) + shortcut(x)); no shortcut: x itself. "body.0.weight", "shortcut.weight".
 GRT_API struct grt_module *grt_residual_create(struct grt_module *body, struct grt_module *shortcut,
@@ -199,7 +204,8 @@ GRT_API struct grt_module *grt_branches_create(struct grt_module **parts, uint32
 // y = what the parts give for x, one behind the other along the last axis. "0.weight", ...
 GRT_API struct grt_module *grt_concat_create(struct grt_module **parts, uint32_t count);
 
-// "layers.0.weight", "layers.0.bias", ..., "norms.0.weight", "norms.0.bias", ... Over the last axis.
+// "layers.0.weight", "layers.0.bias", ..., "norms.0.weight", "norms.0.bias", ... Over the last
+// axis.
 #define GRT_MLP_WIDTHS 32
 struct grt_mlp_desc {
     uint32_t inputs;   // 0: as many as there are

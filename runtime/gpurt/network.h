@@ -15,7 +15,8 @@
 //     - pool: max                    over the points of a sample
 //     - linear: out                  as wide as the targets
 //
-// Shapes are found from the samples. What does not fit is refused with line, column and both shapes.
+// Shapes are found from the samples. What does not fit is refused with line, column and both
+// shapes.
 #ifndef GRT_NETWORK_H
 #define GRT_NETWORK_H
 

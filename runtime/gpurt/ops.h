@@ -88,12 +88,14 @@ GRT_API void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc
 GRT_API uint64_t grt_op_reduce_scratch(const struct grt_dev *dev,
                                        const struct grt_reduce_desc *desc);
 
-// y = softmax of x over the last axis: exp(x - max) / sum exp(x - max). f32, equally many elements, apart.
+// y = softmax of x over the last axis: exp(x - max) / sum exp(x - max). f32, equally many elements,
+// apart.
 GRT_API void grt_op_softmax(struct grt_graph *graph, const struct grt_tensor *y,
                             const struct grt_tensor *x);
 
 struct grt_layer_norm_desc {
-    // f32, equally many, apart: y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axis
+    // f32, equally many, apart: y = (x - mean) / sqrt(variance + eps) * weight + bias over the last
+    // axis
     const struct grt_tensor *y, *x;
     const struct grt_tensor *weight, *bias;  // one f32 for each column, or NULL
     // Out, or NULL: for each row its mean and 1 / sqrt(variance + eps), two f32, which the backward
@@ -105,7 +107,8 @@ struct grt_layer_norm_desc {
 GRT_API void grt_op_layer_norm(struct grt_graph *graph, const struct grt_layer_norm_desc *desc);
 
 struct grt_colsum_desc {
-    // y[col] = sum of x[row][col] over all axes but the last; y f32, x f32, f16 or bf16, summed in f32
+    // y[col] = sum of x[row][col] over all axes but the last; y f32, x f32, f16 or bf16, summed in
+    // f32
     const struct grt_tensor *y, *x;
     bool add;  // to what y holds
     // Partial sums, grt_op_colsum_scratch() bytes; only needed when that is not 0.
@@ -133,8 +136,9 @@ enum grt_dist {
         GRT_DIST_COUNT,
 };
 
-// Key and position of the counter-based generator (Philox4x32-10), in a device buffer so that a replayed graph
-// draws new numbers each time: element i of a tensor is word i%4 of block (i/4, stream, step).
+// Key and position of the counter-based generator (Philox4x32-10), in a device buffer so that a
+// replayed graph draws new numbers each time: element i of a tensor is word i%4 of block (i/4,
+// stream, step).
 struct grt_rng_state {
     uint32_t seed[2];
     uint32_t step[2];  // low and high word

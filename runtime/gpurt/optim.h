@@ -5,7 +5,8 @@
 //
 //     grads --norm, finite?--> parts --decide, update--> params, params16, optim, state
 //
-// Two launches, whatever the number of parameters; one where the backward op gives partial norms. The decision reads and writes the state buffer: a replayed step needs nothing from the host.
+// Two launches, whatever the number of parameters; one where the backward op gives partial norms.
+// The decision reads and writes the state buffer: a replayed step needs nothing from the host.
 #ifndef GRT_NN_OPTIM_H
 #define GRT_NN_OPTIM_H
 
@@ -54,8 +55,8 @@ enum grt_nonfinite {
         GRT_NONFINITE_COUNT,
 };
 
-// Parameters with a learning rate or decay of their own, as PyTorch's param_groups: those whose names match, and which
-// no group before this one has.
+// Parameters with a learning rate or decay of their own, as PyTorch's param_groups: those whose
+// names match, and which no group before this one has.
 #define GRT_OPTIM_GROUPS 16
 struct grt_optim_group {
     char match[GRT_PARAM_NAME];  // name with * and ?: "layers.0.*", "*.bias"
@@ -70,8 +71,8 @@ struct grt_optim_desc {
     enum grt_optim kind;
     double lr;
     double weight_decay;
-    bool
-        decay_matrices;  // weight_decay is for parameters of two axes and more: no norms and biases
+    // weight_decay is for parameters of two axes and more: no norms and biases
+    bool decay_matrices;
     double momentum, dampening;  // sgd
     bool nesterov;
     double beta1, beta2, eps;  // adam, adamw
@@ -95,8 +96,8 @@ GRT_API const char *grt_optim_mistake(const struct grt_optim_desc *desc);
 // lr for a batch of another size: times the square root of the ratio.
 GRT_API double grt_lr_for_batch(double lr, uint64_t batch, uint64_t base_batch);
 
-// The state of a run that is not in tensors: words of a device buffer (shaders/nn/lib/nn_state.k has
-// their numbers).
+// The state of a run that is not in tensors: words of a device buffer (shaders/nn/lib/nn_state.k
+// has their numbers).
 struct grt_learn_state {
     uint32_t steps;    // done, skipped ones too: the schedule's clock
     uint32_t updates;  // of the parameters: Adam's step
@@ -136,8 +137,9 @@ struct grt_learn_row {
 GRT_API uint32_t grt_optim_tensors(const struct grt_optim_desc *desc);
 GRT_API const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uint32_t i);
 
-// The table of rates that an update with groups reads: its words, 0 where all parameters have the same rates; and what
-// is in them (NULL: only the check). False with the sentence: no parameter matches a group.
+// The table of rates that an update with groups reads: its words, 0 where all parameters have the
+// same rates; and what is in them (NULL: only the check). False with the sentence: no parameter
+// matches a group.
 GRT_API uint64_t grt_optim_rate_words(const struct grt_optim_desc *desc,
                                       const struct grt_params *params);
 GRT_API bool grt_optim_rates(const struct grt_optim_desc *desc, const struct grt_params *params,
@@ -152,8 +154,9 @@ struct grt_update_desc {
     struct grt_range loss_parts;       // f32, added in order for the step's loss
     uint32_t loss_part_count;
     const struct grt_tensor *norm_parts;  // f32 [GRT_NORM_PARTS], scratch
-    // Optional partial norms from the backward op: sums of the gradients' squares, without the loss scale. Such an
-    // op also copies the state for the update (NN_LEAVE_FOUND). buf NULL: both are done here.
+    // Optional partial norms from the backward op: sums of the gradients' squares, without the loss
+    // scale. Such an op also copies the state for the update (NN_LEAVE_FOUND). buf NULL: both are
+    // done here.
     struct grt_range norms;
     uint32_t norm_count;
     uint32_t cursor_step;            // added to the cursor

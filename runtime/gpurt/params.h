@@ -12,8 +12,9 @@
 // Equal layers follow each other at equal distances. The elements between parameters are zero in
 // every group and must stay zero: then a kernel may run over the whole range.
 //
-// Buffers are beside them, in a range "buffers" of their own: numbers that a module keeps in training and reads in
-// evaluation, such as running statistics. They are saved and loaded with the parameters, and no optimizer sees them.
+// Buffers are beside them, in a range "buffers" of their own: numbers that a module keeps in
+// training and reads in evaluation, such as running statistics. They are saved and loaded with the
+// parameters, and no optimizer sees them.
 #ifndef GRT_NN_PARAMS_H
 #define GRT_NN_PARAMS_H
 
@@ -44,7 +45,8 @@ struct grt_param {
     uint64_t shape[GRT_MAX_RANK];
     enum grt_init init;
     float bound;
-    // Views of the groups, with memory after grt_params_place(). A buffer has its master alone, f32.
+    // Views of the groups, with memory after grt_params_place(). A buffer has its master alone,
+    // f32.
     struct grt_tensor master, copy, grad;
 };
 
@@ -71,8 +73,8 @@ GRT_API void grt_params_finish(struct grt_params *params);
 GRT_API struct grt_param *grt_params_add(struct grt_params *params, const char *prefix,
                                          const char *name, const uint64_t *shape,
                                          enum grt_init init, float bound);
-// A buffer, which begins with `value` everywhere. The module writes it in passes of training that are no repetition
-// (struct grt_pass) and reads buffer->master.
+// A buffer, which begins with `value` everywhere. The module writes it in passes of training that
+// are no repetition (struct grt_pass) and reads buffer->master.
 GRT_API struct grt_param *grt_params_add_buffer(struct grt_params *params, const char *prefix,
                                                 const char *name, const uint64_t *shape,
                                                 float value);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor plans: declare every tensor with its shape, ask what it costs, then allocate all at once.
 //
-//     group "params":  | w0 | b0 | w1 | b1 |      one buffer, tensors packed at the device's alignment
-//     group "grads":   | w0 | b0 | w1 | b1 |      the same order, so element i of one group meets
-//     group "acts":    | x | h0 | h1 | y |        element i of the other
+//     group "params":  | w0 | b0 | w1 | b1 |   one buffer, tensors packed at the device's alignment
+//     group "grads":   | w0 | b0 | w1 | b1 |   the same order, so element i of one group meets
+//     group "acts":    | x | h0 | h1 | y |     element i of the other
 //
-// A group is one buffer (several only where the device cannot make one so large), so an optimizer is
-// one kernel over one range. The peak is known before anything is allocated: "does not fit" is an
-// answer with numbers in it.
+// A group is one buffer (several only where the device cannot make one so large), so an optimizer
+// is one kernel over one range. The peak is known before anything is allocated: "does not fit" is
+// an answer with numbers in it.
 #ifndef GRT_PLAN_H
 #define GRT_PLAN_H
 
@@ -48,8 +48,9 @@ GRT_API void grt_plan_destroy(struct grt_plan **plan);
 // host memory.
 GRT_API struct grt_tensor *grt_plan_tensor(struct grt_plan *plan,
                                            const struct grt_tensor_desc *desc);
-// Tensors of a group that share memory, because no two sets of them are needed at once: what is declared into the group
-// between begin and next, or two nexts, or next and end, lies where the other sets lie. May be nested.
+// Tensors of a group that share memory, because no two sets of them are needed at once: what is
+// declared into the group between begin and next, or two nexts, or next and end, lies where the
+// other sets lie. May be nested.
 struct grt_plan_share {
     uint32_t slab;
     uint64_t base, high;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policies that run inside the rollout kernel: from an observation to an action in [-1, 1].
 //
-//     linear         clamp(W o)                       W [act][obs]
+//     linear         clamp(W o)                      W [act][obs]
 //     affine         clamp(W o + b)
-//     mlp64          tanh(W1 relu(W0 o + b0) + b1)    W0 [64][obs], W1 [act][64]; 16 to 256, in fours
+//     mlp64          tanh(W1 relu(W0 o + b0) + b1)   W0 [64][obs], W1 [act][64]; 16, 20, ... 256
 //     mlp64-tanh     the same with tanh in the middle
 //
-// The kernel keeps the numbers in quads of four, in its own order (shaders/rl/rollout.k); a checkpoint has them as
-// PyTorch would.
+// The kernel keeps the numbers in quads of four, in its own order (shaders/rl/rollout.k); a
+// checkpoint has them as PyTorch would.
 #ifndef GRT_POLICY_H
 #define GRT_POLICY_H
 
@@ -29,7 +29,8 @@ struct grt_policy {
 
 #define GRT_POLICY_TEXT 32
 
-// Whether there is a policy of so many hidden units; false with a sentence that names the nearest (GRT_INVALID).
+// Whether there is a policy of so many hidden units; false with a sentence that names the nearest
+// (GRT_INVALID).
 GRT_API bool grt_policy_check(const struct grt_policy *policy);
 // False with a sentence that says what there is (GRT_INVALID).
 GRT_API bool grt_policy_parse(const char *text, struct grt_policy *policy);
@@ -54,13 +55,15 @@ GRT_API bool grt_policy_tensor(const struct grt_policy *policy, const struct grt
 GRT_API uint32_t grt_policy_index(const struct grt_policy *policy, const struct grt_env_info *env,
                                   uint32_t i, uint32_t row, uint32_t col);
 
-// Into an archive as tensors "model/layers.0.weight", out of the kernel's numbers, 4 * grt_policy_quads() of them; and
-// back, to be freed. NULL with a sentence where one is missing or has another shape (GRT_INVALID).
+// Into an archive as tensors "model/layers.0.weight", out of the kernel's numbers, 4 *
+// grt_policy_quads() of them; and back, to be freed. NULL with a sentence where one is missing or
+// has another shape (GRT_INVALID).
 GRT_API bool grt_policy_save(const struct grt_policy *policy, const struct grt_env_info *env,
                              const float *numbers, struct grt_archive *archive);
 GRT_API float *grt_policy_load(const struct grt_policy *policy, const struct grt_env_info *env,
                                const struct grt_archive *archive);
-// [3][obs]: mean, one over the deviation, variance of its observations. NULL with a sentence (GRT_INVALID).
+// [3][obs]: mean, one over the deviation, variance of its observations. NULL with a sentence
+// (GRT_INVALID).
 GRT_API const float *grt_policy_normalizer(const struct grt_env_info *env,
                                            const struct grt_archive *archive);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proximal policy optimization (Schulman et al. 2017), environment and learning on the device.
 //
-//     collect   horizon times: observe -> actor -> draw an action -> step      then values, advantages
-//     update    epochs times: shuffle -> for each minibatch: actor, critic, loss, backward, optimizer
+//     collect   horizon times: observe -> actor -> draw an action -> step; then values, advantages
+//     update    epochs times: shuffle -> each minibatch: actor, critic, loss, backward, optimizer
 //
-// An iteration is a few baked graphs; the host reads some numbers of it. All agents of an environment share one actor, which
-// sees an agent's own observation. The critic sees that and, with `central`, the observation of the whole (multi-agent PPO, Yu
-// et al. 2022); it is not needed to act. Rows that do not count (worlds.h) take no part in losses and means.
+// An iteration is a few baked graphs; the host reads some numbers of it. All agents of an
+// environment share one actor, which sees an agent's own observation. The critic sees that and,
+// with `central`, the observation of the whole (multi-agent PPO, Yu et al. 2022); it is not needed
+// to act. Rows that do not count (worlds.h) take no part in losses and means.
 //
 // Same desc, device and driver: same bits, also when it was stopped and resumed.
 #ifndef GRT_PPO_H
@@ -46,14 +47,14 @@ struct grt_ppo_desc {
     uint64_t seed;
 };
 #define grt_ppo_desc(...) GRT_DESC(struct grt_ppo_desc, __VA_ARGS__)
-// What most use: horizon 128, batch 0, 4 epochs, gamma 0.99, lambda 0.95, clip 0.2, value weight 0.5, entropy weight 0.01,
-// Adam at 3e-4 with eps 1e-5, gradients clipped to a norm of 0.5.
+// What most use: horizon 128, batch 0, 4 epochs, gamma 0.99, lambda 0.95, clip 0.2, value weight
+// 0.5, entropy weight 0.01, Adam at 3e-4 with eps 1e-5, gradients clipped to a norm of 0.5.
 GRT_API struct grt_ppo_desc grt_ppo_defaults(void);
 
 struct grt_ppo;
 
-// Declares, allocates, draws (matrices with orthogonal rows or columns: gain sqrt 2, the actor's last 0.01, the
-// critic's last 1), records. NULL with a sentence.
+// Declares, allocates, draws (matrices with orthogonal rows or columns: gain sqrt 2, the actor's
+// last 0.01, the critic's last 1), records. NULL with a sentence.
 GRT_API struct grt_ppo *grt_ppo_create(struct grt_dev *dev, const struct grt_ppo_desc *desc);
 GRT_API void grt_ppo_destroy(struct grt_ppo **ppo);
 GRT_API const struct grt_ppo_desc *grt_ppo_desc_of(const struct grt_ppo *ppo);
@@ -93,14 +94,16 @@ enum grt_ppo_trial {
         GRT_PPO_TRIAL_COUNT,
 };
 GRT_API const char *grt_ppo_trial_text(enum grt_ppo_trial trial);
-// Each copy of `worlds`, which was made with `once` and is not declared yet, or was given here before, plays one episode.
-// Fills rows, episodes, mean_return, length, terms and seconds. Nothing is learnt.
+// Each copy of `worlds`, which was made with `once` and is not declared yet, or was given here
+// before, plays one episode. Fills rows, episodes, mean_return, length, terms and seconds. Nothing
+// is learnt.
 GRT_API bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds,
                               enum grt_ppo_trial trial, uint32_t seed,
                               struct grt_ppo_report *report);
 
-// Everything that a later run needs to go on with the same bits: "model/actor.layers.0.weight", "model/critic....",
-// "model/log_std", "optimizer/...", "worlds/...". With `model_only` the rest begins anew.
+// Everything that a later run needs to go on with the same bits: "model/actor.layers.0.weight",
+// "model/critic....", "model/log_std", "optimizer/...", "worlds/...". With `model_only` the rest
+// begins anew.
 GRT_API bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive);
 GRT_API bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, bool model_only);
 

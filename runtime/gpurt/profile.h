@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles: the numbers that steer speed, as data. Files runtime/tuning/profiles/*.profile, embedded at build:
+// Profiles: the numbers that steer speed, as data. Files runtime/tuning/profiles/*.profile,
+// embedded at build:
 //
 //     gpurt-profile 1                         the version, first line
 //     level = device                          how specific it is, see GRT_PROFILE_LEVELS
@@ -8,9 +9,10 @@
 //     gemm.tiled.large = 128 128 16 8 8       a setting, from GRT_PROFILE_KEYS
 //     end                                     last line: a file cut short is noticed
 //
-// A device gets every profile that matches; they are merged setting by setting and the more specific
-// wins. Above all stands the user's own file, which `gpurt tune` writes, and above that the file that
-// GPURT_PROFILE names. What is wrong in a file is refused with file and line; nothing is guessed.
+// A device gets every profile that matches; they are merged setting by setting and the more
+// specific wins. Above all stands the user's own file, which `gpurt tune` writes, and above that
+// the file that GPURT_PROFILE names. What is wrong in a file is refused with file and line; nothing
+// is guessed.
 #ifndef GRT_PROFILE_H
 #define GRT_PROFILE_H
 
@@ -44,8 +46,8 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
     X(DERIVED, "derived")   /* from what; not measured by us */                                    \
     X(GUESSED, "default")   /* nothing: a value that works */
 
-// Tiles of variants whose costs are settings: rows x columns, and what else tells them apart. A setting has a number for
-// each, in the order of the variant's own table.
+// Tiles of variants whose costs are settings: rows x columns, and what else tells them apart. A
+// setting has a number for each, in the order of the variant's own table.
 #define GRT_TILES_COOP "128x256 256x128 160x256 128x128 256x64 64x64 32x32"
 #define GRT_TILES_WGMMA "128x256x4 128x128x4 64x128x4 128x64x4 64x128x2 64x64x4"
 #define GRT_TILES_WGMMA_LEAN "128x256 128x128 128x64"
@@ -218,12 +220,12 @@ GRT_API bool grt_profile_part(const struct grt_profile *profile, uint32_t i,
 
 // Its path for this device; false when neither XDG_CONFIG_HOME nor HOME names a folder.
 GRT_API bool grt_profile_user_path(const struct grt_dev_info *info, char *path, size_t capacity);
-// Whether a setting could be stored now: makes the folder when it is not there, and false with the reason when it
-// cannot be written to. For whoever would search long for nothing.
+// Whether a setting could be stored now: makes the folder when it is not there, and false with the
+// reason when it cannot be written to. For whoever would search long for nothing.
 GRT_API bool grt_profile_storable(const struct grt_dev_info *info);
-// Replaces one setting of it and keeps all else, comments too; makes it when it is not there. The file is
-// replaced as a whole or not at all, and processes that do so at once wait for each other. `value.profile` is
-// not looked at.
+// Replaces one setting of it and keeps all else, comments too; makes it when it is not there. The
+// file is replaced as a whole or not at all, and processes that do so at once wait for each other.
+// `value.profile` is not looked at.
 GRT_API bool grt_profile_store(const struct grt_dev_info *info, enum grt_profile_key key,
                                const struct grt_profile_value *value);
 

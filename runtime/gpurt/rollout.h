@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rollout as an op: policies with noise, run for some steps of an episode in copies of an environment. One launch
-// runs many steps with everything in registers; shaders/rl/rollout.k has the picture of the buffers.
+// The rollout as an op: policies with noise, run for some steps of an episode in copies of an
+// environment. One launch runs many steps with everything in registers; shaders/rl/rollout.k has
+// the picture of the buffers.
 #ifndef GRT_ROLLOUT_H
 #define GRT_ROLLOUT_H
 
@@ -34,13 +35,14 @@ struct grt_rollout_desc {
     struct grt_range state;    // [floats of a state][sides * envs], kept between launches
     struct grt_range score;    // [GRT_ROLLOUT_SCORES][sides * envs]
     struct grt_range sums;     // [2 obs][sides * envs]; one float is enough without `normalise`
-    struct grt_range
-        scratch;  // grt_op_rollout_scratch() bytes, kept between launches as the state is
+    // grt_op_rollout_scratch() bytes, kept between launches as the state is
+    struct grt_range scratch;
 };
 
 GRT_API void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc);
-// Bytes of scratch that it needs: all policies of the launch, [sides][quads][4] f32, where the device's shared memory
-// does not hold one; 0 where it does. Of the desc it reads env, policy, sides and narrow.
+// Bytes of scratch that it needs: all policies of the launch, [sides][quads][4] f32, where the
+// device's shared memory does not hold one; 0 where it does. Of the desc it reads env, policy,
+// sides and narrow.
 GRT_API uint64_t grt_op_rollout_scratch(const struct grt_dev *dev,
                                         const struct grt_rollout_desc *desc);
 // What a picture of a trajectory shows.
@@ -49,11 +51,11 @@ struct grt_trace_desc {
     uint32_t frames;
     struct grt_range states;  // [frames][numbers of a state]
     struct grt_range obs;     // out: [frames][obs]
-    struct grt_range
-        shapes;  // out: [frames][shapes][GRT_TRACE_SHAPE]; one float is enough without shapes
+    // out: [frames][shapes][GRT_TRACE_SHAPE]; one float is enough without shapes
+    struct grt_range shapes;
 };
-#define GRT_TRACE_SHAPE                                                                            \
-    6  // floats of a shape: 0 line, 1 circle, 2 point; x0, y0, x1, y1; width or radius
+// Floats of a shape: 0 line, 1 circle, 2 point; x0, y0, x1, y1; width or radius.
+#define GRT_TRACE_SHAPE 6
 GRT_API void grt_op_trace(struct grt_graph *graph, const struct grt_trace_desc *desc);
 // Environments of a workgroup on a device, by its profile.
 GRT_API uint32_t grt_rollout_wg(const struct grt_dev *dev, uint32_t envs);

@@ -2,29 +2,16 @@
 // One way to run: a trainer learns, and a run drives it.
 //
 //     trainer   what is learnt: steps, an evaluation, its state in an archive. A table of functions
-//     run       all around it: the loop, limits, targets, checkpoints, resume, the log, how it ended
+//     run       all around it: loop, limits, targets, checkpoints, resume, log, how it ended
 //     report    a hook that gets every row of the log, and what is for people only
 //
 //     create    checks and locks the places that are written, before anything is made
 //     begin     takes the trainer; with resume, its newest whole checkpoint
 //     go        steps, evaluations and checkpoints, to the end
 //
-// The log has one schema for every kind of training. Each row has event, time (seconds since 1970) and step (updates
-// of the parameters so far), and fields of GRT_RUN_FIELDS. docs/training.md has the same table, and
-// tests/cli/log_schema.py checks logs against it.
-//
-//     event       fields of all kinds                          of some
-//     start       kind device parameters seed steps            precision batch accumulate, env policy algo phase
-//                                                              num_envs num_dirs episode_length
-//     train       seconds memory                               epoch loss lr grad_norm loss_scale skipped
-//                                                              samples_per_s data_share, return best_return
-//                                                              good_rate falls steps_per_s gpu
-//     evaluate    seconds best                                 epoch loss accuracy train_loss lr loss_scale skipped
-//                                                              samples_per_s data_share, return good_rate falls
-//     baseline    seconds baseline                             return good_rate falls
-//     nonfinite   seconds tensor
-//     rollback    seconds lr_factor
-//     end         seconds ended
+// The log has one schema for every kind of training. Each row has event, time (seconds since 1970)
+// and step (updates of the parameters so far), and fields of GRT_RUN_FIELDS. The table of
+// docs/training.md says which; tests/cli/log_schema.py checks logs against it.
 #ifndef GRT_RUN_H
 #define GRT_RUN_H
 
@@ -185,24 +172,27 @@ struct grt_trainer {
     enum grt_ending all;  // why it ends when all steps are done: EPOCHS, ITERATIONS
     bool tries_first;     // is evaluated before its first step too, and when it is resumed
     bool keeps_best;      // its best evaluation is kept besides the newest checkpoints
-    // Given, tensors that are not finite are not saved: they end the run, with this advice. NULL: the trainer sees to
-    // that itself.
+    // Given, tensors that are not finite are not saved: they end the run, with this advice. NULL:
+    // the trainer sees to that itself.
     const char *remedy;
 
-    // Learns, moves grt_run_place()->step on, and tells the rows of its steps. Returns after a few steps, and at the first
-    // where something is due. Work may be queued far ahead: grt_run_due() says what follows, grt_run_decides() whether
-    // an evaluation may be the end. Without `more` it brings what it has begun to an end: it is called until it is idle.
-    // Idle with trouble FAILED: no more can be learnt, such as when the data failed, and what was learnt is saved.
-    // False, with the sentence said: nothing more is asked of it; trouble may be NONFINITE, else it is FAILED.
+    // Learns, moves grt_run_place()->step on, and tells the rows of its steps. Returns after a few
+    // steps, and at the first where something is due. Work may be queued far ahead: grt_run_due()
+    // says what follows, grt_run_decides() whether an evaluation may be the end. Without `more` it
+    // brings what it has begun to an end: it is called until it is idle. Idle with trouble FAILED:
+    // no more can be learnt, such as when the data failed, and what was learnt is saved. False,
+    // with the sentence said: nothing more is asked of it; trouble may be NONFINITE, else it is
+    // FAILED.
     bool (*advance)(void *self, struct grt_run *run, struct grt_run_turn *turn);
-    // At a step where it is due, or when the trainer was idle: fills fields and score. *stopped: it was given up, since
-    // `more` was false or the run was stopped. With steps queued behind it, it is done all the same.
+    // At a step where it is due, or when the trainer was idle: fills fields and score. *stopped: it
+    // was given up, since `more` was false or the run was stopped. With steps queued behind it, it
+    // is done all the same.
     bool (*evaluate)(void *self, struct grt_run *run, bool more, struct grt_run_row *row,
                      bool *stopped);
     // At a step where it is due, or when the trainer was idle. The run adds what is its own.
     bool (*save)(void *self, const struct grt_run *run, struct grt_archive *archive);
-    // Takes it over, or refuses with the sentence. `place` has what the run itself kept; the trainer sets its step, and
-    // may correct the rest.
+    // Takes it over, or refuses with the sentence. `place` has what the run itself kept; the
+    // trainer sets its step, and may correct the rest.
     bool (*load)(void *self, const struct grt_run *run, const struct grt_archive *archive,
                  struct grt_run_place *place);
 };
@@ -222,7 +212,8 @@ GRT_API void grt_run_tell(struct grt_run *run, struct grt_run_row *row);
 // The same, for the hook only.
 GRT_API void grt_run_progress(struct grt_run *run, struct grt_run_row *row);
 GRT_API void grt_run_say(struct grt_run *run, enum grt_run_news news, const char *text);
-// Back to the newest checkpoint that this run has written or begun with. *none: there is none, and nothing was done.
+// Back to the newest checkpoint that this run has written or begun with. *none: there is none, and
+// nothing was done.
 GRT_API bool grt_run_back(struct grt_run *run, bool *none);
 
 // ---- runs ----
@@ -236,7 +227,8 @@ struct grt_run_target {
 };
 
 struct grt_run_desc {
-    // Checkpoints: a folder (checkpoint.h) with the newest `keep` and the best, or one file that is replaced.
+    // Checkpoints: a folder (checkpoint.h) with the newest `keep` and the best, or one file that is
+    // replaced.
     const char *dir;
     uint32_t keep;
     const char *file;

@@ -2,12 +2,12 @@
 // The log of a run: rows of numbers, each written as one JSON object on a line of a file and, the
 // numbers of it, as scalars of a TensorBoard event file.
 //
-//     {"event": "train", "time": 1763182800.123, "step": 200, "loss": 0.0173, "samples_per_s": 51200}
+//     {"event": "train", "time": 1763182800.1, "step": 200, "loss": 0.0173, "samples_per_s": 512}
 //     TensorBoard:  train/loss, train/samples_per_s at step 200
 //
 // Event files are records of TFRecord: length, its masked CRC-32C, an Event message, its CRC. Both
-// files are appended to row by row, so what was logged survives a crash; a log that cannot be written any
-// more is said once and does not end a run.
+// files are appended to row by row, so what was logged survives a crash; a log that cannot be
+// written any more is said once and does not end a run.
 #ifndef GRT_RUNLOG_H
 #define GRT_RUNLOG_H
 
@@ -31,7 +31,8 @@ struct grt_runlog;
 // Whether the files can be made, as far as that is known without making them; else a sentence
 // (GRT_NO_OUTPUT). For who wants to know before he touches anything.
 GRT_API bool grt_runlog_check(const struct grt_runlog_desc *desc);
-// NULL when a file cannot be made (GRT_NO_OUTPUT). Without either name a log that takes rows and forgets them.
+// NULL when a file cannot be made (GRT_NO_OUTPUT). Without either name a log that takes rows and
+// forgets them.
 GRT_API struct grt_runlog *grt_runlog_create(const struct grt_runlog_desc *desc);
 GRT_API void grt_runlog_destroy(struct grt_runlog **log);
 // Whether rows were lost: a file could not be written any more.

@@ -2,10 +2,11 @@
 // Safetensors files in and out. The form:
 //
 //     | length of the header, 8 bytes | header, JSON | elements of all tensors, without gaps |
-//     {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
+//     {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [6], "data_offsets": [0, 24]}}
 //
-// Everything is checked before anything is allocated: the header's length against the file's, types and
-// shapes against offsets, offsets against each other (no gap, no overlap) and against the file's end.
+// Everything is checked before anything is allocated: the header's length against the file's, types
+// and shapes against offsets, offsets against each other (no gap, no overlap) and against the
+// file's end.
 #ifndef GRT_SAFETENSORS_H
 #define GRT_SAFETENSORS_H
 

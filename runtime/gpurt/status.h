@@ -7,9 +7,10 @@
 
 #include <stdbool.h>
 
-// A pointer to a struct that the braces' contents describe, for arguments: grt_buf_desc(.size = 64). The macros
-// named grt_..._desc are made with it. In C++ the struct ends with the full expression, so such a pointer must
-// not be kept in a variable; before C++20, -Wpedantic calls designated initializers an extension.
+// A pointer to a struct that the braces' contents describe, for arguments: grt_buf_desc(.size =
+// 64). The macros named grt_..._desc are made with it. In C++ the struct ends with the full
+// expression, so such a pointer must not be kept in a variable; before C++20, -Wpedantic calls
+// designated initializers an extension.
 #ifdef __cplusplus
 extern "C++" {
 template <typename T> inline const T *grt_desc_address(T &&desc) {
@@ -84,8 +85,9 @@ GRT_API const char *grt_last_error(void);
 // errors to stderr; fn NULL restores it.
 GRT_API void grt_log_set(grt_log_fn *fn, void *context, enum grt_log_level level);
 
-// For modules and programs that report the way gpurt does. grt_fail() keeps the status and the sentence for
-// grt_last_status() and grt_last_error(), logs the sentence as an error, and returns false.
+// For modules and programs that report the way gpurt does. grt_fail() keeps the status and the
+// sentence for grt_last_status() and grt_last_error(), logs the sentence as an error, and returns
+// false.
 GRT_API bool grt_fail(enum grt_status status, const char *format, ...) GRT_PRINTF(2, 3);
 GRT_API void grt_log(enum grt_log_level level, const char *format, ...) GRT_PRINTF(2, 3);
 

@@ -2,10 +2,11 @@
 // Supervised training: a config, its data and a device become a run (run.h).
 //
 //     create    opens the data, plans memory, allocates; with resume, the newest whole checkpoint
-//     run       for grt_run_go(): epochs of steps; after each an evaluation on the validation's samples
+//     run       for grt_run_go(): epochs of steps; after each an evaluation on the kept samples
 //
-// Resumed at any step, a run ends with the same bits as one that was never stopped: parameters, optimizer,
-// state, and the place in the data are in the checkpoint, and the order of samples follows from the seed.
+// Resumed at any step, a run ends with the same bits as one that was never stopped: parameters,
+// optimizer, state, and the place in the data are in the checkpoint, and the order of samples
+// follows from the seed.
 #ifndef GRT_SUPERVISED_H
 #define GRT_SUPERVISED_H
 
@@ -19,8 +20,9 @@ extern "C" {
 struct grt_supervised_desc {
     struct grt_dev *dev;
     const struct grt_config *config;
-    // A network of your own in place of the config's, as in struct grt_learner_desc; `of` is used as long as the run
-    // lives. NULL: the config's, which grt_evaluate() and grt_predict() know alone.
+    // A network of your own in place of the config's, as in struct grt_learner_desc; `of` is used
+    // as long as the run lives. NULL: the config's, which grt_evaluate() and grt_predict() know
+    // alone.
     struct grt_module *(*make)(const void *of);
     const void *of;
     bool resume;
@@ -60,14 +62,15 @@ struct grt_evaluation {
     double accuracy;  // negative: the targets are no classes
     double seconds;
 };
-// The loss of a trained model over a part of a file. `stop` (may be NULL) ends it, with false and no
-// sentence.
+// The loss of a trained model over a part of a file. `stop` (may be NULL) ends it, with false and
+// no sentence.
 GRT_API bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                           const struct grt_config *config, enum grt_part part, bool (*stop)(void),
                           struct grt_evaluation *evaluation);
-// What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32. With cross_entropy and bce
-// those are logits, which the text "y_is" says, and "probability" of the same shape has their softmax or sigmoid;
-// for classes "class" [N] u32 is the largest. NULL with the sentence. `stop` (may be NULL) ends it.
+// What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32. With
+// cross_entropy and bce those are logits, which the text "y_is" says, and "probability" of the same
+// shape has their softmax or sigmoid; for classes "class" [N] u32 is the largest. NULL with the
+// sentence. `stop` (may be NULL) ends it.
 GRT_API struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *model,
                                         const struct grt_config *config, bool (*stop)(void));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a config and a data file make together: the open data set, and the desc of the learner for it.
-// Training begins with a config; evaluation and prediction with a checkpoint, which holds the part of the
-// config that the model depends on.
+// What a config and a data file make together: the open data set, and the desc of the learner for
+// it. Training begins with a config; evaluation and prediction with a checkpoint, which holds the
+// part of the config that the model depends on.
 #ifndef GRT_TASK_H
 #define GRT_TASK_H
 
@@ -29,13 +29,13 @@ struct grt_task_look {
     grt_dataset_watch_fn *watch;
     void *context;
 };
-// Opens the data of a config. `profile` gives batch size and workers where the config has none; `look` may
-// be NULL.
+// Opens the data of a config. `profile` gives batch size and workers where the config has none;
+// `look` may be NULL.
 GRT_API bool grt_task_open(struct grt_task *task, const struct grt_config *config,
                            const struct grt_profile *profile, const struct grt_task_look *look);
-// The same for a trained model: config and normalisation come from its archive; `config` adds where the
-// data are and how they are read. Without targets for predictions. Rows are looked at late: each is read
-// once.
+// The same for a trained model: config and normalisation come from its archive; `config` adds where
+// the data are and how they are read. Without targets for predictions. Rows are looked at late:
+// each is read once.
 GRT_API bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
                                    const struct grt_config *config,
                                    const struct grt_profile *profile, bool targets);
@@ -43,7 +43,8 @@ GRT_API void grt_task_close(struct grt_task *task);
 
 // Adds to an archive what grt_task_open_trained() needs.
 GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive);
-// Whether the archive is of a run with the same model, seed and parts of the data; false with the key that differs.
+// Whether the archive is of a run with the same model, seed and parts of the data; false with the
+// key that differs.
 GRT_API bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive);
 // Parameters and buffers out of an archive into an allocated learner.
 GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
@@ -54,7 +55,8 @@ GRT_API struct grt_loader *grt_task_loader(const struct grt_task *task, struct g
 
 // ---- what a config says of any training ----
 
-// Whether the widths of `hidden` go with depth and residual; sets depth to their number. False with the sentence.
+// Whether the widths of `hidden` go with depth and residual; sets depth to their number. False with
+// the sentence.
 GRT_API bool grt_task_widths(struct grt_config *config);
 // The mlp of depth, hidden and activation, after grt_task_widths().
 GRT_API struct grt_mlp_desc grt_task_mlp(const struct grt_config *config, uint32_t outputs);
@@ -90,8 +92,8 @@ struct grt_cache_choice {
     char why[2 *
              GRT_CACHE_WHY];  // "264.0 MB, a step ...": what the data set takes, and what there is
 };
-// The place that is wanted when all rows fit there, the learner beside them; else the next one further from the
-// device. False with the sentence when the learner makes no sense.
+// The place that is wanted when all rows fit there, the learner beside them; else the next one
+// further from the device. False with the sentence when the learner makes no sense.
 GRT_API bool grt_task_choose_cache(struct grt_dev *dev, const struct grt_task *task,
                                    const struct grt_learner_desc *desc, enum grt_cache wanted,
                                    struct grt_cache_choice *choice);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be tuned: the settings of a variant with the values worth trying, and what a device allows.
-// `gpurt tune` searches these; the variants themselves ask the same predicates before they use a setting
-// of a profile, so what is tuned is what runs.
+// What can be tuned: the settings of a variant with the values worth trying, and what a device
+// allows. `gpurt tune` searches these; the variants themselves ask the same predicates before they
+// use a setting of a profile, so what is tuned is what runs.
 #ifndef GRT_TUNABLE_H
 #define GRT_TUNABLE_H
 
@@ -60,15 +60,15 @@ struct grt_pick {
     enum grt_size_class size;
     uint32_t values[GRT_PROFILE_NUMBERS];
 };
-// Large sizes where they fill the device, smaller ones where they would leave it idle; the first two
-// knobs are the rows and columns of a workgroup. A setting that the device cannot run is passed over,
-// said once. False, and zeros, when it can run none.
+// Large sizes where they fill the device, smaller ones where they would leave it idle; the first
+// two knobs are the rows and columns of a workgroup. A setting that the device cannot run is passed
+// over, said once. False, and zeros, when it can run none.
 GRT_API bool grt_tunable_pick(const struct grt_tunable *tunable, const struct grt_dev_info *info,
                               struct grt_profile *profile, uint64_t rows, uint64_t columns,
                               uint64_t batch, struct grt_pick *pick);
 
-// The setting that an open device uses for a product of this type, and the profile it stands in; NULL where the
-// variant has no settings, or the device can run none of them.
+// The setting that an open device uses for a product of this type, and the profile it stands in;
+// NULL where the variant has no settings, or the device can run none of them.
 GRT_API const struct grt_profile_value *grt_tunable_in_use(struct grt_dev *dev, const char *op,
                                                            const char *variant,
                                                            enum grt_dtype dtype, uint64_t rows,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that must not outlive the process as they are: half written ones, and locks. The list belongs to the
-// process. The library adds each such file while it exists; a program may add its own. A signal handler that ends
-// the process calls grt_unfinished_unlink().
+// Files that must not outlive the process as they are: half written ones, and locks. The list
+// belongs to the process. The library adds each such file while it exists; a program may add its
+// own. A signal handler that ends the process calls grt_unfinished_unlink().
 #ifndef GRT_UNFINISHED_H
 #define GRT_UNFINISHED_H
 

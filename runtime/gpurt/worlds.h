@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds: copies of an environment in device memory, for learners that act from outside. rollout.h runs whole episodes
-// with a small policy inside one kernel; here a learner observes, chooses actions with any network, and steps:
+// Worlds: copies of an environment in device memory, for learners that act from outside. rollout.h
+// runs whole episodes with a small policy inside one kernel; here a learner observes, chooses
+// actions with any network, and steps:
 //
 //     reset     every copy begins an episode
-//     observe   state -> a row for each agent of each copy; what is known of the whole; which actions are allowed
+//     observe   state -> a row for each agent of each copy; what is known of the whole; which
+//               actions are allowed
 //     step      actions -> state, rewards, and how each row ended
 //     totals    sums over the episodes that ended
 //
-// A row is an agent of a copy: row = copy * agents + agent. All four record themselves into graphs; nothing returns to
-// the host. A copy whose episode has ended is reset by its next step: that step takes no action, and its rows do not count.
-// So the observation behind the last action of an episode is there to be valued.
+// A row is an agent of a copy: row = copy * agents + agent. All four record themselves into graphs;
+// nothing returns to the host. A copy whose episode has ended is reset by its next step: that step
+// takes no action, and its rows do not count. So the observation behind the last action of an
+// episode is there to be valued.
 #ifndef GRT_WORLDS_H
 #define GRT_WORLDS_H
 
@@ -54,8 +57,8 @@ struct grt_worlds_sizes {
 
 struct grt_worlds;
 
-// NULL with a sentence: a setting that the environment does not have, a value outside its range, sizes that do not fit
-// together (GRT_CONFIG).
+// NULL with a sentence: a setting that the environment does not have, a value outside its range,
+// sizes that do not fit together (GRT_CONFIG).
 GRT_API struct grt_worlds *grt_worlds_create(struct grt_dev *dev,
                                              const struct grt_worlds_desc *desc);
 GRT_API void grt_worlds_destroy(struct grt_worlds **worlds);
@@ -67,8 +70,8 @@ GRT_API uint32_t grt_worlds_length(const struct grt_worlds *worlds);
 GRT_API const char *grt_worlds_term(const struct grt_worlds *worlds, uint32_t i);
 // The name of the i-th setting, and its value here; NULL past the last.
 GRT_API const char *grt_worlds_setting(const struct grt_worlds *worlds, uint32_t i, double *value);
-// Declares state and totals, in group "worlds"; the ops can be recorded when the plan is allocated. The i-th tensor
-// that a checkpoint keeps is the i-th of that group.
+// Declares state and totals, in group "worlds"; the ops can be recorded when the plan is allocated.
+// The i-th tensor that a checkpoint keeps is the i-th of that group.
 GRT_API void grt_worlds_declare(struct grt_worlds *worlds, struct grt_plan *plan);
 
 // `control` is a struct grt_rng_state; its seed[0] makes the episodes.
@@ -87,8 +90,8 @@ GRT_API void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *w
 // A reward that is NaN or infinite ends the episode and counts for nothing.
 struct grt_world_step_desc {
     struct grt_range control;
-    struct grt_range
-        actions;  // u32 [rows], past the last counts as 0; or f32 [rows][act], clamped to [-1, 1]
+    // u32 [rows], past the last counts as 0; or f32 [rows][act], clamped to [-1, 1]
+    struct grt_range actions;
     struct grt_range rewards;  // out: f32 [rows]
     struct grt_range ends;     // out: u32 [rows], GRT_ROW_*
 };
@@ -106,8 +109,8 @@ struct grt_world_random_desc {
 GRT_API void grt_op_worlds_random(struct grt_graph *graph, struct grt_worlds *worlds,
                                   const struct grt_world_random_desc *desc);
 
-// Sums over the episodes that ended since the last call, f32: episodes, their rewards (mean over agents), their steps, then
-// the terms. `out` has GRT_WORLD_TOTALS + terms numbers.
+// Sums over the episodes that ended since the last call, f32: episodes, their rewards (mean over
+// agents), their steps, then the terms. `out` has GRT_WORLD_TOTALS + terms numbers.
 #define GRT_WORLD_TOTALS 3
 GRT_API void grt_op_worlds_totals(struct grt_graph *graph, struct grt_worlds *worlds,
                                   struct grt_range out);
