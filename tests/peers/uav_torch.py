@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+# (y, x) of choice 0 (stay) and of 1 to 8, from east against the clock.
 MOVES = np.array([(0, 0), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)])
 
 
@@ -65,13 +66,18 @@ class Uavs:
     def inside(self, cell):
         return (cell >= 0).all() and (cell < self.size).all()
 
+    def scaled(self, cells):
+        """(x, y) from -1 to 1."""
+        return 2 * cells[..., ::-1] / (self.size - 1) - 1
+
     def masks(self):
         taken = {tuple(a) for a, l in zip(self.at, self.landed) if not l}
         masks = np.zeros((self.count, 9), bool)
         for i in range(self.count):
             for m in range(9):
                 to = self.at[i] + MOVES[m]
-                masks[i, m] = m == 0 or (self.inside(to) and self.free[tuple(to)] and tuple(to) not in taken)
+                open_ = self.inside(to) and self.free[tuple(to)] and tuple(to) not in taken
+                masks[i, m] = m == 0 or (open_ and not self.landed[i])
         return masks
 
     def observe(self):
@@ -80,21 +86,21 @@ class Uavs:
         rows = []
         for i in range(self.count):
             window = np.zeros((3, self.window, self.window), np.float32)
-            for x in range(self.window):
-                for y in range(self.window):
-                    cell = self.at[i] + (x - half, y - half)
+            for y in range(self.window):
+                for x in range(self.window):
+                    cell = self.at[i] + (y - half, x - half)
                     if not self.inside(cell):
-                        window[2, x, y] = 1
+                        window[2, y, x] = 1
                     else:
-                        window[0, x, y] = not self.free[tuple(cell)]
-                        window[1, x, y] = (x, y) != (half, half) and tuple(cell) in taken
-            to = (self.target[i] - self.at[i]).astype(np.float32)
-            rows.append(np.concatenate([self.at[i] / self.size, to / self.size, np.clip(to / 4, -1, 1),
+                        window[0, y, x] = not self.free[tuple(cell)]
+                        window[1, y, x] = (y, x) != (half, half) and tuple(cell) in taken
+            to = (self.target[i] - self.at[i])[::-1].astype(np.float32)
+            rows.append(np.concatenate([self.scaled(self.at[i]), to / (self.size - 1), np.clip(to / 4, -1, 1),
                                         window.ravel(), np.eye(9)[self.last[i]]]))
-        coarse = np.zeros((8, 8), np.float32)
-        for x, y in np.argwhere(~self.free):
-            coarse[x * 8 // self.size, y * 8 // self.size] += 64 / self.size**2
-        whole = np.concatenate([(self.at / self.size).ravel(), (self.target / self.size).ravel(), self.landed, coarse.ravel()])
+        edges = np.arange(9) * self.size // 8
+        coarse = [(~self.free)[edges[j] : edges[j + 1], edges[i] : edges[i + 1]] for j in range(8) for i in range(8)]
+        whole = np.column_stack([self.scaled(self.at), self.scaled(self.target), self.landed]).ravel()
+        whole = np.concatenate([whole, [part.mean() if part.size else 0 for part in coarse]])
         own = np.array(rows, np.float32)
         return own, np.concatenate([own, np.tile(whole, (self.count, 1))], 1).astype(np.float32), self.masks()
 
@@ -114,11 +120,11 @@ class Uavs:
             else:
                 moved[i] = wants[i]
             claimed.add(to)
-        self.at, self.last = moved, actions
+        self.at, self.last = moved, np.where(counts, actions, self.last)
         after = self.distance()
         arrived = counts & (after == 0)
         reward = 0.1 * (before - after) + 1.0 * arrived - 0.2 * collided - 0.01
-        reward = np.where(counts, reward + 0.1 * reward[counts].mean(), 0)
+        reward = np.where(counts, reward + 0.1 * reward[counts].sum() / self.count, 0)
         self.landed |= arrived
         self.time += 1
         return reward, counts, self.landed.all(), self.time >= self.limit
