@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dialect read as OpenCL C 1.2: expanded at build time, embedded as text, compiled at run time.
 //
-// Storage buffers are the first arguments in binding order, then come the places in them where each binding
-// begins, and the parameters, by value. Sub-buffers would say the same, but NVIDIA's driver faults when
-// overlapping ones are released out of order and slows down with their number (580.159.04, 2026-11). WG
-// and the kernel's own constants arrive as -D options of the build.
+// Storage buffers are the first arguments in binding order, then come the places in them where each
+// binding begins, and the parameters, by value. Sub-buffers would say the same, but NVIDIA's driver
+// faults when overlapping ones are released out of order and slows down with their number
+// (580.159.04, 2026-11). WG and the kernel's own constants arrive as -D options of the build.
 //
-// Built-in functions of the language are avoided where an expression does: PoCL on aarch64 compiles its own
-// for another processor than kernels, so none is inlined and no loop with one becomes vectors (PoCL 3.1,
-// 2026-11).
+// Built-in functions of the language are avoided where an expression does: PoCL on aarch64 compiles
+// its own for another processor than kernels, so none is inlined and no loop with one becomes
+// vectors (PoCL 3.1, 2026-11).
 #pragma OPENCL FP_CONTRACT OFF
 
 #define GRT_OPENCL_C 1
@@ -31,7 +31,8 @@
 #define MULHI(a, b) ((uint)(((ulong)(uint)(a) * (uint)(b)) >> 32))
 // What the backend says makes the instruction: see make_options() there.
 #define MAD(a, b, c) GRT_FMA(a, b, c)
-// Whether a*b + c of the functions that follow may be rounded once: CONTRACT(ON), and CONTRACT(OFF) at their end.
+// Whether a*b + c of the functions that follow may be rounded once: CONTRACT(ON), and CONTRACT(OFF)
+// at their end.
 #define CONTRACT_PRAGMA(words) _Pragma(#words)
 #define CONTRACT(state) CONTRACT_PRAGMA(OPENCL FP_CONTRACT state)
 
@@ -42,15 +43,18 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
     return a * b + c;
 }
 
-// Guards work that changes nothing where x is false, so that it may be left out there: a branch on GPUs, where the lanes of
-// a subgroup mostly agree; one branch for all numbers in the wide reading (cpu/lib/wide.k).
+// Guards work that changes nothing where x is false, so that it may be left out there: a branch on
+// GPUs, where the lanes of a subgroup mostly agree; one branch for all numbers in the wide reading
+// (cpu/lib/wide.k).
 #define SOME(x) (x)
-// 1/a and 1/sqrt(a) in one instruction where the backend says that the device is a GPU: see lib/quick.k.
+// 1/a and 1/sqrt(a) in one instruction where the backend says that the device is a GPU: see
+// lib/quick.k.
 #define NATIVE_RCP(a, otherwise) (GRT_NATIVE ? native_recip(a) : (otherwise))
 #define NATIVE_RSQRT(a, otherwise) (GRT_NATIVE ? native_rsqrt(a) : (otherwise))
 
-// 0 in round t of a loop, which no compiler knows: what is indexed with it is loaded in every round. NVIDIA's moves
-// loads and addresses that do not change out of a loop, more of them than there are registers (rollout.k).
+// 0 in round t of a loop, which no compiler knows: what is indexed with it is loaded in every
+// round. NVIDIA's moves loads and addresses that do not change out of a loop, more of them than
+// there are registers (rollout.k).
 #define ANEW(t) ((t) >> 31u)
 
 #define ARRAY(type, name, count, most) type name[count];
@@ -63,8 +67,9 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define FETCH4(array, i) (array)[i]
 
 #define SPEC(id, name, value)
-// GRT_BUFFER and GRT_WHOLE come with the build: nothing where bindings begin at addresses and there are no
-// buffers (backends/opencl/address.c, runtime/device/import.c), else what stands in them, and the buffer's beginning.
+// GRT_BUFFER and GRT_WHOLE come with the build: nothing where bindings begin at addresses and there
+// are no buffers (backends/opencl/address.c, runtime/device/import.c), else what stands in them,
+// and the buffer's beginning.
 #define ARG_R(id, type, name) GRT_BUFFER(global const type *restrict name##_whole)
 #define ARG_W(id, type, name) GRT_BUFFER(global type *restrict name##_whole)
 #define ARG_U(id, type, name) ARG_W(id, type, name)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dialect read as a description, without any compiler: what is left of a kernel is its lists, in the form that
-// runtime/source/describe.c reads. Everything else passes through and is not looked at.
+// The dialect read as a description, without any compiler: what is left of a kernel is its lists,
+// in the form that runtime/source/describe.c reads. Everything else passes through and is not
+// looked at.
 #define GRT_DESCRIBE 1
 
 #define STRUCT(name) grt_struct name

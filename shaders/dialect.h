@@ -22,10 +22,11 @@
 #define AS_F32(x) uintBitsToFloat(x)
 #define AS_U32(x) floatBitsToUint(x)
 #define ISNAN(x) isnan(x)
-// Fused where the device does that in one instruction: GPU compilers contract this, and lavapipe, which
-// makes a library call of fma(), does not.
+// Fused where the device does that in one instruction: GPU compilers contract this, and lavapipe,
+// which makes a library call of fma(), does not.
 #define MAD(a, b, c) ((a) * (b) + (c))
-// Whether a*b + c of the functions that follow may be rounded once: drivers of GPUs do where nothing is EXACT.
+// Whether a*b + c of the functions that follow may be rounded once: drivers of GPUs do where
+// nothing is EXACT.
 #define CONTRACT(state)
 // Four at once, for those who count operations: fused where that is one instruction.
 #define F32X4(x, y, z, w) vec4(x, y, z, w)
@@ -48,8 +49,9 @@
 layout(constant_id = 100) const uint SOFTWARE = 0;
 
 // The high word of a 64-bit product. lavapipe makes a 64-bit multiply of umulExtended, and its LLVM
-// takes SVE instructions for that wherever the core's name promises them: on virtual machines that hide SVE the
-// process dies (SIGILL, Mesa 22.3 on a Neoverse V1 without SVE). There it is put together from halves.
+// takes SVE instructions for that wherever the core's name promises them: on virtual machines that
+// hide SVE the process dies (SIGILL, Mesa 22.3 on a Neoverse V1 without SVE). There it is put
+// together from halves.
 uint MULHI(uint a, uint b) {
     if (SOFTWARE != 0u) {
         uint low = (a & 0xffffu) * (b & 0xffffu);
@@ -67,9 +69,9 @@ uint MULHI(uint a, uint b) {
 #define LOAD_U16(array, i) uint(array[i])
 #define STORE_U16(array, i, v) array[i] = uint16_t(v)
 
-// A buffer read in vectors of 16 bytes, with an index of its own: what lavapipe reads fast. Its storage buffers are
-// read lane by lane through memory, 370 cycles for four lanes of four numbers, a texel buffer in 20 (Mesa
-// 22.3, 2026-11). R is the list's word for a binding that is read.
+// A buffer read in vectors of 16 bytes, with an index of its own: what lavapipe reads fast. Its
+// storage buffers are read lane by lane through memory, 370 cycles for four lanes of four numbers,
+// a texel buffer in 20 (Mesa 22.3, 2026-11). R is the list's word for a binding that is read.
 #define TEXELS(R, id, name) layout(set = 0, binding = id) uniform textureBuffer name;
 #define FETCH4(array, i) texelFetch(array, int(i))
 
@@ -86,9 +88,10 @@ uint MULHI(uint a, uint b) {
     layout(std430, set = 0, binding = id) buffer b_##name {                                        \
         type name[];                                                                               \
     };
-// A buffer that functions reach through a handle, a struct: GLSL's functions take no buffers, so there it is a global, declared
-// before them, and the handle has no member of it. REACHED declares it, REACHED_BY is the member, REACHED_ARG its row in the list of
-// a kernel, REACH_SET fills the member in, and REACH names the array.
+// A buffer that functions reach through a handle, a struct: GLSL's functions take no buffers, so
+// there it is a global, declared before them, and the handle has no member of it. REACHED declares
+// it, REACHED_BY is the member, REACHED_ARG its row in the list of a kernel, REACH_SET fills the
+// member in, and REACH names the array.
 #define REACHED(id, type, name) ARG_U(id, type, name)
 #define REACHED_BY(type, name)
 #define REACHED_ARG(U, id, type, name)

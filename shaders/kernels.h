@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of gpurt, one row each: X(readings, folder, name) is the file shaders/folder/name.k, and
-// the kernel inside it has the same name. The build reads this list to make SPIR-V and OpenCL text; the C
-// compiler reads it to make the table of kernels. A new kernel is one file and one row.
+// Every kernel of gpurt, one row each: X(readings, folder, name) is the file shaders/folder/name.k,
+// and the kernel inside it has the same name. The build reads this list to make SPIR-V and OpenCL
+// text; the C compiler reads it to make the table of kernels. A new kernel is one file and one row.
 //
 // readings: `all` for a kernel in the dialect; `vulkan` for one in plain GLSL, with cooperative
-// matrices and the like; `opencl` for one in OpenCL C, in the file cl/folder/name.k, with inline PTX
-// and the like; `ptx` for one like `opencl` that Vulkan devices of NVIDIA can run too
-// (runtime/device/import.c), in no more shared memory than they have; `bfloat` for one like `vulkan` whose
-// halves become bfloats (bfloat.cmake). Those describe themselves with the dialect's lists too, see
-// DESCRIBE.
+// matrices and the like; `opencl` for one in OpenCL C, in the file cl/folder/name.k, with inline
+// PTX and the like; `ptx` for one like `opencl` that Vulkan devices of NVIDIA can run too
+// (runtime/device/import.c), in no more shared memory than they have; `bfloat` for one like
+// `vulkan` whose halves become bfloats (bfloat.cmake). Those describe themselves with the dialect's
+// lists too, see DESCRIBE.
 //
-// An environment is a file shaders/env/name.k and a row X(kind, name) of GRT_ENVS: its state is in `registers` (env/state.k) or in
-// `memory` (env/world.k). Each row X(readings, folder, world, user) of GRT_WORLD_KERNELS makes of every environment the kernel
-// name_user, from the file folder/user.k, which is read behind the environment; the rows of GRT_ENV_KERNELS are made of those in
-// registers. `wide` is the reading of cl/cpu/lib/wide.k, in OpenCL C. GRT_OF_ENV(X, kind, name) are all kernels of one.
+// An environment is a file shaders/env/name.k and a row X(kind, name) of GRT_ENVS: its state is in
+// `registers` (env/state.k) or in `memory` (env/world.k). Each row X(readings, folder, world, user)
+// of GRT_WORLD_KERNELS makes of every environment the kernel name_user, from the file
+// folder/user.k, which is read behind the environment; the rows of GRT_ENV_KERNELS are made of
+// those in registers. `wide` is the reading of cl/cpu/lib/wide.k, in OpenCL C. GRT_OF_ENV(X, kind,
+// name) are all kernels of one.
 #define GRT_ENVS(X)                                                                                \
     X(registers, cartpole)                                                                         \
     X(registers, pendulum)                                                                         \

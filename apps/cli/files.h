@@ -10,8 +10,10 @@
 enum file_use {
     FILE_READ,
     FILE_WRITTEN,  // a file, made or replaced
-    FILE_KEPT,  // written, and what is there before is moved aside or gone on with: it may be read too
-    FILE_FOLDER,  // a folder of checkpoints, both read and written; what else lies there is no matter
+    // written, and what is there before is moved aside or gone on with: it may be read too
+    FILE_KEPT,
+    // a folder of checkpoints, both read and written; what else lies there is no matter
+    FILE_FOLDER,
 };
 
 struct file_named {

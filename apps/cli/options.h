@@ -80,8 +80,8 @@ struct options_desc {
 int options_parse(const struct options_desc *desc, int argc, char **argv, struct options *values,
                   const char **words, size_t *word_count);
 
-// For verbs whose keys are options too: arguments in which "--key VALUE" and "--key=VALUE", where no row has that name,
-// have become "key=VALUE". False: out of memory. Words live until the end.
+// For verbs whose keys are options too: arguments in which "--key VALUE" and "--key=VALUE", where
+// no row has that name, have become "key=VALUE". False: out of memory. Words live until the end.
 struct options_keys {
     int argc;
     char **argv;

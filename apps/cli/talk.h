@@ -30,8 +30,9 @@ void talk_clear(void);
 
 // What such a signal does from here on; at first TALK_STOP_SOON.
 enum talk_stop {
-    TALK_STOP_SOON,        // talk_stopped() says it; a verb still there after 4 seconds is ended
-    TALK_STOP_AFTER_STEP,  // talk_stopped() says it; the step and its checkpoint have the time they need
+    TALK_STOP_SOON,  // talk_stopped() says it; a verb still there after 4 seconds is ended
+    // talk_stopped() says it; the step and its checkpoint have the time they need
+    TALK_STOP_AFTER_STEP,
     TALK_STOP_AT_ONCE,  // the process ends with exit code 75: a run that has done nothing yet
 };
 void talk_stop_by(enum talk_stop how);

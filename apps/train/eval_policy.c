@@ -135,7 +135,8 @@ static int run(struct eval_policy *e, int argc, char **argv) {
     return print(e, reports, argc, argv);
 }
 
-// The settings are those of the checkpoint; words change the environment's, to try the policy elsewhere.
+// The settings are those of the checkpoint; words change the environment's, to try the policy
+// elsewhere.
 static int read_settings(struct eval_policy *e, const char **words, size_t count) {
     struct train_ppo *t = &e->ppo;
     char path[TRAIN_PPO_PATH], episodes[32];

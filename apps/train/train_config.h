@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the verbs that work by a training config: the file, what the command line changes in it, and
-// the device that both together name.
+// Options of the verbs that work by a training config: the file, what the command line changes in
+// it, and the device that both together name.
 #ifndef APPS_TRAIN_CONFIG_H
 #define APPS_TRAIN_CONFIG_H
 
@@ -22,26 +22,27 @@ extern const struct option_row train_config_options[TRAIN_CONFIG_OPTIONS_COUNT];
 #define TRAIN_CHECKPOINT_OPTIONS_COUNT 1
 extern const struct option_row train_checkpoint_options[TRAIN_CHECKPOINT_OPTIONS_COUNT];
 
-// Reads a file (NULL: none) and the words "key=value" into settings that were initialised. Returns an exit code; a
-// mistake is said.
+// Reads a file (NULL: none) and the words "key=value" into settings that were initialised. Returns
+// an exit code; a mistake is said.
 int train_config_settings(struct grt_config *settings, const char *file, const char **words,
                           size_t word_count);
 // The device of the settings, where no option names one.
 void train_config_devices(const struct grt_config *settings, struct options *options);
-// Fills `settings` from the file, the words "key=value" and --data, and the device options that were not
-// given from it. Returns an exit code; a mistake is said.
+// Fills `settings` from the file, the words "key=value" and --data, and the device options that
+// were not given from it. Returns an exit code; a mistake is said.
 int train_config_read(struct train_config *values, const char **words, size_t word_count);
 // Opens the device that the settings name. NULL with the sentence said.
 struct grt_dev *train_config_device(const struct train_config *values);
-// Whether what is written is neither the config nor the data nor the network. Returns an exit code; see files.h.
+// Whether what is written is neither the config nor the data nor the network. Returns an exit code;
+// see files.h.
 int train_config_apart(const struct train_config *values, const char *output);
 // Every key of a kind's config, as a table. Returns an exit code.
 int train_print_keys(const struct options *options, const char *verb, enum grt_config_scope scope,
                      int argc, char **argv);
 // The trained model that --checkpoint names: a file, or a folder's best or newest.
 struct grt_archive *train_config_model(const struct train_config *values);
-// The model and the device of a verb that writes `output` (may be NULL). Returns an exit code, the mistake said; both
-// are the caller's to destroy, also then.
+// The model and the device of a verb that writes `output` (may be NULL). Returns an exit code, the
+// mistake said; both are the caller's to destroy, also then.
 int train_config_open(const struct train_config *values, const char *output,
                       struct grt_archive **model, struct grt_dev **dev);
 

@@ -47,8 +47,8 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
     }
 }
 
-// What stands when a key is not given: what its help says behind "default: ", where that depends on other
-// things, or the fallback that the reader itself uses.
+// What stands when a key is not given: what its help says behind "default: ", where that depends on
+// other things, or the fallback that the reader itself uses.
 static const char *fallback_text(enum grt_config_key key, enum grt_config_scope scope) {
     const char *depends = strstr(grt_config_key_info(key)->help, "default: ");
     return depends ? depends + strlen("default: ") : grt_config_key_fallback(key, scope);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a training. A row that cannot be written (no reader, a full disk, stdout closed) is said
-// once and ends no training: hours of work do not depend on it. The exit code at the end tells.
+// The table of a training. A row that cannot be written (no reader, a full disk, stdout closed) is
+// said once and ends no training: hours of work do not depend on it. The exit code at the end
+// tells.
 #ifndef APPS_TRAIN_ROWS_H
 #define APPS_TRAIN_ROWS_H
 
@@ -21,8 +22,8 @@ void train_rows_begin(struct train_rows *rows, struct table_desc *desc, const ch
 // Rows of other columns follow.
 void train_rows_section(struct train_rows *rows, const char *title, uint64_t shown);
 void train_rows_add(struct train_rows *rows, const struct table_cell *cells);
-// Ends the table and the output of a training that has come to `code`; returns the command's. A file is
-// kept when the run was done or can be resumed.
+// Ends the table and the output of a training that has come to `code`; returns the command's. A
+// file is kept when the run was done or can be resumed.
 int train_rows_close(struct train_rows *rows, int code);
 
 #endif

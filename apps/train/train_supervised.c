@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt train supervised`: a row for each epoch, progress in between. The training itself is the library's,
-// runtime/gpurt/supervised.h.
+// `gpurt train supervised`: a row for each epoch, progress in between. The training itself is the
+// library's, runtime/gpurt/supervised.h.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,8 +140,8 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
 
 // ---- autotune ----
 
-// The largest product of a network: rows for a sample, inputs and outputs. The reference device is asked for its
-// layers; nothing is allocated.
+// The largest product of a network: rows for a sample, inputs and outputs. The reference device is
+// asked for its layers; nothing is allocated.
 struct product {
     uint64_t rows, inputs, outputs;
 };
@@ -173,8 +173,8 @@ static bool largest_product(const struct grt_task *task, struct product *p) {
     return most > 0;
 }
 
-// The products of a run: of its largest layer, forward and backward, and of its weights' gradient. Long ones are cut
-// to what leaves time for many candidates.
+// The products of a run: of its largest layer, forward and backward, and of its weights' gradient.
+// Long ones are cut to what leaves time for many candidates.
 static int products(const struct grt_profile *profile, struct bench_gemm_options *o,
                     void *context) {
     const struct train *t = context;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt train KIND`, whatever is trained: one command around a run (gpurt/run.h).
 //
-//     command   options, --keys, config; the device; banner, progress, table; the last line, the exit code
+//     command   options, --keys, config; the device; banner, progress, table; the last line, the
+//               exit code
 //     kind      its options and columns, and how its trainer is made
 //
 // A kind is one file train_KIND.c with a struct train_kind, and one row in train.h.
@@ -31,8 +32,9 @@ struct trainer {
     char progress[160];
 };
 
-// A column of the table: a field of a row of the log. Programs get those of an evaluation with "evaluate_" before
-// their name, all others as the log has them. A baseline stands in the columns of an evaluation.
+// A column of the table: a field of a row of the log. Programs get those of an evaluation with
+// "evaluate_" before their name, all others as the log has them. A baseline stands in the columns
+// of an evaluation.
 struct train_column {
     enum grt_run_event event;
     enum grt_run_field field;  // GRT_FIELD_COUNT: the step

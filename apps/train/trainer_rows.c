@@ -29,7 +29,8 @@ static struct table_cell cell_of(const struct train_column *column, const struct
     }
 }
 
-// A row of the table may have what several rows of the log say of a step. Step and time alone make none.
+// A row of the table may have what several rows of the log say of a step. Step and time alone make
+// none.
 static void take_cells(struct trainer *t, const struct grt_run_row *row) {
     for (size_t i = 0; i < t->kind->column_count; i++) {
         const struct train_column *column = &t->kind->columns[i];

@@ -108,8 +108,8 @@ static json_t *matrix_json(const struct grt_caps *caps) {
     return shapes;
 }
 
-// The profiles whose numbers the device gets, the most specific first, and why; returns the same for
-// JSON.
+// The profiles whose numbers the device gets, the most specific first, and why; returns the same
+// for JSON.
 static json_t *describe_profiles(const struct grt_dev_info *info, char text[TABLE_TEXT_SIZE]) {
     struct grt_profile *profile = grt_profile_create(info);
     struct grt_profile_part part;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt model`: the network of a config, layer by layer, and the largest batch of it that a device takes.
+// `gpurt model`: the network of a config, layer by layer, and the largest batch of it that a device
+// takes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt profile`: every setting that a device gets, and where it comes from. With --as the same for
-// a device that is not here, by its name: what would be shipped to it.
+// `gpurt profile`: every setting that a device gets, and where it comes from. With --as the same
+// for a device that is not here, by its name: what would be shipped to it.
 #include <string.h>
 
 #include "cli/command.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside backends/opencl: its objects, the table of OpenCL functions, and how errors are said.
 //
-//     gcl_dev     one context and two in-order queues on one device: all work, and uploads beside it
+//     gcl_dev     one context and two in-order queues on one device: all work, and uploads beside
+//                 it
 //     gcl_buf     device memory, or pinned host memory that stays mapped for the buffer's life
 //     gcl_kernel  one program, built for one set of specialization values
 //     gcl_cmds    a list of enqueue calls, every argument set beforehand (commands.c)

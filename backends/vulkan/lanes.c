@@ -4,12 +4,13 @@
 // made.
 //
 //     main    step 0 | step 1 | step 2        the compute queue
-//                  ^ 1      ^ 2               a submit waits for the other lane's count where it was told
+//                  ^ 1      ^ 2               a submit waits for the other lane's count where it
+//                                             was told
 //     aside   up 1 | up 2 | up 3              one of three, the first that there is:
 //
 //     a queue of a family that only copies (a DMA engine), or a second one of the main family
-//     the calling thread, on a CPU driver: it waits for the mark, then memcpy() between mapped buffers,
-//     while the driver's threads work on the main lane
+//     the calling thread, on a CPU driver: it waits for the mark, then memcpy() between mapped
+//     buffers, while the driver's threads work on the main lane
 //     the main lane
 #include <string.h>
 

@@ -2,7 +2,8 @@
 // Inside gpurt: the one way in which files are written, and reading one into memory.
 //
 //     what the path names            what happens
-//     nothing yet, a regular file    NAME.PID.tmp beside it -> fsync -> rename to NAME -> fsync of the folder
+//     nothing yet, a regular file    NAME.PID.tmp beside it -> fsync -> rename to NAME -> fsync of
+//                                    the folder
 //     a symbolic link                the same with what it names: the link stays one
 //     a device, a pipe               written in place, never replaced
 //     -, /dev/stdout, /dev/fd/N      the open descriptor, from where it stands on

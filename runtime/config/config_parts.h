@@ -14,7 +14,8 @@ struct config_key {
 };
 extern const struct config_key config_keys[GRT_CONFIG_KEY_COUNT];
 
-// The key that a name means inside a section ("" at the top) of a config of this kind, or GRT_CONFIG_KEY_COUNT.
+// The key that a name means inside a section ("" at the top) of a config of this kind, or
+// GRT_CONFIG_KEY_COUNT.
 enum grt_config_key config_find(enum grt_config_scope scope, const char *section, const char *name);
 bool config_is_section(const char *name);
 // What an unknown name likely means: a key, an alias or a section; NULL: nothing is close.
@@ -32,7 +33,8 @@ struct config_given {
 };
 // The key that takes such a value: `model` with a list of layers is `network`.
 enum grt_config_key config_key_for(enum grt_config_key key, bool list);
-// Sets a field, or says in `why` what is wanted. One text for a key that is a list is split at commas.
+// Sets a field, or says in `why` what is wanted. One text for a key that is a list is split at
+// commas.
 bool config_read_value(struct grt_config *config, enum grt_config_key key,
                        const struct config_given *given, char why[CONFIG_WHY]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a config file by YAML's events. The tree of libyaml (yaml_parser_load) is not used: it takes
-// 37 seconds for 100 kB of "[", events take 2 ms.
+// Reads a config file by YAML's events. The tree of libyaml (yaml_parser_load) is not used: it
+// takes 37 seconds for 100 kB of "[", events take 2 ms.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +135,8 @@ static size_t byte_of(const char *text, size_t index) {
     return (size_t)(at - text);
 }
 
-// A list of whatever, as it stands in the file: from its start, which is the newest event, to its end.
+// A list of whatever, as it stands in the file: from its start, which is the newest event, to its
+// end.
 static bool read_tree(struct reader *r, enum grt_config_key key, const char *name, yaml_mark_t at) {
     yaml_mark_t begin = r->event.start_mark;
     for (uint32_t open = 1; open > 0;) {

@@ -121,7 +121,8 @@ static struct grt_node *read_node(struct reader *r) {
 struct grt_node *grt_tree_create(const char *path, const char *text, uint32_t line,
                                  uint32_t column) {
     struct reader r = {.path = path};
-    // As many empty lines and spaces before the text as in the file it is from: then marks are right.
+    // As many empty lines and spaces before the text as in the file it is from: then marks are
+    // right.
     size_t length = strlen(text),
            before = (line > 0 ? line - 1 : 0) + (column > 0 ? column - 1 : 0);
     char *whole = malloc(before + length + 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside gpurt: a short text of YAML as a tree, each node with its place in the file that the text is from.
+// Inside gpurt: a short text of YAML as a tree, each node with its place in the file that the text
+// is from.
 #ifndef GRT_CONFIG_TREE_H
 #define GRT_CONFIG_TREE_H
 
@@ -18,7 +19,8 @@ struct grt_node {
     struct grt_node *next;   // entry behind this one
 };
 
-// NULL with "path:line:column: what is wrong" said. `line` and `column`: where the text begins, from 1.
+// NULL with "path:line:column: what is wrong" said. `line` and `column`: where the text begins,
+// from 1.
 struct grt_node *grt_tree_create(const char *path, const char *text, uint32_t line,
                                  uint32_t column);
 void grt_tree_destroy(struct grt_node **tree);

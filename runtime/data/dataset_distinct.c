@@ -4,7 +4,7 @@
 // both ways, in runs of neighbours, since rows that follow each other in time differ least, and
 // their distinct values are counted.
 //
-//     rows of the file   |run|          |run|          |run|   ...     RUNS of RUN rows, evenly spread
+//     rows of the file   |run|          |run|         |run|  ...   RUNS of RUN rows, evenly spread
 #include <stdlib.h>
 
 #include "base/log.h"

@@ -2,9 +2,11 @@
 // Making data whose answer is known.
 //
 //     regression      y = sum_k s_k tanh(w_k . x) / 2 + noise, 4 directions w_k of length 1
-//     points          the same, the mean of it over the points of a sample, which lie around a centre
-//     classification  x = centre of its class + noise; with classes of equal size and round noise the
-//                     nearest centre is the best guess, so rows nearest to another are the floor
+//     points          the same, the mean of it over the points of a sample, which lie around a
+//                     centre
+//     classification  x = centre of its class + noise; with classes of equal size and round noise
+//                     the nearest centre is the best guess, so rows nearest to another are the
+//                     floor
 //
 // Numbers come from a generator with a state of 64 bits for each row, so a row does not depend on
 // those before it.

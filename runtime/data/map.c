@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files as memory, and the handler that keeps a truncated one from ending the process.
 //
-//     maps[]   | file a | file b |  -  | ...     places that the handler may look at any time: a place is
-//                                                in use while its first byte is not 0
+//     maps[]   | file a | file b |  -  | ...     places that the handler may look at any time: a
+//                                                place is in use while its first byte is not 0
 #include "map.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 // Inside runtime/data: which row comes when. Every answer is computed from seed, epoch and position
 // alone, in constant memory, so a run can be continued anywhere and any thread can ask.
 //
-//     position --shuffle by epoch--> place --split by seed--> unit --rows left out--> row of the file
+//     position -shuffle by epoch-> place -split by seed-> unit -rows left out-> row of the file
 //
 // A unit is one row where rows can be read alone, and the rows of a chunk where they are
 // compressed: then units are shuffled, and rows among the `window` units that lie together after

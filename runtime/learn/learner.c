@@ -100,8 +100,8 @@ struct grt_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t ro
                                    .params = &l->params};
 }
 
-// Whether forward and backward are one op; false with the sentence said where that was asked for and
-// cannot be.
+// Whether forward and backward are one op; false with the sentence said where that was asked for
+// and cannot be.
 static bool choose_fused(struct grt_learner *l) {
     const struct grt_learner_desc *d = &l->desc;
     struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
@@ -251,7 +251,8 @@ void grt_learner_destroy(struct grt_learner **learner) {
 
 // ---- allocating ----
 
-// The optimizer's tensors under their names: those of parameter i at i, of its second part behind all.
+// The optimizer's tensors under their names: those of parameter i at i, of its second part behind
+// all.
 static bool name_kept(struct grt_learner *l) {
     uint32_t parts = l->kept ? grt_optim_tensors(&l->desc.optim) : 0;
     if (parts == 0) {

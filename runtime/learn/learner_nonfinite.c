@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tensor was the first to hold a number that is not finite.
 //
-// What a step leaves behind need not have the answer: fused kernels keep activations in registers, others
-// share memory among layers. So the samples go through the network forward once more for each activation,
-// which is copied as soon as it is there.
+// What a step leaves behind need not have the answer: fused kernels keep activations in registers,
+// others share memory among layers. So the samples go through the network forward once more for
+// each activation, which is copied as soon as it is there.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static bool is_finite(const void *numbers, enum grt_dtype dtype, uint64_t i) {
     return (((const uint16_t *)numbers)[i] & mask) != mask;
 }
 
-// Whether one of the first `count` numbers of a tensor is not finite. What cannot be read is taken for
+// Whether one of the first `count` numbers of a tensor is not finite. What cannot be read is taken
+// for
 // finite: this is about naming, the run has ended already.
 static bool has_nonfinite(const struct grt_tensor *t, uint64_t count) {
     if (t->dtype != GRT_F32 && t->dtype != GRT_F16 && t->dtype != GRT_BF16) {

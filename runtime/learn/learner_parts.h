@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/nn: a learner, and what its files share. learner.c makes it, learner_step.c records
-// steps, learner_tensors.c lets the host look in, learner_nonfinite.c looks for what is not finite.
+// Inside runtime/nn: a learner, and what its files share. learner.c makes it, learner_step.c
+// records steps, learner_tensors.c lets the host look in, learner_nonfinite.c looks for what is not
+// finite.
 #ifndef GRT_NN_LEARNER_PARTS_H
 #define GRT_NN_LEARNER_PARTS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording what a learner does: a training step or a half of it, an evaluation, a prediction. All feed samples
-// micro-batch by micro-batch; tensors are cut to the rows that are there, so the last batch of an epoch
-// may be smaller.
+// Recording what a learner does: a training step or a half of it, an evaluation, a prediction. All
+// feed samples micro-batch by micro-batch; tensors are cut to the rows that are there, so the last
+// batch of an epoch may be smaller.
 #include <string.h>
 
 #include "gpurt/device.h"
@@ -66,7 +66,8 @@ uint64_t grt_learner_stage(const struct grt_learner *l, bool y, uint64_t step) {
     return step * grt_dev_align_up(l->dev, bytes);
 }
 
-// The samples of a micro-batch, or of as many steps as there is room for, all at once with the first of them.
+// The samples of a micro-batch, or of as many steps as there is room for, all at once with the
+// first of them.
 static void gather(struct feed *f, bool with_target) {
     const struct grt_step_rows *data = f->desc->data;
     const struct grt_learner *l = f->l;
@@ -164,7 +165,8 @@ static struct grt_tensor record_forward(struct feed *f, bool training) {
     return x;
 }
 
-// Forward, loss and backward as one op. Rows go forward and back in one launch, whose time counts as forward.
+// Forward, loss and backward as one op. Rows go forward and back in one launch, whose time counts
+// as forward.
 static void record_fused(struct feed *f) {
     struct grt_learner *l = f->l;
     struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);

@@ -231,7 +231,8 @@ struct cut {
     uint32_t adders;
 };
 
-// On a CPU a workgroup is a thread's work, and lanes that wait for each other cost: a few small ones there.
+// On a CPU a workgroup is a thread's work, and lanes that wait for each other cost: a few small
+// ones there.
 static struct cut cut(const struct grt_dev *dev, uint64_t elements) {
     const struct grt_caps *caps = &grt_dev_info(dev)->caps;
     struct cut c = {.wg = grt_op_wg(dev), .adders = 1};

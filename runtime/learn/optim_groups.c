@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of parameters: which learning rate and weight decay each parameter has, as a table for the update.
+// Groups of parameters: which learning rate and weight decay each parameter has, as a table for the
+// update.
 //
 //     | lr, decay of row 0 | lr, decay of row 1 | ... | row of unit 0 | row of unit 1 | ...
 //
-// Two rows for each group and two for the parameters of none: with decay, and without for what is no matrix.
+// Two rows for each group and two for the parameters of none: with decay, and without for what is
+// no matrix.
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots: what a learner holds at a place of the queue, for a host that reads behind the device instead of
-// waiting for it.
+// Snapshots: what a learner holds at a place of the queue, for a host that reads behind the device
+// instead of waiting for it.
 //
 //     main lane   | steps | take 0 | steps | take 1 | steps | ...
 //     host            queues ...       wait 0, reads it       wait 1, ...
 //
-// A few slots hold the state and the newest rows of the history. Parameters, buffers and what the optimizer keeps go to
-// one place, for checkpoints: there is one such snapshot at a time.
+// A few slots hold the state and the newest rows of the history. Parameters, buffers and what the
+// optimizer keeps go to one place, for checkpoints: there is one such snapshot at a time.
 #ifndef GRT_NN_SNAPSHOT_H
 #define GRT_NN_SNAPSHOT_H
 
@@ -34,8 +34,8 @@ const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *snap
 // The row of a step, one of the newest GRT_HISTORY.
 struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *snapshot, uint32_t slot,
                                       uint32_t step);
-// The numbers of a tensor of the learner (PARAM, BUFFER, OPTIM), as they were in the newest whole snapshot; NULL
-// when it is none of these.
+// The numbers of a tensor of the learner (PARAM, BUFFER, OPTIM), as they were in the newest whole
+// snapshot; NULL when it is none of these.
 const void *grt_snapshot_tensor(const struct grt_snapshot *snapshot,
                                 const struct grt_tensor *tensor);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout: in training each number is 0 with probability p, else divided by 1 - p; in evaluation it stays.
+// Dropout: in training each number is 0 with probability p, else divided by 1 - p; in evaluation it
+// stays.
 #include <stdlib.h>
 
 #include "base/log.h"

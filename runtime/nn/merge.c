@@ -4,7 +4,8 @@
 //     x --part 0--> z0 --+
 //       --part 1--> z1 --+--> sum --act--> y           a part that is NULL gives x itself
 //
-// Backward takes the sum's gradient through every part; the parts' gradients of x are added in their order.
+// Backward takes the sum's gradient through every part; the parts' gradients of x are added in
+// their order.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

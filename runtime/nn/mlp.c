@@ -31,7 +31,8 @@ static bool has_blocks(const struct grt_mlp *mlp) {
            (d->act == GRT_ACT_TANH && d->outputs == 0);
 }
 
-// Whether backward goes through blocks too, and not through the products' ends, which know activations up to tanh.
+// Whether backward goes through blocks too, and not through the products' ends, which know
+// activations up to tanh.
 static bool has_block_gradients(const struct grt_mlp *mlp) {
     return mlp->desc.residual || mlp->desc.layer_norm || mlp->desc.act > GRT_ACT_TANH;
 }

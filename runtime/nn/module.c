@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all modules have in common: shapes, the list of layers, and sums of gradients where branches meet.
+// What all modules have in common: shapes, the list of layers, and sums of gradients where branches
+// meet.
 #include "gpurt/module.h"
 
 #include <stdarg.h>

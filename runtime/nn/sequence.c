@@ -4,14 +4,15 @@
 //     x --part 0--> h0 --part 1--> h1 --part 2--> y          h kept for backward
 //     dx <-part 0-- d0 <-part 1-- d1 <-part 2-- dy           d alternate in two tensors
 //
-// Computing again (recompute): the parts are cut into segments of about the root of their number. What a segment ends with
-// is kept; all else that its parts declare lies where that of the other segments lies, and is filled again, by the same
-// forward, before backward goes through the segment. The last segment is still as forward left it.
+// Computing again (recompute): the parts are cut into segments of about the root of their number.
+// What a segment ends with is kept; all else that its parts declare lies where that of the other
+// segments lies, and is filled again, by the same forward, before backward goes through the
+// segment. The last segment is still as forward left it.
 //
 //     x --[part 0, 1, 2]--> h2 --[part 3, 4, 5]--> h5 --[part 6, 7]--> y          h2 and h5 kept
 //
-// A part that is a view has the memory of its input. In inference two tensors take turns for h as well: a part changes
-// turns, a view does not.
+// A part that is a view has the memory of its input. In inference two tensors take turns for h as
+// well: a part changes turns, a view does not.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,8 @@
 #include "device/internal.h"
 
 enum grt_verdict {
-    GRT_VERDICT_UNKNOWN,  // there was no memory for the small case, or it is nothing for the variant
+    // there was no memory for the small case, or it is nothing for the variant
+    GRT_VERDICT_UNKNOWN,
     GRT_VERDICT_RIGHT,
     GRT_VERDICT_WRONG,
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments from files: the file is the source of all kernels that use environments, and describes itself.
+// Environments from files: the file is the source of all kernels that use environments, and
+// describes itself.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,7 +229,8 @@ static bool has_functions(const struct env_file *env, const char *file, const ch
     return true;
 }
 
-// What the environment says of itself comes before its kernels: what is wrong is said of it, not of a kernel.
+// What the environment says of itself comes before its kernels: what is wrong is said of it, not of
+// a kernel.
 static bool describe(struct env_file *env, const char *file) {
     char *text = grt_source_describe(env->source, "env/info.k");
     env->described = (struct grt_describe_env){

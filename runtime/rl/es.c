@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The learner: plans its memory, finds how many steps a launch may have, records an iteration and replays it.
+// The learner: plans its memory, finds how many steps a launch may have, records an iteration and
+// replays it.
 #include "gpurt/es.h"
 
 #include <math.h>
@@ -148,8 +149,8 @@ static bool declare(struct grt_es *es) {
     return es->state && es->score && es->sums && (es->policies || !scratch);
 }
 
-// Plans for as many directions at once as asked for, or for half of them, and so on, until the plan fits: all of it
-// into the memory, and its largest tensors within reach of one binding.
+// Plans for as many directions at once as asked for, or for half of them, and so on, until the plan
+// fits: all of it into the memory, and its largest tensors within reach of one binding.
 static bool choose_chunk(struct grt_es *es) {
     struct grt_es_desc *d = &es->desc;
     double left = (double)grt_dev_mem_left(es->dev);
@@ -337,8 +338,8 @@ static bool time_steps(struct grt_es *es, uint32_t steps, double *seconds) {
     return ok;
 }
 
-// As many steps as stay below half of the allowed time, found by doubling. What lanes compute does not depend on
-// it.
+// As many steps as stay below half of the allowed time, found by doubling. What lanes compute does
+// not depend on it.
 static bool choose_steps(struct grt_es *es) {
     uint32_t length = es->desc.episode_length;
     double limit = 0.5e-3 * es->desc.max_submit_ms;
@@ -359,8 +360,8 @@ static bool choose_steps(struct grt_es *es) {
 
 // ---- first numbers ----
 
-// The output begins at 0, so that no action is preferred; a hidden layer begins with normal numbers whose sum over the
-// observations has deviation 1.
+// The output begins at 0, so that no action is preferred; a hidden layer begins with normal numbers
+// whose sum over the observations has deviation 1.
 static bool start_theta(struct grt_es *es) {
     const struct grt_es_desc *d = &es->desc;
     uint64_t bytes = grt_tensor_bytes(es->theta);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A learner in an archive and back, bit for bit. The policy lies there as PyTorch would have it; what only the
-// optimizer needs lies there as the device has it.
+// A learner in an archive and back, bit for bit. The policy lies there as PyTorch would have it;
+// what only the optimizer needs lies there as the device has it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy in an archive and back. There its tensors lie as PyTorch would have them; the kernel has an order of its own.
+// A policy in an archive and back. There its tensors lie as PyTorch would have them; the kernel has
+// an order of its own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,8 +25,8 @@ uint32_t grt_rollout_wg(const struct grt_dev *dev, uint32_t envs) {
     return wg;
 }
 
-// The kernel's name, and how many environments it runs at once in vectors: PoCL has a kernel of its own for that
-// (cl/cpu/lib/wide.k).
+// The kernel's name, and how many environments it runs at once in vectors: PoCL has a kernel of its
+// own for that (cl/cpu/lib/wide.k).
 static uint32_t choose_kernel(const struct grt_dev *dev, const struct grt_rollout_desc *desc,
                               char kernel[MAX_NAME]) {
     const struct grt_dev_info *info = grt_dev_info(dev);
@@ -41,8 +41,8 @@ static uint32_t choose_kernel(const struct grt_dev *dev, const struct grt_rollou
     return info->caps.vector >= 4 && info->caps.vector <= 16 ? info->caps.vector : 4;
 }
 
-// Hidden units whose weights shared memory holds, beside the actions' bias and the normalisation; all of them in the
-// kernel in vectors, which keeps them in memory of its own.
+// Hidden units whose weights shared memory holds, beside the actions' bias and the normalisation;
+// all of them in the kernel in vectors, which keeps them in memory of its own.
 static uint32_t held_units(const struct grt_dev *dev, const struct grt_rollout_desc *desc) {
     const struct grt_env_info *env = desc->env;
     uint32_t hidden = desc->policy ? desc->policy->hidden : 0;
@@ -110,7 +110,8 @@ static void perturb(struct grt_graph *graph, const struct grt_rollout_desc *desc
 }
 
 void grt_op_rollout(struct grt_graph *graph, const struct grt_rollout_desc *desc) {
-    // After a mistake nothing is recorded: a kernel that does not build is not asked for at every step.
+    // After a mistake nothing is recorded: a kernel that does not build is not asked for at every
+    // step.
     if (!check(graph, desc) || grt_graph_rejected(graph)) {
         return;
     }

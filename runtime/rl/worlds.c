@@ -141,7 +141,8 @@ struct operand {
     uint64_t numbers;  // of 4 bytes; 0: not wanted
 };
 
-// Whether worlds and operands can be used; the range of each becomes exact. Rejects the graph otherwise.
+// Whether worlds and operands can be used; the range of each becomes exact. Rejects the graph
+// otherwise.
 static bool check(struct grt_graph *graph, const struct grt_worlds *worlds, const char *op,
                   struct operand *operands, uint32_t count) {
     if (!graph || !worlds) {
@@ -239,7 +240,8 @@ void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
     if (!check(graph, worlds, "observe", operands, 3)) {
         return;
     }
-    // A lane is a thread's work on a CPU, and an environment in registers makes all of a row at once.
+    // A lane is a thread's work on a CPU, and an environment in registers makes all of a row at
+    // once.
     bool alone = grt_dev_info(worlds->dev)->caps.software || !worlds->env->world;
     uint32_t lanes = alone ? 1 : grt_op_power_above(sizes->obs, SHARED);
     struct worlds_head head = head_of(worlds);

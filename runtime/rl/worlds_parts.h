@@ -18,8 +18,8 @@ struct grt_worlds {
     const struct grt_tensor *totals;  // f32 [GRT_WORLD_TOTALS + terms][copies]
 };
 
-// Works out the settings and the sizes that follow from them. False with a sentence: GRT_CONFIG for what a user set, GRT_BAD_DATA for
-// what the environment says.
+// Works out the settings and the sizes that follow from them. False with a sentence: GRT_CONFIG for
+// what a user set, GRT_BAD_DATA for what the environment says.
 bool grt_worlds_settle(struct grt_worlds *worlds, const struct grt_worlds_desc *desc);
 
 #endif

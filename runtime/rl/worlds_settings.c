@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of an environment in memory, and its sizes: expressions of them, worked out on the host.
+// The settings of an environment in memory, and its sizes: expressions of them, worked out on the
+// host.
 #include <math.h>
 #include <string.h>
 

@@ -11,15 +11,15 @@
 
 #define PLACES GRT_LANE_COUNT  // that batches go to in turn
 
-// Steps of the largest graph over rows on the device: submits are few then. A CPU is slow enough to be
-// kept busy by small ones, and lavapipe takes a while over each graph.
+// Steps of the largest graph over rows on the device: submits are few then. A CPU is slow enough to
+// be kept busy by small ones, and lavapipe takes a while over each graph.
 #define MOST_STEPS 32u
 #define MOST_STEPS_SOFTWARE 8u
 #define STAGE_BYTES (32u << 20)  // gathered at once, at most
 #define TABLE_BYTES (64u << 10)  // of records of orders, or one record
 
-// Graphs that a feed needs: a full batch and the last one of an epoch for each place; or those of 1, 2, 4
-// ... steps and the last one.
+// Graphs that a feed needs: a full batch and the last one of an epoch for each place; or those of
+// 1, 2, 4 ... steps and the last one.
 #define MOST_RECORDED 8
 
 struct recorded {
@@ -104,9 +104,9 @@ static struct grt_tensor *declare(struct grt_feed *f, struct grt_plan *plan,
     return grt_plan_tensor(plan, &desc);
 }
 
-// Places that batches go to, a micro-batch at a time: the learner's own input where there is one lane. What is
-// written beside a step is never part of a buffer that the step has, which OpenCL would not allow, and
-// PoCL would wait for.
+// Places that batches go to, a micro-batch at a time: the learner's own input where there is one
+// lane. What is written beside a step is never part of a buffer that the step has, which OpenCL
+// would not allow, and PoCL would wait for.
 static bool prepare_batches(struct grt_feed *f) {
     const struct grt_tensor *x = grt_learner_input(f->desc.learner);
     const struct grt_tensor *y = grt_learner_target(f->desc.learner);
@@ -152,7 +152,8 @@ static struct grt_graph *batch_graph(struct grt_feed *f, uint32_t place, uint32_
     return graph_for(f, &desc, place);
 }
 
-// Sends a part of a batch to its place. Without pinned memory it is only written when the device is idle.
+// Sends a part of a batch to its place. Without pinned memory it is only written when the device is
+// idle.
 static bool send_part(struct grt_feed *f, struct sent *sent, uint32_t part,
                       struct grt_feed_done *done) {
     struct grt_dev *dev = f->desc.dev;
@@ -172,7 +173,8 @@ static bool send_part(struct grt_feed *f, struct sent *sent, uint32_t part,
     return true;
 }
 
-// Fetches the next batch and sends the first part of it. If the device is idle afterwards, the wait counts as stall.
+// Fetches the next batch and sends the first part of it. If the device is idle afterwards, the wait
+// counts as stall.
 static bool send_next(struct grt_feed *f, struct grt_feed_done *done) {
     struct sent *sent = &f->held[f->held_count];
     double start = grt_seconds();
@@ -235,8 +237,8 @@ static bool run_batches(struct grt_feed *f, uint32_t most, bool more, struct grt
             advance(f, 1, done);
         }
     }
-    // A batch that cannot be had is reported by the call that needs it. Behind the end of an epoch it is
-    // fetched but not sent: a validation may use the learner's input before.
+    // A batch that cannot be had is reported by the call that needs it. Behind the end of an epoch
+    // it is fetched but not sent: a validation may use the learner's input before.
     more = more && !(f->desc.evaluate && done->epoch_ended);
     if (good && more && grt_loader_peek(f->desc.loader) && !done->epoch_ended) {
         good = f->ahead = send_next(f, done);
@@ -248,8 +250,8 @@ static bool run_batches(struct grt_feed *f, uint32_t most, bool more, struct grt
 
 // ---- rows on the device ----
 
-// Tells the device where the next step begins, which it keeps count of from there on. An evaluation is
-// not shuffled: one record serves all of its epochs.
+// Tells the device where the next step begins, which it keeps count of from there on. An evaluation
+// is not shuffled: one record serves all of its epochs.
 static bool place(struct grt_feed *f) {
     struct grt_learn_state state;
     bool evaluates = f->desc.evaluate;
@@ -288,7 +290,8 @@ static uint32_t most_steps(const struct grt_dev *dev) {
     return grt_dev_info(dev)->caps.software ? MOST_STEPS_SOFTWARE : MOST_STEPS;
 }
 
-// Samples of several steps are gathered at once where they are few bytes, and steps are not cut: so many, or 0.
+// Samples of several steps are gathered at once where they are few bytes, and steps are not cut: so
+// many, or 0.
 static uint32_t staged_steps(const struct grt_dev *dev, uint64_t step_bytes, bool cut) {
     uint64_t steps = STAGE_BYTES / step_bytes;
     steps = steps < most_steps(dev) ? steps : most_steps(dev);

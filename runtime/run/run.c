@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop of every training:
 //
-//     advance -> evaluate, where it is due -> is that the end? -> save, where it is due -> advance ...
+//     advance -> evaluate, where due -> is that the end? -> save, where due -> advance ...
 //
-// Steps, evaluations and checkpoints are where their numbers say, whatever a trainer has queued ahead and wherever the
-// run was resumed. An evaluation that is due and was given up, since the run was stopped, comes first when it goes on.
+// Steps, evaluations and checkpoints are where their numbers say, whatever a trainer has queued
+// ahead and wherever the run was resumed. An evaluation that is due and was given up, since the run
+// was stopped, comes first when it goes on.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,8 +172,8 @@ static void count(struct grt_run *run, struct grt_run_row *row) {
     const struct grt_run_start *s = &run->start;
     struct grt_run_place *p = &run->place;
     p->evaluated = p->step;
-    // Evaluations at the end of a run and those that a trainer asks for come on top of the rest, and a resumed run would
-    // not have them.
+    // Evaluations at the end of a run and those that a trainer asks for come on top of the rest,
+    // and a resumed run would not have them.
     if (s->evaluate_every > 0 && p->step % s->evaluate_every == 0 && p->step > p->judged) {
         grt_patience_add(&p->patience, &run->desc.limits, row->score);
         p->judged = p->step;
@@ -184,14 +185,15 @@ static void count(struct grt_run *run, struct grt_run_row *row) {
         p->best_step = p->step;
     }
     if (best && s->trainer->keeps_best) {
-        // The checkpoint of this step follows; a best one that cannot be written is said, and the run goes on.
+        // The checkpoint of this step follows; a best one that cannot be written is said, and the
+        // run goes on.
         run_keep_best(run);
     }
     grt_run_row_set(row, GRT_FIELD_BEST, best);
 }
 
-// `counts`: it is due, or the trainer asked for it; else it only tells whether a target is reached already, and at the
-// very first what there is before anything is learnt.
+// `counts`: it is due, or the trainer asked for it; else it only tells whether a target is reached
+// already, and at the very first what there is before anything is learnt.
 static bool evaluate(struct grt_run *run, bool more, bool counts) {
     const struct grt_run_start *s = &run->start;
     struct grt_run_place *p = &run->place;
@@ -241,7 +243,8 @@ static enum grt_ending finish(struct grt_run *run, bool failed) {
     enum grt_ending ended = ending_of(run);
     // What fails before the first step leaves everything as it was.
     bool moved = run->place.step > run->start_step || !failed;
-    // A checkpoint of this step may be older than the end of the time, which the one that is left has to tell.
+    // A checkpoint of this step may be older than the end of the time, which the one that is left
+    // has to tell.
     if (moved && (run->saved_step != run->place.step || ended == GRT_ENDED_MAX_TIME)) {
         run->unsaved = !run_keep_save(run, true);
     }

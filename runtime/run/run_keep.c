@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints of a run: a folder with the newest and the best, or one file that is replaced.
 //
-// What an earlier run has left is moved aside, never replaced: the checkpoints of a folder into FOLDER/earlier-1, the
-// file a.h5 to a-earlier-1.h5.
+// What an earlier run has left is moved aside, never replaced: the checkpoints of a folder into
+// FOLDER/earlier-1, the file a.h5 to a-earlier-1.h5.
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +62,8 @@ bool run_keep_check(struct grt_run *run) {
     if (d->file) {
         return claim_file(run);
     }
-    // An existing folder is made sure of, and locked; one that is missing is made when the rest is right.
+    // An existing folder is made sure of, and locked; one that is missing is made when the rest is
+    // right.
     return stat(d->dir, &info) != 0 || (grt_checkpoint_make_dir(d->dir) && lock_dir(run));
 }
 

@@ -7,8 +7,8 @@
 #include "gpurt/run.h"
 #include "gpurt/runlog.h"
 
-// Evaluations may follow each other in milliseconds, and a file takes longer to reach the disk. So what they leave
-// is written at most once in this many seconds.
+// Evaluations may follow each other in milliseconds, and a file takes longer to reach the disk. So
+// what they leave is written at most once in this many seconds.
 #define RUN_WRITE_SECONDS 1.0
 #define RUN_UNSAVED UINT64_MAX  // no checkpoint has a step
 #define RUN_UNKNOWN UINT64_MAX  // an archive does not tell
@@ -23,7 +23,8 @@ struct grt_run {
     uint64_t start_step;
     double spent;  // seconds of training before this process
     double began;  // when grt_run_go() did; 0: not yet
-    // The first step is done: from here on the rest is estimated. In it drivers finish their kernels.
+    // The first step is done: from here on the rest is estimated. In it drivers finish their
+    // kernels.
     bool begun;
     double begun_at;
     uint64_t begun_step;
@@ -56,8 +57,8 @@ bool run_keep_check(struct grt_run *run);
 bool run_keep_open(struct grt_run *run, struct grt_archive **newest);
 // Moves the checkpoints of an earlier run out of a folder, before the first of this one.
 bool run_keep_clear(struct grt_run *run);
-// A checkpoint of the present place; `now`: is written at once, like one whose last is long enough ago. False when it
-// could not be written; the sentence was said.
+// A checkpoint of the present place; `now`: is written at once, like one whose last is long enough
+// ago. False when it could not be written; the sentence was said.
 bool run_keep_save(struct grt_run *run, bool now);
 // Besides, as the best so far.
 bool run_keep_best(struct grt_run *run);

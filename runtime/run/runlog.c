@@ -102,7 +102,8 @@ static void put_bytes(struct message *m, uint32_t field, const void *data, size_
 
 // ---- files ----
 
-// A log that cannot be written is given up; the run goes on. Said however little is to be said: what is lost is lost.
+// A log that cannot be written is given up; the run goes on. Said however little is to be said:
+// what is lost is lost.
 static void give_up(struct grt_runlog *log, FILE **file, const char *path) {
     grt_log(GRT_LOG_ERROR, "cannot write %s: %s; nothing more is logged there", path,
             strerror(errno ? errno : EIO));

@@ -30,8 +30,9 @@ static struct grt_fit_besides besides(const struct grt_supervised *run) {
                             supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
 }
 
-// The data set is kept where the config says when it fits there; else one place further from the device, and
-// a line says so. `auto` begins with the device, and the head of the report says where it ended.
+// The data set is kept where the config says when it fits there; else one place further from the
+// device, and a line says so. `auto` begins with the device, and the head of the report says where
+// it ended.
 static bool choose_cache(struct grt_supervised *run) {
     struct grt_config *c = &run->task.config;
     static const char *const places[] = {"read from the file", "kept in the host's memory",
@@ -244,7 +245,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     run->settings = *desc->config;
     struct grt_task_look look = {.watch = watch_look, .context = run};
     double start = grt_seconds();
-    // What can be known to fail is known before the data are read, and before anything is made or moved.
+    // What can be known to fail is known before the data are read, and before anything is made or
+    // moved.
     run->driver = make_run(run);
     if (!run->driver ||
         !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||

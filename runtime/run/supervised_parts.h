@@ -9,7 +9,8 @@
 
 #define SUPERVISED_ROLLBACKS 3  // then the run ends
 
-// What a training has come to besides tensors and the place of its run; all of it is in a checkpoint.
+// What a training has come to besides tensors and the place of its run; all of it is in a
+// checkpoint.
 struct supervised_place {
     struct grt_loader_position position;
     double epoch_loss;  // sum over the samples of the running epoch
@@ -71,7 +72,8 @@ struct grt_supervised {
     uint32_t rollbacks;
 };
 
-// Whether an epoch, or the run, ended at `step` and its evaluation was stopped: it comes first when the run goes on.
+// Whether an epoch, or the run, ended at `step` and its evaluation was stopped: it comes first when
+// the run goes on.
 static inline bool supervised_owes(const struct grt_supervised *s, uint64_t step) {
     const struct supervised_place *p = &s->place;
     return step > 0 && p->epoch_samples > 0 && (p->position.batch == 0 || step >= s->steps);

@@ -4,10 +4,11 @@
 //     device   | segment 0 | segment 1 | validation | segment 2 | ...
 //     host       queues 0, 1, 2 ...      settles 0, queues 3, settles 1, ...
 //
-// A segment is a run of steps, or of the validation's, that ends where the run has something to do that needs the
-// tensors as they are there: at the end of an epoch, at a checkpoint. Behind each a snapshot is taken, of the tensors
-// too where they are needed. Settling a segment is all that the host does with it: its rows, and what the run does
-// then. What happens at step n depends on neither where a segment ends nor where the run was resumed.
+// A segment is a run of steps, or of the validation's, that ends where the run has something to do
+// that needs the tensors as they are there: at the end of an epoch, at a checkpoint. Behind each a
+// snapshot is taken, of the tensors too where they are needed. Settling a segment is all that the
+// host does with it: its rows, and what the run does then. What happens at step n depends on
+// neither where a segment ends nor where the run was resumed.
 #include <math.h>
 #include <stdio.h>
 
@@ -97,7 +98,8 @@ static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
 
 // ---- losses that are not finite ----
 
-// Runs the step that went wrong again: it is halted, so nothing changes, and its tensors can be looked at.
+// Runs the step that went wrong again: it is halted, so nothing changes, and its tensors can be
+// looked at.
 static void name_nonfinite(struct grt_supervised *s) {
     struct grt_loader_position position = s->place.position;
     struct grt_tensor x, y;
@@ -139,7 +141,8 @@ static bool roll_back(struct grt_supervised *s) {
     return grt_learner_set_state(s->learner, &state);
 }
 
-// What was queued behind a step that is not finite came to nothing: the device changes no tensor after it.
+// What was queued behind a step that is not finite came to nothing: the device changes no tensor
+// after it.
 static bool settle_halt(struct grt_supervised *s, struct grt_run_turn *turn) {
     supervised_begin_queue(s, step_of(s));
     if (!grt_dev_wait(s->desc.dev)) {
@@ -280,8 +283,8 @@ static void add_loss(struct grt_supervised *s, double loss, uint64_t samples) {
     }
 }
 
-// Goes through the steps of a segment that were done before a loss that is not finite, which is the last of
-// `good` steps; the time that all took is theirs in equal shares.
+// Goes through the steps of a segment that were done before a loss that is not finite, which is the
+// last of `good` steps; the time that all took is theirs in equal shares.
 static void settle_steps(struct grt_supervised *s, const struct supervised_segment *g,
                          uint32_t slot, uint32_t good, double seconds) {
     struct supervised_loop *l = &s->loop;
@@ -325,8 +328,8 @@ static bool settle_training(struct grt_supervised *s, const struct supervised_se
     bool halted = after->halted != 0;
     uint32_t good = halted ? after->halted - 1 - (after->steps - g->done.steps) : g->done.steps;
     uint64_t log = s->task.config.log_interval;
-    // In the first step drivers finish their kernels, which is no part of any rate; unless a row is due already:
-    // then there is no other time to tell.
+    // In the first step drivers finish their kernels, which is no part of any rate; unless a row is
+    // due already: then there is no other time to tell.
     l->apart = !l->begun && !g->ends && (step_of(s) + g->done.steps) % log != 0;
     settle_steps(s, g, slot, good, seconds);
     l->begun = l->begun || !halted;

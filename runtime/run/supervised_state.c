@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run as an archive and back.
 //
-//     model/layers.0.weight ...   optimizer/exp_avg.layers.0.weight ...   state/state   data/mean, data/std
+//     model/layers.0.weight ...   optimizer/exp_avg.layers.0.weight ...   state/state   data/mean
 //     step, epoch, batch, ...     config (what the model depends on)
 //
-// Nothing in it tells when or where it was written, so two runs that computed the same have the same
-// file, bit for bit.
+// Nothing in it tells when or where it was written, so two runs that computed the same have the
+// same file, bit for bit.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +96,8 @@ static bool set_values(const struct grt_supervised *run, uint64_t step, struct g
            grt_task_describe(&run->task, a);
 }
 
-// Where something is due the newest snapshot has the tensors. Elsewhere nothing is queued, and one is taken now.
+// Where something is due the newest snapshot has the tensors. Elsewhere nothing is queued, and one
+// is taken now.
 static bool take_whole(struct grt_supervised *run, uint64_t step) {
     if (run->whole_step == step) {
         return true;

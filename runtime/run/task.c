@@ -155,7 +155,8 @@ static struct grt_module *make_network(const void *of) {
                : grt_mlp_create(&mlp);
 }
 
-// Samples of points keep their shape for whoever can use it; a plain mlp takes all their numbers at once.
+// Samples of points keep their shape for whoever can use it; a plain mlp takes all their numbers at
+// once.
 static struct grt_shape sample_shape(const struct grt_task *task) {
     const struct grt_dataset_info *info = &task->info;
     bool keeps = is_points(task) || grt_config_given(&task->config, GRT_CONFIG_NETWORK);

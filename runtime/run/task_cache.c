@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a data set is kept: on the device, in the host's memory, or in its file. The bits of a run do not
-// depend on it.
+// Where a data set is kept: on the device, in the host's memory, or in its file. The bits of a run
+// do not depend on it.
 #include <stdio.h>
 
 #include "gpurt/feed.h"

@@ -12,7 +12,8 @@ struct task_opening {
     struct grt_task_look look;
 };
 
-// The groups of parameters that a config has, into the optimizer; false with the place and the sentence.
+// The groups of parameters that a config has, into the optimizer; false with the place and the
+// sentence.
 bool task_groups(const struct grt_config *config, struct grt_optim_desc *optim);
 
 // Opens the data of task->config and makes every choice that it leaves open.

@@ -37,8 +37,9 @@ static const enum grt_config_key kept_keys[] = {
 #define MEAN_REST "data/mean_rest"
 #define STD "data/std"
 
-// A double for each feature as three f32, which archives and their readers know: [features] is the number
-// rounded, and where that loses something [2][features] is what it leaves; their sum is the double again.
+// A double for each feature as three f32, which archives and their readers know: [features] is the
+// number rounded, and where that loses something [2][features] is what it leaves; their sum is the
+// double again.
 static bool add_mean(struct grt_archive *archive, const struct grt_dataset_info *info) {
     uint64_t features = info->features, shape[2] = {2, features};
     float *parts = calloc(3 * features, sizeof *parts);
@@ -135,7 +136,8 @@ static bool add_up(const struct grt_archive *archive, const char *name, uint64_t
     return right;
 }
 
-// Mean and deviation of the features, one behind the other, or NULL: the model was not made with them.
+// Mean and deviation of the features, one behind the other, or NULL: the model was not made with
+// them.
 static double *feature_numbers(const struct grt_archive *archive) {
     uint64_t features = (uint64_t)grt_archive_whole(archive, "features", 0);
     const struct grt_archive_tensor *mean = grt_archive_find(archive, MEAN);

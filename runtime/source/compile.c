@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both compilers read a temporary file and write one. They run as programs, and not as libraries of this process: what a
-// compiler does with a user's mistake cannot harm the training, and one way serves every system.
+// Both compilers read a temporary file and write one. They run as programs, and not as libraries of
+// this process: what a compiler does with a user's mistake cannot harm the training, and one way
+// serves every system.
 #include "compile.h"
 
 #include <dlfcn.h>

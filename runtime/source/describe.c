@@ -338,7 +338,8 @@ static bool row_texts(struct walk *w, char (*texts)[MAX_EXPRESSION], uint32_t *c
     return true;
 }
 
-// grt_fact ( obs , 4 ) grt_state ( 0 , x ) grt_setting ( uint , map , 32 , 4 , 128 , "cells" ) ... }
+// grt_fact ( obs , 4 ) grt_state ( 0 , x ) grt_setting ( uint , map , 32 , 4 , 128 , "cells" ) ...
+// }
 static bool describe_rows(struct grt_describe_env *env, struct walk *w) {
     char word[MAX_WORD];
     double number = 0, states = 0;

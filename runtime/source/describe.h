@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The description of a kernel, or of an environment, from the reading of the dialect that shaders/describe.h makes.
+// The description of a kernel, or of an environment, from the reading of the dialect that
+// shaders/describe.h makes.
 #ifndef GRT_DESCRIBE_H
 #define GRT_DESCRIBE_H
 
@@ -24,9 +25,10 @@ struct grt_described {
 bool grt_describe_kernel(struct grt_described *d, const char *file, const char *text);
 void grt_describe_finish(struct grt_described *d);
 
-// What an environment says of itself. `fact` gets each number, `state` each name of the state, in their order; `row` gets each row of
-// its other lists as texts, strings without their quotes: a size, a setting, a rule, a term. False from one ends it. `name` gets that
-// of the environment. False with a sentence that begins with `file`.
+// What an environment says of itself. `fact` gets each number, `state` each name of the state, in
+// their order; `row` gets each row of its other lists as texts, strings without their quotes: a
+// size, a setting, a rule, a term. False from one ends it. `name` gets that of the environment.
+// False with a sentence that begins with `file`.
 #define GRT_DESCRIBE_TEXTS 6
 struct grt_describe_env {
     char name[48];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursion of macros is stopped as the standard says, by the set of names that each token came out of (Prosser's
-// algorithm).
+// Recursion of macros is stopped as the standard says, by the set of names that each token came out
+// of (Prosser's algorithm).
 #include "macros.h"
 
 #include <stdio.h>
@@ -165,7 +165,8 @@ static int param_of(const struct macro *m, const struct token *t) {
     return -1;
 }
 
-// The body of a macro with its arguments in their places, all of it on the line of the call, before `rest`.
+// The body of a macro with its arguments in their places, all of it on the line of the call, before
+// `rest`.
 static struct token *substitute(struct macros *macros, const struct macro *m,
                                 const struct token *call, struct token **args,
                                 struct hidden *hidden, struct token *rest) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One list of tokens is read from its front: a macro puts its replacement there, an #include the tokens of its file. Each
-// token knows its file and line, so there is no stack of files.
+// One list of tokens is read from its front: a macro puts its replacement there, an #include the
+// tokens of its file. Each token knows its file and line, so there is no stack of files.
 #include "preprocess.h"
 
 #include <stdio.h>

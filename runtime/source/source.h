@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels made of a source at run time: the public calls are in gpurt/kernel.h. A source is read once and serves several
-// units, each a kernel: files of gpurt before and behind it make the rest. Readings are made when a backend first asks.
+// Kernels made of a source at run time: the public calls are in gpurt/kernel.h. A source is read
+// once and serves several units, each a kernel: files of gpurt before and behind it make the rest.
+// Readings are made when a backend first asks.
 //
 //     source --preprocess--> lists ----> description                          when it is created
 //            --preprocess--> OpenCL C --the driver-->                          opencl
@@ -17,8 +18,8 @@ struct grt_source_unit {
     bool opencl_only;
 };
 
-// `file` (may be NULL with a text) is its name in messages, and includes are looked for beside it; `text` NULL: it is read
-// from there. NULL with a sentence.
+// `file` (may be NULL with a text) is its name in messages, and includes are looked for beside it;
+// `text` NULL: it is read from there. NULL with a sentence.
 struct grt_source *grt_source_read(const char *file, const char *text);
 // Once: describes its kernels. False with a sentence.
 bool grt_source_set_units(struct grt_source *source, const struct grt_source_unit *units,

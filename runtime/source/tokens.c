@@ -61,7 +61,8 @@ bool token_is(const struct token *token, const char *text) {
     return token && token->length == strlen(text) && memcmp(token->at, text, token->length) == 0;
 }
 
-// Takes out backslashes at ends of lines, and leaves as many newlines behind the line that they made.
+// Takes out backslashes at ends of lines, and leaves as many newlines behind the line that they
+// made.
 static void join_lines(char *text) {
     char *to = text;
     size_t joined = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profile of a device: every file that is for it, merged from the least specific to the most.
 //
-//     defaults of profile.h < class < vendor < architecture < device < the user's file < GPURT_PROFILE
+//     defaults of profile.h < class < vendor < architecture < device < user's file < GPURT_PROFILE
 //
 // Of two files of one level the one with more conditions wins, then the later one by name. All
 // files are read anew for each device that is opened: 20 of them take less than a millisecond.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the floating point operations of a step of an environment: its own file, read with a number type that counts. What
-// an environment states (ENV_OPERATIONS) must be what is counted. C++, for the sake of its operators alone.
+// Counts the floating point operations of a step of an environment: its own file, read with a
+// number type that counts. What an environment states (ENV_OPERATIONS) must be what is counted.
+// C++, for the sake of its operators alone.
 //
-// Sums, products, 1/x and 1/sqrt(x) count one each; comparisons, choices, signs and what is known when compiling count
-// nothing. Usage: env_operations; exit code 1 when a statement is wrong.
+// Sums, products, 1/x and 1/sqrt(x) count one each; comparisons, choices, signs and what is known
+// when compiling count nothing. Usage: env_operations; exit code 1 when a statement is wrong.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

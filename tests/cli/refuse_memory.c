@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be preloaded: a system that refuses every allocation of 128 MiB or more, and no other. A limit of the address space
-// would hit whichever allocation comes last, often one that a driver cannot do without.
+// To be preloaded: a system that refuses every allocation of 128 MiB or more, and no other. A limit
+// of the address space would hit whichever allocation comes last, often one that a driver cannot do
+// without.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

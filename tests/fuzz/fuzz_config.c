@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any bytes as a config file and as key=value. What is taken must have a text that
-// reads back as the same value.
+// libFuzzer target: any bytes as a config file and as key=value. What is taken must have a text
+// that reads back as the same value.
 #include <stdlib.h>
 #include <string.h>
 

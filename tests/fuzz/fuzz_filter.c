@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any bytes as the stored bytes of a chunk, under any filters and element type. HDF5's own
-// structures are the library's to read; this is what is left to us.
+// libFuzzer target: any bytes as the stored bytes of a chunk, under any filters and element type.
+// HDF5's own structures are the library's to read; this is what is left to us.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any bytes as a profile of a device. What is taken has finite numbers, as many as
-// the setting has; what is refused has a sentence that begins with the file's name.
+// libFuzzer target: any bytes as a profile of a device. What is taken has finite numbers, as many
+// as the setting has; what is refused has a sentence that begins with the file's name.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

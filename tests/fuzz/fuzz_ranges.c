@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any text as a list of numbers or sizes on the command line. The first byte chooses
-// the rule. What is taken obeys it; what is refused has a sentence and leaves no list.
+// libFuzzer target: any text as a list of numbers or sizes on the command line. The first byte
+// chooses the rule. What is taken obeys it; what is refused has a sentence and leaves no list.
 #include <stdlib.h>
 #include <string.h>
 

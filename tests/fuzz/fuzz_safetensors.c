@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any bytes as a safetensors file. What is taken must be what its shapes say, and all
-// of it within the file.
+// libFuzzer target: any bytes as a safetensors file. What is taken must be what its shapes say, and
+// all of it within the file.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what gpurt and its tests allocate: the linker turns their calls, and not those of drivers, to these functions
-// (--wrap, see CMakeLists.txt).
+// Counts what gpurt and its tests allocate: the linker turns their calls, and not those of drivers,
+// to these functions (--wrap, see CMakeLists.txt).
 #include <stdatomic.h>
 #include <stdlib.h>
 

@@ -31,8 +31,8 @@ struct data_kit_set {
 };
 // Creates the file, or adds to it.
 void data_kit_write(const char *path, bool create, const struct data_kit_set *set);
-// What element i holds unless told otherwise: whole numbers that every type but u8 has exactly, and u8
-// up to 255.
+// What element i holds unless told otherwise: whole numbers that every type but u8 has exactly, and
+// u8 up to 255.
 double data_kit_value(uint64_t i);
 // IEEE half precision, little-endian; closed by the caller.
 hid_t data_kit_half(bool big_endian);

@@ -190,9 +190,9 @@ const char *made_variant(struct made *x, uint32_t i) {
     return grt_gemm_variant(test.dev, &x->desc, i);
 }
 
-// A CPU driver takes a second or more to compile the larger kernels; there, variants that the device
-// would not choose see every seventh product: of all types and transpositions in turn. Those of
-// cooperative matrices take minutes, and see the first two of these.
+// A CPU driver takes a second or more to compile the larger kernels; there, variants that the
+// device would not choose see every seventh product: of all types and transpositions in turn. Those
+// of cooperative matrices take minutes, and see the first two of these.
 bool variant_passed_over(uint32_t variant, const char *name) {
     static uint32_t products, matrices;
     products += variant == 0;

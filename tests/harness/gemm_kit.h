@@ -49,8 +49,8 @@ void made_begin(struct made *x, const struct product *p);
 void made_end(struct made *x);
 // What c must be; allocated.
 struct oracle_value *made_want(const struct made *x);
-// The elements of c after the product by one variant (NULL: the device's choice), allocated. Without
-// beta it runs over each pre-fill of c and must give the same bits.
+// The elements of c after the product by one variant (NULL: the device's choice), allocated.
+// Without beta it runs over each pre-fill of c and must give the same bits.
 void *made_run(struct made *x, const char *variant);
 void made_compare(const struct made *x, const struct oracle_value *want, const char *variant,
                   const void *got);

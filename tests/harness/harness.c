@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// NaN finds what was never written; zero, what adds to the old contents; a number, what happens to be
-// right over NaN or zero alone.
+// NaN finds what was never written; zero, what adds to the old contents; a number, what happens to
+// be right over NaN or zero alone.
 const uint32_t test_prefills[TEST_PREFILLS] = {0xffffffff, 0x00000000, 0x4b189680};
 
 #define CANARY_BYTES 256

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites about profiles share: a home without anybody's tuning, and devices that are not here.
+// What the suites about profiles share: a home without anybody's tuning, and devices that are not
+// here.
 #ifndef TEST_PROFILE_KIT_H
 #define TEST_PROFILE_KIT_H
 

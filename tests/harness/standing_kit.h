@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standing robot's dynamics for tests: many robots side by side, stepped by the kernel standing_probe.
+// The standing robot's dynamics for tests: many robots side by side, stepped by the kernel
+// standing_probe.
 #ifndef TEST_STANDING_KIT_H
 #define TEST_STANDING_KIT_H
 
@@ -28,7 +29,8 @@ struct standing_robot {
     float friction;  // 0 means the Ant's, 1
 };
 
-// Positions and rates after so many steps of the world, in place; of 0 steps: accelerations instead of rates.
+// Positions and rates after so many steps of the world, in place; of 0 steps: accelerations instead
+// of rates.
 void standing_advance(struct grt_dev *dev, const struct standing_world *world, uint32_t steps,
                       struct standing_robot *robots, uint32_t count);
 // Upright, legs bent by `bend`, feet `gap` above the ground, at rest.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every suite, in the order they run: X(NAME) is the file suite_NAME.c, which defines suite_NAME.
-// The build reads this list too (tests/CMakeLists.txt): H suites run once, D suites on every device.
+// The build reads this list too (tests/CMakeLists.txt): H suites run once, D suites on every
+// device.
 #define TEST_SUITES(X)                                                                             \
     X(oracle, H)                                                                                   \
     X(status, H)                                                                                   \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds on a device with the buffers of a learner around them: what is observed, chosen and rewarded, in host memory after each
-// step.
+// Worlds on a device with the buffers of a learner around them: what is observed, chosen and
+// rewarded, in host memory after each step.
 #ifndef TEST_WORLDS_KIT_H
 #define TEST_WORLDS_KIT_H
 
@@ -36,7 +36,8 @@ void worlds_totals(struct worlds_case *c);
 uint32_t *worlds_state(const struct worlds_case *c);
 void worlds_end(struct worlds_case *c);
 
-// An environment from a text: a file of that name is written for it. NULL where the text is refused.
+// An environment from a text: a file of that name is written for it. NULL where the text is
+// refused.
 const struct grt_env_info *worlds_env(const char *name, const char *text);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Ant as thirteen solid shapes: where each is, how it moves, and what they come to together. No equation of
+// The Ant as thirteen solid shapes: where each is, how it moves, and what they come to together. No
+// equation of
 // motion: momentum and energy say whether somebody else's are right.
 #include "oracle.h"
 
@@ -40,7 +41,8 @@ static void point(const struct frame *f, const double local[3], double at[3], do
     }
 }
 
-// The frame of a body on a hinge: at a point of its parent, turned about an axis (of length 1) of both.
+// The frame of a body on a hinge: at a point of its parent, turned about an axis (of length 1) of
+// both.
 static struct frame hinge(const struct frame *parent, const double at[3], const double axis[3],
                           double angle, double rate) {
     struct frame p = *parent;

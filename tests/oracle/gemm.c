@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products from the formula, each element by itself. Bounds, with u = 2^-24:
 //
-//     the sum of k products   (2 k + 8) u sum |a||b|: whatever the order, each product may be rounded
-//                             and each addition be off by a whole unit in the last place, 2 u, as in
-//                             matrix units that cut off where they should round; products of 16-bit
-//                             numbers are exact. Of the 8, some are for sums put together from parts
+//     the sum of k products   (2 k + 8) u sum |a||b|: whatever the order, each product may be
+//                             rounded and each addition be off by a whole unit in the last place, 2
+//                             u, as in matrix units that cut off where they should round; products
+//                             of 16-bit numbers are exact. Of the 8, some are for sums put together
+//                             from parts
 //     what follows            one rounding for each operation, on top of what its operands carry
 //     a 16-bit result         half the spacing of its type, more
 #include "oracle.h"

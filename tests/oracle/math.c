@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions by libm in double precision, and how far gpurt's may be from them.
 //
-// Bounds are what was found over every float of the range (tests/unit/ops/suite_math.c names the ranges): in
-// units of the last place of the result, or as a difference where the result may cancel to 0. One
-// alone has too many arguments for that, and its bound is counted: a quotient is the product with a
-// reciprocal, whose error can be twice as many units of the quotient, and one rounding.
+// Bounds are what was found over every float of the range (tests/unit/ops/suite_math.c names the
+// ranges): in units of the last place of the result, or as a difference where the result may cancel
+// to 0. One alone has too many arguments for that, and its bound is counted: a quotient is the
+// product with a reciprocal, whose error can be twice as many units of the quotient, and one
+// rounding.
 #include "oracle.h"
 
 #include <math.h>

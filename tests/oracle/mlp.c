@@ -71,8 +71,8 @@ static double loss_of(const struct oracle_mlp *m, size_t row, const double *y, d
 
 #define MOST 128
 
-// One sample: what goes into each layer, h[l], the slope where it came from, s[l], then the gradient of what
-// comes out, d[l].
+// One sample: what goes into each layer, h[l], the slope where it came from, s[l], then the
+// gradient of what comes out, d[l].
 static void one_sample(const struct oracle_mlp *m, size_t row, struct oracle_mlp_result *r,
                        double (*h)[MOST], double (*s)[MOST], double (*d)[MOST]) {
     for (size_t i = 0; i < m->inputs; i += 1) {

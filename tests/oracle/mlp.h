@@ -7,8 +7,8 @@
 
 #define ORACLE_MLP_LAYERS 16
 
-// `depth` hidden layers and an output layer, widths at most 128. Weights [to][from] hold the numbers as
-// they are after rounding to their type.
+// `depth` hidden layers and an output layer, widths at most 128. Weights [to][from] hold the
+// numbers as they are after rounding to their type.
 struct oracle_mlp {
     size_t rows, inputs, depth, hidden, outputs;
     size_t samples;    // that the mean is over
@@ -18,7 +18,8 @@ struct oracle_mlp {
     const double *weight[ORACLE_MLP_LAYERS], *bias[ORACLE_MLP_LAYERS];
     const double *x, *target;
     const uint32_t *classes;
-    // Inputs, hidden units and gradients of what layers give are rounded to the format where they are kept.
+    // Inputs, hidden units and gradients of what layers give are rounded to the format where they
+    // are kept.
     bool rounded;
     struct oracle_format format;
 };

@@ -165,7 +165,8 @@ double oracle_network_loss(const struct oracle_network *n, double *const *params
                 all += y.v[i];
             }
             if (n->weights) {
-                // As PyTorch's documentation has it: sums over classes of weight, wanted share and -log p.
+                // As PyTorch's documentation has it: sums over classes of weight, wanted share and
+                // -log p.
                 for (size_t i = 0; i < count; i++) {
                     double wanted = n->smoothing / (double)count +
                                     (i == (size_t)target[s] ? 1 - n->smoothing : 0);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, layer norm and column sums from their formulas. Bounds count roundings, u = 2^-24 each, and
-// what gpurt promises of its own functions: exp and 1/x within 2 units in the last place (4 u), square
-// roots within 1 (2 u). A sum whose elements pass through at most h additions is off by h u sum |x|:
+// Softmax, layer norm and column sums from their formulas. Bounds count roundings, u = 2^-24 each,
+// and what gpurt promises of its own functions: exp and 1/x within 2 units in the last place (4 u),
+// square roots within 1 (2 u). A sum whose elements pass through at most h additions is off by h u
+// sum |x|:
 //
-//     a row of n       up to 1024 may be added one after the other, h = n; longer ones by 16 lanes or
-//                      more and a tree over them, h = n / 16 + 4
+//     a row of n       up to 1024 may be added one after the other, h = n; longer ones by 16 lanes
+//                      or more and a tree over them, h = n / 16 + 4
 //     a column of n    chunks, then their sums: h = n where that is few, else n / 256 + 512
 #include "oracle.h"
 

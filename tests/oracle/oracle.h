@@ -29,7 +29,8 @@ bool oracle_agrees(float got, struct oracle_value want);
 
 // ---- conversions (convert.c) ----
 
-// A binary floating point format: sign, exponent, mantissa; the exponent's top value is infinity and NaN.
+// A binary floating point format: sign, exponent, mantissa; the exponent's top value is infinity
+// and NaN.
 struct oracle_format {
     int exponent_bits;
     int mantissa_bits;
@@ -45,8 +46,8 @@ bool oracle_is_nan(struct oracle_format format, uint32_t bits);
 
 // ---- elementary functions (math.c) ----
 
-// A function of shaders/lib/math.k: recip, div (of two), sqrt, exp, log, tanh, sigmoid, sin, cos, sin_turn, cos_turn. Value
-// and bound are NaN for a name that is not known.
+// A function of shaders/lib/math.k: recip, div (of two), sqrt, exp, log, tanh, sigmoid, sin, cos,
+// sin_turn, cos_turn. Value and bound are NaN for a name that is not known.
 struct oracle_value oracle_math(const char *function, double a, double b);
 
 // ---- maps (map.c) ----
@@ -100,8 +101,8 @@ struct oracle_value oracle_colsum(const float *x, size_t rows, size_t cols, size
 
 // ---- learning (learn.c) ----
 
-// A model by its parts. points 0: an mlp over the inputs; else the same hidden layers over each point,
-// pooled, then head_depth hidden layers and the output.
+// A model by its parts. points 0: an mlp over the inputs; else the same hidden layers over each
+// point, pooled, then head_depth hidden layers and the output.
 struct oracle_model {
     size_t inputs, points, depth, hidden, outputs, head_depth;
     const char *act;  // "none", "relu", "gelu", "tanh"
@@ -110,8 +111,9 @@ struct oracle_model {
     const char *loss;  // "mse", "huber", "cross_entropy", "bce"
     double delta;      // of Huber
 };
-// How many parameter tensors it has, and the elements of each, in the order of a state_dict: weights and
-// biases of the layers, then those of the norms; for points first those over each point.
+// How many parameter tensors it has, and the elements of each, in the order of a state_dict:
+// weights and biases of the layers, then those of the norms; for points first those over each
+// point.
 size_t oracle_model_tensors(const struct oracle_model *m);
 size_t oracle_model_tensor_size(const struct oracle_model *m, size_t tensor);
 // Mean loss over `rows` samples; targets are classes as numbers for cross-entropy.
@@ -121,8 +123,10 @@ double oracle_model_loss(const struct oracle_model *m, double *const *params, co
 double oracle_model_slope(const struct oracle_model *m, double *const *params, size_t tensor,
                           size_t i, const double *x, const double *target, size_t rows);
 
-// A network as a list of layers, ended by a kind of NULL. Kinds: linear (size), norm, flatten, pool (word: mean or max),
-// columns (size of them, the first by `from`), concat (of two lists), sum (of two lists, the second NULL: of what comes in; then the activation `word`), and the activations by name.
+// A network as a list of layers, ended by a kind of NULL. Kinds: linear (size), norm, flatten, pool
+// (word: mean or max), columns (size of them, the first by `from`), concat (of two lists), sum (of
+// two lists, the second NULL: of what comes in; then the activation `word`), and the activations by
+// name.
 struct oracle_layer {
     const char *kind;
     size_t size;
@@ -137,7 +141,8 @@ struct oracle_network {
     double smoothing;       // of cross_entropy
     const double *weights;  // of its classes: the mean is weighted; NULL: 1 each
 };
-// Mean loss over the samples. Parameters in their order: weight and bias of each linear layer and norm.
+// Mean loss over the samples. Parameters in their order: weight and bias of each linear layer and
+// norm.
 double oracle_network_loss(const struct oracle_network *n, double *const *params, const double *x,
                            const double *target, size_t samples);
 // Its derivative to element i of a tensor, by central differences.
@@ -187,8 +192,8 @@ struct oracle_cartpole oracle_cartpole_step(struct oracle_cartpole s, bool right
 
 // ---- the Ant (ant.c) ----
 
-// MuJoCo's order: position, quaternion, hips and ankles of legs 1 to 4; velocity in the world, angular
-// rate along the torso's axes, rates of the hinges.
+// MuJoCo's order: position, quaternion, hips and ankles of legs 1 to 4; velocity in the world,
+// angular rate along the torso's axes, rates of the hinges.
 struct oracle_ant {
     double position[3], turn[4], hinge[8];
     double velocity[3], rate[3], hinge_rate[8];
@@ -204,8 +209,8 @@ struct oracle_ant_sums oracle_ant_sums(const struct oracle_ant *s);
 
 // ---- evolution strategies (es.c) ----
 
-// Augmented random search: the `top` directions by the better of their two returns [dirs][2], and what each
-// weighs; ties go to the first. Then the factor before the weighed sum of their noise.
+// Augmented random search: the `top` directions by the better of their two returns [dirs][2], and
+// what each weighs; ties go to the first. Then the factor before the weighed sum of their noise.
 void oracle_ars_weights(const double *returns, size_t dirs, size_t top, double *weight, bool *used);
 double oracle_ars_scale(const double *returns, const bool *used, size_t dirs, double step);
 // Ranks spread evenly from 1/2 (the best) to -1/2; a direction weighs the difference of its sides.

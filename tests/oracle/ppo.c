@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proximal policy optimization by its formulas: advantages as sums of temporal differences, the loss of a batch.
+// Proximal policy optimization by its formulas: advantages as sums of temporal differences, the
+// loss of a batch.
 #include "ppo.h"
 
 #include <math.h>

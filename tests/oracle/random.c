@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox4x32-10 as published: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011. A round multiplies words 0 and 2 of the counter by constants and mixes the high
-// halves of the products with the key, which grows by the golden ratio and sqrt(3) - 1 each round.
+// 1, 2, 3", SC 2011. A round multiplies words 0 and 2 of the counter by constants and mixes the
+// high halves of the products with the key, which grows by the golden ratio and sqrt(3) - 1 each
+// round.
 #include "oracle.h"
 
 #include <math.h>

@@ -6,8 +6,8 @@
 //
 // where h is the height of the tree of additions. A workgroup of 16 lanes, each of which adds its
 // elements one after the other, and a tree over the lanes, has h = n / 16 + 4; splitting a long
-// vector into rows, and more lanes, only make it lower, but for the few additions of the second pass.
-// The error of the double sum itself, n 2^-53 sum |x|, is added.
+// vector into rows, and more lanes, only make it lower, but for the few additions of the second
+// pass. The error of the double sum itself, n 2^-53 sum |x|, is added.
 #include "oracle.h"
 
 #include <math.h>

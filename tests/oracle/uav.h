@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UAVs on a grid, in plain C and double precision, from the rules at the head of shaders/env/uav.k; it shares no code with it.
+// UAVs on a grid, in plain C and double precision, from the rules at the head of shaders/env/uav.k;
+// it shares no code with it.
 #ifndef ORACLE_UAV_H
 #define ORACLE_UAV_H
 

@@ -7,8 +7,8 @@
 #include "nn/pointwise.h"
 #include "nn/sequence.h"
 
-// A sequence linear, act, linear, act, ..., linear of one width is an mlp by another name: parameters lie in the
-// same order.
+// A sequence linear, act, linear, act, ..., linear of one width is an mlp by another name:
+// parameters lie in the same order.
 static bool mlp_of_sequence(const struct grt_sequence *s, struct grt_mlp_desc *mlp) {
     *mlp = (struct grt_mlp_desc){.depth = (s->count - 1) / 2};
     if (s->count < 3 || s->count % 2 == 0) {

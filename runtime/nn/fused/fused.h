@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused steps: forward, loss, backward and weight gradients of a network and a loss as one op. A row of a table
-// for each family of networks that has one; a network that no row takes goes layer by layer.
+// Fused steps: forward, loss, backward and weight gradients of a network and a loss as one op. A
+// row of a table for each family of networks that has one; a network that no row takes goes layer
+// by layer.
 #ifndef GRT_NN_FUSED_H
 #define GRT_NN_FUSED_H
 

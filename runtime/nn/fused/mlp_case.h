@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/nn: one fused MLP with all that was checked and derived, and the table of variants.
+// Inside runtime/nn: one fused MLP with all that was checked and derived, and the table of
+// variants.
 #ifndef GRT_NN_MLP_CASE_H
 #define GRT_NN_MLP_CASE_H
 
@@ -38,7 +39,8 @@ struct mlp_call {
     struct grt_range units, sums, losses, norms;  // scratch
 };
 
-// Rows stand in order of preference; those that are not the better choice for a case come after those that are.
+// Rows stand in order of preference; those that are not the better choice for a case come after
+// those that are.
 struct mlp_variant {
     const char *name;
     bool (*usable)(const struct mlp_case *c);

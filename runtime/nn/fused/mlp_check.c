@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a variant of the fused MLP computes right on a device (see ops/verdict.h): asked for each model and tile,
-// because the kernels are made for these. It takes a few workgroups' rows, which are a few samples over and over, forward
-// and back; gradients and loss are compared with those in double precision on the host. And a bias that is NaN must
-// make the loss so: kernels take a number for negative by its sign bit, which a driver's NaN might have, and a compiler
-// makes a maximum of a comparison, which loses it (NVIDIA's did with mlp_pass_coop, 580.159.04).
+// Whether a variant of the fused MLP computes right on a device (see ops/verdict.h): asked for each
+// model and tile, because the kernels are made for these. It takes a few workgroups' rows, which
+// are a few samples over and over, forward and back; gradients and loss are compared with those in
+// double precision on the host. And a bias that is NaN must make the loss so: kernels take a number
+// for negative by its sign bit, which a driver's NaN might have, and a compiler makes a maximum of
+// a comparison, which loses it (NVIDIA's did with mlp_pass_coop, 580.159.04).
 //
-// None is taken for right but the C reading: behind the last row of the table is layer by layer. The kernels are those that
-// training will use, so nothing is compiled for it: a start with 12 layers of 128 took 830 ms where it took 750 to 820
-// without it (H200, Vulkan, 2026-11), and one with 3 of 16 no longer than without on PoCL and lavapipe.
+// None is taken for right but the C reading: behind the last row of the table is layer by layer.
+// The kernels are those that training will use, so nothing is compiled for it: a start with 12
+// layers of 128 took 830 ms where it took 750 to 820 without it (H200, Vulkan, 2026-11), and one
+// with 3 of 16 no longer than without on PoCL and lavapipe.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,8 +202,8 @@ static bool read_loss(struct trial *t, double *loss) {
     return good;
 }
 
-// What a tensor may be off by: the roundings of all layers. A unit at the edge of relu may fall to the other side by
-// them, in a few of many.
+// What a tensor may be off by: the roundings of all layers. A unit at the edge of relu may fall to
+// the other side by them, in a few of many.
 static double allowed(const struct trial *t) {
     const struct grt_mlp_desc *m = &t->desc.model;
     double layers = m->depth + 1.0;

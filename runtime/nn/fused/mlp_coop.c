@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused MLP on the matrix unit through Vulkan's cooperative matrices, two ways to do the pass: "coop", KHR's alone
-// (shaders/mlp/mlp_pass_coop.k), and "chain", where sums can be operands too (mlp_pass_chain.k). The
-// gradients are the same (mlp_grads_coop.k).
+// The fused MLP on the matrix unit through Vulkan's cooperative matrices, two ways to do the pass:
+// "coop", KHR's alone (shaders/mlp/mlp_pass_coop.k), and "chain", where sums can be operands too
+// (mlp_pass_chain.k). The gradients are the same (mlp_grads_coop.k).
 #include "mlp_case.h"
 
 #define OUTPUTS_PADDED 16u
@@ -23,7 +23,8 @@ static bool has_shape(const struct grt_caps *caps) {
     return false;
 }
 
-// What both passes and the gradients need. The largest kernels have 16 subgroups or 45 KiB of shared memory.
+// What both passes and the gradients need. The largest kernels have 16 subgroups or 45 KiB of
+// shared memory.
 static bool runs(const struct mlp_case *c, const char *kernel, uint64_t units_bytes) {
     const struct grt_caps *caps = &grt_dev_info(c->dev)->caps;
     return c->desc->dtype == GRT_F16 && (caps->subgroup == 16 || caps->subgroup == 32) &&
@@ -53,9 +54,10 @@ struct grads {
     uint32_t deep;          // rows at once
 };
 
-// Microseconds of 65536 rows with (down, across, deep) on an H200 (driver 580.159.04, 2026-11), the last launch included:
-// 12 layers of 128 (4, 4, 32) 150, (2, 2, 32) 193, (4, 2, 32) 197, (4, 4, 16) 184, (2, 4, 64) 186; 6 of 64
-// (1, 1, 64) 49, (2, 1, 64) 50, (2, 2, 64) 53, (1, 1, 32) 61, (1, 1, 128) 56.
+// Microseconds of 65536 rows with (down, across, deep) on an H200 (driver 580.159.04, 2026-11), the
+// last launch included: 12 layers of 128 (4, 4, 32) 150, (2, 2, 32) 193, (4, 2, 32) 197, (4, 4, 16)
+// 184, (2, 4, 64) 186; 6 of 64 (1, 1, 64) 49, (2, 1, 64) 50, (2, 2, 64) 53, (1, 1, 32) 61, (1, 1,
+// 128) 56.
 static struct grads choose_grads(const struct mlp_case *c) {
     return c->width == 128 ? (struct grads){4, 4, 32} : (struct grads){1, 1, 64};
 }
@@ -70,8 +72,8 @@ static void plan_grads(const struct mlp_case *c, struct mlp_plan *p, uint32_t ro
                        uint32_t slopes) {
     p->blocks = mlp_ceil_div(c->rows, rows);
     p->padded = p->blocks * rows;
-    // Workgroups of a processor. Microseconds of 65536 rows (as below): 3 layers of 16 with 3 20, 2 22, 6 22, 12
-    // 31; 6 of 64 with 2 49, 1 61, 4 56; 12 of 128 with 2 150, 1 210, 3 204.
+    // Workgroups of a processor. Microseconds of 65536 rows (as below): 3 layers of 16 with 3 20, 2
+    // 22, 6 22, 12 31; 6 of 64 with 2 49, 1 61, 4 56; 12 of 128 with 2 150, 1 210, 3 204.
     uint32_t at_once = mlp_units(c) * (c->width >= 64 ? 2 : 3);
     mlp_cut(p, at_once / grads_tiles(c, inputs), choose_grads(c).deep);
     uint64_t rest = (2ull * c->depth + slopes) * c->width + OUTPUTS_PADDED;
@@ -103,8 +105,8 @@ struct coop {
     uint32_t slab;          // columns of weights in shared memory at once
 };
 
-// Blocks of many rows read the weights seldom; where they would leave processors idle, the second row of a
-// width serves. Two workgroups of a processor want no more than 24 KiB each (H200).
+// Blocks of many rows read the weights seldom; where they would leave processors idle, the second
+// row of a width serves. Two workgroups of a processor want no more than 24 KiB each (H200).
 static const struct coop coops[] = {
     {16, 128, 8, 1, 16}, {16, 32, 2, 1, 16}, {32, 64, 4, 1, 32},   {32, 32, 2, 2, 32},
     {64, 64, 4, 2, 32},  {64, 32, 2, 4, 64}, {128, 128, 2, 4, 32}, {128, 32, 1, 8, 32},
@@ -167,9 +169,10 @@ struct chain {
     uint32_t cols, chunk;       // columns in shared memory at once; and of sums
 };
 
-// Microseconds of 65536 rows with (tiles, subgroups, cols, chunk), as above: 12 layers of 128 (2, 8, 64, 32) 190,
-// (2, 8, 64, 64) 197, (2, 4, 32, 32) 210, (2, 8, 32, 32) 226, (2, 4, 64, 32) 251, and 353 by "coop"; 6 of 64 (1, 8, 64, 64) 41,
-// (1, 8, 64, 32) 42, (2, 4, 64, 32) 42, (2, 8, 64, 32) 44, "coop" 58; 3 of 16 (2, 4, 16, 16) 10, "coop" 12.
+// Microseconds of 65536 rows with (tiles, subgroups, cols, chunk), as above: 12 layers of 128 (2,
+// 8, 64, 32) 190, (2, 8, 64, 64) 197, (2, 4, 32, 32) 210, (2, 8, 32, 32) 226, (2, 4, 64, 32) 251,
+// and 353 by "coop"; 6 of 64 (1, 8, 64, 64) 41, (1, 8, 64, 32) 42, (2, 4, 64, 32) 42, (2, 8, 64,
+// 32) 44, "coop" 58; 3 of 16 (2, 4, 16, 16) 10, "coop" 12.
 static struct chain choose_chain(const struct mlp_case *c) {
     bool many = c->tiled >= mlp_units(c) * 256;
     return c->width == 128  ? (many ? (struct chain){2, 8, 64, 32} : (struct chain){2, 4, 32, 32})
@@ -198,7 +201,8 @@ static bool chain_usable(const struct mlp_case *c) {
     return caps->matrix_convert && caps->i16_arith && runs(c, "mlp_pass_chain", p.units_bytes);
 }
 
-// Few rows are better cut by columns too: 4096 rows by 12 layers of 128 take "coop" 47 microseconds.
+// Few rows are better cut by columns too: 4096 rows by 12 layers of 128 take "coop" 47
+// microseconds.
 static bool chain_better(const struct mlp_case *c) {
     return c->desc->model.act != GRT_ACT_RELU || c->tiled >= mlp_units(c) * chain_rows(c);
 }

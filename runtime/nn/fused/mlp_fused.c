@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused MLP: the public calls, the table of variants, and the launch that all variants end with.
+// The fused MLP: the public calls, the table of variants, and the launch that all variants end
+// with.
 #include "mlp_fused.h"
 
 #include <string.h>
@@ -64,8 +65,9 @@ static bool could(const struct mlp_variant *variant, const struct mlp_case *c) {
            variant->usable(c);
 }
 
-// Whether a variant serves, with the tiles for so many rows, or else with those for most, which the case has then:
-// a model that began with many rows can go on with few. A variant chosen by name skips the check of its results.
+// Whether a variant serves, with the tiles for so many rows, or else with those for most, which the
+// case has then: a model that began with many rows can go on with few. A variant chosen by name
+// skips the check of its results.
 static bool fits(const struct mlp_variant *variant, struct mlp_case *c) {
     if (!could(variant, c)) {
         return false;
@@ -176,7 +178,8 @@ static bool layer_fits(const struct grt_params *params, uint32_t i, uint32_t fro
     return w->rank == 2 && w->shape[0] == to && w->shape[1] == from && b->count == to;
 }
 
-// Where the layers lie; false when they are not those of the model, or hidden ones not equally far apart.
+// Where the layers lie; false when they are not those of the model, or hidden ones not equally far
+// apart.
 static bool find_layers(const struct mlp_case *c, struct mlp_params *out) {
     const struct grt_params *params = c->desc->params;
     uint32_t first = c->desc->first, last = first + 2 * c->depth;

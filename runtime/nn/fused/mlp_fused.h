@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MLP's forward pass, loss, backward pass and weight gradients in three launches, whatever its depth:
+// An MLP's forward pass, loss, backward pass and weight gradients in three launches, whatever its
+// depth:
 //
-//     pass     a workgroup takes a block of rows through all layers and back; leaves in scratch what
-//              went into each layer and the gradient of what came out of it
+//     pass     a workgroup takes a block of rows through all layers and back; leaves in scratch
+//              what went into each layer and the gradient of what came out of it
 //     grads    dW = d^T h of every layer, rows cut into parts, sums of each part in scratch
 //     reduce   parts added in their order: gradients, and the loss
 //
-// Layer by layer the same takes four launches a layer, and each waits for memory. Which kernels do it is
-// the first usable row of one table of variants: "chain" and "coop" (Vulkan's cooperative matrices; sums as operands of
-// the next product, and KHR's alone), "mma" (OpenCL with PTX inside) for 16-bit products, "plain" for f32 on
-// CPU drivers. All activations and losses; "coop" has relu only.
+// Layer by layer the same takes four launches a layer, and each waits for memory. Which kernels do
+// it is the first usable row of one table of variants: "chain" and "coop" (Vulkan's cooperative
+// matrices; sums as operands of the next product, and KHR's alone), "mma" (OpenCL with PTX inside)
+// for 16-bit products, "plain" for f32 on CPU drivers. All activations and losses; "coop" has relu
+// only.
 //
-// Same sums as layer by layer, to rounding; the same bits on every run. The first time that a variant would
-// serve a model on a device it is checked, and left out where it computes wrong (mlp_check.c).
+// Same sums as layer by layer, to rounding; the same bits on every run. The first time that a
+// variant would serve a model on a device it is checked, and left out where it computes wrong
+// (mlp_check.c).
 #ifndef GRT_NN_MLP_FUSED_H
 #define GRT_NN_MLP_FUSED_H
 
@@ -32,9 +35,9 @@ struct grt_mlp_fused_desc {
     const char *variant;   // this row of the table only, for tests and measurements; or NULL
     uint64_t tiles_for;    // rows that tiles are chosen for, likewise; 0 means those of x
 
-    // Whether it is usable is known from what is above; the scratch also takes the parameters: list[first +
-    // 2 l] is the weight of layer l, then comes its bias. The copy and the masters are read, the
-    // gradients, still times the loss scale, are written.
+    // Whether it is usable is known from what is above; the scratch also takes the parameters:
+    // list[first + 2 l] is the weight of layer l, then comes its bias. The copy and the masters are
+    // read, the gradients, still times the loss scale, are written.
     const struct grt_params *params;
     uint32_t first;
 
@@ -58,8 +61,8 @@ const char *grt_mlp_fused_variant(struct grt_dev *dev, const struct grt_mlp_fuse
 bool grt_mlp_fused_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
 // Bytes that the op needs until it is over; 0 when no variant can do it.
 uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
-// Where in its scratch the op leaves parts of the gradients' sum of squares, without the loss scale, for grt_op_update(),
-// and how many.
+// Where in its scratch the op leaves parts of the gradients' sum of squares, without the loss
+// scale, for grt_op_update(), and how many.
 struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
                                      uint32_t *count);
 void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);

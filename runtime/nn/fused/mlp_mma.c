@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused MLP on NVIDIA's matrix units through OpenCL with PTX inside: cl/nvidia/mlp_pass_mma.k and
-// mlp_grads_mma.k.
+// The fused MLP on NVIDIA's matrix units through OpenCL with PTX inside: cl/nvidia/mlp_pass_mma.k
+// and mlp_grads_mma.k.
 #include "mlp_case.h"
 
 #define OUTPUTS_PADDED 16u
@@ -24,10 +24,11 @@ struct pass {
     uint32_t tiles, warps;  // tiles of 16 rows
 };
 
-// With 32 rows a warp reads the weights half as often, which pays where they are many; four warps share
-// what is read, fewer where processors would stand idle. Microseconds of 65536 rows with (tiles, warps) on an
-// H200 (driver 580.159.04, 2026-11): 12 layers of 128 (2, 4) 180, (2, 8) 203, (1, 4) 424; 6 of 64 (1, 4) 45,
-// (2, 4) 48. Of 4096: 12 of 128 (2, 2) 62, (2, 1) 69, (1, 4) 72, (1, 2) 83, (1, 1) 98.
+// With 32 rows a warp reads the weights half as often, which pays where they are many; four warps
+// share what is read, fewer where processors would stand idle. Microseconds of 65536 rows with
+// (tiles, warps) on an H200 (driver 580.159.04, 2026-11): 12 layers of 128 (2, 4) 180, (2, 8) 203,
+// (1, 4) 424; 6 of 64 (1, 4) 45, (2, 4) 48. Of 4096: 12 of 128 (2, 2) 62, (2, 1) 69, (1, 4) 72, (1,
+// 2) 83, (1, 1) 98.
 static struct pass choose_pass(const struct mlp_case *c) {
     struct pass s = {c->width == 128 ? 2 : 1, 4};
     while (s.warps > 2 && c->tiled < mlp_units(c) * s.warps * s.tiles * 16) {

@@ -105,7 +105,8 @@ static double single_loss(const struct grt_mlp_reference *r, double y, double ta
 
 // ---- one sample ----
 
-// Units of all layers: what goes into them, the slopes where that came from, gradients of what comes out.
+// Units of all layers: what goes into them, the slopes where that came from, gradients of what
+// comes out.
 struct units {
     double *h, *slopes, *d;
     size_t pitch;  // of a layer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MLP's loss and gradients in double precision on the host, sample by sample from the formulas: what checks of
-// fused kernels compare with. What 16-bit training keeps in 16 bits, inputs, hidden units and gradients of
-// sums, is rounded here too, and so are the weights.
+// An MLP's loss and gradients in double precision on the host, sample by sample from the formulas:
+// what checks of fused kernels compare with. What 16-bit training keeps in 16 bits, inputs, hidden
+// units and gradients of sums, is rounded here too, and so are the weights.
 #ifndef GRT_NN_MLP_REFERENCE_H
 #define GRT_NN_MLP_REFERENCE_H
 
@@ -35,7 +35,8 @@ bool grt_mlp_reference(struct grt_mlp_reference *reference);
 // Numbers of all parameters, and where those of a layer begin.
 size_t grt_mlp_reference_at(const struct grt_mlp_desc *model, uint32_t layer);
 
-// The norm of the difference between `got` and `want`, by that of `want`; infinite where `got` is not finite.
+// The norm of the difference between `got` and `want`, by that of `want`; infinite where `got` is
+// not finite.
 double grt_mlp_reference_distance(const float *got, const double *want, size_t count);
 
 #ifdef __cplusplus

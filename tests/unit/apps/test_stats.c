@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handful of times says: order statistics, and two works timed in turns on a machine that is busy.
+// What a handful of times says: order statistics, and two works timed in turns on a machine that is
+// busy.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,8 @@ static void noisy(double *samples, double seconds, size_t hit, double slower) {
     }
 }
 
-// The machine slows both down, by turns far more than they differ: the spread of each is larger than its median.
+// The machine slows both down, by turns far more than they differ: the spread of each is larger
+// than its median.
 static void a_busy_machine_hides_nothing(void **state) {
     (void)state;
     double slow[COUNT], fast[COUNT];
@@ -45,7 +47,8 @@ static void a_busy_machine_hides_nothing(void **state) {
     assert_true(stats_wins(slow, fast, COUNT));
     assert_false(stats_wins(fast, slow, COUNT));
     assert_true(stats_of(slow, COUNT).spread > 0.9 && stats_of(fast, COUNT).spread > 0.9);
-    // Hit alone in a quarter of the rounds it is still known as the faster, in half of them no more.
+    // Hit alone in a quarter of the rounds it is still known as the faster, in half of them no
+    // more.
     noisy(slow, 8, 0, 1);
     noisy(fast, 1, 1, 40);
     assert_true(stats_wins(slow, fast, COUNT));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled kernels on disk: a damaged, foreign or half-written entry is a miss, never a wrong answer.
-// Each case has a cache folder of its own.
+// Compiled kernels on disk: a damaged, foreign or half-written entry is a miss, never a wrong
+// answer. Each case has a cache folder of its own.
 #include "harness/cache_kit.h"
 
 #include <dirent.h>

@@ -141,7 +141,8 @@ static void visible(void **state) {
         assert_string_equal(shown, pairs[i][1]);
         grt_visible(shown, again, sizeof again);
         assert_string_equal(shown, again);
-        // However little room there is, nothing is cut in its middle and nothing is written behind it.
+        // However little room there is, nothing is cut in its middle and nothing is written behind
+        // it.
         for (size_t room = 1; room < strlen(shown) + 4; room++) {
             memset(again, '#', sizeof again);
             size_t length = grt_visible(pairs[i][0], again, room);

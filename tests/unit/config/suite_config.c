@@ -21,8 +21,8 @@ static void keys(void **state) {
         assert_int_equal(grt_config_key_find(info->scope, info->name), i);
         assert_true(info->help[0] != '\0');
         assert_false(grt_config_given(&config, (enum grt_config_key)i));
-        // The default that --keys prints is the fallback, unless the help says what it depends on: then
-        // the fallback is what a run without the key has, and may be given as well.
+        // The default that --keys prints is the fallback, unless the help says what it depends on:
+        // then the fallback is what a run without the key has, and may be given as well.
         bool depends = strstr(info->help, "default: ") != NULL;
         struct grt_config same = config;
         if (!depends && info->fallback[0]) {
@@ -440,8 +440,8 @@ static void written(void **state) {
     assert_true(grt_config_write(&a, path, "written by a test\nof two lines"));
     grt_config_init_for(&b, GRT_CONFIG_OF_ALL);
     assert_true(grt_config_read(&b, path));
-    // Every field, whatever its type: the fields lie before the places. Where a list of layers or groups stood is known
-    // of a file.
+    // Every field, whatever its type: the fields lie before the places. Where a list of layers or
+    // groups stood is known of a file.
     assert_true(b.network.line > 1 && b.network.column > 1);
     assert_true(b.groups.line > b.network.line && b.groups.column > 1);
     assert_true(b.actor.line > 1 && b.critic_network.line > b.actor.line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data sets: every type, layout and filter against the HDF5 library's own reading; shapes laid side by
-// side; rows left out; normalisation; files of `gpurt data make`.
+// Data sets: every type, layout and filter against the HDF5 library's own reading; shapes laid side
+// by side; rows left out; normalisation; files of `gpurt data make`.
 #include "harness/data_kit.h"
 
 #include <math.h>
@@ -369,8 +369,8 @@ static void normalisation(void **state) {
 // The answer is what the attribute says: the residual of the teacher is the noise.
 static const unsigned char zeros[80u << 20];
 
-// Compressed data that are kept inflated are drawn and split row by row, be they one chunk; what is too
-// large for that is split by chunks.
+// Compressed data that are kept inflated are drawn and split row by row, be they one chunk; what is
+// too large for that is split by chunks.
 static void small_compressed_data(void **state) {
     (void)state;
     const char *path = data_kit_path("one.h5");

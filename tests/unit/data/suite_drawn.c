@@ -29,7 +29,8 @@ static uint32_t next(uint32_t *seed) {
     return *seed >> 8;
 }
 
-// Sizes of all kinds: rows alone, units of compressed chunks with rows that fill none, parts, rows left out.
+// Sizes of all kinds: rows alone, units of compressed chunks with rows that fill none, parts, rows
+// left out.
 static struct drawing draw_one(uint32_t *seed) {
     struct drawing d = {.first_epoch = next(seed) % 100000, .epoch = next(seed) % EPOCHS};
     uint64_t rows = 1 + next(seed) % (next(seed) % 4 == 0 ? 12 : MOST_ROWS - MOST_DROPPED);

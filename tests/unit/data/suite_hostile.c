@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that lie: each is made here, with the HDF5 library or by damaging what it wrote, and must be
-// refused with a sentence, before memory for the data is asked for and without another file being opened.
+// Files that lie: each is made here, with the HDF5 library or by damaging what it wrote, and must
+// be refused with a sentence, before memory for the data is asked for and without another file
+// being opened.
 #include "harness/data_kit.h"
 
 #include <fcntl.h>
@@ -268,8 +269,8 @@ static void truncated_before(void **state) {
     }
 }
 
-// Every byte of small files changed in turn: each reading is refused or gives rows, nothing worse. The
-// memory that may be taken is limited, so that believing a size is found out.
+// Every byte of small files changed in turn: each reading is refused or gives rows, nothing worse.
+// The memory that may be taken is limited, so that believing a size is found out.
 static void every_byte_damaged(void **state) {
     (void)state;
     if (test.small)
@@ -421,7 +422,8 @@ static void write_rich(const char *path) {
     H5Fclose(file);
 }
 
-// Where the library keeps its own things: bytes of numbers are mostly data. Flips, and words at the limits.
+// Where the library keeps its own things: bytes of numbers are mostly data. Flips, and words at the
+// limits.
 static void damage(unsigned char *bytes, size_t size, uint64_t *seed) {
     uint32_t count = 1 + test_next(seed) % 12;
     for (uint32_t i = 0; i < count; i++) {
@@ -443,8 +445,8 @@ static void damage(unsigned char *bytes, size_t size, uint64_t *seed) {
     }
 }
 
-// Opens a damaged file in every way that gpurt has; what comes of it is a result or a sentence, and the
-// process goes on. How often the library crashed on the way depends on its version.
+// Opens a damaged file in every way that gpurt has; what comes of it is a result or a sentence, and
+// the process goes on. How often the library crashed on the way depends on its version.
 static void hundreds_damaged(void **state) {
     (void)state;
     const char *good = data_kit_path("rich.h5"), *bad = data_kit_path("bad.h5");

@@ -131,7 +131,8 @@ static void any_position_continues_the_stream(void **state) {
     }
 }
 
-// What arrives on the device is what the batch holds, with and without pinned memory, many in flight.
+// What arrives on the device is what the batch holds, with and without pinned memory, many in
+// flight.
 static void uploads(void **state) {
     (void)state;
     struct grt_dataset *data = open_split(make("upload.h5", 0));
@@ -214,8 +215,8 @@ static void rows_on_the_device(void **state) {
     grt_dataset_close(&data);
 }
 
-// The file loses its end under the workers: batches made before are delivered, then the sentence comes,
-// every time it is asked.
+// The file loses its end under the workers: batches made before are delivered, then the sentence
+// comes, every time it is asked.
 static void truncated_while_reading(void **state) {
     (void)state;
     for (uint32_t deflate = 0; deflate < 2; deflate++) {

@@ -107,8 +107,8 @@ static const struct shape shapes[] = {
     {63, 64, 0, 0},   {129, 64, 0.4, 0},
 };
 
-// Training and validation together hold each row that is not dropped once, in every epoch, shuffled or
-// not; asking in pieces gives the same as asking for all.
+// Training and validation together hold each row that is not dropped once, in every epoch, shuffled
+// or not; asking in pieces gives the same as asking for all.
 static void parts_hold_every_row_once(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {

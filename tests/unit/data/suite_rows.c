@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of every type and layout, from the file, from memory and on the device: the same bits, those that the
-// HDF5 library and plain arithmetic in double give; and files that lose their end while they are read.
+// Rows of every type and layout, from the file, from memory and on the device: the same bits, those
+// that the HDF5 library and plain arithmetic in double give; and files that lose their end while
+// they are read.
 #include "harness/data_kit.h"
 
 #include <fcntl.h>
@@ -47,7 +48,8 @@ static bool is_wide(int type) {
     return type == 1 || type == 2 || type == 7;
 }
 
-// "signal" of the type, "extra" of f32 beside it where `mixed`, "level" as target, of the same type.
+// "signal" of the type, "extra" of f32 beside it where `mixed`, "level" as target, of the same
+// type.
 static const char *write_file(int type, const struct layout *layout, bool mixed) {
     const char *path = data_kit_path("rows.h5");
     static double x[ROWS * WIDTH], y[ROWS];
@@ -281,8 +283,8 @@ static uint32_t pieces_of(const uint32_t *rows, uint32_t count, uint32_t piece) 
     return pieces;
 }
 
-// Rows of a window come from 16 pieces of the file, mixed; every row comes once; the next epoch has another
-// order; and where batches are made from changes nothing.
+// Rows of a window come from 16 pieces of the file, mixed; every row comes once; the next epoch has
+// another order; and where batches are made from changes nothing.
 static void windows_of_a_file(void **state) {
     (void)state;
     enum { MANY = 20011, WINDOW = 1600, PIECE = WINDOW / 16 };
@@ -353,8 +355,8 @@ static const char *write_many(uint64_t rows) {
     return path;
 }
 
-// Rows far behind the new end, whose pages nobody has seen yet: the fault is ours to report, at any size,
-// and whoever reads. The numbers of batches given before are those of the file.
+// Rows far behind the new end, whose pages nobody has seen yet: the fault is ours to report, at any
+// size, and whoever reads. The numbers of batches given before are those of the file.
 static void cut_anywhere(void **state) {
     (void)state;
     enum { MANY = 20000 };
@@ -396,7 +398,8 @@ static void cut_anywhere(void **state) {
     }
 }
 
-// Faults of memory that is not the loader's go where they went before, and do so again when it is closed.
+// Faults of memory that is not the loader's go where they went before, and do so again when it is
+// closed.
 static void faults_of_others(void **state) {
     (void)state;
     struct sigaction action = {.sa_handler = on_their_fault, .sa_flags = SA_NODEFER}, before, now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL's buffers by their addresses (backends/opencl/address.c) and as arguments give the same results; where a
-// driver hands out addresses, GPURT_ADDRESSES chooses.
+// OpenCL's buffers by their addresses (backends/opencl/address.c) and as arguments give the same
+// results; where a driver hands out addresses, GPURT_ADDRESSES chooses.
 #include "harness/harness.h"
 
 #include <stdlib.h>

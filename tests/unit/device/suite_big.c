@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor past 2^31 elements and 8 GiB: fill, copy, sum. Only with GPURT_TEST_BIG=1, for it takes
-// 17 GiB of device memory; the chunk suite covers the same paths with small buffers. A device that cannot make
-// such a buffer must say so, always, and the largest it can make is tried instead.
+// 17 GiB of device memory; the chunk suite covers the same paths with small buffers. A device that
+// cannot make such a buffer must say so, always, and the largest it can make is tried instead.
 #include "harness/harness.h"
 
 #include <stdlib.h>

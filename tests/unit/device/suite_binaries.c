@@ -2,12 +2,12 @@
 // Compiled kernels on disk, as a user meets them: every run is a process of its own that computes
 // with a few kernels, and what it finds in the cache folder may save time and nothing else.
 //
-//     run --> entries --> whole, damaged, cut off, of another driver, refused --> run --> same results
+//     run -> entries -> whole, damaged, cut off, of another driver, refused -> run -> same results
 //
-// OpenCL keeps an entry per kernel, Vulkan one per device unless the driver has nothing to keep (lavapipe
-// of Mesa 22.3), ref none. PoCL is left to its own cache and has none here; so that OpenCL's are
-// tested where no GPU is, oclgrind.sh runs this suite on the simulator, to gpurt a driver like any
-// other.
+// OpenCL keeps an entry per kernel, Vulkan one per device unless the driver has nothing to keep
+// (lavapipe of Mesa 22.3), ref none. PoCL is left to its own cache and has none here; so that
+// OpenCL's are tested where no GPU is, oclgrind.sh runs this suite on the simulator, to gpurt a
+// driver like any other.
 #include "harness/cache_kit.h"
 
 #include <dirent.h>

@@ -129,7 +129,8 @@ static void replayed_without_waiting(void **state) {
     grt_graph_destroy(&graph);
 }
 
-// After its first runs, which may cut it anew, a graph takes no memory of the host's or the device's.
+// After its first runs, which may cut it anew, a graph takes no memory of the host's or the
+// device's.
 static void runs_without_allocating(void **state) {
     (void)state;
     struct test_tensor x = test_tensor(test.dev, GRT_F32, 1000, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that reach a Vulkan device as PTX: where the text comes from, that the disk keeps it, and that one with more
-// shared memory than the device has is never launched. Both devices are made up, since no CPU driver
-// takes PTX; each case has a cache folder of its own.
+// Kernels that reach a Vulkan device as PTX: where the text comes from, that the disk keeps it, and
+// that one with more shared memory than the device has is never launched. Both devices are made up,
+// since no CPU driver takes PTX; each case has a cache folder of its own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,8 @@ static void without_a_compiler_there_is_no_kernel(void **state) {
     assert_int_equal(world.imported, 0);
 }
 
-// Two products that touch nothing in common, by one kernel: of PTX they wait for each other, else not.
+// Two products that touch nothing in common, by one kernel: of PTX they wait for each other, else
+// not.
 static void launches_of_one_kernel_wait(void **state) {
     (void)state;
     static const struct grt_arg_info args[] = {{"y", "float", GRT_WRITE}};

@@ -81,7 +81,8 @@ static void every_kernel_builds(void **state) {
             continue;
         }
         if (grt_kernel_table[i]->vendor) {
-            continue;  // not for all of a vendor's devices, nor with any constants: see suite_gemm.c
+            // not for all of a vendor's devices, nor with any constants: see suite_gemm.c
+            continue;
         }
         const char *lack = lacking(grt_kernel_table[i]);
         if (lack) {

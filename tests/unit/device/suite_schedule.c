@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules: a baked graph gives the bits that its commands give one by one with waits between.
 //
-// Graphs are made at random over three device buffers, an upload and a readback buffer. Their ranges
-// overlap in part, so dependences of every kind arise. On ref the same graph also runs with
+// Graphs are made at random over three device buffers, an upload and a readback buffer. Their
+// ranges overlap in part, so dependences of every kind arise. On ref the same graph also runs with
 // reverse_windows, which turns around the order of all commands that no barrier keeps in place: a
 // missing hazard then shows for certain, where a GPU would show it once in a while.
 #include "harness/harness.h"
@@ -317,8 +317,8 @@ static void a_missing_hazard_is_found(void **state) {
     grt_dev_destroy(&reverse);
 }
 
-// The other negative control: a command that Vulkan forbids draws a message, which is counted. It is
-// translated and not run.
+// The other negative control: a command that Vulkan forbids draws a message, which is counted. It
+// is translated and not run.
 static void validation_sees_a_mistake(void **state) {
     (void)state;
     struct grt_dev *dev =

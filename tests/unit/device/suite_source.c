@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels from source at run time: they compute, their mistakes are said with file and line, and what the lists of the
-// dialect say is what the C compiler makes of them, for every kernel of gpurt.
+// Kernels from source at run time: they compute, their mistakes are said with file and line, and
+// what the lists of the dialect say is what the C compiler makes of them, for every kernel of
+// gpurt.
 #include "harness/harness.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #include "source/expression.h"
 #include "source/preprocess.h"
 
-// Weighted sums of neighbours through shared memory: a barrier, constants, parameters, a library, a macro of its own.
+// Weighted sums of neighbours through shared memory: a barrier, constants, parameters, a library, a
+// macro of its own.
 static const char blur[] = "#include \"lib/math.k\"\n"
                            "STRUCT(blur_params) { uint count; float side; };\n"
                            "#define blur_specs(X) X(1, REACH, 1) X(2, PADS, 2)\n"

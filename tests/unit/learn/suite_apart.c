@@ -39,7 +39,8 @@ static void same(struct learn *a, struct learn *b, uint32_t steps, bool norms) {
     free(q);
 }
 
-// In micro-batches, and with a last batch that is smaller; each micro-batch a graph of its own, too.
+// In micro-batches, and with a last batch that is smaller; each micro-batch a graph of its own,
+// too.
 static void halves(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -130,7 +131,8 @@ static void two_learners(void **state) {
         double bound = STEPS * LEARN_BATCH * ORACLE_U * (0.1 + fabs((double)want[i]));
         test_compare_value(&compare, i, got[0][i], (struct oracle_value){(double)want[i], bound});
     }
-    // The loss of the whole batch is the mean of the halves'; the norm is that of the shared gradients.
+    // The loss of the whole batch is the mean of the halves'; the norm is that of the shared
+    // gradients.
     struct grt_learn_state all = learn_state(&whole),
                            s[2] = {learn_state(&half[0]), learn_state(&half[1])};
     double loss = 0.5 * ((double)s[0].loss + (double)s[1].loss);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of modules: a module that centres its input keeps a running mean in training and takes it off in evaluation.
-// It is saved and restored with the parameters, and no optimizer touches it.
+// Buffers of modules: a module that centres its input keeps a running mean in training and takes it
+// off in evaluation. It is saved and restored with the parameters, and no optimizer touches it.
 #include "harness/network_kit.h"
 
 #include <math.h>
@@ -151,7 +151,8 @@ static double evaluated(struct grt_learner *learner, const struct network_sample
     return (double)state.eval_loss / NETWORK_SAMPLES;
 }
 
-// The mean of a micro-batch of 5 samples, twice a step, moves the buffer; evaluations read it and leave it.
+// The mean of a micro-batch of 5 samples, twice a step, moves the buffer; evaluations read it and
+// leave it.
 static void running(void **state) {
     (void)state;
     const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
@@ -355,7 +356,8 @@ static void train(const char *folder, const char *dir, bool resume, uint64_t sto
     grt_supervised_destroy(&run);
 }
 
-// A run with a network of the caller's: stopped and resumed, it has the same bits, the buffer's too.
+// A run with a network of the caller's: stopped and resumed, it has the same bits, the buffer's
+// too.
 static void resumed(void **state) {
     (void)state;
     char folder[] = "/tmp/gpurt-buffers-XXXXXX", path[160], command[512];

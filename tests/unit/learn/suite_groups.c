@@ -146,7 +146,8 @@ static void formulas(void **state) {
     }
 }
 
-// With the reach of a binding lowered, the update runs in pieces, and each finds its rows of the table.
+// With the reach of a binding lowered, the update runs in pieces, and each finds its rows of the
+// table.
 static void pieces(void **state) {
     (void)state;
     struct grt_caps *caps = &test.dev->info.caps;

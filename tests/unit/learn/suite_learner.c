@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learners as a whole: the first losses are PyTorch's; a cut batch learns as an uncut one; computing activations
-// again changes no bit, nor does running again; data may lie on the device; what it learns, it learns by going down.
-// Fused kernels and 16 bits: suite_precision.c.
+// Learners as a whole: the first losses are PyTorch's; a cut batch learns as an uncut one;
+// computing activations again changes no bit, nor does running again; data may lie on the device;
+// what it learns, it learns by going down. Fused kernels and 16 bits: suite_precision.c.
 #include "harness/learn_kit.h"
 
 #include <math.h>
@@ -197,8 +197,9 @@ static void drawn_by_seed(void **state) {
     learn_end(&l);
 }
 
-// Two epochs of samples in order and copied by the graph give the same as those from the device, where they lie
-// in another order: gathered for each micro-batch (staged 0), or for several steps at once.
+// Two epochs of samples in order and copied by the graph give the same as those from the device,
+// where they lie in another order: gathered for each micro-batch (staged 0), or for several steps
+// at once.
 static void gathers(uint32_t accumulate, uint32_t staged) {
     struct learn_desc d = learn_small(GRT_F32);
     d.batch = 10;

@@ -469,7 +469,8 @@ static void same_bits_as_ref(void **state) {
     for (int i = 0; i < GRT_LOSS_PARTS; i += 1) {
         parts[i] = fabsf(parts[i]);
     }
-    // Three rows of rates, the second of a rate that stays 0; then the row of each unit of 64 elements from the 7th on.
+    // Three rows of rates, the second of a rate that stays 0; then the row of each unit of 64
+    // elements from the 7th on.
     const union {
         float rates[12];
         uint32_t rows[12];

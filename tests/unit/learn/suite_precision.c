@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learners by fused kernels and in 16 bits: fused kernels learn what layer by layer does; 16-bit runs arrive where f32
-// does; an overflow costs one step, and a number that is none ends the run and is named.
+// Learners by fused kernels and in 16 bits: fused kernels learn what layer by layer does; 16-bit
+// runs arrive where f32 does; an overflow costs one step, and a number that is none ends the run
+// and is named.
 #include "harness/learn_kit.h"
 
 #include <math.h>
@@ -23,8 +24,8 @@ static bool fused_usable(enum grt_dtype precision) {
                                                              .rows = d.batch));
 }
 
-// By the norm of the difference, as in suite_fused.c: another order of additions may put a unit on the other side of
-// relu's edge, or a sum onto the next 16-bit number.
+// By the norm of the difference, as in suite_fused.c: another order of additions may put a unit on
+// the other side of relu's edge, or a sum onto the next 16-bit number.
 static void near(const char *what, const float *got, const float *want, size_t count,
                  double allowed) {
     double difference = 0, norm = 0;
@@ -41,8 +42,9 @@ static void near(const char *what, const float *got, const float *want, size_t c
     }
 }
 
-// Losses of every step, gradients of the last one, parameters: two learners that differ in how a step is done, by plain
-// descent. Both are as far from the right gradient as suite_fused.c allows one to be, and each step adds as much.
+// Losses of every step, gradients of the last one, parameters: two learners that differ in how a
+// step is done, by plain descent. Both are as far from the right gradient as suite_fused.c allows
+// one to be, and each step adds as much.
 static void check_fused(enum grt_dtype precision, uint32_t steps) {
     enum { MOST = 8 };
     struct learn_desc d = learn_small(precision);
@@ -210,8 +212,8 @@ static void nonfinite(void **state) {
     learn_end(&l);
 }
 
-// Parameters, samples and targets that are finite, and a hidden layer that is not: it is named, however
-// forward and backward are done.
+// Parameters, samples and targets that are finite, and a hidden layer that is not: it is named,
+// however forward and backward are done.
 static void nonfinite_activations(void **state) {
     (void)state;
     const struct {

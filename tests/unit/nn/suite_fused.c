@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused MLP: every usable variant against the oracle's gradients, loss and outputs, at the edges of
-// its tiles; the same bits on every run; gradients added; and what is refused.
+// The fused MLP: every usable variant against the oracle's gradients, loss and outputs, at the
+// edges of its tiles; the same bits on every run; gradients added; and what is refused.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,9 +240,9 @@ static double unit_of(const struct model *m) {
     return m->dtype == GRT_F16 ? 0x1p-11 : m->dtype == GRT_BF16 ? 0x1p-8 : 0x1p-24;
 }
 
-// All of a tensor at once, by the norm of the difference: where a unit lies at the edge of relu, or a sum
-// between two 16-bit numbers, the last bit of another order of additions decides, and single elements may
-// differ more, the more layers the more.
+// All of a tensor at once, by the norm of the difference: where a unit lies at the edge of relu, or
+// a sum between two 16-bit numbers, the last bit of another order of additions decides, and single
+// elements may differ more, the more layers the more.
 static void near(const struct model *m, const char *what, uint32_t l, const float *got,
                  const double *want, size_t count) {
     double difference = 0.0, norm = 0.0;
@@ -309,7 +309,8 @@ static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t
     end(&m);
 }
 
-// Rows around the tiles and far from them, one row, few and many inputs, one to 16 outputs, one to 12 layers.
+// Rows around the tiles and far from them, one row, few and many inputs, one to 16 outputs, one to
+// 12 layers.
 static const struct shape shapes[] = {
     {1, 32, 3, 16, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 1.0f},
     {1024, 32, 3, 16, 1, GRT_ACT_RELU, GRT_LOSS_MSE, 1024.0f},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of layers besides their gradients: an mlp by another name, dropout against its random words, shapes that do not
-// fit, and a module of a user's own.
+// Lists of layers besides their gradients: an mlp by another name, dropout against its random
+// words, shapes that do not fit, and a module of a user's own.
 #include "harness/network_kit.h"
 
 #include <math.h>
@@ -99,8 +99,8 @@ static void widths(void **state) {
                  GRT_INVALID, "a list of widths");
 }
 
-// Segments of a list share memory and are computed again: less of it, and the same bits, with dropout, views, lists
-// in lists, and in micro-batches.
+// Segments of a list share memory and are computed again: less of it, and the same bits, with
+// dropout, views, lists in lists, and in micro-batches.
 static void computed_again(void **state) {
     (void)state;
     char deep[2048] = "[", *end = deep + 1;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks as lists of layers: loss and gradients against central differences of a double-precision oracle, in training
-// and in inference.
+// Networks as lists of layers: loss and gradients against central differences of a double-precision
+// oracle, in training and in inference.
 #include "harness/network_kit.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// A learner for inference keeps no activations: outputs take turns in two tensors. Its loss is the same.
+// A learner for inference keeps no activations: outputs take turns in two tensors. Its loss is the
+// same.
 static void check_inference(const struct network_case *c, struct grt_learner *trained,
                             const struct network_samples *s, struct oracle_value loss) {
     struct grt_learner_desc desc = *grt_learner_desc_of(trained);
@@ -176,7 +177,8 @@ static void composed(void **state) {
          2,
          200,
          true},
-        // The gradient of a residual that comes first is not wanted, and a residual in a residual is added to.
+        // The gradient of a residual that comes first is not wanted, and a residual in a residual
+        // is added to.
         {"[{residual: [{residual: [{linear: 5}]}, {linear: 5}]}, {linear: out}]",
          {L({"sum", 0, NULL, outer, NULL}, {"linear", 2}), 1, 5, "mse", 0},
          2,
@@ -250,8 +252,8 @@ static void of_points(void **state) {
     check_all(cases, sizeof cases / sizeof *cases);
 }
 
-// Branches one behind the other, those that read some columns too; in the middle, where gradients of x are added, and
-// at the begin.
+// Branches one behind the other, those that read some columns too; in the middle, where gradients
+// of x are added, and at the begin.
 static void side_by_side(void **state) {
     (void)state;
     const struct oracle_layer *wide = L({"linear", 5}, {"tanh"}), *narrow = L({"linear", 2});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and layer norm: against the oracle's bounds, exactly where every number on the way is whole,
-// to the same bits as the C reading, and through small windows.
+// Softmax and layer norm: against the oracle's bounds, exactly where every number on the way is
+// whole, to the same bits as the C reading, and through small windows.
 #include "harness/kernel_kit.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tile of its own a variant takes for a product: what the profiles say that tiles cost decides. On an H200 as both
-// APIs list it; no driver is asked.
+// Which tile of its own a variant takes for a product: what the profiles say that tiles cost
+// decides. On an H200 as both APIs list it; no driver is asked.
 #include "harness/profile_kit.h"
 
 #include <math.h>

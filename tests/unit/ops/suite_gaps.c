@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products whose operands are parts of larger arrays: rows and matrices with gaps between them, heads that
-// interleave. What lies in the gaps is NaN and must not be seen; the gaps of c must stay as they were.
+// Matrix products whose operands are parts of larger arrays: rows and matrices with gaps between
+// them, heads that interleave. What lies in the gaps is NaN and must not be seen; the gaps of c
+// must stay as they were.
 #include "harness/gemm_kit.h"
 
 #include <math.h>

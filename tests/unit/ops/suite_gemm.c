@@ -17,7 +17,8 @@ static const struct {
              {GRT_BF16, GRT_F32}};
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
-// Smallest, primes, vectors, and around the tiles that kernels have, those of CPUs too, which are larger.
+// Smallest, primes, vectors, and around the tiles that kernels have, those of CPUs too, which are
+// larger.
 static const uint64_t shapes[][3] = {{1, 1, 1},      {17, 31, 13},  {1, 64, 33},     {37, 1, 19},
                                      {8, 9, 1},      {16, 16, 16},  {65, 129, 33},   {257, 64, 16},
                                      {128, 128, 64}, {64, 32, 128}, {384, 256, 192}, {72, 40, 2048},
@@ -119,8 +120,8 @@ static void many_tiles(void **state) {
     }
 }
 
-// More rows, and more matrices, than Vulkan has workgroups on an axis: variants that would need them are not listed,
-// and plain takes several to a workgroup.
+// More rows, and more matrices, than Vulkan has workgroups on an axis: variants that would need
+// them are not listed, and plain takes several to a workgroup.
 static void beyond_the_grid(void **state) {
     (void)state;
     static const struct product rows[] = {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of shaders/lib/math.k: each over the floats of its range, against libm in double
-// precision within the bounds of tests/oracle/math.c, and bit for bit against the C reading. The bounds
-// hold for every float; here every `step`-th is taken, but for those where all are few enough.
+// precision within the bounds of tests/oracle/math.c, and bit for bit against the C reading. The
+// bounds hold for every float; here every `step`-th is taken, but for those where all are few
+// enough.
 #include "harness/harness.h"
 
 #include <float.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How products are spread over workgroups that stay (runtime/ops/gemm/schedule.c): on a device made up here, every tile and
-// every step along k is done once, and what a kernel has room for is enough. No driver is asked.
+// How products are spread over workgroups that stay (runtime/ops/gemm/schedule.c): on a device made
+// up here, every tile and every step along k is done once, and what a kernel has room for is
+// enough. No driver is asked.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -82,7 +83,8 @@ static void every_step_once(void **state) {
     grt_profile_destroy(&dev.profile);
 }
 
-// A weight's gradient has few tiles and a long k; a square product whose last round is nearly full is left whole.
+// A weight's gradient has few tiles and a long k; a square product whose last round is nearly full
+// is left whole.
 static void where_it_pays(void **state) {
     (void)state;
     struct grt_dev dev = made_up();
@@ -126,8 +128,8 @@ static uint64_t choices(struct grt_dev *dev, uint32_t count) {
     return digest;
 }
 
-// With the default settings the choices are those that were made when the numbers stood in the source, and each
-// number counts.
+// With the default settings the choices are those that were made when the numbers stood in the
+// source, and each number counts.
 static void settings_steer(void **state) {
     (void)state;
     struct grt_dev dev = made_up();
@@ -146,7 +148,8 @@ static void settings_steer(void **state) {
     grt_profile_destroy(&dev.profile);
 }
 
-// Variants that depend on where a subgroup keeps a matrix ask what the device can do; its names do not count.
+// Variants that depend on where a subgroup keeps a matrix ask what the device can do; its names do
+// not count.
 static void capability_and_not_name(void **state) {
     (void)state;
     if (!grt_built_with_coopmat()) {

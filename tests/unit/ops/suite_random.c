@@ -152,8 +152,8 @@ static double normal_cdf(double x) {
     return 0.5 * erfc(-x / sqrt(2.0));
 }
 
-// Mean and variance within five standard errors; Kolmogorov's distance below 1.95 / sqrt(n), which a
-// right generator exceeds once in a thousand seeds. The seed is fixed: no chance is involved.
+// Mean and variance within five standard errors; Kolmogorov's distance below 1.95 / sqrt(n), which
+// a right generator exceeds once in a thousand seeds. The seed is fixed: no chance is involved.
 static void check_distribution(enum grt_dist dist, double mean, double variance, double fourth,
                                double (*cdf)(double)) {
     size_t n = test.small ? 1000 : 1000000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions, over all of a tensor and over its rows: against the oracle's bound, exactly where every
-// sum is a whole number, and to the same bits each time.
+// Reductions, over all of a tensor and over its rows: against the oracle's bound, exactly where
+// every sum is a whole number, and to the same bits each time.
 #include "harness/harness.h"
 
 #include <math.h>

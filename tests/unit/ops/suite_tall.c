@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a long k: cut into parts where that pays, with all that follows a product; and sums in f32
-// that are as exact as f32's, however they are made.
+// Products with a long k: cut into parts where that pays, with all that follows a product; and sums
+// in f32 that are as exact as f32's, however they are made.
 #include "harness/gemm_kit.h"
 
 #include <math.h>
@@ -81,9 +81,10 @@ static void scratch(void **state) {
 
 // ---- the error of f32 ----
 
-// The oracle's bound holds for any sum of k products; this one for a good one. With random signs, partial sums
-// have the size of the root of the sum of squares, and k roundings of them, or another order of the same
-// sum, make an error of about 2^-24 sqrt(k) of that. Three times that is allowed: sums in a row reach 2.1 of it.
+// The oracle's bound holds for any sum of k products; this one for a good one. With random signs,
+// partial sums have the size of the root of the sum of squares, and k roundings of them, or another
+// order of the same sum, make an error of about 2^-24 sqrt(k) of that. Three times that is allowed:
+// sums in a row reach 2.1 of it.
 static double worst(const struct made *x, const void *got) {
     const struct product *p = x->p;
     double most = 0;

@@ -15,8 +15,8 @@ struct params {
     float sigma;
 };
 
-// Runs all steps with random actions in launches of `at_once`, the lanes of one side; state is [4][envs]. What ends
-// begins anew.
+// Runs all steps with random actions in launches of `at_once`, the lanes of one side; state is
+// [4][envs]. What ends begins anew.
 static void roll_out(struct grt_dev *dev, uint32_t envs, uint32_t steps, uint32_t at_once,
                      float *end_state, uint32_t *end_episodes) {
     const struct grt_kernel *kernel = grt_kernel_get(
@@ -97,8 +97,8 @@ static void same_bits_as_ref(void **state) {
 }
 
 // How far a device in f32 may be from the oracle, per coordinate, after one more step. The factors
-// are the largest derivatives of the two accelerations where the pole is within 12 degrees and turns
-// by less than 5 rad/s; each step rounds numbers of at most 5 a few times: 64 u.
+// are the largest derivatives of the two accelerations where the pole is within 12 degrees and
+// turns by less than 5 rad/s; each step rounds numbers of at most 5 a few times: 64 u.
 struct spread {
     double x, v, a, w;
 };

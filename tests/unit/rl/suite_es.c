@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of evolution strategies: noise, weights, update, normalisation; against the formulas in double precision.
+// The parts of evolution strategies: noise, weights, update, normalisation; against the formulas in
+// double precision.
 #include "harness/harness.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evolution strategies as a whole: it learns, on several seeds, and does not with the sign of its update flipped; chunks,
-// cuts and interruptions change no bit.
+// Evolution strategies as a whole: it learns, on several seeds, and does not with the sign of its
+// update flipped; chunks, cuts and interruptions change no bit.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -72,8 +72,8 @@ static void cartpole_is_balanced(void **state) {
     assert_true(best < 250.0f);
 }
 
-// Swing-up from anywhere, to within the best that is known: about -150, most of it in the first 60 steps; a hanging
-// pendulum has less than -900 after 100.
+// Swing-up from anywhere, to within the best that is known: about -150, most of it in the first 60
+// steps; a hanging pendulum has less than -900 after 100.
 static void pendulum_swings_up(void **state) {
     (void)state;
     // Narrower policies and fewer directions stay hanging on one seed of ten.
@@ -160,7 +160,8 @@ static struct grt_es_desc small_desc(enum grt_es_algo algo) {
                                 .seed = 12};
 }
 
-// Nor does shared memory that holds a part of a policy only: the other units have their place in the plan.
+// Nor does shared memory that holds a part of a policy only: the other units have their place in
+// the plan.
 static void chunks_and_cuts_change_nothing(void **state) {
     (void)state;
     struct grt_es_desc desc = small_desc(GRT_ES_ARS);
@@ -191,8 +192,8 @@ static void chunks_and_cuts_change_nothing(void **state) {
     grt_dev_destroy(&little);
 }
 
-// Memory between that of one direction at once and that of all: as many run as fit, and with less than one
-// direction needs the plan refuses.
+// Memory between that of one direction at once and that of all: as many run as fit, and with less
+// than one direction needs the plan refuses.
 static void chunk_follows_the_memory_of(uint32_t shmem) {
     struct grt_es_desc desc = small_desc(GRT_ES_ARS);
     struct grt_dev_desc where = {.device = test.selector, .shmem_limit = shmem};
@@ -290,7 +291,8 @@ static void refusals(void **state) {
     bad.noise_std = -1.0f;
     TEST_REFUSED(grt_es_create(test.dev, &bad), GRT_INVALID, "noise");
 
-    // A chunk larger than the directions is made smaller; a policy of another shape leaves the learner as it was.
+    // A chunk larger than the directions is made smaller; a policy of another shape leaves the
+    // learner as it was.
     good.dir_chunk = 100;
     struct grt_es *es = iterated(test.dev, &good, 1);
     assert_int_equal(grt_es_desc_of(es)->dir_chunk, 7);
@@ -344,7 +346,8 @@ static void given_up_between_pieces(void **state) {
     grt_buf_destroy(&buf);
 }
 
-// Who sees nothing acts by the biases alone: with other weights the same happens, to the bit; and who sees does better.
+// Who sees nothing acts by the biases alone: with other weights the same happens, to the bit; and
+// who sees does better.
 static void the_blind_act_by_biases(void **state) {
     (void)state;
     struct grt_es_desc desc = {.env = grt_env_find("cartpole"),

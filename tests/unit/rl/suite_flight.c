@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UAVs in flight against their rules in double precision, step by step from the state that the device had; sensors against a walk
-// along each ray; what a start promises; and the same bits on every device.
+// UAVs in flight against their rules in double precision, step by step from the state that the
+// device had; sensors against a walk along each ray; what a start promises; and the same bits on
+// every device.
 #include "harness/harness.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies in rollouts: their names; a trip of the pendulum against the formulas in double precision; and that
-// neither cuts, nor vectors, nor how much of a policy lies in shared memory change a bit.
+// Policies in rollouts: their names; a trip of the pendulum against the formulas in double
+// precision; and that neither cuts, nor vectors, nor how much of a policy lies in shared memory
+// change a bit.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -82,8 +83,9 @@ static void record_trip(struct grt_graph *graph, void *context) {
 
 // ---- against the formulas ----
 
-// Twenty steps of the pendulum: one second, in which a difference grows by e^sqrt(15) = 48 at most, and the
-// policy's slope adds as much again; sums of twenty numbers near 1 are off by 20 u. 1e-3 is ten times that.
+// Twenty steps of the pendulum: one second, in which a difference grows by e^sqrt(15) = 48 at most,
+// and the policy's slope adds as much again; sums of twenty numbers near 1 are off by 20 u. 1e-3 is
+// ten times that.
 #define STEPS 20
 #define TRAJECTORY_BOUND 1e-3
 
@@ -236,8 +238,8 @@ static void outcome_end(struct outcome *o) {
     free(o->sums);
 }
 
-// What the device has, and less: of the robot's 256 units 20 KiB hold 128, of the pendulum's 4 KiB hold 124, 176 bytes 4 and
-// 48 none, which are the bias of the action and the normalisation alone.
+// What the device has, and less: of the robot's 256 units 20 KiB hold 128, of the pendulum's 4 KiB
+// hold 124, 176 bytes 4 and 48 none, which are the bias of the action and the normalisation alone.
 static void shared_memory_changes_no_bit(void **state) {
     (void)state;
     static const struct {

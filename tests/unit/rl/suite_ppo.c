@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proximal policy optimization: what an iteration collects, its advantages, its loss and gradients against the formulas in double
-// precision; the order of rows, the distribution of actions, and the same bits after a resume.
+// Proximal policy optimization: what an iteration collects, its advantages, its loss and gradients
+// against the formulas in double precision; the order of rows, the distribution of actions, and the
+// same bits after a resume.
 #include "harness/ppo_kit.h"
 
 #include <math.h>
@@ -137,7 +138,8 @@ static void gradients(struct ppo_maker *m) {
             largest = fmax(largest, fabs(got[i]));
         }
         assert_true(largest > 1e-4);
-        // Every parameter of the last layers, and every seventh of the others: each costs two losses of the batch.
+        // Every parameter of the last layers, and every seventh of the others: each costs two
+        // losses of the batch.
         for (uint32_t k = 0; k < ppo->params.count; k++) {
             const struct grt_param *p = ppo->params.list[k];
             uint64_t every = p->count > 40 ? 7 : 1;
@@ -216,7 +218,8 @@ static void each_epoch_takes_every_row_once(void **state) {
 
 // ---- actions ----
 
-// How often each action is taken, against the sum of its probabilities: five deviations are allowed.
+// How often each action is taken, against the sum of its probabilities: five deviations are
+// allowed.
 static void actions_come_by_their_probabilities(void **state) {
     (void)state;
     struct ppo_maker m = ppo_uavs();
@@ -330,7 +333,8 @@ static void epochs_end_when_the_policy_has_moved(void **state) {
         m.desc.target_kl = k ? 1e-12 : 1e9;
         struct ppo_made made = ppo_make(&m);
         assert_true(grt_ppo_iterate(made.ppo, &report));
-        // In the first epoch the policy is still that which acted; the second sees that it has moved.
+        // In the first epoch the policy is still that which acted; the second sees that it has
+        // moved.
         assert_int_equal(report.epochs, k ? 2 : m.desc.epochs);
         ppo_end(&made);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds of environments in registers: trajectories are those of the ES rollout, observations those of the trace.
+// Worlds of environments in registers: trajectories are those of the ES rollout, observations those
+// of the trace.
 #include "harness/worlds_kit.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standing robot's dynamics: accelerations against MuJoCo's, conserved quantities against the shapes'
-// own sums (tests/oracle/ant.c), contact against closed forms, and that nothing a motor can do breaks it.
+// The standing robot's dynamics: accelerations against MuJoCo's, conserved quantities against the
+// shapes' own sums (tests/oracle/ant.c), contact against closed forms, and that nothing a motor can
+// do breaks it.
 #include "harness/harness.h"
 #include "harness/standing_kit.h"
 
@@ -74,7 +75,8 @@ static void falls_freely(void **state) {
     struct standing_world world = standing_space;
     world.gravity = (float)GRAVITY;
     standing_advance(test.dev, &world, STEPS, robots, COUNT);
-    // Rates first, then positions: n steps fall by g dt^2 n (n + 1) / 2. Each rounds numbers up to 16.
+    // Rates first, then positions: n steps fall by g dt^2 n (n + 1) / 2. Each rounds numbers up to
+    // 16.
     const double time = STEPS * 0.01;
     const double fall = GRAVITY * 0.01 * 0.01 * STEPS * (STEPS + 1) / 2;
     const double bound = STEPS * 16 * 4 * ORACLE_U;
@@ -136,7 +138,8 @@ static struct drift drift_of(float dt, bool driven) {
     return worst;
 }
 
-// The step is of first order: a quarter of it, a quarter of the error. What is wrong in the equations stays.
+// The step is of first order: a quarter of it, a quarter of the error. What is wrong in the
+// equations stays.
 static void check_drift(const char *what, double coarse, double fine, double most) {
     print_message("# %s after 0.5 s: off by %.1e in steps of 2 ms, %.1e in steps of 0.5 ms\n", what,
                   coarse, fine);
@@ -159,7 +162,8 @@ static void energy_stays(void **state) {
     check_drift("energy of an undamped swing", coarse.energy, fine.energy, 0.01);
 }
 
-// Energy of robots that spin in space for 10 s, over what it was: least and most over the seconds and the robots.
+// Energy of robots that spin in space for 10 s, over what it was: least and most over the seconds
+// and the robots.
 struct spun {
     double least, most;
 };
@@ -215,7 +219,8 @@ static void spinning_keeps_energy(void **state) {
             "# %3d rad/s for 10 s: energy %.3f to %.3f of the start, with the hinges' damping "
             "%.3f to %.3f\n",
             rate, free.least, free.most, held.least, held.most);
-        // In steps of 0.1 ms it is 0.61 to 1.00: limbs swing out against their stops and lose some. The motors reach 50.
+        // In steps of 0.1 ms it is 0.61 to 1.00: limbs swing out against their stops and lose some.
+        // The motors reach 50.
         double most = rate <= 50 ? 1.05 : 1.2;
         assert_true(free.least > 0.5 && free.most < most && held.least > 0.5 && held.most < most);
     }
@@ -273,7 +278,8 @@ static void holds_on_a_slope(void **state) {
     double before = robots[2].body[15];
     standing_advance(test.dev, &world, 100, robots, COUNT);
     for (int r = 0; r < COUNT - 1; r++) {
-        // It holds, but for a creep: friction is viscous below 1 cm/s, tan = f v / sqrt(v^2 + slip^2).
+        // It holds, but for a creep: friction is viscous below 1 cm/s, tan = f v / sqrt(v^2 +
+        // slip^2).
         double share = tan(slope) / friction[r];
         double creep = 0.01 * share / sqrt(1 - share * share);
         print_message(

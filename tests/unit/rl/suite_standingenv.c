@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The standing robot as an environment: 50 steps against the JAX program in double precision
-// (tests/peers/standing_jax.py), 100 steps on the device against the C reading, the phases, and that
-// following the commanded height stands and what never changes does not.
+// (tests/peers/standing_jax.py), 100 steps on the device against the C reading, the phases, and
+// that following the commanded height stands and what never changes does not.
 #include "harness/harness.h"
 #include "harness/standing_kit.h"
 
@@ -27,7 +27,8 @@ enum {
 };  // places in a state
 static const float signs[4] = {1, -1, -1, 1};
 
-// Holds hips at 0 and ankles at `bend`, and minds the torso's turn and rate: as tests/golden/standing_start.py.
+// Holds hips at 0 and ankles at `bend`, and minds the torso's turn and rate: as
+// tests/golden/standing_start.py.
 static void hold(float theta[OBS + 1][ACT], double bend) {
     memset(theta, 0, sizeof(float[OBS + 1][ACT]));
     for (int i = 0; i < ACT; i++) {
@@ -204,7 +205,8 @@ static double mean(const float *values, int count) {
     return sum / count;
 }
 
-// Bends the legs as the commanded height wants it: 0.65 rad for 0.42 m, 1.02 rad for 0.56 m, a straight line between.
+// Bends the legs as the commanded height wants it: 0.65 rad for 0.42 m, 1.02 rad for 0.56 m, a
+// straight line between.
 static void follow(float theta[OBS + 1][ACT]) {
     hold(theta, -0.46);
     for (int i = 1; i < ACT; i += 2) {
@@ -224,7 +226,8 @@ static void following_stands(void **state) {
         double returns = mean(score, ENVS) / STEPS;
         double good = mean(score + ENVS, ENVS) / STEPS;
         double falls = mean(score + 2 * ENVS, ENVS);
-        // One pose, whatever is commanded; a torque that never changes; and a constant one to the upper stops.
+        // One pose, whatever is commanded; a torque that never changes; and a constant one to the
+        // upper stops.
         hold(theta, 0.9);
         roll(test.dev, &r, theta);
         double deaf = mean(score + ENVS, ENVS) / STEPS;

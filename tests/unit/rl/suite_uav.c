@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UAVs on a grid against plain C written from their rules (tests/oracle/uav.c): crafted encounters one by one, random flights on maps
-// of several sizes, what a start promises, and the same bits on every device.
+// UAVs on a grid against plain C written from their rules (tests/oracle/uav.c): crafted encounters
+// one by one, random flights on maps of several sizes, what a start promises, and the same bits on
+// every device.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -393,7 +394,8 @@ static const struct encounter encounters[] = {
      "Lx"},
 };
 
-// Every encounter a few times in one launch, among copies; then once more, where who has landed is in nobody's way.
+// Every encounter a few times in one launch, among copies; then once more, where who has landed is
+// in nobody's way.
 static void encounters_end_as_stated(void **state) {
     (void)state;
     static const int ways[9][2] = {{0, 0},  {1, 0},   {1, 1},  {0, 1}, {-1, 1},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds: a team whose every number is known in closed form, against plain C that shares no code with it; what is refused.
+// Worlds: a team whose every number is known in closed form, against plain C that shares no code
+// with it; what is refused.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -13,8 +14,8 @@
 #include "gpurt/rollout.h"
 #include "harness/worlds_kit.h"
 
-// Walkers on a line: 0 stays, 1 goes left, 2 right. Who reaches the last cell is out and gets `gain`; a step costs 1/8, and a step off
-// the line, which is no step, 1.
+// Walkers on a line: 0 stays, 1 goes left, 2 right. Who reaches the last cell is out and gets
+// `gain`; a step costs 1/8, and a step off the line, which is no step, 1.
 static const char relay[] =
     "#define ENV relay\n"
     "#define ENV_AGENTS walkers\n"
@@ -335,7 +336,8 @@ static void refuses(void **state) {
     grt_graph_destroy(&graph);
     grt_env_close(&env);
 
-    // Mistakes of the file: those in its lists are found when it is opened, or when its sizes are worked out.
+    // Mistakes of the file: those in its lists are found when it is opened, or when its sizes are
+    // worked out.
     static const struct {
         const char *from, *to, *part;
     } opened[] = {

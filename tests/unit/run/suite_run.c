@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a trainer that learns nothing: what it is asked for and when, what lies on the disk, and that a run which
-// was stopped anywhere and resumed does all of it just once.
+// Runs of a trainer that learns nothing: what it is asked for and when, what lies on the disk, and
+// that a run which was stopped anywhere and resumed does all of it just once.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -166,7 +166,8 @@ static void rise(struct toy *t) {
 
 // ---- cases ----
 
-// Evaluations every 5 steps and at the end, checkpoints every 3 and at the end, however many steps are begun ahead.
+// Evaluations every 5 steps and at the end, checkpoints every 3 and at the end, however many steps
+// are begun ahead.
 static void what_is_due(void **state) {
     (void)state;
     enter();
@@ -229,7 +230,8 @@ static void stopped_anywhere(void **state) {
     leave();
 }
 
-// Targets and patience end a run at the evaluation that they say, and a resumed run has nothing to do then.
+// Targets and patience end a run at the evaluation that they say, and a resumed run has nothing to
+// do then.
 static void ends(void **state) {
     (void)state;
     enter();
@@ -266,7 +268,8 @@ static void ends(void **state) {
             assert_true(rest.rows[GRT_RUN_START] == 0 && rest.step == t.step);
         }
     }
-    // The evaluation at the end of a run is not counted: one that goes on has its third without improvement at step 20.
+    // The evaluation at the end of a run is not counted: one that goes on has its third without
+    // improvement at step 20.
     struct toy more = {.ahead = 5};
     for (int step = 0; step < MOST; step++) {
         more.scores[step] = step < 8 ? step : 8;

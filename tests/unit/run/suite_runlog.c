@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of a run: checksums against published vectors, event files read by a reader of this file's
-// own, which knows protocol buffers and not the writer, and JSON lines.
+// The log of a run: checksums against published vectors, event files read by a reader of this
+// file's own, which knows protocol buffers and not the writer, and JSON lines.
 #include "harness/harness.h"
 
 #include <dirent.h>

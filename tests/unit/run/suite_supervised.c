@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Supervised runs through the library: stopped and resumed to the same bits, the same bits for every way
-// that data come, steps that are not finite, memory that is short, and trained models.
+// Supervised runs through the library: stopped and resumed to the same bits, the same bits for
+// every way that data come, steps that are not finite, memory that is short, and trained models.
 #include "harness/data_kit.h"
 
 #include <math.h>
@@ -131,8 +131,8 @@ static void resumed(void **state) {
         assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         assert_true(w.rows[GRT_RUN_EVALUATE] == 2 && w.step == 34);
         assert_true(w.last_loss < w.first_loss && w.accuracy < 0);
-        // Stopped in the first epoch, then in the second, at places that are multiples of nothing, and in
-        // the validation of each.
+        // Stopped in the first epoch, then in the second, at places that are multiples of nothing,
+        // and in the validation of each.
         struct grt_config part = config_of(part_dir, PAIRS(precisions[p]));
         const uint64_t stops[] = {7, 17, 23, 34, 0};
         uint32_t first = p > 0 ? 2 : 0;
@@ -206,8 +206,9 @@ static void ways_of_data(void **state) {
     leave();
 }
 
-// Batches of several micro-batches, which do not divide them or the epoch, arrive one by one: the same bits
-// as from rows that are all there, and the device holds no more inputs than for one of them.
+// Batches of several micro-batches, which do not divide them or the epoch, arrive one by one: the
+// same bits as from rows that are all there, and the device holds no more inputs than for one of
+// them.
 static void batches_in_pieces(void **state) {
     (void)state;
     enter(GRT_MAKE_REGRESSION);
@@ -327,7 +328,8 @@ static void short_memory(void **state) {
     assert_non_null(test.dev);
     c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "auto_accumulate=true");
-    // What is said to fit does, with the accumulation that was asked for, and a little more does not.
+    // What is said to fit does, with the accumulation that was asked for, and a little more does
+    // not.
     c = config_of("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
     struct grt_supervised *larger = grt_supervised_create(&(struct grt_supervised_desc){
         .dev = usual, .config = &c, .report = on_report, .context = &w});
@@ -527,7 +529,8 @@ static void first_step_apart(void **state) {
     assert_non_null(run);
     assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
     grt_supervised_destroy(&run);
-    // Of 270 samples most come behind the first step. However slow they are: the rate is theirs alone.
+    // Of 270 samples most come behind the first step. However slow they are: the rate is theirs
+    // alone.
     if (!(slow.rate * slow.seconds > 270 / 2.0)) {
         print_error("270 samples in an epoch, %g a second for %g s\n", slow.rate, slow.seconds);
         fail();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: round trips, damage of every kind, a process killed while it writes, a full disk, and a
-// folder of them.
+// Checkpoints: round trips, damage of every kind, a process killed while it writes, a full disk,
+// and a folder of them.
 #define _GNU_SOURCE  // unshare, for a disk of our own
 #include "harness/harness.h"
 
@@ -185,8 +185,8 @@ static void write_file(const char *path, const void *bytes, size_t size) {
 
 #define SEAL_BYTES 24
 
-// A flipped bit anywhere in a sealed file is found. Without the seal, as after another program wrote
-// the file anew, a flip may hit what does not matter; what is loaded then must be right.
+// A flipped bit anywhere in a sealed file is found. Without the seal, as after another program
+// wrote the file anew, a flip may hit what does not matter; what is loaded then must be right.
 static void bit_flips(void **state) {
     (void)state;
     enter();
@@ -221,8 +221,8 @@ static void bit_flips(void **state) {
     assert_non_null(back);
     check_same(archive, back);
     grt_archive_destroy(&back);
-    // Anywhere, without the seal. HDF5 gives up in many places, in some without a word of ours; each must end
-    // as bad data and one sentence, or with all that was saved.
+    // Anywhere, without the seal. HDF5 gives up in many places, in some without a word of ours;
+    // each must end as bad data and one sentence, or with all that was saved.
     for (uint32_t i = 0; i < (test.small ? 150 : 3000); i++) {
         size_t at = test_next(&seed) % (size - SEAL_BYTES);
         unsigned char bit = (unsigned char)(1u << test_next(&seed) % 8);
@@ -340,9 +340,10 @@ static void killed(void **state) {
         if (pid == 0) {
             save_for_ever();
         }
-        // The first is left alone until it has saved a checkpoint, which tells how long that takes here;
-        // then at any moment of twice that time, whatever else the machine does. Any checkpoint counts:
-        // only two are kept, so on a busy machine the first may come and go between two looks.
+        // The first is left alone until it has saved a checkpoint, which tells how long that takes
+        // here; then at any moment of twice that time, whatever else the machine does. Any
+        // checkpoint counts: only two are kept, so on a busy machine the first may come and go
+        // between two looks.
         while (round == 0 && !holds("step-.*h5$")) {
             assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -383,8 +384,8 @@ static void keep_line(void *context, enum grt_log_level level, const char *line)
     snprintf(context, 512, "%s", line);
 }
 
-// In a child: saving a large archive over a small one fails with path and reason, and the small one is
-// still there, whole. Exit code 0 when all of it is so.
+// In a child: saving a large archive over a small one fails with path and reason, and the small one
+// is still there, whole. Exit code 0 when all of it is so.
 static int save_too_much(const char *reason) {
     char said[512] = "";
     struct grt_archive *archive = sample(1, 3);

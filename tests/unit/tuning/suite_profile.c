@@ -250,7 +250,8 @@ static void file_is(const struct grt_dev_info *info, const char *want) {
     assert_string_equal(got, want);
 }
 
-// The file is the user's: his comments and the order of his lines stay, and no `from` is left without a setting.
+// The file is the user's: his comments and the order of his lines stay, and no `from` is left
+// without a setting.
 static void comments_stay(void **state) {
     (void)state;
     kit_enter_home();

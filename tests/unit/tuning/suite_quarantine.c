@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variant of the matrix product or of the fused MLP that computes wrong on a device is found out at its first use
-// and left out there, now and later, until the driver changes. The fault is put in by hand.
+// A variant of the matrix product or of the fused MLP that computes wrong on a device is found out
+// at its first use and left out there, now and later, until the driver changes. The fault is put in
+// by hand.
 #include "harness/cache_kit.h"
 #include "harness/learn_kit.h"
 
@@ -70,8 +71,8 @@ static bool listed(struct grt_dev *dev, const struct ones *x, const char *varian
     return false;
 }
 
-// Also has every variant looked at once: to build one another driver may be opened (runtime/device/import.c), which says so,
-// and what is counted later are warnings of verdicts.
+// Also has every variant looked at once: to build one another driver may be opened
+// (runtime/device/import.c), which says so, and what is counted later are warnings of verdicts.
 static struct grt_dev *open_again(void) {
     struct ones all = begin_rows(test.dev, M);
     assert_false(listed(test.dev, &all, "none of this name"));
@@ -89,8 +90,8 @@ static struct grt_dev *open_with(const char *driver_version, const char *op, con
     return dev;
 }
 
-// Opens the device, runs a product and closes it; whether the variant was listed. `warnings` lines are
-// said whatever is asked how often.
+// Opens the device, runs a product and closes it; whether the variant was listed. `warnings` lines
+// are said whatever is asked how often.
 static bool serves(const char *variant, const char *fault, const char *driver_version,
                    uint32_t warnings) {
     struct grt_dev *dev = open_with(driver_version, "gemm", fault);
@@ -154,7 +155,8 @@ static bool offered(const char *variant, uint64_t rows) {
     return there;
 }
 
-// Large products have tiles of their own: what is right for small ones is checked again, and the other way round.
+// Large products have tiles of their own: what is right for small ones is checked again, and the
+// other way round.
 static void large_apart_from_small(void **state) {
     (void)state;
     static const uint64_t rows[2] = {M, 1000};
@@ -236,8 +238,8 @@ static struct grt_kernel *fail_to_build(struct grt_dev *dev, const struct grt_ke
     return NULL;
 }
 
-// Whether the variant serves on a device that cannot build its kernels, with so many warnings; the product is right
-// whatever serves, unless the device is lost.
+// Whether the variant serves on a device that cannot build its kernels, with so many warnings; the
+// product is right whatever serves, unless the device is lost.
 static bool serves_failing(const char *variant, enum grt_status status, const char *driver_version,
                            uint32_t warnings) {
     static struct grt_dev_fns fns;
@@ -424,7 +426,8 @@ static void wrong_fused_results(void **state) {
     grt_dev_destroy(&dev);
 }
 
-// In order they are all right: models at the edges of what the kernels do, each activation and loss.
+// In order they are all right: models at the edges of what the kernels do, each activation and
+// loss.
 static void no_fused_is_wrong_here(void **state) {
     (void)state;
     static const struct {

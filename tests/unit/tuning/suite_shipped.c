@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiles that are shipped: each can be read, reaches its devices, says where its numbers come from and
-// asks nothing of a device that it has not got.
+// The profiles that are shipped: each can be read, reaches its devices, says where its numbers come
+// from and asks nothing of a device that it has not got.
 #include "harness/harness.h"
 
 #include <stdio.h>
@@ -219,8 +219,8 @@ static void sizes_of_rollouts(void **state) {
     kit_leave_home();
 }
 
-// What was not measured by us is not called so: measured numbers stand only in profiles of devices that
-// we had, and name their date.
+// What was not measured by us is not called so: measured numbers stand only in profiles of devices
+// that we had, and name their date.
 static void measured_where_we_were(void **state) {
     (void)state;
     static const char *const had[] = {"pocl", "lavapipe", "nvidia-h200"};
@@ -290,8 +290,8 @@ static void tiles_are_sensible(void **state) {
     kit_leave_home();
 }
 
-// Settings of matrix units: zeros mean the runtime's own choice and are always possible; what cannot run is
-// refused with a sentence, before a driver sees it.
+// Settings of matrix units: zeros mean the runtime's own choice and are always possible; what
+// cannot run is refused with a sentence, before a driver sees it.
 static void settings_of_matrix_units(void **state) {
     (void)state;
     struct grt_dev_info info = kit_gpu("NVIDIA H200", "NVIDIA", 140);

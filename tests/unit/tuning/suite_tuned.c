@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels heed the profile of their device: its sizes are the constants they are compiled with, and sizes
-// that a device cannot run are passed over, said once.
+// Kernels heed the profile of their device: its sizes are the constants they are compiled with, and
+// sizes that a device cannot run are passed over, said once.
 #include "harness/harness.h"
 
 #include <stdlib.h>
@@ -136,8 +136,8 @@ static void impossible_sizes(void **state) {
     kit_leave_home();
 }
 
-// Cooperative matrices of a CPU driver are no matrix unit: they serve when they are named. Shapes as
-// lavapipe lists them from Mesa 26 on, here on any Vulkan driver.
+// Cooperative matrices of a CPU driver are no matrix unit: they serve when they are named. Shapes
+// as lavapipe lists them from Mesa 26 on, here on any Vulkan driver.
 static void matrices_of_software(void **state) {
     (void)state;
     struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = test.selector));
@@ -177,8 +177,8 @@ static void wrong_file(void **state) {
     kit_leave_home();
 }
 
-// Every candidate that the tables call sensible computes the same: integers, so that the order of the
-// additions does not matter.
+// Every candidate that the tables call sensible computes the same: integers, so that the order of
+// the additions does not matter.
 static void candidates_compute(void **state) {
     (void)state;
     kit_enter_home();
