@@ -30,7 +30,7 @@ struct ppo_maker ppo_pendulums(void) {
 }
 
 struct grt_worlds *ppo_make_worlds(const struct ppo_maker *m, uint32_t copies, bool once) {
-    const struct grt_env_info *env = grt_env_find(m->env);
+    const struct grt_env_info *env = m->info ? m->info : grt_env_find(m->env);
     assert_non_null(env);
     struct grt_worlds *worlds = grt_worlds_create(
         test.dev,

@@ -11,7 +11,8 @@
 #define PPO_HIDDEN 6
 
 struct ppo_maker {
-    const char *env;
+    const char *env;                  // by its name, or
+    const struct grt_env_info *info;  // an own one
     struct grt_env_value settings[4];
     uint32_t setting_count, copies, length;
     struct grt_ppo_desc desc;

@@ -68,6 +68,8 @@
     X(policy, D)                                                                                   \
     X(evolve, D)                                                                                   \
     X(ppo, D)                                                                                      \
+    X(twostate, D)                                                                                 \
+    X(draws, D)                                                                                    \
     X(ppotorch, D)                                                                                 \
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
