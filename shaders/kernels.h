@@ -14,8 +14,8 @@
 // `registers` (env/state.k) or in `memory` (env/world.k). Each row X(readings, folder, world, user)
 // of GRT_WORLD_KERNELS makes of every environment the kernel name_user, from the file
 // folder/user.k, which is read behind the environment; the rows of GRT_ENV_KERNELS are made of
-// those in registers. `wide` is the reading of cl/cpu/lib/wide.k, in OpenCL C. GRT_OF_ENV(X, kind,
-// name) are all kernels of one.
+// those in registers, the rows of GRT_MEMORY_KERNELS of those in memory. `wide` is the reading of
+// cl/cpu/lib/wide.k, in OpenCL C. GRT_OF_ENV(X, kind, name) are all kernels of one.
 #define GRT_ENVS(X)                                                                                \
     X(registers, cartpole)                                                                         \
     X(registers, pendulum)                                                                         \
@@ -33,9 +33,12 @@
     X(all, rl, world, worlds_observe)                                                              \
     X(all, rl, world, worlds_step)
 
+#define GRT_MEMORY_KERNELS(X, memory)                                                              \
+    X(all, rl, memory, worlds_draw)
+
 #define GRT_OF_ENV(X, kind, name) GRT_OF_ENV_##kind(X, name)
 #define GRT_OF_ENV_registers(X, name) GRT_ENV_KERNELS(X, name) GRT_WORLD_KERNELS(X, name)
-#define GRT_OF_ENV_memory(X, name) GRT_WORLD_KERNELS(X, name)
+#define GRT_OF_ENV_memory(X, name) GRT_WORLD_KERNELS(X, name) GRT_MEMORY_KERNELS(X, name)
 
 #define GRT_KERNELS(X)                                                                             \
     X(all, core, fill)                                                                             \

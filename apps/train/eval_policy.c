@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/files.h"
-#include "cli/model_file.h"
 #include "cli/talk.h"
 #include "train_ppo.h"
 
@@ -121,46 +120,15 @@ static int run(struct eval_policy *e, int argc, char **argv) {
                            {FILE_WRITTEN, "--output", config->common.output});
     if (code)
         return code;
-    t->trainer.dev = train_config_device(config);
-    code = t->trainer.dev ? train_ppo_make(t) : command_exit_of(grt_last_status());
+    code = train_ppo_open_trained(t);
     if (code)
         return code;
-    if (!grt_ppo_load(t->ppo, t->archive, true))
-        return grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
         if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, (uint32_t)e->seed,
                               &reports[i]))
             return command_exit_of(grt_last_status());
     }
     return print(e, reports, argc, argv);
-}
-
-// The settings are those of the checkpoint; words change the environment's, to try the policy
-// elsewhere.
-static int read_settings(struct eval_policy *e, const char **words, size_t count) {
-    struct train_ppo *t = &e->ppo;
-    char path[TRAIN_PPO_PATH], episodes[32];
-    // Where `gpurt train ppo` has left it: a file is named as the environment in it, usually.
-    const char *slash = strrchr(words[0], '/'), *name = slash ? slash + 1 : words[0];
-    const char *end = strrchr(name, '.');
-    snprintf(path, sizeof path, "%.*s-ppo.h5", end ? (int)(end - name) : (int)strlen(name), name);
-    t->archive =
-        model_file_load(t->trainer.config.checkpoint ? t->trainer.config.checkpoint : path);
-    if (!t->archive)
-        return command_exit_of(grt_last_status());
-    if (strcmp(grt_archive_text(t->archive, "learner", ""), "ppo") != 0) {
-        talk_error("%s holds no policy of `gpurt train ppo`", t->archive->path);
-        return COMMAND_DATA;
-    }
-    int code = train_ppo_settings(t, words[0], words + 1, count - 1);
-    snprintf(episodes, sizeof episodes, "%u", e->episodes);
-    // Nothing is learnt: the least that makes a learner is enough.
-    if (!code &&
-        (!grt_config_set(&t->trainer.config.settings, GRT_CONFIG_EVALUATE_ENVS, episodes) ||
-         !grt_config_set(&t->trainer.config.settings, GRT_CONFIG_NUM_ENVS, "1") ||
-         !grt_config_set(&t->trainer.config.settings, GRT_CONFIG_ROLLOUT_STEPS, "1")))
-        code = COMMAND_USAGE;
-    return code;
 }
 
 int eval_policy(int argc, char **argv) {
@@ -190,7 +158,7 @@ int eval_policy(int argc, char **argv) {
         e->ppo.trainer.kind = &kind;
         code = options_parse(&desc, argc, argv, &e->ppo.trainer.config.common, words, &count);
         if (code < 0)
-            code = read_settings(e, words, count);
+            code = train_ppo_trained(&e->ppo, words, count, e->episodes);
         if (!code && e->ppo.info)
             code = run(e, argc, argv);
         train_ppo_close(&e->ppo);

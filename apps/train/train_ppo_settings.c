@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/model_file.h"
 #include "cli/talk.h"
 #include "train_ppo.h"
 
@@ -298,6 +299,46 @@ int train_ppo_make(struct train_ppo *t) {
     d.seed = c->seed;
     t->ppo = grt_ppo_create(t->trainer.dev, &d);
     return t->ppo ? COMMAND_OK : command_exit_of_input(grt_last_status());
+}
+
+// ---- a policy that is used ----
+
+int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uint32_t episodes) {
+    struct train_config *config = &t->trainer.config;
+    char path[TRAIN_PPO_PATH], text[32];
+    // Where `gpurt train ppo` has left it: a file is named as the environment in it, usually.
+    const char *slash = strrchr(words[0], '/'), *name = slash ? slash + 1 : words[0];
+    const char *end = strrchr(name, '.');
+    snprintf(path, sizeof path, "%.*s-ppo.h5", end ? (int)(end - name) : (int)strlen(name), name);
+    if (!t->archive)
+        t->archive = model_file_load(config->checkpoint ? config->checkpoint : path);
+    if (!t->archive)
+        return command_exit_of(grt_last_status());
+    if (strcmp(grt_archive_text(t->archive, "learner", ""), "ppo") != 0) {
+        talk_error("%s holds no policy of `gpurt train ppo`", t->archive->path);
+        return COMMAND_DATA;
+    }
+    int code = train_ppo_settings(t, words[0], words + 1, count - 1);
+    if (!code && strcmp(grt_archive_text(t->archive, "env", ""), t->info->name) != 0) {
+        talk_error("%s: a policy for '%s' and not for '%s'", t->archive->path,
+                   grt_archive_text(t->archive, "env", "nothing"), t->info->name);
+        code = COMMAND_DATA;
+    }
+    snprintf(text, sizeof text, "%u", episodes);
+    // Nothing is learnt: the least that makes a learner is enough.
+    if (!code && (!grt_config_set(&config->settings, GRT_CONFIG_EVALUATE_ENVS, text) ||
+                  !grt_config_set(&config->settings, GRT_CONFIG_NUM_ENVS, "1") ||
+                  !grt_config_set(&config->settings, GRT_CONFIG_ROLLOUT_STEPS, "1")))
+        code = COMMAND_USAGE;
+    return code;
+}
+
+int train_ppo_open_trained(struct train_ppo *t) {
+    t->trainer.dev = train_config_device(&t->trainer.config);
+    int code = t->trainer.dev ? train_ppo_make(t) : command_exit_of(grt_last_status());
+    if (!code && !grt_ppo_load(t->ppo, t->archive, true))
+        code = grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
+    return code;
 }
 
 void train_ppo_close(void *self) {

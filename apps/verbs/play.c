@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt play`: runs the policy of a checkpoint in one environment and shows what it does, as an animated SVG or as the
-// trajectory in JSON. One graph has a launch for each step, and keeps the state after each.
+// trajectory in JSON. Here are policies of evolution strategies: one graph has a launch for each step, and keeps the state after
+// each. play_ppo.c has those of PPO.
 #include "play.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +16,14 @@
 #include "cli/talk.h"
 
 #define MAX_STEPS 5000
+#define DEFAULT_STEPS 300
 
 struct play {
     struct options common;  // first: see options.h
     const char *checkpoint;
     const char *form;  // "svg" or "json"
     uint32_t phase, steps, start;
+    uint64_t seed;  // and SEEDED
     struct grt_dev *dev;
 };
 
@@ -32,12 +34,22 @@ static bool read_form(const char *text, void *into, char why[RANGES_WHY]) {
     return false;
 }
 
+// Of 32 bits; above them lies that it was given.
+#define SEEDED (1ull << 32)
+
+static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
+    uint64_t *seed = into;
+    bool ok = options_whole(text, 0, UINT32_MAX, seed, why);
+    *seed |= ok ? SEEDED : 0;
+    return ok;
+}
+
 #define AT(field) offsetof(struct play, field)
 
 static const struct option_row play_options[] = {
     {.name = "checkpoint",
      .value = "FILE",
-     .help = "of `gpurt train es` or `gpurt train standing`",
+     .help = "of `gpurt train es`, `standing`, `ppo` or `uav`",
      .read = options_read_text,
      .at = AT(checkpoint)},
     {.name = "phase",
@@ -47,8 +59,7 @@ static const struct option_row play_options[] = {
      .at = AT(phase)},
     {.name = "steps",
      .value = "N",
-     .help = "steps that are shown",
-     .fallback = "300",
+     .help = "steps that are shown (default: 300; of PPO, an episode)",
      .read = options_read_count,
      .at = AT(steps)},
     {.name = "start",
@@ -57,6 +68,11 @@ static const struct option_row play_options[] = {
      .fallback = "1",
      .read = options_read_count,
      .at = AT(start)},
+    {.name = "seed",
+     .value = "N",
+     .help = "of the starts of a policy of PPO (default: that of `gpurt eval`)",
+     .read = read_seed,
+     .at = AT(seed)},
     {.name = "format",
      .value = "svg|json",
      .help = "a picture, or the trajectory",
@@ -195,8 +211,7 @@ static bool run_steps(const struct stage *s, const struct play *play,
 
 // ---- what is shown ----
 
-// [frames][width]; what is no number is null.
-static json_t *rows_json(const float *rows, uint32_t frames, uint32_t width) {
+json_t *play_rows(const float *rows, uint32_t frames, uint32_t width) {
     json_t *all = json_array();
     for (uint32_t f = 0; f < frames; f++) {
         json_t *row = json_array();
@@ -209,7 +224,7 @@ static json_t *rows_json(const float *rows, uint32_t frames, uint32_t width) {
     return all;
 }
 
-static bool write_json(FILE *file, const struct play_trip *trip) {
+bool play_json(FILE *file, const struct play_trip *trip) {
     json_t *names = json_array();
     for (uint32_t i = 0; i < trip->env->state; i++)
         json_array_append_new(names, json_string(trip->env->state_names[i]));
@@ -217,10 +232,10 @@ static bool write_json(FILE *file, const struct play_trip *trip) {
         json_pack("{ss ss si sf sf sf si so so so so so}", "schema", "gpurt.play/1", "env",
                   trip->env->name, "phase", (int)trip->phase, "dt", (double)trip->env->dt, "return",
                   trip->total, "good_rate", trip->good, "falls", (int)trip->falls, "state", names,
-                  "frames", rows_json(trip->states, trip->frames, trip->env->state), "observations",
-                  rows_json(trip->seen, trip->frames, trip->env->obs), "actions",
-                  rows_json(trip->actions, trip->frames, trip->env->act), "rewards",
-                  rows_json(trip->rewards, trip->frames, 1));
+                  "frames", play_rows(trip->states, trip->frames, trip->env->state), "observations",
+                  play_rows(trip->seen, trip->frames, trip->env->obs), "actions",
+                  play_rows(trip->actions, trip->frames, trip->env->act), "rewards",
+                  play_rows(trip->rewards, trip->frames, 1));
     bool ok = all && json_dumpf(all, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
               fputc('\n', file) != EOF;
     json_decref(all);
@@ -258,7 +273,7 @@ static int show(const struct play *play, const struct stage *s, const struct grt
     if (!ok)
         talk_error("out of memory");
     else if (!strcmp(play->form, "json"))
-        ok = write_json(output.file, &trip);
+        ok = play_json(output.file, &trip);
     else
         play_svg(output.file, &trip);
     free(actions);
@@ -298,21 +313,37 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
     return code;
 }
 
-static int play_env(struct play *play, const char *name, const struct grt_env_info *env) {
-    if (!grt_env_in_registers(env, "play"))
-        return COMMAND_USAGE;
-    if (!play->checkpoint) {
-        talk_error("play %s: no policy: name one with --checkpoint FILE, such as %s-phase1.h5 that "
-                   "`gpurt train es --env %s` writes",
-                   name, env->name, name);
+// A policy of evolution strategies: one episode in registers.
+static int play_es(struct play *play, const struct grt_env_info *env, size_t words,
+                   const struct grt_archive *archive) {
+    if (!grt_env_in_registers(env, "this policy"))
+        return COMMAND_DATA;
+    if (words > 1 || play->seed) {
+        talk_error("%s: a policy of `gpurt train es` has no %s; --start N is another start",
+                   play->checkpoint, words > 1 ? "KEY=VALUE" : "--seed");
         return COMMAND_USAGE;
     }
-    if (play->phase > env->phases || play->steps > MAX_STEPS) {
+    play->steps = play->steps ? play->steps : DEFAULT_STEPS;
+    return play_archive(play, env, archive);
+}
+
+static int play_env(struct play *play, const char **words, size_t count,
+                    const struct grt_env_info *env) {
+    if (!play->checkpoint) {
+        talk_error("play %s: no policy: name one with --checkpoint FILE, such as %s%s that "
+                   "`gpurt train %s --env %s` writes",
+                   words[0], env->name, env->world ? "-ppo.h5" : "-phase1.h5",
+                   env->world ? "ppo" : "es", words[0]);
+        return COMMAND_USAGE;
+    }
+    if (play->phase > env->phases || play->steps > MAX_STEPS || play->start > MAX_STEPS) {
         if (play->phase > env->phases)
             talk_error("environment '%s' has no phase %u; it has 1 to %u", env->name, play->phase,
                        env->phases);
         else
-            talk_error("--steps %u: at most %d can be shown", play->steps, MAX_STEPS);
+            talk_error("--%s %u: at most %d can be shown",
+                       play->steps > MAX_STEPS ? "steps" : "start",
+                       play->steps > MAX_STEPS ? play->steps : play->start, MAX_STEPS);
         return COMMAND_USAGE;
     }
     int code = FILES_APART({FILE_READ, "--checkpoint", play->checkpoint},
@@ -322,7 +353,19 @@ static int play_env(struct play *play, const char *name, const struct grt_env_in
     struct grt_archive *archive = model_file_load(play->checkpoint);
     if (!archive)
         return command_exit_of(grt_last_status());
-    code = play_archive(play, env, archive);
+    if (!strcmp(grt_archive_text(archive, "learner", ""), "ppo")) {
+        uint64_t seed = play->seed & ~SEEDED;
+        return play_ppo(&(struct play_ppo_desc){.common = &play->common,
+                                                .archive = archive,
+                                                .words = words,
+                                                .word_count = count,
+                                                .json = !strcmp(play->form, "json"),
+                                                .phase = play->phase,
+                                                .steps = play->steps,
+                                                .start = play->start,
+                                                .seed = play->seed ? &seed : NULL});
+    }
+    code = play_es(play, env, count, archive);
     grt_archive_destroy(&archive);
     return code;
 }
@@ -336,11 +379,15 @@ int cmd_play(int argc, char **argv) {
     };
     struct options_desc desc = {
         .verb = "play",
-        .words = "ENV|FILE.k",
-        .about = "Runs a trained policy in one environment and writes a picture that moves.\n"
-                 "ENV is standing, cartpole, pendulum, or a file of your own.\n",
+        .words = "ENV|FILE.k [KEY=VALUE...]",
+        .about =
+            "Runs a trained policy in one environment and writes a picture that moves.\n"
+            "ENV is standing, cartpole, pendulum, uav, uav_flight, or a file of your own. Of a "
+            "policy of PPO, its most\nlikely actions are shown, and KEY=VALUE changes settings "
+            "of the environment: map=24.\n",
         .lists = lists,
-        .list_count = sizeof lists / sizeof *lists};
+        .list_count = sizeof lists / sizeof *lists,
+        .keys = GRT_CONFIG_OF_PPO};
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t count = 0;
     if (!words) {
@@ -348,18 +395,14 @@ int cmd_play(int argc, char **argv) {
         return COMMAND_INTERNAL;
     }
     int code = options_parse(&desc, argc, argv, &play.common, words, &count);
-    const char *name = count == 1 ? words[0] : NULL;
-    free(words);
-    if (code >= 0)
-        return code;
-    if (!name) {
+    if (code < 0 && count == 0) {
         talk_error("what is to be played? `gpurt play ENV --checkpoint FILE -o FILE.svg`");
-        return COMMAND_USAGE;
+        code = COMMAND_USAGE;
+    } else if (code < 0) {
+        const struct grt_env_info *env = grt_env_open(words[0]);
+        code = env ? play_env(&play, words, count, env) : command_exit_of_input(grt_last_status());
+        grt_env_close(&env);
     }
-    const struct grt_env_info *env = grt_env_open(name);
-    if (!env)
-        return command_exit_of_input(grt_last_status());
-    code = play_env(&play, name, env);
-    grt_env_close(&env);
+    free(words);
     return code;
 }

@@ -35,6 +35,7 @@ struct grt_env_rule {
 // of its settings.
 struct grt_env_world {
     const char *agents, *obs, *global, *act, *choices, *words;
+    const char *shapes;  // that a copy is drawn with; "0": it is not
     const struct grt_env_setting *settings;
     const struct grt_env_rule *rules;
     const char *const *terms;  // names, then NULL

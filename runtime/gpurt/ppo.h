@@ -101,6 +101,28 @@ GRT_API bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds,
                               enum grt_ppo_trial trial, uint32_t seed,
                               struct grt_ppo_report *report);
 
+// What one copy does, step by step, in host memory that lasts until the next step.
+struct grt_ppo_moment {
+    uint32_t step;                         // that are done; 0: the start, which has no rows
+    const uint32_t *state;                 // [words] after it
+    const struct grt_drawn_shape *shapes;  // [shapes] after it; NULL: the environment has none
+    // Rows of the step, [agents].
+    const float *obs;         // [agents][obs], seen before it
+    const uint32_t *mask;     // allowed choices; NULL: actions are continuous
+    const uint32_t *choices;  // NULL: actions are continuous
+    const float *acts;        // [agents][act]; NULL: actions are discrete
+    const float *rewards;
+    const uint32_t *ends;  // GRT_ROW_*
+};
+// False ends it.
+typedef bool (*grt_ppo_look)(void *self, const struct grt_ppo_moment *moment);
+// As grt_ppo_evaluate(), with all that copy number `copy` does shown to `look`: its start, the steps
+// of its episode, and one step more, whose rows are idle and whose actions are those that would
+// follow. The report is about this copy; without the end of its episode, episodes and terms are 0.
+GRT_API bool grt_ppo_watch(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
+                           uint32_t seed, uint32_t copy, grt_ppo_look look, void *self,
+                           struct grt_ppo_report *report);
+
 // Everything that a later run needs to go on with the same bits: "model/actor.layers.0.weight",
 // "model/critic....", "model/log_std", "optimizer/...", "worlds/...". With `model_only` the rest
 // begins anew.

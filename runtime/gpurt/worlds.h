@@ -47,6 +47,7 @@ struct grt_worlds_sizes {
     uint32_t choices;  // of a discrete action, at most 32; 0: actions are continuous
     uint32_t words;    // of a copy's state, 4 bytes each
     uint32_t terms;    // that are added up for reports
+    uint32_t shapes;   // that a copy is drawn with; 0: it is not, or its state is held in registers
 };
 
 // How a row ended: bits.
@@ -114,6 +115,42 @@ GRT_API void grt_op_worlds_random(struct grt_graph *graph, struct grt_worlds *wo
 #define GRT_WORLD_TOTALS 3
 GRT_API void grt_op_worlds_totals(struct grt_graph *graph, struct grt_worlds *worlds,
                                   struct grt_range out);
+
+// ---- drawing ----
+
+#define GRT_DRAWN_KINDS(X)                                                                         \
+    X(NONE)   /* nothing is drawn */                                                               \
+    X(LINE)   /* from (x0, y0) to (x1, y1), `size` wide */                                         \
+    X(CIRCLE) /* around (x0, y0), of radius `size` */                                              \
+    X(BOX)    /* from (x0, y0) to (x1, y1) */
+#define GRT_DRAWN_ROLES(X)                                                                         \
+    X(AREA)  /* where all happens */                                                               \
+    X(BLOCK) /* what is in the way */                                                              \
+    X(GOAL)  /* where somebody is to go */                                                         \
+    X(AGENT) /* who goes there, and leaves a track */
+
+enum grt_drawn_kind {
+#define X(name) GRT_DRAWN_##name,
+    GRT_DRAWN_KINDS(X)
+#undef X
+};
+enum grt_drawn_role {
+#define X(name) GRT_DRAWN_##name,
+    GRT_DRAWN_ROLES(X)
+#undef X
+};
+
+// In the environment's own unit, y upwards.
+struct grt_drawn_shape {
+    float kind, role;  // of the enums
+    float of;          // the agent whose colour it has; -1: none
+    float done;        // 1: the goal is reached, or the agent's part has ended
+    float x0, y0, x1, y1, size;
+};
+
+// How the copies look now: struct grt_drawn_shape [copies][shapes].
+GRT_API void grt_op_worlds_draw(struct grt_graph *graph, struct grt_worlds *worlds,
+                                struct grt_range out);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it, ppo_run.c runs it,
-// ppo_archive.c keeps it.
+// ppo_watch.c shows what it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
 #define GRT_RL_PPO_PARTS_H
 
@@ -63,6 +63,9 @@ void grt_ppo_record_observe(struct ppo_actors *actors, struct grt_graph *graph, 
 // One step of the copies, from the observation on.
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice);
+// Begins an evaluation: its worlds are reset with the seed, and ppo->trials[trial] is a step of it.
+bool grt_ppo_begin_trial(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
+                         uint32_t seed);
 // Makes all graphs of an iteration.
 bool grt_ppo_record(struct grt_ppo *ppo);
 // Draws all parameters: orthogonal matrices, biases of 0.

@@ -171,14 +171,19 @@ static bool take_totals(struct grt_ppo *ppo, const uint32_t *seed) {
     return ok;
 }
 
+bool grt_ppo_begin_trial(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
+                         uint32_t seed) {
+    return (ppo->evaluating.worlds == worlds || make_evaluation(ppo, worlds)) &&
+           (ppo->trials[trial] || make_trial(ppo, trial)) && take_totals(ppo, &seed);
+}
+
 bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
                       uint32_t seed, struct grt_ppo_report *report) {
     if (!ppo || !worlds || !report || (unsigned)trial >= GRT_PPO_TRIAL_COUNT) {
         return grt_fail(GRT_INVALID, "grt_ppo_evaluate: no PPO, worlds, trial or report");
     }
     double start = grt_seconds();
-    bool ok = (ppo->evaluating.worlds == worlds || make_evaluation(ppo, worlds)) &&
-              (ppo->trials[trial] || make_trial(ppo, trial)) && take_totals(ppo, &seed);
+    bool ok = grt_ppo_begin_trial(ppo, worlds, trial, seed);
     *report = (struct grt_ppo_report){.iteration = ppo->done};
     uint32_t length = grt_worlds_length(worlds);
     for (uint32_t t = 0; ok && t < length; t++) {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "ops/op_support.h"
 #include "gpurt/rollout.h"
+#include "shaders/env/shape_words.k"
 #include "shaders/host.h"
 #include "shaders/rl/worlds_params.k"
 #include "worlds_parts.h"
@@ -18,6 +19,9 @@ _Static_assert(WORLDS_TERMS == GRT_WORLD_TOTALS, "totals");
 _Static_assert(WORLDS_LAST == GRT_ROW_LAST && WORLDS_CUT == GRT_ROW_CUT &&
                    WORLDS_IDLE == GRT_ROW_IDLE,
                "rows");
+_Static_assert(SHAPE_NUMBERS * sizeof(float) == sizeof(struct grt_drawn_shape) &&
+                   (uint32_t)SHAPE_BOX == GRT_DRAWN_BOX && (uint32_t)SHAPE_AGENT == GRT_DRAWN_AGENT,
+               "shapes");
 
 struct params {
     struct worlds_head head;
@@ -318,4 +322,22 @@ void grt_op_worlds_totals(struct grt_graph *graph, struct grt_worlds *worlds,
     const uint32_t groups[3] = {count, 1, 1};
     grt_op_launch(graph, grt_kernel_desc(.name = "worlds_totals", .specs = {{"WG", FLAT}}), &params,
                   sizeof params, ranges, 2, groups);
+}
+
+void grt_op_worlds_draw(struct grt_graph *graph, struct grt_worlds *worlds, struct grt_range out) {
+    uint64_t shapes = worlds ? (uint64_t)worlds->copies * worlds->sizes.shapes : 0;
+    struct operand operands[] = {{"out", out, shapes * SHAPE_NUMBERS}};
+    if (!check(graph, worlds, "draw", operands, 1)) {
+        return;
+    }
+    if (shapes == 0 || shapes > grt_op_reach(worlds->dev) / SHAPE_NUMBERS) {
+        grt_graph_reject(graph, GRT_INVALID, "draw of environment '%s': it has %s shapes",
+                         worlds->env->name, shapes == 0 ? "no" : "too many");
+        return;
+    }
+    struct worlds_head head = head_of(worlds);
+    head.shapes = worlds->sizes.shapes;
+    const struct grt_range ranges[] = {worlds->state->range, operands[0].range};
+    launch(graph, worlds, "worlds_draw", head, (const struct grt_spec[]){{"WG", FLAT}, {NULL, 0}},
+           shapes, ranges, 2);
 }

@@ -105,7 +105,8 @@ static bool size_up(struct grt_worlds *worlds) {
                 {"ENV_GLOBAL", world->global, &sizes->global, 0, MAX_NUMBERS},
                 {"ENV_ACT", world->act, &sizes->act, 0, MAX_NUMBERS},
                 {"ENV_CHOICES", world->choices, &sizes->choices, 0, MAX_CHOICES},
-                {"ENV_WORDS", world->words, &sizes->words, 1, MAX_WORDS}};
+                {"ENV_WORDS", world->words, &sizes->words, 1, MAX_WORDS},
+                {"ENV_SHAPES", world->shapes, &sizes->shapes, 0, MAX_NUMBERS}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double value = 0;
         if (!evaluate(worlds, rows[i].name, rows[i].text, &value)) {

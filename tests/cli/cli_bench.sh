@@ -45,7 +45,7 @@ refuse 64 "settings are NAME=VALUE" "${team[@]}" --set map
 refuse 64 "has no settings" bench rollout --device ref:0 --env cartpole --set map=4
 refuse 64 "random actions" "${team[@]}" --policy mlp16
 refuse 64 "keeps its state in device memory" train es --env uav --device ref:0
-refuse 64 "keeps its state in device memory" play uav --device ref:0
+refuse 64 "uav-ppo.h5" play uav --device ref:0
 small=(bench --device ref:0 --data bowls.h5 --model 'depth=1,hidden=4' --time 0.01 --steps 1)
 expect 0 "${small[@]}" --batch-sizes 32 --num-workers 0 --precision f32 --format csv
 [ "$(grep -c ',ok,' out)" -eq 1 ] || wrong "bench of one setting: not one row"

@@ -77,5 +77,6 @@
     X(registers, D)                                                                                \
     X(uav, D)                                                                                      \
     X(flight, D)                                                                                   \
+    X(drawing, D)                                                                                  \
     X(supervised, D)                                                                               \
     X(big, D)

@@ -116,6 +116,20 @@ uint32_t *worlds_state(const struct worlds_case *c) {
     return words;
 }
 
+struct grt_drawn_shape *worlds_shapes(const struct worlds_case *c) {
+    uint32_t count = c->copies * c->sizes.shapes;
+    struct grt_drawn_shape *shapes = test_alloc(count * sizeof *shapes);
+    struct test_tensor at = test_tensor(c->dev, GRT_F32, count, sizeof *shapes / 4);
+    struct grt_graph *draw = graph(c->dev, "draw");
+    test_tensor_prefill(&at, test_prefills[0]);
+    grt_op_worlds_draw(draw, c->worlds, at.tensor.range);
+    run(draw);
+    test_tensor_read(&at, shapes);
+    grt_graph_destroy(&draw);
+    test_tensor_end(&at);
+    return shapes;
+}
+
 void worlds_end(struct worlds_case *c) {
     struct grt_graph **graphs[] = {&c->reset, &c->observe, &c->step, &c->random, &c->totals};
     struct test_tensor *tensors[] = {&c->control, &c->actions_at, &c->rewards_at, &c->ends_at,

@@ -34,6 +34,8 @@ void worlds_draw(struct worlds_case *c);
 void worlds_totals(struct worlds_case *c);
 // The words of the state, [words][copies]; allocated.
 uint32_t *worlds_state(const struct worlds_case *c);
+// How the copies look, [copies][shapes]; allocated.
+struct grt_drawn_shape *worlds_shapes(const struct worlds_case *c);
 void worlds_end(struct worlds_case *c);
 
 // An environment from a text: a file of that name is written for it. NULL where the text is
