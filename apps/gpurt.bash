@@ -9,7 +9,7 @@ _gpurt_kinds() { _gpurt_help "$1" --help | awk '/^  [a-z]+ +[a-z]/ { print $1 }'
 
 _gpurt() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-    local verb=${COMP_WORDS[1]} words='' takes='' environments='standing cartpole pendulum uav'
+    local verb=${COMP_WORDS[1]} words='' takes='' environments='standing cartpole pendulum uav uav_flight'
     local command=("$verb")
     # Kinds of training and of benchmarks have options of their own.
     case $verb in

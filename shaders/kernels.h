@@ -33,8 +33,7 @@
     X(all, rl, world, worlds_observe)                                                              \
     X(all, rl, world, worlds_step)
 
-#define GRT_MEMORY_KERNELS(X, memory)                                                              \
-    X(all, rl, memory, worlds_draw)
+#define GRT_MEMORY_KERNELS(X, memory) X(all, rl, memory, worlds_draw)
 
 #define GRT_OF_ENV(X, kind, name) GRT_OF_ENV_##kind(X, name)
 #define GRT_OF_ENV_registers(X, name) GRT_ENV_KERNELS(X, name) GRT_WORLD_KERNELS(X, name)

@@ -79,7 +79,7 @@ static bool load(void *self, const struct grt_run *run, const struct grt_archive
     struct train_ppo *t = self;
     (void)run;
     place->step = (uint64_t)grt_archive_whole(archive, "iteration", 0);
-    return grt_ppo_load(t->ppo, archive, false);
+    return grt_ppo_load(t->ppo, archive, GRT_PPO_ALL);
 }
 
 static const struct grt_trainer trainer = {
@@ -271,7 +271,7 @@ static int open_ppo(void *self) {
     int code = train_ppo_make(t);
     if (code)
         return code;
-    if (t->archive && !t->resume && !grt_ppo_load(t->ppo, t->archive, true))
+    if (t->archive && !t->resume && !grt_ppo_load(t->ppo, t->archive, GRT_PPO_NETWORKS))
         return grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
     t->evaluate_every = c->evaluate_every > 0 ? (uint32_t)c->evaluate_every
                         : c->iterations < 20  ? 1

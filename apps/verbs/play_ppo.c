@@ -249,20 +249,26 @@ static int show(const struct play_ppo_desc *desc, const struct train_ppo *t, con
     return ok ? written : COMMAND_INTERNAL;
 }
 
+static int not_drawn(const struct train_ppo *t) {
+    talk_error("environment '%s' does not say how it is drawn: ENV_SHAPES and world_draw() in its "
+               "file do; --format json has its trajectory",
+               t->info->name);
+    return COMMAND_DATA;
+}
+
 static int run(const struct play_ppo_desc *desc, struct train_ppo *t) {
     struct grt_ppo_report report;
+    bool drawn = t->info->world && !desc->json;
+    if (drawn && !strcmp(t->info->world->shapes, "0"))
+        return not_drawn(t);
     int code = train_ppo_open_trained(t);
     if (code)
         return code;
     struct record r = {.sizes = grt_worlds_sizes(t->trials), .state = t->info->state};
     uint32_t length = grt_worlds_length(t->trials);
     r.most = desc->steps && desc->steps < length ? desc->steps : length;
-    if (t->info->world && r.sizes->shapes == 0 && !desc->json) {
-        talk_error("environment '%s' does not say how it is drawn: ENV_SHAPES and world_draw() in "
-                   "its file do; --format json has its trajectory",
-                   t->info->name);
-        return COMMAND_DATA;
-    }
+    if (drawn && r.sizes->shapes == 0)
+        return not_drawn(t);
     if (!make_record(&r))
         code = COMMAND_INTERNAL;
     else if (!grt_ppo_watch(t->ppo, t->trials, GRT_PPO_TRY_POLICY,

@@ -124,10 +124,16 @@ GRT_API bool grt_ppo_watch(struct grt_ppo *ppo, struct grt_worlds *worlds, enum 
                            struct grt_ppo_report *report);
 
 // Everything that a later run needs to go on with the same bits: "model/actor.layers.0.weight",
-// "model/critic....", "model/log_std", "optimizer/...", "worlds/...". With `model_only` the rest
-// begins anew.
+// "model/critic....", "model/log_std", "optimizer/...", "worlds/...". What is not
+// loaded begins anew.
+enum grt_ppo_part {
+    GRT_PPO_ALL,       // to go on
+    GRT_PPO_NETWORKS,  // to begin with them
+    GRT_PPO_ACTOR,     // to act: the critic's shape may be another, as with other numbers of agents
+};
 GRT_API bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive);
-GRT_API bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, bool model_only);
+GRT_API bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive,
+                          enum grt_ppo_part part);
 
 #ifdef __cplusplus
 }

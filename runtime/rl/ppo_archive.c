@@ -66,27 +66,32 @@ static bool fits(const struct grt_archive *archive, const char *name, const stru
     return true;
 }
 
-bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, bool model_only) {
+// Whether a parameter is of that part.
+static bool wanted(const struct grt_param *p, enum grt_ppo_part part) {
+    return part != GRT_PPO_ACTOR || strncmp(p->name, "critic.", strlen("critic.")) != 0;
+}
+
+bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, enum grt_ppo_part part) {
     if (!ppo || !archive) {
         return grt_fail(GRT_INVALID, "grt_ppo_load: no %s", ppo ? "archive" : "PPO");
     }
     char name[GRT_ARCHIVE_NAME], names[MAX_KEPT][GRT_ARCHIVE_NAME];
     struct kept kept[MAX_KEPT];
-    uint32_t count = model_only ? 0 : list(ppo, kept, names);
+    uint32_t count = part == GRT_PPO_ALL ? list(ppo, kept, names) : 0;
     bool ok = true;
     for (int give = 0; ok && give < 2; give++) {
         for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
             const struct grt_param *p = ppo->params.list[i];
             snprintf(name, sizeof name, "model/%s", p->name);
-            ok = give ? grt_archive_give(archive, name, &p->master)
-                      : fits(archive, name, &p->master);
+            ok = !wanted(p, part) || (give ? grt_archive_give(archive, name, &p->master)
+                                           : fits(archive, name, &p->master));
         }
         for (uint32_t i = 0; ok && i < count; i++) {
             ok = give ? grt_archive_give(archive, kept[i].name, kept[i].tensor)
                       : fits(archive, kept[i].name, kept[i].tensor);
         }
     }
-    if (ok && !model_only) {
+    if (ok && part == GRT_PPO_ALL) {
         ppo->done = (uint32_t)grt_archive_whole(archive, "iteration", 0);
     }
     return ok && grt_params_sync(&ppo->params);

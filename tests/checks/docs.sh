@@ -224,6 +224,13 @@ if [ -z "$(commands "$tmp/picture.svg")" ] ||
     ! diff <(commands "$source/docs/terminal.svg") <(commands "$tmp/picture.svg") >&2; then
     fault docs/terminal.svg "other commands than those of docs/terminal.sh"
 fi
+# Pictures of episodes: as `gpurt play` writes them, and small.
+for picture in "$source"/docs/uav.svg; do
+    [ "$(wc -c <"$picture")" -lt 150000 ] || fault "$picture" "150 KB or more"
+    "$python" -c 'import sys, xml.etree.ElementTree as t
+sys.exit([e.get("class") for e in t.parse(sys.argv[1]).iter()].count("agent") != 8)' "$picture" ||
+        fault "$picture" "not eight UAVs, as its command says"
+done
 
 [ "${#skipped[@]}" -eq 0 ] || printf 'not run: %s\n' "${skipped[@]}"
 echo "docs.sh: $ran blocks run in $((SECONDS - start)) s, ${#skipped[@]} not run, $faults faults"

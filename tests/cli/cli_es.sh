@@ -192,6 +192,8 @@ logs_agree stands.jsonl
 
 # ---- the picture, the benchmark ----
 refuse 65 "cartpole" play pendulum --checkpoint whole.h5 --device ref:0
+refuse 64 "has no --seed; --start N" play cartpole --checkpoint whole.h5 --seed 3 --device ref:0
+refuse 64 "has no KEY=VALUE" play cartpole map=3 --checkpoint whole.h5 --device ref:0
 expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0
 said '^</svg>'
 expect 0 play cartpole --checkpoint whole.h5 --steps 9 --format json --device ref:0

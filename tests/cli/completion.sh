@@ -49,10 +49,11 @@ offers "--variant" gpurt bench mlp --va
 offers "--num-workers" gpurt bench --num
 offers "supervised es standing ppo uav" gpurt train ''
 offers "--phase --policy" gpurt train standing --p
-offers "standing cartpole pendulum uav" gpurt train es --env ''
+offers "standing cartpole pendulum uav uav_flight" gpurt train es --env ''
 offers "ars es" gpurt train standing --algo ''
 offers "standing" gpurt play s
-offers "uav" gpurt eval u
+offers "--start --steps --seed" gpurt play uav --s
+offers "uav uav_flight" gpurt eval u
 offers "svg json" gpurt play standing --format ''
 offers "supervised es standing ppo uav" gpurt help train ''
 offers "ref:0" gpurt bench --device ref

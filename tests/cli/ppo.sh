@@ -10,6 +10,7 @@ json_check=$(realpath "${2:?usage: ppo.sh GPURT JSON_CHECK DEVICE}")
 device=${3:?usage: ppo.sh GPURT JSON_CHECK DEVICE}
 # shellcheck source-path=SCRIPTDIR source=../harness/command.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 same() { cmp -s "$1" "$2" || wrong "$1 and $2 differ"; }
@@ -44,10 +45,63 @@ expect 0 "${uav[@]}" --iterations 1 --from whole.h5 use_amp=true seed=5 --checkp
 expect 0 eval uav --checkpoint whole.h5 --episodes 7 --format json
 "$json_check" <out || wrong "eval: no JSON"
 said '"policy": *"random actions"'
-expect 0 eval uav --checkpoint whole.h5 --episodes 7 --seed 3 --format csv map=9
+expect 0 eval uav --checkpoint whole.h5 --episodes 7 --seed 3 --format csv map=9 num_uavs=4
 [ "$(wc -l <out)" -eq 3 ] || wrong "eval: not a row for the policy and one for random actions"
 refuse 66 "none.h5" eval uav --checkpoint none.h5
 refuse 66 "uav-ppo.h5" eval uav
+
+# ---- play ----
+# looks CHECKPOINT ...: the picture is what happened, and the same as that of the C reading.
+looks() {
+    local checkpoint=$1
+    shift
+    expect 0 play uav --checkpoint "$checkpoint" "$@" -o play.svg
+    expect 0 play uav --checkpoint "$checkpoint" "$@" --device ref:0 -o ref.svg
+    same play.svg ref.svg
+    expect 0 play uav --checkpoint "$checkpoint" "$@" --format json -o play.json
+    "$json_check" <play.json || wrong "play: no JSON"
+    python3 "$here/play_check.py" play.svg play.json || wrong "play $*: the picture is not what happened"
+}
+looks whole.h5
+looks whole.h5 --start 5 --seed 3 num_obstacles=9
+looks whole.h5 --steps 4 map=40 num_uavs=7 max_steps=300
+[ "$(grep -c 'class="agent"' play.svg)" -eq 7 ] || wrong "play: KEY=VALUE is not the environment's"
+# What is watched is an episode of `gpurt eval`.
+expect 0 eval uav --checkpoint whole.h5 --episodes 1 --seed 8 --format csv
+returned=$(sed 3d out >one && mv one out && column return)
+expect 0 play uav --checkpoint whole.h5 --seed 8 --format json -o play.json
+python3 -c 'import json, sys; a = json.load(open("play.json"))["return"]; sys.exit(abs(a - float(sys.argv[1])) > 1e-3)' \
+    "$returned" || wrong "play: another return than that of eval, $returned"
+refuse 65 "a policy for 'uav' and not for 'cartpole'" play cartpole --checkpoint whole.h5
+refuse 65 "a policy for 'uav' and not for 'cartpole'" eval cartpole --checkpoint whole.h5
+refuse 64 "at most 5000" play uav --checkpoint whole.h5 --start 5001
+refuse 64 "--seed" play uav --checkpoint whole.h5 --seed -1
+refuse 78 "map is 2" play uav --checkpoint whole.h5 map=2
+# One in registers, and files of one's own: with a drawing, and without.
+expect 0 train ppo --env pendulum --num-envs 2 rollout_steps=4 --iterations 1 hidden=8 --checkpoint pendulum.h5 -q
+expect 0 play pendulum --checkpoint pendulum.h5 --steps 20 -o pendulum.svg
+grep -q 'angle, rad' pendulum.svg || wrong "play: no picture of a pendulum by PPO"
+expect 0 play pendulum --checkpoint pendulum.h5 --steps 20 --format json -o pendulum.json
+python3 - <<'END' || wrong "play: observations of a pendulum are not those of its states"
+import json, math
+trip = json.load(open("pendulum.json"))
+assert len(trip["frames"]) == 20 and len(trip["actions"]) == 20
+for state, seen in zip(trip["frames"], trip["observations"]):
+    a = state[trip["state"].index("a")]
+    assert any(abs(v - math.cos(a)) < 1e-5 for v in seen) and any(abs(v - math.sin(a)) < 1e-5 for v in seen), (state, seen)
+END
+awk '/^```/ { inside = $0 == "```team"; next } inside' "$here/../../shaders/env/README.md" >team.k
+sed '/ENV_SHAPES/d' team.k >plain.k
+for env in team plain; do
+    expect 0 train ppo --env ./$env.k --num-envs 2 rollout_steps=4 --iterations 1 hidden=8 --checkpoint $env.h5 -q
+done
+expect 0 play ./team.k --checkpoint team.h5 -o team.svg
+python3 -c 'import xml.etree.ElementTree as t
+import sys
+classes = [e.get("class") for e in t.parse("team.svg").iter()]
+sys.exit([classes.count(c) for c in ("area", "goal", "agent")] != [1, 1, 3])' || wrong "play: team.k is drawn otherwise"
+refuse 65 "does not say how it is drawn" play ./plain.k --checkpoint plain.h5
+expect 0 play ./plain.k --checkpoint plain.h5 --format json
 
 # ---- a config ----
 cat >team.yaml <<'YAML'

@@ -275,7 +275,7 @@ static void resumes(const struct ppo_maker *m) {
     assert_true(grt_ppo_save(whole.ppo, archive));
     iterate(whole.ppo, 2);
     iterate(part.ppo, 1);
-    assert_true(grt_ppo_load(part.ppo, archive, false));
+    assert_true(grt_ppo_load(part.ppo, archive, GRT_PPO_ALL));
     iterate(part.ppo, 2);
     float *want = ppo_read(whole.ppo->params.master), *got = ppo_read(part.ppo->params.master);
     test_same(test.dev, "parameters after a resume", got, want, 4, whole.ppo->params.elements);
