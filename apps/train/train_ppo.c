@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt train ppo` and `gpurt train uav`: a policy by proximal policy optimization, environment and learning on the device.
+// `gpurt train ppo` and `gpurt train uav`: a policy by proximal policy optimization, environment
+// and learning on the device.
 //
-// A step is an iteration, and each has its row; every few the policy's most likely actions are tried on starts of their own.
-// What is resumed goes on in the same file.
+// A step is an iteration, and each has its row; every few the policy's most likely actions are
+// tried on starts of their own. What is resumed goes on in the same file.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

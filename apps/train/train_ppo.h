@@ -32,18 +32,19 @@ struct train_ppo {
     struct grt_ppo *ppo;
 };
 
-// Fills the values from --config and the words, and opens the environment. `only` is the environment of a verb that has
-// one, or NULL. Returns an exit code, the mistake said.
+// Fills the values from --config and the words, and opens the environment. `only` is the
+// environment of a verb that has one, or NULL. Returns an exit code, the mistake said.
 int train_ppo_settings(struct train_ppo *t, const char *only, const char **words, size_t count);
 // Puts what was given into a checkpoint, so that later runs need not be told again.
 bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive);
 // Makes worlds, networks and the learner. Returns an exit code, the mistake said.
 int train_ppo_make(struct train_ppo *t);
-// For verbs that use a policy: fills the values from the checkpoint, t->archive or else the one that is named (by itself
-// ENV-ppo.h5), for so many episodes. words[0] is the environment; the others are KEY=VALUE and change its settings. Returns
-// an exit code, the mistake said.
+// For verbs that use a policy: fills the values from the checkpoint, t->archive or else the one
+// that is named (by itself ENV-ppo.h5), for so many episodes. words[0] is the environment; the
+// others are KEY=VALUE and change its settings. Returns an exit code, the mistake said.
 int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uint32_t episodes);
-// Opens the device, and makes the learner with the checkpoint's networks. Returns an exit code, the mistake said.
+// Opens the device, and makes the learner with the checkpoint's networks. Returns an exit code, the
+// mistake said.
 int train_ppo_open_trained(struct train_ppo *t);
 // Frees what the values hold, but for the trainer's own.
 void train_ppo_close(void *self);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of `gpurt train ppo` and `gpurt train uav`: keys of a config, and settings of the environment beside them.
+// Settings of `gpurt train ppo` and `gpurt train uav`: keys of a config, and settings of the
+// environment beside them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt play`: runs the policy of a checkpoint in one environment and shows what it does, as an animated SVG or as the
-// trajectory in JSON. Here are policies of evolution strategies: one graph has a launch for each step, and keeps the state after
-// each. play_ppo.c has those of PPO.
+// `gpurt play`: runs the policy of a checkpoint in one environment and shows what it does, as an
+// animated SVG or as the trajectory in JSON. Here are policies of evolution strategies: one graph
+// has a launch for each step, and keeps the state after each. play_ppo.c has those of PPO.
 #include "play.h"
 
 #include <stdlib.h>

@@ -27,8 +27,9 @@ struct play_trip {
 // The number of a state's float, or the first when there is none of that name.
 uint32_t play_member(const struct grt_env_info *env, const char *name);
 
-// The actions of a checkpoint's policy for some observations, in double precision by its formula; NULL without memory. The
-// picture alone uses them: what the device did may differ in the last place.
+// The actions of a checkpoint's policy for some observations, in double precision by its formula;
+// NULL without memory. The picture alone uses them: what the device did may differ in the last
+// place.
 float *play_actions(const struct grt_policy *policy, const struct grt_env_info *env,
                     const struct grt_archive *archive, const float *seen, uint32_t frames);
 
@@ -55,8 +56,8 @@ struct play_ppo_desc {
 // Returns an exit code, the mistake said.
 int play_ppo(const struct play_ppo_desc *desc);
 
-// An animated SVG: the environment from the side and, where it has one, from the front; below a number of the state over
-// time. Writes only; the caller looks after errors of the file.
+// An animated SVG: the environment from the side and, where it has one, from the front; below a
+// number of the state over time. Writes only; the caller looks after errors of the file.
 void play_svg(FILE *file, const struct play_trip *trip);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt play` of a policy that `gpurt train ppo` made: an episode with its most likely actions. An environment in memory is drawn by
-// its shapes (play_world.h), one in registers as for evolution strategies (play.h).
+// `gpurt play` of a policy that `gpurt train ppo` made: an episode with its most likely actions. An
+// environment in memory is drawn by its shapes (play_world.h), one in registers as for evolution
+// strategies (play.h).
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,8 @@
 #include "play_world.h"
 #include "train/train_ppo.h"
 
-// What was seen, one step behind the other; those of an environment in registers begin with the first step, those in memory with
-// the start.
+// What was seen, one step behind the other; those of an environment in registers begin with the
+// first step, those in memory with the start.
 struct record {
     const struct grt_worlds_sizes *sizes;
     uint32_t state;  // numbers of a state in registers
@@ -92,7 +93,8 @@ static bool look(void *self, const struct grt_ppo_moment *m) {
     }
     r->steps = m->step;
     r->ended = !more;
-    // The last words of a state in registers: steps, and how many of them were good (shaders/rl/worlds_state.k).
+    // The last words of a state in registers: steps, and how many of them were good
+    // (shaders/rl/worlds_state.k).
     if (r->state)
         r->good = (double)m->state[s->words - 1] / m->state[s->words - 2];
     return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of an episode in shapes (shaders/env/world.k). Shapes stand in the picture with the environment's own coordinates; an
-// attribute that changes has its values at the steps where it changes, by SVG's own animation, so that any browser plays it
-// without a script.
+// The picture of an episode in shapes (shaders/env/world.k). Shapes stand in the picture with the
+// environment's own coordinates; an attribute that changes has its values at the steps where it
+// changes, by SVG's own animation, so that any browser plays it without a script.
 //
 //     title
 //     +---------+
@@ -74,7 +74,8 @@ static bool is_said(const struct picture *p, uint32_t f, bool jumps) {
     return before || (after && !jumps);
 }
 
-// The series as an animation of an attribute, or of a shift downwards. Between steps the value glides, or jumps.
+// The series as an animation of an attribute, or of a shift downwards. Between steps the value
+// glides, or jumps.
 static void animate(const struct picture *p, const char *attribute, int decimals, bool jumps) {
     bool shift = !attribute;
     fprintf(p->file,
@@ -194,7 +195,8 @@ static void fill_series(const struct picture *p, uint32_t i, const struct attrib
     }
 }
 
-// A goal that is reached is filled; an agent that is done fades; what is not there in a frame cannot be seen.
+// A goal that is reached is filled; an agent that is done fades; what is not there in a frame
+// cannot be seen.
 static void write_opacity(const struct picture *p, uint32_t i, uint32_t role) {
     for (uint32_t f = 0; f < p->frames; f++) {
         const struct grt_drawn_shape *s = shape_at(p, f, i);

@@ -15,9 +15,9 @@ struct play_world {
     const struct grt_drawn_shape *drawn;  // [frames][shapes]
 };
 
-// An animated SVG: the shapes in the environment's own coordinates, tracks of agents behind them, goals that are filled when they
-// are reached; below, a bar of the time with a mark for each of these, and a counter of steps. False without memory; errors of the file are
-// the caller's.
+// An animated SVG: the shapes in the environment's own coordinates, tracks of agents behind them,
+// goals that are filled when they are reached; below, a bar of the time with a mark for each of
+// these, and a counter of steps. False without memory; errors of the file are the caller's.
 bool play_world_svg(FILE *file, const struct play_world *world);
 
 #endif

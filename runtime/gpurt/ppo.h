@@ -116,9 +116,10 @@ struct grt_ppo_moment {
 };
 // False ends it.
 typedef bool (*grt_ppo_look)(void *self, const struct grt_ppo_moment *moment);
-// As grt_ppo_evaluate(), with all that copy number `copy` does shown to `look`: its start, the steps
-// of its episode, and one step more, whose rows are idle and whose actions are those that would
-// follow. The report is about this copy; without the end of its episode, episodes and terms are 0.
+// As grt_ppo_evaluate(), with all that copy number `copy` does shown to `look`: its start, the
+// steps of its episode, and one step more, whose rows are idle and whose actions are those that
+// would follow. The report is about this copy; without the end of its episode, episodes and terms
+// are 0.
 GRT_API bool grt_ppo_watch(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
                            uint32_t seed, uint32_t copy, grt_ppo_look look, void *self,
                            struct grt_ppo_report *report);

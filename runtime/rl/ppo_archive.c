@@ -55,7 +55,8 @@ bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive) {
            grt_archive_set_whole(archive, "seed", (int64_t)ppo->desc.seed);
 }
 
-// Whether the archive has every tensor that is wanted, of its shape: nothing is changed before that is known.
+// Whether the archive has every tensor that is wanted, of its shape: nothing is changed before that
+// is known.
 static bool fits(const struct grt_archive *archive, const char *name, const struct grt_tensor *t) {
     const struct grt_archive_tensor *from = grt_archive_find(archive, name);
     if (!from || from->bytes != grt_tensor_bytes(t)) {

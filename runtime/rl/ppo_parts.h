@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it, ppo_run.c runs it,
-// ppo_watch.c shows what it does, ppo_archive.c keeps it.
+// Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it,
+// ppo_run.c runs it, ppo_watch.c shows what it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
 #define GRT_RL_PPO_PARTS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How environments in memory are drawn: shapes against what is seen of the whole and the words of the state, on the way through
-// episodes; and an evaluation that is watched.
+// How environments in memory are drawn: shapes against what is seen of the whole and the words of
+// the state, on the way through episodes; and an evaluation that is watched.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -144,7 +144,8 @@ static void flights_look_as_they_are(void **state) {
 
 // ---- a file of one's own ----
 
-// A lamp that is switched: a line whose end is the state, a number that is none, and a shape that is there at times.
+// A lamp that is switched: a line whose end is the state, a number that is none, and a shape that
+// is there at times.
 static const char *const lamp =
     "#define ENV lamp\n"
     "#define ENV_AGENTS 1\n"
