@@ -127,6 +127,8 @@ static int run(struct eval_policy *e, int argc, char **argv) {
         if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, (uint32_t)e->seed,
                               &reports[i]))
             return command_exit_of(grt_last_status());
+        if (reports[i].stopped)
+            return COMMAND_INTERRUPTED;
     }
     return print(e, reports, argc, argv);
 }

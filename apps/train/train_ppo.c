@@ -30,14 +30,15 @@ static void set_episodes(const struct train_ppo *t, struct grt_run_row *row,
 
 static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
     struct train_ppo *t = self;
-    struct grt_ppo_report r;
-    turn->idle = !turn->more;
-    if (turn->idle)
-        return true;
-    if (!grt_ppo_iterate(t->ppo, &r))
+    struct grt_ppo_report r = {.stopped = true};
+    if (turn->more && !grt_ppo_iterate(t->ppo, &r))
         return false;
+    // An iteration that was given up has changed nothing.
+    turn->idle = r.stopped;
+    if (r.stopped)
+        return true;
     struct grt_run_row row = {.event = GRT_RUN_TRAIN};
-    double busy = r.collect + r.update;
+    double busy = r.acting + r.valuing + r.update;
     grt_run_row_set(&row, GRT_FIELD_EPISODES, r.episodes);
     set_episodes(t, &row, &r);
     grt_run_row_set(&row, GRT_FIELD_POLICY_LOSS, r.policy_loss);
@@ -59,11 +60,11 @@ static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) 
 static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_row *row,
                      bool *stopped) {
     struct train_ppo *t = self;
-    struct grt_ppo_report r = {0};
+    struct grt_ppo_report r = {.stopped = true};
     (void)run;
-    *stopped = !more;
     if (more && !grt_ppo_evaluate(t->ppo, t->trials, GRT_PPO_TRY_POLICY, TRAIN_PPO_TRIALS, &r))
         return false;
+    *stopped = r.stopped;
     set_episodes(t, row, &r);
     row->score = r.mean_return;
     return true;
@@ -292,6 +293,8 @@ static int report(void *self) {
         struct grt_run_row row = {.event = GRT_RUN_BASELINE};
         if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, TRAIN_PPO_TRIALS, &r))
             return command_exit_of(grt_last_status());
+        if (r.stopped)  // the run itself is over and kept
+            return COMMAND_OK;
         set_episodes(t, &row, &r);
         grt_run_row_text(&row, GRT_FIELD_BASELINE, grt_ppo_trial_text((enum grt_ppo_trial)i));
         trainer_tell(&t->trainer, &row);

@@ -298,6 +298,7 @@ int train_ppo_make(struct train_ppo *t) {
     if (!describe_optimizer(t, c->iterations * d.epochs * ((rows + batch - 1) / batch), &d.optim))
         return COMMAND_CONFIG;
     d.seed = c->seed;
+    d.stop = talk_stopped;
     t->ppo = grt_ppo_create(t->trainer.dev, &d);
     return t->ppo ? COMMAND_OK : command_exit_of_input(grt_last_status());
 }

@@ -177,7 +177,7 @@ void grt_graph_destroy(struct grt_graph **graph) {
 // The first run: each segment on its own, timed. The measured time is shared among a segment's
 // commands in proportion to their guesses, and the cuts are made anew if one was over the limit in
 // two runs (drivers compile in the first: PoCL) or if fewer would do.
-static bool calibrate(struct grt_graph *graph) {
+static bool calibrate(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
     struct grt_dev *dev = graph->dev;
     double limit = dev->desc.max_submit_ms * 1e-3;
     double total = 0.0;
@@ -187,6 +187,10 @@ static bool calibrate(struct grt_graph *graph) {
     }
     for (uint32_t s = 0; s < graph->segment_count; s++) {
         const struct grt_segment *segment = &graph->segments[s];
+        if (stop && stop()) {
+            *stopped = true;
+            return true;
+        }
         double start = grt_seconds();
         if (!dev->fns->cmds_run(dev, segment->native) || !dev->fns->wait(dev)) {
             return false;
@@ -214,7 +218,25 @@ static bool calibrate(struct grt_graph *graph) {
     return true;
 }
 
-bool grt_graph_run(struct grt_graph *graph) {
+// With `stop` each submit is waited for, so that what is queued never takes long.
+static bool run(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
+    struct grt_dev *dev = graph->dev;
+    if (!graph->calibrated) {
+        return calibrate(graph, stop, stopped);
+    }
+    for (uint32_t s = 0; s < graph->segment_count; s++) {
+        if (stop && stop()) {
+            *stopped = true;
+            return true;
+        }
+        if (!dev->fns->cmds_run(dev, graph->segments[s].native) || (stop && !dev->fns->wait(dev))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
     if (!graph || !graph->baked) {
         return grt_fail(GRT_INVALID, "grt_graph_run: %s",
                         graph ? "bake the graph first" : "no graph");
@@ -230,17 +252,21 @@ bool grt_graph_run(struct grt_graph *graph) {
             return false;
         }
     }
+    bool given_up = false;
     graph->runs += 1;
     graph->timed = true;
-    if (!graph->calibrated) {
-        return calibrate(graph);
+    bool ok = run(graph, stop, &given_up);
+    if (given_up) {
+        graph->timed = false;
     }
-    for (uint32_t s = 0; s < graph->segment_count; s++) {
-        if (!dev->fns->cmds_run(dev, graph->segments[s].native)) {
-            return false;
-        }
+    if (stopped) {
+        *stopped = given_up;
     }
-    return true;
+    return ok;
+}
+
+bool grt_graph_run(struct grt_graph *graph) {
+    return grt_graph_run_until(graph, NULL, NULL);
 }
 
 bool grt_graph_expect(struct grt_graph *graph, double seconds) {

@@ -70,6 +70,9 @@ GRT_API bool grt_graph_bake(struct grt_graph *graph);
 // The first run waits for its end: it is timed, to cut the work into submits of the allowed length.
 // Later ones queue and return.
 GRT_API bool grt_graph_run(struct grt_graph *graph);
+// The same, but `stop` is asked before each submit and each is waited for: *stopped, the rest did
+// not run. For work that takes long.
+GRT_API bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bool *stopped);
 // What a run will take, where that is known: it is cut by this, and not even the first run waits.
 // After the bake.
 GRT_API bool grt_graph_expect(struct grt_graph *graph, double seconds);

@@ -45,6 +45,8 @@ struct grt_ppo_desc {
     struct grt_optim_desc optim;
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
     uint64_t seed;
+    // Asked in iterations and evaluations that take longer than half a second, which then are given up; may be NULL.
+    bool (*stop)(void);
 };
 #define grt_ppo_desc(...) GRT_DESC(struct grt_ppo_desc, __VA_ARGS__)
 // What most use: horizon 128, batch 0, 4 epochs, gamma 0.99, lambda 0.95, clip 0.2, value weight
@@ -69,6 +71,7 @@ GRT_API struct grt_ppo_size grt_ppo_size(const struct grt_ppo *ppo);
 
 #define GRT_PPO_TERMS 8  // of an environment, in reports
 struct grt_ppo_report {
+    bool stopped;        // given up: the learner is as before, and nothing else here is known
     uint32_t iteration;  // how many are done
     double rows;         // agent steps that counted
     // Of the episodes that ended; 0 without one. Terms are means of the environment's own.
@@ -77,12 +80,43 @@ struct grt_ppo_report {
     double policy_loss, value_loss, entropy, kl, clip_rate;
     double explained;  // share of the returns' variance that the values explain, before the update
     double grad_norm, lr;
-    uint32_t epochs;         // done; fewer than wanted after target_kl
-    double seconds;          // on the wall
-    double collect, update;  // seconds of the device; 0: it has no clock
+    uint32_t epochs;  // done; fewer than wanted after target_kl
+    double seconds;   // on the wall
+    // Seconds of the device: steps with their actions, values and advantages, epochs; 0: it has no clock.
+    double acting, valuing, update;
 };
 // One iteration. False: the device, or a number that is not finite (GRT_NOT_FINITE).
 GRT_API bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report);
+
+// Where the time of an iteration goes.
+#define GRT_PPO_PHASES(X)                                                                          \
+    X(ENVIRONMENT, "environment")  /* its steps */                                                 \
+    X(ACTIONS, "action selection") /* observations, the actor, drawing */                          \
+    X(ADVANTAGES, "advantages")    /* values and the scan over them */                             \
+    X(UPDATE, "update")
+
+enum grt_ppo_phase {
+#define X(name, text) GRT_PPO_PHASE_##name,
+    GRT_PPO_PHASES(X)
+#undef X
+        GRT_PPO_PHASE_COUNT,
+};
+GRT_API const char *grt_ppo_phase_text(enum grt_ppo_phase phase);
+
+// Seconds of the device for the environment's part of `acting` in the newest iteration: its steps run once more, alone, from
+// the same state with the same actions, and have to end in the same state. So nothing changes. 0: it has no clock.
+GRT_API bool grt_ppo_environment(struct grt_ppo *ppo, double *seconds);
+
+// An iteration of the same bits with the host in every step, for comparison: so programs do it whose environment is on the
+// CPU. Observations go to the host and back before the actor sees them, actions before the environment takes them; rewards
+// are read; each of these waits.
+struct grt_ppo_times {
+    double seconds[GRT_PPO_PHASE_COUNT];  // on the wall
+    double busy[GRT_PPO_PHASE_COUNT];     // of the device; 0: it has no clock
+};
+GRT_API bool grt_ppo_iterate_by_host(struct grt_ppo *ppo, struct grt_ppo_report *report,
+                                     struct grt_ppo_times *times);
+
 #define GRT_PPO_TRIALS(X)                                                                          \
     X(POLICY, "the policy")     /* its most likely actions */                                      \
     X(RANDOM, "random actions") /* each allowed one alike */

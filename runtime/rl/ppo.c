@@ -193,7 +193,8 @@ static bool declare_all(struct grt_ppo *ppo) {
         ppo->net.scratch =
             declare(plan, "scratch", "scratch", GRT_F32, (ppo->net.scratch_bytes + 3) / 4, 0);
     }
-    return !ppo->params.failed || grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
+    return (!ppo->params.failed && grt_ppo_undo_declare(ppo)) ||
+           grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
 }
 
 // ---- beginning ----
@@ -264,6 +265,7 @@ void grt_ppo_destroy(struct grt_ppo **ppo) {
     }
     struct grt_ppo *p = *ppo;
     *ppo = NULL;
+    grt_graph_destroy(&p->keep);
     grt_graph_destroy(&p->collect);
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
         grt_graph_destroy(&p->trials[i]);
@@ -272,6 +274,11 @@ void grt_ppo_destroy(struct grt_ppo **ppo) {
         grt_graph_destroy(&p->epochs[i]);
     }
     free(p->epochs);
+    for (uint32_t i = 0; i < p->host_count; i++) {
+        grt_graph_destroy(&p->host[i]);
+    }
+    free(p->host);
+    grt_graph_destroy(&p->alone);
     grt_module_destroy(&p->actor.module);
     grt_module_destroy(&p->critic.module);
     grt_plan_destroy(&p->evaluating.plan);

@@ -80,6 +80,7 @@ bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, enum g
     struct kept kept[MAX_KEPT];
     uint32_t count = part == GRT_PPO_ALL ? list(ppo, kept, names) : 0;
     bool ok = true;
+    ppo->fresh = false;
     for (int give = 0; ok && give < 2; give++) {
         for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
             const struct grt_param *p = ppo->params.list[i];

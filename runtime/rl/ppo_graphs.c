@@ -27,8 +27,7 @@ static void launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel
     grt_op_launch(graph, kernel, params, size, ranges, range_count, groups);
 }
 
-// Step `step` of a section.
-static struct grt_range section(const struct ppo_actors *a, uint32_t section, uint64_t step) {
+struct grt_range grt_ppo_part(const struct ppo_actors *a, uint32_t section, uint64_t step) {
     return grt_op_part(a->traj->range, (section * grt_ppo_section(a) + step * a->stride) * 4,
                        a->rows * 4);
 }
@@ -75,7 +74,7 @@ void grt_ppo_record_observe(struct ppo_actors *a, struct grt_graph *graph, uint6
             grt_op_part(a->whole->range, step * a->whole_stride * 4, copies * sizes->global * 4);
     }
     if (sizes->choices > 0) {
-        observe.mask = section(a, PPO_MASK, step);
+        observe.mask = grt_ppo_part(a, PPO_MASK, step);
     }
     grt_op_worlds_observe(graph, a->worlds, &observe);
 }
@@ -114,38 +113,48 @@ static void record_some(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_gr
            count, &params, sizeof params, ranges, 5);
 }
 
-// As many rows at once as the networks were made for, in pieces that begin where a binding may.
-static void record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
-                           uint64_t step, bool greedy) {
+struct grt_range grt_ppo_actions(const struct grt_ppo *ppo, const struct ppo_actors *a,
+                                 uint64_t step) {
+    return a->acts
+               ? grt_op_part(a->acts->range, step * a->acts_stride * 4, a->rows * ppo->width * 4)
+               : grt_ppo_part(a, PPO_ACTION, step);
+}
+
+void grt_ppo_record_actions(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                            uint64_t step, enum ppo_choice choice) {
+    if (choice == PPO_RANDOM) {
+        struct grt_world_random_desc random = {.control = a->control->range,
+                                               .actions = grt_ppo_actions(ppo, a, step),
+                                               .advance = true};
+        if (!a->acts) {
+            random.mask = grt_ppo_part(a, PPO_MASK, step);
+        }
+        grt_op_worlds_random(graph, a->worlds, &random);
+        return;
+    }
+    // As many rows at once as the networks were made for, in pieces that begin where a binding may.
     uint64_t most = ppo->net.rows;
     most -= a->rows > most ? most % PIECE : 0;
     for (uint64_t first = 0; first < a->rows; first += most) {
         uint64_t left = a->rows - first;
-        record_some(ppo, a, graph, step, first, left < most ? left : most, greedy);
+        record_some(ppo, a, graph, step, first, left < most ? left : most, choice == PPO_GREEDY);
     }
+}
+
+void grt_ppo_record_world(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                          uint64_t step) {
+    grt_op_worlds_step(graph, a->worlds,
+                       &(struct grt_world_step_desc){.control = a->control->range,
+                                                     .actions = grt_ppo_actions(ppo, a, step),
+                                                     .rewards = grt_ppo_part(a, PPO_REWARD, step),
+                                                     .ends = grt_ppo_part(a, PPO_END, step)});
 }
 
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice) {
-    struct grt_range actions =
-        a->acts ? grt_op_part(a->acts->range, step * a->acts_stride * 4, a->rows * ppo->width * 4)
-                : section(a, PPO_ACTION, step);
     grt_ppo_record_observe(a, graph, step);
-    if (choice == PPO_RANDOM) {
-        struct grt_world_random_desc random = {
-            .control = a->control->range, .actions = actions, .advance = true};
-        if (!a->acts) {
-            random.mask = section(a, PPO_MASK, step);
-        }
-        grt_op_worlds_random(graph, a->worlds, &random);
-    } else {
-        record_actions(ppo, a, graph, step, choice == PPO_GREEDY);
-    }
-    grt_op_worlds_step(graph, a->worlds,
-                       &(struct grt_world_step_desc){.control = a->control->range,
-                                                     .actions = actions,
-                                                     .rewards = section(a, PPO_REWARD, step),
-                                                     .ends = section(a, PPO_END, step)});
+    grt_ppo_record_actions(ppo, a, graph, step, choice);
+    grt_ppo_record_world(ppo, a, graph, step);
 }
 
 // ---- what the critic says of it ----
@@ -306,6 +315,23 @@ static struct grt_graph *bake(struct grt_graph *graph) {
     return graph;
 }
 
+void grt_ppo_record_begin(struct grt_ppo *ppo, struct grt_graph *graph) {
+    const uint32_t by = 1;
+    grt_graph_fill(graph, ppo->stats->range, 0);
+    grt_op_launch(graph, grt_kernel_desc(.name = "tick", .specs = {{"WG", 1}}), &by, sizeof by,
+                  &ppo->learning.control->range, 1, (const uint32_t[3]){1, 1, 1});
+}
+
+void grt_ppo_record_end(struct grt_ppo *ppo, struct grt_graph *graph) {
+    grt_ppo_record_observe(&ppo->learning, graph, ppo->desc.horizon);
+    grt_op_worlds_totals(graph, ppo->desc.worlds, ppo->learning.totals->range);
+}
+
+void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph) {
+    record_values(ppo, graph);
+    record_advantages(ppo, graph);
+}
+
 static struct grt_graph *make_collect(struct grt_ppo *ppo) {
     struct grt_graph *graph = grt_graph_create(ppo->dev, "collect");
     if (!graph) {
@@ -313,18 +339,13 @@ static struct grt_graph *make_collect(struct grt_ppo *ppo) {
     }
     // One phase for each, so that their times are known.
     grt_graph_phase(graph, "act");
-    grt_graph_fill(graph, ppo->stats->range, 0);
-    const uint32_t by = 1;
-    grt_op_launch(graph, grt_kernel_desc(.name = "tick", .specs = {{"WG", 1}}), &by, sizeof by,
-                  &ppo->learning.control->range, 1, (const uint32_t[3]){1, 1, 1});
+    grt_ppo_record_begin(ppo, graph);
     for (uint64_t t = 0; t < ppo->desc.horizon; t++) {
         grt_ppo_record_step(ppo, &ppo->learning, graph, t, PPO_DRAWN);
     }
-    grt_ppo_record_observe(&ppo->learning, graph, ppo->desc.horizon);
-    grt_op_worlds_totals(graph, ppo->desc.worlds, ppo->learning.totals->range);
+    grt_ppo_record_end(ppo, graph);
     grt_graph_phase(graph, "value");
-    record_values(ppo, graph);
-    record_advantages(ppo, graph);
+    grt_ppo_record_worth(ppo, graph);
     return bake(graph);
 }
 
@@ -341,13 +362,23 @@ static struct grt_graph *make_epoch(struct grt_ppo *ppo, uint32_t epoch) {
     return bake(graph);
 }
 
+// A graph of its own: what was kept must be whole when a later one is given up.
+static struct grt_graph *make_keep(struct grt_ppo *ppo) {
+    struct grt_graph *graph = grt_graph_create(ppo->dev, "keep");
+    if (graph) {
+        grt_ppo_undo_record(ppo, graph);
+    }
+    return bake(graph);
+}
+
 bool grt_ppo_record(struct grt_ppo *ppo) {
+    ppo->keep = make_keep(ppo);
     ppo->collect = make_collect(ppo);
     ppo->epochs = calloc(ppo->desc.epochs, sizeof(struct grt_graph *));
     if (!ppo->epochs) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
     }
-    bool ok = ppo->collect != NULL;
+    bool ok = ppo->keep && ppo->collect;
     for (uint32_t i = 0; ok && i < ppo->desc.epochs; i++) {
         ppo->epochs[i] = make_epoch(ppo, i);
         ok = ppo->epochs[i] != NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it,
-// ppo_run.c runs it, ppo_watch.c shows what it does, ppo_archive.c keeps it.
+// ppo_run.c runs it, ppo_undo.c takes an iteration back, ppo_phases.c says where its time goes,
+// ppo_host.c runs it from the host, ppo_watch.c shows what it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
 #define GRT_RL_PPO_PARTS_H
 
@@ -28,6 +29,13 @@ struct ppo_actors {
     struct grt_tensor *totals;
 };
 
+// Something that an iteration changes, and as it was before.
+struct ppo_undo {
+    const struct grt_tensor *now;
+    struct grt_tensor *before;
+};
+#define PPO_UNDOS 12
+
 struct grt_ppo {
     struct grt_dev *dev;
     struct grt_ppo_desc desc;
@@ -46,9 +54,16 @@ struct grt_ppo {
     struct grt_tensor *order, *sums, *norms, *stats;
     struct grt_tensor *dlog_std;
     struct grt_tensor *kept, *state, *history, *norm_parts;
-    struct grt_graph *collect;
+    struct grt_graph *keep, *collect;
     struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each
     struct grt_graph **epochs;
+    struct ppo_undo undos[PPO_UNDOS];
+    uint32_t undo_count;
+    double pace;              // seconds of the newest iteration; 0: none was done
+    bool fresh;               // the newest iteration was done here, and nothing was loaded since
+    struct grt_graph *alone;  // the environment's part of an iteration
+    struct grt_graph **host;  // see ppo_host.c
+    uint32_t host_count;
 };
 
 // Words of a section.
@@ -66,8 +81,35 @@ void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *actors, struct 
 // Begins an evaluation: its worlds are reset with the seed, and ppo->trials[trial] is a step of it.
 bool grt_ppo_begin_trial(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
                          uint32_t seed);
+// Its parts: actions from the observation, and what follows from them.
+void grt_ppo_record_actions(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
+                            uint64_t step, enum ppo_choice choice);
+void grt_ppo_record_world(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
+                          uint64_t step);
+// Of a step: the actions, or a section of the trajectory.
+struct grt_range grt_ppo_actions(const struct grt_ppo *ppo, const struct ppo_actors *actors,
+                                 uint64_t step);
+struct grt_range grt_ppo_part(const struct ppo_actors *actors, uint32_t section, uint64_t step);
+// What an iteration begins with, what follows its last step, and what its rows are worth.
+void grt_ppo_record_begin(struct grt_ppo *ppo, struct grt_graph *graph);
+void grt_ppo_record_end(struct grt_ppo *ppo, struct grt_graph *graph);
+void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph);
 // Makes all graphs of an iteration.
 bool grt_ppo_record(struct grt_ppo *ppo);
+// Declares room for what an iteration changes, when all of that is declared.
+bool grt_ppo_undo_declare(struct grt_ppo *ppo);
+// Keeps it; run before anything is changed.
+void grt_ppo_undo_record(const struct grt_ppo *ppo, struct grt_graph *graph);
+// Takes the iteration back.
+bool grt_ppo_undo(struct grt_ppo *ppo);
+// Records the way back for tensors from `first` on. Those of the worlds are the last.
+void grt_ppo_undo_back(const struct grt_ppo *ppo, struct grt_graph *graph, uint32_t first);
+uint32_t grt_ppo_undo_worlds(const struct grt_ppo *ppo);
+// The epochs of an iteration, and what there is to say of it. `begun`: when, on the wall.
+bool grt_ppo_update(struct grt_ppo *ppo, struct grt_ppo_report *report);
+bool grt_ppo_conclude(struct grt_ppo *ppo, double begun, struct grt_ppo_report *report);
+// Adds the seconds of a graph's phases to the places that they have.
+void grt_ppo_add_times(struct grt_graph *graph, double *const seconds[], uint32_t places);
 // Draws all parameters: orthogonal matrices, biases of 0.
 bool grt_ppo_draw(struct grt_ppo *ppo);
 

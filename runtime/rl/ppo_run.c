@@ -10,18 +10,18 @@
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
 
+#define SLOW_SECONDS 0.5  // a stop is obeyed within about this time
+
 static bool read(const struct grt_tensor *t, void *data) {
     return grt_buf_read(t->range.buf, t->range.offset, data, grt_tensor_bytes(t));
 }
 
-static double phase_seconds(struct grt_graph *graph) {
+void grt_ppo_add_times(struct grt_graph *graph, double *const seconds[], uint32_t places) {
     struct grt_phase_time times[GRT_MAX_PHASES];
     uint32_t count = grt_graph_times(graph, times, GRT_MAX_PHASES);
-    double seconds = 0;
-    for (uint32_t i = 0; i < count && i < GRT_MAX_PHASES; i++) {
-        seconds += times[i].seconds;
+    for (uint32_t i = 0; i < count && i < places; i++) {
+        *seconds[i] += times[i].seconds;
     }
-    return seconds;
 }
 
 // Means over the episodes that ended.
@@ -91,24 +91,48 @@ static bool moved(const struct grt_ppo *ppo) {
            sums[PPO_STAT_KL] / sums[PPO_STAT_ROWS] > ppo->desc.target_kl;
 }
 
+// A graph of an iteration. One that takes long is run with a wait after each submit, so that a stop is seen.
+static bool run(struct grt_ppo *ppo, struct grt_graph *graph, struct grt_ppo_report *report) {
+    bool slow = ppo->pace == 0 || ppo->pace > SLOW_SECONDS;
+    return grt_graph_run_until(graph, slow ? ppo->desc.stop : NULL, &report->stopped);
+}
+
+bool grt_ppo_update(struct grt_ppo *ppo, struct grt_ppo_report *report) {
+    bool ok = true;
+    while (ok && !report->stopped && report->epochs < ppo->desc.epochs && !moved(ppo)) {
+        ok = run(ppo, ppo->epochs[report->epochs], report);
+        report->epochs += ok && !report->stopped;
+    }
+    return ok;
+}
+
+bool grt_ppo_conclude(struct grt_ppo *ppo, double begun, struct grt_ppo_report *report) {
+    if (report->stopped) {
+        *report = (struct grt_ppo_report){.stopped = true};
+        return grt_ppo_undo(ppo);
+    }
+    bool ok = report_totals(&ppo->learning, report) && report_losses(ppo, report);
+    report->seconds = grt_seconds() - begun;
+    for (uint32_t i = 0; ok && i < report->epochs; i++) {
+        grt_ppo_add_times(ppo->epochs[i], (double *const[]){&report->update}, 1);
+    }
+    ppo->done += ok;
+    ppo->fresh = ok;
+    return ok;
+}
+
 bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report) {
     if (!ppo || !report) {
         return grt_fail(GRT_INVALID, "grt_ppo_iterate: no %s", ppo ? "report" : "PPO");
     }
     *report = (struct grt_ppo_report){.iteration = ppo->done + 1};
-    double start = grt_seconds();
-    bool ok = grt_graph_run(ppo->collect);
-    while (ok && report->epochs < ppo->desc.epochs && !moved(ppo)) {
-        ok = grt_graph_run(ppo->epochs[report->epochs]);
-        report->epochs += ok;
+    double begun = grt_seconds();
+    bool ok = grt_graph_run(ppo->keep) && run(ppo, ppo->collect, report) &&
+              grt_ppo_update(ppo, report) && grt_ppo_conclude(ppo, begun, report);
+    if (ok && !report->stopped) {
+        grt_ppo_add_times(ppo->collect, (double *const[]){&report->acting, &report->valuing}, 2);
+        ppo->pace = report->seconds;
     }
-    ok = ok && report_totals(&ppo->learning, report) && report_losses(ppo, report);
-    report->seconds = grt_seconds() - start;
-    report->collect = ok ? phase_seconds(ppo->collect) : 0;
-    for (uint32_t i = 0; ok && i < report->epochs; i++) {
-        report->update += phase_seconds(ppo->epochs[i]);
-    }
-    ppo->done += ok;
     return ok;
 }
 
@@ -177,6 +201,27 @@ bool grt_ppo_begin_trial(struct grt_ppo *ppo, struct grt_worlds *worlds, enum gr
            (ppo->trials[trial] || make_trial(ppo, trial)) && take_totals(ppo, &seed);
 }
 
+// So many steps. Where they take long they are waited for now and then, so that a stop is seen.
+static bool play(const struct grt_ppo *ppo, struct grt_graph *step, uint32_t length,
+                 struct grt_ppo_report *report) {
+    double seen = grt_seconds();
+    uint32_t every = 1, since = 0;
+    bool ok = true;
+    for (uint32_t t = 0; ok && t < length && !report->stopped; t++) {
+        ok = grt_graph_run(step);
+        if (!ppo->desc.stop || ++since < every) {
+            continue;
+        }
+        ok = ok && grt_dev_wait(ppo->dev);
+        double now = grt_seconds(), each = (now - seen) / since;
+        every = each * length < SLOW_SECONDS ? length : (uint32_t)(SLOW_SECONDS / each) + 1;
+        report->stopped = ppo->desc.stop();
+        seen = now;
+        since = 0;
+    }
+    return ok;
+}
+
 bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
                       uint32_t seed, struct grt_ppo_report *report) {
     if (!ppo || !worlds || !report || (unsigned)trial >= GRT_PPO_TRIAL_COUNT) {
@@ -185,11 +230,11 @@ bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_p
     double start = grt_seconds();
     bool ok = grt_ppo_begin_trial(ppo, worlds, trial, seed);
     *report = (struct grt_ppo_report){.iteration = ppo->done};
-    uint32_t length = grt_worlds_length(worlds);
-    for (uint32_t t = 0; ok && t < length; t++) {
-        ok = grt_graph_run(ppo->trials[trial]);
+    ok = ok && play(ppo, ppo->trials[trial], grt_worlds_length(worlds), report);
+    if (!ok || report->stopped) {
+        return ok;
     }
-    ok = ok && take_totals(ppo, NULL) && report_totals(&ppo->evaluating, report);
+    ok = take_totals(ppo, NULL) && report_totals(&ppo->evaluating, report);
     report->rows = report->episodes * report->length * grt_worlds_sizes(worlds)->agents;
     report->seconds = grt_seconds() - start;
     return ok;

@@ -70,6 +70,7 @@
     X(ppo, D)                                                                                      \
     X(twostate, D)                                                                                 \
     X(draws, D)                                                                                    \
+    X(ppoloop, D)                                                                                  \
     X(ppotorch, D)                                                                                 \
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
