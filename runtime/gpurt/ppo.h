@@ -45,7 +45,8 @@ struct grt_ppo_desc {
     struct grt_optim_desc optim;
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
     uint64_t seed;
-    // Asked in iterations and evaluations that take longer than half a second, which then are given up; may be NULL.
+    // Asked in iterations and evaluations that take longer than half a second, which then are given
+    // up; may be NULL.
     bool (*stop)(void);
 };
 #define grt_ppo_desc(...) GRT_DESC(struct grt_ppo_desc, __VA_ARGS__)
@@ -82,7 +83,8 @@ struct grt_ppo_report {
     double grad_norm, lr;
     uint32_t epochs;  // done; fewer than wanted after target_kl
     double seconds;   // on the wall
-    // Seconds of the device: steps with their actions, values and advantages, epochs; 0: it has no clock.
+    // Seconds of the device: steps with their actions, values and advantages, epochs; 0: it has no
+    // clock.
     double acting, valuing, update;
 };
 // One iteration. False: the device, or a number that is not finite (GRT_NOT_FINITE).
@@ -103,13 +105,14 @@ enum grt_ppo_phase {
 };
 GRT_API const char *grt_ppo_phase_text(enum grt_ppo_phase phase);
 
-// Seconds of the device for the environment's part of `acting` in the newest iteration: its steps run once more, alone, from
-// the same state with the same actions, and have to end in the same state. So nothing changes. 0: it has no clock.
+// Seconds of the device for the environment's part of `acting` in the newest iteration: its steps
+// run once more, alone, from the same state with the same actions, and have to end in the same
+// state. So nothing changes. 0: it has no clock.
 GRT_API bool grt_ppo_environment(struct grt_ppo *ppo, double *seconds);
 
-// An iteration of the same bits with the host in every step, for comparison: so programs do it whose environment is on the
-// CPU. Observations go to the host and back before the actor sees them, actions before the environment takes them; rewards
-// are read; each of these waits.
+// An iteration of the same bits with the host in every step, for comparison: so programs do it
+// whose environment is on the CPU. Observations go to the host and back before the actor sees them,
+// actions before the environment takes them; rewards are read; each of these waits.
 struct grt_ppo_times {
     double seconds[GRT_PPO_PHASE_COUNT];  // on the wall
     double busy[GRT_PPO_PHASE_COUNT];     // of the device; 0: it has no clock

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of an iteration goes. The phases of its graphs say it, but for what the environment takes of the steps: marks
-// between every two kernels would slow each iteration. So its steps are run once more, alone.
+// Where the time of an iteration goes. The phases of its graphs say it, but for what the
+// environment takes of the steps: marks between every two kernels would slow each iteration. So its
+// steps are run once more, alone.
 #include <stdlib.h>
 #include <string.h>
 

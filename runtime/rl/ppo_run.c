@@ -91,7 +91,8 @@ static bool moved(const struct grt_ppo *ppo) {
            sums[PPO_STAT_KL] / sums[PPO_STAT_ROWS] > ppo->desc.target_kl;
 }
 
-// A graph of an iteration. One that takes long is run with a wait after each submit, so that a stop is seen.
+// A graph of an iteration. One that takes long is run with a wait after each submit, so that a stop
+// is seen.
 static bool run(struct grt_ppo *ppo, struct grt_graph *graph, struct grt_ppo_report *report) {
     bool slow = ppo->pace == 0 || ppo->pace > SLOW_SECONDS;
     return grt_graph_run_until(graph, slow ? ppo->desc.stop : NULL, &report->stopped);

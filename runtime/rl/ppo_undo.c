@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An iteration that is given up is taken back: whatever it changes, and a later one depends on, is copied at its start.
+// An iteration that is given up is taken back: whatever it changes, and a later one depends on, is
+// copied at its start.
 #include "base/log.h"
 #include "gpurt/device.h"
 #include "ppo_parts.h"

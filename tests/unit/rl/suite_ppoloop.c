@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop around PPO: an iteration that is given up leaves no trace, the host's loop has the same bits as the recorded one, and
-// the environment alone takes the same steps.
+// The loop around PPO: an iteration that is given up leaves no trace, the host's loop has the same
+// bits as the recorded one, and the environment alone takes the same steps.
 #include "harness/ppo_kit.h"
 
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static void gives_up(const struct ppo_maker *m) {
     struct ppo_made whole = ppo_make(m), part = ppo_make(&stoppable);
     struct grt_ppo_report report;
     uint32_t stops = 0;
-    // Before the first submit, between two, and so on until the iteration comes to its end. The learner takes no time, so
-    // that every graph is one submit.
+    // Before the first submit, between two, and so on until the iteration comes to its end. The
+    // learner takes no time, so that every graph is one submit.
     for (int asks = 0; asks < 100; asks++) {
         asks_left = asks;
         assert_true(grt_ppo_iterate(part.ppo, &report));
@@ -145,7 +145,8 @@ static void the_environment_alone_changes_nothing(void **state) {
         assert_true(clock ? seconds > 0 && report.acting > 0 : seconds == 0);
         same_state("after the environment alone", with.ppo, without.ppo);
     }
-    // Other actions lead elsewhere, and that is seen. They are those of the last step: no episode begins behind it.
+    // Other actions lead elsewhere, and that is seen. They are those of the last step: no episode
+    // begins behind it.
     uint32_t flip = 0, at = 0;
     const struct grt_range actions =
         grt_ppo_actions(with.ppo, &with.ppo->learning, m.desc.horizon - 1);
