@@ -43,24 +43,41 @@ static bool bad(const struct grt_dataset *data, const char *why, const struct gr
     return grt_fail(GRT_BAD_DATA, "%s: '%s' %s", data->path, array->name, why);
 }
 
+// Whether all inputs have the same number of points, or none.
+static bool points_alike(const struct grt_dataset *data) {
+    const struct grt_array *first = &data->arrays[0];
+    uint32_t i = 1;
+    while (i < data->input_count && (data->arrays[i].rank == 3) == (first->rank == 3) &&
+           data->arrays[i].shape[1] == first->shape[1]) {
+        i++;
+    }
+    return i == data->input_count;
+}
+
 static bool match_inputs(struct grt_dataset *data) {
     struct grt_dataset_info *info = &data->info;
     const struct grt_array *first = &data->arrays[0];
+    data->flat = !points_alike(data);
     info->file_rows = first->shape[0];
-    info->points = first->rank == 3 ? (uint32_t)first->shape[1] : 0;
+    info->points = first->rank == 3 && !data->flat ? (uint32_t)first->shape[1] : 0;
+    info->input_count = data->input_count;
     uint64_t features = 0;
     for (uint32_t i = 0; i < data->input_count; i++) {
         const struct grt_array *array = &data->arrays[i];
-        if ((array->rank == 3) != (first->rank == 3) || array->shape[1] != first->shape[1])
-            return bad(data, "has another number of points than the first input", array);
         data->feature_at[i] = (uint32_t)features;
-        features += array->shape[2];
+        info->inputs[i] = (struct grt_dataset_input){
+            .name = array->name,
+            .first = (uint32_t)features,
+            .points = array->rank == 3 ? (uint32_t)array->shape[1] : 0,
+            .features = (uint32_t)array->shape[2],
+        };
+        features += array->shape[2] * (data->flat ? array->shape[1] : 1);
+        if (features > 1u << 24 || features * (data->flat ? 1 : first->shape[1]) > 1u << 28) {
+            return bad(data, "makes rows of more than 2^28 numbers", array);
+        }
     }
-    uint64_t width = features * first->shape[1];
-    if (features > 1u << 24 || width > 1u << 28)
-        return bad(data, "makes rows of more than 2^28 numbers", first);
     info->features = (uint32_t)features;
-    info->x_width = (uint32_t)width;
+    info->x_width = (uint32_t)(features * (data->flat ? 1 : first->shape[1]));
     return true;
 }
 

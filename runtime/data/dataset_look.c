@@ -126,7 +126,8 @@ static void take_moments(struct grt_dataset *data, const struct grt_findings *fo
     // f32 is fine enough for all but the means of what is not.
     for (uint32_t i = 0; i < data->input_count; i++) {
         const struct grt_array *array = &data->arrays[i];
-        uint32_t first = data->feature_at[i], count = (uint32_t)array->shape[2];
+        uint32_t first = data->feature_at[i];
+        uint64_t count = array->shape[2] * (data->flat ? array->shape[1] : 1);
         if (grt_element_is_wide(array->element.type))
             memcpy(data->mean + first, found->mean + first, count * sizeof *data->mean);
     }

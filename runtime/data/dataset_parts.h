@@ -30,6 +30,7 @@ struct grt_dataset {
     struct grt_array arrays[2 * GRT_DATA_MAX_ARRAYS];  // inputs, then targets
     struct grt_tiles *tiles[2 * GRT_DATA_MAX_ARRAYS];  // of those with filters
     uint32_t feature_at[2 * GRT_DATA_MAX_ARRAYS];      // first feature, or first word of y
+    bool flat;  // inputs have different numbers of points: each lies in x as a whole
     enum grt_on_nan on_nan;
     bool share_targets;
     struct grt_dataset_info info;

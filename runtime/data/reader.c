@@ -315,11 +315,12 @@ static struct grt_sink file_sink(const struct grt_dataset *data, enum grt_read_m
         .as = as,
         .out = (unsigned char *)out + (uint64_t)data->feature_at[i] * size,
         .width = target ? info->y_width : info->x_width,
-        .pitch = target ? array->shape[2] : info->features,
+        .pitch = target || data->flat ? array->shape[2] : info->features,
         .size = size,
         .classes = info->classes,
         .norm = norm ? &data->norm : NULL,
         .feature = data->feature_at[i],
+        .step = data->flat ? array->shape[2] : 0,
     };
 }
 

@@ -46,13 +46,15 @@ bool grt_sink_put(const struct grt_sink *sink, uint64_t row, uint64_t at, uint64
     features = features < array->tile[2] ? features : array->tile[2];
     unsigned char *out =
         sink->out + (at * sink->width + first_point * sink->pitch + first_feature) * sink->size;
+    uint64_t feature = first_feature + first_point * sink->step;
     // Points may lie together on both sides.
-    if (features == sink->pitch && features == array->tile[2] && (!sink->norm || points == 1))
-        return convert(sink, row, first_feature, out, slab, points * features, fault);
+    if (features == sink->pitch && features == array->tile[2] &&
+        (!sink->norm || points == 1 || sink->step == features))
+        return convert(sink, row, feature, out, slab, points * features, fault);
     uint64_t slab_pitch = array->tile[2] * grt_element_size(array->element.type);
     bool good = true;
     for (uint64_t p = 0; good && p < points; p++)
-        good = convert(sink, row, first_feature, out + p * sink->pitch * sink->size,
+        good = convert(sink, row, feature + p * sink->step, out + p * sink->pitch * sink->size,
                        slab + p * slab_pitch, features, fault);
     return good;
 }

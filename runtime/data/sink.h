@@ -26,6 +26,7 @@ struct grt_sink {
     uint32_t classes;
     const struct grt_norm *norm;  // NULL: not normalised
     uint64_t feature;             // norm: the array's first
+    uint64_t step;                // norm: features from one point to the next; 0: points share them
 };
 
 // Whether a row is one piece in the file and as it is what goes out.

@@ -41,7 +41,8 @@
       "data_path data.path data.file data_file dataset dataset.path h5_path train_data",           \
       "HDF5 file with the samples")                                                                \
     X(INPUTS, inputs, NAMES, "data", "", 0, 0, "", "input input_keys input_datasets",              \
-      "its data sets that are the network's inputs, side by side; default: x")                     \
+      "its data sets that are the network's inputs, side by side; default: x; `input: NAME` of a " \
+      "list of layers takes one")                                                                  \
     X(TARGETS, targets, NAMES, "data", "", 0, 0, "", "target target_keys target_datasets labels",  \
       "its data sets that are the targets; default: y")                                            \
     X(BATCH_SIZE, batch_size, WHOLE, "data", "0", 1, 1048576, "",                                  \

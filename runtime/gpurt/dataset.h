@@ -6,11 +6,12 @@
 //     a sample        x: pos | vel, 6 floats                 y: 2 floats, or one class
 //
 // Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D] and
-// [N][P][D] (point sets, with one P for all inputs) are known shapes. Elements are f16, f32, f64,
-// u8, i32 or i64 of either byte order, contiguous or in chunks, plain or with the filters deflate
-// and shuffle; they become f32, or class numbers of 32 bits. Where x is normalised, whole numbers
-// of 32 and 64 bits and doubles are so before they become f32: what is alike to f32 next to a large
-// mean stays apart.
+// [N][P][D] (point sets) are known shapes. Point sets of one P lie side by side point by point;
+// inputs of different P one behind the other, each as a whole. Elements are f16, f32, f64, u8, i32
+// or i64 of either byte order, contiguous or in chunks, plain or with the filters deflate and
+// shuffle; they become f32, or class numbers of 32 bits. Where x is normalised, whole numbers of 32
+// and 64 bits and doubles are so before they become f32: what is alike to f32 next to a large mean
+// stays apart.
 //
 // The HDF5 library opens the file, is asked where the bytes lie, and is closed again: from then on
 // rows are read with pread() by any number of threads, since the library serialises its calls.
@@ -94,11 +95,19 @@ GRT_API struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc
 // After every loader of it.
 GRT_API void grt_dataset_close(struct grt_dataset **data);
 
+// An input of a data set, as a part of x.
+struct grt_dataset_input {
+    const char *name;   // as in the desc; lives as long as the data set
+    uint32_t first;     // feature of x that it begins with
+    uint32_t points;    // P of [N][P][D], or 0
+    uint32_t features;  // of a point, or of the row when there are no points
+};
+
 struct grt_dataset_info {
     uint64_t file_rows;     // N
     uint64_t rows;          // without those dropped
     uint64_t part_rows[3];  // by enum grt_part
-    uint32_t points;        // P of [N][P][D], or 0
+    uint32_t points;        // P of [N][P][D], the same for all inputs; or 0
     uint32_t features;      // of a point, or of the row when there are no points
     uint32_t x_width;       // floats of a row's x: features, or points times features
     uint32_t y_width;       // words of a row's y; 0 without targets
@@ -108,6 +117,8 @@ struct grt_dataset_info {
     uint64_t window_rows;   // that are mixed at a time; 0: all
     const double *mean,
         *std;  // [features] with normalise, else NULL; store them beside the weights
+    uint32_t input_count;
+    struct grt_dataset_input inputs[GRT_DATA_MAX_ARRAYS];
 };
 GRT_API struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data);
 // Names, types, shapes and the numbers of a sample of rows in one number: whether two runs have the

@@ -189,6 +189,14 @@ GRT_API struct grt_module *grt_flatten_create(void);
 
 // `count` numbers of the last axis, from `first` on.
 GRT_API struct grt_module *grt_columns_create(uint32_t first, uint32_t count);
+// One of several inputs that a sample is made of.
+struct grt_input {
+    const char *name;
+    uint32_t first;  // of the sample's last axis
+    struct grt_shape
+        shape;  // of samples of one axis, all of it lies there; of others its last axis
+};
+GRT_API struct grt_module *grt_input_create(const struct grt_input *input);
 
 // The mean or the largest over the first axis: [points][features] becomes [features].
 GRT_API struct grt_module *grt_pool_create(enum grt_pool pool);

@@ -11,6 +11,7 @@
 //     - branches: [[{linear: 8}], [{linear: 8}, tanh]]       their sum
 //     - branches: {of: [[...], [...]], merge: concat}        one behind the other
 //     - columns: {first: 0, count: 3}                        of the last axis
+//     - input: wind                  one of the inputs of a sample, or [wind, lift]; at the beginning
 //     - flatten
 //     - pool: max                    over the points of a sample
 //     - linear: out                  as wide as the targets
@@ -26,11 +27,15 @@
 extern "C" {
 #endif
 
+#define GRT_NETWORK_INPUTS 16
+
 struct grt_network_desc {
     const char *text;
     const char *path;       // of the file that the text is from, for messages; NULL: "network"
     uint32_t line, column;  // where it begins there, from 1; 0 means 1
     uint32_t outputs;       // what `out` stands for; 0: `out` is refused
+    const struct grt_input *inputs;  // that a sample is made of, by name; NULL: `input` is refused
+    uint32_t input_count;            // GRT_NETWORK_INPUTS at most
 };
 #define grt_network_desc(...) GRT_DESC(struct grt_network_desc, __VA_ARGS__)
 // NULL with "path:line:column: what is wrong".

@@ -21,6 +21,8 @@ struct grt_task {
     struct grt_dataset_info info;
     struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet
     float class_weights[GRT_CONFIG_NUMBERS];  // of the learner, where the config has them
+    // What the network calls its inputs: a trained one keeps its names for data under others.
+    struct grt_config_names inputs;
 };
 
 // How the rows are looked at, which opening a data set begins with; see dataset.h.

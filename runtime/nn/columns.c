@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some columns of what comes in: for branches that read a part of it.
+// Some columns of what comes in, for branches that read a part of it: by number, or one of the
+// inputs that samples are made of.
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -33,11 +34,12 @@ void grt_nn_columns(struct grt_graph *graph, const struct grt_tensor *y, uint64_
     }
 }
 
-// ---- the module ----
+// ---- the modules ----
 
 struct columns {
     struct grt_module base;
-    uint32_t first, count;
+    uint64_t first, count;
+    struct grt_shape shape;  // of an input
 };
 
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
@@ -47,18 +49,47 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     const struct columns *c = (struct columns *)module;
     char text[GRT_SHAPE_TEXT];
     struct grt_shape out = *in;
-    if ((uint64_t)c->first + c->count > in->dim[in->rank - 1]) {
-        return grt_module_refuse(module, "%u from %u on are not in %s", c->count, c->first,
+    if (c->first + c->count > in->dim[in->rank - 1]) {
+        return grt_module_refuse(module, "%llu from %llu on are not in %s",
+                                 (unsigned long long)c->count, (unsigned long long)c->first,
                                  grt_shape_text(in, text));
     }
     out.dim[out.rank - 1] = c->count;
     return out;
 }
 
+static struct grt_shape declare_input(struct grt_module *module, struct grt_net *net,
+                                      const char *prefix, const struct grt_shape *in) {
+    (void)net;
+    (void)prefix;
+    struct columns *c = (struct columns *)module;
+    char text[GRT_SHAPE_TEXT], own[GRT_SHAPE_TEXT];
+    struct grt_shape part = *in;
+    c->count = in->rank == 1 ? grt_shape_count(&c->shape) : c->shape.dim[c->shape.rank - 1];
+    part.dim[part.rank - 1] = c->count;
+    if (c->first + c->count > in->dim[in->rank - 1] ||
+        (in->rank > 1 && !grt_shape_equal(&part, &c->shape))) {
+        return grt_module_refuse(module, "its %s from %llu on is not in %s",
+                                 grt_shape_text(&c->shape, own), (unsigned long long)c->first,
+                                 grt_shape_text(in, text));
+    }
+    return c->shape;
+}
+
+// A tensor as rows of what is read.
+static struct grt_tensor rows_of(const struct columns *c, const struct grt_tensor *tensor) {
+    struct grt_tensor rows = *tensor;
+    rows.rank = 2;
+    rows.shape[0] = grt_tensor_count(tensor) / c->count;
+    rows.shape[1] = c->count;
+    return rows;
+}
+
 static void forward(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y) {
     const struct columns *c = (struct columns *)module;
-    grt_nn_columns(pass->graph, y, 0, x, c->first, c->count);
+    struct grt_tensor rows = rows_of(c, y);
+    grt_nn_columns(pass->graph, &rows, 0, x, c->first, c->count);
 }
 
 // What was not read has no part in the loss.
@@ -69,8 +100,9 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     (void)x;
     (void)add_dx;
     if (dx) {
+        struct grt_tensor rows = rows_of(c, dy);
         grt_op_fill(pass->graph, dx, 0.0f);
-        grt_nn_columns(pass->graph, dx, c->first, dy, 0, c->count);
+        grt_nn_columns(pass->graph, dx, c->first, &rows, 0, c->count);
     }
 }
 
@@ -79,16 +111,28 @@ static void destroy(struct grt_module *module) {
 }
 
 static const struct grt_module_fns columns_fns = {"columns", declare, forward, backward, destroy};
+static const struct grt_module_fns input_fns = {"input", declare_input, forward, backward, destroy};
 
-struct grt_module *grt_columns_create(uint32_t first, uint32_t count) {
-    struct columns *c = count > 0 ? calloc(1, sizeof *c) : NULL;
+static struct grt_module *create(const struct columns *as) {
+    struct columns *c = as->count > 0 ? malloc(sizeof *c) : NULL;
     if (!c) {
-        grt_fail(count > 0 ? GRT_NO_MEMORY : GRT_INVALID, "columns: %s",
-                 count > 0 ? "no host memory" : "none are wanted");
+        grt_fail(as->count > 0 ? GRT_NO_MEMORY : GRT_INVALID, "%s: %s", as->base.fns->kind,
+                 as->count > 0 ? "no host memory" : "none are wanted");
         return NULL;
     }
-    c->base.fns = &columns_fns;
-    c->first = first;
-    c->count = count;
+    *c = *as;
     return &c->base;
+}
+
+struct grt_module *grt_columns_create(uint32_t first, uint32_t count) {
+    return create(&(struct columns){{.fns = &columns_fns}, .first = first, .count = count});
+}
+
+struct grt_module *grt_input_create(const struct grt_input *input) {
+    const struct grt_shape none = {0};
+    const struct grt_shape *shape = input ? &input->shape : &none;
+    return create(&(struct columns){{.fns = &input_fns},
+                                    .first = input ? input->first : 0,
+                                    .count = grt_shape_count(shape),
+                                    .shape = *shape});
 }

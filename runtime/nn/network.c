@@ -18,6 +18,7 @@ struct reading {
     const struct grt_network_desc *desc;
     const char *path;
     uint32_t made;
+    bool inside;  // a layer stands before: what comes in here is no sample
 };
 
 static struct grt_module *wrong(const struct reading *r, const struct grt_node *at,
@@ -248,7 +249,10 @@ static struct grt_module *make_repeated(struct reading *r, const struct grt_node
 
 static struct grt_module *make_list(struct reading *r, const struct grt_node *list,
                                     const char *what) {
-    return make_repeated(r, list, what, 1);
+    bool inside = r->inside;
+    struct grt_module *made = make_repeated(r, list, what, 1);
+    r->inside = inside;  // the next branch takes what this one takes
+    return made;
 }
 
 static struct grt_module *make_repeat(struct reading *r, const struct grt_node *value) {
@@ -321,6 +325,56 @@ static struct grt_module *make_columns(struct reading *r, const struct grt_node 
                : NULL;
 }
 
+// Without the slash that an HDF5 path may begin with.
+static const char *bare(const char *name) {
+    return name + (name[0] == '/');
+}
+
+static struct grt_module *make_one_input(struct reading *r, const struct grt_node *node) {
+    const struct grt_network_desc *d = r->desc;
+    const char *text = node->kind == GRT_NODE_TEXT ? bare(node->text) : "";
+    const char *names[GRT_NETWORK_INPUTS];
+    uint32_t count = d->input_count < GRT_NETWORK_INPUTS ? d->input_count : GRT_NETWORK_INPUTS;
+    char list[160] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = bare(d->inputs[i].name);
+        if (strcmp(names[i], text) == 0) {
+            return grt_input_create(&d->inputs[i]);
+        }
+        used += used < sizeof list ? (size_t)snprintf(list + used, sizeof list - used, "%s%.60s",
+                                                      i ? ", " : "", names[i])
+                                   : 0;
+    }
+    if (!text[0]) {
+        return wrong(r, node, "input wants a name: %s", list);
+    }
+    const char *closest = grt_closest(text, names, count, sizeof *names);
+    return closest ? wrong(r, node, "no input '%.60s'; did you mean '%s'?", text, closest)
+                   : wrong(r, node, "no input '%.60s'; inputs are %s", text, list);
+}
+
+// A sample's input, or several one behind the other.
+static struct grt_module *make_input(struct reading *r, const struct grt_node *value) {
+    if (r->desc->input_count == 0 || !r->desc->inputs) {
+        return wrong(r, value, "input: samples have one input here, which has no name");
+    }
+    if (r->inside) {
+        return wrong(r, value,
+                     "input stands at the beginning of the network, or of its branches: "
+                     "here another layer comes before");
+    }
+    if (value->kind != GRT_NODE_LIST || !value->first || !value->first->next) {
+        return make_one_input(r,
+                              value->kind == GRT_NODE_LIST && value->first ? value->first : value);
+    }
+    uint32_t count = 0;
+    struct grt_module **parts = make_parts(r, value, 1, &count, make_one_input);
+    struct grt_module *made = parts ? grt_concat_create(parts, count) : NULL;
+    free(parts);
+    return made;
+}
+
 static const struct layer {
     const char *name;
     const char *value;  // what stands behind it; NULL: nothing
@@ -338,6 +392,7 @@ static const struct layer {
     {"branches", "[[layers], [layers]], or {of: [[layers], [layers]], merge: concat}",
      make_branches},
     {"columns", "{first: 0, count: 3}", make_columns},
+    {"input", "a name of `inputs`, or a list of them", make_input},
 };
 #define LAYER_COUNT (sizeof layers / sizeof *layers)
 
@@ -381,6 +436,7 @@ static struct grt_module *make_layer(struct reading *r, const struct grt_node *n
     }
     struct grt_module *made =
         make_named(r, node, one ? one->text : node->text, one ? one->first : NULL);
+    r->inside = true;
     if (made) {
         snprintf(made->where, sizeof made->where, "%.80s:%u:%u: ", r->path, node->line,
                  node->column);

@@ -65,8 +65,8 @@ static bool choose_model(struct grt_task *task) {
         return grt_config_set(c, GRT_CONFIG_MODEL, "points");
     }
     if (is_points(task) && task->info.points == 0) {
-        return grt_fail(GRT_CONFIG, "model points wants inputs of shape [N][P][D]; %s has [N][D]",
-                        c->data);
+        return grt_fail(GRT_CONFIG,
+                        "model points wants inputs of one shape [N][P][D]; %s has others", c->data);
     }
     return true;
 }
@@ -137,16 +137,35 @@ static struct grt_mlp_desc head_desc(const struct grt_config *c, uint32_t output
     return head;
 }
 
+_Static_assert(GRT_DATA_MAX_ARRAYS <= GRT_NETWORK_INPUTS, "a network may name every input");
+
+// The inputs of a sample, under the names that the network has for them.
+static uint32_t network_inputs(const struct grt_task *task,
+                               struct grt_input inputs[GRT_DATA_MAX_ARRAYS]) {
+    const struct grt_dataset_info *info = &task->info;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        const struct grt_dataset_input *from = &info->inputs[i];
+        inputs[i] = (struct grt_input){
+            .name = i < task->inputs.count ? task->inputs.values[i] : from->name,
+            .first = from->first,
+            .shape = from->points > 0 ? (struct grt_shape){2, {from->points, from->features}}
+                                      : (struct grt_shape){1, {from->features}}};
+    }
+    return info->input_count;
+}
+
 // Kinds of models, for the learner's desc.
 static struct grt_module *make_network(const void *of) {
     const struct grt_task *task = of;
     const struct grt_config *c = &task->config;
     uint32_t outputs = task->learner.outputs;
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
+        struct grt_input inputs[GRT_DATA_MAX_ARRAYS];
+        uint32_t count = network_inputs(task, inputs);
         return grt_network_create(
             grt_network_desc(.text = c->network.text, .path = c->path[0] ? c->path : "model",
                              .line = c->network.line, .column = c->network.column,
-                             .outputs = outputs));
+                             .outputs = outputs, .inputs = inputs, .input_count = count));
     }
     struct grt_mlp_desc mlp = grt_task_mlp(c, is_points(task) ? 0 : outputs);
     return is_points(task)
@@ -267,6 +286,7 @@ bool grt_task_open(struct grt_task *task, const struct grt_config *config,
     struct task_opening opening = {.look = look ? *look : (struct grt_task_look){0}};
     memset(task, 0, sizeof *task);
     task->config = *config;
+    task->inputs = config->inputs;
     return task_open(task, profile, &opening);
 }
 

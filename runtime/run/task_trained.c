@@ -180,6 +180,7 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
     if (!grt_config_parse(&task->config, archive->path, text, strlen(text))) {
         return false;
     }
+    task->inputs = task->config.inputs;
     // How data are read and where they lie is the caller's; the rest is the model's.
     static const enum grt_config_key callers[] = {
         GRT_CONFIG_DATA,        GRT_CONFIG_BATCH_SIZE,

@@ -44,6 +44,17 @@ with h5py.File("gusts.h5", "w") as file:
     file["lift"] = np.column_stack([wind[:, 0] * wind[:, 1], np.abs(wind[:, 2])]).astype("f4")
     file["side"] = (np.abs(wind[:, 3]) + (wind[:, 4] > 0)).astype("i4").clip(0, 2)
     file["swarm"] = rng.normal(size=(400, 5, 3)).astype("f4")
+# Inputs of different shapes, types and storage, under names that are none of gpurt's.
+with h5py.File("flock.h5", "w") as file:
+    file["air/wind here"] = wind
+    file["place"] = rng.normal(size=(400, 3)) * [1, 100, 1e3] + [0, 5, 1e9]
+    file.create_dataset("swarm", data=rng.normal(size=(400, 5, 3)).astype("f2") * 3 + 1, chunks=(64, 2, 3),
+                        compression="gzip")
+    file["eye"] = rng.integers(0, 255, size=(400, 4, 2), dtype="u1")
+    file["lift"] = np.column_stack([wind[:, 0] * wind[:, 1], np.abs(wind[:, 2])]).astype("f4")
+with h5py.File("renamed.h5", "w") as file, h5py.File("flock.h5") as old:
+    for new, name in [("a", "air/wind here"), ("b", "place"), ("c", "swarm"), ("d", "eye")]:
+        file[new] = old[name][()]
 PY
 lift=(train supervised --data gusts.h5 inputs=wind targets=lift batch_size=45 epochs=2 seed=3)
 
@@ -133,6 +144,56 @@ expect 0 model tails.yaml --format csv
 grep -q '^0,concat,\[8\],\[13\],75,' out || wrong "gpurt model: no concat of 13"
 expect 0 train supervised --config tails.yaml batch_size=45 epochs=1 checkpoint_dir=tails -q
 expect 0 predict --data gusts.h5 --checkpoint tails -o tails-p.h5
+
+# ---- branches that name their inputs ----
+cat >flock.yaml <<'YAML'
+data: flock.h5
+inputs: [air/wind here, place, swarm, eye]
+targets: lift
+normalize: true
+batch_size: 45
+seed: 3
+model:
+  - branches:
+      merge: concat
+      of:
+        - [{input: [place, /air/wind here]}, {linear: 9}, tanh]
+        - [{input: swarm}, {linear: 8}, relu, {pool: max}]
+        - [{input: eye}, flatten, {linear: 4}, tanh]
+  - linear: out
+YAML
+flock=(train supervised --config flock.yaml)
+expect 0 model flock.yaml --format csv
+for row in '0.0.0,concat,\[32\],\[9\]' '0.1.0,input,\[32\],\[5\]\[3\]' '0.2.0,input,\[32\],\[4\]\[2\]' '1,linear,\[21\],\[2\]'; do
+    grep -q "^$row," out || wrong "gpurt model: no row $row"
+done
+expect 0 "${flock[@]}" epochs=3 checkpoint_dir=flock cache=device
+expect 0 "${flock[@]}" epochs=3 checkpoint_dir=flock2 cache=ram -q
+expect 0 "${flock[@]}" epochs=1 checkpoint_dir=flock3 cache=none -q
+expect 0 "${flock[@]}" epochs=3 checkpoint_dir=flock3 cache=none -q --resume
+for run in flock flock2 flock3; do tensors $run $run.safetensors; done
+same_numbers flock.safetensors flock2.safetensors
+same_numbers flock.safetensors flock3.safetensors
+expect 0 eval --data flock.h5 --checkpoint flock --format csv
+expect 0 predict --data flock.h5 --checkpoint flock -o flock-p.h5
+expect 0 predict --data renamed.h5 --checkpoint flock inputs=a,b,c,d -o renamed-p.h5
+"$python" -c 'import h5py; a, b = (h5py.File(f)["y"][()] for f in ("flock-p.h5", "renamed-p.h5")); assert (a == b).all()' ||
+    wrong "data under other names are other data"
+expect 0 "${lift[@]}" checkpoint_dir=mixed inputs=wind,swarm -q # an mlp takes all numbers of both
+refuse 78 'model points wants inputs of one shape' "${lift[@]}" checkpoint_dir=none inputs=wind,swarm model=points
+refuse 78 'another run' "${flock[@]}" epochs=4 checkpoint_dir=flock3 'inputs=place,air/wind here,swarm,eye' --resume
+sed 's/input: swarm/input: swarn/' flock.yaml >typo.yaml
+refuse 78 "typo.yaml:12:20: no input 'swarn'; did you mean 'swarm'?" model typo.yaml
+sed 's/input: swarm/input: y/' flock.yaml >typo.yaml
+refuse 78 "typo.yaml:12:20: no input 'y'; inputs are air/wind here, place, swarm, eye" model typo.yaml
+sed 's/input: swarm/input: []/' flock.yaml >typo.yaml
+refuse 78 "typo.yaml:12:20: input wants a name: air/wind here, place, swarm, eye" model typo.yaml
+sed 's/\[{input: swarm}/[{linear: 32}, {input: swarm}/' flock.yaml >typo.yaml
+refuse 78 'typo.yaml:12:34: input stands at the beginning of the network, or of its branches' model typo.yaml
+sed 's/\[place, .*here\]}/[place, swarm]}/' flock.yaml >typo.yaml
+refuse 78 'typo.yaml:11:12: concat: the first branch gives [3], another [5][3]' model typo.yaml
+sed 's/^inputs: .*/inputs: [place, swarm]/' flock.yaml >typo.yaml
+refuse 78 "typo.yaml:11:28: no input 'air/wind here'; inputs are place, swarm" model typo.yaml
 
 # ---- class weights ----
 side=(train supervised --data gusts.h5 inputs=wind targets=side hidden=12 depth=1 batch_size=45 epochs=2 seed=3 -q)

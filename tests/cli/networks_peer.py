@@ -58,6 +58,25 @@ for name in plain:
     assert np.allclose(plain[name], equal[name], rtol=1e-3, atol=1e-4), name
     assert not np.allclose(plain[name], weighed[name], rtol=1e-3, atol=1e-4), name
 
+# Inputs by name, each number of a point normalised by itself.
+params = state_dict("flock/best.h5")
+flock = h5py.File("flock.h5")
+numbers = {name: flock[name][()].astype(float) for name in ("air/wind here", "place", "swarm", "eye")}
+kept = h5py.File("flock/best.h5")["data"]
+mean = kept["mean"][()].astype(float) + (kept["mean_rest"][()].astype(float).sum(0) if "mean_rest" in kept else 0)
+std, at = kept["std"][()].astype(float), 0
+for name, value in numbers.items():
+    count = value[0].size
+    scaled = (value.reshape(400, count) - mean[at:at + count]) / std[at:at + count]
+    assert np.abs(scaled.mean(0)).max() < 0.2 and np.abs(scaled.std(0) - 1).max() < 0.2, name
+    numbers[name], at = scaled.reshape(value.shape), at + count
+assert at == len(mean) == 32
+h = np.concatenate([
+    np.tanh(linear(params, "0.0.1", np.concatenate([numbers["place"], numbers["air/wind here"]], axis=1))),
+    np.maximum(linear(params, "0.1.1", numbers["swarm"]), 0).max(axis=1),
+    np.tanh(linear(params, "0.2.2", numbers["eye"].reshape(400, 8)))], axis=1)
+close("flock", "flock-p.h5", linear(params, "1", h))
+
 params = state_dict("tails/best.h5")
 lift = data["lift"][()].astype(float)
 h = np.concatenate([np.tanh(linear(params, "0.0.1", wind)), np.maximum(linear(params, "0.1.1", lift), 0)], axis=1)
