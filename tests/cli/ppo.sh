@@ -138,6 +138,13 @@ expect 0 "${uav[@]}" --iterations 50 target_return=-1000 --checkpoint target.h5 
 tail -n 4 target.jsonl | grep -q '"ended":"until"' || wrong "a target that is reached does not end the run"
 [ "$(grep -c '"event":"train"' target.jsonl)" -lt 50 ] || wrong "a target that is reached: all iterations were done"
 
+# ---- a schedule ----
+# Over all updates of the run: half of the way down after half of the iterations.
+expect 0 "${uav[@]}" --iterations 4 lr=1e-2 schedule=cosine --checkpoint down.h5 --log down.jsonl
+grep '"event":"train"' down.jsonl | sed 's/.*"lr":\([^,]*\),.*/\1/' | awk '{ a[NR] = $1 }
+    END { exit !(NR == 4 && a[1] > 0.008 && a[1] < 0.01 && a[2] > 0.0045 && a[2] < 0.006 && a[4] < 0.0005) }' ||
+    wrong "the learning rate does not follow its schedule"
+
 # ---- what is refused ----
 refuse 78 "did you mean 'map'" train uav --mapp 12
 refuse 78 "map is 3" train uav --map 3

@@ -68,6 +68,7 @@
     X(policy, D)                                                                                   \
     X(evolve, D)                                                                                   \
     X(ppo, D)                                                                                      \
+    X(iteration, D)                                                                                \
     X(twostate, D)                                                                                 \
     X(draws, D)                                                                                    \
     X(ppoloop, D)                                                                                  \

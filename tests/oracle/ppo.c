@@ -83,8 +83,9 @@ static double clamp(double x, double low, double high) {
 }
 
 struct oracle_ppo_result oracle_ppo(const struct oracle_ppo *c) {
-    double mean = 0, square = 0, count = 0;
+    double mean = 0, square = 0, count = 0, in = 0;
     for (size_t i = 0; i < c->rows; i++) {
+        in += !c->in || c->in[i];
         if (c->counts[i]) {
             mean += c->advantage[i];
             square += c->advantage[i] * c->advantage[i];
@@ -93,9 +94,11 @@ struct oracle_ppo_result oracle_ppo(const struct oracle_ppo *c) {
     }
     mean /= count;
     double deviation = sqrt(fmax(square / count - mean * mean, 0)) + 1e-8;
+    // Of a minibatch: its share of the rows that count.
+    count *= in / (double)c->rows;
     struct oracle_ppo_result r = {0};
     for (size_t i = 0; i < c->rows; i++) {
-        if (!c->counts[i]) {
+        if (!c->counts[i] || (c->in && !c->in[i])) {
             continue;
         }
         double given[MOST], v, entropy;

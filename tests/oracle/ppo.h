@@ -25,9 +25,9 @@ void oracle_ppo_net(const struct oracle_ppo_net *net, const double *x, double *y
 // Of an action, among those that the mask allows.
 double oracle_ppo_probability(const double *logits, size_t width, uint32_t mask, size_t action);
 
-// A batch, all of whose rows are in it.
 struct oracle_ppo {
     size_t rows, width;
+    const bool *in;                 // rows of the minibatch; NULL: all of them
     const double *own, *seen;       // what actor and critic see
     const uint32_t *mask, *action;  // action NULL: continuous
     const double *acts, *log_std;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The actions that PPO draws, in large numbers: no masked one, each as often as its probability says, independent of one another.
-// Greedy ones are the most likely.
+// The actions that PPO draws, in large numbers: no masked one, each as often as its probability
+// says, independent of one another. Greedy ones are the most likely.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ struct kind {
     uint32_t mask;
 };
 
-// A masked action has the largest logit, or none at all; allowed ones have any probability down to 0.
+// A masked action has the largest logit, or none at all; allowed ones have any probability down
+// to 0.
 static struct kind kind_of(uint32_t k) {
     static const float masked[] = {60.0f, 3.0e38f, INFINITY, NAN};
     struct kind kind = {.mask = (k * 37 + 21) % 511 + 1};
@@ -135,8 +136,8 @@ static void write_kinds(struct draws *d) {
 
 // ---- chi-square ----
 
-// Counts against what is expected. Cells that expect few are taken together. The bound is that of five deviations (Wilson and
-// Hilferty 1931).
+// Counts against what is expected. Cells that expect few are taken together. The bound is that of
+// five deviations (Wilson and Hilferty 1931).
 static void chi_square(const char *what, uint32_t of, const double *counts, const double *expected,
                        size_t cells) {
     double sum = 0, rest = 0, rest_expected = 0;

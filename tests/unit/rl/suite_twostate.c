@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PPO on problems whose optimum is known: it finds the policy and the values. With the sign of the advantages flipped it
-// finds the opposite.
+// PPO on problems whose optimum is known: it finds the policy and the values. With the sign of the
+// advantages flipped it finds the opposite.
 #include "harness/ppo_kit.h"
 #include "harness/worlds_kit.h"
 
@@ -11,8 +11,10 @@
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
 
-// Near: choice 0 stays and gets 0.3, choice 1 goes far and gets -0.5. Far: choice 0 stays and gets 1, choice 1 ends the episode and gets
-// 2.5. Choice 2 gets 100 and is never allowed. Words: 0 near, 1 far, 2 ended; the choice; the reward.
+// Near: choice 0 stays and gets 0.3, choice 1 goes far and gets -0.5. Far: choice 0 stays and gets
+// 1, choice 1 ends the episode and gets 2.5. Choice 2 gets 100 and is never allowed. A learner that
+// sees only the next reward, or values what lies behind an end, finds another policy.
+// Words: 0 near, 1 far, 2 ended; the choice; the reward.
 static const char *const two_states =
     "#include \"lib/philox.k\"\n"
     "#define ENV twostate\n"
@@ -39,11 +41,13 @@ static const char *const two_states =
     "FN float world_reward(env_world w, uint agent) { return LOOK_F(w, 2u); }\n"
     "FN bool world_out(env_world w, uint agent) { return LOOK(w, 0u) == 2u; }\n"
     "FN bool world_done(env_world w) { return LOOK(w, 0u) == 2u; }\n"
-    "FN float world_observe(env_world w, uint agent, uint i) { return F32(LOOK(w, 0u)) * 2.0f - "
-    "1.0f; }\n"
+    "FN float world_observe(env_world w, uint agent, uint i) {\n"
+    "    return F32(LOOK(w, 0u)) * 2.0f - 1.0f;\n"
+    "}\n"
     "FN uint world_mask(env_world w, uint agent) { return 3u; }\n";
 
-// The state is seen as s = -1 or 1 and changes its sign at every step; the reward is -(a - s / 2)^2.
+// The state is seen as s = -1 or 1 and changes its sign at every step. The reward is
+// -(a - s / 2)^2.
 static const char *const two_targets =
     "#define ENV twotargets\n"
     "#define ENV_AGENTS 1\n"
@@ -138,7 +142,8 @@ static struct said ask(const struct grt_ppo *ppo) {
 
 // ---- two states ----
 
-// Of the policy that goes far with probability p and ends with probability q: values in the near state and in the far one.
+// Of the policy that goes far with probability p and ends with probability q: values in the near
+// state and in the far one.
 static void values_of(double p, double q, double values[2]) {
     values[1] = ((1 - q) + 2.5 * q) / (1 - GAMMA * (1 - q));
     values[0] = ((1 - p) * 0.3 + p * (GAMMA * values[1] - 0.5)) / (1 - GAMMA * (1 - p));
@@ -166,7 +171,8 @@ static void solve_two_states(enum grt_dtype precision, bool flipped) {
             ppo_near("value of the best policy", k, s.value[k], best[k], 0.05);
         }
     }
-    // One step after the other: 12 from the far state, and one of -0.5 before 11 from the near one; or the worst of each.
+    // An episode of 12 steps from the far state gets 12, and from the near one 10.5. The worst
+    // policy gets 2.5 and 3.6.
     struct grt_worlds *worlds = ppo_make_worlds(&m, 40, true);
     struct grt_ppo_report trial;
     assert_true(grt_ppo_evaluate(made.ppo, worlds, GRT_PPO_TRY_POLICY, 9, &trial));
@@ -189,6 +195,34 @@ static void finds_the_best_of_two_states(void **state) {
 static void flipped_advantages_find_the_worst_of_two_states(void **state) {
     (void)state;
     solve_two_states(GRT_F32, true);
+}
+
+// A policy that prefers choice 1 a little, in both states. Taken always it ends an episode after
+// one step from the far state, which gets 2.5, and after two from the near one, which get 2.
+static void trials_take_the_most_likely_action(void **state) {
+    (void)state;
+    const struct grt_env_info *env = worlds_env("twostate", two_states);
+    assert_non_null(env);
+    struct ppo_maker m = maker(env, 12);
+    struct ppo_made made = ppo_make(&m);
+    const struct grt_param *weight = ppo_param(made.ppo, "actor.layers.2.weight");
+    const struct grt_param *bias = ppo_param(made.ppo, "actor.layers.2.bias");
+    const float none[3 * PPO_HIDDEN] = {0}, some[3] = {0.0f, 0.4f, 9.0f};
+    assert_int_equal(weight->count, 3 * PPO_HIDDEN);
+    assert_true(
+        grt_buf_write(weight->master.range.buf, weight->master.range.offset, none, sizeof none) &&
+        grt_buf_write(bias->master.range.buf, bias->master.range.offset, some, sizeof some));
+    struct grt_worlds *worlds = ppo_make_worlds(&m, 50, true);
+    struct grt_ppo_report policy, random;
+    assert_true(grt_ppo_evaluate(made.ppo, worlds, GRT_PPO_TRY_POLICY, 2, &policy));
+    assert_true(grt_ppo_evaluate(made.ppo, worlds, GRT_PPO_TRY_RANDOM, 2, &random));
+    assert_true(policy.length > 1 && policy.length < 2);
+    ppo_near("return", 0, policy.mean_return, 3 - 0.5 * policy.length, 1e-5);
+    // Twice as long on average, and never choice 2.
+    assert_true(random.length > 2 && random.length < 4 && random.mean_return < 12);
+    grt_worlds_destroy(&worlds);
+    ppo_end(&made);
+    grt_env_close(&env);
 }
 
 // ---- two targets ----
@@ -232,6 +266,7 @@ static void flipped_advantages_flee_from_two_targets(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(finds_the_best_of_two_states),
     TEST_CASE(flipped_advantages_find_the_worst_of_two_states),
+    TEST_CASE(trials_take_the_most_likely_action),
     TEST_CASE(finds_the_means_of_two_targets),
     TEST_CASE(flipped_advantages_flee_from_two_targets),
 };
