@@ -173,6 +173,53 @@ static void inputs_lie_side_by_side(void **state) {
     grt_dataset_close(&data);
 }
 
+// Each as a whole, whatever chunks cut; normalised, each number by its own mean and deviation.
+static void inputs_of_different_points(void **state) {
+    (void)state;
+    const char *path = data_kit_path("mixed.h5");
+    const struct data_kit_set sets[] = {
+        {.name = "flat", .type = H5T_IEEE_F64LE, .shape = {20, 3}},
+        {.name = "grid of 4", .shape = {20, 4, 3}, .chunk = {6, 3, 2}, .deflate = 1},
+        {.name = "one", .type = H5T_STD_I32LE, .shape = {20}},
+        {.name = "grid of 2", .type = H5T_STD_U8LE, .shape = {20, 2, 5}, .chunk = {7, 1, 5}},
+    };
+    const char *const names[] = {"flat", "/grid of 4", "one", "grid of 2"};
+    const uint32_t firsts[] = {0, 3, 15, 16}, points[] = {0, 4, 0, 2}, features[] = {3, 3, 1, 5};
+    const int sizes[] = {3, 12, 1, 10};
+    float *parts[4];
+    for (int i = 0; i < 4; i++) {
+        data_kit_write(path, i == 0, &sets[i]);
+        parts[i] = data_kit_read(path, sets[i].name);
+    }
+    for (int normalise = 0; normalise < 2; normalise++) {
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .inputs = names, .input_count = 4,
+                                              .no_targets = true, .normalise = normalise));
+        assert_non_null(data);
+        struct grt_dataset_info info = grt_dataset_info(data);
+        assert_int_equal(info.points, 0);
+        assert_int_equal(info.features, 26);
+        assert_int_equal(info.x_width, 26);
+        assert_int_equal(info.input_count, 4);
+        float *x = all_rows(data, NULL);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(info.inputs[i].first, firsts[i]);
+            assert_int_equal(info.inputs[i].points, points[i]);
+            assert_int_equal(info.inputs[i].features, features[i]);
+            for (int at = 0; at < 20 * sizes[i]; at++) {
+                int row = at / sizes[i], k = (int)firsts[i] + at % sizes[i];
+                double want = (double)parts[i][at], got = (double)x[row * 26 + k];
+                want = normalise ? (want - info.mean[k]) / info.std[k] : want;
+                assert_true(normalise ? fabs(got - want) <= 1e-5 * (1 + fabs(want)) : got == want);
+            }
+        }
+        free(x);
+        grt_dataset_close(&data);
+    }
+    for (int i = 0; i < 4; i++)
+        free(parts[i]);
+}
+
 static void classes_are_whole_numbers(void **state) {
     (void)state;
     const hid_t types[] = {H5T_STD_U8LE, H5T_STD_I32BE, H5T_STD_I64LE};
@@ -473,7 +520,6 @@ static void bad_descs(void **state) {
     data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {4, 2}});
     data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {4}});
     data_kit_write(path, false, &(struct data_kit_set){.name = "z", .shape = {5}});
-    data_kit_write(path, false, &(struct data_kit_set){.name = "p", .shape = {4, 2, 2}});
     TEST_REFUSED(grt_dataset_open(NULL), GRT_INVALID, "no path");
     TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = "")), GRT_INVALID, "no path");
     TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .validation_split = 1)),
@@ -482,11 +528,9 @@ static void bad_descs(void **state) {
                  "no names");
     TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true)),
                  GRT_BAD_DATA, "cannot be a class");
-    const char *const z[] = {"z"}, *const xp[] = {"x", "p"};
+    const char *const z[] = {"z"};
     TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .targets = z, .target_count = 1)),
                  GRT_BAD_DATA, "'x' has 4 rows and 'z' has 5");
-    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .inputs = xp, .input_count = 2)),
-                 GRT_BAD_DATA, "points");
     struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path));
     assert_non_null(data);
     TEST_REFUSED(grt_loader_create(NULL), GRT_INVALID, "no desc");
@@ -509,6 +553,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(every_type_layout_and_filter),
     DATA_CASE(every_half),
     DATA_CASE(inputs_lie_side_by_side),
+    DATA_CASE(inputs_of_different_points),
     DATA_CASE(classes_are_whole_numbers),
     DATA_CASE(rows_that_are_not_finite),
     DATA_CASE(targets_that_are_no_shares),
