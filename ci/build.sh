@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds gpurt: ci/build.sh [--no-tests] [release|debug|asan], release without a name, into
-# build/<preset>. Installs what is missing first (ci/setup.sh). --no-tests builds the command and asks
-# for nothing that only tests need; a tree that has tests keeps them.
+# build/<preset>. Installs what is missing first (ci/setup.sh). --no-tests builds the command and
+# asks for nothing that only tests need; a tree that has tests keeps them.
 #
 # Configures only when that can change something: ninja itself configures anew when a CMakeLists.txt
 # changed, so only a new tree, other presets, the tests or another shader compiler are left for this

@@ -121,9 +121,9 @@ take() {
 system='^(ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libutil|libanl|libgcc_s)\.so'
 entries() { readelf -d "$1" 2>/dev/null | sed -n "s/.*($2).*\[\(.*\)\]/\1/p"; }
 
-# old_tag FILE: makes its RUNPATH an RPATH: the tag of that entry of the dynamic section, 29, becomes 15. A
-# RUNPATH serves only the libraries a file names itself; an RPATH also those that the libraries name in turn
-# (HDF5 needs thirty).
+# old_tag FILE: makes its RUNPATH an RPATH: the tag of that entry of the dynamic section, 29,
+# becomes 15. A RUNPATH serves only the libraries a file names itself; an RPATH also those that the
+# libraries name in turn (HDF5 needs thirty).
 old_tag() {
     local table at entry
     table=$(readelf -dW "$1")
@@ -152,7 +152,8 @@ while [ "${#todo[@]}" -gt 0 ]; do
     todo=("${next[@]}")
 done
 
-# What would make the bundle fail elsewhere is an error here. bin/ also has a folder of test drivers.
+# What would make the bundle fail elsewhere is an error here. bin/ also has a folder of test
+# drivers.
 mapfile -t programs < <(find "$stage/bin" -maxdepth 1 -type f)
 for file in "${programs[@]}"; do
     # shellcheck disable=SC2016  # the loader reads $ORIGIN, not the shell

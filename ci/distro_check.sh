@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Do the README's two commands work on another release? Makes a bare system of it, puts a clean clone
-# of this checkout's HEAD inside, and runs them there as root:
+# Do the README's two commands work on another release? Makes a bare system of it, puts a clean
+# clone of this checkout's HEAD inside, and runs them there as root:
 #
 #   ci/distro_check.sh [--only quickstart|test] [--keep] SUITE [-- CTEST_ARGUMENT...]
 #   ci/distro_check.sh trixie -- -R gemm
@@ -12,8 +12,8 @@
 # --keyring FILE. --keep leaves the system for a look. Run it after changes in ci/ or of what gpurt
 # depends on.
 #
-# Everything lies in build/distro: SUITE, the system, removed at the end, and SUITE-*.log. Mounts and
-# processes live in namespaces of their own and end with this script, however it ends.
+# Everything lies in build/distro: SUITE, the system, removed at the end, and SUITE-*.log. Mounts
+# and processes live in namespaces of their own and end with this script, however it ends.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -91,8 +91,8 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# timed NAME WHAT COMMAND...: runs it in the background, where a signal to this script is heard at once;
-# one line says how it went.
+# timed NAME WHAT COMMAND...: runs it in the background, where a signal to this script is heard at
+# once; one line says how it went.
 timed() {
     local name=$1 what=$2 log=$top/$suite-$1.log begin=$SECONDS rc=0
     shift 2

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The layer check of ci/lint.sh. Input: ci/layers.txt (the table), the list of all files of the tree, the
-# symbols of the objects as `nm -A` prints them (may be empty), then every source file to judge.
+# The layer check of ci/lint.sh. Input: ci/layers.txt (the table), the list of all files of the
+# tree, the symbols of the objects as `nm -A` prints them (may be empty), then every source file to
+# judge.
 #
-# An #include is resolved as the compiler does it: beside the including file, then in each -I folder.
-# What is found nowhere is an outside header. Folders that have no business with a GPU API are searched for
-# its type and function names, without comments and strings: the word Vulkan in a sentence is no dependency.
+# An #include is resolved as the compiler does it: beside the including file, then in each -I
+# folder. What is found nowhere is an outside header. Folders that have no business with a GPU API
+# are searched for its type and function names, without comments and strings: the word Vulkan in a
+# sentence is no dependency.
 
 function bad(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; errors++ }
 

@@ -5,12 +5,14 @@
 # Usage: ci/lint.sh [--changed] [--any-version] [--build DIR] [CHECK...]
 #
 #   format     clang-format, nothing rewritten (to rewrite: clang-format -i FILE)
+#   width      comments have at most 100 columns; clang-format sees to the code
 #   layers     who may include whom, ci/layers.txt
 #   words      no package host and no path of one machine in the tree
 #   names      files that comments name are there
-#   heads      kernels in cl/ that write their own heads take what the OpenCL backend gives (cl/dialect.h);
-#              those for hardware that is not here are built nowhere else in the tests. And the host tells a
-#              kernel its parameters by the struct that the kernel has (shaders/host.h), not by one like it
+#   heads      kernels in cl/ that write their own heads take what the OpenCL backend gives
+#              (cl/dialect.h); those for hardware that is not here are built nowhere else in the
+#              tests. And the host tells a kernel its parameters by the struct that the kernel has
+#              (shaders/host.h), not by one like it
 #   cppcheck   over the compile database of DIR (default build/release)
 #   tidy       clang-tidy over the same, checks in .clang-tidy
 #
@@ -19,9 +21,9 @@
 # run even if one fails.
 #
 # One version of each tool judges, Debian 12's: where lines break, and what is found, changes with
-# every release. Where the distribution does not have it the check is skipped, and says so; --any-version
-# takes what is there. Where it has it, a missing tool is an error. Exit status 77 when all checks were
-# skipped.
+# every release. Where the distribution does not have it the check is skipped, and says so;
+# --any-version takes what is there. Where it has it, a missing tool is an error. Exit status 77
+# when all checks were skipped.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -29,7 +31,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=packages.sh
 . "$root/ci/packages.sh"
 
-all='format layers words names heads cppcheck tidy'
+all='format width layers words names heads cppcheck tidy'
 checks=()
 changed=0
 any=0
@@ -112,6 +114,21 @@ check_format() {
         }' | LC_ALL=C sort
 }
 
+# Lines that are a comment, and in C and kernels those that end in one.
+check_width() {
+    local list
+    mapfile -t list < <(files '[.](c|h|k|cc|sh|py|awk|cmake)$|CMakeLists[.]txt$' | grep -v '^tests/golden/')
+    say "width: ${#list[@]} files"
+    [ "${#list[@]}" -gt 0 ] || return 0
+    awk '
+        length($0) <= 100 { next }
+        FILENAME ~ /[.](c|h|k|cc)$/ ? /(^|[^:"])\/\/ / : /^[ \t]*#/ {
+            printf "%s:%d: a comment reaches column %d; 100 is the last\n", FILENAME, FNR, length($0)
+            bad = 1
+        }
+        END { exit bad }' "${list[@]}"
+}
+
 check_layers() {
     local list objects
     mapfile -t list < <(c_files; files '\.k$' || true)
@@ -140,8 +157,9 @@ check_words() {
     return $rc
 }
 
-# A comment's NAME.c, .h, .k, .sh, .py, .awk or .cmake is the end of a path in the tree. Passed over: patterns
-# (name.k, NAME.k, *), headers that a system has, and members of structs (one letter and .k).
+# A comment's NAME.c, .h, .k, .sh, .py, .awk or .cmake is the end of a path in the tree. Passed
+# over: patterns (name.k, NAME.k, *), headers that a system has, and members of structs (one letter
+# and .k).
 check_names() {
     local list
     mapfile -t list < <(files '[.](c|h|k|cc|sh|py|awk|cmake)$|CMakeLists[.]txt$')
@@ -219,8 +237,8 @@ check_tidy() {
         sed -E '/^[0-9]+ warnings? (generated|treated as errors?)/d'
 }
 
-# tidy_one FILE: judges a file once. What was found well is remembered by what the compiler sees of it
-# and by the text itself, for comments can silence a finding: 3 s become 0.1 s.
+# tidy_one FILE: judges a file once. What was found well is remembered by what the compiler sees of
+# it and by the text itself, for comments can silence a finding: 3 s become 0.1 s.
 tidy_one() {
     local compile key
     compile=$(awk -v file="/$1\"" '/"command":/ { line = $0 }
@@ -230,7 +248,8 @@ tidy_one() {
         cd "$build" && sh -c "${compile%% -o *} -E -P $root/$1" 2>/dev/null || date +%N; } | sha256sum)
     key=${key%% *}
     [ ! -e "$tidy_cache/$key" ] || return 0
-    # The analyzer takes 9 of 10 seconds, and follows cmocka's assertions as if tests went on behind them.
+    # The analyzer takes 9 of 10 seconds, and follows cmocka's assertions as if tests went on behind
+    # them.
     local more=()
     case $1 in tests/*) more=("--checks=-clang-analyzer-*") ;; esac
     # The database holds gcc's options: a warning that clang does not know is no finding.

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The packages of ci/packages.txt, read with `.` after common.sh: which there are, which are missing,
-# installing them with apt, and the command to give where there is no apt.
+# The packages of ci/packages.txt, read with `.` after common.sh: which there are, which are
+# missing, installing them with apt, and the command to give where there is no apt.
 #
 # A lane is a check that needs tools of its own. Where this distribution has no package of them the
 # lane says so and ends with exit status 77, which ctest reports as skipped; where it has, a missing
@@ -39,8 +39,8 @@ packages_known() {
     { apt-cache madison "$@" 2>/dev/null || true; } | awk '{ print $1 }'
 }
 
-# package_choices: of each row of the input, "a b | c d", the alternative that serves. A row of which
-# the distribution has nothing whole stays as it is, with a "!" before it.
+# package_choices: of each row of the input, "a b | c d", the alternative that serves. A row of
+# which the distribution has nothing whole stays as it is, with a "!" before it.
 package_choices() {
     local rows words installed
     rows=$(cat)
@@ -120,7 +120,8 @@ apt_groups() {
 
 # ---- no apt ----
 
-# other_groups MANAGER GROUP...: ends with the command that installs what is missing, if anything is.
+# other_groups MANAGER GROUP...: ends with the command that installs what is missing, if anything
+# is.
 other_groups() {
     local manager=$1 all missing=() package install
     mapfile -t all < <(package_rows "$@" | tr ' ' '\n' | awk '!seen[$0]++')

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prepares a machine for gpurt: ci/setup.sh [GROUP...] installs the packages that are missing of these
-# groups of ci/packages.txt, of all without GROUP, then sees to a GLSL compiler with cooperative
-# matrices (ci/glslang.sh). Where there is no apt it prints the command to give. Run again, it finds
-# everything in place and takes well under a second.
+# Prepares a machine for gpurt: ci/setup.sh [GROUP...] installs the packages that are missing of
+# these groups of ci/packages.txt, of all without GROUP, then sees to a GLSL compiler with
+# cooperative matrices (ci/glslang.sh). Where there is no apt it prints the command to give. Run
+# again, it finds everything in place and takes well under a second.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh

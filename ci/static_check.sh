@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiles every product kernel with the settings that shipped profiles give it, for GPUs that are not
-# here, and fails on spilled registers or too much shared memory. Usage: ci/static_check.sh [--build DIR]
-# [--list] [TARGET...]; --list prints what each kernel takes. GPURT_PROFILE=FILE checks that file's
-# settings in place of the shipped ones.
+# Compiles every product kernel with the settings that shipped profiles give it, for GPUs that are
+# not here, and fails on spilled registers or too much shared memory. Usage: ci/static_check.sh
+# [--build DIR] [--list] [TARGET...]; --list prints what each kernel takes. GPURT_PROFILE=FILE
+# checks that file's settings in place of the shipped ones.
 #
 #   sm_*     clang to PTX, then NVIDIA's ptxas; the kernels with PTX inside too
 #   gfx*     clang's AMD back end
 #   dg2 ...  Intel's ocloc; the kernels of its matrix units too
 #
-# The compilers are not those of the drivers, so the numbers are indications; but what spills here is
-# a bad choice there. A compiler that is not installed is said and its targets are passed over.
+# The compilers are not those of the drivers, so the numbers are indications; but what spills here
+# is a bad choice there. A compiler that is not installed is said and its targets are passed over.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -37,7 +37,8 @@ while [ $# -gt 0 ]; do
 done
 [ -x "$build/gpurt" ] || die "no $build/gpurt: run ci/build.sh, or name a build tree with --build"
 
-# target | device's name as its driver gives it | its memory | bytes of shared memory | a profile it must get
+# target | device's name as its driver gives it | its memory | bytes of shared memory | a profile it
+# must get
 targets='
 sm_80  | NVIDIA A100-SXM4-80GB              | 80GiB  | 49152 | nvidia-a100
 sm_80  | NVIDIA A100-PCIE-40GB              | 40GiB  | 49152 | nvidia-a100
@@ -62,8 +63,8 @@ clc=/usr/lib/clc
 ptxas=$(command -v ptxas || command -v /usr/local/cuda/bin/ptxas || true)
 ocloc=$(command -v ocloc || true)
 
-# stand_in TARGET: what is compiled for it. clang 15 gives gfx11 chips 128 of their 256 registers, so
-# that nearly every tile spills there; gfx1030 has as many as they have.
+# stand_in TARGET: what is compiled for it. clang 15 gives gfx11 chips 128 of their 256 registers,
+# so that nearly every tile spills there; gfx1030 has as many as they have.
 version=$([ -z "$clang" ] || clang_version "$clang")
 stand_in() {
     case $1 in
@@ -104,7 +105,8 @@ clang_cl() {
         -o "$output" "$source"
 }
 
-# compile TARGET SOURCE OUT DEFINE...: prints "registers shared spills", spills being bytes or counts.
+# compile TARGET SOURCE OUT DEFINE...: prints "registers shared spills", spills being bytes or
+# counts.
 compile() {
     local target source=$2 out=$3 text
     target=$(stand_in "$1")
@@ -118,13 +120,14 @@ compile() {
                 -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature -Xclang +ptx75 \
                 2>"$out.log" || return 1
         cp "$text" "$out.ptx"
-        # clang 15 does not know newer chips by name; the text of a program for sm_80 serves all. What Hopper
-        # alone has wants another head, as the OpenCL backend makes it.
+        # clang 15 does not know newer chips by name; the text of a program for sm_80 serves all.
+        # What Hopper alone has wants another head, as the OpenCL backend makes it.
         if grep -q 'ptx_target sm_90a' "$source"; then
             target=sm_90a
             sed -i 's/^\.version.*/.version 8.3/; s/^\.target.*/.target sm_90a/' "$out.ptx"
         fi
-        # Nor does it tell how large the workgroup is, without which registers cannot go from warp to warp.
+        # Nor does it tell how large the workgroup is, without which registers cannot go from warp
+        # to warp.
         if grep -q setmaxnreg "$out.ptx"; then
             local wg
             wg=$(sed -n 's/.*-DWG=\([0-9]*\)u.*/\1/p' <<<"$*")
@@ -156,9 +159,9 @@ compile() {
     esac
 }
 
-# How a product can be asked for: the ways its operands lie, in whole vectors or not, and what follows
-# it in a forward pass (bias, gelu, the skip connection) and a backward one (the sum of before, the
-# derivative of gelu).
+# How a product can be asked for: the ways its operands lie, in whole vectors or not, and what
+# follows it in a forward pass (bias, gelu, the skip connection) and a backward one (the sum of
+# before, the derivative of gelu).
 mode_defines() {
     local a=0 b=0 forward=0 backward=0 vec=1
     case $1 in nt) b=1 ;; tn) a=1 ;; fwd) forward=1 ;; bwd) backward=1 ;; unaligned) vec=0 ;; esac
@@ -179,8 +182,8 @@ kernels_of() {
     fi
 }
 
-# Kernels of matrix units and the tiles that runtime/ops/gemm gives them: "kernel lanes constants". Those of
-# mma.sync have 48 KiB of shared memory everywhere; wgmma's are Hopper's alone.
+# Kernels of matrix units and the tiles that runtime/ops/gemm gives them: "kernel lanes constants".
+# Those of mma.sync have 48 KiB of shared memory everywhere; wgmma's are Hopper's alone.
 matrix_kernels() {
     case $1 in
     sm_*)
@@ -212,9 +215,9 @@ matrix_kernels() {
     esac
 }
 
-# Rollouts of the robot, linear policy and 256 hidden units, all held in shared memory or as many as 32 KiB hold, with
-# observations normed. NVIDIA's compilers are the ones that
-# once moved a thousand bytes a lane out of the step loop.
+# Rollouts of the robot, linear policy and 256 hidden units, all held in shared memory or as many as
+# 32 KiB hold, with observations normed. NVIDIA's compilers are the ones that once moved a thousand
+# bytes a lane out of the step loop.
 rollout_kernels() {
     local same="TANH=0 NORM=1 SHIFT=4 RESTART=1"
     case $1 in
@@ -232,7 +235,8 @@ failed=0
 checked=0
 declare -A known=()
 
-# judge TARGET SHARED LABEL KERNEL MODE DEFINE...: compiles one kernel; counts into count, bad, most_r, most_m.
+# judge TARGET SHARED LABEL KERNEL MODE DEFINE...: compiles one kernel; counts into count, bad,
+# most_r, most_m.
 judge() {
     local target=$1 shared=$2 label=$3 kernel=$4 mode=$5 result r m s
     shift 5

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes docs/terminal.svg, the picture of the README: runs the commands below with the gpurt of a build, and draws what they print.
+# Makes docs/terminal.svg, the picture of the README: runs the commands below with the gpurt of a
+# build, and draws what they print.
 # Usage: docs/terminal.sh [GPURT [FILE]]
 
 set -euo pipefail
@@ -14,8 +15,8 @@ mkdir "$tmp/bin" "$tmp/here"
 ln -s "$gpurt" "$tmp/bin/gpurt"
 cd "$tmp/here"
 
-# Messages and results in the order in which they come, without progress, which rewrites its line on a terminal. Of the three
-# recommendations of `gpurt bench` the last is shown.
+# Messages and results in the order in which they come, without progress, which rewrites its line on
+# a terminal. Of the three recommendations of `gpurt bench` the last is shown.
 show() {
     printf '$ %s\n' "$*"
     PATH=$tmp/bin:$PATH "$@" >"$tmp/said" 2>&1 || { cat "$tmp/said" >&2; return 1; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Text file IN as a C array of bytes, ending in 0, in OUT. NAME of the array: grt_opencl if not given.
+# Text file IN as a C array of bytes, ending in 0, in OUT. NAME of the array: grt_opencl if not
+# given.
 if(NOT NAME)
     set(NAME grt_opencl)
 endif()

@@ -29,8 +29,8 @@ struct bench_worlds_settings {
 };
 bool bench_worlds_settings(const char *text, struct bench_worlds_settings *settings);
 
-// An exit code, with the sentence said, when environment or policies have names that do not exist, or options do not go together; else
-// -1.
+// An exit code, with the sentence said, when environment or policies have names that do not exist,
+// or options do not go together; else -1.
 int bench_rollout_options_check(const struct bench_rollout_options *options);
 void bench_rollout_options_end(struct bench_rollout_options *options);
 // The rows of an environment whose state lies in memory.

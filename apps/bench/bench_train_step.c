@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measuring one configuration: a learner, a loader and a feed, as training has them.
 //
-//     the wall     windows of up to 8 steps: their batches are fetched and sent while the device works
+//     the wall     windows of up to 8 steps: their batches are fetched and sent while the device
+//                  works
 //     the device   [ step ][ step ][ step ] ... and uploads beside them where it can
 //
 // Rows on the device need no window: groups of steps are queued at once.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt bench rollout` of an environment whose state lies in device memory: the environment alone, with random actions among those
-// that are allowed. A step is one agent's: what it sees, a choice, and what follows. The check: every copy took every step, as a step of an
-// episode or as the reset behind one.
+// `gpurt bench rollout` of an environment whose state lies in device memory: the environment alone,
+// with random actions among those that are allowed. A step is one agent's: what it sees, a choice,
+// and what follows. The check: every copy took every step, as a step of an episode or as the reset
+// behind one.
 #include "bench.h"
 
 #include <stdio.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt train es` and `gpurt train standing`: a policy by evolution strategies, all of it on the device.
+// `gpurt train es` and `gpurt train standing`: a policy by evolution strategies, all of it on the
+// device.
 //
-// A step is an iteration, and each has its row; every few the policy without noise is tried too. What is resumed goes on in
-// the same file. A phase after the first begins with the policy of the one before.
+// A step is an iteration, and each has its row; every few the policy without noise is tried too.
+// What is resumed goes on in the same file. A phase after the first begins with the policy of the
+// one before.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,7 +94,8 @@ static void phase_path(char path[TRAIN_ES_PATH], const char *env, uint32_t phase
     snprintf(path, TRAIN_ES_PATH, "%s-phase%u.h5", env, phase);
 }
 
-// Settings that were not given come from the checkpoint that is resumed: then the bits are the same.
+// Settings that were not given come from the checkpoint that is resumed: then the bits are the
+// same.
 static void settings_of(struct train_es *t, const struct grt_archive *a) {
     struct {
         uint32_t *value;

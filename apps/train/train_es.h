@@ -34,8 +34,8 @@ extern const struct option_row train_es_options[TRAIN_ES_OPTIONS_COUNT];
 #define TRAIN_ES_RUN_OPTIONS_COUNT 9
 extern const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT];
 
-// Fills what no option has given from --config and the words KEY=VALUE. `only` is the environment of a verb that has
-// one, or NULL. Returns an exit code, the mistake said.
+// Fills what no option has given from --config and the words KEY=VALUE. `only` is the environment
+// of a verb that has one, or NULL. Returns an exit code, the mistake said.
 int train_es_settings(struct train_es *t, const char *only, const char **words, size_t word_count);
 
 #endif

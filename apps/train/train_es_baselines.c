@@ -3,8 +3,9 @@
 
 #include "cli/talk.h"
 
-// The learner itself searches: a policy that sees zeros is its biases. A third of the iterations each with the noise of the
-// training, with a tenth of it (balance on a point), and with noise that reaches every corner of [-1, 1].
+// The learner itself searches: a policy that sees zeros is its biases. A third of the iterations
+// each with the noise of the training, with a tenth of it (balance on a point), and with noise that
+// reaches every corner of [-1, 1].
 static bool search(struct grt_dev *dev, const struct grt_es_desc *desc, uint32_t iterations,
                    uint32_t seed, struct grt_es_report *best) {
     const float noises[] = {desc->noise_std, 0.1f * desc->noise_std, 1.0f};

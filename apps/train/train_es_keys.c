@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config of `gpurt train es` and `gpurt train standing`: what no option has given comes from KEY=VALUE, then
-// from the file.
+// The config of `gpurt train es` and `gpurt train standing`: what no option has given comes from
+// KEY=VALUE, then from the file.
 #include <string.h>
 
 #include "cli/command.h"
@@ -71,7 +71,8 @@ int train_es_settings(struct train_es *t, const char *only, const char **words, 
         t->seed = (uint32_t)c->seed;
         t->seed_given = true;
     }
-    // --from and --resume exclude each other; one on the command line stands above `from` in a file.
+    // --from and --resume exclude each other; one on the command line stands above `from` in a
+    // file.
     if (!t->from && !t->resume && grt_config_given(c, GRT_CONFIG_FROM))
         t->from = c->from;
     t->no_normalise = t->no_normalise || !c->normalize_observations;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of an environment that nobody has drawn by hand: the shapes it gives (ENV_DRAW), then a chart for each number of
-// its state, and charts of four numbers each for observations and actions, and one for the reward.
+// The picture of an environment that nobody has drawn by hand: the shapes it gives (ENV_DRAW), then
+// a chart for each number of its state, and charts of four numbers each for observations and
+// actions, and one for the reward.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of a trajectory: each line of the drawing is one polyline whose points change from frame to frame, by SVG's
-// own animation, so that any browser plays it without a script.
+// The picture of a trajectory: each line of the drawing is one polyline whose points change from
+// frame to frame, by SVG's own animation, so that any browser plays it without a script.
 //
 //     +--------+--------+
 //     |  side  |  front |      metres, the ground at the bottom
@@ -31,7 +31,8 @@ struct line {
 #define MAX_CHARTS 4
 #define MAX_CURVES 4
 
-// Numbers of the state over time. What is good lies between low and high, or within `within` of the member `target`.
+// Numbers of the state over time. What is good lies between low and high, or within `within` of the
+// member `target`.
 struct chart {
     const char *label;                // what it is, with its unit
     const char *members[MAX_CURVES];  // of the state; NULL at the end
@@ -70,7 +71,8 @@ static void turn(const double q[4], const double v[3], double r[3]) {
     r[2] = v[2] + q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
 }
 
-// The view goes along with the torso. Hips at the corners of a square, shins bent down at the ankle by an angle whose sign is that of the model's axis.
+// The view goes along with the torso. Hips at the corners of a square, shins bent down at the ankle
+// by an angle whose sign is that of the model's axis.
 static uint32_t standing_lines(const struct grt_env_info *env, const float *state,
                                struct line *lines) {
     static const double corner[4][2] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}};

@@ -11,7 +11,8 @@
 //     - branches: [[{linear: 8}], [{linear: 8}, tanh]]       their sum
 //     - branches: {of: [[...], [...]], merge: concat}        one behind the other
 //     - columns: {first: 0, count: 3}                        of the last axis
-//     - input: wind                  one of the inputs of a sample, or [wind, lift]; at the beginning
+//     - input: wind                  one of the inputs of a sample, or [wind, lift]; at the
+//                                    beginning
 //     - flatten
 //     - pool: max                    over the points of a sample
 //     - linear: out                  as wide as the targets

@@ -152,7 +152,8 @@ static bool declare_nets(struct grt_ppo *ppo) {
     return true;
 }
 
-// That the networks see at once: those of a minibatch and of a step, and enough for an evaluation in pieces.
+// That the networks see at once: those of a minibatch and of a step, and enough for an evaluation
+// in pieces.
 static uint64_t most_rows(const struct grt_ppo *ppo) {
     uint64_t rows = ppo->batch > ppo->learning.rows ? ppo->batch : ppo->learning.rows;
     return rows > LEAST_ROWS ? rows : LEAST_ROWS;

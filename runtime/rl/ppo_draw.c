@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters at the start: matrices with orthogonal rows or columns (Saxe et al. 2014), as implementations of PPO have them.
+// Parameters at the start: matrices with orthogonal rows or columns (Saxe et al. 2014), as
+// implementations of PPO have them.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "gpurt/buffer.h"
 #include "ppo_parts.h"
 
-// Beyond this the time of making columns orthogonal is felt; larger matrices keep what the module drew.
+// Beyond this the time of making columns orthogonal is felt; larger matrices keep what the module
+// drew.
 #define MOST 1024
 
 // SplitMix64 (Steele, Lea, Flood 2014).
@@ -28,7 +30,8 @@ static double normal(uint64_t *state) {
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
-// `count` vectors of `length` >= count numbers: each made orthogonal to those before it, twice against rounding, and of length 1.
+// `count` vectors of `length` >= count numbers: each made orthogonal to those before it, twice
+// against rounding, and of length 1.
 static void orthogonalise(double *vectors, uint64_t count, uint64_t length) {
     for (uint64_t i = 0; i < count; i++) {
         double *v = vectors + i * length;

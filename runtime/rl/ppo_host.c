@@ -2,7 +2,7 @@
 // An iteration with the host in every step: what ppo_graphs.c records as one graph is one for each
 // of its parts here, and what they give passes through the host.
 //
-//     begin | observe, act, step of step 0 | ... of step 1 | ... | end | worth        then the epochs, as ever
+//     begin | observe, act, step of step 0 | ... of step 1 | ... | end | worth   then the epochs
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the preset asan and runs every suite on ref there, and small cases on the drivers:
-# AddressSanitizer and UndefinedBehaviorSanitizer see the host code and the C reading of the kernels.
+# AddressSanitizer and UndefinedBehaviorSanitizer see the host code and the C reading of the
+# kernels.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../../ci/common.sh
@@ -27,8 +28,9 @@ suites() {
     say "$name: $(grep -c '^\[ *OK' "$log") cases"
 }
 
-# Leaks are looked for where no driver is to be had: drivers keep what they allocate until the process
-# ends, and LeakSanitizer fails in a process with threads of theirs. The suites that need drivers come after it.
+# Leaks are looked for where no driver is to be had: drivers keep what they allocate until the
+# process ends, and LeakSanitizer fails in a process with threads of theirs. The suites that need
+# drivers come after it.
 needs_driver='address choose probe'
 mapfile -t ref < <(build/asan/gpurt-test --list |
     awk -v drivers=" $needs_driver " '!index(drivers, " " $1 " ") { print $1 }')

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the bundle of this machine's architecture, unpacks it elsewhere and runs it with an empty environment: it has all
-# libraries that its programs need but glibc's, and the loaders of both APIs. Usage: bundle.sh SOURCE_DIR
+# Makes the bundle of this machine's architecture, unpacks it elsewhere and runs it with an empty
+# environment: it has all libraries that its programs need but glibc's, and the loaders of both
+# APIs. Usage: bundle.sh SOURCE_DIR
 
 set -euo pipefail
 source=${1:?usage: bundle.sh SOURCE_DIR}

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Does what README.md and docs/*.md say. Blocks of a page are taken in order, in a folder of the page's own:
+# Does what README.md and docs/*.md say. Blocks of a page are taken in order, in a folder of the
+# page's own:
 #
-#   sh        run with the built gpurt in PATH and the installed library for pkg-config; every command must succeed
+#   sh        run with the built gpurt in PATH and the installed library for pkg-config; every
+#             command must succeed
 #   python    run
-#   c, yaml   written to the file that the comment in the first line names; a sh block of the page must use it
+#   c, yaml   written to the file that the comment in the first line names; a sh block of the page
+#             must use it
 #   text      what is printed, not run
 #
-# A comment before a block changes that: <!-- needs a GPU --> and <!-- not run: WHY --> skip it, though options
-# must be known and scripts of the tree must exist; <!-- from FILE --> says that the block is a part of that file.
-# In prose, `gpurt ...` and `--option` must be known, and `key: value` must be a config. Links to files and headings are
-# followed, in every page of the tree.
+# A comment before a block changes that: <!-- needs a GPU --> and <!-- not run: WHY --> skip it,
+# though options must be known and scripts of the tree must exist; <!-- from FILE --> says that the
+# block is a part of that file. In prose, `gpurt ...` and `--option` must be known, and `key: value`
+# must be a config. Links to files and headings are followed, in every page of the tree.
 # Usage: docs.sh SOURCE_DIR BUILD_DIR
 
 set -uo pipefail
@@ -38,8 +41,8 @@ fault() { # PLACE TEXT
     faults=$((faults + 1))
 }
 
-# split PAGE DIR: the blocks as DIR/LINE.LANGUAGE, what stands in a comment before each as DIR/LINE.mark, prose as
-# DIR/prose; faults of form on stdout as LINE:TEXT.
+# split PAGE DIR: the blocks as DIR/LINE.LANGUAGE, what stands in a comment before each as
+# DIR/LINE.mark, prose as DIR/prose; faults of form on stdout as LINE:TEXT.
 split() {
     awk -v dir="$2" '
         /^```/ && !inside {

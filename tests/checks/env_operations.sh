@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds env_operations.cc and runs it: what environments state about their operations is what is counted, and a wrong
-# statement is found. Usage: env_operations.sh SOURCE_DIR
+# Builds env_operations.cc and runs it: what environments state about their operations is what is
+# counted, and a wrong statement is found. Usage: env_operations.sh SOURCE_DIR
 
 set -euo pipefail
 source=${1:?usage: env_operations.sh SOURCE_DIR}

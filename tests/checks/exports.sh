@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The public interface is runtime/gpurt/: each header stands alone in C11 and C++, libgpurt.so exports the
-# functions that they declare, under a symbol version, and nothing else, and programs in C and C++ link all of them.
+# The public interface is runtime/gpurt/: each header stands alone in C11 and C++, libgpurt.so
+# exports the functions that they declare, under a symbol version, and nothing else, and programs in
+# C and C++ link all of them.
 # Usage: exports.sh SOURCE_DIR BUILD_DIR C_COMPILER
 
 set -euo pipefail
@@ -37,7 +38,8 @@ printf '#include <%s>\n' "${headers[@]}" >"$tmp/all.h"
 
 # ---- what is declared is what is exported ----
 
-# Of the preprocessed text: bodies in braces go, then each declaration's name stands before its first parenthesis.
+# Of the preprocessed text: bodies in braces go, then each declaration's name stands before its
+# first parenthesis.
 "$cc" -std=c11 -E -P -I"$source/runtime" -x c "$tmp/all.h" | tr '\n' ' ' |
     sed -E ':a; s/\{[^{}]*\}//; ta; s/__attribute__ *\(\([^()]*(\([^()]*\))?[^()]*\)\)//g' | tr ';' '\n' |
     grep -v typedef | sed -nE 's/^[^(]*\b(grt_[a-z0-9_]+) *\(.*/\1/p' | LC_ALL=C sort -u >"$tmp/declared"
@@ -90,8 +92,8 @@ names=(-DBACKEND=.backend= -DLABEL=.label= -DGROUP=.group= -DDTYPE=.dtype= -DSHA
 places=(-DBACKEND= -DLABEL= -DGROUP= -DDTYPE= -DSHAPE=)
 functions=$(wc -l <"$tmp/declared")
 
-# try COMPILER FLAG...: builds the program and runs it. A cast between types of functions, which the table is, and
-# members left out are meant.
+# try COMPILER FLAG...: builds the program and runs it. A cast between types of functions, which the
+# table is, and members left out are meant.
 try() {
     "$@" "${sanitize[@]}" -Wno-cast-function-type -Wno-missing-field-initializers -I"$source/runtime" \
         "$tmp/program.c" -o "$tmp/program" -L"$build" -lgpurt -Wl,-rpath,"$build" || fail "does not build: $*"
@@ -99,7 +101,8 @@ try() {
 }
 try "$cc" -std=c11 "${strict[@]}" "${names[@]}"
 for cxx in "${cxxs[@]}"; do
-    # Members by name are part of C++20, and an extension of both compilers before; by place they are C++17.
+    # Members by name are part of C++20, and an extension of both compilers before; by place they
+    # are C++17.
     try "$cxx" -x c++ -std=c++17 -Wall -Wextra -Werror -Wno-c++20-designator "${names[@]}"
     try "$cxx" -x c++ -std=c++17 "${strict[@]}" "${places[@]}"
     try "$cxx" -x c++ -std=c++20 "${strict[@]}" "${names[@]}"

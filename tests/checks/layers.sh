@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The layer check finds what it is there for: breaches are put into a copy of the sources, one at a time, and
-# each must be named with its file. Usage: layers.sh SOURCE_DIR BUILD_DIR
+# The layer check finds what it is there for: breaches are put into a copy of the sources, one at a
+# time, and each must be named with its file. Usage: layers.sh SOURCE_DIR BUILD_DIR
 
 set -euo pipefail
 source=${1:?usage: layers.sh SOURCE_DIR BUILD_DIR}
@@ -21,7 +21,8 @@ failed=0
 judge() { ci/lint.sh --build "$tmp/build" layers >"$tmp/out" 2>&1; }
 judge || { cat "$tmp/out"; echo "layers.sh: the tree itself is not clean" >&2; exit 1; }
 
-# breach FILE LINE WORDS: LINE behind the last include of FILE, or its end; the check must name FILE and say WORDS.
+# breach FILE LINE WORDS: LINE behind the last include of FILE, or its end; the check must name FILE
+# and say WORDS.
 breach() {
     cp "$1" "$tmp/kept"
     awk -v line="$2" '{ text[NR] = $0 } /^#include/ { last = NR }
@@ -73,4 +74,22 @@ if judge || ! grep -q 'runtime/new/ has no row' "$tmp/out"; then
     echo "layers.sh: a folder without a row is not found" >&2
     failed=1
 fi
+rm -r runtime/new
+
+# Checks of the text alone: lint.sh CHECK must name FILE when LINE stands in it.
+text_breach() {
+    cp "$2" "$tmp/kept"
+    printf '%s\n' "$3" >>"$2"
+    if ci/lint.sh "$1" >"$tmp/out" 2>&1 || ! grep -qF "$2:" "$tmp/out"; then
+        echo "layers.sh: $1 does not find: $2 with $3" >&2
+        failed=1
+    fi
+    cp "$tmp/kept" "$2"
+}
+long=$(printf 'word %.0s' {1..21})
+text_breach width runtime/rl/rollout.c "// $long"
+text_breach width shaders/env/uav.k "float x;    // $long"
+text_breach width ci/build.sh "# $long"
+text_breach heads runtime/rl/rollout.c '    } params = {quads, desc->direction, desc->sigma};'
+ci/lint.sh width heads >"$tmp/out" 2>&1 || { cat "$tmp/out" >&2; failed=1; }
 [ "$failed" -eq 0 ] && echo "layers.sh: every breach is found"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Does what shaders/env/README.md says, with an installed gpurt and outside the tree: writes its example to a file, trains it
-# on every backend until it learns, plays it, and makes mistakes in it. Usage: own_env.sh SOURCE_DIR BUILD_DIR
+# Does what shaders/env/README.md says, with an installed gpurt and outside the tree: writes its
+# example to a file, trains it on every backend until it learns, plays it, and makes mistakes in it.
+# Usage: own_env.sh SOURCE_DIR BUILD_DIR
 
 set -euo pipefail
 source=${1:?usage: own_env.sh SOURCE_DIR BUILD_DIR}
@@ -88,7 +89,8 @@ for device in ref:0 opencl:0 vulkan:0; do
     cmp -s one.json third.json || wrong "a path with a space gives another trajectory on $device"
 done
 
-# The picture: charts with names, and shapes where the environment has them. What is charted follows from the example's own
+# The picture: charts with names, and shapes where the environment has them. What is charted follows
+# from the example's own
 # equations: v' = v + 0.1 a, reward 1 - x'^2 - 0.1 a^2.
 sed -e 's|^#define ENV_DT.*|&\n#define ENV_DRAW(S, LINE, CIRCLE, POINT) LINE(-1.0f, 0.0f, 1.0f, 0.0f, 0.02f) CIRCLE(S.x, 0.1f, 0.1f) POINT(S.x, 0.0f)|' \
     -e 's/ENV slider/ENV cartpole/' slider.k >drawn.k

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ci/setup.sh and the lanes on machines that are made up here: their package managers are scripts that
-# note what they are asked. Nothing is installed. Usage: setup.sh SOURCE_DIR
+# ci/setup.sh and the lanes on machines that are made up here: their package managers are scripts
+# that note what they are asked. Nothing is installed. Usage: setup.sh SOURCE_DIR
 
 set -euo pipefail
 source=$(realpath "${1:?usage: setup.sh SOURCE_DIR}")
@@ -102,7 +102,8 @@ apt '' "$(without oclgrind)"
 run 77 bash "$tmp/tree/ci/lane.sh"
 grep -q 'skipped: oclgrind is missing, .* no package oclgrind' "$tmp/out" || fail "a skipped lane was not said"
 
-# No apt: the command to give, with what is missing; nothing is run. With everything there it goes on.
+# No apt: the command to give, with what is missing; nothing is run. With everything there it goes
+# on.
 machine dnf
 echo 'case $3 in gcc | cmake) exit 0 ;; esac; exit 1' >"$tmp/bin/rpm"
 run 1 "$tmp/tree/ci/setup.sh" build drivers

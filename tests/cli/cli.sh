@@ -62,7 +62,8 @@ done
 # ---- no such device: 69, with what there is ----
 refuse 69 "ref:0" bench memory --device voodoo
 refuse 69 "ref:0" bench memory --device cuda:1
-# Software drivers are listed as such; where there is no other, words for a GPU are refused by every verb.
+# Software drivers are listed as such; where there is no other, words for a GPU are refused by every
+# verb.
 if ! "$gpurt" devices --format csv | grep -v ',software,' | grep -qE '^(vulkan|opencl):'; then
     for word in cuda cuda:0 gpu hip rocm mps; do
         refuse 69 "device 'cpu'" bench memory --device "$word"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt bench` as a person uses it: help of one kind, what is measured when one setting is asked for, how long a grid takes,
-# what is left after Ctrl-C or SIGTERM. Usage: cli_bench.sh GPURT JSON_CHECK
+# `gpurt bench` as a person uses it: help of one kind, what is measured when one setting is asked
+# for, how long a grid takes, what is left after Ctrl-C or SIGTERM. Usage: cli_bench.sh GPURT
+# JSON_CHECK
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: cli_bench.sh GPURT JSON_CHECK}")
@@ -71,7 +72,8 @@ expect 70 "${small[@]}" --batch-sizes 64 --num-workers 0 --mem-limit 1KB
 [ "$(grep '^Next:' out | grep -o -- '--model' | wc -l)" -eq 1 ] || wrong "the next command names two models"
 
 # ---- a long grid says how long it takes ----
-# interrupt SIGNAL PATTERN ARGUMENT...: the signal comes when PATTERN is on stdout. A bench has printed what it had.
+# interrupt SIGNAL PATTERN ARGUMENT...: the signal comes when PATTERN is on stdout. A bench has
+# printed what it had.
 interrupt() {
     local signal=$1 pattern=$2
     shift 2

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt data`, `gpurt bench data` and `gpurt bench` from outside: a file is made, described, read and
-# trained on; mistakes have their exit codes; Ctrl-C gives the summary. Usage: cli_data.sh GPURT JSON_CHECK
-# H5_CRASH
+# `gpurt data`, `gpurt bench data` and `gpurt bench` from outside: a file is made, described, read
+# and trained on; mistakes have their exit codes; Ctrl-C gives the summary. Usage: cli_data.sh GPURT
+# JSON_CHECK H5_CRASH
 
 set -uo pipefail
 gpurt=${1:?usage: cli_data.sh GPURT JSON_CHECK H5_CRASH}

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt train es`, `gpurt train standing`, `gpurt play` and `gpurt bench rollout` from outside: mistakes have one line
-# and their exit code; a resumed run ends with the same file; the picture is whole. Usage: cli_es.sh GPURT JSON_CHECK
+# `gpurt train es`, `gpurt train standing`, `gpurt play` and `gpurt bench rollout` from outside:
+# mistakes have one line and their exit code; a resumed run ends with the same file; the picture is
+# whole. Usage: cli_es.sh GPURT JSON_CHECK
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: cli_es.sh GPURT JSON_CHECK}")
@@ -50,8 +51,8 @@ refuse 65 "'linear' and not 'mlp16'" train es --env cartpole --policy mlp16 --fr
     --device ref:0
 cmp -s whole.h5 before.h5 || wrong "a refused run touched a checkpoint"
 
-# A run that is done has nothing left to do; one that is resumed is kept where it was; one that begins anew moves what
-# an earlier one has learnt out of its way.
+# A run that is done has nothing left to do; one that is resumed is kept where it was; one that
+# begins anew moves what an earlier one has learnt out of its way.
 expect 0 train es --resume whole.h5 --iterations 4 --device ref:0
 grep -q 'nothing to do' err || wrong "a run that was done goes on"
 cmp -s whole.h5 before.h5 || wrong "a run that was done changed its checkpoint"
@@ -71,8 +72,8 @@ refuse 65 "damaged.h5" train es --env cartpole --from damaged.h5 --device ref:0
 refuse 65 "damaged.h5" play cartpole --checkpoint damaged.h5 --device ref:0
 
 # ---- settings from a file ----
-# A config, KEY=VALUE and options: the same run, whichever they come from; the last two stand above the file, and
-# options above all.
+# A config, KEY=VALUE and options: the same run, whichever they come from; the last two stand above
+# the file, and options above all.
 cat >es.yaml <<'YAML'
 es:
   env: cartpole
@@ -126,8 +127,8 @@ said '"patience"'
 expect 0 train supervised --keys --format json
 ! grep -q '"noise_std"' out || wrong "train supervised --keys: keys of another kind"
 
-# A next phase begins with the policy of the one before, whose kind it takes over, and tries it first; what a run leaves as
-# it is, a resumed one does too.
+# A next phase begins with the policy of the one before, whose kind it takes over, and tries it
+# first; what a run leaves as it is, a resumed one does too.
 st=(train standing --num-envs 2 --num-dirs 2 --episode-length 5 --device ref:0)
 expect 0 "${st[@]}" --policy mlp16 --iterations 1
 expect 0 "${st[@]}" --phase 2 --iterations 1 --log phase2.jsonl
@@ -139,7 +140,8 @@ expect 0 "${es[@]}" --no-normalise --iterations 1 --checkpoint plain1.h5
 expect 0 train es --resume plain1.h5 --iterations 2 --checkpoint plain2.h5 --device ref:0
 cmp -s plain.h5 plain2.h5 || wrong "--no-normalise is lost when a run is resumed"
 
-# The largest policy takes 39 KiB and lavapipe has 32 of shared memory: it runs all the same, and chunks change no byte.
+# The largest policy takes 39 KiB and lavapipe has 32 of shared memory: it runs all the same, and
+# chunks change no byte.
 expect 0 "${st[@]}" --policy mlp256 --iterations 1 --dir-chunk 2 --checkpoint large.h5 --device vulkan:0
 expect 0 "${st[@]}" --policy mlp256 --iterations 1 --dir-chunk 1 --checkpoint large1.h5 --device vulkan:0
 cmp -s large.h5 large1.h5 || wrong "train standing: mlp256 learns something else in chunks of one direction"
@@ -147,8 +149,9 @@ expect 0 play standing --checkpoint large.h5 --steps 3 --device vulkan:0
 said '^</svg>'
 
 # ---- interrupted ----
-# interrupt SIGNAL ARGUMENT...: a run without an end in sight gets the signal after its first iteration. It ends after
-# one, with a checkpoint that has the same bytes as that of a run of just so many.
+# interrupt SIGNAL ARGUMENT...: a run without an end in sight gets the signal after its first
+# iteration. It ends after one, with a checkpoint that has the same bytes as that of a run of just
+# so many.
 interrupt() {
     local signal=$1 done_
     shift
@@ -171,8 +174,8 @@ interrupt TERM train standing --num-envs 2 --num-dirs 2 --episode-length 10 --de
 interrupt USR1 train standing --num-envs 32 --num-dirs 32 --episode-length 40 --device ref:0
 
 # ---- the robot learns to stand ----
-# Phase 1 with a reduced setting: at least four of five policies stand for 90 % of the steps, and actions that never change
-# for less than half, the best that was found among them.
+# Phase 1 with a reduced setting: at least four of five policies stand for 90 % of the steps, and
+# actions that never change for less than half, the best that was found among them.
 share() { # of good steps, of the row that begins with this policy
     sed -n "s/.*\"evaluate_good_rate\": *\([0-9.e-]*\).*\"baseline\": *\"$1\".*/\1/p" out
 }
@@ -201,7 +204,8 @@ expect 0 play cartpole --checkpoint whole.h5 --steps 9 --format json --device re
 expect 0 bench rollout --env cartpole --num-envs 4,8 --num-dirs 2 --dir-chunk 1,2 --episode-length 9 --device ref:0 \
     --time 0.01 --samples 1 --format json
 "$json" <out || wrong "bench rollout: not JSON"
-# Without sizes: every policy's table has the setting before and the profile's, and ends with their comparison.
+# Without sizes: every policy's table has the setting before and the profile's, and ends with their
+# comparison.
 expect 0 bench rollout --env cartpole --policy linear,mlp16 --episode-length 3 \
     --device ref:0 --time 0.01 --samples 1
 [ "$(grep -c '^cartpole ' out)" -ge 4 ] || wrong "bench rollout: a policy's rows are missing"

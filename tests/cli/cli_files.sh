@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the command does with the files that it is given, over every verb: devices, pipes and links stay what they
-# are, nothing that is read is written over, text of files reaches no terminal raw, and what is not to be
-# trusted is not used. Usage: cli_files.sh GPURT
+# What the command does with the files that it is given, over every verb: devices, pipes and links
+# stay what they are, nothing that is read is written over, text of files reaches no terminal raw,
+# and what is not to be trusted is not used. Usage: cli_files.sh GPURT
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: cli_files.sh GPURT}")
@@ -24,7 +24,8 @@ expect 0 convert in/net.h5 in/net.safetensors
 expect 0 train es --env cartpole --iterations 1 --num-envs 4 --num-dirs 2 --checkpoint in/policy.h5
 printf 'batch_size: 32\n' >in/c.yaml
 
-# Every way in which a verb writes, with OUT where the file's name goes. Names that must end so: OUT.h5.
+# Every way in which a verb writes, with OUT where the file's name goes. Names that must end so:
+# OUT.h5.
 writers=(
     'data make regression --samples 20 -o OUT'
     'data info in/d.h5 -o OUT'
@@ -53,7 +54,8 @@ words() {
     words=()
     for word in $1; do words+=("${word/#OUT*/$(named "$1" "$2")}"); done
 }
-# write TEMPLATE NAME: runs it. The limit is for a pipe that nobody reads or writes, and would hang for ever.
+# write TEMPLATE NAME: runs it. The limit is for a pipe that nobody reads or writes, and would hang
+# for ever.
 limit=600
 write() {
     words "$@"
@@ -96,8 +98,8 @@ for writer in "${writers[@]}"; do
     [ -p "$pipe" ] || wrong "$writer: the pipe was replaced"
     wait
     begins o/got "$plain" || wrong "$writer: the pipe got $(wc -c <o/got) bytes that begin otherwise"
-    # stdout under its other names; what stands there already, and what comes behind, stays. The link is as
-    # /dev/stdout, which a mistake would not spare.
+    # stdout under its other names; what stands there already, and what comes behind, stays. The
+    # link is as /dev/stdout, which a mistake would not spare.
     case $writer in *OUT.*) continue ;; esac
     ln -s /proc/self/fd/1 o/stdout
     for stdout in - /dev/fd/1 o/stdout; do
@@ -134,7 +136,8 @@ refuse 73 "No such file" devices -o o/missing/x
 [ -z "$(left_over)" ] || wrong "left behind: $(left_over)"
 
 # ---- what is read is not written ----
-# A row: the file that is read, as whose name; what writes it, as whose; the command, with OUT where that goes.
+# A row: the file that is read, as whose name; what writes it, as whose; the command, with OUT where
+# that goes.
 rows=(
     'd.h5 FILE --output data info in/d.h5 -o OUT'
     'd.h5 --data --output eval --data in/d.h5 --checkpoint in/net -o OUT'
@@ -212,7 +215,8 @@ expect 0 "${es[@]}" --from goes-on.h5 --checkpoint goes-on.h5
 [ -f goes-on-earlier-1.h5 ] || wrong "--from and --checkpoint of one name: the earlier one is gone"
 
 # ---- text of files and arguments ----
-# What would act on a terminal is seen instead. Bytes below 32 but the end of a line, DEL, and C1 as UTF-8.
+# What would act on a terminal is seen instead. Bytes below 32 but the end of a line, DEL, and C1 as
+# UTF-8.
 acts() { LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$@"; }
 python=/usr/bin/python3 # Debian's, which has h5py
 "$python" <<'PY' || wrong "no file with hostile names"

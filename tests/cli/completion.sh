@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What bash offers after a few words of a command line, and that the man page has every option that --help has.
+# What bash offers after a few words of a command line, and that the man page has every option that
+# --help has.
 # Usage: completion.sh GPURT SOURCE_DIR
 
 set -uo pipefail

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs that end before their last step: by time, by patience, by a target. Each says why, leaves the checkpoint of just that
-# step, and goes on to the same bits with --resume. Usage: limits.sh GPURT DEVICE
+# Runs that end before their last step: by time, by patience, by a target. Each says why, leaves the
+# checkpoint of just that step, and goes on to the same bits with --resume. Usage: limits.sh GPURT
+# DEVICE
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: limits.sh GPURT DEVICE}")
@@ -28,7 +29,8 @@ sup=(train supervised --data gusts.h5 inputs=wind targets=lift hidden=16 depth=1
     validation_split=0.1)
 
 # ---- patience ----
-# No improvement counts but the first, so four epochs are all; the file is that of a run of four epochs.
+# No improvement counts but the first, so four epochs are all; the file is that of a run of four
+# epochs.
 never=("${sup[@]}" min_delta=1e6)
 expect 0 "${never[@]}" epochs=4 patience=1000 checkpoint_dir=four --log four.jsonl
 told 'ended by epochs: .*; the best loss is [0-9.e-]+, of epoch 4'
@@ -161,7 +163,8 @@ told 'nothing to do at step 8 of 1000: .*\(patience\)'
 expect 0 "${still[@]}" iterations=7 patience=1000 --checkpoint seven.h5
 expect 0 "${still[@]}" iterations=7 patience=1000 --resume seven.h5
 told 'nothing to do at step 7 of 7: .*\(iterations\)'
-# A trial that was due and did not come, as after a signal, comes first when the run goes on: it is the first that counts.
+# A trial that was due and did not come, as after a signal, comes first when the run goes on: it is
+# the first that counts.
 expect 0 "${es[@]}" min_delta=1e6 evaluate_every=1000 iterations=6 patience=1000 --checkpoint due.h5
 expect 0 "${still[@]}" iterations=1000 patience=3 --resume due.h5 --log due.jsonl
 tail -n 1 due.jsonl | grep -q '"step":12,' || wrong "a trial that was due was left out: $(tail -n 1 due.jsonl)"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Networks and losses that a config describes, from end to end on one device: what is trained is predicted again by
-# NumPy from the checkpoint, and what does not fit is refused. Usage: tests/cli/networks.sh GPURT DEVICE
+# Networks and losses that a config describes, from end to end on one device: what is trained is
+# predicted again by NumPy from the checkpoint, and what does not fit is refused. Usage:
+# tests/cli/networks.sh GPURT DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt train ppo`, `train uav` and `eval ENV` from outside: what they learn, the same bits after a stop, settings that a checkpoint
-# keeps, and what is refused. Usage: ppo.sh GPURT JSON_CHECK DEVICE
+# `gpurt train ppo`, `train uav` and `eval ENV` from outside: what they learn, the same bits after a
+# stop, settings that a checkpoint keeps, and what is refused. Usage: ppo.sh GPURT JSON_CHECK DEVICE
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: ppo.sh GPURT JSON_CHECK DEVICE}")
@@ -38,7 +38,8 @@ done_so_far=$(grep -c '"event":"train"' cut.jsonl)
 expect 0 train uav --resume cut.h5 --iterations $((done_so_far + 2)) -q
 expect 0 "${uav[@]}" --iterations $((done_so_far + 2)) --checkpoint long.h5
 same cut.h5 long.h5
-# A stop in the middle of an iteration that takes long gives it up; on a device that is too fast for that it is as above.
+# A stop in the middle of an iteration that takes long gives it up; on a device that is too fast for
+# that it is as above.
 case $device in opencl*) envs=192 ;; vulkan*) envs=64 ;; *) envs=8 ;; esac
 long=(train uav --num-envs $envs --num-uavs 4 --map 10 window=5 rollout_steps=32 max_steps=20 evaluate_envs=4 evaluate_every=1000 -q)
 begin "${long[@]}" --iterations 1000 --checkpoint given.h5 --log given.jsonl
@@ -164,8 +165,9 @@ refuse 64 "one of them" train uav --resume whole.h5 --from whole.h5
 [ "$(ls)" = "$(ls | grep -vE 'uav-ppo|cartpole-ppo')" ] || wrong "a refused command left a checkpoint"
 
 # ---- learning ----
-# On one device is enough: the others compute the same. The bars are far from what is reached, and from random actions: 0.77 of two
-# UAVs arrive by chance, and a pole that is pushed at random falls after about 20 steps.
+# On one device is enough: the others compute the same. The bars are far from what is reached, and
+# from random actions: 0.77 of two UAVs arrive by chance, and a pole that is pushed at random falls
+# after about 20 steps.
 if [ "$device" = opencl:0 ]; then
     expect 0 train uav --num-envs 64 --num-uavs 2 --map 8 rollout_steps=32 lr=1e-3 --iterations 40 evaluate_every=40 \
         --checkpoint learnt.h5 -q

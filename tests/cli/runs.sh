@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What happens to a training when something around it fails: its output, its log, a signal at a bad moment, a second run in
-# the same place, a start that cannot succeed. What it has learnt is on the disk then, bit for bit, and nothing
-# else is left there. Usage: runs.sh GPURT
+# What happens to a training when something around it fails: its output, its log, a signal at a bad
+# moment, a second run in the same place, a start that cannot succeed. What it has learnt is on the
+# disk then, bit for bit, and nothing else is left there. Usage: runs.sh GPURT
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: runs.sh GPURT}")
@@ -18,7 +18,8 @@ st=(train standing --num-envs 2 --num-dirs 2 --episode-length 5)
 expect 0 data make regression --samples 3000 --features 8 --seed 3 -o speeds.h5
 sup=(train supervised --data speeds.h5 model=small batch_size=16 epochs=2 -q)
 last=step-000000000338.h5 # 2 epochs of 169 steps
-# A run that prints, and logs, more than the 64 KiB that a pipe holds: it cannot end before its reader has gone.
+# A run that prints, and logs, more than the 64 KiB that a pipe holds: it cannot end before its
+# reader has gone.
 long=("${es[@]}" --num-envs 1 --num-dirs 1 --episode-length 3 --iterations 1000)
 
 # as_was WHAT CODE WANTED FILE UNDISTURBED: the exit code of a run, and its file.
@@ -72,7 +73,8 @@ head -n 1 pipe >out2 &
 "$gpurt" "${long[@]}" --checkpoint fifo.h5 --log pipe >out 2>err
 as_was 'es --log into a pipe that closes' $? 74 fifo.h5 long.h5
 wait
-# A limit on the size of files stands for a full disk: the events grow beyond it, checkpoints do not.
+# A limit on the size of files stands for a full disk: the events grow beyond it, checkpoints do
+# not.
 limit=$((($(stat -c %s long.h5) + 1023) / 1024 + 1))
 (ulimit -f "$limit" && exec "$gpurt" "${long[@]}" --checkpoint board.h5 --tensorboard board) >out 2>err
 as_was 'es --tensorboard on a full disk' $? 74 board.h5 long.h5
@@ -152,13 +154,14 @@ wait_for "the list of chunks" listing chunks.h5
 stop TERM 130 "data info in its list of chunks"
 nothing_left "data info"
 [ ! -e info ] || wrong "data info was ended, and yet there is its file"
-# An iteration of the C reading takes minutes and is given up: with what was measured, 75, or, where a
-# slow machine is still in the preparations after four seconds, without, 130.
+# An iteration of the C reading takes minutes and is given up: with what was measured, 75, or, where
+# a slow machine is still in the preparations after four seconds, without, 130.
 begin bench rollout --num-envs 512 --num-dirs 64 --dir-chunk 64
 wait_for "the heading of bench rollout" grep -q '^test ' out
 stop TERM "75 130" "bench rollout in an iteration"
 nothing_left "bench rollout"
-# Trained networks: minutes of work for the C reading, and an output that nobody reads. Half a file is never left.
+# Trained networks: minutes of work for the C reading, and an output that nobody reads. Half a file
+# is never left.
 expect 0 data make regression --samples 100 --features 64 -o gusts.h5
 expect 0 data make regression --samples 200000 --features 64 -o flights.h5
 for hidden in 8 1024; do

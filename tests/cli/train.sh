@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Supervised training from end to end on one device: data, training, every way of being interrupted, the
-# same bits after --resume, evaluation, prediction and conversion against NumPy, and the mistakes a
-# person makes. Usage: tests/cli/train.sh GPURT JSON_CHECK REFUSE_MEMORY DEVICE
+# Supervised training from end to end on one device: data, training, every way of being interrupted,
+# the same bits after --resume, evaluation, prediction and conversion against NumPy, and the
+# mistakes a person makes. Usage: tests/cli/train.sh GPURT JSON_CHECK REFUSE_MEMORY DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -48,8 +48,9 @@ expect 0 "${base[@]}" checkpoint_dir=dev cache=device -q
 same "dev/$last" "whole/$last"
 
 # ---- interrupted ----
-# interrupt SIGNAL CODE FOLDER ARGUMENT...: a run without an end in sight gets the signal after its first log line. It is
-# resumed for some epochs more, and has the same bits then as a run that was never stopped.
+# interrupt SIGNAL CODE FOLDER ARGUMENT...: a run without an end in sight gets the signal after its
+# first log line. It is resumed for some epochs more, and has the same bits then as a run that was
+# never stopped.
 interrupt() {
     local signal=$1 want=$2 folder=$3 step end
     shift 3
@@ -94,7 +95,8 @@ expect 78 "${base[@]}" checkpoint_dir=whole batch_size=32 --resume
 said 'was made with 16 samples a step'
 refuse 78 'was made with seed=0; here it is 5' "${base[@]}" checkpoint_dir=whole --resume --seed 5
 refuse 78 'was made with hidden=16; here it is 32' "${base[@]}" checkpoint_dir=whole --resume hidden=32
-# The file was written anew: other numbers are refused, the same ones are not, however they are stored.
+# The file was written anew: other numbers are refused, the same ones are not, however they are
+# stored.
 "$python" - <<'PY' || wrong "no copies of the data"
 import h5py, shutil
 shutil.copy("d.h5", "moved.h5")
@@ -140,8 +142,8 @@ expect 0 train supervised --data q.h5 epochs=2 batch_size=32 hidden=16 checkpoin
 expect 0 predict --data q.h5 --checkpoint points -o pq.h5
 "$python" "$here/train_peer.py" "$loss" || wrong "NumPy disagrees"
 refuse 65 'no model' convert p.h5 never.safetensors
-# Other names than x and y: several inputs and targets, in groups, with spaces; each loss. What is predicted
-# needs no targets in the file.
+# Other names than x and y: several inputs and targets, in groups, with spaces; each loss. What is
+# predicted needs no targets in the file.
 "$python" <<'PY' || wrong "no file with other names"
 import h5py, numpy as np
 rng = np.random.default_rng(5)
@@ -220,8 +222,8 @@ expect 65 predict --data c.h5 --checkpoint whole -o never.h5
 
 # ---- a known answer: the noise is all that is left ----
 expect 0 data make regression --samples 20000 --features 8 --noise 0.1 --seed 5 -o r.h5
-# floor ARGUMENT...: trains, and says whether the validation loss is within a tenth of the noise's square.
-# (Of 2000 samples its own error is 3 %.)
+# floor ARGUMENT...: trains, and says whether the validation loss is within a tenth of the noise's
+# square. (Of 2000 samples its own error is 3 %.)
 floor() {
     expect 0 train supervised --data r.h5 checkpoint_dir=floor cache=ram depth=2 activation=tanh \
         batch_size=128 schedule=cosine -q --format csv "$@"
@@ -303,7 +305,8 @@ PY
 expect 0 data make regression --samples 1000 --features 4 -o few.h5
 expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_size=512 max_steps=31 keep=1
 [ -f steps/step-000000000031.h5 ] || wrong "max_steps=31: there is $(ls steps)"
-# The last of them, in the middle of an epoch, has its row, validation and best checkpoint as an epoch has.
+# The last of them, in the middle of an epoch, has its row, validation and best checkpoint as an
+# epoch has.
 said '^ *16 +31 +[0-9.]+ +[0-9.]+ '
 expect 0 train supervised --data few.h5 -q checkpoint_dir=step hidden=16 batch_size=512 max_steps=1 --log step.jsonl
 [ -f step/best.h5 ] || wrong "max_steps=1: no best checkpoint"
@@ -313,8 +316,8 @@ expect 0 train supervised --data few.h5 -q checkpoint_dir=steps hidden=16 batch_
 ! [ -f steps/step-000000000031.h5 ] || wrong "max_steps=31 epochs=3: more than 3 epochs"
 
 # ---- overflow of f16 ----
-# Steps are left out and the scale is halved until gradients fit; then it grows again. The log says all
-# of it, and the loss of a step that was left out is a loss.
+# Steps are left out and the scale is halved until gradients fit; then it grows again. The log says
+# all of it, and the loss of a step that was left out is a loss.
 expect 0 "${base[@]}" checkpoint_dir=half epochs=2 precision=f16 loss_scale=4294967296 growth_interval=4 \
     log_interval=1 log=half.jsonl
 said 'scale [0-9.e+]+, [0-9]+ skipped'

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Data that are hard on a training run, from end to end on one device: numbers that f32 does not tell apart,
-# against NumPy, and files that lose their end. Usage: tests/cli/train_data.sh GPURT DEVICE
+# Data that are hard on a training run, from end to end on one device: numbers that f32 does not
+# tell apart, against NumPy, and files that lose their end. Usage: tests/cli/train_data.sh GPURT
+# DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -62,7 +63,7 @@ for type in u8 f16; do
     done
 done
 
-# ---- a number too large for the network, in the first of several micro-batches: what it breaks is named ----
+# ---- a number too large for the network, in the first of several micro-batches, is named ----
 "$python" - <<'PY' || wrong "no data"
 import h5py, numpy as np
 with h5py.File("huge.h5", "w") as file:

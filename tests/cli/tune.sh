@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `gpurt tune` from outside, on a CPU driver: it betters a bad setting and keeps a good one, the
-# profile it writes is read again, and a candidate that crashes or hangs, a damaged profile and Ctrl-C
-# end as they should. Usage: tune.sh GPURT
+# profile it writes is read again, and a candidate that crashes or hangs, a damaged profile and
+# Ctrl-C end as they should. Usage: tune.sh GPURT
 
 set -uo pipefail
 gpurt=${1:?usage: tune.sh GPURT}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Drivers that crash, hang or end the process, beside good ones: what `gpurt devices` lists and says, what
-# `gpurt doctor` says, and that the good ones work. Usage: bad_driver.sh GPURT DRIVERS, the folder of the
-# drivers made from icd_crash.c
+# Drivers that crash, hang or end the process, beside good ones: what `gpurt devices` lists and
+# says, what `gpurt doctor` says, and that the good ones work. Usage: bad_driver.sh GPURT DRIVERS,
+# the folder of the drivers made from icd_crash.c
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: bad_driver.sh GPURT DRIVERS}")
@@ -35,7 +35,8 @@ while read -r name words; do
     library=$drivers/libicd_$name.so
     [ -e "$library" ] || wrong "no $library"
 
-    # Vulkan: the loader takes them all or none. Nothing good is waited for, so the time may be short.
+    # Vulkan: the loader takes them all or none. Nothing good is waited for, so the time may be
+    # short.
     [ "$name" != hang ] || export GPURT_PROBE_SECONDS=0.5
     export VK_ICD_FILENAMES=$drivers/$name.json
     expect 0 devices

@@ -12,7 +12,8 @@ set -euo pipefail
 . "$root/ci/packages.sh"
 test=${1:?usage: gpu_assisted.sh GPURT_TEST}
 export GPURT_TEST_SMALL=1 GPURT_GPU_ASSISTED=1
-# Layers of Debian 13 and later take this setting only; those before them only what gpurt asks for by the extension.
+# Layers of Debian 13 and later take this setting only; those before them only what gpurt asks for
+# by the extension.
 export VK_KHRONOS_VALIDATION_GPUAV_ENABLE=true
 # The control: a kernel that strays must fail its case.
 if out=$(GPURT_TEST_STRAY=1 "$test" --device vulkan:0 --case strays_on_purpose kernel 2>&1); then

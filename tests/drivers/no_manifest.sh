@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A machine with NVIDIA's drivers and without the files that name them, as containers are: libraries with their names are
-# lavapipe and oclgrind's simulator in truth. gpurt makes the files itself, in its own cache, says so once, and leaves a
-# user's own choice of drivers alone. Usage: no_manifest.sh GPURT
+# A machine with NVIDIA's drivers and without the files that name them, as containers are: libraries
+# with their names are lavapipe and oclgrind's simulator in truth. gpurt makes the files itself, in
+# its own cache, says so once, and leaves a user's own choice of drivers alone. Usage:
+# no_manifest.sh GPURT
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: no_manifest.sh GPURT}")

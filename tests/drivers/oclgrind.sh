@@ -5,8 +5,9 @@
 # races in shared memory and divergent barriers. Its log is the gate, for the program's exit status
 # does not tell. Usage: oclgrind.sh GPURT_TEST
 #
-# The command `oclgrind` preloads its library under programs that link OpenCL; gpurt opens the loader
-# itself, so the simulator is made known to that as the only driver, and set up by its environment.
+# The command `oclgrind` preloads its library under programs that link OpenCL; gpurt opens the
+# loader itself, so the simulator is made known to that as the only driver, and set up by its
+# environment.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../../ci/common.sh
@@ -22,8 +23,8 @@ trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/vendors"
 echo "$driver" >"$tmp/vendors/oclgrind.icd"
 export OCL_ICD_VENDORS=$tmp/vendors/ OCLGRIND_LOG=$tmp/log OCLGRIND_DATA_RACES=1
-# Optimised code has saturating subtractions, and code inlined by force leaves notes on aliasing: the
-# simulator knows neither.
+# Optimised code has saturating subtractions, and code inlined by force leaves notes on aliasing:
+# the simulator knows neither.
 export OCLGRIND_BUILD_OPTIONS="-cl-opt-disable -Dalways_inline=unused"
 # A cache of its own: what another driver compiled is of no use here, nor the other way round.
 export XDG_CACHE_HOME=$tmp GPURT_TEST_SMALL=1
@@ -46,8 +47,8 @@ rm "$tmp/log"
 [ ! -s "$tmp/log" ] || fail "complaints above"
 cases=$(grep -c '^\[ *OK' "$tmp/out")
 
-# Compiled kernels on disk: PoCL's are not kept, the simulator's are. Each run is a process of its own
-# and would begin the log anew.
+# Compiled kernels on disk: PoCL's are not kept, the simulator's are. Each run is a process of its
+# own and would begin the log anew.
 unset OCLGRIND_LOG
 "$test" --device opencl:0 binaries >"$tmp/out" 2>&1 || fail "a case failed"
 grep -q '[1-9] taken\|[1-9] built' "$tmp/out" || fail "no kernel was built"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the libFuzzer targets fuzz_*.c side by side for SECONDS each, with AddressSanitizer and
-# UndefinedBehaviorSanitizer. Usage: tests/fuzz/fuzz.sh BUILD [SECONDS]. The readers are compiled for it;
-# what they need besides comes from the library of BUILD.
+# UndefinedBehaviorSanitizer. Usage: tests/fuzz/fuzz.sh BUILD [SECONDS]. The readers are compiled
+# for it; what they need besides comes from the library of BUILD.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../../ci/common.sh

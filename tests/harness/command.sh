@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# For tests of the command from outside, read with `.`; they set `gpurt` to its path first, and `scratch` where they want
-# another folder than the system's for temporary files. Makes the folder $tmp, gone at the end; out and err in it keep
-# what the command wrote last. A test ends with `exit "$failed"`.
+# For tests of the command from outside, read with `.`; they set `gpurt` to its path first, and
+# `scratch` where they want another folder than the system's for temporary files. Makes the folder
+# $tmp, gone at the end; out and err in it keep what the command wrote last. A test ends with `exit
+# "$failed"`.
 #
-# No verdict depends on how fast the machine is, or on what else it does. A test that needs a process at some point of its
-# work waits for a sign of that, with wait_for, and never for so many seconds.
+# No verdict depends on how fast the machine is, or on what else it does. A test that needs a
+# process at some point of its work waits for a sign of that, with wait_for, and never for so many
+# seconds.
 
 me=$(basename "$0")
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -62,14 +64,16 @@ logs_agree() {
 
 # ---- commands in the background ----
 
-# begin ARGUMENT...: starts gpurt as process $pid. `into=1 begin ...` writes to out1 and err1: other commands run beside it.
+# begin ARGUMENT...: starts gpurt as process $pid. `into=1 begin ...` writes to out1 and err1: other
+# commands run beside it.
 begin() {
     # Emptied here: the process in the background may come to it later.
     : >"$tmp/out${into-}" && : >"$tmp/err${into-}"
     "$gpurt" "$@" >"$tmp/out${into-}" 2>"$tmp/err${into-}" </dev/null &
     pid=$!
 }
-# wait_for WHAT COMMAND...: until COMMAND succeeds. WHAT never came when process $pid ends before, or after ten minutes.
+# wait_for WHAT COMMAND...: until COMMAND succeeds. WHAT never came when process $pid ends before,
+# or after ten minutes.
 wait_for() {
     local what=$1 begun=$SECONDS lives=1
     shift
@@ -87,10 +91,11 @@ wait_for() {
         sleep 0.02
     done
 }
-# Five seconds are promised from a signal to the end. With ten processes on two cores a process has a fifth of its time.
+# Five seconds are promised from a signal to the end. With ten processes on two cores a process has
+# a fifth of its time.
 stop_seconds=25
-# stop SIGNAL CODES WORD...: process $pid gets the signal, ends within that time and with one of the exit codes. The words
-# name it; what it does must take far longer.
+# stop SIGNAL CODES WORD...: process $pid gets the signal, ends within that time and with one of the
+# exit codes. The words name it; what it does must take far longer.
 stop() {
     local signal=$1 want=$2 begun=$SECONDS code=0
     shift 2

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes tests/golden/network_torch.h: the losses of 50 steps of a list of layers by PyTorch, from parameters, samples
-# and targets that are formulas of their index (tests/harness/learn_kit.c has the same). Modules are named as gpurt
-# names them, so that both have their parameters in one order. The learning rates are such that PyTorch in f64 gives the
-# same losses to 1e-5: with more, one rectifier that turns the other way changes a loss by 3e-3. Usage:
+# Makes tests/golden/network_torch.h: the losses of 50 steps of a list of layers by PyTorch, from
+# parameters, samples and targets that are formulas of their index (tests/harness/learn_kit.c has
+# the same). Modules are named as gpurt names them, so that both have their parameters in one order.
+# The learning rates are such that PyTorch in f64 gives the same losses to 1e-5: with more, one
+# rectifier that turns the other way changes a loss by 3e-3. Usage:
 #     network_torch.py > tests/golden/network_torch.h
 
 import fnmatch
@@ -53,8 +54,8 @@ def set_parameters(model):
         p.copy_((one + 0.125 * v if norm else v * bound).float())
 
 
-# The first entry that matches a parameter's name says its learning rate and decay. `decay` is for matrices alone; an
-# entry's own is for whatever matches.
+# The first entry that matches a parameter's name says its learning rate and decay. `decay` is for
+# matrices alone; an entry's own is for whatever matches.
 def groups(model, lr, decay, entries):
     made = []
     for name, p in model.named_parameters():

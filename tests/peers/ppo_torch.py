@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes tests/golden/ppo_torch.h: one update of PPO by PyTorch, over rows and from parameters that are formulas of their
-# index; tests/unit/rl/suite_ppo.c has the same. The sizes are those of environment uav with map 6, 3 UAVs, window 3. Usage:
+# Makes tests/golden/ppo_torch.h: one update of PPO by PyTorch, over rows and from parameters that
+# are formulas of their index; tests/unit/rl/suite_ppo.c has the same. The sizes are those of
+# environment uav with map 6, 3 UAVs, window 3. Usage:
 #     ppo_torch.py > tests/golden/ppo_torch.h
 
 import torch

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# How multi-UAV PPO scales with the number of UAVs: trains and evaluates for each number, and prints a JSON object a line:
-# agent-steps/s (median of whole iterations, the first left out), and what arrives on unseen maps, by the policy and by random
-# actions. Usage:
+# How multi-UAV PPO scales with the number of UAVs: trains and evaluates for each number, and prints
+# a JSON object a line: agent-steps/s (median of whole iterations, the first left out), and what
+# arrives on unseen maps, by the policy and by random actions. Usage:
 #
-#     uav_scaling.sh [--gpurt FILE] [--uavs "1 4 10 32"] [--seconds N] [--episodes N] [KEY=VALUE | OPTION...]
+#     uav_scaling.sh [--gpurt FILE] [--uavs "1 4 10 32"] [--seconds N] [--episodes N]
+#                    [KEY=VALUE | OPTION...]
 #
 #     --gpurt FILE     the program (default: gpurt of PATH)
 #     --uavs LIST      numbers of UAVs
@@ -15,7 +16,8 @@
 # All else goes to `gpurt train uav`. On a GPU, within three minutes:
 #     uav_scaling.sh --seconds 35 --backend vulkan --num-envs 4096 use_amp=true
 # On two cores:
-#     uav_scaling.sh --iterations 40 --backend opencl --num-envs 64 --map 16 rollout_steps=64 lr=1e-3
+#     uav_scaling.sh --iterations 40 --backend opencl --num-envs 64 --map 16 rollout_steps=64 \
+#                    lr=1e-3
 
 set -euo pipefail
 gpurt=gpurt
