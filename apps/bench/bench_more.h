@@ -11,7 +11,8 @@
 #define BENCH_MORE(X)                                                                              \
     X(train, "whole training steps over batch sizes, workers and precisions (the default)")        \
     X(data, "the loader alone: samples/s, and the share of raw reading")                           \
-    X(mlp, "the training step of an MLP alone, per model and batch size")
+    X(mlp, "the training step of an MLP alone, per model and batch size")                          \
+    X(ppo, "whole iterations of PPO, where their time goes, and beside them a loop of the host")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_MORE(X)

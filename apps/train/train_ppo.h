@@ -30,6 +30,8 @@ struct train_ppo {
     struct grt_mlp_desc actor_mlp, critic_mlp;
     struct grt_network_desc actor_list, critic_list;
     struct grt_ppo *ppo;
+    // Of the iterations of this process: the newest, and sums.
+    struct grt_ppo_report newest, sum;
 };
 
 // Fills the values from --config and the words, and opens the environment. `only` is the
@@ -39,6 +41,8 @@ int train_ppo_settings(struct train_ppo *t, const char *only, const char **words
 bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive);
 // Makes worlds, networks and the learner. Returns an exit code, the mistake said.
 int train_ppo_make(struct train_ppo *t);
+// Frees them; they can be made anew, after other settings.
+void train_ppo_unmake(struct train_ppo *t);
 // For verbs that use a policy: fills the values from the checkpoint, t->archive or else the one
 // that is named (by itself ENV-ppo.h5), for so many episodes. words[0] is the environment; the
 // others are KEY=VALUE and change its settings. Returns an exit code, the mistake said.

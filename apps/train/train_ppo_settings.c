@@ -343,11 +343,15 @@ int train_ppo_open_trained(struct train_ppo *t) {
     return code;
 }
 
-void train_ppo_close(void *self) {
-    struct train_ppo *t = self;
+void train_ppo_unmake(struct train_ppo *t) {
     grt_ppo_destroy(&t->ppo);
     grt_worlds_destroy(&t->worlds);
     grt_worlds_destroy(&t->trials);
+}
+
+void train_ppo_close(void *self) {
+    struct train_ppo *t = self;
+    train_ppo_unmake(t);
     grt_archive_destroy(&t->archive);
     grt_env_close(&t->info);
 }
