@@ -53,7 +53,8 @@ const struct option_row bench_rollout_options[7] = {
      .at = AT(chunks)},
     {.name = "policy",
      .value = "NAMES",
-     .help = "linear, affine, mlp16 to mlp256 in steps of 4 (default: linear)",
+     .help = "linear, affine, mlp16 to mlp256 in steps of 4 (default: linear); random, actor of "
+             "uav",
      .read = options_read_text,
      .at = AT(policies)},
     {.name = "episode-length",
@@ -87,22 +88,22 @@ static bool fits(const struct bench_rollout_options *o, const struct grt_env_inf
                    env ? env->name : "standing");
         return false;
     }
-    if (env && env->world && (o->dirs.count || o->chunks.count || o->policies)) {
-        talk_error("--num-dirs, --dir-chunk and --policy are of evolution strategies; environment "
-                   "'%s' is run with random actions",
+    if (env && env->world && (o->dirs.count || o->chunks.count)) {
+        talk_error("--num-dirs and --dir-chunk are of evolution strategies; environment '%s' is "
+                   "run with random actions and with the actor of PPO",
                    env->name);
         return false;
     }
-    return true;
+    return !(env && env->world) || bench_worlds_policies(o->policies) != 0;
 }
 
 int bench_rollout_options_check(const struct bench_rollout_options *options) {
     struct grt_policy policy;
     const struct grt_env_info *env = options->env ? grt_env_open(options->env) : NULL;
     bool known = !options->env || env;
-    bool fit = !known || fits(options, env);
+    bool fit = !known || fits(options, env), worlds = env && env->world;
     grt_env_close(&env);
-    for (const char *at = options->policies; known && at && *at;)
+    for (const char *at = worlds ? NULL : options->policies; known && at && *at;)
         known = next_policy(&at, &policy);
     return !known ? command_exit_of_input(grt_last_status()) : fit ? -1 : COMMAND_USAGE;
 }

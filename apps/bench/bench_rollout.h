@@ -35,5 +35,13 @@ int bench_rollout_options_check(const struct bench_rollout_options *options);
 void bench_rollout_options_end(struct bench_rollout_options *options);
 // The rows of an environment whose state lies in memory.
 bool bench_worlds(struct bench *bench, const struct grt_env_info *env);
+// Of them, one with the policy that `gpurt train ppo` begins with.
+bool bench_worlds_policy(struct bench *bench, const struct bench_worlds_settings *settings,
+                         uint32_t copies);
+// What chooses the actions there: bits, in the order of the rows of a size.
+#define BENCH_WORLDS_RANDOM 1u
+#define BENCH_WORLDS_ACTOR 2u
+// 0: a name among them is unknown, and that is said.
+uint32_t bench_worlds_policies(const char *names);
 
 #endif

@@ -194,6 +194,19 @@ static bool print_one(struct bench *bench, const struct grt_env_info *env,
     return bench_row(bench, cells, outcome, &stats, false);
 }
 
+uint32_t bench_worlds_policies(const char *names) {
+    static const char *const known[] = {"random", "actor"};
+    char why[RANGES_WHY];
+    uint32_t policies = BENCH_WORLDS_RANDOM | BENCH_WORLDS_ACTOR;
+    if (names && !options_bits(names, known, 2, &policies, why)) {
+        talk_error("--policy %s: %s; an environment in device memory is run with random actions or "
+                   "with the actor of PPO",
+                   names, why);
+        return 0;
+    }
+    return policies;
+}
+
 bool bench_worlds(struct bench *bench, const struct grt_env_info *env) {
     const struct bench_rollout_options *o = &bench->rollout;
     struct bench_worlds_settings settings;
@@ -214,11 +227,16 @@ bool bench_worlds(struct bench *bench, const struct grt_env_info *env) {
     if (!trial)
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
     grt_worlds_destroy(&trial);
-    bench_progress_plan(&bench->progress, copies.count, bench->seconds);
+    uint32_t policies = bench_worlds_policies(o->policies);
+    size_t kinds = (policies & 1) + (policies >> 1);
+    bench_progress_plan(&bench->progress, copies.count * kinds, bench->seconds);
     if (!bench_section(bench, "rollout", shown))
         return false;
     for (size_t i = 0; i < copies.count; i++) {
-        if (!print_one(bench, env, &settings, (uint32_t)copies.values[i]))
+        uint32_t count = (uint32_t)copies.values[i];
+        if ((policies & BENCH_WORLDS_RANDOM) && !print_one(bench, env, &settings, count))
+            return false;
+        if ((policies & BENCH_WORLDS_ACTOR) && !bench_worlds_policy(bench, &settings, count))
             return false;
     }
     return true;

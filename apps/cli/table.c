@@ -277,10 +277,12 @@ bool table_section(struct table *table, const char *title, uint64_t shown,
             output_line(file, "%s%s", t->desc.format == TABLE_MD ? "### " : "", title);
             fputs(t->desc.format == TABLE_MD ? "\n" : "", file);
         }
-        fputs(bold ? "\033[1m" : "", file);
-        print_line(t, NULL);
-        fputs(bold ? "\033[0m" : "", file);
-        if (t->desc.format == TABLE_MD)
+        // A section without columns is its title.
+        fputs(bold && shown ? "\033[1m" : "", file);
+        if (shown)
+            print_line(t, NULL);
+        fputs(bold && shown ? "\033[0m" : "", file);
+        if (t->desc.format == TABLE_MD && shown)
             print_rule(t);
         t->begun = true;
     } else if (t->desc.format == TABLE_CSV && !t->begun) {

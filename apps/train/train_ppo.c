@@ -14,6 +14,7 @@
 #include "cli/talk.h"
 #include "train.h"
 #include "train_ppo.h"
+#include "train_ppo_time.h"
 
 // ---- the trainer ----
 
@@ -37,6 +38,11 @@ static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) 
     turn->idle = r.stopped;
     if (r.stopped)
         return true;
+    t->newest = r;
+    t->sum.seconds += r.seconds;
+    t->sum.acting += r.acting;
+    t->sum.valuing += r.valuing;
+    t->sum.update += r.update;
     struct grt_run_row row = {.event = GRT_RUN_TRAIN};
     double busy = r.acting + r.valuing + r.update;
     grt_run_row_set(&row, GRT_FIELD_EPISODES, r.episodes);
@@ -164,7 +170,11 @@ static int files(void *self) {
     X(MEMORY, TRAIN, MEMORY, "memory", "memory", NULL, BYTES, 0, 9)                                \
     X(SECONDS, TRAIN, SECONDS, "seconds", "", "s", NUMBER, 2, 8)                                   \
     X(TRIAL_LENGTH, EVALUATE, LENGTH, "evaluate_length", "steps", NULL, NUMBER, 1, 7)              \
-    X(NAME, BASELINE, BASELINE, "baseline", "policy", NULL, TEXT, 0, 16)
+    X(NAME, BASELINE, BASELINE, "baseline", "policy", NULL, TEXT, 0, 16)                           \
+    X(PART, TIMING, PART, "part", "phase", NULL, TEXT, 0, 16)                                      \
+    X(PART_SECONDS, TIMING, PART_SECONDS, "part_seconds", "", "s", NUMBER, 3, 9)                   \
+    X(SHARE, TIMING, SHARE, "share", "share", NULL, SHARE, 1, 6)                                   \
+    X(BUSY, TIMING, GPU, "part_gpu", "device busy", NULL, SHARE, 0, 0)
 
 enum train_column_name {
 #define X(name, event, field, key, heading, unit, type, precision, width) TRAIN_##name,
@@ -173,6 +183,7 @@ enum train_column_name {
         TRAIN_COLUMN_COUNT,
 };
 #define BIT(name) (1ull << TRAIN_##name)
+#define TIMES (BIT(PART) | BIT(PART_SECONDS) | BIT(SHARE) | BIT(BUSY))
 
 static struct train_column columns[] = {TRAIN_COLUMNS(TRAIN_COLUMN)};
 
@@ -211,7 +222,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
                                  i ? ", " : ": ", name, value);
     snprintf(title, TABLE_TEXT_SIZE, "%s on %s: %s; copies %u, agents %u, steps of an iteration %u",
              t->info->name, info->selector, info->name, t->copies, sizes->agents, t->steps);
-    *shown &= ~(BIT(TRIAL_LENGTH) | BIT(NAME));
+    *shown &= ~(BIT(TRIAL_LENGTH) | BIT(NAME) | TIMES);
     name_columns(t, shown);
     talk_line("environment %s%s", t->info->name, settings);
     talk_line("            copies %u, agents of each %u, observation [%u]%s, %s %u, steps of an "
@@ -281,9 +292,34 @@ static int open_ppo(void *self) {
     return begin(t);
 }
 
+// Where the time of all iterations went. The environment's part of their steps is as in the newest.
+static int report_times(struct train_ppo *t) {
+    struct ppo_part parts[PPO_PARTS];
+    double environment = 0;
+    if (!(t->newest.acting > 0))  // no iteration, or no clock
+        return COMMAND_OK;
+    if (!grt_ppo_environment(t->ppo, &environment))
+        return command_exit_of(grt_last_status());
+    struct grt_ppo_times times = ppo_times(&t->sum, environment / t->newest.acting * t->sum.acting);
+    ppo_parts(&times, t->sum.seconds, parts);
+    train_rows_section(&t->trainer.rows, "where the time of iterations went", TIMES);
+    for (int i = 0; i < PPO_PARTS; i++) {
+        struct grt_run_row row = {.event = GRT_RUN_TIMING};
+        grt_run_row_text(&row, GRT_FIELD_PART, parts[i].name);
+        grt_run_row_set(&row, GRT_FIELD_PART_SECONDS, parts[i].seconds);
+        grt_run_row_set(&row, GRT_FIELD_SHARE, parts[i].share);
+        grt_run_row_set(&row, GRT_FIELD_GPU, parts[i].busy);
+        trainer_tell(&t->trainer, &row);
+    }
+    return COMMAND_OK;
+}
+
 // What the policy is worth: beside it, actions that need no learning.
 static int report(void *self) {
     struct train_ppo *t = self;
+    int code = report_times(t);
+    if (code)
+        return code;
     uint64_t shown = BIT(NAME) | BIT(TRIAL) | BIT(TRIAL_1) | BIT(TRIAL_2) | BIT(TRIAL_LENGTH);
     shown &= ~(grt_worlds_term(t->worlds, 0) ? 0 : BIT(TRIAL_1));
     shown &= ~(grt_worlds_term(t->worlds, 1) ? 0 : BIT(TRIAL_2));

@@ -30,6 +30,7 @@ extern "C" {
     X(TRAIN, "train")         /* the steps since the last row of it */                             \
     X(EVALUATE, "evaluate")   /* what was learnt so far, on samples or starts of its own */        \
     X(BASELINE, "baseline")   /* something simple, for comparison */                               \
+    X(TIMING, "timing")       /* a part of the time of all steps, after the end */                 \
     X(NONFINITE, "nonfinite") /* a tensor that is not finite */                                    \
     X(ROLLBACK, "rollback")   /* back to `step` */                                                 \
     X(END, "end")
@@ -91,9 +92,12 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(MEMORY, "memory")           /* bytes on the device */                                        \
     X(BEST, "best")               /* 1: the best evaluation so far, else 0 */                      \
     X(BASELINE, "baseline")       /* text: what it is */                                           \
-    X(TENSOR, "tensor")           /* text: its name */                                             \
-    X(ENDED, "ended")             /* text: a word of GRT_ENDINGS */                                \
-    X(SECONDS, "seconds")         /* since this process began to train */
+    X(PART, "part")               /* text: of the time */                                          \
+    X(PART_SECONDS, "part_seconds")                                                                \
+    X(SHARE, "share")     /* of the time of all steps */                                           \
+    X(TENSOR, "tensor")   /* text: its name */                                                     \
+    X(ENDED, "ended")     /* text: a word of GRT_ENDINGS */                                        \
+    X(SECONDS, "seconds") /* since this process began to train */
 
 enum grt_run_field {
 #define X(name, word) GRT_FIELD_##name,

@@ -35,7 +35,7 @@ expect 0 "${one[@]}" --num-envs 128 --num-dirs 16 --dir-chunk 8 --format csv
 expect 0 "${one[@]}" --num-envs 4 --num-dirs 2,3 --dir-chunk 1 --policy linear,mlp16 --format csv
 [ "$(grep -c '^rollout,' out)" -eq 4 ] || wrong "bench rollout of 2 directions and 2 policies: not 4 rows"
 # ---- an environment whose state lies in memory: alone, with settings ----
-team=(bench rollout --device ref:0 --env uav --time 0.01 --samples 1)
+team=(bench rollout --device ref:0 --env uav --time 0.01 --samples 1 --policy random)
 expect 0 "${team[@]}" --num-envs 2,5 --set map=12,num_uavs=3,window=5 --format csv
 [ "$(grep -c '^rollout,uav,.*,ok' out)" -eq 2 ] || wrong "bench rollout of uav: not two rows: $(cat out)"
 grep -q ',5,.*,15,' out || wrong "bench rollout of uav: 5 copies of 3 UAVs are not 15 at once: $(cat out)"
@@ -45,6 +45,7 @@ refuse 64 "the value is no number" "${team[@]}" --set map=big
 refuse 64 "settings are NAME=VALUE" "${team[@]}" --set map
 refuse 64 "has no settings" bench rollout --device ref:0 --env cartpole --set map=4
 refuse 64 "random actions" "${team[@]}" --policy mlp16
+refuse 64 "evolution strategies" "${team[@]}" --num-dirs 4
 refuse 64 "keeps its state in device memory" train es --env uav --device ref:0
 refuse 64 "uav-ppo.h5" play uav --device ref:0
 small=(bench --device ref:0 --data bowls.h5 --model 'depth=1,hidden=4' --time 0.01 --steps 1)

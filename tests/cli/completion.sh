@@ -47,6 +47,7 @@ offers "memory mlp" gpurt bench m
 offers "--size --samples" gpurt bench memory --s  # and of no kind that is not named
 offers "--num-envs --num-dirs" gpurt bench rollout --num
 offers "--variant" gpurt bench mlp --va
+offers "--num-envs" gpurt bench ppo --num
 offers "--num-workers" gpurt bench --num
 offers "supervised es standing ppo uav" gpurt train ''
 offers "--phase --policy" gpurt train standing --p
@@ -66,7 +67,7 @@ offers_files gpurt doctor --root ''
 offers_files gpurt convert ''
 
 # ---- the man page ----
-for words in devices doctor bench "bench data" "bench mlp" "bench all" data tune profile \
+for words in devices doctor bench "bench data" "bench mlp" "bench ppo" "bench all" data tune profile \
     "train supervised" "train es" "train standing" "train ppo" "train uav" eval "eval uav" predict convert play; do
     # shellcheck disable=SC2086  # several words
     while read -r option; do

@@ -5,14 +5,15 @@
 Usage: log_schema.py DOCS LOG...
 
 Each row has exactly the fields that the table names for its event and kind; those in parentheses may be missing. A run
-is a row `start`, then others, then `end`, and baselines at most behind it. Steps never fall, but by a rollback.
+is a row `start`, then others, then `end`, and timings and baselines at most behind it. Steps never fall, but by a rollback.
 """
 import json
 import re
 import sys
 
 COMMON = {"event", "time", "step"}
-TEXTS = {"kind", "device", "precision", "env", "policy", "algo", "baseline", "tensor", "ended"}
+TEXTS = {"kind", "device", "precision", "env", "policy", "algo", "baseline", "part", "tensor", "ended"}
+BEHIND = {"baseline", "timing"}
 ENDINGS = {"epochs", "max_steps", "iterations", "max_time", "patience", "until", "signal", "nonfinite", "failed"}
 
 
@@ -44,7 +45,7 @@ def check(schema, path):
         where = f"{path}:{number}: {line.strip()}"
         assert COMMON <= set(row), f"no event, time or step: {where}"
         begins = row["event"] == "start"
-        assert begins == (event == "end" and row["event"] != "baseline") or event == "baseline", f"order: {where}"
+        assert begins == (event == "end" and row["event"] not in BEHIND) or event in BEHIND, f"order: {where}"
         if begins:
             kind, step = row["kind"], row["step"]
         event = row["event"]
@@ -59,7 +60,7 @@ def check(schema, path):
             text = isinstance(row[name], str) and row[name] not in ("NaN", "Infinity", "-Infinity")
             assert text == (name in TEXTS), f"type of {name}: {where}"
         assert event != "end" or row["ended"] in ENDINGS, where
-    assert event in ("end", "baseline"), f"{path} has no end"
+    assert event in BEHIND | {"end"}, f"{path} has no end"
 
 
 def main():

@@ -25,6 +25,12 @@ head -n 1 out | grep -q '^step,return,length,arrived,collisions,.*evaluate_arriv
 [ "$(grep -c '"event":"train"' whole.jsonl)" -eq 4 ] || wrong "not a row for each iteration"
 grep -q '"event":"baseline".*"arrived":.*"baseline":"random actions"' whole.jsonl || wrong "no baseline"
 logs_agree whole.jsonl
+# Where the time went: every part once, and all but the whole add up to it.
+shares=$(awk -F'"share":' '/"event":"timing"/ && !/"part":"whole"/ { split($2, s, /[,}]/); sum += s[1]; n++ } END { print n, sum > 0.999 && sum < 1.001 }' whole.jsonl)
+[ "$shares" = "5 1" ] || wrong "parts of the time, and whether their shares add up: $shares"
+for part in environment 'action selection' advantages update host whole; do
+    grep -q "\"event\":\"timing\".*\"part\":\"$part\"" whole.jsonl || wrong "the log lacks the time of '$part'"
+done
 
 # ---- the same bits ----
 expect 0 "${uav[@]}" --iterations 2 --checkpoint part.h5
@@ -136,7 +142,7 @@ grep -qE '^iteration +9 steps of each copy: 72 rows; 2 epochs' err || wrong "epi
 
 # ---- targets ----
 expect 0 "${uav[@]}" --iterations 50 target_return=-1000 --checkpoint target.h5 --log target.jsonl
-tail -n 4 target.jsonl | grep -q '"ended":"until"' || wrong "a target that is reached does not end the run"
+grep '"event":"end"' target.jsonl | grep -q '"ended":"until"' || wrong "a target that is reached does not end the run"
 [ "$(grep -c '"event":"train"' target.jsonl)" -lt 50 ] || wrong "a target that is reached: all iterations were done"
 
 # ---- a schedule ----
