@@ -4,8 +4,8 @@
 //     host     before: one environment, the host in every step, and what crosses the bus waits
 //     device   after: all copies, an iteration of a few recorded graphs
 //
-// Settings are those of `gpurt train ppo`. An iteration is timed by the wall; of several, the one in
-// the middle is shown. Its phases are by the device's clock, but for the environment's part of a
+// Settings are those of `gpurt train ppo`. An iteration is timed by the wall; of several, the one
+// in the middle is shown. Its phases are by the device's clock, but for the environment's part of a
 // step, which is what the same steps take alone (grt_ppo_environment). Check: these end in the same
 // state, and rows were learnt from.
 #include <math.h>

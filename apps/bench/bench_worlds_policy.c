@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench rollout` of an environment whose state lies in device memory, with the policy that
 // `gpurt train ppo` begins with: every step has an observation, the actor, and its most likely
-// action. A sample is one episode of every copy, reset included. The check: every copy has ended it.
+// action. A sample is one episode of every copy, reset included. The check: every copy has ended
+// it.
 #include "bench.h"
 
 #include <stdio.h>
@@ -27,7 +28,8 @@ static bool play_once(void *context, double *seconds) {
     return true;
 }
 
-// Settings as `gpurt train ppo` has them. Nothing is learnt: the least that makes a learner is enough.
+// Settings as `gpurt train ppo` has them. Nothing is learnt: the least that makes a learner is
+// enough.
 static int open_play(struct play *p, struct bench *bench,
                      const struct bench_worlds_settings *settings, uint32_t copies) {
     static const struct train_kind kind = {.verb = "bench rollout", .keys = GRT_CONFIG_OF_PPO};

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt bench ppo` and the policy's rows of `gpurt bench rollout` from outside: rows for every size, precision and loop, phases whose
-# shares add up, and what is refused. Usage: bench_ppo.sh GPURT JSON_CHECK DEVICE
+# `gpurt bench ppo` and the policy's rows of `gpurt bench rollout` from outside: rows for every size,
+# precision and loop, phases whose shares add up, and what is refused.
+# Usage: bench_ppo.sh GPURT JSON_CHECK DEVICE
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: bench_ppo.sh GPURT JSON_CHECK DEVICE}")
@@ -13,7 +14,7 @@ device=${3:?usage: bench_ppo.sh GPURT JSON_CHECK DEVICE}
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 
-# check_rows SIZES PRECISIONS: the JSON on stdout has an iteration of each loop, and the phases of each.
+# check_rows SIZES PRECISIONS: the JSON on stdout has an iteration of each loop, and its phases.
 check_rows() {
     /usr/bin/python3 - "$1" "$2" <<'PY' || wrong "bench ppo: the rows above"
 import json

@@ -47,7 +47,7 @@ same cut.h5 long.h5
 # A stop in the middle of an iteration that takes long gives it up; on a device that is too fast for
 # that it is as above.
 case $device in opencl*) envs=192 ;; vulkan*) envs=64 ;; *) envs=8 ;; esac
-long=(train uav --num-envs $envs --num-uavs 4 --map 10 window=5 rollout_steps=32 max_steps=20 evaluate_envs=4 evaluate_every=1000 -q)
+long=(train uav --num-envs "$envs" --num-uavs 4 --map 10 window=5 rollout_steps=32 max_steps=20 evaluate_envs=4 evaluate_every=1000 -q)
 begin "${long[@]}" --iterations 1000 --checkpoint given.h5 --log given.jsonl
 wait_for "an iteration" grep -q '"event":"train"' given.jsonl && stop INT 75 "train uav"
 done_so_far=$(grep -c '"event":"train"' given.jsonl)
