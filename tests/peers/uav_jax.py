@@ -474,17 +474,17 @@ class Learner:
 # ---- what the program does ----
 
 
-def timed(call, carry, iterations):
-    """Seconds and results of each call after the one that compiles; the carry behind them."""
-    begin = time.perf_counter()
-    carry, _ = jax.block_until_ready(call(carry))
-    compiled = time.perf_counter() - begin
+def timed(call, carry, iterations, keep=lambda result: result):
+    """Seconds, and what is kept of the result, of each call after the one that compiles; the carry behind them."""
     seconds, results = [], []
-    for _ in range(iterations):
+    for _ in range(1 + iterations):
         begin = time.perf_counter()
         carry, result = jax.block_until_ready(call(carry))
         seconds.append(time.perf_counter() - begin)
-        results.append(result)
+        results.append(keep(result))
+        del result  # it may be as large as all rows
+    compiled, *seconds = seconds
+    _, *results = results
     return carry, seconds, results, compiled
 
 
@@ -519,16 +519,16 @@ def bench(args):
     if args.env_only:
         for observed in (False, True):
             call = jax.jit(partial(learner.fly, observed=observed), donate_argnums=0)
-            carry, seconds, results, compiled = timed(call, carry, args.iterations)
+            carry, seconds, results, compiled = timed(call, carry, args.iterations, lambda result: result[0])
             what = "environment, observed" if observed else "environment"
-            report(args, learner, what, seconds, [r[0] for r in results], compile_s=round(compiled, 2))
+            report(args, learner, what, seconds, results, compile_s=round(compiled, 2))
         return
     call = jax.jit(learner.iterate, donate_argnums=0)
     carry, seconds, results, compiled = timed(call, carry, args.iterations)
     counted, losses, episodes, arrived, rewards = zip(*jax.device_get(results))
     # The rollout by itself, in a program of its own.
     acting = jax.jit(lambda c: (c, learner.collect(c.params, c.state, c.key)[1:]))
-    alone = statistics.median(timed(acting, carry, min(args.iterations, 3))[1])
+    alone = statistics.median(timed(acting, carry, min(args.iterations, 3), lambda result: None)[1])
     ended = [(e, a) for e, a in zip(episodes, arrived) if e > 0]
     report(
         args,
