@@ -76,7 +76,7 @@ static const char *our_name(const char *name, char *room) {
 // not.
 static const char *foreign_name(const char *name, char *room) {
     (void)room;
-    if (begins(name, "optimizer/") || begins(name, "state/"))
+    if (begins(name, "optimizer/") || begins(name, "state/") || begins(name, "worlds/"))
         return NULL;
     return begins(name, MODEL) ? name + strlen(MODEL) : name;
 }

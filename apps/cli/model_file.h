@@ -3,6 +3,7 @@
 // tensors have the names that PyTorch's load_state_dict() wants.
 //
 //     checkpoint     model/layers.0.weight   data/mean   normalizer/...   optimizer/...   state/...
+//                    worlds/...
 //     safetensors    layers.0.weight         data/mean   normalizer/...   with `all`, full names
 #ifndef APPS_MODEL_FILE_H
 #define APPS_MODEL_FILE_H

@@ -134,29 +134,42 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
         value_name(name, "setting", setting);
         ok = grt_archive_set_real(archive, name, value);
     }
-    // Those that follow from the device.
-    return ok && keep_whole(archive, GRT_CONFIG_NUM_ENVS, t->copies) &&
+    // Who loads the networks elsewhere must know it, and then those that follow from the device.
+    value_name(name, "config", grt_config_key_info(GRT_CONFIG_ACTIVATION)->name);
+    return ok && grt_archive_set_text(archive, name, c->activation) &&
+           keep_whole(archive, GRT_CONFIG_NUM_ENVS, t->copies) &&
            keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, t->steps);
+}
+
+// A value as a text. A safetensors file does not tell the text 16 from the number, nor 12.0 from 12.
+static const char *value_text(const struct grt_archive_value *value, char room[32]) {
+    if (value->type == GRT_ARCHIVE_TEXT)
+        return value->text;
+    if (value->type == GRT_ARCHIVE_WHOLE)
+        snprintf(room, 32, "%lld", (long long)value->whole);
+    else
+        snprintf(room, 32, "%.17g", value->real);
+    return room;
 }
 
 // What was not given now is as in the checkpoint.
 static bool recall(struct train_ppo *t) {
     struct grt_config *c = &t->trainer.config.settings;
-    char name[GRT_ARCHIVE_VALUE_NAME];
+    char name[GRT_ARCHIVE_VALUE_NAME], room[32];
     bool ok = true;
     for (uint32_t i = 0; ok && t->archive && i < GRT_CONFIG_KEY_COUNT; i++) {
         enum grt_config_key key = (enum grt_config_key)i;
         value_name(name, "config", grt_config_key_info(key)->name);
-        const char *text = grt_archive_text(t->archive, name, NULL);
-        if (text && is_kept(key) && !grt_config_given(c, key))
-            ok = grt_config_set(c, key, text);
+        const struct grt_archive_value *value = grt_archive_value(t->archive, name);
+        if (value && is_kept(key) && !grt_config_given(c, key))
+            ok = grt_config_set(c, key, value_text(value, room));
     }
     for (uint32_t i = 0; ok && t->archive && i < t->archive->value_count; i++) {
         const struct grt_archive_value *value = &t->archive->values[i];
         char word[128];
-        if (strncmp(value->name, "setting_", 8) != 0 || value->type != GRT_ARCHIVE_REAL)
+        if (strncmp(value->name, "setting_", 8) != 0)
             continue;
-        snprintf(word, sizeof word, "%s=%.9g", value->name + 8, value->real);
+        snprintf(word, sizeof word, "%s=%.32s", value->name + 8, value_text(value, room));
         ok = add_setting(t, word);
     }
     return ok;

@@ -78,10 +78,11 @@ int cmd_convert(int argc, char **argv) {
         .words = "IN OUT",
         .about =
             "Turns a checkpoint (.h5) into a safetensors file, or the other way round. Tensors "
-            "of the\nmodel get PyTorch's names, layers.0.weight. What it does to its inputs "
-            "comes along: data/mean\nand data/std of normalize, and of a policy "
-            "normalizer/mean_rstd_variance, [3][observations].\nEither form can be used by "
-            "`gpurt eval`, `predict` and `play`, and with --all be resumed.\n",
+            "of the\nmodel get PyTorch's names, layers.0.weight, of PPO actor.layers.0.weight and "
+            "critic.layers.0.weight.\nWhat it does to its inputs "
+            "comes along: data/mean and data/std of normalize, and of a policy\n"
+            "normalizer/mean_rstd_variance, [3][observations]. Either form can be used by "
+            "`gpurt eval`, `predict`\nand `play`, and with --all be resumed.\n",
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists};
     if (!words)

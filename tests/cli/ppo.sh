@@ -121,6 +121,34 @@ sys.exit([classes.count(c) for c in ("area", "goal", "agent")] != [1, 1, 3])' ||
 refuse 65 "does not say how it is drawn" play ./plain.k --checkpoint plain.h5
 expect 0 play ./plain.k --checkpoint plain.h5 --format json
 
+# ---- networks that leave ----
+# flies CHECKPOINT: the program of docs/environments.md chooses the moves that gpurt chose. Debian's Python has NumPy.
+flies() {
+    expect 0 convert "$1" uav.safetensors
+    expect 0 play uav --checkpoint "$1" --start 3 --format json -o uav.json
+    /usr/bin/python3 fly.py >fly.txt || wrong "$1: NumPy flies otherwise"
+    # A policy that leaves is a policy still; what only a run needs stays.
+    expect 0 play uav --checkpoint uav.safetensors --start 3 --format json -o again.json
+    same uav.json again.json
+    ! grep -qa '"worlds/' uav.safetensors || wrong "convert: the state of the copies left too"
+    expect 0 convert --all "$1" all.safetensors
+    expect 0 convert all.safetensors back.h5
+    cp "$1" there.h5
+    for run in there back; do
+        expect 0 train uav --resume $run.h5 --iterations 5 -q
+    done
+    same there.h5 back.h5
+}
+awk '/^```/ { inside = $0 == "```python"; next } inside' "$here/../../docs/environments.md" >fly.py
+if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+    flies whole.h5
+    expect 0 "${uav[@]}" --iterations 2 activation=tanh depth=3 --checkpoint tanh.h5
+    flies tanh.h5
+    # What the program is there to find: a policy of another run.
+    expect 0 convert whole.h5 uav.safetensors
+    ! /usr/bin/python3 fly.py >fly.txt 2>&1 || wrong "fly.py takes the networks of another run"
+fi
+
 # ---- a config ----
 cat >team.yaml <<'YAML'
 ppo:
