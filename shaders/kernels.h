@@ -100,6 +100,8 @@
     X(all, es, es_sum)                                                                             \
     X(all, es, es_step)                                                                            \
     X(all, ppo, ppo_act)                                                                           \
+    X(all, ppo, ppo_normalize)                                                                     \
+    X(all, ppo, ppo_moments)                                                                       \
     X(all, ppo, ppo_order)                                                                         \
     X(all, ppo, ppo_inputs_f32)                                                                    \
     X(all, ppo, ppo_inputs_16)                                                                     \

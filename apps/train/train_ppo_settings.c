@@ -118,8 +118,14 @@ static bool keep_whole(struct grt_archive *archive, enum grt_config_key key, uin
 bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
     const struct grt_config *c = &t->trainer.config.settings;
     char name[GRT_ARCHIVE_VALUE_NAME], text[GRT_CONFIG_TREE_SIZE];
+    // First what every checkpoint has, so that a resumed run, which is given it, has it in this
+    // order too: what follows from the device, and what who loads the networks elsewhere must know.
+    value_name(name, "config", grt_config_key_info(GRT_CONFIG_ACTIVATION)->name);
     bool ok = grt_archive_set_text(archive, "env", t->info->name) &&
-              grt_archive_set_text(archive, "env_file", t->env);
+              grt_archive_set_text(archive, "env_file", t->env) &&
+              grt_archive_set_text(archive, name, c->activation) &&
+              keep_whole(archive, GRT_CONFIG_NUM_ENVS, t->copies) &&
+              keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, t->steps);
     for (uint32_t i = 0; ok && i < GRT_CONFIG_KEY_COUNT; i++) {
         enum grt_config_key key = (enum grt_config_key)i;
         if (!is_kept(key) || !grt_config_given(c, key))
@@ -134,11 +140,7 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
         value_name(name, "setting", setting);
         ok = grt_archive_set_real(archive, name, value);
     }
-    // Who loads the networks elsewhere must know it, and then those that follow from the device.
-    value_name(name, "config", grt_config_key_info(GRT_CONFIG_ACTIVATION)->name);
-    return ok && grt_archive_set_text(archive, name, c->activation) &&
-           keep_whole(archive, GRT_CONFIG_NUM_ENVS, t->copies) &&
-           keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, t->steps);
+    return ok;
 }
 
 // A value as a text. A safetensors file does not tell the text 16 from the number, nor 12.0 from 12.
@@ -296,6 +298,10 @@ int train_ppo_make(struct train_ppo *t) {
     d.actor = net_of(t, &c->actor, outputs, &t->actor_mlp, &t->actor_list);
     d.critic = net_of(t, &c->critic_network, 1, &t->critic_mlp, &t->critic_list);
     d.central = !strcmp(c->critic, "auto") ? sizes->global > 0 : !strcmp(c->critic, "central");
+    // As given, as the checkpoint was trained, or as suits the environment.
+    d.normalise = grt_config_given(c, GRT_CONFIG_NORMALIZE_OBSERVATIONS) ? c->normalize_observations
+                  : t->archive ? grt_archive_find(t->archive, GRT_PPO_NORMALIZER) != NULL
+                               : t->info->normalise != 0;
     d.horizon = t->steps;
     d.batch = (uint32_t)(batch < UINT32_MAX ? batch : UINT32_MAX);
     d.epochs = (uint32_t)c->update_epochs;

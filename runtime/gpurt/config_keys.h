@@ -352,6 +352,7 @@
     X(NUM_ENVS, "0")                                                                               \
     X(NUM_WORKERS, "0")                                                                            \
     X(ITERATIONS, "100")                                                                           \
+    X(NORMALIZE_OBSERVATIONS, "false")                                                             \
     X(TARGET_RETURN, "")                                                                           \
     X(UNTIL, "0")                                                                                  \
     X(EVALUATE_EVERY, "0")                                                                         \

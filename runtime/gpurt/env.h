@@ -53,6 +53,7 @@ struct grt_env_info {
     float dt;                           // seconds of one step
     uint32_t operations;                // of one step, in floating point; 0: not counted
     float step_size, noise_std;         // that a learner takes, unless said otherwise; 0: its own
+    uint32_t normalise;                 // 1: PPO learns it better with normalised observations
     uint32_t shapes;                    // that it is drawn with; 0: it is not
     const struct grt_source *source;    // of its kernels; NULL: gpurt's own
     const struct grt_env_world *world;  // NULL: its state is held in registers

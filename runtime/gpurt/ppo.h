@@ -32,13 +32,14 @@ struct grt_ppo_desc {
     struct grt_worlds *worlds;  // not declared yet; belongs to the caller, who keeps it as long
     struct grt_ppo_net actor;   // obs numbers in; choices or act numbers out
     struct grt_ppo_net critic;  // obs, and global where central, numbers in; one out
-    bool central;               // where the environment has an observation of the whole
-    uint32_t horizon;           // steps of each copy in an iteration
-    uint32_t batch;             // rows of a minibatch; 0: all rows of an iteration
-    uint32_t epochs;            // passes over the rows of an iteration
-    double gamma, lambda;       // discount, and generalised advantage estimation
-    double clip;                // of the ratio of probabilities
-    double value_clip;          // of the change of a value; 0: not clipped
+    bool normalise;    // observations: by mean and deviation of all so far; not those of the whole
+    bool central;      // where the environment has an observation of the whole
+    uint32_t horizon;  // steps of each copy in an iteration
+    uint32_t batch;    // rows of a minibatch; 0: all rows of an iteration
+    uint32_t epochs;   // passes over the rows of an iteration
+    double gamma, lambda;  // discount, and generalised advantage estimation
+    double clip;           // of the ratio of probabilities
+    double value_clip;     // of the change of a value; 0: not clipped
     double value_weight, entropy_weight;
     double target_kl;  // ends the epochs of an iteration when exceeded; 0: never
     double log_std;    // at the start; continuous actions
@@ -162,13 +163,14 @@ GRT_API bool grt_ppo_watch(struct grt_ppo *ppo, struct grt_worlds *worlds, enum 
                            struct grt_ppo_report *report);
 
 // Everything that a later run needs to go on with the same bits: "model/actor.layers.0.weight",
-// "model/critic....", "model/log_std", "optimizer/...", "worlds/...". What is not
+// "model/critic....", "model/log_std", "normalizer/...", "optimizer/...", "worlds/...". What is not
 // loaded begins anew.
 enum grt_ppo_part {
     GRT_PPO_ALL,       // to go on
     GRT_PPO_NETWORKS,  // to begin with them
     GRT_PPO_ACTOR,     // to act: the critic's shape may be another, as with other numbers of agents
 };
+#define GRT_PPO_NORMALIZER "normalizer/mean_rstd_variance"  // f32 [3][obs], with `normalise`
 GRT_API bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive);
 GRT_API bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive,
                           enum grt_ppo_part part);

@@ -67,6 +67,7 @@ static bool take_fact(void *context, const char *name, double value) {
         {"operations", &info->operations, NULL, 0, 4e9},
         {"step_size", NULL, &info->step_size, 0, 1e9},
         {"noise_std", NULL, &info->noise_std, 0, 1e9},
+        {"normalise", &info->normalise, NULL, 0, 1},
         {"shapes", &info->shapes, NULL, 0, 1000},
     };
     size_t i = 0;

@@ -6,11 +6,13 @@
 
 #include "base/log.h"
 #include "gpurt/device.h"
+#include "ops/op_support.h"
 #include "ppo_parts.h"
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
 
 #define LEAST_ROWS 256
+#define ONE 0x3f800000u  // 1.0f
 
 struct grt_ppo_desc grt_ppo_defaults(void) {
     struct grt_ppo_desc d = {.horizon = 128,
@@ -94,6 +96,9 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
     a->control = declare(plan, "control", "state", GRT_U32, 4, 0);
     a->traj = declare(plan, "trajectory", "rollout", GRT_U32, PPO_SECTIONS * grt_ppo_section(a), 0);
     a->obs = declare(plan, "observations", "rollout", GRT_F32, (steps + 1) * a->obs_stride, 0);
+    if (ppo->desc.normalise) {
+        a->raw = declare(plan, "raw observations", "rollout", GRT_F32, a->rows, sizes->obs);
+    }
     if (a->whole_stride > 0) {
         a->whole = declare(plan, "observations of the whole", "rollout", GRT_F32,
                            (steps + 1) * a->whole_stride, 0);
@@ -183,6 +188,10 @@ static bool declare_all(struct grt_ppo *ppo) {
     grt_params_declare(&ppo->params, plan, true);
     uint64_t kept = grt_optim_tensors(&d->optim) * ppo->params.elements;
     ppo->kept = kept > 0 ? declare(plan, "optimizer", "optim", GRT_F32, kept, 0) : NULL;
+    if (d->normalise) {
+        ppo->norm = declare(plan, "normalizer", "normalizer", GRT_F32, 3, ppo->sizes->obs);
+        ppo->counts = declare(plan, "counts", "normalizer", GRT_F32, ppo->sizes->obs, 0);
+    }
     ppo->state = declare(plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     ppo->history = declare(plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
     ppo->norm_parts = declare(plan, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0);
@@ -200,6 +209,14 @@ static bool declare_all(struct grt_ppo *ppo) {
 
 // ---- beginning ----
 
+// As long as nothing was seen, observations are left as they are.
+static void begin_normalizer(struct grt_ppo *ppo, struct grt_graph *graph) {
+    uint64_t row = (uint64_t)ppo->sizes->obs * 4;
+    grt_graph_fill(graph, ppo->norm->range, 0);
+    grt_graph_fill(graph, grt_op_part(ppo->norm->range, row, row), ONE);
+    grt_graph_fill(graph, ppo->counts->range, 0);
+}
+
 static bool begin(struct grt_ppo *ppo) {
     const struct grt_ppo_desc *d = &ppo->desc;
     const struct grt_learn_state state = {
@@ -211,6 +228,9 @@ static bool begin(struct grt_ppo *ppo) {
         if (clear[i]) {
             grt_graph_fill(graph, clear[i]->range, 0);
         }
+    }
+    if (graph && ppo->norm) {
+        begin_normalizer(ppo, graph);
     }
     bool ok =
         graph &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PPO in an archive and back, bit for bit.
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,18 @@ static uint32_t list(const struct grt_ppo *ppo, struct kept kept[MAX_KEPT],
     return count;
 }
 
+// What observations are normalised by: of the networks, though the optimizer does not learn it.
+static const struct {
+    const char *name;
+    size_t at;
+} normalizer[] = {{GRT_PPO_NORMALIZER, offsetof(struct grt_ppo, norm)},
+                  {"normalizer/counts", offsetof(struct grt_ppo, counts)}};
+#define NORMALIZERS (sizeof normalizer / sizeof normalizer[0])
+
+static const struct grt_tensor *normalizer_at(const struct grt_ppo *ppo, size_t i) {
+    return *(struct grt_tensor *const *)((const char *)ppo + normalizer[i].at);
+}
+
 bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive) {
     if (!ppo || !archive) {
         return grt_fail(GRT_INVALID, "grt_ppo_save: no %s", ppo ? "archive" : "PPO");
@@ -44,6 +57,9 @@ bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive) {
     for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
         snprintf(name, sizeof name, "model/%s", ppo->params.list[i]->name);
         ok = grt_archive_take(archive, name, &ppo->params.list[i]->master);
+    }
+    for (size_t i = 0; ok && ppo->norm && i < NORMALIZERS; i++) {
+        ok = grt_archive_take(archive, normalizer[i].name, normalizer_at(ppo, i));
     }
     struct kept kept[MAX_KEPT];
     uint32_t count = list(ppo, kept, names);
@@ -79,9 +95,17 @@ bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, enum g
     char name[GRT_ARCHIVE_NAME], names[MAX_KEPT][GRT_ARCHIVE_NAME];
     struct kept kept[MAX_KEPT];
     uint32_t count = part == GRT_PPO_ALL ? list(ppo, kept, names) : 0;
+    // Networks that saw observations as they are may begin a run that normalises them.
+    bool begins = part != GRT_PPO_ALL && !grt_archive_find(archive, GRT_PPO_NORMALIZER);
+    size_t normalizers = ppo->norm && !begins ? NORMALIZERS : 0;
     bool ok = true;
     ppo->fresh = false;
     for (int give = 0; ok && give < 2; give++) {
+        for (size_t i = 0; ok && i < normalizers; i++) {
+            const struct grt_tensor *t = normalizer_at(ppo, i);
+            ok = give ? grt_archive_give(archive, normalizer[i].name, t)
+                      : fits(archive, normalizer[i].name, t);
+        }
         for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
             const struct grt_param *p = ppo->params.list[i];
             snprintf(name, sizeof name, "model/%s", p->name);

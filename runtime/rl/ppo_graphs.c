@@ -64,11 +64,13 @@ static void forward(struct grt_ppo *ppo, struct ppo_net *n, struct grt_graph *gr
 
 // ---- acting ----
 
-void grt_ppo_record_observe(struct ppo_actors *a, struct grt_graph *graph, uint64_t step) {
+void grt_ppo_record_observe(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                            uint64_t step) {
     const struct grt_worlds_sizes *sizes = grt_worlds_sizes(a->worlds);
     uint64_t copies = grt_worlds_copies(a->worlds);
-    struct grt_observe_desc observe = {
-        .obs = grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * sizes->obs * 4)};
+    struct grt_range obs =
+        grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * sizes->obs * 4);
+    struct grt_observe_desc observe = {.obs = unless(a->raw, obs)};
     if (a->whole) {
         observe.global =
             grt_op_part(a->whole->range, step * a->whole_stride * 4, copies * sizes->global * 4);
@@ -77,6 +79,12 @@ void grt_ppo_record_observe(struct ppo_actors *a, struct grt_graph *graph, uint6
         observe.mask = grt_ppo_part(a, PPO_MASK, step);
     }
     grt_op_worlds_observe(graph, a->worlds, &observe);
+    if (a->raw) {
+        const struct ppo_normalize_params params = {.rows = (uint32_t)a->rows, .obs = sizes->obs};
+        const struct grt_range ranges[] = {a->raw->range, ppo->norm->range, obs};
+        launch(graph, grt_kernel_desc(.name = "ppo_normalize", .specs = {{"WG", FLAT}}),
+               (a->rows * sizes->obs + 3) / 4, &params, sizeof params, ranges, 3);
+    }
 }
 
 // What the actor gives for rows first .. first + count - 1 of a step, and their actions.
@@ -152,7 +160,7 @@ void grt_ppo_record_world(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_
 
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice) {
-    grt_ppo_record_observe(a, graph, step);
+    grt_ppo_record_observe(ppo, a, graph, step);
     grt_ppo_record_actions(ppo, a, graph, step, choice);
     grt_ppo_record_world(ppo, a, graph, step);
 }
@@ -226,6 +234,20 @@ static void record_advantages(struct grt_ppo *ppo, struct grt_graph *graph) {
     const struct grt_range norms[] = {ppo->sums->range, ppo->norms->range};
     grt_op_launch(graph, grt_kernel_desc(.name = "ppo_norm", .specs = {{"WG", PPO_SUMS}}), &groups,
                   sizeof groups, norms, 2, (const uint32_t[3]){1, 1, 1});
+}
+
+// What the observations of this iteration add to their mean and deviation; the next one sees by it.
+static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
+    const struct ppo_actors *a = &ppo->learning;
+    const struct ppo_moments_params params = {.shape = shape_of(a),
+                                              .count = (uint32_t)ppo->count,
+                                              .obs = ppo->sizes->obs,
+                                              .obs_stride = (uint32_t)a->obs_stride};
+    const struct grt_range ranges[] = {a->obs->range, a->traj->range, ppo->norm->range,
+                                       ppo->counts->range};
+    grt_op_launch(
+        graph, grt_kernel_desc(.name = "ppo_moments", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
+        &params, sizeof params, ranges, 4, (const uint32_t[3]){ppo->sizes->obs, 1, 1});
 }
 
 // ---- learning ----
@@ -323,13 +345,16 @@ void grt_ppo_record_begin(struct grt_ppo *ppo, struct grt_graph *graph) {
 }
 
 void grt_ppo_record_end(struct grt_ppo *ppo, struct grt_graph *graph) {
-    grt_ppo_record_observe(&ppo->learning, graph, ppo->desc.horizon);
+    grt_ppo_record_observe(ppo, &ppo->learning, graph, ppo->desc.horizon);
     grt_op_worlds_totals(graph, ppo->desc.worlds, ppo->learning.totals->range);
 }
 
 void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph) {
     record_values(ppo, graph);
     record_advantages(ppo, graph);
+    if (ppo->norm) {
+        record_moments(ppo, graph);
+    }
 }
 
 static struct grt_graph *make_collect(struct grt_ppo *ppo) {

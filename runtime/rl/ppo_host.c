@@ -31,7 +31,7 @@ static struct grt_graph *make_part(struct grt_ppo *ppo, enum part part, uint32_t
         grt_ppo_record_begin(ppo, graph);
         break;
     case OBSERVE:
-        grt_ppo_record_observe(a, graph, step);
+        grt_ppo_record_observe(ppo, a, graph, step);
         break;
     case ACT:
         grt_ppo_record_actions(ppo, a, graph, step, PPO_DRAWN);

@@ -26,6 +26,8 @@ struct ppo_actors {
     uint64_t obs_stride, whole_stride, acts_stride;  // numbers of a step
     struct grt_tensor *control;  // a struct grt_rng_state: the step counts iterations
     struct grt_tensor *traj, *obs, *whole, *acts;
+    struct grt_tensor
+        *raw;  // of one step: observations before they are normalised; NULL: they are not
     struct grt_tensor *totals;
 };
 
@@ -53,6 +55,8 @@ struct grt_ppo {
     uint32_t done;     // iterations
     struct grt_tensor *order, *sums, *norms, *stats;
     struct grt_tensor *dlog_std;
+    struct grt_tensor *norm;    // [3][obs]: mean, 1 / deviation, variance; NULL: not normalised
+    struct grt_tensor *counts;  // [obs]: rows that they are of
     struct grt_tensor *kept, *state, *history, *norm_parts;
     struct grt_graph *keep, *collect;
     struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each
@@ -74,7 +78,8 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *actors
 // How actions are chosen.
 enum ppo_choice { PPO_DRAWN, PPO_GREEDY, PPO_RANDOM };
 // The observation of a step of the trajectory.
-void grt_ppo_record_observe(struct ppo_actors *actors, struct grt_graph *graph, uint64_t step);
+void grt_ppo_record_observe(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
+                            uint64_t step);
 // One step of the copies, from the observation on.
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice);

@@ -41,7 +41,7 @@ static bool read_section(const struct watch *w, uint32_t section, void *into) {
 static bool read_step(struct watch *w) {
     const struct ppo_actors *a = &w->ppo->evaluating;
     bool discrete = w->sizes->choices > 0;
-    return read_rows(w, a->obs, 0, w->sizes->obs, w->obs) &&
+    return read_rows(w, a->raw ? a->raw : a->obs, 0, w->sizes->obs, w->obs) &&
            (discrete ? read_section(w, PPO_MASK, w->mask) && read_section(w, PPO_ACTION, w->choices)
                      : read_rows(w, a->acts, 0, w->sizes->act, w->acts)) &&
            read_section(w, PPO_REWARD, w->rewards) && read_section(w, PPO_END, w->ends);

@@ -56,6 +56,16 @@ slow=$(awk -F'"seconds":' '/"event":"train"/ { split($2, s, /[,}]/); print (s[1]
 expect 0 train uav --resume given.h5 --iterations $((done_so_far + 1)) -q
 expect 0 "${long[@]}" --iterations $((done_so_far + 1)) --checkpoint straight.h5
 same given.h5 straight.h5
+expect 0 "${uav[@]}" --iterations 4 normalize_observations=true --checkpoint normal.h5
+expect 0 "${uav[@]}" --iterations 2 normalize_observations=true --checkpoint again.h5
+expect 0 train uav --resume again.h5 --iterations 4 -q
+same again.h5 normal.h5
+# The copies of a device's own choice, and networks of the same, are in the same place after a resume.
+few=(--env pendulum rollout_steps=3 evaluate_envs=2 hidden=8 -q)
+expect 0 train ppo "${few[@]}" --iterations 2 --checkpoint own.h5
+expect 0 train ppo "${few[@]}" --iterations 1 --checkpoint own-part.h5
+expect 0 train ppo --resume own-part.h5 --iterations 2 -q
+same own-part.h5 own.h5
 # Another start, in 16 bits, from networks that are there.
 expect 0 "${uav[@]}" --iterations 1 --from whole.h5 use_amp=true seed=5 --checkpoint half.h5
 
@@ -144,6 +154,9 @@ if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
     flies whole.h5
     expect 0 "${uav[@]}" --iterations 2 activation=tanh depth=3 --checkpoint tanh.h5
     flies tanh.h5
+    expect 0 "${uav[@]}" --iterations 3 normalize_observations=true --checkpoint norm.h5
+    flies norm.h5
+    grep -qa '"normalizer/mean_rstd_variance"' uav.safetensors || wrong "convert: the normalizer stayed behind"
     # What the program is there to find: a policy of another run.
     expect 0 convert whole.h5 uav.safetensors
     ! /usr/bin/python3 fly.py >fly.txt 2>&1 || wrong "fly.py takes the networks of another run"

@@ -73,6 +73,7 @@
     X(draws, D)                                                                                    \
     X(ppoloop, D)                                                                                  \
     X(ppotorch, D)                                                                                 \
+    X(normalizer, D)                                                                               \
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
     X(worlds, D)                                                                                   \
