@@ -143,7 +143,8 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
     return ok;
 }
 
-// A value as a text. A safetensors file does not tell the text 16 from the number, nor 12.0 from 12.
+// A value as a text. A safetensors file does not tell the text 16 from the number, nor 12.0 from
+// 12.
 static const char *value_text(const struct grt_archive_value *value, char room[32]) {
     if (value->type == GRT_ARCHIVE_TEXT)
         return value->text;

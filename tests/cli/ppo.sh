@@ -60,7 +60,7 @@ expect 0 "${uav[@]}" --iterations 4 normalize_observations=true --checkpoint nor
 expect 0 "${uav[@]}" --iterations 2 normalize_observations=true --checkpoint again.h5
 expect 0 train uav --resume again.h5 --iterations 4 -q
 same again.h5 normal.h5
-# The copies of a device's own choice, and networks of the same, are in the same place after a resume.
+# Copies that the device chose are in the same place of a checkpoint after a resume.
 few=(--env pendulum rollout_steps=3 evaluate_envs=2 hidden=8 -q)
 expect 0 train ppo "${few[@]}" --iterations 2 --checkpoint own.h5
 expect 0 train ppo "${few[@]}" --iterations 1 --checkpoint own-part.h5
@@ -132,7 +132,8 @@ refuse 65 "does not say how it is drawn" play ./plain.k --checkpoint plain.h5
 expect 0 play ./plain.k --checkpoint plain.h5 --format json
 
 # ---- networks that leave ----
-# flies CHECKPOINT: the program of docs/environments.md chooses the moves that gpurt chose. Debian's Python has NumPy.
+# flies CHECKPOINT: the program of docs/environments.md chooses the moves that gpurt chose.
+# Debian's Python has NumPy.
 flies() {
     expect 0 convert "$1" uav.safetensors
     expect 0 play uav --checkpoint "$1" --start 3 --format json -o uav.json
