@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt bench ppo` and the policy's rows of `gpurt bench rollout` from outside: rows for every size,
-# precision and loop, phases whose shares add up, and what is refused.
+# `gpurt bench ppo` and the policy's rows of `gpurt bench rollout` from outside: rows for every
+# size, precision and loop, phases whose shares add up, and what is refused.
 # Usage: bench_ppo.sh GPURT JSON_CHECK DEVICE
 
 set -uo pipefail
