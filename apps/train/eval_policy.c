@@ -116,7 +116,7 @@ static int run(struct eval_policy *e, int argc, char **argv) {
     struct train_ppo *t = &e->ppo;
     struct train_config *config = &t->trainer.config;
     struct grt_ppo_report reports[GRT_PPO_TRIAL_COUNT];
-    int code = FILES_APART({FILE_READ, "--checkpoint", t->archive->path},
+    int code = FILES_APART({FILE_READ, "--checkpoint", t->file.archive->path},
                            {FILE_WRITTEN, "--output", config->common.output});
     if (code)
         return code;

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/model_file.h"
 #include "cli/talk.h"
 #include "train.h"
 #include "train_es.h"
@@ -90,8 +88,8 @@ static const struct grt_trainer trainer = {
 
 // ---- where it begins ----
 
-static void phase_path(char path[TRAIN_ES_PATH], const char *env, uint32_t phase) {
-    snprintf(path, TRAIN_ES_PATH, "%s-phase%u.h5", env, phase);
+static void phase_path(char path[TRAIN_FILE_PATH], const char *env, uint32_t phase) {
+    snprintf(path, TRAIN_FILE_PATH, "%s-phase%u.h5", env, phase);
 }
 
 // Settings that were not given come from the checkpoint that is resumed: then the bits are the
@@ -128,8 +126,8 @@ static int open_env(struct train_es *t) {
 
 // The archive to begin with, if any. Returns the exit code, the mistake said.
 static int open_start(struct train_es *t) {
-    char before[TRAIN_ES_PATH];
-    const char *path = t->resume ? t->resume : t->from;
+    char before[TRAIN_FILE_PATH];
+    const char *path = t->file.resume ? t->file.resume : t->file.from;
     const struct grt_env_info *env = t->info;
     // A phase that the environment lacks has none before it: grt_es_create() says which there are.
     if (!path && env && t->phase > 1 && t->phase <= env->phases) {
@@ -146,49 +144,35 @@ static int open_start(struct train_es *t) {
     }
     if (!path || !strcmp(path, "none"))
         return COMMAND_OK;
-    t->archive = model_file_load(path);
-    return t->archive ? COMMAND_OK : command_exit_of(grt_last_status());
-}
-
-// A checkpoint that another policy or environment has left.
-static int exit_of_policy(void) {
-    return grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
+    return train_file_load(&t->file, path);
 }
 
 // What the run begins with, and where it is kept.
 static int find_files(struct train_es *t) {
-    char path[TRAIN_ES_PATH];
+    char path[TRAIN_FILE_PATH];
     int code = open_env(t);
     if (!code)
         code = open_start(t);
     if (code)
         return code;
-    if (t->archive && t->resume)
-        settings_of(t, t->archive);
+    if (t->file.archive && t->file.resume)
+        settings_of(t, t->file.archive);
     code = open_env(t);
     if (code)
         return code;
-    if (t->archive && !t->policy)
-        t->policy = grt_archive_text(t->archive, "policy", NULL);
+    if (t->file.archive && !t->policy)
+        t->policy = grt_archive_text(t->file.archive, "policy", NULL);
     phase_path(path, t->info->name, t->phase ? t->phase : 1);
-    const char *checkpoint = t->trainer.config.checkpoint;
-    const char *file = checkpoint ? checkpoint : t->resume ? t->resume : path;
-    if ((size_t)snprintf(t->path, sizeof t->path, "%s", file) >= sizeof t->path) {
-        talk_error("the name of the checkpoint is too long: %.100s...", file);
-        return COMMAND_CANNOT_CREATE;
-    }
-    return COMMAND_OK;
+    return train_file_keep(&t->file, t->trainer.config.checkpoint, path);
 }
 
 static int read_settings(struct train_es *t, const char *only, const char **words, size_t count) {
     int code = train_es_settings(t, only, words, count);
+    if (!code)
+        code = train_file_check(&t->file);
     if (code)
         return code;
-    if (t->resume && t->from) {
-        talk_error("--resume goes on with a run and --from begins one: give one of them");
-        return COMMAND_USAGE;
-    }
-    if (!t->env && !t->resume) {
+    if (!t->env && !t->file.resume) {
         talk_error("which environment? --env NAME; see `gpurt %s --help`", t->trainer.kind->verb);
         return COMMAND_USAGE;
     }
@@ -205,12 +189,7 @@ static int read_standing(void *self, const char **words, size_t count) {
 
 static int files(void *self) {
     const struct train_es *t = self;
-    const struct train_config *c = &t->trainer.config;
-    return FILES_APART(
-        {FILE_READ, "--config", c->config},
-        {FILE_READ, t->resume ? "--resume" : "--from", t->archive ? t->archive->path : NULL},
-        {FILE_KEPT, "--checkpoint", t->path}, {FILE_WRITTEN, "--log", c->settings.log},
-        {FILE_WRITTEN, "--output", c->common.output});
+    return train_file_apart(&t->trainer, &t->file);
 }
 
 // ---- the run ----
@@ -248,7 +227,6 @@ static void add_targets(const struct train_es *t, struct grt_run_start *start) {
 
 static int begin(struct train_es *t) {
     const struct grt_es_desc *d = grt_es_desc_of(t->es);
-    struct grt_run_desc desc = trainer_run_desc(&t->trainer);
     struct grt_run_row about = {0};
     grt_policy_text(&d->policy, t->policy_text);
     grt_run_row_set(&about, GRT_FIELD_PARAMETERS, grt_policy_params(&d->policy, d->env));
@@ -260,21 +238,13 @@ static int begin(struct train_es *t) {
     grt_run_row_set(&about, GRT_FIELD_NUM_ENVS, d->num_envs);
     grt_run_row_set(&about, GRT_FIELD_NUM_DIRS, d->num_dirs);
     grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, d->episode_length);
-    desc.file = t->path;
-    desc.save_every = t->checkpoint_every;
-    t->trainer.run = grt_run_create(&desc);
     struct grt_run_start start = {.trainer = &trainer,
                                   .self = t,
-                                  .dev = t->trainer.dev,
                                   .steps = t->iterations,
                                   .max_steps = t->trainer.config.settings.max_steps,
-                                  .evaluate_every = t->evaluate_every,
-                                  .from = t->resume ? t->archive : NULL,
                                   .about = &about};
-    if (!t->trainer.run)
-        return command_exit_of(grt_last_status());
     add_targets(t, &start);
-    return grt_run_begin(t->trainer.run, &start) ? COMMAND_OK : exit_of_policy();
+    return train_file_begin(&t->trainer, &t->file, t->checkpoint_every, &start);
 }
 
 static int open_es(void *self) {
@@ -285,10 +255,9 @@ static int open_es(void *self) {
     t->es = grt_es_create(t->trainer.dev, &desc);
     if (!t->es)
         return command_exit_of_input(grt_last_status());
-    if (t->archive && !t->resume && !grt_es_load(t->es, t->archive, true))
-        return exit_of_policy();
-    if (!t->evaluate_every)
-        t->evaluate_every = t->iterations < 20 ? 1 : t->iterations / 10;
+    if (t->file.archive && !t->file.resume && !grt_es_load(t->es, t->file.archive, true))
+        return train_file_exit();
+    t->file.evaluate_every = train_file_turns(t->file.evaluate_every, t->iterations);
     return begin(t);
 }
 
@@ -335,7 +304,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     talk_line("environment %s, phase %u: %u directions of %u environments, %u at once, %u steps",
               d->env->name, d->phase, d->num_dirs, d->num_envs, d->dir_chunk, d->episode_length);
     talk_line("iterations  %u, step size %g, noise %g; the policy is tried every %u", t->iterations,
-              (double)d->step_size, (double)d->noise_std, t->evaluate_every);
+              (double)d->step_size, (double)d->noise_std, t->file.evaluate_every);
     talk_line("seed        %u", d->seed);
 }
 
@@ -373,7 +342,7 @@ static int report(void *self) {
 static void close_es(void *self) {
     struct train_es *t = self;
     grt_es_destroy(&t->es);
-    grt_archive_destroy(&t->archive);
+    grt_archive_destroy(&t->file.archive);
     grt_env_close(&t->info);
 }
 

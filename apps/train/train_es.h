@@ -4,9 +4,7 @@
 #define APPS_TRAIN_ES_H
 
 #include "gpurt/es.h"
-#include "trainer.h"
-
-#define TRAIN_ES_PATH 1024
+#include "train_file.h"
 
 struct train_es {
     struct trainer trainer;  // first: see trainer.h
@@ -15,14 +13,12 @@ struct train_es {
     double step_size, noise_std;
     uint32_t iterations, seed, no_normalise;
     bool seed_given;
-    const char *resume, *from;
-    uint32_t checkpoint_every, evaluate_every;
+    struct train_file file;
+    uint32_t checkpoint_every;
     double until;
     uint32_t baselines;
 
-    char path[TRAIN_ES_PATH];         // of the checkpoint
     const struct grt_env_info *info;  // of env
-    struct grt_archive *archive;      // that it begins with, or NULL
     struct grt_es *es;
     char policy_text[GRT_POLICY_TEXT];
 };

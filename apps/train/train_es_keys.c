@@ -16,7 +16,7 @@ static const struct {
     X(ENV, env) X(PHASE, phase) X(POLICY, policy) X(ALGO, algo) X(NUM_ENVS, num_envs)
         X(NUM_DIRS, num_dirs) X(DIR_CHUNK, dir_chunk) X(TOP_DIRS, top_dirs) X(STEP_SIZE, step_size)
             X(NOISE_STD, noise_std) X(EPISODE_LENGTH, episode_length) X(ITERATIONS, iterations)
-                X(UNTIL, until) X(BASELINES, baselines) X(EVALUATE_EVERY, evaluate_every)
+                X(UNTIL, until) X(BASELINES, baselines) X(EVALUATE_EVERY, file.evaluate_every)
                     X(CHECKPOINT_FILE, trainer.config.checkpoint)
                         X(CHECKPOINT_EVERY, checkpoint_every)
 #undef X
@@ -73,8 +73,8 @@ int train_es_settings(struct train_es *t, const char *only, const char **words, 
     }
     // --from and --resume exclude each other; one on the command line stands above `from` in a
     // file.
-    if (!t->from && !t->resume && grt_config_given(c, GRT_CONFIG_FROM))
-        t->from = c->from;
+    if (!t->file.from && !t->file.resume && grt_config_given(c, GRT_CONFIG_FROM))
+        t->file.from = c->from;
     t->no_normalise = t->no_normalise || !c->normalize_observations;
     // Steps alone mean as many iterations.
     if (!t->iterations && c->max_steps > 0)

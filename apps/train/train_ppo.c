@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/model_file.h"
 #include "cli/talk.h"
 #include "train.h"
 #include "train_ppo.h"
@@ -104,31 +102,21 @@ static const struct grt_trainer trainer = {
 // ---- where it begins ----
 
 static int read_settings(struct train_ppo *t, const char *only, const char **words, size_t count) {
-    const char *begins = t->resume ? t->resume : t->from;
-    if (t->resume && t->from) {
-        talk_error("--resume goes on with a run and --from begins one: give one of them");
-        return COMMAND_USAGE;
-    }
-    if (begins) {
-        t->archive = model_file_load(begins);
-        if (!t->archive)
-            return command_exit_of(grt_last_status());
-    }
-    int code = train_ppo_settings(t, only, words, count);
+    const char *begins = t->file.resume ? t->file.resume : t->file.from;
+    int code = train_file_check(&t->file);
+    if (!code && begins)
+        code = train_file_load(&t->file, begins);
+    if (!code)
+        code = train_ppo_settings(t, only, words, count);
     if (code)
         return code;
-    char path[TRAIN_PPO_PATH];
+    char path[TRAIN_FILE_PATH];
     snprintf(path, sizeof path, "%s-ppo.h5", t->info->name);
     const struct grt_config *c = &t->trainer.config.settings;
     const char *given = t->trainer.config.checkpoint ? t->trainer.config.checkpoint
                         : grt_config_given(c, GRT_CONFIG_CHECKPOINT_FILE) ? c->checkpoint_file
                                                                           : NULL;
-    const char *file = given ? given : t->resume ? t->resume : path;
-    if ((size_t)snprintf(t->path, sizeof t->path, "%s", file) >= sizeof t->path) {
-        talk_error("the name of the checkpoint is too long: %.100s...", file);
-        return COMMAND_CANNOT_CREATE;
-    }
-    return COMMAND_OK;
+    return train_file_keep(&t->file, given, path);
 }
 
 static int read_ppo(void *self, const char **words, size_t count) {
@@ -141,12 +129,7 @@ static int read_uav(void *self, const char **words, size_t count) {
 
 static int files(void *self) {
     const struct train_ppo *t = self;
-    const struct train_config *c = &t->trainer.config;
-    return FILES_APART(
-        {FILE_READ, "--config", c->config},
-        {FILE_READ, t->resume ? "--resume" : "--from", t->archive ? t->archive->path : NULL},
-        {FILE_KEPT, "--checkpoint", t->path}, {FILE_WRITTEN, "--log", c->settings.log},
-        {FILE_WRITTEN, "--output", c->common.output});
+    return train_file_apart(&t->trainer, &t->file);
 }
 
 // ---- the table ----
@@ -236,7 +219,8 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
               (unsigned long long)size.rows, d->epochs, size.batches);
     talk_line("optimizer   %s, learning rate %g, %s", c->optimizer, c->learning_rate, c->schedule);
     talk_line("iterations  %llu; the policy is tried every %u, in %u episodes",
-              (unsigned long long)c->iterations, t->evaluate_every, grt_worlds_copies(t->trials));
+              (unsigned long long)c->iterations, t->file.evaluate_every,
+              grt_worlds_copies(t->trials));
     talk_line("seed        %llu", (unsigned long long)c->seed);
 }
 
@@ -244,7 +228,6 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
 
 static int begin(struct train_ppo *t) {
     const struct grt_config *c = &t->trainer.config.settings;
-    struct grt_run_desc desc = trainer_run_desc(&t->trainer);
     struct grt_run_row about = {0};
     grt_run_row_set(&about, GRT_FIELD_PARAMETERS, (double)grt_ppo_size(t->ppo).parameters);
     grt_run_row_set(&about, GRT_FIELD_SEED, (double)c->seed);
@@ -253,18 +236,8 @@ static int begin(struct train_ppo *t) {
     grt_run_row_set(&about, GRT_FIELD_NUM_ENVS, t->copies);
     grt_run_row_set(&about, GRT_FIELD_BATCH, (double)grt_ppo_size(t->ppo).rows);
     grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, grt_worlds_length(t->worlds));
-    desc.file = t->path;
-    desc.save_every = c->checkpoint_interval > 0 ? c->checkpoint_interval : 10;
-    t->trainer.run = grt_run_create(&desc);
-    if (!t->trainer.run)
-        return command_exit_of(grt_last_status());
-    struct grt_run_start start = {.trainer = &trainer,
-                                  .self = t,
-                                  .dev = t->trainer.dev,
-                                  .steps = c->iterations,
-                                  .evaluate_every = t->evaluate_every,
-                                  .from = t->resume ? t->archive : NULL,
-                                  .about = &about};
+    struct grt_run_start start = {
+        .trainer = &trainer, .self = t, .steps = c->iterations, .about = &about};
     if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN))
         start.targets[start.target_count++] =
             (struct grt_run_target){.field = GRT_FIELD_RETURN, .value = c->target_return};
@@ -273,9 +246,8 @@ static int begin(struct train_ppo *t) {
             (struct grt_run_target){.field = GRT_FIELD_TERM_1, .value = c->until};
     for (uint32_t i = 0; i < GRT_RUN_TERMS; i++)
         start.terms[i] = grt_worlds_term(t->worlds, i);
-    if (grt_run_begin(t->trainer.run, &start))
-        return COMMAND_OK;
-    return grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
+    uint64_t save_every = c->checkpoint_interval > 0 ? c->checkpoint_interval : 10;
+    return train_file_begin(&t->trainer, &t->file, save_every, &start);
 }
 
 static int open_ppo(void *self) {
@@ -284,11 +256,10 @@ static int open_ppo(void *self) {
     int code = train_ppo_make(t);
     if (code)
         return code;
-    if (t->archive && !t->resume && !grt_ppo_load(t->ppo, t->archive, GRT_PPO_NETWORKS))
-        return grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
-    t->evaluate_every = c->evaluate_every > 0 ? (uint32_t)c->evaluate_every
-                        : c->iterations < 20  ? 1
-                                              : (uint32_t)(c->iterations / 10);
+    if (t->file.archive && !t->file.resume &&
+        !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_NETWORKS))
+        return train_file_exit();
+    t->file.evaluate_every = train_file_turns(c->evaluate_every, c->iterations);
     return begin(t);
 }
 
@@ -365,12 +336,12 @@ static const struct option_row run_options[] = {
      .value = "FILE",
      .help = "go on from this checkpoint",
      .read = options_read_text,
-     .at = AT(resume)},
+     .at = AT(file.resume)},
     {.name = "from",
      .value = "FILE",
      .help = "begin with its networks",
      .read = options_read_text,
-     .at = AT(from)},
+     .at = AT(file.from)},
 };
 
 // Keys that people use most, as --help shows them; --keys has all.

@@ -6,26 +6,23 @@
 #include "gpurt/network.h"
 #include "gpurt/ppo.h"
 #include "gpurt/task.h"
-#include "trainer.h"
+#include "train_file.h"
 
-#define TRAIN_PPO_PATH 1024
 #define TRAIN_PPO_SETTINGS 24
 #define TRAIN_PPO_TRIALS 32343  // seed of starts that training never sees
 
 struct train_ppo {
     struct trainer trainer;  // first: see trainer.h
     const char *env;         // --env
-    const char *resume, *from;
-    char path[TRAIN_PPO_PATH];  // of the checkpoint
+    struct train_file file;
 
     const struct grt_env_info *info;
-    struct grt_archive *archive;  // that it begins with, or NULL
     // Settings of the environment that were given.
     struct grt_env_value settings[TRAIN_PPO_SETTINGS];
     char names[TRAIN_PPO_SETTINGS][64];
     uint32_t setting_count;
 
-    uint32_t copies, steps, evaluate_every;
+    uint32_t copies, steps;
     struct grt_worlds *worlds, *trials;
     struct grt_mlp_desc actor_mlp, critic_mlp;
     struct grt_network_desc actor_list, critic_list;
@@ -43,8 +40,8 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive);
 int train_ppo_make(struct train_ppo *t);
 // Frees them; they can be made anew, after other settings.
 void train_ppo_unmake(struct train_ppo *t);
-// For verbs that use a policy: fills the values from the checkpoint, t->archive or else the one
-// that is named (by itself ENV-ppo.h5), for so many episodes. words[0] is the environment; the
+// For verbs that use a policy: fills the values from the checkpoint, t->file.archive or else the
+// one that is named (by itself ENV-ppo.h5), for so many episodes. words[0] is the environment; the
 // others are KEY=VALUE and change its settings. Returns an exit code, the mistake said.
 int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uint32_t episodes);
 // Opens the device, and makes the learner with the checkpoint's networks. Returns an exit code, the

@@ -77,8 +77,9 @@ static int open_env(struct train_ppo *t, const char *only) {
         return COMMAND_CONFIG;
     }
     const char *env = only ? only : t->env ? t->env : given;
-    if (!env && t->archive)
-        env = grt_archive_text(t->archive, "env_file", grt_archive_text(t->archive, "env", NULL));
+    if (!env && t->file.archive)
+        env = grt_archive_text(t->file.archive, "env_file",
+                               grt_archive_text(t->file.archive, "env", NULL));
     if (!env) {
         talk_error("which environment? --env NAME; see `gpurt %s --help`", t->trainer.kind->verb);
         return COMMAND_USAGE;
@@ -160,15 +161,15 @@ static bool recall(struct train_ppo *t) {
     struct grt_config *c = &t->trainer.config.settings;
     char name[GRT_ARCHIVE_VALUE_NAME], room[32];
     bool ok = true;
-    for (uint32_t i = 0; ok && t->archive && i < GRT_CONFIG_KEY_COUNT; i++) {
+    for (uint32_t i = 0; ok && t->file.archive && i < GRT_CONFIG_KEY_COUNT; i++) {
         enum grt_config_key key = (enum grt_config_key)i;
         value_name(name, "config", grt_config_key_info(key)->name);
-        const struct grt_archive_value *value = grt_archive_value(t->archive, name);
+        const struct grt_archive_value *value = grt_archive_value(t->file.archive, name);
         if (value && is_kept(key) && !grt_config_given(c, key))
             ok = grt_config_set(c, key, value_text(value, room));
     }
-    for (uint32_t i = 0; ok && t->archive && i < t->archive->value_count; i++) {
-        const struct grt_archive_value *value = &t->archive->values[i];
+    for (uint32_t i = 0; ok && t->file.archive && i < t->file.archive->value_count; i++) {
+        const struct grt_archive_value *value = &t->file.archive->values[i];
         char word[128];
         if (strncmp(value->name, "setting_", 8) != 0)
             continue;
@@ -301,8 +302,8 @@ int train_ppo_make(struct train_ppo *t) {
     d.central = !strcmp(c->critic, "auto") ? sizes->global > 0 : !strcmp(c->critic, "central");
     // As given, as the checkpoint was trained, or as suits the environment.
     d.normalise = grt_config_given(c, GRT_CONFIG_NORMALIZE_OBSERVATIONS) ? c->normalize_observations
-                  : t->archive ? grt_archive_find(t->archive, GRT_PPO_NORMALIZER) != NULL
-                               : t->info->normalise != 0;
+                  : t->file.archive ? grt_archive_find(t->file.archive, GRT_PPO_NORMALIZER) != NULL
+                                    : t->info->normalise != 0;
     d.horizon = t->steps;
     d.batch = (uint32_t)(batch < UINT32_MAX ? batch : UINT32_MAX);
     d.epochs = (uint32_t)c->update_epochs;
@@ -327,23 +328,23 @@ int train_ppo_make(struct train_ppo *t) {
 
 int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uint32_t episodes) {
     struct train_config *config = &t->trainer.config;
-    char path[TRAIN_PPO_PATH], text[32];
+    char path[TRAIN_FILE_PATH], text[32];
     // Where `gpurt train ppo` has left it: a file is named as the environment in it, usually.
     const char *slash = strrchr(words[0], '/'), *name = slash ? slash + 1 : words[0];
     const char *end = strrchr(name, '.');
     snprintf(path, sizeof path, "%.*s-ppo.h5", end ? (int)(end - name) : (int)strlen(name), name);
-    if (!t->archive)
-        t->archive = model_file_load(config->checkpoint ? config->checkpoint : path);
-    if (!t->archive)
+    if (!t->file.archive)
+        t->file.archive = model_file_load(config->checkpoint ? config->checkpoint : path);
+    if (!t->file.archive)
         return command_exit_of(grt_last_status());
-    if (strcmp(grt_archive_text(t->archive, "learner", ""), "ppo") != 0) {
-        talk_error("%s holds no policy of `gpurt train ppo`", t->archive->path);
+    if (strcmp(grt_archive_text(t->file.archive, "learner", ""), "ppo") != 0) {
+        talk_error("%s holds no policy of `gpurt train ppo`", t->file.archive->path);
         return COMMAND_DATA;
     }
     int code = train_ppo_settings(t, words[0], words + 1, count - 1);
-    if (!code && strcmp(grt_archive_text(t->archive, "env", ""), t->info->name) != 0) {
-        talk_error("%s: a policy for '%s' and not for '%s'", t->archive->path,
-                   grt_archive_text(t->archive, "env", "nothing"), t->info->name);
+    if (!code && strcmp(grt_archive_text(t->file.archive, "env", ""), t->info->name) != 0) {
+        talk_error("%s: a policy for '%s' and not for '%s'", t->file.archive->path,
+                   grt_archive_text(t->file.archive, "env", "nothing"), t->info->name);
         code = COMMAND_DATA;
     }
     snprintf(text, sizeof text, "%u", episodes);
@@ -358,7 +359,7 @@ int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uin
 int train_ppo_open_trained(struct train_ppo *t) {
     t->trainer.dev = train_config_device(&t->trainer.config);
     int code = t->trainer.dev ? train_ppo_make(t) : command_exit_of(grt_last_status());
-    if (!code && !grt_ppo_load(t->ppo, t->archive, GRT_PPO_ACTOR))
+    if (!code && !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_ACTOR))
         code = grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
     return code;
 }
@@ -372,6 +373,6 @@ void train_ppo_unmake(struct train_ppo *t) {
 void train_ppo_close(void *self) {
     struct train_ppo *t = self;
     train_ppo_unmake(t);
-    grt_archive_destroy(&t->archive);
+    grt_archive_destroy(&t->file.archive);
     grt_env_close(&t->info);
 }

@@ -299,7 +299,7 @@ int play_ppo(const struct play_ppo_desc *desc) {
         words[desc->word_count] = phase;
         t->trainer.kind = &kind;
         t->trainer.config.common = *desc->common;
-        t->archive = archive;
+        t->file.archive = archive;
         code = train_ppo_trained(t, words, desc->word_count + (desc->phase > 0), desc->start);
         if (!code)
             code = run(desc, t);
