@@ -103,8 +103,7 @@
     X(all, ppo, ppo_normalize)                                                                     \
     X(all, ppo, ppo_moments)                                                                       \
     X(all, ppo, ppo_order)                                                                         \
-    X(all, ppo, ppo_inputs_f32)                                                                    \
-    X(all, ppo, ppo_inputs_16)                                                                     \
+    X(all, ppo, ppo_inputs)                                                                        \
     X(all, ppo, ppo_values)                                                                        \
     X(all, ppo, ppo_gae)                                                                           \
     X(all, ppo, ppo_sums)                                                                          \

@@ -74,6 +74,9 @@ GRT_API struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_
 // An activation of net->rows samples of this shape, in the net's type.
 GRT_API struct grt_tensor *grt_net_activation(struct grt_net *net, const char *prefix,
                                               const char *name, const struct grt_shape *shape);
+// Numbers from one row of inputs to the next where a module has `wide_rows`: so many that rows are whole
+// multiples of the profile's nn.row_bytes, which matrix units read faster, and of 4. Behind a row's own numbers are zeros.
+GRT_API uint64_t grt_net_pitch(const struct grt_net *net, uint64_t inputs);
 // Scratch of at least so many bytes.
 GRT_API void grt_net_scratch(struct grt_net *net, uint64_t bytes);
 // Frees the list of layers.
@@ -122,6 +125,7 @@ struct grt_module {
     const struct grt_module_fns *fns;
     bool f32_output;  // forward takes a y in f32 too
     bool adds_dx;     // backward takes add_dx
+    bool wide_rows;   // x may have rows of grt_net_pitch() numbers; of samples of rank 1
     bool is_view;     // y has the numbers of x in their order: compositions give it the same memory
     bool has_parts;   // is a composition
     char where[112];  // "net.yaml:7:5: " for messages, or ""

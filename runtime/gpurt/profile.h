@@ -133,6 +133,8 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "workgroup of elementwise kernels; 0: one subgroup")                                         \
     X(STREAM_GROUPS, "stream.groups", whole, "groups", 1, 65535, "65535",                          \
       "most workgroups of elementwise kernels; past that a lane takes more elements")              \
+    X(ROW_BYTES, "nn.row_bytes", whole, "bytes", 1, 256, "16",                                     \
+      "rows of a network's inputs are padded to a multiple of these")                              \
     X(MEM_FRACTION, "mem_fraction", real, "share", 0.05, 1, "0.9",                                 \
       "share of the free device memory that may be taken")                                         \
     X(AUTOTUNE, "autotune", whole, "level", 0, 3, "2", "how far `gpurt tune` searches")            \

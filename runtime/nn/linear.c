@@ -9,6 +9,25 @@
 #include "gpurt/ops.h"
 #include "base/log.h"
 #include "layer_ops.h"
+#include "ops/op_support.h"
+
+// Of a matrix as wide as rows of x with zeros behind them, at the beginning of the scratch.
+static uint64_t wide_bytes(const struct grt_net *net, const struct grt_tensor *matrix) {
+    return grt_dev_align_up(net->dev, grt_tensor_bytes(matrix));
+}
+
+// A matrix of the weights' rows, each as long as those of x, at the beginning of the scratch.
+static struct grt_tensor wide_matrix(const struct grt_linear *linear, const struct grt_tensor *x,
+                                     enum grt_dtype dtype) {
+    struct grt_tensor wide = {
+        .dtype = dtype, .rank = 2, .shape = {linear->desc.outputs, x->shape[1]}, .label = "wide"};
+    wide.range = grt_op_part(linear->base.net->scratch->range, 0, grt_tensor_bytes(&wide));
+    return wide;
+}
+
+static bool is_wide(const struct grt_linear *linear, const struct grt_tensor *x) {
+    return x->shape[1] > linear->desc.inputs;
+}
 
 void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const char *prefix,
                         uint64_t rows_each) {
@@ -24,11 +43,16 @@ void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const ch
                            GRT_INIT_UNIFORM, bound);
     }
     const uint64_t rows = net->rows * rows_each;
-    const struct grt_tensor x = {.dtype = net->dtype, .rank = 2, .shape = {rows, d->inputs}};
+    const uint64_t pitch = grt_net_pitch(net, d->inputs);
     const struct grt_tensor dz = {.dtype = net->dtype, .rank = 2, .shape = {rows, d->outputs}};
-    const struct grt_tensor dw = {.rank = 2, .shape = {d->outputs, d->inputs}};
-    grt_net_scratch(net, grt_op_gemm_scratch(net->dev, grt_gemm_desc(.a = &dz, .a_transposed = true,
-                                                                     .b = &x, .c = &dw)));
+    for (uint64_t cols = d->inputs; cols > 0; cols = cols < pitch ? pitch : 0) {
+        const struct grt_tensor x = {.dtype = net->dtype, .rank = 2, .shape = {rows, cols}};
+        const struct grt_tensor dw = {.rank = 2, .shape = {d->outputs, cols}};
+        grt_net_scratch(net, (cols > d->inputs ? wide_bytes(net, &dw) : 0) +
+                                 grt_op_gemm_scratch(net->dev,
+                                                     grt_gemm_desc(.a = &dz, .a_transposed = true,
+                                                                   .b = &x, .c = &dw)));
+    }
     if (!d->no_bias) {
         grt_net_scratch(net, grt_op_colsum_scratch(net->dev, grt_colsum_desc(.x = &dz)));
     }
@@ -41,9 +65,39 @@ static const struct grt_tensor *weights(const struct grt_linear *linear) {
 
 void grt_linear_forward(const struct grt_linear *linear, struct grt_graph *graph,
                         const struct grt_tensor *x, const struct grt_tensor *y, enum grt_act act) {
+    const struct grt_tensor *w = weights(linear);
+    struct grt_tensor wide = {0};
+    if (is_wide(linear, x)) {
+        wide = wide_matrix(linear, x, w->dtype);
+        grt_graph_fill(graph, wide.range, 0);
+        grt_nn_columns(graph, &wide, 0, w, 0, linear->desc.inputs);
+        w = &wide;
+    }
     grt_op_gemm(graph,
-                grt_gemm_desc(.a = x, .b = weights(linear), .b_transposed = true, .c = y,
+                grt_gemm_desc(.a = x, .b = w, .b_transposed = true, .c = y,
                               .bias = linear->bias ? &linear->bias->master : NULL, .act = act));
+}
+
+// The gradient of the weights: dz^T x, or its first columns where x has zeros behind its rows.
+static void weight_gradient(const struct grt_linear *linear, struct grt_graph *graph,
+                            const struct grt_linear_backward *b, struct grt_range scratch) {
+    const struct grt_tensor *grad = &linear->weight->grad;
+    struct grt_tensor wide = {0};
+    if (is_wide(linear, b->x)) {
+        wide = wide_matrix(linear, b->x, grad->dtype);
+        uint64_t taken = wide_bytes(linear->base.net, &wide);
+        scratch = grt_op_part(scratch, taken, scratch.size - taken);
+        if (b->accumulate) {
+            grt_graph_fill(graph, wide.range, 0);
+            grt_nn_columns(graph, &wide, 0, grad, 0, linear->desc.inputs);
+        }
+    }
+    grt_op_gemm(graph, grt_gemm_desc(.a = b->dz, .a_transposed = true, .b = b->x,
+                                     .c = wide.rank > 0 ? &wide : grad, .scratch = scratch,
+                                     .beta = b->accumulate ? 1.0f : 0.0f));
+    if (wide.rank > 0) {
+        grt_nn_columns(graph, grad, 0, &wide, 0, linear->desc.inputs);
+    }
 }
 
 void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *graph,
@@ -55,9 +109,7 @@ void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *grap
     }
     const struct grt_tensor *scratch = linear->base.net->scratch;
     struct grt_range range = scratch ? scratch->range : (struct grt_range){0};
-    grt_op_gemm(graph, grt_gemm_desc(.a = b->dz, .a_transposed = true, .b = b->x,
-                                     .c = &linear->weight->grad, .scratch = range,
-                                     .beta = b->accumulate ? 1.0f : 0.0f));
+    weight_gradient(linear, graph, b, range);
     if (linear->bias) {
         grt_op_colsum(graph, grt_colsum_desc(.y = &linear->bias->grad, .x = b->dz,
                                              .add = b->accumulate, .scratch = range));
@@ -130,7 +182,7 @@ struct grt_module *grt_linear_create(const struct grt_linear_desc *desc) {
     }
     linear->base.fns = &linear_fns;
     linear->base.f32_output = true;
-    linear->base.adds_dx = true;
+    linear->base.adds_dx = linear->base.wide_rows = true;
     linear->desc = *desc;
     return &linear->base;
 }

@@ -348,7 +348,7 @@ struct grt_module *grt_mlp_create(const struct grt_mlp_desc *desc) {
         mlp->base.fns = &mlp_fns;
         mlp->desc = *desc;
         mlp->base.f32_output = desc->outputs > 0;
-        mlp->base.adds_dx = true;
+        mlp->base.adds_dx = mlp->base.wide_rows = true;
         mlp->layer_count = desc->depth + (desc->outputs > 0);
         mlp->layers = calloc(places, sizeof *mlp->layers);
         mlp->norms = calloc(2 * (size_t)places, sizeof(struct grt_param *));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "gpurt/profile.h"
 #include "layer_ops.h"
 
 // ---- shapes ----
@@ -57,6 +58,15 @@ struct grt_tensor *grt_net_activation(struct grt_net *net, const char *prefix, c
         desc.shape[1 + i] = shape->dim[i];
     }
     return grt_net_tensor(net, &desc);
+}
+
+uint64_t grt_net_pitch(const struct grt_net *net, uint64_t inputs) {
+    uint64_t bytes = grt_profile_whole(grt_dev_profile(net->dev), GRT_KEY_ROW_BYTES);
+    uint64_t multiple = (bytes > 4 ? bytes : 4) / grt_dtype_size(net->dtype);
+    while ((multiple & (multiple - 1)) != 0) {
+        multiple &= multiple - 1;  // a power of two
+    }
+    return (inputs + multiple - 1) / multiple * multiple;
 }
 
 void grt_net_scratch(struct grt_net *net, uint64_t bytes) {

@@ -222,5 +222,6 @@ struct grt_module *grt_sequence_create(struct grt_module **parts, uint32_t count
     s->base.has_parts = true;
     s->base.f32_output = parts[count - 1]->f32_output;
     s->base.adds_dx = parts[0]->adds_dx;
+    s->base.wide_rows = parts[0]->wide_rows;
     return &s->base;
 }

@@ -81,8 +81,11 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
     a->steps = steps;
     a->rows = (uint64_t)copies * sizes->agents;
     a->stride = aligned(ppo, a->rows);
-    a->obs_stride = aligned(ppo, a->rows * sizes->obs);
-    a->whole_stride = ppo->desc.central ? aligned(ppo, (uint64_t)copies * sizes->global) : 0;
+    uint32_t each = 4 / grt_dtype_size(ppo->net.dtype);  // numbers of a word
+    a->obs_words = (uint32_t)ppo->actor.x->shape[1] / each;
+    a->whole_words = ppo->desc.central ? (sizes->global + each - 1) / each : 0;
+    a->obs_stride = aligned(ppo, a->rows * a->obs_words);
+    a->whole_stride = aligned(ppo, (uint64_t)copies * a->whole_words);
     a->acts_stride = sizes->choices > 0 ? 0 : aligned(ppo, a->rows * sizes->act);
     uint64_t most = (uint64_t)1 << 31;
     if (PPO_SECTIONS * grt_ppo_section(a) >= most || (steps + 1) * a->obs_stride >= most ||
@@ -95,12 +98,12 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
     grt_worlds_declare(a->worlds, plan);
     a->control = declare(plan, "control", "state", GRT_U32, 4, 0);
     a->traj = declare(plan, "trajectory", "rollout", GRT_U32, PPO_SECTIONS * grt_ppo_section(a), 0);
-    a->obs = declare(plan, "observations", "rollout", GRT_F32, (steps + 1) * a->obs_stride, 0);
+    a->obs = declare(plan, "observations", "rollout", GRT_U32, (steps + 1) * a->obs_stride, 0);
     if (ppo->desc.normalise) {
         a->raw = declare(plan, "raw observations", "rollout", GRT_F32, a->rows, sizes->obs);
     }
     if (a->whole_stride > 0) {
-        a->whole = declare(plan, "observations of the whole", "rollout", GRT_F32,
+        a->whole = declare(plan, "observations of the whole", "rollout", GRT_U32,
                            (steps + 1) * a->whole_stride, 0);
     }
     if (a->acts_stride > 0) {
@@ -130,7 +133,11 @@ static bool declare_net(struct grt_ppo *ppo, struct ppo_net *n, const struct grt
                         n->module->where, (int)strlen(prefix) - 1, prefix,
                         grt_shape_text(&out, text), (unsigned long long)outputs);
     }
-    n->x = declare(ppo->plan, "input", "acts", net->dtype, net->rows, inputs);
+    uint64_t pitch = grt_net_pitch(net, inputs);
+    n->x = declare(ppo->plan, "input", "acts", net->dtype, net->rows, pitch);
+    if (!n->module->wide_rows && pitch > inputs) {
+        n->tight = declare(ppo->plan, "tight input", "acts", net->dtype, net->rows, inputs);
+    }
     n->y = declare(ppo->plan, "output", "acts", GRT_F32, net->rows, outputs);
     if (net->dtype != GRT_F32 && !n->module->f32_output) {
         n->y16 = declare(ppo->plan, "output16", "acts", net->dtype, net->rows, outputs);
@@ -159,8 +166,8 @@ static bool declare_nets(struct grt_ppo *ppo) {
 
 // That the networks see at once: those of a minibatch and of a step, and enough for an evaluation
 // in pieces.
-static uint64_t most_rows(const struct grt_ppo *ppo) {
-    uint64_t rows = ppo->batch > ppo->learning.rows ? ppo->batch : ppo->learning.rows;
+static uint64_t most_rows(const struct grt_ppo *ppo, uint64_t of_step) {
+    uint64_t rows = ppo->batch > of_step ? ppo->batch : of_step;
     return rows > LEAST_ROWS ? rows : LEAST_ROWS;
 }
 
@@ -168,10 +175,8 @@ static bool declare_all(struct grt_ppo *ppo) {
     const struct grt_ppo_desc *d = &ppo->desc;
     struct grt_plan *plan = ppo->plan;
     grt_params_init(&ppo->params, ppo->dev, d->precision);
-    if (!grt_ppo_declare_actors(ppo, &ppo->learning, plan, d->horizon)) {
-        return false;
-    }
-    ppo->count = ppo->learning.rows * d->horizon;
+    uint64_t rows = (uint64_t)grt_worlds_copies(d->worlds) * ppo->sizes->agents;
+    ppo->count = rows * d->horizon;
     uint64_t batch = d->batch > 0 && d->batch < ppo->count ? d->batch : ppo->count;
     uint64_t wanted = (ppo->count + batch - 1) / batch;
     ppo->batch = (ppo->count + wanted - 1) / wanted;  // all but the last alike
@@ -180,9 +185,9 @@ static bool declare_all(struct grt_ppo *ppo) {
                                 .plan = plan,
                                 .params = &ppo->params,
                                 .dtype = d->precision,
-                                .rows = most_rows(ppo),
+                                .rows = most_rows(ppo, rows),
                                 .seed = d->seed};
-    if (!declare_nets(ppo)) {
+    if (!declare_nets(ppo) || !grt_ppo_declare_actors(ppo, &ppo->learning, plan, d->horizon)) {
         return false;
     }
     grt_params_declare(&ppo->params, plan, true);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "gpurt/device.h"
+#include "nn/layer_ops.h"
 #include "ops/op_support.h"
 #include "ppo_parts.h"
 #include "shaders/host.h"
@@ -11,6 +12,7 @@
 #include "shaders/ppo/lib/ppo_params.k"
 
 #define FLAT 64    // lanes where nothing is shared
+#define MOST_LANES 32  // that share a row of inputs
 #define PIECE 128  // rows: so many of any width are a multiple of every device's alignment
 
 static struct ppo_shape shape_of(const struct ppo_actors *a) {
@@ -48,6 +50,22 @@ static uint32_t kind_of(const struct grt_ppo *ppo) {
     return ppo->desc.precision == GRT_BF16;
 }
 
+// KIND of lib/words.k.
+static uint32_t word_kind(const struct grt_ppo *ppo) {
+    return ppo->net.dtype == GRT_F32 ? 0 : ppo->net.dtype == GRT_F16 ? 1 : 2;
+}
+
+// What a network reads of rows of inputs.
+static struct grt_tensor taken(const struct ppo_net *n, struct grt_graph *graph,
+                               const struct grt_tensor *rows) {
+    if (!n->tight) {
+        return *rows;
+    }
+    struct grt_tensor x = rows_of(n->tight, rows->shape[0]);
+    grt_nn_columns(graph, &x, 0, rows, 0, x.shape[1]);
+    return x;
+}
+
 // y = module(x) for the rows of x.
 static void forward(struct grt_ppo *ppo, struct ppo_net *n, struct grt_graph *graph,
                     const struct grt_tensor *x, bool training) {
@@ -64,42 +82,45 @@ static void forward(struct grt_ppo *ppo, struct ppo_net *n, struct grt_graph *gr
 
 // ---- acting ----
 
-void grt_ppo_record_observe(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
-                            uint64_t step) {
-    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(a->worlds);
+void grt_ppo_record_observe(const struct grt_ppo *ppo, struct ppo_actors *a,
+                            struct grt_graph *graph, uint64_t step) {
     uint64_t copies = grt_worlds_copies(a->worlds);
     struct grt_range obs =
-        grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * sizes->obs * 4);
-    struct grt_observe_desc observe = {.obs = unless(a->raw, obs)};
+        grt_op_part(a->obs->range, step * a->obs_stride * 4, a->rows * a->obs_words * 4);
+    struct grt_observe_desc observe = {
+        .dtype = ppo->net.dtype, .pitch = a->obs_words * (4 / grt_dtype_size(ppo->net.dtype))};
     if (a->whole) {
         observe.global =
-            grt_op_part(a->whole->range, step * a->whole_stride * 4, copies * sizes->global * 4);
+            grt_op_part(a->whole->range, step * a->whole_stride * 4, copies * a->whole_words * 4);
     }
-    if (sizes->choices > 0) {
+    if (ppo->sizes->choices > 0) {
         observe.mask = grt_ppo_part(a, PPO_MASK, step);
     }
-    grt_op_worlds_observe(graph, a->worlds, &observe);
-    if (a->raw) {
-        const struct ppo_normalize_params params = {.rows = (uint32_t)a->rows, .obs = sizes->obs};
-        const struct grt_range ranges[] = {a->raw->range, ppo->norm->range, obs};
-        launch(graph, grt_kernel_desc(.name = "ppo_normalize", .specs = {{"WG", FLAT}}),
-               (a->rows * sizes->obs + 3) / 4, &params, sizeof params, ranges, 3);
+    if (!a->raw) {
+        observe.obs = obs;
+        grt_op_worlds_observe(graph, a->worlds, &observe);
+        return;
     }
+    const struct grt_observe_desc raw = {.obs = a->raw->range, .mask = observe.mask};
+    grt_op_worlds_observe(graph, a->worlds, &raw);
+    if (a->whole) {
+        grt_op_worlds_observe(graph, a->worlds, &observe);
+    }
+    const struct ppo_normalize_params params = {
+        .rows = (uint32_t)a->rows, .obs = ppo->sizes->obs, .words = a->obs_words};
+    const struct grt_range ranges[] = {a->raw->range, ppo->norm->range, obs};
+    launch(graph,
+           grt_kernel_desc(.name = "ppo_normalize", .specs = {{"WG", FLAT}, {"KIND", word_kind(ppo)}}),
+           (a->rows * a->obs_words + 3) / 4, &params, sizeof params, ranges, 3);
 }
 
 // What the actor gives for rows first .. first + count - 1 of a step, and their actions.
 static void record_some(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
                         uint64_t step, uint64_t first, uint64_t count, bool greedy) {
-    uint64_t row_bytes = (uint64_t)ppo->sizes->obs * 4;
     struct grt_tensor seen = rows_of(ppo->actor.x, count);
-    seen.dtype = GRT_F32;
-    seen.range =
-        grt_op_part(a->obs->range, step * a->obs_stride * 4 + first * row_bytes, count * row_bytes);
-    struct grt_tensor x = seen;
-    if (ppo->desc.precision != GRT_F32) {
-        x = rows_of(ppo->actor.x, count);
-        grt_op_convert(graph, &x, &seen);
-    }
+    uint64_t at = step * a->obs_stride + first * a->obs_words;
+    seen.range = grt_op_part(a->obs->range, at * 4, seen.range.size);
+    struct grt_tensor x = taken(&ppo->actor, graph, &seen);
     forward(ppo, &ppo->actor, graph, &x, false);
     const struct ppo_act_params params = {.shape = shape_of(a),
                                           .step = (uint32_t)step,
@@ -167,6 +188,10 @@ void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_g
 
 // ---- what the critic says of it ----
 
+static uint32_t words_of(const struct grt_tensor *rows) {
+    return (uint32_t)(rows->shape[1] * grt_dtype_size(rows->dtype) / 4);
+}
+
 // Inputs of both networks for rows of the trajectory, from position `first` on.
 static void record_inputs(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
                           uint64_t count, bool ordered, bool own, bool both) {
@@ -177,28 +202,36 @@ static void record_inputs(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t
                                              .agents = ppo->sizes->agents,
                                              .obs = ppo->sizes->obs,
                                              .whole = ppo->sizes->global,
+                                             .obs_words = a->obs_words,
+                                             .whole_words = a->whole_words,
                                              .obs_stride = (uint32_t)a->obs_stride,
-                                             .whole_stride = (uint32_t)a->whole_stride};
-    bool narrow = ppo->desc.precision != GRT_F32;
+                                             .whole_stride = (uint32_t)a->whole_stride,
+                                             .own_words = words_of(ppo->actor.x),
+                                             .both_words = words_of(ppo->critic.x)};
     const struct grt_range ranges[] = {a->obs->range, unless(a->whole, a->obs->range),
                                        ppo->order->range,
                                        own ? ppo->actor.x->range : grt_op_unused_at(graph, 0),
                                        both ? ppo->critic.x->range : grt_op_unused_at(graph, 1)};
-    // A lane takes about eight numbers.
-    uint64_t lanes = (count * (ppo->sizes->obs + (both ? ppo->sizes->global : 0)) + 7) / 8;
+    // A lane is a thread's work on a CPU.
+    uint32_t lanes = grt_dev_info(ppo->dev)->caps.software
+                         ? 1
+                         : grt_op_power_above(params.own_words, MOST_LANES);
     launch(graph,
-           grt_kernel_desc(.name = narrow ? "ppo_inputs_16" : "ppo_inputs_f32",
+           grt_kernel_desc(.name = "ppo_inputs",
                            .specs = {{"WG", FLAT},
-                                     {"KIND", kind_of(ppo)},
+                                     {"EACH", 4 / grt_dtype_size(ppo->net.dtype)},
                                      {"ORDERED", ordered},
                                      {"OWN", own},
-                                     {"BOTH", both}}),
-           lanes, &params, sizeof params, ranges, 5);
+                                     {"BOTH", both},
+                                     {"LANES", lanes}}),
+           count * lanes, &params, sizeof params, ranges, 5);
 }
 
 // What the critic reads after record_inputs().
-static struct grt_tensor critic_input(const struct grt_ppo *ppo, uint64_t rows) {
-    return rows_of(ppo->desc.central ? ppo->critic.x : ppo->actor.x, rows);
+static struct grt_tensor critic_input(const struct grt_ppo *ppo, struct grt_graph *graph,
+                                      uint64_t rows) {
+    struct grt_tensor x = rows_of(ppo->desc.central ? ppo->critic.x : ppo->actor.x, rows);
+    return taken(&ppo->critic, graph, &x);
 }
 
 static void record_values(struct grt_ppo *ppo, struct grt_graph *graph) {
@@ -206,8 +239,8 @@ static void record_values(struct grt_ppo *ppo, struct grt_graph *graph) {
     for (uint64_t first = 0; first < all; first += ppo->net.rows) {
         uint64_t left = all - first, count = left < ppo->net.rows ? left : ppo->net.rows;
         record_inputs(ppo, graph, first, count, false, !ppo->desc.central, ppo->desc.central);
-        struct grt_tensor x = critic_input(ppo, count);
-        forward(ppo, &ppo->critic, graph, &x, false);
+        struct grt_tensor x = critic_input(ppo, graph, count);
+            forward(ppo, &ppo->critic, graph, &x, false);
         const struct ppo_values_params params = {
             .shape = shape_of(&ppo->learning), .first = (uint32_t)first, .count = (uint32_t)count};
         const struct grt_range ranges[] = {ppo->critic.y->range, ppo->learning.traj->range};
@@ -242,11 +275,14 @@ static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
     const struct ppo_moments_params params = {.shape = shape_of(a),
                                               .count = (uint32_t)ppo->count,
                                               .obs = ppo->sizes->obs,
+                                              .words = a->obs_words,
                                               .obs_stride = (uint32_t)a->obs_stride};
     const struct grt_range ranges[] = {a->obs->range, a->traj->range, ppo->norm->range,
                                        ppo->counts->range};
     grt_op_launch(
-        graph, grt_kernel_desc(.name = "ppo_moments", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
+        graph,
+        grt_kernel_desc(.name = "ppo_moments",
+                        .specs = {{"WG", grt_op_tree_wg(ppo->dev)}, {"KIND", word_kind(ppo)}}),
         &params, sizeof params, ranges, 4, (const uint32_t[3]){ppo->sizes->obs, 1, 1});
 }
 
@@ -305,7 +341,9 @@ static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t f
 static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first) {
     uint64_t left = ppo->count - first, count = left < ppo->batch ? left : ppo->batch;
     record_inputs(ppo, graph, first, count, true, true, ppo->desc.central);
-    struct grt_tensor own = rows_of(ppo->actor.x, count), seen = critic_input(ppo, count);
+    struct grt_tensor rows = rows_of(ppo->actor.x, count);
+    struct grt_tensor own = taken(&ppo->actor, graph, &rows),
+                      seen = critic_input(ppo, graph, count);
     forward(ppo, &ppo->actor, graph, &own, true);
     forward(ppo, &ppo->critic, graph, &seen, true);
     record_loss(ppo, graph, first, count);
@@ -315,9 +353,9 @@ static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t 
     grt_module_backward(ppo->actor.module, &pass, &own, &dgiven, NULL, false);
     grt_module_backward(ppo->critic.module, &pass, &seen, &dvalue, NULL, false);
     if (ppo->log_std) {
-        struct grt_tensor rows = rows_of(ppo->dlog_std, count);
+        struct grt_tensor slopes = rows_of(ppo->dlog_std, count);
         grt_op_colsum(graph,
-                      grt_colsum_desc(.y = &ppo->log_std->grad, .x = &rows,
+                      grt_colsum_desc(.y = &ppo->log_std->grad, .x = &slopes,
                                       .scratch = unless(ppo->net.scratch, (struct grt_range){0})));
     }
     uint64_t losses = (uint64_t)PPO_GROUPS * PPO_STATS * 4;

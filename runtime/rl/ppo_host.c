@@ -96,10 +96,9 @@ static struct grt_range of_step(const struct grt_tensor *t, uint64_t stride, uin
 static bool cross_observations(struct grt_ppo *ppo, uint32_t step, void *scratch) {
     const struct ppo_actors *a = &ppo->learning;
     uint64_t copies = grt_worlds_copies(a->worlds);
-    return and_back(of_step(a->obs, a->obs_stride, a->rows * ppo->sizes->obs, step), scratch) &&
+    return and_back(of_step(a->obs, a->obs_stride, a->rows * a->obs_words, step), scratch) &&
            (!a->whole ||
-            and_back(of_step(a->whole, a->whole_stride, copies * ppo->sizes->global, step),
-                     scratch)) &&
+            and_back(of_step(a->whole, a->whole_stride, copies * a->whole_words, step), scratch)) &&
            (ppo->sizes->choices == 0 || and_back(grt_ppo_part(a, PPO_MASK, step), scratch));
 }
 

@@ -10,7 +10,8 @@
 // A network with its operands, for as many rows as net.rows.
 struct ppo_net {
     struct grt_module *module;
-    struct grt_tensor *x;    // [rows][inputs] in the net's type
+    struct grt_tensor *x;      // [rows][pitch] in the net's type, zeros behind a row's inputs
+    struct grt_tensor *tight;  // [rows][inputs], where the network takes no such rows
     struct grt_tensor *y;    // [rows][outputs] f32
     struct grt_tensor *y16;  // the same in the net's type, where the network gives that
     struct grt_tensor *dy;   // in the net's type
@@ -23,7 +24,10 @@ struct ppo_actors {
     uint64_t rows;    // of a step
     uint64_t steps;   // that are kept
     uint64_t stride;  // words of a step in a section of the trajectory
-    uint64_t obs_stride, whole_stride, acts_stride;  // numbers of a step
+    // Words of a row, and of a step. Observations are in the networks' type.
+    uint32_t obs_words, whole_words;
+    uint64_t obs_stride, whole_stride;
+    uint64_t acts_stride;        // numbers of a step
     struct grt_tensor *control;  // a struct grt_rng_state: the step counts iterations
     struct grt_tensor *traj, *obs, *whole, *acts;
     struct grt_tensor
@@ -78,8 +82,8 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *actors
 // How actions are chosen.
 enum ppo_choice { PPO_DRAWN, PPO_GREEDY, PPO_RANDOM };
 // The observation of a step of the trajectory.
-void grt_ppo_record_observe(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
-                            uint64_t step);
+void grt_ppo_record_observe(const struct grt_ppo *ppo, struct ppo_actors *actors,
+                            struct grt_graph *graph, uint64_t step);
 // One step of the copies, from the observation on.
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watching one copy of an evaluation: after each step, what it saw and did is read to the host.
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/half.h"
 #include "base/log.h"
 #include "ops/op_support.h"
 #include "ppo_parts.h"
@@ -17,6 +19,7 @@ struct watch {
     struct grt_buf *shapes_at;
     struct grt_graph *draw;
     uint32_t *words;  // of all copies, then of this one
+    uint32_t *seen;   // observations as they are in memory
     float *obs, *acts, *rewards;
     uint32_t *mask, *choices, *ends;
     struct grt_drawn_shape *shapes;
@@ -38,10 +41,31 @@ static bool read_section(const struct watch *w, uint32_t section, void *into) {
     return read_rows(w, a->traj, section * grt_ppo_section(a), 1, into);
 }
 
+// Observations as f32, without what is behind their rows.
+static bool read_observations(const struct watch *w) {
+    const struct ppo_actors *a = &w->ppo->evaluating;
+    enum grt_dtype type = w->ppo->net.dtype;
+    if (!read_rows(w, a->obs, 0, a->obs_words, w->seen)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < agents(w); k++) {
+        const uint32_t *row = w->seen + (size_t)k * a->obs_words;
+        for (uint32_t i = 0; i < w->sizes->obs; i++) {
+            float *to = &w->obs[(size_t)k * w->sizes->obs + i];
+            if (type == GRT_F32) {
+                memcpy(to, row + i, sizeof *to);
+            } else {
+                *to = grt_f32_of_16(type, (uint16_t)(row[i / 2] >> (i % 2 * 16)));
+            }
+        }
+    }
+    return true;
+}
+
 static bool read_step(struct watch *w) {
     const struct ppo_actors *a = &w->ppo->evaluating;
     bool discrete = w->sizes->choices > 0;
-    return read_rows(w, a->raw ? a->raw : a->obs, 0, w->sizes->obs, w->obs) &&
+    return (a->raw ? read_rows(w, a->raw, 0, w->sizes->obs, w->obs) : read_observations(w)) &&
            (discrete ? read_section(w, PPO_MASK, w->mask) && read_section(w, PPO_ACTION, w->choices)
                      : read_rows(w, a->acts, 0, w->sizes->act, w->acts)) &&
            read_section(w, PPO_REWARD, w->rewards) && read_section(w, PPO_END, w->ends);
@@ -78,6 +102,7 @@ static bool make(struct watch *w, struct grt_worlds *worlds) {
     w->state = grt_plan_at(w->ppo->evaluating.plan, "worlds", 0);
     w->totals = grt_plan_at(w->ppo->evaluating.plan, "worlds", 2);
     w->words = calloc((size_t)sizes->words * ((size_t)w->copies + 1), sizeof *w->words);
+    w->seen = calloc(n * w->ppo->evaluating.obs_words, sizeof *w->seen);
     w->obs = calloc(n * sizes->obs, sizeof *w->obs);
     w->acts = calloc(n * (sizes->act + 1), sizeof *w->acts);
     w->rewards = calloc(n, sizeof *w->rewards);
@@ -85,7 +110,7 @@ static bool make(struct watch *w, struct grt_worlds *worlds) {
     w->choices = calloc(n, sizeof *w->choices);
     w->ends = calloc(n, sizeof *w->ends);
     w->shapes = calloc((size_t)sizes->shapes + 1, sizeof *w->shapes);
-    if (!w->words || !w->obs || !w->acts || !w->rewards || !w->mask || !w->choices || !w->ends ||
+    if (!w->words || !w->seen || !w->obs || !w->acts || !w->rewards || !w->mask || !w->choices || !w->ends ||
         !w->shapes) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for an episode");
     }
@@ -93,7 +118,7 @@ static bool make(struct watch *w, struct grt_worlds *worlds) {
 }
 
 static void finish(struct watch *w) {
-    void *all[] = {w->words, w->obs, w->acts, w->rewards, w->mask, w->choices, w->ends, w->shapes};
+    void *all[] = {w->words, w->seen, w->obs, w->acts, w->rewards, w->mask, w->choices, w->ends, w->shapes};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         free(all[i]);
     }

@@ -13,7 +13,8 @@
 
 #define MAX_NAME 64
 #define FLAT 64    // lanes of a workgroup where a lane is a row
-#define SHARED 64  // lanes that share a row of observations, at most
+#define WORLDS_SPECS 3
+#define SHARED 32  // lanes that share a row of observations, at most
 
 _Static_assert(WORLDS_TERMS == GRT_WORLD_TOTALS, "totals");
 _Static_assert(WORLDS_LAST == GRT_ROW_LAST && WORLDS_CUT == GRT_ROW_CUT &&
@@ -176,7 +177,7 @@ static bool check(struct grt_graph *graph, const struct grt_worlds *worlds, cons
 
 // A kernel of the environment over so many lanes.
 static void launch(struct grt_graph *graph, const struct grt_worlds *worlds, const char *user,
-                   struct worlds_head head, const struct grt_spec specs[2], uint64_t lanes,
+                   struct worlds_head head, const struct grt_spec specs[WORLDS_SPECS], uint64_t lanes,
                    const struct grt_range *ranges, uint32_t count) {
     const struct grt_env_world *world = worlds->env->world;
     struct params params = {.head = head};
@@ -190,7 +191,7 @@ static void launch(struct grt_graph *graph, const struct grt_worlds *worlds, con
     char name[MAX_NAME];
     snprintf(name, sizeof name, "%s_%s", worlds->env->name, user);
     const struct grt_kernel_desc kernel = {
-        .name = name, .specs = {specs[0], specs[1]}, .source = worlds->env->source};
+        .name = name, .specs = {specs[0], specs[1], specs[2]}, .source = worlds->env->source};
     uint32_t groups[3], size = sizeof params.head + worlds->setting_count * sizeof(uint32_t);
     grt_op_row_grid(worlds->dev, (lanes + specs[0].value - 1) / specs[0].value, groups);
     grt_op_launch(graph, &kernel, &params, size, ranges, count, groups);
@@ -211,9 +212,13 @@ static struct worlds_head head_of(const struct grt_worlds *worlds) {
                                 .once = worlds->once};
 }
 
-// Lanes that are copies.
+// Lanes that are copies. They share nothing, and few in a workgroup spread over more of a GPU.
 static struct grt_spec copies_wg(const struct grt_worlds *worlds) {
-    return (struct grt_spec){"WG", grt_rollout_wg(worlds->dev, worlds->copies)};
+    const struct grt_caps *caps = &grt_dev_info(worlds->dev)->caps;
+    return (struct grt_spec){
+        "WG", caps->software   ? grt_rollout_wg(worlds->dev, worlds->copies)
+              : caps->subgroup ? caps->subgroup
+                               : FLAT};
 }
 
 void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *worlds,
@@ -225,7 +230,7 @@ void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *worlds,
     const struct grt_range ranges[] = {worlds->state->range, operands[0].range, worlds->book->range,
                                        worlds->totals->range};
     launch(graph, worlds, "worlds_reset", head_of(worlds),
-           (const struct grt_spec[]){copies_wg(worlds), {NULL, 0}}, worlds->copies, ranges, 4);
+           (const struct grt_spec[WORLDS_SPECS]){copies_wg(worlds)}, worlds->copies, ranges, 4);
 }
 
 void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
@@ -235,26 +240,40 @@ void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
         return;
     }
     const struct grt_worlds_sizes *sizes = &worlds->sizes;
+    struct worlds_head head = head_of(worlds);
+    head.obs = desc->obs.buf ? head.obs : 0;
+    head.whole = desc->global.buf ? head.whole : 0;
+    uint32_t each = desc->dtype == GRT_F32 ? 1 : 2;  // numbers of a word
+    uint32_t whole_words = (head.whole + each - 1) / each;
+    head.each = desc->pitch && head.obs ? desc->pitch / each : (head.obs + each - 1) / each;
+    if ((desc->dtype != GRT_F32 && desc->dtype != GRT_F16 && desc->dtype != GRT_BF16) ||
+        head.each * each < head.obs || desc->pitch % each != 0) {
+        grt_graph_reject(graph, GRT_INVALID,
+                         "observe: rows of %u %s for %u numbers; they must be f32, f16 or bf16, as "
+                         "long, and multiples of 4 bytes",
+                         desc->pitch, grt_dtype_text(desc->dtype), head.obs);
+        return;
+    }
     uint64_t rows = rows_of(worlds);
-    bool whole = desc->global.buf && sizes->global > 0;
     struct operand operands[] = {
-        {"obs", desc->obs, rows * sizes->obs},
+        {"obs", desc->obs, rows * head.each},
         {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
-        {"global", desc->global, whole ? (uint64_t)worlds->copies * sizes->global : 0}};
+        {"global", desc->global, (uint64_t)worlds->copies * whole_words}};
     if (!check(graph, worlds, "observe", operands, 3)) {
         return;
     }
     // A lane is a thread's work on a CPU, and an environment in registers makes all of a row at
     // once.
     bool alone = grt_dev_info(worlds->dev)->caps.software || !worlds->env->world;
-    uint32_t lanes = alone ? 1 : grt_op_power_above(sizes->obs, SHARED);
-    struct worlds_head head = head_of(worlds);
-    head.whole = whole ? head.whole : 0;
-    uint64_t all = rows + (whole ? worlds->copies : 0);
+    uint32_t widest = head.each > whole_words ? head.each : whole_words;
+    uint32_t lanes = alone || widest == 0 ? 1 : grt_op_power_above(widest, SHARED);
+    uint64_t all = rows + (head.whole > 0 ? worlds->copies : 0);
     const struct grt_range ranges[] = {worlds->state->range, operands[0].range, operands[1].range,
                                        operands[2].range};
+    const uint32_t kind = desc->dtype == GRT_F32 ? 0 : desc->dtype == GRT_F16 ? 1 : 2;
     launch(graph, worlds, "worlds_observe", head,
-           (const struct grt_spec[]){{"WG", FLAT}, {"LANES", lanes}}, all * lanes, ranges, 4);
+           (const struct grt_spec[WORLDS_SPECS]){{"WG", FLAT}, {"LANES", lanes}, {"KIND", kind}}, all * lanes,
+           ranges, 4);
 }
 
 void grt_op_worlds_step(struct grt_graph *graph, struct grt_worlds *worlds,
@@ -276,7 +295,7 @@ void grt_op_worlds_step(struct grt_graph *graph, struct grt_worlds *worlds,
         worlds->state->range, operands[0].range, worlds->book->range, worlds->totals->range,
         operands[1].range,    operands[2].range, operands[3].range};
     launch(graph, worlds, "worlds_step", head_of(worlds),
-           (const struct grt_spec[]){copies_wg(worlds), {NULL, 0}}, worlds->copies, ranges, 7);
+           (const struct grt_spec[WORLDS_SPECS]){copies_wg(worlds)}, worlds->copies, ranges, 7);
 }
 
 void grt_op_worlds_random(struct grt_graph *graph, struct grt_worlds *worlds,
@@ -336,7 +355,7 @@ void grt_op_worlds_draw(struct grt_graph *graph, struct grt_worlds *worlds, stru
         return;
     }
     struct worlds_head head = head_of(worlds);
-    head.shapes = worlds->sizes.shapes;
+    head.each = worlds->sizes.shapes;
     const struct grt_range ranges[] = {worlds->state->range, operands[0].range};
     launch(graph, worlds, "worlds_draw", head, (const struct grt_spec[]){{"WG", FLAT}, {NULL, 0}},
            shapes, ranges, 2);

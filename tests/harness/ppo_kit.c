@@ -40,6 +40,15 @@ struct grt_worlds *ppo_make_worlds(const struct ppo_maker *m, uint32_t copies, b
     return worlds;
 }
 
+// An mlp that takes no rows with zeros behind them.
+static struct grt_module *tight_mlp(const void *of) {
+    struct grt_module *mlp = grt_mlp_make(of);
+    if (mlp) {
+        mlp->wide_rows = false;
+    }
+    return mlp;
+}
+
 struct ppo_made ppo_make(const struct ppo_maker *m) {
     struct ppo_made made = {.worlds = ppo_make_worlds(m, m->copies, false)};
     const struct grt_worlds_sizes *sizes = grt_worlds_sizes(made.worlds);
@@ -51,8 +60,8 @@ struct ppo_made ppo_make(const struct ppo_maker *m) {
     made.critic.outputs = 1;
     struct grt_ppo_desc desc = m->desc;
     desc.worlds = made.worlds;
-    desc.actor = (struct grt_ppo_net){grt_mlp_make, &made.actor};
-    desc.critic = (struct grt_ppo_net){grt_mlp_make, &made.critic};
+    desc.actor = (struct grt_ppo_net){m->tight ? tight_mlp : grt_mlp_make, &made.actor};
+    desc.critic = (struct grt_ppo_net){m->tight ? tight_mlp : grt_mlp_make, &made.critic};
     made.ppo = grt_ppo_create(test.dev, &desc);
     assert_non_null(made.ppo);
     return made;

@@ -15,6 +15,7 @@ struct ppo_maker {
     const struct grt_env_info *info;  // an own one
     struct grt_env_value settings[4];
     uint32_t setting_count, copies, length;
+    bool tight;  // networks that take no rows with zeros behind them
     struct grt_ppo_desc desc;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/worlds_kit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,62 @@ static void run(struct grt_graph *graph) {
     assert_true(grt_graph_finish(graph));
 }
 
+#define NARROW_EVERY 16  // looks
+
+// Rows of 16-bit numbers in memory: a multiple of 8, and of 2.
+static uint32_t narrow_pitch(const struct worlds_case *c) {
+    return (c->sizes.obs + 7) / 8 * 8;
+}
+static uint32_t narrow_global(const struct worlds_case *c) {
+    return (c->sizes.global + 1) / 2 * 2;
+}
+
+// x is y rounded to `bits` of fraction: off by half of its last place at most, and by nothing where y
+// has that many. The smallest step of a half is 2^-24.
+static void check_rounded(float x, float y, int bits) {
+    double step = ldexp(1, y == 0 ? -24 : ilogb((double)y) - bits);
+    step = bits == 10 && step < ldexp(1, -24) ? ldexp(1, -24) : step;
+    assert_true(fabs((double)x - (double)y) <= step / 2);
+}
+
+static float wide(uint16_t bits, bool brain) {
+    if (brain) {
+        return test_as_f32((uint32_t)bits << 16);
+    }
+    int exponent = bits >> 10 & 31;
+    double fraction = (bits & 1023) / 1024.0;
+    double size = exponent == 0 ? ldexp(fraction, -14) : ldexp(1 + fraction, exponent - 15);
+    return (float)(bits & 0x8000 ? -size : size);
+}
+
+static void check_narrow(const struct test_tensor *at, const float *all, uint64_t rows,
+                         uint32_t count, uint32_t pitch, bool brain) {
+    uint16_t *got = test_alloc(rows * pitch * sizeof *got);
+    test_tensor_read(at, got);
+    for (uint64_t r = 0; r < rows; r++) {
+        for (uint32_t i = 0; i < pitch; i++) {
+            if (i < count) {
+                check_rounded(wide(got[r * pitch + i], brain), all[r * count + i], brain ? 7 : 10);
+            } else {
+                assert_int_equal(got[r * pitch + i], 0);
+            }
+        }
+    }
+    free(got);
+}
+
+static void look_narrow(struct worlds_case *c) {
+    for (int kind = 0; kind < 2; kind++) {
+        test_tensor_prefill(&c->narrow_at[kind], test_prefills[0]);
+        run(c->narrow[kind]);
+        check_narrow(&c->narrow_at[kind], c->obs, c->rows, c->sizes.obs, narrow_pitch(c), kind);
+        if (c->sizes.global > 0) {
+            check_narrow(&c->narrow_global_at[kind], c->global, c->copies, c->sizes.global,
+                         narrow_global(c), kind);
+        }
+    }
+}
+
 static void look(struct worlds_case *c) {
     run(c->observe);
     test_tensor_read(&c->obs_at, c->obs);
@@ -24,6 +81,9 @@ static void look(struct worlds_case *c) {
     }
     if (c->sizes.choices > 0) {
         test_tensor_read(&c->mask_at, c->mask);
+    }
+    if (c->looks++ % NARROW_EVERY == 0) {
+        look_narrow(c);
     }
 }
 
@@ -43,6 +103,14 @@ static void record(struct worlds_case *c) {
                                                  .advance = true};
     grt_op_worlds_reset(c->reset, c->worlds, step.control);
     grt_op_worlds_observe(c->observe, c->worlds, &observe);
+    for (int kind = 0; kind < 2; kind++) {
+        struct grt_observe_desc narrow = observe;
+        narrow.obs = c->narrow_at[kind].tensor.range;
+        narrow.global = c->sizes.global > 0 ? c->narrow_global_at[kind].tensor.range : observe.global;
+        narrow.dtype = kind == 0 ? GRT_F16 : GRT_BF16;
+        narrow.pitch = narrow_pitch(c);
+        grt_op_worlds_observe(c->narrow[kind], c->worlds, &narrow);
+    }
     grt_op_worlds_step(c->step, c->worlds, &step);
     grt_op_worlds_random(c->random, c->worlds, &random);
     grt_op_worlds_totals(c->totals, c->worlds, c->sums_at.tensor.range);
@@ -79,6 +147,12 @@ void worlds_begin(struct worlds_case *c, struct grt_dev *dev, const struct grt_w
     test_tensor_write(&c->control, control);
     c->reset = graph(dev, "reset");
     c->observe = graph(dev, "observe");
+    for (int kind = 0; kind < 2; kind++) {
+        uint32_t global = c->sizes.global > 0 ? narrow_global(c) : 2;
+        c->narrow[kind] = graph(dev, "observe in 16 bits");
+        c->narrow_at[kind] = test_tensor(dev, GRT_F16, c->rows, narrow_pitch(c));
+        c->narrow_global_at[kind] = test_tensor(dev, GRT_F16, c->copies, global);
+    }
     c->step = graph(dev, "step");
     c->random = graph(dev, "random");
     c->totals = graph(dev, "totals");
@@ -131,9 +205,20 @@ struct grt_drawn_shape *worlds_shapes(const struct worlds_case *c) {
 }
 
 void worlds_end(struct worlds_case *c) {
-    struct grt_graph **graphs[] = {&c->reset, &c->observe, &c->step, &c->random, &c->totals};
-    struct test_tensor *tensors[] = {&c->control, &c->actions_at, &c->rewards_at, &c->ends_at,
-                                     &c->obs_at,  &c->global_at,  &c->mask_at,    &c->sums_at};
+    struct grt_graph **graphs[] = {&c->reset,  &c->observe,   &c->step,     &c->random,
+                                   &c->totals, &c->narrow[0], &c->narrow[1]};
+    struct test_tensor *tensors[] = {&c->control,
+                                     &c->actions_at,
+                                     &c->rewards_at,
+                                     &c->ends_at,
+                                     &c->obs_at,
+                                     &c->global_at,
+                                     &c->mask_at,
+                                     &c->sums_at,
+                                     &c->narrow_at[0],
+                                     &c->narrow_at[1],
+                                     &c->narrow_global_at[0],
+                                     &c->narrow_global_at[1]};
     void *arrays[] = {c->actions, c->rewards, c->ends, c->obs, c->global, c->mask, c->sums};
     for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
         grt_graph_destroy(graphs[i]);

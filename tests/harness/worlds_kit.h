@@ -11,10 +11,13 @@
 struct worlds_case {
     struct grt_worlds *worlds;
     struct grt_worlds_sizes sizes;
-    uint32_t copies, rows, seed;
+    uint32_t copies, rows, seed, looks;
     struct grt_dev *dev;
     struct grt_plan *plan;
     struct grt_graph *reset, *observe, *step, *random, *totals;
+    // The same observation in 16 bits, half and bfloat, in rows with zeros behind their numbers.
+    struct grt_graph *narrow[2];
+    struct test_tensor narrow_at[2], narrow_global_at[2];
     struct test_tensor control, actions_at, rewards_at, ends_at, obs_at, global_at, mask_at,
         sums_at;
     // On the host, as the device left them.
