@@ -74,8 +74,9 @@ GRT_API struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_
 // An activation of net->rows samples of this shape, in the net's type.
 GRT_API struct grt_tensor *grt_net_activation(struct grt_net *net, const char *prefix,
                                               const char *name, const struct grt_shape *shape);
-// Numbers from one row of inputs to the next where a module has `wide_rows`: so many that rows are whole
-// multiples of the profile's nn.row_bytes, which matrix units read faster, and of 4. Behind a row's own numbers are zeros.
+// Numbers from one row of inputs to the next where a module has `wide_rows`: so many that rows are
+// whole multiples of the profile's nn.row_bytes, which matrix units read faster, and of 4. Behind a
+// row's own numbers are zeros.
 GRT_API uint64_t grt_net_pitch(const struct grt_net *net, uint64_t inputs);
 // Scratch of at least so many bytes.
 GRT_API void grt_net_scratch(struct grt_net *net, uint64_t bytes);

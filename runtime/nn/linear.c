@@ -48,10 +48,10 @@ void grt_linear_declare(struct grt_linear *linear, struct grt_net *net, const ch
     for (uint64_t cols = d->inputs; cols > 0; cols = cols < pitch ? pitch : 0) {
         const struct grt_tensor x = {.dtype = net->dtype, .rank = 2, .shape = {rows, cols}};
         const struct grt_tensor dw = {.rank = 2, .shape = {d->outputs, cols}};
-        grt_net_scratch(net, (cols > d->inputs ? wide_bytes(net, &dw) : 0) +
-                                 grt_op_gemm_scratch(net->dev,
-                                                     grt_gemm_desc(.a = &dz, .a_transposed = true,
-                                                                   .b = &x, .c = &dw)));
+        grt_net_scratch(
+            net, (cols > d->inputs ? wide_bytes(net, &dw) : 0) +
+                     grt_op_gemm_scratch(net->dev, grt_gemm_desc(.a = &dz, .a_transposed = true,
+                                                                 .b = &x, .c = &dw)));
     }
     if (!d->no_bias) {
         grt_net_scratch(net, grt_op_colsum_scratch(net->dev, grt_colsum_desc(.x = &dz)));

@@ -11,9 +11,9 @@
 #include "shaders/ppo/lib/ppo_words.k"
 #include "shaders/ppo/lib/ppo_params.k"
 
-#define FLAT 64    // lanes where nothing is shared
+#define FLAT 64        // lanes where nothing is shared
 #define MOST_LANES 32  // that share a row of inputs
-#define PIECE 128  // rows: so many of any width are a multiple of every device's alignment
+#define PIECE 128      // rows: so many of any width are a multiple of every device's alignment
 
 static struct ppo_shape shape_of(const struct ppo_actors *a) {
     return (struct ppo_shape){.rows = (uint32_t)a->rows,
@@ -240,7 +240,7 @@ static void record_values(struct grt_ppo *ppo, struct grt_graph *graph) {
         uint64_t left = all - first, count = left < ppo->net.rows ? left : ppo->net.rows;
         record_inputs(ppo, graph, first, count, false, !ppo->desc.central, ppo->desc.central);
         struct grt_tensor x = critic_input(ppo, graph, count);
-            forward(ppo, &ppo->critic, graph, &x, false);
+        forward(ppo, &ppo->critic, graph, &x, false);
         const struct ppo_values_params params = {
             .shape = shape_of(&ppo->learning), .first = (uint32_t)first, .count = (uint32_t)count};
         const struct grt_range ranges[] = {ppo->critic.y->range, ppo->learning.traj->range};

@@ -12,9 +12,9 @@ struct ppo_net {
     struct grt_module *module;
     struct grt_tensor *x;      // [rows][pitch] in the net's type, zeros behind a row's inputs
     struct grt_tensor *tight;  // [rows][inputs], where the network takes no such rows
-    struct grt_tensor *y;    // [rows][outputs] f32
-    struct grt_tensor *y16;  // the same in the net's type, where the network gives that
-    struct grt_tensor *dy;   // in the net's type
+    struct grt_tensor *y;      // [rows][outputs] f32
+    struct grt_tensor *y16;    // the same in the net's type, where the network gives that
+    struct grt_tensor *dy;     // in the net's type
 };
 
 // Copies that act: those that learn, and those of an evaluation.

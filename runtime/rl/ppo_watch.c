@@ -110,15 +110,16 @@ static bool make(struct watch *w, struct grt_worlds *worlds) {
     w->choices = calloc(n, sizeof *w->choices);
     w->ends = calloc(n, sizeof *w->ends);
     w->shapes = calloc((size_t)sizes->shapes + 1, sizeof *w->shapes);
-    if (!w->words || !w->seen || !w->obs || !w->acts || !w->rewards || !w->mask || !w->choices || !w->ends ||
-        !w->shapes) {
+    if (!w->words || !w->seen || !w->obs || !w->acts || !w->rewards || !w->mask || !w->choices ||
+        !w->ends || !w->shapes) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for an episode");
     }
     return sizes->shapes == 0 || make_drawing(w, worlds);
 }
 
 static void finish(struct watch *w) {
-    void *all[] = {w->words, w->seen, w->obs, w->acts, w->rewards, w->mask, w->choices, w->ends, w->shapes};
+    void *all[] = {w->words, w->seen,    w->obs,  w->acts,  w->rewards,
+                   w->mask,  w->choices, w->ends, w->shapes};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         free(all[i]);
     }

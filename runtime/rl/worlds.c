@@ -12,7 +12,7 @@
 #include "worlds_parts.h"
 
 #define MAX_NAME 64
-#define FLAT 64    // lanes of a workgroup where a lane is a row
+#define FLAT 64  // lanes of a workgroup where a lane is a row
 #define WORLDS_SPECS 3
 #define SHARED 32  // lanes that share a row of observations, at most
 
@@ -177,8 +177,8 @@ static bool check(struct grt_graph *graph, const struct grt_worlds *worlds, cons
 
 // A kernel of the environment over so many lanes.
 static void launch(struct grt_graph *graph, const struct grt_worlds *worlds, const char *user,
-                   struct worlds_head head, const struct grt_spec specs[WORLDS_SPECS], uint64_t lanes,
-                   const struct grt_range *ranges, uint32_t count) {
+                   struct worlds_head head, const struct grt_spec specs[WORLDS_SPECS],
+                   uint64_t lanes, const struct grt_range *ranges, uint32_t count) {
     const struct grt_env_world *world = worlds->env->world;
     struct params params = {.head = head};
     for (uint32_t i = 0; i < worlds->setting_count; i++) {
@@ -215,10 +215,9 @@ static struct worlds_head head_of(const struct grt_worlds *worlds) {
 // Lanes that are copies. They share nothing, and few in a workgroup spread over more of a GPU.
 static struct grt_spec copies_wg(const struct grt_worlds *worlds) {
     const struct grt_caps *caps = &grt_dev_info(worlds->dev)->caps;
-    return (struct grt_spec){
-        "WG", caps->software   ? grt_rollout_wg(worlds->dev, worlds->copies)
-              : caps->subgroup ? caps->subgroup
-                               : FLAT};
+    return (struct grt_spec){"WG", caps->software   ? grt_rollout_wg(worlds->dev, worlds->copies)
+                                   : caps->subgroup ? caps->subgroup
+                                                    : FLAT};
 }
 
 void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *worlds,
@@ -255,10 +254,9 @@ void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
         return;
     }
     uint64_t rows = rows_of(worlds);
-    struct operand operands[] = {
-        {"obs", desc->obs, rows * head.each},
-        {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
-        {"global", desc->global, (uint64_t)worlds->copies * whole_words}};
+    struct operand operands[] = {{"obs", desc->obs, rows * head.each},
+                                 {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
+                                 {"global", desc->global, (uint64_t)worlds->copies * whole_words}};
     if (!check(graph, worlds, "observe", operands, 3)) {
         return;
     }
@@ -272,8 +270,8 @@ void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
                                        operands[2].range};
     const uint32_t kind = desc->dtype == GRT_F32 ? 0 : desc->dtype == GRT_F16 ? 1 : 2;
     launch(graph, worlds, "worlds_observe", head,
-           (const struct grt_spec[WORLDS_SPECS]){{"WG", FLAT}, {"LANES", lanes}, {"KIND", kind}}, all * lanes,
-           ranges, 4);
+           (const struct grt_spec[WORLDS_SPECS]){{"WG", FLAT}, {"LANES", lanes}, {"KIND", kind}},
+           all * lanes, ranges, 4);
 }
 
 void grt_op_worlds_step(struct grt_graph *graph, struct grt_worlds *worlds,

@@ -27,8 +27,8 @@ static uint32_t narrow_global(const struct worlds_case *c) {
     return (c->sizes.global + 1) / 2 * 2;
 }
 
-// x is y rounded to `bits` of fraction: off by half of its last place at most, and by nothing where y
-// has that many. The smallest step of a half is 2^-24.
+// x is y rounded to `bits` of fraction: off by half of its last place at most, and by nothing where
+// y has that many. The smallest step of a half is 2^-24.
 static void check_rounded(float x, float y, int bits) {
     double step = ldexp(1, y == 0 ? -24 : ilogb((double)y) - bits);
     step = bits == 10 && step < ldexp(1, -24) ? ldexp(1, -24) : step;
@@ -106,7 +106,8 @@ static void record(struct worlds_case *c) {
     for (int kind = 0; kind < 2; kind++) {
         struct grt_observe_desc narrow = observe;
         narrow.obs = c->narrow_at[kind].tensor.range;
-        narrow.global = c->sizes.global > 0 ? c->narrow_global_at[kind].tensor.range : observe.global;
+        narrow.global =
+            c->sizes.global > 0 ? c->narrow_global_at[kind].tensor.range : observe.global;
         narrow.dtype = kind == 0 ? GRT_F16 : GRT_BF16;
         narrow.pitch = narrow_pitch(c);
         grt_op_worlds_observe(c->narrow[kind], c->worlds, &narrow);

@@ -297,8 +297,8 @@ static void a_resumed_run_has_the_same_bits(void **state) {
 
 // ---- rows in memory ----
 
-// Rows of 16-bit inputs have zeros behind them where they would end inside a word (3 numbers here, 121
-// of the critic's there); a network that cannot read those gets a copy. Both compute the same.
+// Rows of 16-bit inputs have zeros behind them where they would end inside a word (3 numbers here,
+// 121 of the critic's there); a network that cannot read those gets a copy. Both compute the same.
 static void zeros_behind_rows_change_nothing(void **state) {
     (void)state;
     struct ppo_maker makers[] = {ppo_uavs(), ppo_pendulums()};
