@@ -109,9 +109,10 @@ void grt_ppo_record_observe(const struct grt_ppo *ppo, struct ppo_actors *a,
     const struct ppo_normalize_params params = {
         .rows = (uint32_t)a->rows, .obs = ppo->sizes->obs, .words = a->obs_words};
     const struct grt_range ranges[] = {a->raw->range, ppo->norm->range, obs};
-    launch(graph,
-           grt_kernel_desc(.name = "ppo_normalize", .specs = {{"WG", FLAT}, {"KIND", word_kind(ppo)}}),
-           (a->rows * a->obs_words + 3) / 4, &params, sizeof params, ranges, 3);
+    launch(
+        graph,
+        grt_kernel_desc(.name = "ppo_normalize", .specs = {{"WG", FLAT}, {"KIND", word_kind(ppo)}}),
+        (a->rows * a->obs_words + 3) / 4, &params, sizeof params, ranges, 3);
 }
 
 // What the actor gives for rows first .. first + count - 1 of a step, and their actions.
@@ -279,11 +280,10 @@ static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
                                               .obs_stride = (uint32_t)a->obs_stride};
     const struct grt_range ranges[] = {a->obs->range, a->traj->range, ppo->norm->range,
                                        ppo->counts->range};
-    grt_op_launch(
-        graph,
-        grt_kernel_desc(.name = "ppo_moments",
-                        .specs = {{"WG", grt_op_tree_wg(ppo->dev)}, {"KIND", word_kind(ppo)}}),
-        &params, sizeof params, ranges, 4, (const uint32_t[3]){ppo->sizes->obs, 1, 1});
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = "ppo_moments", .specs = {{"WG", grt_op_tree_wg(ppo->dev)},
+                                                                   {"KIND", word_kind(ppo)}}),
+                  &params, sizeof params, ranges, 4, (const uint32_t[3]){ppo->sizes->obs, 1, 1});
 }
 
 // ---- learning ----
