@@ -177,6 +177,11 @@ static cl_program built(struct gcl_dev *dev, const struct grt_kernel_info *info,
     char *text = build_log(dev, program);
     char error[MAX_LOG_IN_ERROR];
     grt_program_error(text, error, sizeof error);
+    unsigned before = 0;
+    for (const char *at = prelude; *at; at++) {
+        before += *at == '\n';
+    }
+    grt_program_place(info->opencl, before, error, sizeof error);
     if (text) {
         log_lines(info, options, text);
     }

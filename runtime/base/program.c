@@ -122,3 +122,29 @@ void grt_program_error(const char *said, char *line, size_t capacity) {
     snprintf(line, capacity, "%.*s", found ? (int)found_length : 21,
              found ? found : "the compiler said nothing");
 }
+
+void grt_program_place(const char *text, unsigned before, char *line, size_t capacity) {
+    unsigned wanted = 0;
+    int rest = 0;
+    if (sscanf(line, "<kernel>:%u:%n", &wanted, &rest) != 1 || rest == 0 || wanted <= before) {
+        return;
+    }
+    wanted -= before;
+    char file[256] = "";
+    unsigned number = 0;  // that the file has for the line that `at` begins
+    const char *at = text;
+    for (unsigned k = 1; k < wanted && *at; k++) {
+        if (sscanf(at, "#line %u \"%255[^\"]\"", &number, file) != 2) {
+            number += 1;
+        }
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
+    if (file[0] != '\0') {
+        char *words = strdup(line + rest);
+        if (words) {
+            snprintf(line, capacity, "%s:%u:%s", file, number, words);
+            free(words);
+        }
+    }
+}

@@ -17,4 +17,9 @@ int grt_program_run(const char *const *argv, double seconds, char **said);
 // before the file's name.
 void grt_program_error(const char *said, char *line, size_t capacity);
 
+// NVIDIA's compiler of OpenCL passes over #line and says "<kernel>:98:43: ..." of the 98th line of
+// all it was given. Puts file and line of `text`, which `before` lines stood in front of, in their
+// place; leaves other words as they are.
+void grt_program_place(const char *text, unsigned before, char *line, size_t capacity);
+
 #endif

@@ -118,12 +118,12 @@ struct ppo_collected ppo_collect(const struct grt_ppo *ppo) {
         }
         c.counts[i] = (c.end[i] & GRT_ROW_IDLE) == 0;
         for (size_t k = 0; k < c.obs; k++) {
-            double v = (double)obs[t * a->obs_stride + row * c.obs + k];
+            double v = (double)obs[t * a->obs_stride + row * a->obs_words + k];
             c.own[i * c.obs + k] = c.seen[i * c.seen_width + k] = v;
         }
         for (size_t k = c.obs; k < c.seen_width; k++) {
             c.seen[i * c.seen_width + k] = (double)
-                whole[t * a->whole_stride + row / sizes->agents * sizes->global + k - c.obs];
+                whole[t * a->whole_stride + row / sizes->agents * a->whole_words + k - c.obs];
         }
         for (size_t k = 0; acts && t < c.steps && k < c.width; k++) {
             c.acts[i * c.width + k] = (double)acts[t * a->acts_stride + row * c.width + k];

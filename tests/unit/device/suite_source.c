@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "backends/backend.h"
+#include "base/program.h"
 #include "base/whole_file.h"
 #include "harness/kernel_kit.h"
 #include "shaders/kernels.h"
@@ -331,8 +332,32 @@ static void lists_agree(void **state) {
 #undef X
 }
 
+// A compiler that passes over #line counts the lines of all it was given.
+static void places(void **state) {
+    (void)state;
+    static const char text[] =
+        "first;\n#line 7 \"one.k\"\nseven;\neight;\n#line 3 \"two.k\"\nthree;\n";
+    static const struct {
+        const char *said, *want;
+    } rows[] = {
+        {"<kernel>:5:2: error: a", "one.k:7:2: error: a"},
+        {"<kernel>:6:20: error: b", "one.k:8:20: error: b"},
+        {"<kernel>:8:1: error: c", "two.k:3:1: error: c"},
+        {"<kernel>:3:1: error: of no file", "<kernel>:3:1: error: of no file"},
+        {"<kernel>:1:1: error: before it", "<kernel>:1:1: error: before it"},
+        {"two.k:3:1: error: as it is", "two.k:3:1: error: as it is"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "%s", rows[i].said);
+        grt_program_place(text, 2, line, sizeof line);
+        assert_string_equal(line, rows[i].want);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(computes),     TEST_CASE(same_name),   TEST_CASE(mistakes),
+    TEST_CASE(places),       TEST_CASE(computes),    TEST_CASE(same_name),   TEST_CASE(mistakes),
     TEST_CASE(preprocessor), TEST_CASE(expressions), TEST_CASE(lists_agree),
 };
 TEST_SUITE(source, true, cases);

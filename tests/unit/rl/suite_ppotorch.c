@@ -61,11 +61,11 @@ static void write_rows(const struct grt_ppo *ppo) {
         for (uint32_t k = 0; k < ppo->sizes->obs; k++) {
             obs[k] = wave(i * ppo->sizes->obs + k, 0.37, 0);
         }
-        write(a->obs, (t * a->obs_stride + row * ppo->sizes->obs) * 4, obs, ppo->sizes->obs * 4);
+        write(a->obs, (t * a->obs_stride + row * a->obs_words) * 4, obs, ppo->sizes->obs * 4);
         for (uint32_t k = 0; k < ppo->sizes->global; k++) {
             whole[k] = wave(i / agents * ppo->sizes->global + k, 0.53, 1);
         }
-        write(a->whole, (t * a->whole_stride + row / agents * ppo->sizes->global) * 4, whole,
+        write(a->whole, (t * a->whole_stride + row / agents * a->whole_words) * 4, whole,
               ppo->sizes->global * 4);
         if (counts) {
             sum += (double)advantage;
