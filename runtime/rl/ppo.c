@@ -11,7 +11,9 @@
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
 
+// That networks see at once, at least: evaluations with more copies than learn go in pieces.
 #define LEAST_ROWS 256
+#define LEAST_ROWS_OF_GPU 16384
 #define ONE 0x3f800000u  // 1.0f
 
 struct grt_ppo_desc grt_ppo_defaults(void) {
@@ -168,7 +170,8 @@ static bool declare_nets(struct grt_ppo *ppo) {
 // in pieces.
 static uint64_t most_rows(const struct grt_ppo *ppo, uint64_t of_step) {
     uint64_t rows = ppo->batch > of_step ? ppo->batch : of_step;
-    return rows > LEAST_ROWS ? rows : LEAST_ROWS;
+    uint64_t least = grt_dev_info(ppo->dev)->caps.software ? LEAST_ROWS : LEAST_ROWS_OF_GPU;
+    return rows > least ? rows : least;
 }
 
 static bool declare_all(struct grt_ppo *ppo) {
