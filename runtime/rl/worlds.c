@@ -355,6 +355,6 @@ void grt_op_worlds_draw(struct grt_graph *graph, struct grt_worlds *worlds, stru
     struct worlds_head head = head_of(worlds);
     head.each = worlds->sizes.shapes;
     const struct grt_range ranges[] = {worlds->state->range, operands[0].range};
-    launch(graph, worlds, "worlds_draw", head, (const struct grt_spec[]){{"WG", FLAT}, {NULL, 0}},
-           shapes, ranges, 2);
+    launch(graph, worlds, "worlds_draw", head,
+           (const struct grt_spec[WORLDS_SPECS]){{"WG", FLAT}, {NULL, 0}}, shapes, ranges, 2);
 }
