@@ -37,6 +37,9 @@ static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) 
     if (r.stopped)
         return true;
     t->newest = r;
+    // Drivers compile in the first: where there are others, it is left out.
+    if (t->turns++ < 2)
+        t->sum = (struct grt_ppo_report){0};
     t->sum.seconds += r.seconds;
     t->sum.acting += r.acting;
     t->sum.valuing += r.valuing;
@@ -263,7 +266,7 @@ static int open_ppo(void *self) {
     return begin(t);
 }
 
-// Where the time of all iterations went. The environment's part of their steps is as in the newest.
+// Where the time of iterations went, the first left out where there are others. The environment's part of their steps is as in the newest.
 static int report_times(struct train_ppo *t) {
     struct ppo_part parts[PPO_PARTS];
     double environment = 0;

@@ -27,7 +27,8 @@ struct train_ppo {
     struct grt_mlp_desc actor_mlp, critic_mlp;
     struct grt_network_desc actor_list, critic_list;
     struct grt_ppo *ppo;
-    // Of the iterations of this process: the newest, and sums.
+    // Of the iterations of this process: how many, the newest, and sums.
+    uint32_t turns;
     struct grt_ppo_report newest, sum;
 };
 
