@@ -266,7 +266,7 @@ static int open_ppo(void *self) {
     return begin(t);
 }
 
-// Where the time of iterations went, the first left out where there are others. The environment's part of their steps is as in the newest.
+// Where the time of iterations went. The environment's part of their steps is as in the newest.
 static int report_times(struct train_ppo *t) {
     struct ppo_part parts[PPO_PARTS];
     double environment = 0;
