@@ -26,7 +26,7 @@ head -n 1 out | grep -q '^step,return,length,arrived,collisions,.*evaluate_arriv
 grep -q '"event":"baseline".*"arrived":.*"baseline":"random actions"' whole.jsonl || wrong "no baseline"
 logs_agree whole.jsonl
 # Where the time went: every part once, and all but the whole add up to it.
-shares=$(awk -F'"share":' '/"event":"timing"/ && !/"part":"whole"/ { split($2, s, /[,}]/); sum += s[1]; n++ } END { print n, sum > 0.999 && sum < 1.001 }' whole.jsonl)
+shares=$(awk -F'"share":' '/"event":"timing"/ && !/"part":"whole"/ { split($2, s, /[,}]/); sum += s[1]; n++ } END { print n, (sum > 0.999 && sum < 1.001) }' whole.jsonl)
 [ "$shares" = "5 1" ] || wrong "parts of the time, and whether their shares add up: $shares"
 for part in environment 'action selection' advantages update host whole; do
     grep -q "\"event\":\"timing\".*\"part\":\"$part\"" whole.jsonl || wrong "the log lacks the time of '$part'"
