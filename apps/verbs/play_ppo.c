@@ -183,7 +183,8 @@ static json_t *words_json(const uint32_t *words, const bool *truths, uint32_t st
         json_t *row = json_array();
         for (uint32_t a = 0; a < n; a++) {
             size_t at = (size_t)t * n + a;
-            json_array_append_new(row, words ? json_integer(words[at]) : json_boolean(truths[at]));
+            bool truth = truths && truths[at];
+            json_array_append_new(row, words ? json_integer(words[at]) : json_boolean(truth));
         }
         json_array_append_new(all, row);
     }

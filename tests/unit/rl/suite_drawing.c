@@ -112,7 +112,7 @@ static void flights_look_as_they_are(void **state) {
         struct grt_drawn_shape *shapes = worlds_shapes(&c);
         for (uint32_t copy = 0; copy < c.copies; copy++) {
             const struct grt_drawn_shape *s = &shapes[copy * c.sizes.shapes];
-            const float *uav = &c.global[(size_t)copy * c.sizes.global];
+            const float *uav = c.global + (size_t)copy * c.sizes.global;
             const float *o = uav + 7 * 3;
             is_shape(s++, GRT_DRAWN_BOX, GRT_DRAWN_AREA, 0, 0, 1, 1, 0);
             for (uint32_t k = 0; k < 40; k++, o += 3, s++) {
@@ -282,7 +282,7 @@ static void watched_copies_are_those_of_an_evaluation(void **state) {
         assert_true(fabs(sum.length - all.length) < 1e-5);
         assert_true(fabs(sum.terms[0] - all.terms[0]) < 1e-5);
     }
-    struct grt_ppo_report report;
+    struct grt_ppo_report report = {0};
     TEST_REFUSED(
         grt_ppo_watch(made.ppo, worlds, GRT_PPO_TRY_POLICY, 1, 5, look, &(int){0}, &report),
         GRT_INVALID, "copy");
