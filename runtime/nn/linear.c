@@ -21,7 +21,10 @@ static struct grt_tensor wide_matrix(const struct grt_linear *linear, const stru
                                      enum grt_dtype dtype) {
     struct grt_tensor wide = {
         .dtype = dtype, .rank = 2, .shape = {linear->desc.outputs, x->shape[1]}, .label = "wide"};
-    wide.range = grt_op_part(linear->base.net->scratch->range, 0, grt_tensor_bytes(&wide));
+    const struct grt_tensor *scratch = linear->base.net->scratch;
+    if (scratch) {
+        wide.range = grt_op_part(scratch->range, 0, grt_tensor_bytes(&wide));
+    }
     return wide;
 }
 

@@ -45,8 +45,8 @@ static float wide(uint16_t bits, bool brain) {
     return (float)(bits & 0x8000 ? -size : size);
 }
 
-static void check_narrow(const struct test_tensor *at, const float *all, uint64_t rows,
-                         uint32_t count, uint32_t pitch, bool brain) {
+static void check_narrow(struct test_tensor *at, const float *all, uint64_t rows, uint32_t count,
+                         uint32_t pitch, bool brain) {
     uint16_t *got = test_alloc(rows * pitch * sizeof *got);
     test_tensor_read(at, got);
     for (uint64_t r = 0; r < rows; r++) {
