@@ -12,23 +12,10 @@
 
 // ---- words of the config as the library's numbers ----
 
-// The number of a word in an X-list of texts; the config has no other words.
-#define WORD_FN(function, list)                                                                    \
-    static uint32_t function(const char *word) {                                                   \
-        static const char *const texts[] = {list(TEXT_OF)};                                        \
-        uint32_t i = 0;                                                                            \
-        while (i + 1 < sizeof texts / sizeof *texts && strcmp(texts[i], word) != 0) {              \
-            i++;                                                                                   \
-        }                                                                                          \
-        return i;                                                                                  \
-    }
-#define TEXT_OF(name, text, ...) text,
-WORD_FN(loss_of, GRT_LOSSES)
-WORD_FN(pool_of, GRT_POOLS)
-WORD_FN(cache_of, GRT_CACHES)
-WORD_FN(on_nan_of, GRT_ON_NANS)
-#undef TEXT_OF
-#undef WORD_FN
+TASK_WORD_FN(loss_of, GRT_LOSSES)
+TASK_WORD_FN(pool_of, GRT_POOLS)
+TASK_WORD_FN(cache_of, GRT_CACHES)
+TASK_WORD_FN(on_nan_of, GRT_ON_NANS)
 
 // Sets what the config does not give.
 static bool set_default(struct grt_config *config, enum grt_config_key key, uint64_t value) {

@@ -6,22 +6,9 @@
 #include "base/log.h"
 #include "task_parts.h"
 
-// The number of a word in an X-list of texts; the config has no other words.
-#define WORD_FN(function, list)                                                                    \
-    static uint32_t function(const char *word) {                                                   \
-        static const char *const texts[] = {list(TEXT_OF)};                                        \
-        uint32_t i = 0;                                                                            \
-        while (i + 1 < sizeof texts / sizeof *texts && strcmp(texts[i], word) != 0) {              \
-            i++;                                                                                   \
-        }                                                                                          \
-        return i;                                                                                  \
-    }
-#define TEXT_OF(name, text, ...) text,
-WORD_FN(optim_of, GRT_OPTIMS)
-WORD_FN(act_of, GRT_ACTS)
-WORD_FN(precision_of, GRT_DTYPES)
-#undef TEXT_OF
-#undef WORD_FN
+TASK_WORD_FN(optim_of, GRT_OPTIMS)
+TASK_WORD_FN(act_of, GRT_ACTS)
+TASK_WORD_FN(precision_of, GRT_DTYPES)
 
 enum grt_dtype grt_task_precision(const struct grt_config *c) {
     return (enum grt_dtype)precision_of(c->precision);

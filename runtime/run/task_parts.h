@@ -3,7 +3,21 @@
 #ifndef GRT_TASK_PARTS_H
 #define GRT_TASK_PARTS_H
 
+#include <string.h>
+
 #include "gpurt/task.h"
+
+// The number of a word in an X-list of texts; the config has no other words.
+#define TASK_WORD_FN(function, list)                                                               \
+    static uint32_t function(const char *word) {                                                   \
+        static const char *const texts[] = {list(TASK_TEXT)};                                      \
+        uint32_t i = 0;                                                                            \
+        while (i + 1 < sizeof texts / sizeof *texts && strcmp(texts[i], word) != 0) {              \
+            i++;                                                                                   \
+        }                                                                                          \
+        return i;                                                                                  \
+    }
+#define TASK_TEXT(name, text, ...) text,
 
 struct task_opening {
     bool no_targets;

@@ -204,6 +204,16 @@ struct oracle_ppo ppo_batch_of(const struct grt_ppo *ppo, const struct ppo_colle
                                .critic = ppo_net_of(ppo, "critic", params, c->seen_width, 1)};
 }
 
+double ppo_slope(const struct oracle_ppo *batch, double *params, size_t i) {
+    const double step = 1e-5, before = params[i];
+    params[i] = before + step;
+    double up = oracle_ppo(batch).loss;
+    params[i] = before - step;
+    double down = oracle_ppo(batch).loss;
+    params[i] = before;
+    return (up - down) / (2 * step);
+}
+
 void ppo_near(const char *what, size_t i, double got, double want, double bound) {
     if (!(fabs(got - want) <= bound)) {
         fail_msg("%s[%zu]: %.9g, wanted %.9g within %.3g", what, i, got, want, bound);

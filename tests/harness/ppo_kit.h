@@ -51,6 +51,9 @@ const struct grt_param *ppo_param(const struct grt_ppo *ppo, const char *name);
 // Everything that was collected as one batch, with these parameters.
 struct oracle_ppo ppo_batch_of(const struct grt_ppo *ppo, const struct ppo_collected *c,
                                double *params);
+// The slope of the batch's loss by parameter i, by central differences; `params` are those of the
+// batch.
+double ppo_slope(const struct oracle_ppo *batch, double *params, size_t i);
 // Fails the case unless they are that near.
 void ppo_near(const char *what, size_t i, double got, double want, double bound);
 

@@ -144,13 +144,7 @@ static void gradients(struct ppo_maker *m) {
             const struct grt_param *p = ppo->params.list[k];
             uint64_t every = p->count > 40 ? 7 : 1;
             for (uint64_t i = p->first; i < p->first + p->count; i += every) {
-                const double step = 1e-5, before = params[i];
-                params[i] = before + step;
-                double up = oracle_ppo(&b).loss;
-                params[i] = before - step;
-                double down = oracle_ppo(&b).loss;
-                params[i] = before;
-                ppo_near(p->name, (size_t)(i - p->first), got[i], (up - down) / (2 * step),
+                ppo_near(p->name, (size_t)(i - p->first), got[i], ppo_slope(&b, params, i),
                          2e-3 * largest);
                 ppo_near("parameter", (size_t)i, after[i], params[i] - 0.3 * got[i], 1e-5);
             }
