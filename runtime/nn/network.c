@@ -19,6 +19,9 @@ struct reading {
     const char *path;
     uint32_t made;
     bool inside;  // a layer stands before: what comes in here is no sample
+    bool whole;   // a layer takes samples with all their inputs
+    bool taken[GRT_NETWORK_INPUTS];
+    uint32_t line, column;  // of the first layer `input`
 };
 
 static struct grt_module *wrong(const struct reading *r, const struct grt_node *at,
@@ -192,6 +195,7 @@ static struct grt_module *make_residual(struct reading *r, const struct grt_node
     if (act && (word = read_word(r, act, "activation", act_words, GRT_ACT_COUNT)) < 0) {
         return NULL;
     }
+    r->whole |= !shortcut && !r->inside;  // what is added is the sample
     struct grt_module *inner = make_list(r, body, "residual");
     struct grt_module *other = inner && shortcut ? make_list(r, shortcut, "shortcut") : NULL;
     if (!inner || (shortcut && !other)) {
@@ -340,6 +344,7 @@ static struct grt_module *make_one_input(struct reading *r, const struct grt_nod
     for (uint32_t i = 0; i < count; i++) {
         names[i] = bare(d->inputs[i].name);
         if (strcmp(names[i], text) == 0) {
+            r->taken[i] = true;
             return grt_input_create(&d->inputs[i]);
         }
         used += used < sizeof list ? (size_t)snprintf(list + used, sizeof list - used, "%s%.60s",
@@ -364,6 +369,10 @@ static struct grt_module *make_input(struct reading *r, const struct grt_node *v
                      "input stands at the beginning of the network, or of its branches: "
                      "here another layer comes before");
     }
+    if (r->line == 0) {
+        r->line = value->line;
+        r->column = value->column;
+    }
     if (value->kind != GRT_NODE_LIST || !value->first || !value->first->next) {
         return make_one_input(r,
                               value->kind == GRT_NODE_LIST && value->first ? value->first : value);
@@ -379,6 +388,7 @@ static const struct layer {
     const char *name;
     const char *value;  // what stands behind it; NULL: nothing
     struct grt_module *(*make)(struct reading *r, const struct grt_node *value);
+    bool hands_on;  // takes no sample itself: the layers inside do, or it names inputs
 } layers[] = {
     {"linear", "256, out, or {outputs: 256, bias: false}", make_linear},
     {"norm", "layer", make_norm},
@@ -386,13 +396,13 @@ static const struct layer {
     {"flatten", NULL, make_flatten},
     {"geglu", NULL, make_geglu},
     {"pool", "max or mean", make_pool},
-    {"residual", "[layers], or {of: [layers], shortcut: [layers], activation: relu}",
-     make_residual},
-    {"repeat", "{times: 3, of: [layers]}", make_repeat},
+    {"residual", "[layers], or {of: [layers], shortcut: [layers], activation: relu}", make_residual,
+     true},
+    {"repeat", "{times: 3, of: [layers]}", make_repeat, true},
     {"branches", "[[layers], [layers]], or {of: [[layers], [layers]], merge: concat}",
-     make_branches},
+     make_branches, true},
     {"columns", "{first: 0, count: 3}", make_columns},
-    {"input", "a name of `inputs`, or a list of them", make_input},
+    {"input", "a name of `inputs`, or a list of them", make_input, true},
 };
 #define LAYER_COUNT (sizeof layers / sizeof *layers)
 
@@ -413,11 +423,13 @@ static struct grt_module *make_named(struct reading *r, const struct grt_node *a
             if (!layers[i].value && value) {
                 return wrong(r, value, "%s takes no value", name);
             }
+            r->whole |= !r->inside && !layers[i].hands_on;
             return layers[i].make(r, value);
         }
     }
     for (uint32_t act = 1; act < GRT_ACT_COUNT; act++) {
         if (strcmp(act_words[act], name) == 0) {
+            r->whole |= !r->inside;
             return value ? wrong(r, value, "%s takes no value", name)
                          : grt_activation_create((enum grt_act)act);
         }
@@ -444,6 +456,20 @@ static struct grt_module *make_layer(struct reading *r, const struct grt_node *n
     return made;
 }
 
+// A network that names inputs takes all of them: data that nobody uses are a mistake.
+static bool all_taken(const struct reading *r) {
+    const char *taken = NULL, *left = NULL;
+    for (uint32_t i = 0; i < r->desc->input_count && i < GRT_NETWORK_INPUTS; i++) {
+        const char **first = r->taken[i] ? &taken : &left;
+        *first = *first ? *first : bare(r->desc->inputs[i].name);
+    }
+    return r->whole || !taken || !left ||
+           grt_fail(GRT_CONFIG,
+                    "%s:%u:%u: the network takes input '%.60s', and nothing takes input '%.60s': "
+                    "begin a branch with {input: %.60s}, or leave it out of `inputs`",
+                    r->path, r->line, r->column, taken, left, left);
+}
+
 struct grt_module *grt_network_create(const struct grt_network_desc *desc) {
     if (!desc || !desc->text) {
         grt_fail(GRT_INVALID, "network: no %s", desc ? "text" : "desc");
@@ -454,6 +480,9 @@ struct grt_module *grt_network_create(const struct grt_network_desc *desc) {
                                             desc->column ? desc->column : 1);
     struct grt_module *made = tree ? make_list(&r, tree, "the network") : NULL;
     grt_tree_destroy(&tree);
+    if (made && !all_taken(&r)) {
+        grt_module_destroy(&made);
+    }
     return made;
 }
 

@@ -191,10 +191,23 @@ sed 's/input: swarm/input: []/' flock.yaml >typo.yaml
 refuse 78 "typo.yaml:12:20: input wants a name: air/wind here, place, swarm, eye" model typo.yaml
 sed 's/\[{input: swarm}/[{linear: 32}, {input: swarm}/' flock.yaml >typo.yaml
 refuse 78 'typo.yaml:12:34: input stands at the beginning of the network, or of its branches' model typo.yaml
-sed 's/\[place, .*here\]}/[place, swarm]}/' flock.yaml >typo.yaml
+sed 's/\[place, /[place, swarm, /' flock.yaml >typo.yaml
 refuse 78 'typo.yaml:11:12: concat: the first branch gives [3], another [5][3]' model typo.yaml
 sed 's/^inputs: .*/inputs: [place, swarm]/' flock.yaml >typo.yaml
 refuse 78 "typo.yaml:11:28: no input 'air/wind here'; inputs are place, swarm" model typo.yaml
+# Data that no branch takes, first and last in the list, unless a layer takes whole samples.
+sed '/input: eye/d' flock.yaml >untaken.yaml
+refuse 78 "untaken.yaml:11:20: the network takes input 'air/wind here', and nothing takes input 'eye': begin a branch with {input: eye}, or leave it out of \`inputs\`" \
+    train supervised --config untaken.yaml epochs=1 checkpoint_dir=none
+[ ! -e none ] || wrong "a refused network left a folder"
+sed 's/\[place, .*here\]}/place}/' flock.yaml >untaken.yaml
+refuse 78 "untaken.yaml:11:20: the network takes input 'place', and nothing takes input 'air/wind here': " model untaken.yaml
+sed 's/{input: swarm}, {linear: 8}, relu, {pool: max}/{linear: 8}, relu/' flock.yaml >whole.yaml
+expect 0 model whole.yaml
+sed 's/\[{input: swarm}.*/[{residual: {of: [{input: eye}, flatten, {linear: 8}], shortcut: [{input: eye}, flatten]}}]/' flock.yaml >untaken.yaml
+refuse 78 "nothing takes input 'swarm'" model untaken.yaml
+sed 's/\[{input: swarm}.*/[{residual: [{input: eye}, flatten, {linear: 32}]}]/' flock.yaml >whole.yaml
+expect 0 model whole.yaml # a residual adds the sample
 
 # ---- class weights ----
 side=(train supervised --data gusts.h5 inputs=wind targets=side hidden=12 depth=1 batch_size=45 epochs=2 seed=3 -q)
