@@ -75,7 +75,8 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define ARG_U(id, type, name) ARG_W(id, type, name)
 #define BINDING_R(id, type, name) \
     global const type *restrict name = (global const type *)(GRT_WHOLE(name##_whole) places.of[id]);
-#define BINDING_W(id, type, name) global type *restrict name = (global type *)(GRT_WHOLE(name##_whole) places.of[id]);
+#define BINDING_W(id, type, name)                                                                  \
+    global type *restrict name = (global type *)(GRT_WHOLE(name##_whole) places.of[id]);
 #define BINDING_U(id, type, name) BINDING_W(id, type, name)
 typedef struct { ulong of[12]; } binding_places;
 // See shaders/dialect.h.
