@@ -102,6 +102,8 @@
     X(all, ppo, ppo_act)                                                                           \
     X(all, ppo, ppo_normalize)                                                                     \
     X(all, ppo, ppo_moments)                                                                       \
+    X(all, ppo, ppo_tally)                                                                         \
+    X(all, ppo, ppo_list)                                                                          \
     X(all, ppo, ppo_order)                                                                         \
     X(all, ppo, ppo_inputs)                                                                        \
     X(all, ppo, ppo_values)                                                                        \

@@ -7,7 +7,8 @@
 // An iteration is a few baked graphs; the host reads some numbers of it. All agents of an
 // environment share one actor, which sees an agent's own observation. The critic sees that and,
 // with `central`, the observation of the whole (multi-agent PPO, Yu et al. 2022); it is not needed
-// to act. Rows that do not count (worlds.h) take no part in losses and means.
+// to act. Rows that do not count (worlds.h) take no part in losses and means: minibatches leave
+// them out, and have so many rows fewer.
 //
 // Same desc, device and driver: same bits, also when it was stopped and resumed.
 #ifndef GRT_PPO_H
@@ -35,7 +36,7 @@ struct grt_ppo_desc {
     bool normalise;    // observations: by mean and deviation of all so far; not those of the whole
     bool central;      // where the environment has an observation of the whole
     uint32_t horizon;  // steps of each copy in an iteration
-    uint32_t batch;    // rows of a minibatch; 0: all rows of an iteration
+    uint32_t batch;    // rows of a minibatch, where all count; 0: all rows of an iteration
     uint32_t epochs;   // passes over the rows of an iteration
     double gamma, lambda;  // discount, and generalised advantage estimation
     double clip;           // of the ratio of probabilities

@@ -203,9 +203,11 @@ static bool declare_all(struct grt_ppo *ppo) {
     ppo->state = declare(plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     ppo->history = declare(plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
     ppo->norm_parts = declare(plan, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0);
-    ppo->order = declare(plan, "order", "rollout", GRT_U32, ppo->count, 0);
+    ppo->tallies = declare(plan, "tallies", "state", GRT_U32, PPO_GROUPS, 0);
+    ppo->list = declare(plan, "list", "rollout", GRT_U32, ppo->count, 0);
+    ppo->order = declare(plan, "order", "rollout", GRT_U32, ppo->batches * ppo->batch, 0);
     ppo->sums = declare(plan, "sums", "state", GRT_F32, PPO_GROUPS, PPO_SUMS);
-    ppo->norms = declare(plan, "norms", "state", GRT_F32, PPO_NORMS, 0);
+    ppo->norms = declare(plan, "norms", "state", GRT_U32, PPO_NORMS, 0);
     ppo->stats = declare(plan, "stats", "state", GRT_F32, PPO_GROUPS, PPO_STATS + 1);
     if (ppo->net.scratch_bytes > 0) {
         ppo->net.scratch =
@@ -299,10 +301,7 @@ void grt_ppo_destroy(struct grt_ppo **ppo) {
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
         grt_graph_destroy(&p->trials[i]);
     }
-    for (uint32_t i = 0; p->epochs && i < p->desc.epochs; i++) {
-        grt_graph_destroy(&p->epochs[i]);
-    }
-    free(p->epochs);
+    grt_ppo_rungs_end(p);
     for (uint32_t i = 0; i < p->host_count; i++) {
         grt_graph_destroy(&p->host[i]);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording an iteration of PPO: a graph that collects, and one for each epoch of the update.
+// Recording an iteration of PPO: a graph that collects, and those of epochs, of a size that
+// ppo_rungs.c chooses.
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -250,6 +251,16 @@ static void record_values(struct grt_ppo *ppo, struct grt_graph *graph) {
     }
 }
 
+// A kernel over all rows, by as many workgroups as there are parts of a sum.
+static void launch_over_rows(struct grt_ppo *ppo, struct grt_graph *graph, const char *name,
+                             const struct grt_range *ranges, uint32_t range_count) {
+    const struct ppo_rows_params params = {.shape = shape_of(&ppo->learning),
+                                           .count = (uint32_t)ppo->count};
+    grt_op_launch(graph, grt_kernel_desc(.name = name, .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
+                  &params, sizeof params, ranges, range_count,
+                  (const uint32_t[3]){PPO_GROUPS, 1, 1});
+}
+
 static void record_advantages(struct grt_ppo *ppo, struct grt_graph *graph) {
     const struct grt_ppo_desc *d = &ppo->desc;
     const struct ppo_actors *a = &ppo->learning;
@@ -259,15 +270,22 @@ static void record_advantages(struct grt_ppo *ppo, struct grt_graph *graph) {
                                        .carry = (float)(d->gamma * d->lambda)};
     launch(graph, grt_kernel_desc(.name = "ppo_gae", .specs = {{"WG", FLAT}}), a->rows, &gae,
            sizeof gae, &a->traj->range, 1);
-    const struct ppo_sums_params sums = {.shape = shape_of(a), .count = (uint32_t)ppo->count};
     const struct grt_range parts[] = {a->traj->range, ppo->sums->range};
-    grt_op_launch(graph,
-                  grt_kernel_desc(.name = "ppo_sums", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
-                  &sums, sizeof sums, parts, 2, (const uint32_t[3]){PPO_GROUPS, 1, 1});
+    launch_over_rows(ppo, graph, "ppo_sums", parts, 2);
     const uint32_t groups = PPO_GROUPS;
     const struct grt_range norms[] = {ppo->sums->range, ppo->norms->range};
     grt_op_launch(graph, grt_kernel_desc(.name = "ppo_norm", .specs = {{"WG", PPO_SUMS}}), &groups,
                   sizeof groups, norms, 2, (const uint32_t[3]){1, 1, 1});
+}
+
+// Which rows count, and how many.
+static void record_list(struct grt_ppo *ppo, struct grt_graph *graph) {
+    const struct grt_range traj = ppo->learning.traj->range;
+    const struct grt_range tally[] = {traj, ppo->tallies->range};
+    const struct grt_range list[] = {traj, ppo->tallies->range, ppo->list->range,
+                                     ppo->norms->range};
+    launch_over_rows(ppo, graph, "ppo_tally", tally, 2);
+    launch_over_rows(ppo, graph, "ppo_list", list, 4);
 }
 
 // What the observations of this iteration add to their mean and deviation; the next one sees by it.
@@ -288,28 +306,28 @@ static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
 
 // ---- learning ----
 
-static void record_order(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t epoch) {
-    uint32_t bits = 2;
-    while (bits < 32 && (ppo->count - 1) >> bits != 0) {
-        bits++;
-    }
+static void record_order(struct grt_ppo *ppo, struct grt_graph *graph,
+                         const struct ppo_epoch *epoch) {
     const struct ppo_order_params params = {.count = (uint32_t)ppo->count,
-                                            .low_bits = bits / 2,
-                                            .high_bits = bits - bits / 2,
-                                            .epoch = epoch};
-    const struct grt_range ranges[] = {ppo->learning.control->range, ppo->order->range};
-    launch(graph, grt_kernel_desc(.name = "ppo_order", .specs = {{"WG", FLAT}}), ppo->count,
-           &params, sizeof params, ranges, 2);
+                                            .places = (uint32_t)epoch->places,
+                                            .rows = (uint32_t)epoch->rows,
+                                            .batches = ppo->batches,
+                                            .epoch = epoch->number};
+    const struct grt_range ranges[] = {ppo->learning.control->range, ppo->norms->range,
+                                       ppo->list->range, ppo->order->range};
+    launch(graph, grt_kernel_desc(.name = "ppo_order", .specs = {{"WG", FLAT}}), epoch->places,
+           &params, sizeof params, ranges, 4);
 }
 
-static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
-                        uint64_t count) {
+static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t batch,
+                        uint64_t first, uint64_t count) {
     const struct grt_ppo_desc *d = &ppo->desc;
     const struct ppo_actors *a = &ppo->learning;
     const struct ppo_loss_params params = {.shape = shape_of(a),
                                            .first = (uint32_t)first,
                                            .count = (uint32_t)count,
-                                           .all = (uint32_t)ppo->count,
+                                           .batch = batch,
+                                           .batches = ppo->batches,
                                            .width = ppo->width,
                                            .acts_stride = (uint32_t)a->acts_stride,
                                            .clip = (float)d->clip,
@@ -338,15 +356,16 @@ static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t f
                   &params, sizeof params, ranges, 12, (const uint32_t[3]){PPO_GROUPS, 1, 1});
 }
 
-static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first) {
-    uint64_t left = ppo->count - first, count = left < ppo->batch ? left : ppo->batch;
+// Minibatch number `batch`, whose rows have `count` places of the order from `first` on.
+static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t batch,
+                         uint64_t first, uint64_t count) {
     record_inputs(ppo, graph, first, count, true, true, ppo->desc.central);
     struct grt_tensor rows = rows_of(ppo->actor.x, count);
     struct grt_tensor own = taken(&ppo->actor, graph, &rows),
                       seen = critic_input(ppo, graph, count);
     forward(ppo, &ppo->actor, graph, &own, true);
     forward(ppo, &ppo->critic, graph, &seen, true);
-    record_loss(ppo, graph, first, count);
+    record_loss(ppo, graph, batch, first, count);
     const struct grt_pass pass = {.graph = graph, .training = true, .state = ppo->state->range};
     struct grt_tensor dgiven = rows_of(ppo->actor.dy, count),
                       dvalue = rows_of(ppo->critic.dy, count);
@@ -390,6 +409,7 @@ void grt_ppo_record_end(struct grt_ppo *ppo, struct grt_graph *graph) {
 void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph) {
     record_values(ppo, graph);
     record_advantages(ppo, graph);
+    record_list(ppo, graph);
     if (ppo->norm) {
         record_moments(ppo, graph);
     }
@@ -412,15 +432,16 @@ static struct grt_graph *make_collect(struct grt_ppo *ppo) {
     return bake(graph);
 }
 
-static struct grt_graph *make_epoch(struct grt_ppo *ppo, uint32_t epoch) {
+struct grt_graph *grt_ppo_make_epoch(struct grt_ppo *ppo, const struct ppo_epoch *epoch) {
     struct grt_graph *graph = grt_graph_create(ppo->dev, "epoch");
     if (!graph) {
         return NULL;
     }
     grt_graph_phase(graph, "update");
     record_order(ppo, graph, epoch);
-    for (uint64_t first = 0; first < ppo->count; first += ppo->batch) {
-        record_batch(ppo, graph, first);
+    for (uint32_t batch = 0; batch < ppo->batches; batch++) {
+        uint64_t first = batch * epoch->rows, left = epoch->places - first;
+        record_batch(ppo, graph, batch, first, left < epoch->rows ? left : epoch->rows);
     }
     return bake(graph);
 }
@@ -437,14 +458,5 @@ static struct grt_graph *make_keep(struct grt_ppo *ppo) {
 bool grt_ppo_record(struct grt_ppo *ppo) {
     ppo->keep = make_keep(ppo);
     ppo->collect = make_collect(ppo);
-    ppo->epochs = calloc(ppo->desc.epochs, sizeof(struct grt_graph *));
-    if (!ppo->epochs) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
-    }
-    bool ok = ppo->keep && ppo->collect;
-    for (uint32_t i = 0; ok && i < ppo->desc.epochs; i++) {
-        ppo->epochs[i] = make_epoch(ppo, i);
-        ok = ppo->epochs[i] != NULL;
-    }
-    return ok;
+    return ppo->keep && ppo->collect && grt_ppo_rungs_begin(ppo);
 }

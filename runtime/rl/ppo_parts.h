@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it,
-// ppo_run.c runs it, ppo_undo.c takes an iteration back, ppo_phases.c says where its time goes,
-// ppo_host.c runs it from the host, ppo_watch.c shows what it does, ppo_archive.c keeps it.
+// ppo_rungs.c chooses the size of its minibatches, ppo_run.c runs it, ppo_undo.c takes an iteration
+// back, ppo_phases.c says where its time goes, ppo_host.c runs it from the host, ppo_watch.c shows
+// what it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
 #define GRT_RL_PPO_PARTS_H
 
@@ -55,16 +56,20 @@ struct grt_ppo {
     uint32_t width;    // numbers that the actor gives
     uint64_t count;    // rows of an iteration
     uint32_t batches;  // of an epoch
-    uint64_t batch;    // rows of one; the last may have fewer
+    uint64_t batch;    // rows of one where all count; the last may have fewer
     uint32_t done;     // iterations
-    struct grt_tensor *order, *sums, *norms, *stats;
+
+    struct grt_tensor *tallies, *list;  // of rows that count: see ppo_tally and ppo_list
+    struct grt_tensor *order;           // of an epoch: positions of rows, [batches][batch] at most
+    struct grt_tensor *sums, *norms, *stats;
     struct grt_tensor *dlog_std;
     struct grt_tensor *norm;    // [3][obs]: mean, 1 / deviation, variance; NULL: not normalised
     struct grt_tensor *counts;  // [obs]: rows that they are of
     struct grt_tensor *kept, *state, *history, *norm_parts;
     struct grt_graph *keep, *collect;
     struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each
-    struct grt_graph **epochs;
+    struct grt_graph **epochs;  // [rung][epoch], made when they are first needed: ppo_rungs.c
+    uint32_t rung;              // of the newest iteration
     struct ppo_undo undos[PPO_UNDOS];
     uint32_t undo_count;
     double pace;              // seconds of the newest iteration; 0: none was done
@@ -103,7 +108,22 @@ struct grt_range grt_ppo_part(const struct ppo_actors *actors, uint32_t section,
 void grt_ppo_record_begin(struct grt_ppo *ppo, struct grt_graph *graph);
 void grt_ppo_record_end(struct grt_ppo *ppo, struct grt_graph *graph);
 void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph);
-// Makes all graphs of an iteration.
+// An epoch: its minibatches have so many places in the order, the last one what is left.
+struct ppo_epoch {
+    uint32_t number;
+    uint64_t rows;    // places of a minibatch
+    uint64_t places;  // of all
+};
+struct grt_graph *grt_ppo_make_epoch(struct grt_ppo *ppo, const struct ppo_epoch *epoch);
+// Begins with the graphs of the full size; ends with all that were made.
+bool grt_ppo_rungs_begin(struct grt_ppo *ppo);
+void grt_ppo_rungs_end(struct grt_ppo *ppo);
+// Takes the rung for the rows that were collected.
+bool grt_ppo_take_rung(struct grt_ppo *ppo);
+// An epoch on that rung, and its graph; NULL with a sentence.
+struct ppo_epoch grt_ppo_epoch_of(const struct grt_ppo *ppo, uint32_t number);
+struct grt_graph *grt_ppo_epoch(struct grt_ppo *ppo, uint32_t number);
+// Makes all graphs of an iteration, those of epochs for the full size.
 bool grt_ppo_record(struct grt_ppo *ppo);
 // Declares room for what an iteration changes, when all of that is declared.
 bool grt_ppo_undo_declare(struct grt_ppo *ppo);

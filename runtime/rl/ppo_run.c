@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/half.h"
 #include "base/log.h"
 #include "gpurt/device.h"
 #include "ppo_parts.h"
@@ -62,14 +63,14 @@ static bool read_stats(const struct grt_ppo *ppo, double sums[PPO_STATS]) {
 
 static bool report_losses(const struct grt_ppo *ppo, struct grt_ppo_report *r) {
     double sums[PPO_STATS];
-    float norms[PPO_NORMS];
+    uint32_t norms[PPO_NORMS];
     struct grt_learn_state state;
     if (!read_stats(ppo, sums) || !read(ppo->norms, norms) || !read(ppo->state, &state)) {
         return false;
     }
     double each = sums[PPO_STAT_ROWS] > 0 ? 1.0 / sums[PPO_STAT_ROWS] : 0.0;
-    r->rows = (double)norms[PPO_COUNT];
-    r->explained = (double)norms[PPO_EXPLAINED];
+    r->rows = norms[PPO_COUNT];
+    r->explained = (double)grt_f32_of_bits(norms[PPO_EXPLAINED]);
     r->policy_loss = sums[PPO_STAT_POLICY] * each;
     r->value_loss = sums[PPO_STAT_VALUE] * each;
     r->entropy = sums[PPO_STAT_ENTROPY] * each;
@@ -99,9 +100,10 @@ static bool run(struct grt_ppo *ppo, struct grt_graph *graph, struct grt_ppo_rep
 }
 
 bool grt_ppo_update(struct grt_ppo *ppo, struct grt_ppo_report *report) {
-    bool ok = true;
+    bool ok = report->stopped || grt_ppo_take_rung(ppo);
     while (ok && !report->stopped && report->epochs < ppo->desc.epochs && !moved(ppo)) {
-        ok = run(ppo, ppo->epochs[report->epochs], report);
+        struct grt_graph *epoch = grt_ppo_epoch(ppo, report->epochs);
+        ok = epoch && run(ppo, epoch, report);
         report->epochs += ok && !report->stopped;
     }
     return ok;
@@ -115,7 +117,7 @@ bool grt_ppo_conclude(struct grt_ppo *ppo, double begun, struct grt_ppo_report *
     bool ok = report_totals(&ppo->learning, report) && report_losses(ppo, report);
     report->seconds = grt_seconds() - begun;
     for (uint32_t i = 0; ok && i < report->epochs; i++) {
-        grt_ppo_add_times(ppo->epochs[i], (double *const[]){&report->update}, 1);
+        grt_ppo_add_times(grt_ppo_epoch(ppo, i), (double *const[]){&report->update}, 1);
     }
     ppo->done += ok;
     ppo->fresh = ok;

@@ -80,6 +80,22 @@ void *ppo_read(const struct grt_tensor *t) {
     return data;
 }
 
+void ppo_run_epoch(struct grt_ppo *ppo, uint32_t number) {
+    assert_true(grt_ppo_take_rung(ppo));
+    struct grt_graph *epoch = grt_ppo_epoch(ppo, number);
+    assert_true(epoch && grt_graph_run(epoch));
+}
+
+double ppo_learnt_rows(const struct grt_ppo *ppo) {
+    float *stats = ppo_read(ppo->stats);
+    double sum = 0;
+    for (size_t g = 0; g < PPO_GROUPS; g++) {
+        sum += (double)stats[g * PPO_STATS + PPO_STAT_ROWS];
+    }
+    free(stats);
+    return sum;
+}
+
 struct ppo_collected ppo_collect(const struct grt_ppo *ppo) {
     const struct ppo_actors *a = &ppo->learning;
     const struct grt_worlds_sizes *sizes = ppo->sizes;

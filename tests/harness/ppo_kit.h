@@ -43,6 +43,10 @@ struct ppo_made ppo_make(const struct ppo_maker *m);
 void ppo_end(struct ppo_made *made);
 // All of a tensor (allocated).
 void *ppo_read(const struct grt_tensor *t);
+// Runs an epoch over what was collected.
+void ppo_run_epoch(struct grt_ppo *ppo, uint32_t number);
+// Rows that minibatches of the iteration learnt from so far.
+double ppo_learnt_rows(const struct grt_ppo *ppo);
 struct ppo_collected ppo_collect(const struct grt_ppo *ppo);
 void ppo_collected_end(struct ppo_collected *c);
 // A group of the parameters in double precision, at the places of the whole range (allocated).

@@ -69,6 +69,7 @@
     X(evolve, D)                                                                                   \
     X(ppo, D)                                                                                      \
     X(iteration, D)                                                                                \
+    X(minibatch, D)                                                                                \
     X(twostate, D)                                                                                 \
     X(draws, D)                                                                                    \
     X(ppoloop, D)                                                                                  \

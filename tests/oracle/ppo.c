@@ -83,10 +83,10 @@ static double clamp(double x, double low, double high) {
 }
 
 struct oracle_ppo_result oracle_ppo(const struct oracle_ppo *c) {
-    double mean = 0, square = 0, count = 0, in = 0;
+    double mean = 0, square = 0, count = 0, rows = 0;
     for (size_t i = 0; i < c->rows; i++) {
-        in += !c->in || c->in[i];
         if (c->counts[i]) {
+            rows += !c->in || c->in[i];
             mean += c->advantage[i];
             square += c->advantage[i] * c->advantage[i];
             count++;
@@ -94,8 +94,6 @@ struct oracle_ppo_result oracle_ppo(const struct oracle_ppo *c) {
     }
     mean /= count;
     double deviation = sqrt(fmax(square / count - mean * mean, 0)) + 1e-8;
-    // Of a minibatch: its share of the rows that count.
-    count *= in / (double)c->rows;
     struct oracle_ppo_result r = {0};
     for (size_t i = 0; i < c->rows; i++) {
         if (!c->counts[i] || (c->in && !c->in[i])) {
@@ -113,11 +111,11 @@ struct oracle_ppo_result oracle_ppo(const struct oracle_ppo *c) {
                 c->value[i] + clamp(v - c->value[i], -c->value_clip, c->value_clip) - c->returns[i];
             error = fmax(error, held * held);
         }
-        r.policy += policy / count;
-        r.value += error / 2 / count;
-        r.entropy += entropy / count;
-        r.kl += (ratio - 1 - log(ratio)) / count;
-        r.clipped += (fabs(ratio - 1) > c->clip) / count;
+        r.policy += policy / rows;
+        r.value += error / 2 / rows;
+        r.entropy += entropy / rows;
+        r.kl += (ratio - 1 - log(ratio)) / rows;
+        r.clipped += (fabs(ratio - 1) > c->clip) / rows;
     }
     r.loss = r.policy + c->value_weight * r.value - c->entropy_weight * r.entropy;
     return r;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes tests/golden/ppo_torch.h: one update of PPO by PyTorch, over rows and from parameters that
-# are formulas of their index; tests/unit/rl/suite_ppo.c has the same. The sizes are those of
+# are formulas of their index; tests/unit/rl/suite_ppotorch.c has the same. The sizes are those of
 # environment uav with map 6, 3 UAVs, window 3. Usage:
 #     ppo_torch.py > tests/golden/ppo_torch.h
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proximal policy optimization: what an iteration collects, its advantages, its loss and gradients
-// against the formulas in double precision; the order of rows, the distribution of actions, and the
-// same bits after a resume.
+// against the formulas in double precision; the distribution of actions, and the same bits after a
+// resume.
 #include "harness/ppo_kit.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ static void gradients(struct ppo_maker *m) {
     double clipped = 0;
     for (uint32_t epoch = 0; epoch < 2; epoch++) {
         double *params = ppo_widened(ppo->params.master);
-        assert_true(grt_graph_run(ppo->epochs[epoch]));
+        ppo_run_epoch(ppo, epoch);
         double *got = ppo_widened(ppo->params.grad), *after = ppo_widened(ppo->params.master);
         struct oracle_ppo b = ppo_batch_of(ppo, &c, params);
         struct oracle_ppo_result at = oracle_ppo(&b);
@@ -169,45 +169,6 @@ static void continuous_gradients_are_those_of_the_loss(void **state) {
     (void)state;
     struct ppo_maker m = ppo_pendulums();
     gradients(&m);
-}
-
-// ---- the order of rows ----
-
-static void check_order(const struct grt_ppo *ppo, uint32_t *order) {
-    uint32_t *got = ppo_read(ppo->order);
-    bool *seen = test_alloc(ppo->count * sizeof *seen);
-    memset(seen, 0, ppo->count * sizeof *seen);
-    for (uint64_t i = 0; i < ppo->count; i++) {
-        assert_true(got[i] < ppo->count && !seen[got[i]]);
-        seen[got[i]] = true;
-    }
-    memcpy(order, got, ppo->count * sizeof *got);
-    free(got);
-    free(seen);
-}
-
-static void each_epoch_takes_every_row_once(void **state) {
-    (void)state;
-    struct ppo_maker m = ppo_pendulums();
-    m.desc.epochs = 2;
-    m.desc.batch = 32;
-    struct ppo_made made = ppo_make(&m);
-    struct grt_ppo *ppo = made.ppo;
-    assert_int_equal(grt_ppo_size(ppo).batches, 3);
-    uint32_t *orders[4];
-    for (int k = 0; k < 4; k++) {
-        orders[k] = test_alloc(ppo->count * sizeof **orders);
-        assert_true(k % 2 > 0 || grt_graph_run(ppo->collect));
-        assert_true(grt_graph_run(ppo->epochs[k % 2]));
-        check_order(ppo, orders[k]);
-        for (int j = 0; j < k; j++) {
-            assert_memory_not_equal(orders[j], orders[k], ppo->count * sizeof **orders);
-        }
-    }
-    for (int k = 0; k < 4; k++) {
-        free(orders[k]);
-    }
-    ppo_end(&made);
 }
 
 // ---- actions ----
@@ -283,7 +244,8 @@ static void resumes(const struct ppo_maker *m) {
 static void a_resumed_run_has_the_same_bits(void **state) {
     (void)state;
     struct ppo_maker discrete = ppo_uavs(), continuous = ppo_pendulums();
-    discrete.desc.batch = 50;
+    discrete.copies = 40;
+    discrete.desc.batch = 500;
     discrete.desc.precision = GRT_F16;
     resumes(&discrete);
     resumes(&continuous);
@@ -392,7 +354,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(continuous_steps_are_as_the_networks_say),
     TEST_CASE(discrete_gradients_are_those_of_the_loss),
     TEST_CASE(continuous_gradients_are_those_of_the_loss),
-    TEST_CASE(each_epoch_takes_every_row_once),
     TEST_CASE(actions_come_by_their_probabilities),
     TEST_CASE(a_resumed_run_has_the_same_bits),
     TEST_CASE(zeros_behind_rows_change_nothing),

@@ -72,7 +72,8 @@ static void an_iteration_that_is_given_up_leaves_no_trace(void **state) {
     (void)state;
     struct ppo_maker discrete = ppo_uavs(), continuous = ppo_pendulums();
     discrete.desc.precision = GRT_F16;
-    discrete.desc.batch = 40;
+    discrete.copies = 40;
+    discrete.desc.batch = 500;
     gives_up(&discrete);
     gives_up(&continuous);
 }
@@ -125,6 +126,8 @@ static void the_loop_of_the_host_has_the_same_bits(void **state) {
     (void)state;
     struct ppo_maker discrete = ppo_uavs(), continuous = ppo_pendulums();
     discrete.desc.precision = GRT_BF16;
+    discrete.copies = 40;
+    discrete.desc.batch = 500;
     goes_by_host(&discrete);
     goes_by_host(&continuous);
 }

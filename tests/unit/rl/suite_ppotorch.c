@@ -33,7 +33,8 @@ static void write_rows(const struct grt_ppo *ppo) {
     const struct ppo_actors *a = &ppo->learning;
     uint32_t words[PPO_SECTIONS], agents = ppo->sizes->agents;
     float obs[64], whole[128];
-    double sum = 0, squares = 0, count = 0;
+    double sum = 0, squares = 0;
+    uint32_t count = 0, *list = test_alloc(ppo->count * sizeof *list);
     assert_true(ppo->sizes->obs <= 64 && ppo->sizes->global <= 128);
     for (size_t i = 0; i < ppo->count; i++) {
         size_t t = i / a->rows, row = i % a->rows;
@@ -70,12 +71,18 @@ static void write_rows(const struct grt_ppo *ppo) {
         if (counts) {
             sum += (double)advantage;
             squares += (double)advantage * (double)advantage;
-            count++;
+            list[count++] = (uint32_t)i;
+        } else {
+            list[ppo->count - 1 - (i - count)] = (uint32_t)i;
         }
     }
     double mean = sum / count, deviation = sqrt(squares / count - mean * mean) + 1e-8;
-    const float norms[PPO_NORMS] = {(float)mean, (float)(1 / deviation), (float)count, 0};
+    const uint32_t norms[PPO_NORMS] = {[PPO_MEAN] = test_as_u32((float)mean),
+                                       [PPO_INVERSE] = test_as_u32((float)(1 / deviation)),
+                                       [PPO_COUNT] = count};
     write(ppo->norms, 0, norms, sizeof norms);
+    write(ppo->list, 0, list, ppo->count * sizeof *list);
+    free(list);
 }
 
 static void one_update_is_that_of_pytorch(void **state) {
@@ -100,7 +107,7 @@ static void one_update_is_that_of_pytorch(void **state) {
         write(&order[k]->master, 0, numbers, order[k]->count * 4);
     }
     write_rows(ppo);
-    assert_true(grt_graph_run(ppo->epochs[0]));
+    ppo_run_epoch(ppo, 0);
     double *got = ppo_widened(ppo->params.grad), *after = ppo_widened(ppo->params.master);
     struct grt_learn_state learnt;
     assert_true(
