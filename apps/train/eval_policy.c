@@ -74,8 +74,9 @@ static int print(struct eval_policy *e, const struct grt_ppo_report *reports, in
     uint64_t shown = (1ull << EVAL_COLUMN_COUNT) - 1;
     for (uint32_t i = 0; i < GRT_RUN_TERMS; i++) {
         const char *name = grt_worlds_term(t->worlds, i);
+        columns[EVAL_TERM_1 + i].key = name;  // NULL: the environment lacks it, and so do all forms
         if (name)
-            columns[EVAL_TERM_1 + i].key = columns[EVAL_TERM_1 + i].heading = name;
+            columns[EVAL_TERM_1 + i].heading = name;
         else
             shown &= ~(1ull << (EVAL_TERM_1 + i));
     }

@@ -173,21 +173,24 @@ enum train_column_name {
 
 static struct train_column columns[] = {TRAIN_COLUMNS(TRAIN_COLUMN)};
 
-// Columns of the environment's terms bear their names, and those that it lacks are not shown.
+// Columns of the environment's terms bear their names; those that it lacks are in no form of output.
 static void name_columns(const struct train_ppo *t, uint64_t *shown) {
     static char keys[2][80];
     static const int training[] = {TRAIN_TERM_1, TRAIN_TERM_2},
                      trial[] = {TRAIN_TRIAL_1, TRAIN_TRIAL_2};
     for (uint32_t i = 0; i < 2; i++) {
         const char *name = grt_worlds_term(t->worlds, i);
+        struct table_column *rollout = &columns[training[i]].column,
+                            *policy = &columns[trial[i]].column;
         if (!name) {
+            rollout->key = policy->key = NULL;
             *shown &= ~(1ull << training[i] | 1ull << trial[i]);
             continue;
         }
         snprintf(keys[i], sizeof keys[i], "evaluate_%.64s", name);
-        columns[training[i]].column.key = columns[training[i]].column.heading = name;
-        columns[trial[i]].column.key = keys[i];
-        columns[trial[i]].column.heading = name;
+        rollout->key = name;
+        policy->key = keys[i];
+        rollout->heading = policy->heading = name;
     }
 }
 

@@ -75,6 +75,14 @@ expect 0 eval uav --checkpoint whole.h5 --episodes 7 --format json
 said '"policy": *"random actions"'
 expect 0 eval uav --checkpoint whole.h5 --episodes 7 --seed 3 --format csv map=9 num_uavs=4
 [ "$(wc -l <out)" -eq 3 ] || wrong "eval: not a row for the policy and one for random actions"
+# Columns of terms that an environment lacks are nowhere: uav has three, pendulum one.
+[ "$(head -n 1 out)" = policy,episodes,return,length,arrived,collisions,all_arrived,steps_per_s ] ||
+    wrong "eval: other columns than the environment's: $(head -n 1 out)"
+expect 0 train ppo --env pendulum --num-envs 2 rollout_steps=4 --iterations 1 hidden=8 --checkpoint bare.h5 -q --format csv
+! head -n 1 out | grep -q term || wrong "train ppo: columns of terms that pendulum lacks: $(head -n 1 out)"
+expect 0 eval pendulum --checkpoint bare.h5 --episodes 2 --format csv
+[ "$(head -n 1 out)" = policy,episodes,return,length,good,steps_per_s ] ||
+    wrong "eval: columns of terms that pendulum lacks: $(head -n 1 out)"
 refuse 66 "none.h5" eval uav --checkpoint none.h5
 refuse 66 "uav-ppo.h5" eval uav
 
