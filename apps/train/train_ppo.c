@@ -262,6 +262,8 @@ static int open_ppo(void *self) {
     int code = train_ppo_make(t);
     if (code)
         return code;
+    if (!grt_ppo_prepare(t->ppo, t->trials))
+        return command_exit_of(grt_last_status());
     if (t->file.archive && !t->file.resume &&
         !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_NETWORKS))
         return train_file_exit();

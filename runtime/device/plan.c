@@ -268,6 +268,16 @@ bool grt_plan_alloc(struct grt_plan *plan) {
             (double)needed / 1e6, plan->dev->info.selector, (double)left / 1e6,
             (double)plan->dev->total.current / 1e6);
     }
+    uint64_t largest = plan->dev->info.caps.max_buffer;
+    for (const struct node *node = largest > 0 ? plan->first : NULL; node; node = node->next) {
+        if (node->tensor.range.size > largest) {
+            return grt_fail(GRT_NO_MEMORY,
+                            "tensor '%s' takes %.1f MB, and %s makes buffers of at most %.1f MB; "
+                            "use smaller batches or layers",
+                            node->tensor.label, (double)node->tensor.range.size / 1e6,
+                            plan->dev->info.selector, (double)largest / 1e6);
+        }
+    }
     for (uint32_t i = 0; i < plan->slab_count; i++) {
         struct slab *slab = &plan->slabs[i];
         if (slab->size == 0) {

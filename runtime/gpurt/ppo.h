@@ -133,6 +133,9 @@ enum grt_ppo_trial {
         GRT_PPO_TRIAL_COUNT,
 };
 GRT_API const char *grt_ppo_trial_text(enum grt_ppo_trial trial);
+// Takes the memory that evaluations on `worlds` need. They take it themselves; a run that asks
+// before it begins does not end at its first.
+GRT_API bool grt_ppo_prepare(struct grt_ppo *ppo, struct grt_worlds *worlds);
 // Each copy of `worlds`, which was made with `once` and is not declared yet, or was given here
 // before, plays one episode. Fills rows, episodes, mean_return, length, terms and seconds. Nothing
 // is learnt.

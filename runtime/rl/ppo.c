@@ -89,13 +89,8 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
     a->obs_stride = aligned(ppo, a->rows * a->obs_words);
     a->whole_stride = aligned(ppo, (uint64_t)copies * a->whole_words);
     a->acts_stride = sizes->choices > 0 ? 0 : aligned(ppo, a->rows * sizes->act);
-    uint64_t most = (uint64_t)1 << 31;
-    if (PPO_SECTIONS * grt_ppo_section(a) >= most || (steps + 1) * a->obs_stride >= most ||
-        (steps + 1) * a->whole_stride >= most || steps * a->acts_stride >= most) {
-        return grt_fail(GRT_CONFIG,
-                        "ppo: %u copies of %u agents for %llu steps are more than can be counted; "
-                        "use fewer copies or a shorter horizon",
-                        copies, sizes->agents, (unsigned long long)steps);
+    if (!grt_ppo_actors_fit(ppo, a)) {
+        return false;
     }
     grt_worlds_declare(a->worlds, plan);
     a->control = declare(plan, "control", "state", GRT_U32, 4, 0);
@@ -257,7 +252,8 @@ static bool begin(struct grt_ppo *ppo) {
 
 static bool make(struct grt_ppo *ppo) {
     ppo->plan = grt_plan_create(ppo->dev);
-    if (!ppo->plan || !declare_all(ppo) || !grt_plan_alloc(ppo->plan)) {
+    if (!ppo->plan || !declare_all(ppo) || !grt_ppo_plan_fits(ppo, &ppo->learning, ppo->plan) ||
+        !grt_plan_alloc(ppo->plan)) {
         return false;
     }
     grt_params_place(&ppo->params);

@@ -84,6 +84,11 @@ uint64_t grt_ppo_section(const struct ppo_actors *actors);
 // Declares what copies need to act for so many steps.
 bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *actors,
                             struct grt_plan *plan, uint64_t steps);
+// Whether each tensor of the copies, and all of a plan, fit into the device's memory; if not, with
+// the sentence that says what to lower.
+bool grt_ppo_actors_fit(const struct grt_ppo *ppo, const struct ppo_actors *actors);
+bool grt_ppo_plan_fits(const struct grt_ppo *ppo, const struct ppo_actors *actors,
+                       const struct grt_plan *plan);
 // How actions are chosen.
 enum ppo_choice { PPO_DRAWN, PPO_GREEDY, PPO_RANDOM };
 // The observation of a step of the trajectory.

@@ -158,7 +158,8 @@ static bool make_evaluation(struct grt_ppo *ppo, struct grt_worlds *worlds) {
     grt_plan_destroy(&a->plan);
     *a = (struct ppo_actors){.worlds = worlds};
     struct grt_plan *plan = grt_plan_create(ppo->dev);
-    bool ok = plan && grt_ppo_declare_actors(ppo, a, plan, 1) && grt_plan_alloc(plan);
+    bool ok = plan && grt_ppo_declare_actors(ppo, a, plan, 1) && grt_ppo_plan_fits(ppo, a, plan) &&
+              grt_plan_alloc(plan);
     if (!ok) {
         grt_plan_destroy(&plan);
         *a = (struct ppo_actors){0};
@@ -198,10 +199,17 @@ static bool take_totals(struct grt_ppo *ppo, const uint32_t *seed) {
     return ok;
 }
 
+bool grt_ppo_prepare(struct grt_ppo *ppo, struct grt_worlds *worlds) {
+    if (!ppo || !worlds) {
+        return grt_fail(GRT_INVALID, "grt_ppo_prepare: no PPO or worlds");
+    }
+    return ppo->evaluating.worlds == worlds || make_evaluation(ppo, worlds);
+}
+
 bool grt_ppo_begin_trial(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
                          uint32_t seed) {
-    return (ppo->evaluating.worlds == worlds || make_evaluation(ppo, worlds)) &&
-           (ppo->trials[trial] || make_trial(ppo, trial)) && take_totals(ppo, &seed);
+    return grt_ppo_prepare(ppo, worlds) && (ppo->trials[trial] || make_trial(ppo, trial)) &&
+           take_totals(ppo, &seed);
 }
 
 // So many steps. Where they take long they are waited for now and then, so that a stop is seen.

@@ -34,6 +34,10 @@ static uint64_t rows_of(const struct grt_worlds *worlds) {
     return (uint64_t)worlds->copies * worlds->sizes.agents;
 }
 
+const char *grt_worlds_copies_key(const struct grt_worlds *worlds) {
+    return worlds->once ? "evaluate_envs" : "num_envs";
+}
+
 // Indices are counted in 32 bits, and a binding reaches so many numbers.
 static bool fits(const struct grt_worlds *worlds) {
     const struct grt_worlds_sizes *sizes = &worlds->sizes;
@@ -44,10 +48,10 @@ static bool fits(const struct grt_worlds *worlds) {
     uint64_t most = grt_op_reach(worlds->dev) / of_copy;
     return worlds->copies <= most ||
            grt_fail(GRT_CONFIG,
-                    "%u copies of environment '%s' are more than %s reaches in one buffer; use at "
-                    "most %llu",
-                    worlds->copies, worlds->env->name, grt_dev_info(worlds->dev)->selector,
-                    (unsigned long long)most);
+                    "%u copies of environment '%s' (%s) are more than %s reaches in one buffer; "
+                    "use at most %llu",
+                    worlds->copies, worlds->env->name, grt_worlds_copies_key(worlds),
+                    grt_dev_info(worlds->dev)->selector, (unsigned long long)most);
 }
 
 static bool settle(struct grt_worlds *worlds, const struct grt_worlds_desc *desc) {

@@ -22,4 +22,7 @@ struct grt_worlds {
 // what a user set, GRT_BAD_DATA for what the environment says.
 bool grt_worlds_settle(struct grt_worlds *worlds, const struct grt_worlds_desc *desc);
 
+// The key of a config that says how many copies there are.
+const char *grt_worlds_copies_key(const struct grt_worlds *worlds);
+
 #endif

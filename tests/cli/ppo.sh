@@ -69,6 +69,15 @@ same own-part.h5 own.h5
 # Another start, in 16 bits, from networks that are there.
 expect 0 "${uav[@]}" --iterations 1 --from whole.h5 use_amp=true seed=5 --checkpoint half.h5
 
+# ---- what does not fit ----
+# Learning, or the trials of a run that would fit: said before an earlier checkpoint is moved.
+expect 0 "${uav[@]}" --iterations 1 --checkpoint stays.h5
+cp stays.h5 stayed.h5
+refuse 70 'lower num_envs, rollout_steps or batch_size' "${uav[@]}" --checkpoint stays.h5 --num-envs 900 --mem-limit 2MB
+refuse 70 '30000 copies (evaluate_envs) take' "${uav[@]}" --checkpoint stays.h5 evaluate_envs=30000 --mem-limit 2MB
+same stays.h5 stayed.h5
+[ ! -e stays-earlier-1.h5 ] || wrong "a run that does not fit moved an earlier checkpoint"
+
 # ---- eval ----
 expect 0 eval uav --checkpoint whole.h5 --episodes 7 --format json
 "$json_check" <out || wrong "eval: no JSON"

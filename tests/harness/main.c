@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +116,20 @@ static int list_suites(void) {
     return 0;
 }
 
+static bool has_case(const struct test_suite *const *chosen, size_t count, const char *filter) {
+    for (size_t i = 0; i < count; i += 1) {
+        for (size_t k = 0; k < chosen[i]->case_count; k += 1) {
+            if (fnmatch(filter, chosen[i]->cases[k].name, 0) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv) {
     const struct test_suite *chosen[SUITE_COUNT];
+    const char *filter = NULL;
     size_t count = 0;
     for (int i = 1; i < argc; i += 1) {
         const char *arg = argv[i];
@@ -131,7 +144,7 @@ int main(int argc, char **argv) {
             test.selector = argv[i];
         } else if (strcmp(arg, "--case") == 0 && i + 1 < argc) {
             i += 1;
-            cmocka_set_test_filter(argv[i]);
+            filter = argv[i];
         } else if (arg[0] != '-' && find_suite(arg) && count < SUITE_COUNT) {
             chosen[count] = find_suite(arg);
             count += 1;
@@ -144,6 +157,12 @@ int main(int argc, char **argv) {
         memcpy(chosen, suites, sizeof suites);
         count = SUITE_COUNT;
     }
+    // Nothing run would be nothing failed.
+    if (filter && !has_case(chosen, count, filter)) {
+        fprintf(stderr, "gpurt-test: no case '%s'\n", filter);
+        return usage(stderr);
+    }
+    cmocka_set_test_filter(filter);
     test.small = flag("GPURT_TEST_SMALL");
     test.big = flag("GPURT_TEST_BIG");
     find_here();

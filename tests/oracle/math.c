@@ -5,7 +5,8 @@
 // ranges): in units of the last place of the result, or as a difference where the result may cancel
 // to 0. One alone has too many arguments for that, and its bound is counted: a quotient is the
 // product with a reciprocal, whose error can be twice as many units of the quotient, and one
-// rounding.
+// rounding. Those of lib/quick.k have the bounds that it states, as shares of the result: GPUs have
+// instructions of their own for two.
 #include "oracle.h"
 
 #include <math.h>
@@ -17,6 +18,10 @@ static double divide(double a, double b) {
 static double reciprocal(double a, double b) {
     (void)b;
     return 1.0 / a;
+}
+static double reciprocal_root(double a, double b) {
+    (void)b;
+    return 1.0 / sqrt(a);
 }
 static double sigmoid(double a, double b) {
     (void)b;
@@ -49,6 +54,7 @@ static const struct {
     double (*of)(double a, double b);
     double units;  // of the last place
     double apart;  // absolute
+    double share;  // of the result
 } functions[] = {
     {"recip", reciprocal, 1.12, 0},
     {"div", divide, 2 * 1.12 + 0.5, 0},
@@ -62,6 +68,11 @@ static const struct {
     {"cos", cos_of, 0, 8e-8},
     {"sin_turn", sine_of_turns, 0, 9.2e-8},
     {"cos_turn", cosine_of_turns, 0, 9.2e-8},
+    {"quick_rcp", reciprocal, 0, 0, 3e-7},
+    {"quick_rsqrt", reciprocal_root, 0, 0, 5e-6},
+    {"quick_sin", sin_of, 0, 2.6e-7},
+    {"quick_cos", cos_of, 0, 2.6e-7},
+    {"quick_tanh", tanh_of, 0, 0, 8e-7},
 };
 
 struct oracle_value oracle_math(const char *function, double a, double b) {
@@ -71,7 +82,8 @@ struct oracle_value oracle_math(const char *function, double a, double b) {
             int exponent = 0;
             frexp(value, &exponent);
             double last_place = fabs(value) < ORACLE_TINY ? 0 : ldexp(1.0, exponent - 24);
-            double bound = functions[i].units * last_place + functions[i].apart;
+            double bound = functions[i].units * last_place + functions[i].apart +
+                           functions[i].share * fabs(value);
             return (struct oracle_value){value, bound};
         }
     }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "backends/backend.h"
+
 static struct grt_plan *plan_create(struct grt_dev *dev) {
     struct grt_plan *plan = grt_plan_create(dev);
     assert_non_null(plan);
@@ -136,6 +138,20 @@ static void refused_with_numbers(void **state) {
         declare(plan, grt_tensor_desc(.dtype = GRT_U8, .shape = {(uint64_t)1 << 62}));
     }
     TEST_REFUSED(grt_plan_alloc(plan), GRT_NO_MEMORY, "MB");
+    assert_int_equal(grt_dev_mem_use(dev, NULL).current, 0);
+    grt_plan_destroy(&plan);
+    // One tensor that no buffer of the device holds; two that only together are too large.
+    dev->info.caps.max_buffer = 3 << 20;
+    plan = plan_create(dev);
+    declare(plan, grt_tensor_desc(.label = "left wing", .shape = {700000}));
+    declare(plan, grt_tensor_desc(.label = "right wing", .shape = {700000}));
+    assert_true(grt_plan_alloc(plan));
+    grt_plan_destroy(&plan);
+    plan = plan_create(dev);
+    declare(plan, grt_tensor_desc(.label = "left wing", .shape = {700000}));
+    declare(plan, grt_tensor_desc(.label = "fuselage", .shape = {800000}));
+    TEST_REFUSED(grt_plan_alloc(plan), GRT_NO_MEMORY, "tensor 'fuselage' takes 3.2 MB, and ");
+    assert_non_null(strstr(grt_last_error(), "at most 3.1 MB; use smaller batches or layers"));
     assert_int_equal(grt_dev_mem_use(dev, NULL).current, 0);
     grt_plan_destroy(&plan);
     test_usable(dev);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/backend.h"
 #include "rl/ppo_parts.h"
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
@@ -323,6 +324,76 @@ static void epochs_end_when_the_policy_has_moved(void **state) {
     }
 }
 
+// ---- what does not fit ----
+
+// The number behind `key` in the newest sentence.
+static uint32_t said(const char *key) {
+    const char *at = strstr(grt_last_error(), key);
+    if (!at) {
+        fail_msg("no '%s' in: %s", key, grt_last_error());
+    }
+    return at ? (uint32_t)strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
+static void fits(const struct grt_ppo_desc *d) {
+    struct grt_ppo *ppo = grt_ppo_create(test.dev, d);
+    assert_non_null(ppo);
+    grt_ppo_destroy(&ppo);
+}
+
+static void fits_copies(const struct ppo_maker *m, struct grt_ppo_desc d, uint32_t copies) {
+    d.worlds = ppo_make_worlds(m, copies, false);
+    fits(&d);
+    grt_worlds_destroy(&d.worlds);
+    d.worlds = ppo_make_worlds(m, copies + 1, false);
+    TEST_REFUSED(grt_ppo_create(test.dev, &d), GRT_CONFIG, "copies (num_envs)");
+    grt_worlds_destroy(&d.worlds);
+}
+
+// A device with smaller buffers: the sentence has the most copies and the most steps that fit, and
+// it is so.
+static void what_does_not_fit_says_what_does(void **state) {
+    (void)state;
+    struct grt_caps *caps = &test.dev->info.caps;
+    const uint64_t real = caps->max_buffer;
+    const struct ppo_maker makers[] = {ppo_uavs(), ppo_pendulums()};
+    for (size_t k = 0; k < sizeof makers / sizeof makers[0]; k++) {
+        struct ppo_maker m = makers[k];
+        m.desc.horizon = 30;
+        m.desc.batch = 64;
+        m.copies = 400;
+        struct ppo_made made = ppo_make(&m);
+        struct grt_ppo_desc d = made.ppo->desc;
+        d.actor.of = &made.actor;  // where they are by now
+        d.critic.of = &made.critic;
+        const struct ppo_actors *a = &made.ppo->learning;
+        uint64_t traj = grt_tensor_bytes(a->traj), obs = grt_tensor_bytes(a->obs);
+        grt_ppo_destroy(&made.ppo);
+        caps->max_buffer = (traj > obs ? traj : obs) / 2;
+        TEST_REFUSED(grt_ppo_create(test.dev, &d), GRT_CONFIG, "copies (num_envs) over 30 steps");
+        uint32_t copies = said(": num_envs="), steps = said(" or rollout_steps=");
+        assert_in_range(copies, 1, m.copies - 1);
+        assert_in_range(steps, 1, d.horizon - 1);
+        fits_copies(&m, d, copies);
+        d.horizon = steps;
+        fits(&d);
+        d.horizon = steps + 1;
+        TEST_REFUSED(grt_ppo_create(test.dev, &d), GRT_CONFIG, "rollout_steps");
+        // Trials are asked for before a run begins.
+        d.horizon = 2;
+        made.ppo = grt_ppo_create(test.dev, &d);
+        struct grt_worlds *trials = ppo_make_worlds(&m, 100 * m.copies, true);
+        TEST_REFUSED(grt_ppo_prepare(made.ppo, trials), GRT_CONFIG, ": evaluate_envs=");
+        copies = said(": evaluate_envs=");
+        grt_worlds_destroy(&trials);
+        trials = ppo_make_worlds(&m, copies, true);
+        assert_true(grt_ppo_prepare(made.ppo, trials));
+        ppo_end(&made);
+        grt_worlds_destroy(&trials);
+        caps->max_buffer = real;
+    }
+}
+
 // ---- mistakes ----
 
 static void what_makes_no_sense_is_refused(void **state) {
@@ -359,6 +430,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(zeros_behind_rows_change_nothing),
     TEST_CASE(each_copy_plays_one_episode),
     TEST_CASE(epochs_end_when_the_policy_has_moved),
+    TEST_CASE(what_does_not_fit_says_what_does),
     TEST_CASE(what_makes_no_sense_is_refused),
 };
 TEST_SUITE(ppo, true, cases);
