@@ -93,15 +93,25 @@ int grt_program_run(const char *const *argv, double seconds, char **said) {
     return WEXITSTATUS(status) == 127 ? GRT_PROGRAM_NONE : WEXITSTATUS(status);
 }
 
+static bool has_word(const char *at, size_t length, const char *word) {
+    size_t size = strlen(word);
+    for (size_t i = 0; i + size <= length; i++) {
+        if (strncasecmp(at + i, word, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void grt_program_error(const char *said, char *line, size_t capacity) {
     const char *found = NULL;
     size_t found_length = 0;
     for (const char *at = said ? said : ""; *at;) {
         size_t length = strcspn(at, "\n");
-        bool error = false;
-        for (size_t i = 0; i + 6 <= length && !error; i++) {
-            error = strncasecmp(at + i, "error:", 6) == 0;
-        }
+        // NVIDIA's compiler only warns of an undeclared function, and its linker, which does not
+        // find it, names no line.
+        bool error = has_word(at, length, "error:") ||
+                     has_word(at, length, "implicit declaration of function");
         if (length > 0 && (error || !found)) {
             found = at;
             found_length = length;
@@ -119,8 +129,11 @@ void grt_program_error(const char *said, char *line, size_t capacity) {
             found_length -= strlen(words[i]);
         }
     }
-    snprintf(line, capacity, "%.*s", found ? (int)found_length : 21,
-             found ? found : "the compiler said nothing");
+    if (found) {
+        snprintf(line, capacity, "%.*s", (int)found_length, found);
+    } else {
+        snprintf(line, capacity, "the compiler said nothing");
+    }
 }
 
 void grt_program_place(const char *text, unsigned before, char *line, size_t capacity) {

@@ -119,14 +119,24 @@ static void same_name(void **state) {
     free(other);
 }
 
+// NVIDIA's OpenCL compiles to PTX, in which a function may stay open.
+static bool links_late(void) {
+    const struct grt_dev_info *info = grt_dev_info(test.dev);
+    return info->backend == GRT_BACKEND_OPENCL && strstr(info->driver, "NVIDIA") != NULL;
+}
+
 static void mistakes(void **state) {
     (void)state;
     // Found by the compiler of the device.
     const struct {
         const char *from, *to, *said;
     } rows[] = {
-        {"made[i] = blend", "made[i] = bland", "here.k:19:"},
+        {"tile[LID], tile[LID + REACH]", "tile[LID], tiles[LID + REACH]", "here.k:19:"},
         {"uint i = GROUP(0)", "uint i = GROUP(0) )", "here.k:12:"},
+        {"side) {", "side) { a = missing;", "here.k:7:"},
+        // An undeclared function is found by a linker that knows no lines, where the compiler only
+        // warns of it: what a warning says is chosen by grt_program_error().
+        {"made[i] = blend", "made[i] = bland", links_late() ? "bland" : "here.k:19:"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *text = changed(blur, rows[i].from, rows[i].to);
@@ -356,8 +366,34 @@ static void places(void **state) {
     }
 }
 
+// Which of a compiler's lines is the mistake.
+static void errors(void **state) {
+    (void)state;
+    static const struct {
+        const char *said, *want;
+    } rows[] = {
+        {"a.k:3:1: warning: unused\na.k:4:2: error: no 'x'\na.k:9:1: error: more\n",
+         "a.k:4:2: error: no 'x'"},
+        {"ERROR: a.k:7: 'y' : undeclared identifier\n", "a.k:7: 'y' : undeclared identifier"},
+        {"\n<kernel>:2:1: warning: unused\n<kernel>:8:3: warning: implicit declaration of function "
+         "'gust' is invalid in OpenCL\n\nptxas fatal   : Unresolved extern function 'gust'\n",
+         "<kernel>:8:3: warning: implicit declaration of function 'gust' is invalid in OpenCL"},
+        {"<kernel>:8:3: warning: implicit declaration of function 'gust' is invalid in C99\n"
+         "Error: link failed\n",
+         "<kernel>:8:3: warning: implicit declaration of function 'gust' is invalid in C99"},
+        {"\nno such program\n", "no such program"},
+        {"", "the compiler said nothing"},
+        {NULL, "the compiler said nothing"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char line[128];
+        grt_program_error(rows[i].said, line, sizeof line);
+        assert_string_equal(line, rows[i].want);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(places),       TEST_CASE(computes),    TEST_CASE(same_name),   TEST_CASE(mistakes),
-    TEST_CASE(preprocessor), TEST_CASE(expressions), TEST_CASE(lists_agree),
+    TEST_CASE(errors),   TEST_CASE(places),       TEST_CASE(computes),    TEST_CASE(same_name),
+    TEST_CASE(mistakes), TEST_CASE(preprocessor), TEST_CASE(expressions), TEST_CASE(lists_agree),
 };
 TEST_SUITE(source, true, cases);
