@@ -173,7 +173,7 @@ enum train_column_name {
 
 static struct train_column columns[] = {TRAIN_COLUMNS(TRAIN_COLUMN)};
 
-// Columns of the environment's terms bear their names; those that it lacks are in no form of output.
+// Columns of terms bear the names of the environment; those that it lacks are in no form of output.
 static void name_columns(const struct train_ppo *t, uint64_t *shown) {
     static char keys[2][80];
     static const int training[] = {TRAIN_TERM_1, TRAIN_TERM_2},

@@ -13,8 +13,8 @@
 // freed, or NULL when there is no memory. Returns its exit code or one of the above.
 int grt_program_run(const char *const *argv, double seconds, char **said);
 
-// The first line of a compiler's words that says "error:" or warns of an undeclared function, or the
-// first at all, without what comes before the file's name.
+// The first line of a compiler's words that says "error:" or warns of an undeclared function, or
+// the first at all, without what comes before the file's name.
 void grt_program_error(const char *said, char *line, size_t capacity);
 
 // NVIDIA's compiler of OpenCL passes over #line and says "<kernel>:98:43: ..." of the 98th line of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether PPO fits into the device's memory. Where it does not, the sentence has what it takes, what
-// there is, and the settings to lower.
+// Whether PPO fits into the device's memory. Where it does not, the sentence has what it takes,
+// what there is, and the settings to lower.
 #include <stdio.h>
 
 #include "base/log.h"

@@ -234,7 +234,7 @@ static bool mark_begun(struct grt_run *run) {
     run->begun = true;
     run->begun_at = grt_seconds();
     run->begun_step = run->place.step;
-    grt_run_say(run, GRT_RUN_NEWS_BEGUN, NULL);
+    run_announce(run);
     return run_keep_clear(run);
 }
 
@@ -290,7 +290,7 @@ static enum grt_ending loop(struct grt_run *run) {
     enum grt_ending end = GRT_ENDED_NONE;
     bool owed = owes(run);
     if (owed) {
-        grt_run_say(run, GRT_RUN_NEWS_BEGUN, NULL);
+        run_announce(run);
     }
     if (owed || run->start.trainer->tries_first) {
         if (!evaluate(run, true, owed)) {

@@ -25,7 +25,7 @@ struct grt_run {
     double began;  // when grt_run_go() did; 0: not yet
     // The first step is done: from here on the rest is estimated. In it drivers finish their
     // kernels.
-    bool begun;
+    bool begun, announced;  // the latter: GRT_RUN_NEWS_BEGUN was said
     double begun_at;
     uint64_t begun_step;
     enum grt_ending ended;
@@ -48,6 +48,8 @@ struct grt_run {
 
 // Seconds of training so far, those of earlier processes included.
 double run_seconds(const struct grt_run *run);
+// Says, once, that there is something to lose.
+void run_announce(struct grt_run *run);
 
 // ---- checkpoints: run_keep.c ----
 

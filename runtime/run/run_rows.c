@@ -82,9 +82,20 @@ void grt_run_progress(struct grt_run *run, struct grt_run_row *row) {
     hand_over(run, GRT_RUN_NEWS_PROGRESS, row);
 }
 
+void run_announce(struct grt_run *run) {
+    if (!run->announced) {
+        run->announced = true;
+        grt_run_say(run, GRT_RUN_NEWS_BEGUN, NULL);
+    }
+}
+
 void grt_run_tell(struct grt_run *run, struct grt_run_row *row) {
     struct grt_runlog_field told[GRT_FIELD_COUNT];
     size_t count = 0;
+    // A signal that comes right behind the row of the first step finds a run that keeps it.
+    if (run->place.step != run->start_step) {
+        run_announce(run);
+    }
     complete(run, row);
     for (uint32_t i = 0; i < GRT_FIELD_COUNT; i++) {
         if (grt_run_row_has(row, (enum grt_run_field)i)) {

@@ -42,7 +42,7 @@ struct toy {
     float weight;         // what is saved
     uint64_t stop_at;     // the run is stopped from this step on; 0: never
     uint64_t step;
-    uint32_t evaluated[MOST], saved[MOST], rows[GRT_RUN_EVENT_COUNT];
+    uint32_t evaluated[MOST], saved[MOST], rows[GRT_RUN_EVENT_COUNT], announced;
     enum grt_run_event last;
     char text[512];
     double eta;
@@ -114,7 +114,10 @@ static const struct grt_trainer toy_trainer = {.kind = "toy",
 
 static void on_report(void *context, const struct grt_run_report *r) {
     struct toy *t = context;
+    t->announced += r->news == GRT_RUN_NEWS_BEGUN;
     if (r->news == GRT_RUN_NEWS_ROW) {
+        // Whoever reads of a step may stop the run, and then the step is not lost.
+        assert_true(t->announced == 1 || r->row->event != GRT_RUN_TRAIN);
         t->rows[r->row->event]++;
         t->last = r->row->event;
         t->eta = r->row->eta;
@@ -142,6 +145,7 @@ static enum grt_ending go(struct toy *t, struct grt_run_desc desc, struct grt_ru
     start.self = t;
     start.dev = dev;
     t->ahead = t->ahead ? t->ahead : 1;
+    t->announced = 0;
     if (desc.file && desc.resume) {
         from = grt_checkpoint_load(desc.file);
         assert_non_null(from);
@@ -152,6 +156,7 @@ static enum grt_ending go(struct toy *t, struct grt_run_desc desc, struct grt_ru
     assert_true(grt_run_begin(run, &start));
     enum grt_ending ended = grt_run_go(run);
     assert_int_equal(grt_run_info(run).ended, ended);
+    assert_in_range(t->announced, 0, 1);
     grt_run_destroy(&run);
     grt_archive_destroy(&from);
     grt_dev_destroy(&dev);
