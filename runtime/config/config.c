@@ -219,6 +219,8 @@ static void forget_other(struct grt_config *config, enum grt_config_key key) {
         config->network.text[0] = '\0';
         config->places[GRT_CONFIG_NETWORK].given = false;
     } else if (key == GRT_CONFIG_NETWORK) {
+        snprintf(config->model, sizeof config->model, "%s",
+                 grt_config_key_fallback(GRT_CONFIG_MODEL, config->scope));
         config->places[GRT_CONFIG_MODEL].given = false;
     }
 }

@@ -89,23 +89,9 @@ static bool read_whole(const struct grt_config_key_info *info, const char *text,
     return true;
 }
 
-// YAML 1.1's words, which PyYAML takes, in any case; -1: it is none.
-static int flag_of(const char *text) {
-    static const struct {
-        const char *text;
-        int value;
-    } words[] = {{"true", 1}, {"yes", 1}, {"on", 1}, {"false", 0}, {"no", 0}, {"off", 0}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcasecmp(text, words[i].text) == 0) {
-            return words[i].value;
-        }
-    }
-    return -1;
-}
-
 static bool read_flag(const struct grt_config_key_info *info, const char *text, bool *flag,
                       char *why) {
-    int value = flag_of(text);
+    int value = grt_flag_of(text);
     if (value < 0) {
         return WHY("%s wants true or false, not '%.64s'", info->name, text);
     }
@@ -145,7 +131,7 @@ static void list_words(const char *words, char *list, size_t capacity) {
 
 static bool read_word(const struct grt_config_key_info *info, const char *text,
                       grt_config_WORD word, char *why) {
-    int flag = flag_of(text);
+    int flag = grt_flag_of(text);
     if (match_word(info->words, text, word) ||
         (flag >= 0 && match_word(info->words, flag ? "true" : "false", word))) {
         return true;

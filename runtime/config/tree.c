@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <yaml.h>
 
@@ -215,4 +216,17 @@ size_t grt_tree_text(const struct grt_node *tree, char *text, size_t capacity) {
         text[w.used < capacity ? w.used : capacity - 1] = '\0';
     }
     return w.used;
+}
+
+int grt_flag_of(const char *text) {
+    static const struct {
+        const char *text;
+        int value;
+    } words[] = {{"true", 1}, {"yes", 1}, {"on", 1}, {"false", 0}, {"no", 0}, {"off", 0}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcasecmp(text, words[i].text) == 0) {
+            return words[i].value;
+        }
+    }
+    return -1;
 }

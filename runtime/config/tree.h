@@ -27,4 +27,7 @@ void grt_tree_destroy(struct grt_node **tree);
 // The tree in one line; the length that it has, as snprintf gives it.
 size_t grt_tree_text(const struct grt_node *tree, char *text, size_t capacity);
 
+// YAML 1.1's words for true (1) and false (0), which PyYAML takes, in any case; -1: it is none.
+int grt_flag_of(const char *text);
+
 #endif

@@ -38,6 +38,11 @@ static struct grt_module *wrong(const struct reading *r, const struct grt_node *
     return NULL;
 }
 
+static void say_where(struct grt_module *module, const struct reading *r,
+                      const struct grt_node *at) {
+    snprintf(module->where, sizeof module->where, "%.80s:%u:%u: ", r->path, at->line, at->column);
+}
+
 // ---- values ----
 
 static bool read_whole(const struct reading *r, const struct grt_node *value, const char *what,
@@ -130,12 +135,12 @@ static struct grt_module *make_linear(struct reading *r, const struct grt_node *
         }
     }
     if (bias) {
-        static const char *const words[] = {"false", "true"};
-        int word = read_word(r, bias, "bias", words, 2);
-        if (word < 0) {
-            return NULL;
+        const char *text = bias->kind == GRT_NODE_TEXT ? bias->text : "";
+        int flag = grt_flag_of(text);
+        if (flag < 0) {
+            return wrong(r, bias, "bias wants true or false, not '%.40s'", text);
         }
-        desc.no_bias = word == 0;
+        desc.no_bias = flag == 0;
     }
     return read_width(r, width, "linear", &desc.outputs) ? grt_linear_create(&desc) : NULL;
 }
@@ -339,17 +344,21 @@ static struct grt_module *make_one_input(struct reading *r, const struct grt_nod
     const char *text = node->kind == GRT_NODE_TEXT ? bare(node->text) : "";
     const char *names[GRT_NETWORK_INPUTS];
     uint32_t count = d->input_count < GRT_NETWORK_INPUTS ? d->input_count : GRT_NETWORK_INPUTS;
+    const struct grt_input *found = NULL;
     char list[160] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
         names[i] = bare(d->inputs[i].name);
-        if (strcmp(names[i], text) == 0) {
+        if (strcmp(names[i], text) == 0) {  // a data set that is listed twice is one
             r->taken[i] = true;
-            return grt_input_create(&d->inputs[i]);
+            found = found ? found : &d->inputs[i];
         }
         used += used < sizeof list ? (size_t)snprintf(list + used, sizeof list - used, "%s%.60s",
                                                       i ? ", " : "", names[i])
                                    : 0;
+    }
+    if (found) {
+        return grt_input_create(found);
     }
     if (!text[0]) {
         return wrong(r, node, "input wants a name: %s", list);
@@ -409,8 +418,16 @@ static const struct layer {
 static struct grt_module *unknown(struct reading *r, const struct grt_node *at, const char *name) {
     const char *closest = grt_closest(name, layers, LAYER_COUNT, sizeof *layers);
     closest = closest ? closest : grt_closest(name, act_words, GRT_ACT_COUNT, sizeof *act_words);
-    return wrong(r, at, "no layer '%.40s'%s%s%s", name, closest ? "; did you mean '" : "",
-                 closest ? closest : "", closest ? "'?" : "");
+    if (closest) {
+        return wrong(r, at, "no layer '%.40s'; did you mean '%s'?", name, closest);
+    }
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < LAYER_COUNT + GRT_ACT_COUNT - 1 && used < sizeof list; i++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 i < LAYER_COUNT ? layers[i].name : act_words[i - LAYER_COUNT + 1]);
+    }
+    return wrong(r, at, "no layer '%.40s'; layers are %s", name, list);
 }
 
 static struct grt_module *make_named(struct reading *r, const struct grt_node *at, const char *name,
@@ -450,8 +467,7 @@ static struct grt_module *make_layer(struct reading *r, const struct grt_node *n
         make_named(r, node, one ? one->text : node->text, one ? one->first : NULL);
     r->inside = true;
     if (made) {
-        snprintf(made->where, sizeof made->where, "%.80s:%u:%u: ", r->path, node->line,
-                 node->column);
+        say_where(made, r, node);
     }
     return made;
 }
@@ -479,6 +495,9 @@ struct grt_module *grt_network_create(const struct grt_network_desc *desc) {
     struct grt_node *tree = grt_tree_create(r.path, desc->text, desc->line ? desc->line : 1,
                                             desc->column ? desc->column : 1);
     struct grt_module *made = tree ? make_list(&r, tree, "the network") : NULL;
+    for (const struct grt_node *layer = made ? tree->first : NULL; layer; layer = layer->next) {
+        say_where(made, &r, layer);  // what the last one gives is what the network gives
+    }
     grt_tree_destroy(&tree);
     if (made && !all_taken(&r)) {
         grt_module_destroy(&made);

@@ -31,6 +31,37 @@ static bool is_points(const struct grt_task *task) {
            strcmp(task->config.model, "points") == 0;
 }
 
+bool task_key_of_kinds(enum grt_config_key key) {
+    static const enum grt_config_key keys[] = {
+        GRT_CONFIG_DEPTH,      GRT_CONFIG_HIDDEN,  GRT_CONFIG_ACTIVATION, GRT_CONFIG_RESIDUAL,
+        GRT_CONFIG_LAYER_NORM, GRT_CONFIG_POOLING, GRT_CONFIG_HEAD_DEPTH,
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (keys[i] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A list of layers, and beside it what would describe another network.
+static bool one_network(const struct grt_config *c) {
+    for (uint32_t key = 0; key < GRT_CONFIG_KEY_COUNT; key++) {
+        const struct grt_config_place *place = &c->places[key];
+        if (place->given && task_key_of_kinds((enum grt_config_key)key)) {
+            char where[GRT_CONFIG_TEXT_SIZE + 32] = "";
+            if (place->file) {
+                snprintf(where, sizeof where, "%s:%u:%u: ", c->path, place->line, place->column);
+            }
+            return grt_fail(GRT_CONFIG,
+                            "%s%s describes an mlp, and `model` is a list of layers, which has its "
+                            "own: leave %s out, or the list",
+                            where, place->name, place->name);
+        }
+    }
+    return true;
+}
+
 // small, medium and large are sizes of an mlp; what is given besides stands.
 static bool choose_model(struct grt_task *task) {
     static const struct {
@@ -38,15 +69,15 @@ static bool choose_model(struct grt_task *task) {
         uint64_t depth, hidden;
     } sizes[] = {{"small", 3, 16}, {"medium", 6, 64}, {"large", 12, 128}};
     struct grt_config *c = &task->config;
+    if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
+        return true;
+    }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (strcmp(c->model, sizes[i].name) == 0) {
             return set_default(c, GRT_CONFIG_DEPTH, sizes[i].depth) &&
                    set_default(c, GRT_CONFIG_HIDDEN, sizes[i].hidden) &&
                    grt_config_set(c, GRT_CONFIG_MODEL, "mlp");
         }
-    }
-    if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
-        return true;
     }
     if (task->info.points > 0 && !grt_config_given(c, GRT_CONFIG_MODEL)) {
         return grt_config_set(c, GRT_CONFIG_MODEL, "points");
@@ -274,7 +305,8 @@ bool grt_task_open(struct grt_task *task, const struct grt_config *config,
     memset(task, 0, sizeof *task);
     task->config = *config;
     task->inputs = config->inputs;
-    return task_open(task, profile, &opening);
+    return (!grt_config_given(config, GRT_CONFIG_NETWORK) || one_network(config)) &&
+           task_open(task, profile, &opening);
 }
 
 void grt_task_close(struct grt_task *task) {

@@ -30,6 +30,10 @@ struct task_opening {
 // sentence.
 bool task_groups(const struct grt_config *config, struct grt_optim_desc *optim);
 
+// Whether a key describes a multilayer perceptron or a point-set network: a list of layers says all
+// of that itself.
+bool task_key_of_kinds(enum grt_config_key key);
+
 // Opens the data of task->config and makes every choice that it leaves open.
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening);

@@ -105,11 +105,13 @@ bool grt_task_continues(const struct grt_task *task, const struct grt_archive *a
     }
     grt_config_init(theirs);
     bool same = grt_config_parse(theirs, archive->path, text, strlen(text));
+    bool list = grt_config_given(theirs, GRT_CONFIG_NETWORK);
     for (size_t i = 0; same && i < sizeof kept_keys / sizeof *kept_keys; i++) {
         char was[GRT_CONFIG_TREE_SIZE], is[GRT_CONFIG_TREE_SIZE];
         enum grt_config_key key = kept_keys[i];
         // A run may go on with other types; archives of older versions name fewer keys.
-        if (key == GRT_CONFIG_PRECISION || !grt_config_given(theirs, key)) {
+        if (key == GRT_CONFIG_PRECISION || !grt_config_given(theirs, key) ||
+            (list && task_key_of_kinds(key))) {
             continue;
         }
         grt_config_value_text(theirs, key, was, sizeof was);

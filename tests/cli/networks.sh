@@ -209,6 +209,21 @@ refuse 78 "nothing takes input 'swarm'" model untaken.yaml
 sed 's/\[{input: swarm}.*/[{residual: [{input: eye}, flatten, {linear: 32}]}]/' flock.yaml >whole.yaml
 expect 0 model whole.yaml # a residual adds the sample
 
+# ---- a list of layers, and keys of an mlp ----
+printf 'data: gusts.h5\ninputs: wind\ntargets: lift\nmodel: [{linear: out}]\nhidden_dim: 7\n' >both.yaml
+refuse 78 "both.yaml:5:1: hidden_dim describes an mlp, and \`model\` is a list of layers, which has its own: leave hidden_dim out, or the list" \
+    train supervised --config both.yaml epochs=1 checkpoint_dir=none
+sed -i '/^hidden_dim/d' both.yaml
+refuse 78 "head_depth describes an mlp" model both.yaml head_depth=2
+expect 0 train supervised --config both.yaml batch_size=45 epochs=1 checkpoint_dir=both -q
+expect 0 train supervised --config both.yaml batch_size=45 epochs=2 checkpoint_dir=both -q --resume
+# A kind on the command line takes the place of the list, and the other way round.
+expect 0 model both.yaml model=small --format csv
+grep -q '^,mlp,\[6\],\[2\],' out || wrong "model=small beside a list is no mlp: $(cat out)"
+sed -i 's/^model: .*/model: small/' both.yaml
+expect 0 model both.yaml 'model=[{linear: 5}, {linear: out}]' --format csv
+grep -q '^0,linear,\[6\],\[5\],' out || wrong "a list beside model: small is not taken: $(cat out)"
+
 # ---- class weights ----
 side=(train supervised --data gusts.h5 inputs=wind targets=side hidden=12 depth=1 batch_size=45 epochs=2 seed=3 -q)
 expect 0 "${side[@]}" checkpoint_dir=weighed 'class_weights=[1, 0.5, 4]'
