@@ -225,13 +225,14 @@ int train_ppo_settings(struct train_ppo *t, const char *only, const char **words
 // ---- networks ----
 
 // A list of layers where there is one, else an mlp.
-static struct grt_ppo_net net_of(const struct train_ppo *t, const struct grt_config_tree *list,
+static struct grt_ppo_net net_of(const struct train_ppo *t, enum grt_config_key key,
                                  uint32_t outputs, struct grt_mlp_desc *mlp,
                                  struct grt_network_desc *network) {
     const struct grt_config *c = &t->trainer.config.settings;
+    const struct grt_config_tree *list = grt_config_value(c, key);
     *mlp = grt_task_mlp(c, outputs);
     *network = (struct grt_network_desc){.text = list->text,
-                                         .path = c->path[0] ? c->path : NULL,
+                                         .path = grt_config_source(c, key),
                                          .line = list->line,
                                          .column = list->column,
                                          .outputs = outputs};
@@ -297,8 +298,8 @@ int train_ppo_make(struct train_ppo *t) {
     struct grt_ppo_desc d = grt_ppo_defaults();
     uint32_t outputs = sizes->choices > 0 ? sizes->choices : sizes->act;
     d.worlds = t->worlds;
-    d.actor = net_of(t, &c->actor, outputs, &t->actor_mlp, &t->actor_list);
-    d.critic = net_of(t, &c->critic_network, 1, &t->critic_mlp, &t->critic_list);
+    d.actor = net_of(t, GRT_CONFIG_ACTOR, outputs, &t->actor_mlp, &t->actor_list);
+    d.critic = net_of(t, GRT_CONFIG_CRITIC_NETWORK, 1, &t->critic_mlp, &t->critic_list);
     d.central = !strcmp(c->critic, "auto") ? sizes->global > 0 : !strcmp(c->critic, "central");
     // As given, as the checkpoint was trained, or as suits the environment.
     d.normalise = grt_config_given(c, GRT_CONFIG_NORMALIZE_OBSERVATIONS) ? c->normalize_observations

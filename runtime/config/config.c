@@ -177,8 +177,13 @@ bool config_takes(const struct grt_config *config, enum grt_config_key key, cons
     if (grt_config_key_scope(key) & config->scope) {
         return true;
     }
-    snprintf(why, CONFIG_WHY, "%s is a key of %s, and this is a config of %s", name,
-             scope_text(config_keys[key].info.scope), scope_text(config->scope));
+    bool network = key == GRT_CONFIG_MODEL || key == GRT_CONFIG_NETWORK;
+    snprintf(why, CONFIG_WHY, "%s is a key of %s, and this is a config of %s%s", name,
+             scope_text(config_keys[key].info.scope), scope_text(config->scope),
+             !network ? ""
+             : config->scope == GRT_CONFIG_OF_ES
+                 ? ": its network is `policy`"
+                 : ": its networks are `actor` and `critic_network`");
     return false;
 }
 
@@ -304,4 +309,14 @@ const void *grt_config_value(const struct grt_config *config, enum grt_config_ke
 
 bool grt_config_given(const struct grt_config *config, enum grt_config_key key) {
     return config && (unsigned)key < GRT_CONFIG_KEY_COUNT && config->places[key].given;
+}
+
+const char *grt_config_source(const struct grt_config *config, enum grt_config_key key) {
+    if (!config || (unsigned)key >= GRT_CONFIG_KEY_COUNT) {
+        return "";
+    }
+    const struct grt_config_place *place = &config->places[key];
+    return place->file && config->path[0] ? config->path
+           : place->name[0]               ? place->name
+                                          : config_keys[key].info.name;
 }

@@ -135,6 +135,8 @@ GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *fro
                              enum grt_config_key key);
 // Whether it was given anywhere.
 GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
+// Where a value is from, for messages: the file, or the name that stood on the command line.
+GRT_API const char *grt_config_source(const struct grt_config *config, enum grt_config_key key);
 // The field of a key, as a pointer to its C type.
 GRT_API const void *grt_config_value(const struct grt_config *config, enum grt_config_key key);
 // Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be

@@ -318,9 +318,11 @@
       "critic_type centralized_critic use_centralized_v",                                          \
       "what the critic sees: also the whole environment, or the agent's own observation; auto: "   \
       "the whole where it can be seen")                                                            \
-    X(ACTOR, actor, TREE, "ppo", "", 0, 0, "", "actor_network policy_network",                     \
+    X(ACTOR, actor, TREE, "ppo", "", 0, 0, "[{linear: 64}, tanh, {linear: out}]",                  \
+      "actor_network policy_network",                                                              \
       "a list of layers; default: an mlp by depth, hidden and activation")                         \
-    X(CRITIC_NETWORK, critic_network, TREE, "ppo", "", 0, 0, "", "value_network",                  \
+    X(CRITIC_NETWORK, critic_network, TREE, "ppo", "", 0, 0,                                       \
+      "[{linear: 64}, relu, {linear: out}]", "value_network",                                      \
       "the same for the critic; default: an mlp, too")                                             \
     X(EPISODE_LIMIT, episode_limit, WHOLE, "ppo", "0", 1, 1048576, "",                             \
       "max_steps max_episode_steps episode_length time_limit_steps",                               \

@@ -180,10 +180,11 @@ static struct grt_module *make_network(const void *of) {
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
         struct grt_input inputs[GRT_DATA_MAX_ARRAYS];
         uint32_t count = network_inputs(task, inputs);
-        return grt_network_create(
-            grt_network_desc(.text = c->network.text, .path = c->path[0] ? c->path : "model",
-                             .line = c->network.line, .column = c->network.column,
-                             .outputs = outputs, .inputs = inputs, .input_count = count));
+        return grt_network_create(grt_network_desc(.text = c->network.text,
+                                                   .path = grt_config_source(c, GRT_CONFIG_NETWORK),
+                                                   .line = c->network.line,
+                                                   .column = c->network.column, .outputs = outputs,
+                                                   .inputs = inputs, .input_count = count));
     }
     struct grt_mlp_desc mlp = grt_task_mlp(c, is_points(task) ? 0 : outputs);
     return is_points(task)

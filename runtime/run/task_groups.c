@@ -15,9 +15,8 @@ static bool wrong(const struct grt_config *c, const struct grt_node *at, const c
 
 static void place_text(const struct grt_config *c, const struct grt_node *at, char *text,
                        size_t capacity) {
-    snprintf(text, capacity,
-             "%.80s:%u:%u: ", c->places[GRT_CONFIG_GROUPS].file && c->path[0] ? c->path : "groups",
-             at->line, at->column);
+    snprintf(text, capacity, "%.80s:%u:%u: ", grt_config_source(c, GRT_CONFIG_GROUPS), at->line,
+             at->column);
 }
 
 static bool wrong(const struct grt_config *c, const struct grt_node *at, const char *format, ...) {
@@ -96,8 +95,7 @@ bool task_groups(const struct grt_config *c, struct grt_optim_desc *optim) {
     if (!grt_config_given(c, GRT_CONFIG_GROUPS)) {
         return true;
     }
-    bool file = c->places[GRT_CONFIG_GROUPS].file && c->path[0];
-    struct grt_node *tree = grt_tree_create(file ? c->path : "groups", text->text,
+    struct grt_node *tree = grt_tree_create(grt_config_source(c, GRT_CONFIG_GROUPS), text->text,
                                             text->line ? text->line : 1, text->column);
     bool good = tree && (tree->kind == GRT_NODE_LIST ||
                          wrong(c, tree, "groups wants a list, such as %s",

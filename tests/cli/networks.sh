@@ -224,6 +224,17 @@ sed -i 's/^model: .*/model: small/' both.yaml
 expect 0 model both.yaml 'model=[{linear: 5}, {linear: out}]' --format csv
 grep -q '^0,linear,\[6\],\[5\],' out || wrong "a list beside model: small is not taken: $(cat out)"
 
+# Where networks have other names.
+printf 'seed: 3\nmodel: [{linear: out}]\n' >other.yaml
+refuse 78 'other.yaml:2:1: model is a key of supervised training, and this is a config of PPO: its networks are `actor` and `critic_network`' \
+    train ppo --env cartpole --config other.yaml
+refuse 78 'this is a config of evolution strategies: its network is `policy`' train es --env cartpole 'model=[{linear: out}]'
+refuse 78 'actor=3: actor wants a list, such as [{linear: 64}, tanh, {linear: out}]' train ppo --env cartpole actor=3
+# What stands on the command line is not in the file.
+refuse 78 "actor:1:2: no layer 'linaer'" train ppo --env cartpole --config <(echo 'seed: 3') 'actor=[{linaer: 5}]'
+refuse 78 "model:1:2: no layer 'linaer'" model both.yaml 'model=[{linaer: 5}]'
+refuse 78 'critic_network:1:2: the critic gives [2] for an observation; it must give [1]' train ppo --env cartpole 'critic_network=[{linear: 2}]'
+
 # ---- class weights ----
 side=(train supervised --data gusts.h5 inputs=wind targets=side hidden=12 depth=1 batch_size=45 epochs=2 seed=3 -q)
 expect 0 "${side[@]}" checkpoint_dir=weighed 'class_weights=[1, 0.5, 4]'
