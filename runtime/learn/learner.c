@@ -149,7 +149,8 @@ static bool declare_network(struct grt_learner *l) {
         return false;
     }
     if (d->outputs > 0 && l->outputs != d->outputs) {
-        return grt_fail(GRT_CONFIG, "%sthe network gives %s for a sample, and the targets want [%u]",
+        return grt_fail(GRT_CONFIG,
+                        "%sthe network gives %s for a sample, and the targets want [%u]",
                         l->module->where, grt_shape_text(&out, text), d->outputs);
     }
     if (d->loss == GRT_LOSS_CROSS_ENTROPY && out.rank != 1) {
