@@ -157,6 +157,8 @@
     X(opencl, nvidia, gemm_mma_16f32)                                                              \
     X(opencl, nvidia, mlp_pass_mma)                                                                \
     X(opencl, nvidia, mlp_grads_mma)                                                               \
+    X(ptx, nvidia, mlp_rows_forward)                                                               \
+    X(ptx, nvidia, mlp_rows_backward)                                                              \
     X(opencl, nvidia, peak_mma)                                                                    \
     X(opencl, nvidia, gemm_split_mma_f32)                                                          \
     X(opencl, nvidia, probe_wgmma)                                                                 \

@@ -82,11 +82,11 @@ GRT_API void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *wor
 // A number that is NaN or infinite is seen as 0.
 struct grt_observe_desc {
     struct grt_range obs;     // [rows][pitch]; no buffer: not wanted
-    struct grt_range global;  // [copies][global]; no buffer: not wanted
+    struct grt_range global;  // [copies][global_pitch]; no buffer: not wanted
     enum grt_dtype dtype;     // of both: f32, f16 or bf16
-    // Numbers from one row of obs to the next, zeros behind its own. 0: as many as it has. A row of
-    // 16-bit numbers that would end inside 4 bytes has one more; so has one of `global`.
-    uint32_t pitch;
+    // Numbers from one row to the next, zeros behind its own. 0: as many as it has. A row of 16-bit
+    // numbers that would end inside 4 bytes has one more.
+    uint32_t pitch, global_pitch;
     struct grt_range mask;  // u32 [rows], bit i: action i is allowed; discrete actions only
 };
 GRT_API void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,

@@ -55,6 +55,9 @@ static const char *mistake(const struct grt_ppo_desc *d) {
     if (d->precision != GRT_F32 && d->precision != GRT_F16 && d->precision != GRT_BF16) {
         return "precision must be f32, f16 or bf16";
     }
+    if (d->variant && strcmp(d->variant, "layers") != 0) {
+        return "variant must be NULL or \"layers\"";
+    }
     return grt_optim_mistake(&d->optim);
 }
 
@@ -85,7 +88,8 @@ bool grt_ppo_declare_actors(const struct grt_ppo *ppo, struct ppo_actors *a, str
     a->stride = aligned(ppo, a->rows);
     uint32_t each = 4 / grt_dtype_size(ppo->net.dtype);  // numbers of a word
     a->obs_words = (uint32_t)ppo->actor.x->shape[1] / each;
-    a->whole_words = ppo->desc.central ? (sizes->global + each - 1) / each : 0;
+    a->whole_words =
+        ppo->desc.central ? (uint32_t)grt_net_pitch(&ppo->net, sizes->global) / each : 0;
     a->obs_stride = aligned(ppo, a->rows * a->obs_words);
     a->whole_stride = aligned(ppo, (uint64_t)copies * a->whole_words);
     a->acts_stride = sizes->choices > 0 ? 0 : aligned(ppo, a->rows * sizes->act);
@@ -119,6 +123,7 @@ static bool declare_net(struct grt_ppo *ppo, struct ppo_net *n, const struct grt
         return false;
     }
     struct grt_net *net = &ppo->net;
+    n->first_param = ppo->params.count;
     const struct grt_shape in = {.rank = 1, .dim = {inputs}};
     struct grt_shape out = grt_module_declare(n->module, net, prefix, &in);
     char text[GRT_SHAPE_TEXT];
@@ -146,6 +151,7 @@ static bool declare_net(struct grt_ppo *ppo, struct ppo_net *n, const struct grt
 static bool declare_nets(struct grt_ppo *ppo) {
     const struct grt_ppo_desc *d = &ppo->desc;
     uint64_t seen = ppo->sizes->obs + (d->central ? ppo->sizes->global : 0);
+    ppo->critic.whole = d->central;
     if (!declare_net(ppo, &ppo->actor, &d->actor, "actor.", ppo->sizes->obs, ppo->width) ||
         !declare_net(ppo, &ppo->critic, &d->critic, "critic.", seen, 1)) {
         return false;
@@ -188,6 +194,8 @@ static bool declare_all(struct grt_ppo *ppo) {
     if (!declare_nets(ppo) || !grt_ppo_declare_actors(ppo, &ppo->learning, plan, d->horizon)) {
         return false;
     }
+    grt_ppo_declare_apart(ppo, &ppo->actor);
+    grt_ppo_declare_apart(ppo, &ppo->critic);
     grt_params_declare(&ppo->params, plan, true);
     uint64_t kept = grt_optim_tensors(&d->optim) * ppo->params.elements;
     ppo->kept = kept > 0 ? declare(plan, "optimizer", "optim", GRT_F32, kept, 0) : NULL;

@@ -12,9 +12,8 @@
 #include "shaders/ppo/lib/ppo_words.k"
 #include "shaders/ppo/lib/ppo_params.k"
 
-#define FLAT 64        // lanes where nothing is shared
-#define MOST_LANES 32  // that share a row of inputs
-#define PIECE 128      // rows: so many of any width are a multiple of every device's alignment
+#define FLAT 64    // lanes where nothing is shared
+#define PIECE 128  // rows: so many of any width are a multiple of every device's alignment
 
 static struct ppo_shape shape_of(const struct ppo_actors *a) {
     return (struct ppo_shape){.rows = (uint32_t)a->rows,
@@ -35,14 +34,6 @@ struct grt_range grt_ppo_part(const struct ppo_actors *a, uint32_t section, uint
                        a->rows * 4);
 }
 
-// The first rows of a matrix.
-static struct grt_tensor rows_of(const struct grt_tensor *t, uint64_t rows) {
-    struct grt_tensor part = *t;
-    part.shape[0] = rows;
-    part.range.size = grt_tensor_bytes(&part);
-    return part;
-}
-
 static struct grt_range unless(const struct grt_tensor *t, struct grt_range otherwise) {
     return t ? t->range : otherwise;
 }
@@ -56,31 +47,6 @@ static uint32_t word_kind(const struct grt_ppo *ppo) {
     return ppo->net.dtype == GRT_F32 ? 0 : ppo->net.dtype == GRT_F16 ? 1 : 2;
 }
 
-// What a network reads of rows of inputs.
-static struct grt_tensor taken(const struct ppo_net *n, struct grt_graph *graph,
-                               const struct grt_tensor *rows) {
-    if (!n->tight) {
-        return *rows;
-    }
-    struct grt_tensor x = rows_of(n->tight, rows->shape[0]);
-    grt_nn_columns(graph, &x, 0, rows, 0, x.shape[1]);
-    return x;
-}
-
-// y = module(x) for the rows of x.
-static void forward(struct grt_ppo *ppo, struct ppo_net *n, struct grt_graph *graph,
-                    const struct grt_tensor *x, bool training) {
-    const struct grt_pass pass = {.graph = graph, .training = training, .state = ppo->state->range};
-    struct grt_tensor y = rows_of(n->y, x->shape[0]);
-    if (!n->y16) {
-        grt_module_forward(n->module, &pass, x, &y);
-        return;
-    }
-    struct grt_tensor y16 = rows_of(n->y16, x->shape[0]);
-    grt_module_forward(n->module, &pass, x, &y16);
-    grt_op_convert(graph, &y, &y16);
-}
-
 // ---- acting ----
 
 void grt_ppo_record_observe(const struct grt_ppo *ppo, struct ppo_actors *a,
@@ -91,6 +57,7 @@ void grt_ppo_record_observe(const struct grt_ppo *ppo, struct ppo_actors *a,
     struct grt_observe_desc observe = {
         .dtype = ppo->net.dtype, .pitch = a->obs_words * (4 / grt_dtype_size(ppo->net.dtype))};
     if (a->whole) {
+        observe.global_pitch = a->whole_words * (4 / grt_dtype_size(ppo->net.dtype));
         observe.global =
             grt_op_part(a->whole->range, step * a->whole_stride * 4, copies * a->whole_words * 4);
     }
@@ -119,11 +86,7 @@ void grt_ppo_record_observe(const struct grt_ppo *ppo, struct ppo_actors *a,
 // What the actor gives for rows first .. first + count - 1 of a step, and their actions.
 static void record_some(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
                         uint64_t step, uint64_t first, uint64_t count, bool greedy) {
-    struct grt_tensor seen = rows_of(ppo->actor.x, count);
-    uint64_t at = step * a->obs_stride + first * a->obs_words;
-    seen.range = grt_op_part(a->obs->range, at * 4, seen.range.size);
-    struct grt_tensor x = taken(&ppo->actor, graph, &seen);
-    forward(ppo, &ppo->actor, graph, &x, false);
+    grt_ppo_forward_actor(ppo, a, graph, step, first, count);
     const struct ppo_act_params params = {.shape = shape_of(a),
                                           .step = (uint32_t)step,
                                           .first = (uint32_t)first,
@@ -190,59 +153,11 @@ void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_g
 
 // ---- what the critic says of it ----
 
-static uint32_t words_of(const struct grt_tensor *rows) {
-    return (uint32_t)(rows->shape[1] * grt_dtype_size(rows->dtype) / 4);
-}
-
-// Inputs of both networks for rows of the trajectory, from position `first` on.
-static void record_inputs(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
-                          uint64_t count, bool ordered, bool own, bool both) {
-    const struct ppo_actors *a = &ppo->learning;
-    const struct ppo_inputs_params params = {.first = (uint32_t)first,
-                                             .count = (uint32_t)count,
-                                             .rows = (uint32_t)a->rows,
-                                             .agents = ppo->sizes->agents,
-                                             .obs = ppo->sizes->obs,
-                                             .whole = ppo->sizes->global,
-                                             .obs_words = a->obs_words,
-                                             .whole_words = a->whole_words,
-                                             .obs_stride = (uint32_t)a->obs_stride,
-                                             .whole_stride = (uint32_t)a->whole_stride,
-                                             .own_words = words_of(ppo->actor.x),
-                                             .both_words = words_of(ppo->critic.x)};
-    const struct grt_range ranges[] = {a->obs->range, unless(a->whole, a->obs->range),
-                                       ppo->order->range,
-                                       own ? ppo->actor.x->range : grt_op_unused_at(graph, 0),
-                                       both ? ppo->critic.x->range : grt_op_unused_at(graph, 1)};
-    // A lane is a thread's work on a CPU.
-    uint32_t lanes = grt_dev_info(ppo->dev)->caps.software
-                         ? 1
-                         : grt_op_power_above(params.own_words, MOST_LANES);
-    launch(graph,
-           grt_kernel_desc(.name = "ppo_inputs",
-                           .specs = {{"WG", FLAT},
-                                     {"EACH", 4 / grt_dtype_size(ppo->net.dtype)},
-                                     {"ORDERED", ordered},
-                                     {"OWN", own},
-                                     {"BOTH", both},
-                                     {"LANES", lanes}}),
-           count * lanes, &params, sizeof params, ranges, 5);
-}
-
-// What the critic reads after record_inputs().
-static struct grt_tensor critic_input(const struct grt_ppo *ppo, struct grt_graph *graph,
-                                      uint64_t rows) {
-    struct grt_tensor x = rows_of(ppo->desc.central ? ppo->critic.x : ppo->actor.x, rows);
-    return taken(&ppo->critic, graph, &x);
-}
-
 static void record_values(struct grt_ppo *ppo, struct grt_graph *graph) {
     uint64_t all = ppo->learning.rows * (ppo->desc.horizon + 1);
     for (uint64_t first = 0; first < all; first += ppo->net.rows) {
         uint64_t left = all - first, count = left < ppo->net.rows ? left : ppo->net.rows;
-        record_inputs(ppo, graph, first, count, false, !ppo->desc.central, ppo->desc.central);
-        struct grt_tensor x = critic_input(ppo, graph, count);
-        forward(ppo, &ppo->critic, graph, &x, false);
+        grt_ppo_forward_critic(ppo, graph, first, count);
         const struct ppo_values_params params = {
             .shape = shape_of(&ppo->learning), .first = (uint32_t)first, .count = (uint32_t)count};
         const struct grt_range ranges[] = {ppo->critic.y->range, ppo->learning.traj->range};
@@ -359,20 +274,12 @@ static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t b
 // Minibatch number `batch`, whose rows have `count` places of the order from `first` on.
 static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t batch,
                          uint64_t first, uint64_t count) {
-    record_inputs(ppo, graph, first, count, true, true, ppo->desc.central);
-    struct grt_tensor rows = rows_of(ppo->actor.x, count);
-    struct grt_tensor own = taken(&ppo->actor, graph, &rows),
-                      seen = critic_input(ppo, graph, count);
-    forward(ppo, &ppo->actor, graph, &own, true);
-    forward(ppo, &ppo->critic, graph, &seen, true);
+    struct ppo_batch rows;
+    grt_ppo_forward_batch(ppo, graph, first, count, &rows);
     record_loss(ppo, graph, batch, first, count);
-    const struct grt_pass pass = {.graph = graph, .training = true, .state = ppo->state->range};
-    struct grt_tensor dgiven = rows_of(ppo->actor.dy, count),
-                      dvalue = rows_of(ppo->critic.dy, count);
-    grt_module_backward(ppo->actor.module, &pass, &own, &dgiven, NULL, false);
-    grt_module_backward(ppo->critic.module, &pass, &seen, &dvalue, NULL, false);
+    grt_ppo_backward_batch(ppo, graph, &rows);
     if (ppo->log_std) {
-        struct grt_tensor slopes = rows_of(ppo->dlog_std, count);
+        struct grt_tensor slopes = grt_ppo_rows(ppo->dlog_std, count);
         grt_op_colsum(graph,
                       grt_colsum_desc(.y = &ppo->log_std->grad, .x = &slopes,
                                       .scratch = unless(ppo->net.scratch, (struct grt_range){0})));

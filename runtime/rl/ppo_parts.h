@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it,
-// ppo_rungs.c chooses the size of its minibatches, ppo_run.c runs it, ppo_undo.c takes an iteration
-// back, ppo_phases.c says where its time goes, ppo_host.c runs it from the host, ppo_watch.c shows
-// what it does, ppo_archive.c keeps it.
+// Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it with
+// the networks of ppo_nets.c, ppo_rungs.c chooses the size of its minibatches, ppo_run.c runs it,
+// ppo_undo.c takes an iteration back, ppo_phases.c says where its time goes, ppo_host.c runs it from
+// the host, ppo_watch.c shows what it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
 #define GRT_RL_PPO_PARTS_H
 
 #include "gpurt/ppo.h"
+#include "nn/fused/mlp_rows.h"
 
 // A network with its operands, for as many rows as net.rows.
 struct ppo_net {
@@ -16,6 +17,18 @@ struct ppo_net {
     struct grt_tensor *y;      // [rows][outputs] f32
     struct grt_tensor *y16;    // the same in the net's type, where the network gives that
     struct grt_tensor *dy;     // in the net's type
+    bool whole;                // it sees the whole too
+    // Where rows go straight into the network: what it is, its first parameter, and hidden units of
+    // a minibatch; NULL: layer by layer.
+    struct grt_mlp_desc mlp;
+    uint32_t first_param;
+    struct grt_tensor *hidden;
+};
+
+// A minibatch between its way forward and its way back.
+struct ppo_batch {
+    uint64_t first, count;
+    struct grt_tensor x[2];  // inputs of the actor and of the critic, where they were gathered
 };
 
 // Copies that act: those that learn, and those of an evaluation.
@@ -79,6 +92,23 @@ struct grt_ppo {
     uint32_t host_count;
 };
 
+// The first rows of a matrix.
+struct grt_tensor grt_ppo_rows(const struct grt_tensor *t, uint64_t rows);
+// Whether a network takes rows from where they lie, and room for it. When all parameters are
+// declared, and the sizes of what the copies see are known.
+void grt_ppo_declare_apart(struct grt_ppo *ppo, struct ppo_net *n);
+// What the actor gives for rows of a step, or the critic for those from a position of all steps on:
+// in their y.
+void grt_ppo_forward_actor(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
+                           uint64_t step, uint64_t first, uint64_t count);
+void grt_ppo_forward_critic(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
+                            uint64_t count);
+// What both give for a minibatch, rows of the order from `first` on, and from the gradients in
+// their dy those of the parameters.
+void grt_ppo_forward_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
+                           uint64_t count, struct ppo_batch *batch);
+void grt_ppo_backward_batch(struct grt_ppo *ppo, struct grt_graph *graph,
+                            const struct ppo_batch *batch);
 // Words of a section.
 uint64_t grt_ppo_section(const struct ppo_actors *actors);
 // Declares what copies need to act for so many steps.

@@ -236,6 +236,10 @@ void grt_op_worlds_reset(struct grt_graph *graph, struct grt_worlds *worlds,
            (const struct grt_spec[WORLDS_SPECS]){copies_wg(worlds)}, worlds->copies, ranges, 4);
 }
 
+static uint32_t words_of_row(uint32_t numbers, uint32_t pitch, uint32_t each) {
+    return numbers == 0 ? 0 : pitch > 0 ? pitch / each : (numbers + each - 1) / each;
+}
+
 void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
                            const struct grt_observe_desc *desc) {
     if (!graph || !worlds || !desc) {
@@ -247,27 +251,30 @@ void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
     head.obs = desc->obs.buf ? head.obs : 0;
     head.whole = desc->global.buf ? head.whole : 0;
     uint32_t each = desc->dtype == GRT_F32 ? 1 : 2;  // numbers of a word
-    uint32_t whole_words = (head.whole + each - 1) / each;
-    head.each = desc->pitch && head.obs ? desc->pitch / each : (head.obs + each - 1) / each;
+    head.each = words_of_row(head.obs, desc->pitch, each);
+    head.limit = words_of_row(head.whole, desc->global_pitch, each);
     if ((desc->dtype != GRT_F32 && desc->dtype != GRT_F16 && desc->dtype != GRT_BF16) ||
-        head.each * each < head.obs || desc->pitch % each != 0) {
+        head.each * each < head.obs || desc->pitch % each != 0 ||
+        head.limit * each < head.whole || desc->global_pitch % each != 0) {
         grt_graph_reject(graph, GRT_INVALID,
-                         "observe: rows of %u %s for %u numbers; they must be f32, f16 or bf16, as "
-                         "long, and multiples of 4 bytes",
-                         desc->pitch, grt_dtype_text(desc->dtype), head.obs);
+                         "observe: rows of %u %s for %u numbers, %u for %u of the whole; they must "
+                         "be f32, f16 or bf16, as long, and multiples of 4 bytes",
+                         desc->pitch, grt_dtype_text(desc->dtype), head.obs, desc->global_pitch,
+                         head.whole);
         return;
     }
     uint64_t rows = rows_of(worlds);
-    struct operand operands[] = {{"obs", desc->obs, rows * head.each},
-                                 {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
-                                 {"global", desc->global, (uint64_t)worlds->copies * whole_words}};
+    struct operand operands[] = {
+        {"obs", desc->obs, rows * head.each},
+        {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
+        {"global", desc->global, (uint64_t)worlds->copies * head.limit}};
     if (!check(graph, worlds, "observe", operands, 3)) {
         return;
     }
     // A lane is a thread's work on a CPU, and an environment in registers makes all of a row at
     // once.
     bool alone = grt_dev_info(worlds->dev)->caps.software || !worlds->env->world;
-    uint32_t widest = head.each > whole_words ? head.each : whole_words;
+    uint32_t widest = head.each > head.limit ? head.each : head.limit;
     uint32_t lanes = alone || widest == 0 ? 1 : grt_op_power_above(widest, SHARED);
     uint64_t all = rows + (head.whole > 0 ? worlds->copies : 0);
     const struct grt_range ranges[] = {worlds->state->range, operands[0].range, operands[1].range,

@@ -2,6 +2,7 @@
 #include "fused.h"
 
 #include "mlp_fused.h"
+#include "mlp_rows.h"
 #include "nn/linear.h"
 #include "nn/mlp.h"
 #include "nn/pointwise.h"
@@ -36,21 +37,29 @@ static bool mlp_of_sequence(const struct grt_sequence *s, struct grt_mlp_desc *m
     return true;
 }
 
+bool grt_mlp_of(const struct grt_module *module, const struct grt_shape *input,
+                struct grt_mlp_desc *mlp) {
+    const struct grt_sequence *sequence = grt_sequence_of(module);
+    const struct grt_mlp_desc *own = grt_mlp_desc_of(module);
+    if (own) {
+        *mlp = *own;
+    } else if (!sequence || !mlp_of_sequence(sequence, mlp)) {
+        return false;
+    }
+    if (input->rank != 1 || input->dim[0] > UINT32_MAX ||
+        (mlp->inputs > 0 && mlp->inputs != input->dim[0])) {
+        return false;
+    }
+    mlp->inputs = (uint32_t)input->dim[0];
+    return true;
+}
+
 // The one row of the table so far: networks that are mlps.
 static bool as_mlp(const struct grt_fused_desc *d, struct grt_mlp_fused_desc *fused) {
-    const struct grt_sequence *sequence = grt_sequence_of(d->module);
-    const struct grt_mlp_desc *own = grt_mlp_desc_of(d->module);
     struct grt_mlp_desc mlp;
-    if (own) {
-        mlp = *own;
-    } else if (!sequence || !mlp_of_sequence(sequence, &mlp)) {
+    if (!grt_mlp_of(d->module, &d->input, &mlp)) {
         return false;
     }
-    if (d->input.rank != 1 || d->input.dim[0] > UINT32_MAX ||
-        (mlp.inputs > 0 && mlp.inputs != d->input.dim[0])) {
-        return false;
-    }
-    mlp.inputs = (uint32_t)d->input.dim[0];
     *fused = (struct grt_mlp_fused_desc){.model = mlp,
                                          .loss = d->loss,
                                          .delta = d->delta,

@@ -64,6 +64,14 @@ uint32_t mlp_ceil_div(uint32_t a, uint32_t b);
 uint32_t mlp_units(const struct mlp_case *c);
 // Cuts the padded rows into about `wanted` parts, each several pieces of `piece` rows.
 void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece);
+// Where the layers lie; false when they are not those of the model, or hidden ones not equally far
+// apart.
+bool mlp_find_layers(const struct mlp_case *c, struct mlp_params *out);
+// Numbers that the last launch leaves of the gradients' sum of squares.
+uint32_t mlp_norm_count(const struct mlp_case *c);
+// The last launch: `layers` rows of its grid, of which one behind the last layer adds up losses.
+void mlp_record_reduce(struct grt_graph *graph, const struct mlp_call *call,
+                       struct grt_range loss_parts, uint32_t layers);
 // Records a kernel with the constants that all have (shaders/mlp/lib/mlp.k) and `own` ones.
 void mlp_launch(struct grt_graph *graph, const struct mlp_call *call, const char *kernel,
                 const struct grt_spec *own, uint32_t own_count, const struct grt_range *ranges,

@@ -125,7 +125,7 @@ static uint32_t reduce_groups(const struct mlp_case *c) {
     return groups < most ? groups : most;
 }
 
-static uint32_t norm_count(const struct mlp_case *c) {
+uint32_t mlp_norm_count(const struct mlp_case *c) {
     return reduce_groups(c) * (c->depth + 1);
 }
 
@@ -135,7 +135,7 @@ static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_pla
     s.sums = s.units + grt_dev_align_up(c->dev, plan->most_parts * c->desc->params->elements * 4);
     s.losses = s.sums +
                grt_dev_align_up(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
-    s.all = s.losses + grt_dev_align_up(c->dev, norm_count(c) * 4ull);
+    s.all = s.losses + grt_dev_align_up(c->dev, mlp_norm_count(c) * 4ull);
     return s;
 }
 
@@ -167,7 +167,7 @@ struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_f
         return (struct grt_range){0};
     }
     variant->plan(&c, &plan);
-    *count = norm_count(&c);
+    *count = mlp_norm_count(&c);
     return grt_op_part(desc->scratch, scratch_sizes(&c, &plan).losses, *count * 4ull);
 }
 
@@ -178,9 +178,7 @@ static bool layer_fits(const struct grt_params *params, uint32_t i, uint32_t fro
     return w->rank == 2 && w->shape[0] == to && w->shape[1] == from && b->count == to;
 }
 
-// Where the layers lie; false when they are not those of the model, or hidden ones not equally far
-// apart.
-static bool find_layers(const struct mlp_case *c, struct mlp_params *out) {
+bool mlp_find_layers(const struct mlp_case *c, struct mlp_params *out) {
     const struct grt_params *params = c->desc->params;
     uint32_t first = c->desc->first, last = first + 2 * c->depth;
     if (!params || params->count < last + 2 || params->elements > UINT32_MAX / 64 ||
@@ -210,7 +208,7 @@ static bool find_layers(const struct mlp_case *c, struct mlp_params *out) {
 
 static const char *misfit(const struct mlp_case *c, struct mlp_params *params) {
     const struct grt_mlp_fused_desc *d = c->desc;
-    if (!find_layers(c, params)) {
+    if (!mlp_find_layers(c, params)) {
         return "the parameters are not those of the model";
     }
     if (!params->elements || !d->params->master || !d->params->grad ||
@@ -251,13 +249,14 @@ void mlp_launch(struct grt_graph *graph, const struct mlp_call *call, const char
     grt_op_launch(graph, &desc, &call->params, sizeof call->params, ranges, range_count, groups);
 }
 
-static void record_reduce(struct grt_graph *graph, const struct mlp_call *call) {
+void mlp_record_reduce(struct grt_graph *graph, const struct mlp_call *call,
+                       struct grt_range loss_parts, uint32_t layers) {
     const struct mlp_case *c = call->c;
     const struct grt_spec specs[] = {
         {"WG", grt_op_tree_wg(c->dev)}, {"ADD", c->desc->add}, {"LOSS_PARTS", GRT_LOSS_PARTS}};
-    const struct grt_range ranges[] = {call->sums,     call->losses, call->grads,
-                                       c->desc->parts, call->norms,  call->state};
-    const uint32_t grid[3] = {reduce_groups(c), c->depth + 2, 1};
+    const struct grt_range ranges[] = {call->sums, call->losses, call->grads,
+                                       loss_parts, call->norms,  call->state};
+    const uint32_t grid[3] = {reduce_groups(c), layers, 1};
     mlp_launch(graph, call, "mlp_reduce", specs, sizeof specs / sizeof specs[0], ranges,
                sizeof ranges / sizeof ranges[0], grid);
 }
@@ -301,7 +300,7 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     call->units = grt_op_part(d->scratch, 0, plan->units_bytes);
     call->sums = grt_op_part(d->scratch, sizes.units, plan->parts * d->params->elements * 4);
     call->losses = grt_op_part(d->scratch, sizes.sums, (uint64_t)plan->blocks * 4);
-    call->norms = grt_op_part(d->scratch, sizes.losses, norm_count(c) * 4ull);
+    call->norms = grt_op_part(d->scratch, sizes.losses, mlp_norm_count(c) * 4ull);
     return true;
 }
 
@@ -343,6 +342,6 @@ void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *
         variant->record_pass(graph, &call);
         record_phase(graph, desc, "backward");
         variant->record_grads(graph, &call);
-        record_reduce(graph, &call);
+        mlp_record_reduce(graph, &call, desc->parts, c.depth + 2);
     }
 }

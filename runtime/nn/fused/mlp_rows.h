@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// An MLP forward, and back from the gradients of its outputs, for rows that lie apart: what a
+// learner gathers for a minibatch goes from where it lies straight into the products. A launch for
+// the way there, and two for the way back: gradients in parts, and their sum. Between the two
+// stands whatever makes gradients of outputs.
+//
+// Layer by layer each product reads and writes all rows. Here a row's inputs are read twice, and
+// its hidden units written once and read once.
+//
+// For 16-bit products on NVIDIA's matrix units, through OpenCL and through Vulkan, and for hidden
+// layers of 64. The first time that it would serve a network on a device it is checked, and left
+// out where it computes wrong (mlp_rows_check.c).
+#ifndef GRT_NN_MLP_ROWS_H
+#define GRT_NN_MLP_ROWS_H
+
+#include "gpurt/module.h"
+
+// Inputs of rows, one behind the other: numbers of 16 bits, zeros behind a row's last up to the
+// pitch. Lengths are in numbers, and multiples of 8; ranges begin at multiples of 16 bytes.
+struct grt_row_part {
+    struct grt_range range;
+    uint32_t numbers;
+    uint64_t pitch;  // from one row to the next
+    uint64_t step;   // from the rows of one step to those of the next
+};
+
+// Position i is row i % period of step i / period.
+struct grt_row_places {
+    struct grt_row_part near;  // [step][row]
+    struct grt_row_part far;   // [step][row / share]; numbers 0: there is none
+    uint64_t period;
+    uint32_t share;
+    struct grt_range order;  // u32: positions of the rows; no buffer: they follow each other
+    uint64_t first;          // position of the first row, or its place in the order
+};
+
+struct grt_mlp_rows_desc {
+    struct grt_mlp_desc model;  // inputs: those of both parts
+    enum grt_dtype dtype;
+    const struct grt_params *params;  // list[first + 2 l] is the weight of layer l, then its bias
+    uint32_t first;
+    struct grt_row_places places;
+    uint64_t rows;
+
+    struct grt_range hidden;     // grt_mlp_rows_hidden() bytes; forward: no buffer: not wanted
+    const struct grt_tensor *y;  // forward: out, f32 [rows][outputs]
+    // backward: gradients, still times the loss scale, are written to those of the parameters
+    const struct grt_tensor *dy;  // in dtype, [rows][outputs]
+    struct grt_range state;       // a struct grt_learn_state
+    struct grt_range scratch;     // grt_mlp_rows_scratch() bytes
+};
+
+// What a module is an MLP of; false: it is none.
+bool grt_mlp_of(const struct grt_module *module, const struct grt_shape *input,
+                struct grt_mlp_desc *mlp);
+// Whether the ops can do this model, with parts of so many numbers, on this device.
+bool grt_mlp_rows_usable(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);
+uint64_t grt_mlp_rows_hidden(const struct grt_mlp_rows_desc *desc);
+uint64_t grt_mlp_rows_scratch(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);
+void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_desc *desc);
+void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows_desc *desc);
+
+#endif

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the kernels of an MLP over rows compute right on a device (see ops/verdict.h), asked for
+// each model: a few samples that lie apart, taken over and over in a mixed order, as many rows as
+// give every workgroup several pieces. Squared errors of what comes out are sent back; gradients
+// are compared with those in double precision on the host, and outputs of rows in their order with
+// those of the mixed one.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "gpurt/optim.h"
+#include "mlp_case.h"
+#include "mlp_reference.h"
+#include "mlp_rows_parts.h"
+#include "ops/op_support.h"
+#include "ops/verdict.h"
+
+#define SAMPLES 14u
+#define SHARE 2u              // rows that share the far part
+#define PERIOD (2 * SAMPLES)  // rows of a step
+#define STEPS 4u
+#define PLACES (STEPS * PERIOD)
+#define PIECES_A_UNIT 7u
+#define SCALE_OF_ROW 0.25f  // such that halves of gradients are neither small nor large
+
+struct trial {
+    struct grt_plan *plan;
+    struct grt_params params;
+    struct grt_mlp_rows_desc desc;
+    struct grt_tensor *near, *far, *order, *y, *ordered_y, *dy, *hidden, *scratch, *state;
+    uint64_t rows, elements;
+    float *x, *target, *values, *out;
+    uint16_t *halves;
+};
+
+static uint64_t pitch_of(uint32_t numbers) {
+    return (numbers + 7) / 8 * 8;
+}
+
+static struct grt_tensor *tensor(struct trial *t, const char *label, enum grt_dtype dtype,
+                                 uint64_t rows, uint64_t cols) {
+    return grt_plan_tensor(t->plan,
+                           grt_tensor_desc(.label = label, .dtype = dtype, .shape = {rows, cols}));
+}
+
+static void add_parameters(struct trial *t, const struct grt_mlp_desc *m) {
+    for (uint32_t l = 0; l <= m->depth; l++) {
+        uint32_t from = l == 0 ? m->inputs : m->hidden, to = l == m->depth ? m->outputs : m->hidden;
+        const uint64_t weight[GRT_MAX_RANK] = {to, from}, bias[GRT_MAX_RANK] = {to};
+        char prefix[16];
+        snprintf(prefix, sizeof prefix, "%u.", l);
+        grt_params_add(&t->params, prefix, "weight", weight, GRT_INIT_UNIFORM,
+                       1.6f / sqrtf((float)from));
+        grt_params_add(&t->params, prefix, "bias", bias, GRT_INIT_UNIFORM, 0.5f);
+    }
+}
+
+static bool declare(struct trial *t, struct grt_dev *dev, const struct grt_mlp_rows_desc *of) {
+    const struct grt_mlp_desc *m = &of->model;
+    const struct grt_row_places *at = &of->places;
+    const struct mlp_case c = {.dev = dev};
+    uint64_t near = pitch_of(at->near.numbers), far = pitch_of(at->far.numbers);
+    t->rows = 16ull * PIECES_A_UNIT * mlp_units(&c) + 5;
+    t->plan = grt_plan_create(dev);
+    grt_params_init(&t->params, dev, of->dtype);
+    add_parameters(t, m);
+    if (!t->plan || t->params.failed) {
+        return false;
+    }
+    grt_params_declare(&t->params, t->plan, true);
+    t->desc = (struct grt_mlp_rows_desc){
+        .model = *m, .dtype = of->dtype, .params = &t->params, .rows = t->rows};
+    t->near = tensor(t, "near", of->dtype, PLACES, near);
+    t->far = far > 0 ? tensor(t, "far", of->dtype, PLACES / SHARE, far) : NULL;
+    t->order = tensor(t, "order", GRT_U32, t->rows, 0);
+    t->y = tensor(t, "y", GRT_F32, t->rows, m->outputs);
+    t->ordered_y = tensor(t, "ordered y", GRT_F32, PLACES, m->outputs);
+    t->dy = tensor(t, "dy", of->dtype, t->rows, m->outputs);
+    t->hidden = tensor(t, "hidden", GRT_U32, grt_mlp_rows_hidden(&t->desc) / 4, 0);
+    t->scratch = tensor(t, "scratch", GRT_U32, (grt_mlp_rows_scratch(dev, &t->desc) + 3) / 4, 0);
+    t->state = tensor(t, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+    t->desc.places = (struct grt_row_places){
+        .near = {.numbers = at->near.numbers, .pitch = near, .step = PERIOD * near},
+        .far = {.numbers = at->far.numbers, .pitch = far, .step = PERIOD / SHARE * far},
+        .period = PERIOD,
+        .share = SHARE};
+    return t->near && (far == 0 || t->far) && t->order && t->y && t->ordered_y && t->dy &&
+           t->hidden && t->scratch && t->state;
+}
+
+// ---- numbers ----
+
+// [-1, 1), of 24 bits.
+static float next(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)((double)(*state >> 40) * 0x1p-23 - 1.0);
+}
+
+static uint16_t short_of(const struct trial *t, float v) {
+    return grt_16_of_f32(t->desc.dtype, v);
+}
+
+static bool write_tensor(const struct grt_tensor *to, const void *from) {
+    return grt_buf_write(to->range.buf, to->range.offset, from, grt_tensor_bytes(to));
+}
+
+static bool read_tensor(const struct grt_tensor *from, void *into) {
+    return grt_buf_read(from->range.buf, from->range.offset, into, grt_tensor_bytes(from));
+}
+
+// A part of all places; place i has sample i % SAMPLES, of which two neighbours have the same far
+// part.
+static bool write_part(struct trial *t, const struct grt_tensor *to, uint32_t first,
+                       uint32_t numbers, uint32_t share) {
+    uint64_t pitch = pitch_of(numbers);
+    memset(t->halves, 0, grt_tensor_bytes(to));
+    for (uint32_t i = 0; i < PLACES / share; i++) {
+        const float *x = t->x + (size_t)(i * share % SAMPLES) * t->desc.model.inputs + first;
+        for (uint32_t j = 0; j < numbers; j++) {
+            t->halves[i * pitch + j] = short_of(t, x[j]);
+        }
+    }
+    return write_tensor(to, t->halves);
+}
+
+static bool write_inputs(struct trial *t) {
+    const struct grt_mlp_desc *m = &t->desc.model;
+    uint32_t near = t->desc.places.near.numbers, far = t->desc.places.far.numbers;
+    uint64_t seed = 5;
+    for (uint32_t i = 0; i < SAMPLES * m->inputs; i++) {
+        t->x[i] = next(&seed);
+    }
+    for (uint32_t s = 0; s < SAMPLES; s += SHARE) {
+        memcpy(t->x + (size_t)(s + 1) * m->inputs + near, t->x + (size_t)s * m->inputs + near,
+               far * sizeof *t->x);
+    }
+    for (uint32_t i = 0; i < SAMPLES * m->outputs; i++) {
+        t->target[i] = next(&seed);
+    }
+    uint32_t *order = (uint32_t *)t->halves;
+    for (uint64_t i = 0; i < t->rows; i++) {
+        order[i] = (uint32_t)(i * 5 % (PLACES / SAMPLES) * SAMPLES + i % SAMPLES);
+    }
+    return write_tensor(t->order, order) && write_part(t, t->near, 0, near, 1) &&
+           (far == 0 || write_part(t, t->far, near, far, SHARE));
+}
+
+static bool begin(struct trial *t, struct grt_dev *dev, const struct grt_mlp_rows_desc *of) {
+    if (!declare(t, dev, of)) {
+        return false;
+    }
+    const struct grt_mlp_desc *m = &of->model;
+    t->elements = grt_mlp_reference_at(m, m->depth + 1);
+    uint64_t most = t->rows * m->outputs > t->elements ? t->rows * m->outputs : t->elements;
+    most = most > PLACES * 1024ull ? most : PLACES * 1024ull;
+    t->x = calloc(SAMPLES * (size_t)m->inputs, sizeof *t->x);
+    t->target = calloc(SAMPLES * (size_t)m->outputs, sizeof *t->target);
+    t->values = calloc(t->elements, sizeof *t->values);
+    t->out = calloc(most, sizeof *t->out);
+    t->halves = calloc(most, 2 * sizeof *t->halves);
+    if (!t->x || !t->target || !t->values || !t->out || !t->halves || !grt_plan_alloc(t->plan)) {
+        return false;
+    }
+    grt_params_place(&t->params);
+    t->desc.places.near.range = t->near->range;
+    t->desc.places.far.range = t->far ? t->far->range : (struct grt_range){0};
+    t->desc.scratch = t->scratch->range;
+    t->desc.state = t->state->range;
+    t->desc.dy = t->dy;
+    const struct grt_learn_state state = {.loss_scale = SCALE_OF_ROW * (float)t->rows};
+    bool good = grt_params_draw(&t->params, 3) && write_inputs(t) &&
+                grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
+    float *at = t->values;
+    for (uint32_t i = 0; good && i < t->params.count; i++) {
+        good = read_tensor(&t->params.list[i]->master, at);
+        at += t->params.list[i]->count;
+    }
+    return good;
+}
+
+static void end(struct trial *t) {
+    grt_plan_destroy(&t->plan);
+    grt_params_finish(&t->params);
+    free(t->x);
+    free(t->target);
+    free(t->values);
+    free(t->out);
+    free(t->halves);
+}
+
+// ---- looking at it ----
+
+// Outputs of all rows, and of the places in their order.
+static bool go_forward(struct trial *t) {
+    struct grt_graph *graph = grt_graph_create(t->params.dev, "mlp rows check");
+    if (graph) {
+        struct grt_mlp_rows_desc ordered = t->desc, plain = t->desc;
+        ordered.places.order = t->order->range;
+        ordered.hidden = t->hidden->range;
+        ordered.y = t->y;
+        plain.rows = PLACES;
+        plain.y = t->ordered_y;
+        grt_op_mlp_rows_forward(graph, &ordered);
+        grt_op_mlp_rows_forward(graph, &plain);
+    }
+    bool good = graph && grt_graph_finish(graph);
+    grt_graph_destroy(&graph);
+    return good;
+}
+
+static bool go_back(struct trial *t) {
+    struct grt_graph *graph = grt_graph_create(t->params.dev, "mlp rows check");
+    if (graph) {
+        struct grt_mlp_rows_desc back = t->desc;
+        back.places.order = t->order->range;
+        back.hidden = t->hidden->range;
+        grt_graph_fill(graph, t->params.grad->range, UINT32_MAX);
+        grt_op_mlp_rows_backward(graph, &back);
+    }
+    bool good = graph && grt_graph_finish(graph);
+    grt_graph_destroy(&graph);
+    return good;
+}
+
+// Whether every row has the output of its place; then t->out has those of all rows.
+static bool same_outputs(struct trial *t) {
+    uint32_t outputs = t->desc.model.outputs;
+    float *places = malloc(grt_tensor_bytes(t->ordered_y));
+    bool good = places && read_tensor(t->ordered_y, places) && read_tensor(t->y, t->out);
+    for (uint64_t i = 0; good && i < t->rows; i++) {
+        uint64_t place = i * 5 % (PLACES / SAMPLES) * SAMPLES + i % SAMPLES;
+        good = memcmp(places + place * outputs, t->out + i * outputs, outputs * 4) == 0;
+    }
+    free(places);
+    return good;
+}
+
+// The gradients of the mean of squared errors.
+static bool write_slopes(struct trial *t) {
+    uint32_t outputs = t->desc.model.outputs;
+    for (uint64_t i = 0; i < t->rows * outputs; i++) {
+        float wanted = t->target[i / outputs % SAMPLES * outputs + i % outputs];
+        t->halves[i] = short_of(t, 2 * (t->out[i] - wanted) * SCALE_OF_ROW / (float)outputs);
+    }
+    return write_tensor(t->dy, t->halves);
+}
+
+static bool agrees(struct trial *t, const double *want, bool fault) {
+    double bound = 4 * (t->desc.model.depth + 1.0) * (t->desc.dtype == GRT_F16 ? 0x1p-11 : 0x1p-8);
+    for (uint32_t i = 0; i < t->params.count; i++) {
+        uint64_t count = t->params.list[i]->count;
+        if (!read_tensor(&t->params.list[i]->grad, t->out)) {
+            return false;
+        }
+        t->out[count / 2] += fault && i == 0 ? 1e6f : 0.0f;
+        if (!(grt_mlp_reference_distance(t->out, want, count) <= bound)) {
+            return false;
+        }
+        want += count;
+    }
+    return true;
+}
+
+struct question {
+    struct grt_dev *dev;
+    const struct grt_mlp_rows_desc *desc;
+};
+
+static enum grt_verdict run(const void *subject, bool fault) {
+    const struct question *q = subject;
+    struct trial *t = calloc(1, sizeof *t);
+    enum grt_verdict verdict = GRT_VERDICT_UNKNOWN;
+    if (t && begin(t, q->dev, q->desc)) {
+        struct grt_mlp_reference want = {.model = t->desc.model,
+                                         .loss = GRT_LOSS_MSE,
+                                         .dtype = t->desc.dtype,
+                                         .scale = (double)SCALE_OF_ROW * (double)t->rows,
+                                         .params = t->values,
+                                         .rows = t->rows,
+                                         .period = SAMPLES,
+                                         .x = t->x,
+                                         .target = t->target};
+        if (grt_mlp_reference(&want)) {
+            bool right = go_forward(t) && same_outputs(t) && write_slopes(t) && go_back(t) &&
+                         agrees(t, want.grads, fault);
+            verdict = right ? GRT_VERDICT_RIGHT : GRT_VERDICT_WRONG;
+        }
+        free(want.grads);
+    }
+    if (t) {
+        end(t);
+    }
+    free(t);
+    return verdict;
+}
+
+bool mlp_rows_trusted(struct grt_dev *dev, const struct grt_mlp_rows_desc *d) {
+    const struct grt_mlp_desc *m = &d->model;
+    const struct question question = {dev, d};
+    char what[128];
+    snprintf(what, sizeof what, "%s, %u and %u inputs, %u layers of %u, %s, %u outputs",
+             grt_dtype_text(d->dtype), d->places.near.numbers, d->places.far.numbers, m->depth,
+             m->hidden, grt_act_text(m->act), m->outputs);
+    return grt_check_trusts(
+        dev, &(struct grt_check){
+                 .op = "mlp", .variant = "rows", .what = what, .run = run, .subject = &question});
+}
