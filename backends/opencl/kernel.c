@@ -19,6 +19,8 @@
 //
 //     source --> PTX, .target sm_90 --> .target sm_90a --> program
 //
+// With `ptx_target any` the PTX is the driver's own: such a text is imported by Vulkan too.
+//
 // PoCL is left to its own cache (keeps_binaries). A binary would load in 1.3 ms and source takes
 // 37, but binaries too pass through the folder of that cache, which processes do not lock: of 170
 // processes that started five at once on empty caches 4 were aborted by assertions in PoCL, and
@@ -213,6 +215,13 @@ static const char *ptx_target(const struct grt_kernel_info *info, size_t *length
     return at;
 }
 
+// Whether PTX of a text is needed in a form that the driver does not make.
+static bool is_retargeted(const struct grt_kernel_info *info) {
+    size_t length = 0;
+    const char *target = ptx_target(info, &length);
+    return target && strncmp(target, "any", length) != 0;
+}
+
 // The program's PTX with the last letter of `target`, such as sm_90a, put behind its own sm_90. To
 // be freed; NULL, with a sentence, when the driver has no PTX or, then *other, compiles for
 // something else.
@@ -272,7 +281,8 @@ static char *make_ptx(struct gcl_dev *dev, const struct grt_kernel_info *info, c
         return NULL;
     }
     // How that build ended says nothing; whether there is PTX does.
-    char *ptx = retarget(program, info, target, length, size, other);
+    char *ptx = is_retargeted(info) ? retarget(program, info, target, length, size, other)
+                                    : get_binary(program, info, size);
     char *text = ptx ? NULL : build_log(dev, program);
     if (text) {
         log_lines(info, options, text);
@@ -284,11 +294,11 @@ static char *make_ptx(struct gcl_dev *dev, const struct grt_kernel_info *info, c
 
 static cl_program build_source(struct gcl_dev *dev, const struct grt_kernel_info *info,
                                const char *options) {
-    size_t length = 0, size = 0;
+    size_t size = 0;
     bool other = false;
     cl_int code = CL_SUCCESS;
     cl_program program = NULL;
-    if (!ptx_target(info, &length)) {
+    if (!is_retargeted(info)) {
         program = compile(dev, info, options, &code);
         return program ? built(dev, info, options, program, code) : NULL;
     }

@@ -49,6 +49,7 @@
     X(quarantine, D)                                                                               \
     X(nn, D)                                                                                       \
     X(fused, D)                                                                                    \
+    X(mlprows, D)                                                                                  \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
     X(network, D)                                                                                  \

@@ -10,15 +10,15 @@
 #define WIDTH 64u  // hidden units of a layer: eight warps have eight each
 #define MAX_DEPTH 3u
 #define MAX_OUTPUTS 16u
-#define CHUNK 8u   // numbers of 16 bytes
-#define PIECE 16u  // rows that a warp or a workgroup takes at a time
-#define FORWARD_LANES 128u
-#define BACKWARD_LANES 256u
-#define STAGES 3u
+#define CHUNK 8u        // numbers of 16 bytes
+#define PIECE 16u       // rows that a warp takes at a time
+#define MOST_PIECE 32u  // that a workgroup takes at a time, at most
+// Microseconds of 1.3 M rows of 162 numbers, and of 276, on an H200 (driver 580.159.04, 2026-11):
+// 384 lanes 253 and 330, 256 lanes 299 and 312, 512 lanes 262 and 358.
+#define FORWARD_LANES 384u
+#define BACKWARD_LANES 256u       // for each tile of 16 rows
 #define SHARED_BYTES (48u << 10)  // that Vulkan lends to an imported kernel
-// Workgroups of a processor. Backward, one where the sums of its weights fill the registers.
-#define FORWARD_GROUPS 3u
-#define FEW_CHUNKS 24u
+#define ROOMY_BYTES (96u << 10)
 
 static uint32_t chunks(uint32_t numbers) {
     return (numbers + CHUNK - 1) / CHUNK;
@@ -31,13 +31,34 @@ static uint32_t row_chunks(const struct grt_mlp_rows_desc *d) {
 // As the kernels count it.
 static uint64_t forward_shared(const struct grt_mlp_rows_desc *d) {
     uint64_t pitch = (row_chunks(d) + 3) / 4 * 4 + 1;
-    return 16 * pitch * WIDTH + 2ull * WIDTH * ((d->model.depth - 1) * WIDTH + MAX_OUTPUTS);
+    uint64_t weights = 8 * pitch * WIDTH + (d->model.depth - 1) * WIDTH * WIDTH;
+    return 2 * (weights + MAX_OUTPUTS * WIDTH) + 4ull * d->model.depth * WIDTH;
 }
 
-static uint64_t backward_shared(const struct grt_mlp_rows_desc *d) {
-    uint64_t hidden = 2ull * PIECE * WIDTH * d->model.depth;
-    uint64_t piece = 16ull * PIECE * (row_chunks(d) | 1) + hidden + 2ull * PIECE * MAX_OUTPUTS;
-    return STAGES * piece + hidden;
+// How a workgroup goes back: tiles of 16 rows at a time, and pieces of as many in shared memory.
+struct back {
+    uint32_t tiles, stages;
+};
+// Best first: the same rows back take 460 and 560 with {2, 2}, 507 and 732 with {1, 3}.
+static const struct back backs[] = {{2, 2}, {1, 3}, {1, 2}};
+#define BACKS (sizeof backs / sizeof backs[0])
+
+static uint64_t backward_shared(const struct grt_mlp_rows_desc *d, const struct back *b) {
+    uint64_t rows = b->tiles * PIECE;
+    uint64_t hidden = 2 * rows * WIDTH * d->model.depth;
+    uint64_t piece = 16 * rows * (row_chunks(d) | 1) + hidden + 2 * rows * MAX_OUTPUTS;
+    return b->stages * piece + hidden;
+}
+
+// The first that fits; NULL: none does.
+static const struct back *choose_back(struct grt_dev *dev, const struct grt_mlp_rows_desc *d) {
+    uint64_t room = grt_kernel_builds(dev, "probe_wgmma") ? ROOMY_BYTES : SHARED_BYTES;
+    for (uint32_t i = 0; i < BACKS; i++) {
+        if (backward_shared(d, &backs[i]) <= room) {
+            return &backs[i];
+        }
+    }
+    return NULL;
 }
 
 static bool could(const struct grt_mlp_rows_desc *d) {
@@ -47,16 +68,16 @@ static bool could(const struct grt_mlp_rows_desc *d) {
            (m->act == GRT_ACT_RELU || m->act == GRT_ACT_TANH) && !m->residual && !m->layer_norm &&
            m->widths[0] == 0 && d->places.near.numbers > 0 &&
            m->inputs == d->places.near.numbers + d->places.far.numbers &&
-           forward_shared(d) <= SHARED_BYTES && backward_shared(d) <= SHARED_BYTES;
+           forward_shared(d) <= SHARED_BYTES;
 }
 
 bool grt_mlp_rows_usable(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc) {
     return dev && desc && could(desc) && grt_kernel_builds(dev, "mlp_rows_forward") &&
-           mlp_rows_trusted(dev, desc);
+           choose_back(dev, desc) && mlp_rows_trusted(dev, desc);
 }
 
 static uint64_t padded(const struct grt_mlp_rows_desc *d) {
-    return (d->rows + PIECE - 1) / PIECE * PIECE;
+    return (d->rows + MOST_PIECE - 1) / MOST_PIECE * MOST_PIECE;
 }
 
 uint64_t grt_mlp_rows_hidden(const struct grt_mlp_rows_desc *desc) {
@@ -72,9 +93,10 @@ struct rows_call {
     uint64_t pieces;
 };
 
+// One for each processor: the sums of its weights fill the registers.
 static uint32_t backward_groups(const struct mlp_case *c, const struct grt_mlp_rows_desc *d) {
     uint64_t pieces = padded(d) / PIECE;
-    uint64_t most = mlp_units(c) * (row_chunks(d) <= FEW_CHUNKS ? 2ull : 1ull);
+    uint64_t most = mlp_units(c);
     return (uint32_t)(pieces < most ? pieces : most);
 }
 
@@ -143,15 +165,17 @@ static bool begin(struct grt_graph *graph, const struct grt_mlp_rows_desc *d,
     p->mlp.padded = (uint32_t)padded(d);
     p->first = (uint32_t)d->places.first;
     p->period = (uint32_t)d->places.period;
-    p->share = d->places.share;
+    p->per_period = UINT32_MAX / p->period;
+    p->share = d->places.share > 0 ? d->places.share : 1;
+    p->per_share = UINT32_MAX / p->share;
     call->pieces = padded(d) / PIECE;
     return true;
 }
 
 static void launch(struct grt_graph *graph, const struct rows_call *call,
-                   const struct grt_mlp_rows_desc *d, const char *kernel, struct grt_spec last,
-                   uint32_t lanes, const struct grt_range *ranges, uint32_t range_count,
-                   uint32_t groups) {
+                   const struct grt_mlp_rows_desc *d, const char *kernel, uint32_t lanes,
+                   const struct grt_spec own[2], const struct grt_range *ranges,
+                   uint32_t range_count, uint32_t groups) {
     const struct mlp_case *c = &call->c;
     const struct grt_kernel_desc desc = {kernel,
                                          {{"WG", lanes},
@@ -163,7 +187,8 @@ static void launch(struct grt_graph *graph, const struct rows_call *call,
                                           {"KIND", d->dtype == GRT_BF16},
                                           {"NEAR", d->places.near.numbers},
                                           {"ORDERED", d->places.order.buf != NULL},
-                                          last}};
+                                          own[0],
+                                          own[1]}};
     grt_op_launch(graph, &desc, &call->params, sizeof call->params, ranges, range_count,
                   (const uint32_t[3]){groups, 1, 1});
 }
@@ -185,10 +210,12 @@ void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_
                                        d->params->master->range,
                                        d->y->range,
                                        or_else(d->hidden, grt_op_unused(graph))};
-    uint64_t most = mlp_units(&call.c) * FORWARD_GROUPS;
+    // One for each processor: all of its lanes share the weights.
+    uint64_t most = mlp_units(&call.c);
     uint64_t wanted = (call.pieces + FORWARD_LANES / 32 - 1) / (FORWARD_LANES / 32);
-    launch(graph, &call, d, "mlp_rows_forward", (struct grt_spec){"KEEP", d->hidden.buf != NULL},
-           FORWARD_LANES, ranges, 7, (uint32_t)(wanted < most ? wanted : most));
+    launch(graph, &call, d, "mlp_rows_forward", FORWARD_LANES,
+           (const struct grt_spec[2]){{"KEEP", d->hidden.buf != NULL}}, ranges, 7,
+           (uint32_t)(wanted < most ? wanted : most));
 }
 
 void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows_desc *d) {
@@ -196,6 +223,11 @@ void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows
     if (!grt_op_tensor(graph, "mlp over rows", "dy", d->dy) || !begin(graph, d, &call) ||
         !grt_op_scratch(graph, "mlp over rows", d->dy->label, d->scratch,
                         grt_mlp_rows_scratch(call.c.dev, d))) {
+        return;
+    }
+    const struct back *back = choose_back(call.c.dev, d);
+    if (!back) {
+        grt_graph_reject(graph, GRT_UNSUPPORTED, "mlp over rows: too many inputs");
         return;
     }
     uint32_t groups = backward_groups(&call.c, d);
@@ -209,8 +241,9 @@ void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows
                                        d->hidden,
                                        d->dy->range,
                                        sums};
-    launch(graph, &call, d, "mlp_rows_backward", (struct grt_spec){"STAGES", STAGES},
-           BACKWARD_LANES, ranges, 7, groups);
+    launch(graph, &call, d, "mlp_rows_backward", back->tiles * BACKWARD_LANES,
+           (const struct grt_spec[2]){{"TILES", back->tiles}, {"STAGES", back->stages}}, ranges, 7,
+           groups);
     struct mlp_call add = {.c = &call.c, .params = call.params.mlp};
     add.params.parts = groups;
     add.sums = sums;
