@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oracle/oracle.h"
 #include "rl/ppo_parts.h"
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
@@ -53,7 +54,7 @@ struct ppo_made ppo_make(const struct ppo_maker *m) {
     struct ppo_made made = {.worlds = ppo_make_worlds(m, m->copies, false)};
     const struct grt_worlds_sizes *sizes = grt_worlds_sizes(made.worlds);
     made.actor = (struct grt_mlp_desc){.depth = PPO_DEPTH,
-                                       .hidden = PPO_HIDDEN,
+                                       .hidden = m->hidden ? m->hidden : PPO_HIDDEN,
                                        .outputs = sizes->choices ? sizes->choices : sizes->act,
                                        .act = GRT_ACT_TANH};
     made.critic = made.actor;
@@ -96,6 +97,15 @@ double ppo_learnt_rows(const struct grt_ppo *ppo) {
     return sum;
 }
 
+// Number k of a row in the networks' type.
+static double seen(const struct grt_ppo *ppo, const uint32_t *row, size_t k) {
+    if (ppo->net.dtype == GRT_F32) {
+        return (double)test_as_f32(row[k]);
+    }
+    uint16_t bits = (uint16_t)(row[k / 2] >> k % 2 * 16);
+    return oracle_widen(ppo->net.dtype == GRT_F16 ? oracle_f16 : oracle_bf16, bits);
+}
+
 struct ppo_collected ppo_collect(const struct grt_ppo *ppo) {
     const struct ppo_actors *a = &ppo->learning;
     const struct grt_worlds_sizes *sizes = ppo->sizes;
@@ -121,7 +131,7 @@ struct ppo_collected ppo_collect(const struct grt_ppo *ppo) {
     }
     c.acts = test_alloc(more * c.width * sizeof(double));
     c.counts = test_alloc(more * sizeof(bool));
-    float *obs = ppo_read(a->obs), *whole = a->whole ? ppo_read(a->whole) : NULL;
+    uint32_t *obs = ppo_read(a->obs), *whole = a->whole ? ppo_read(a->whole) : NULL;
     float *acts = a->acts ? ppo_read(a->acts) : NULL;
     size_t section = (size_t)grt_ppo_section(a);
     for (size_t i = 0; i < more; i++) {
@@ -134,12 +144,13 @@ struct ppo_collected ppo_collect(const struct grt_ppo *ppo) {
         }
         c.counts[i] = (c.end[i] & GRT_ROW_IDLE) == 0;
         for (size_t k = 0; k < c.obs; k++) {
-            double v = (double)obs[t * a->obs_stride + row * a->obs_words + k];
+            double v = seen(ppo, obs + t * a->obs_stride + row * a->obs_words, k);
             c.own[i * c.obs + k] = c.seen[i * c.seen_width + k] = v;
         }
         for (size_t k = c.obs; k < c.seen_width; k++) {
-            c.seen[i * c.seen_width + k] = (double)
-                whole[t * a->whole_stride + row / sizes->agents * a->whole_words + k - c.obs];
+            size_t copy = row / sizes->agents;
+            c.seen[i * c.seen_width + k] =
+                seen(ppo, whole + t * a->whole_stride + copy * a->whole_words, k - c.obs);
         }
         for (size_t k = 0; acts && t < c.steps && k < c.width; k++) {
             c.acts[i * c.width + k] = (double)acts[t * a->acts_stride + row * c.width + k];
@@ -184,14 +195,14 @@ const struct grt_param *ppo_param(const struct grt_ppo *ppo, const char *name) {
 
 static struct oracle_ppo_net ppo_net_of(const struct grt_ppo *ppo, const char *name, double *params,
                                         size_t inputs, size_t outputs) {
-    struct oracle_ppo_net n = {
-        .depth = PPO_DEPTH, .inputs = inputs, .hidden = PPO_HIDDEN, .outputs = outputs};
+    struct oracle_ppo_net n = {.depth = PPO_DEPTH, .inputs = inputs, .outputs = outputs};
     for (int layer = 0; layer <= PPO_DEPTH; layer++) {
         char text[64];
         snprintf(text, sizeof text, "%s.layers.%d.weight", name, layer);
         n.weight[layer] = params + ppo_param(ppo, text)->first;
         snprintf(text, sizeof text, "%s.layers.%d.bias", name, layer);
         n.bias[layer] = params + ppo_param(ppo, text)->first;
+        n.hidden = layer == 0 ? ppo_param(ppo, text)->count : n.hidden;
     }
     return n;
 }

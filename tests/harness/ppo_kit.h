@@ -15,7 +15,8 @@ struct ppo_maker {
     const struct grt_env_info *info;  // an own one
     struct grt_env_value settings[4];
     uint32_t setting_count, copies, length;
-    bool tight;  // networks that take no rows with zeros behind them
+    uint32_t hidden;  // units of a layer; 0: PPO_HIDDEN
+    bool tight;       // networks that take no rows with zeros behind them
     struct grt_ppo_desc desc;
 };
 
