@@ -268,7 +268,7 @@ static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t b
                                   .specs = {{"WG", grt_op_tree_wg(ppo->dev)},
                                             {"KIND", kind_of(ppo)},
                                             {"DISCRETE", ppo->sizes->choices > 0}}),
-                  &params, sizeof params, ranges, 12, (const uint32_t[3]){PPO_GROUPS, 1, 1});
+                  &params, sizeof params, ranges, 12, (const uint32_t[3]){ppo->loss_groups, 1, 1});
 }
 
 // Minibatch number `batch`, whose rows have `count` places of the order from `first` on.
@@ -284,13 +284,13 @@ static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t 
                       grt_colsum_desc(.y = &ppo->log_std->grad, .x = &slopes,
                                       .scratch = unless(ppo->net.scratch, (struct grt_range){0})));
     }
-    uint64_t losses = (uint64_t)PPO_GROUPS * PPO_STATS * 4;
+    uint64_t losses = (uint64_t)ppo->loss_groups * PPO_STATS * 4;
     grt_op_update(
         graph, grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params, .kept = ppo->kept,
                                .state = ppo->state, .history = ppo->history,
-                               .loss_parts =
-                                   grt_op_part(ppo->stats->range, losses, (uint64_t)PPO_GROUPS * 4),
-                               .loss_part_count = PPO_GROUPS, .norm_parts = ppo->norm_parts,
+                               .loss_parts = grt_op_part(ppo->stats->range, losses,
+                                                         (uint64_t)ppo->loss_groups * 4),
+                               .loss_part_count = ppo->loss_groups, .norm_parts = ppo->norm_parts,
                                .scaling = ppo->desc.precision == GRT_F16));
 }
 

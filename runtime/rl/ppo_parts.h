@@ -69,8 +69,9 @@ struct grt_ppo {
     uint32_t width;    // numbers that the actor gives
     uint64_t count;    // rows of an iteration
     uint32_t batches;  // of an epoch
-    uint64_t batch;    // rows of one where all count; the last may have fewer
-    uint32_t done;     // iterations
+    uint32_t loss_groups;
+    uint64_t batch;  // rows of one where all count; the last may have fewer
+    uint32_t done;   // iterations
 
     struct grt_tensor *tallies, *list;  // of rows that count: see ppo_tally and ppo_list
     struct grt_tensor *order;           // of an epoch: positions of rows, [batches][batch] at most

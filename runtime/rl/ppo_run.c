@@ -48,13 +48,13 @@ static bool report_totals(const struct ppo_actors *a, struct grt_ppo_report *r) 
 
 // Sums of the losses so far, over all workgroups.
 static bool read_stats(const struct grt_ppo *ppo, double sums[PPO_STATS]) {
-    float stats[PPO_GROUPS * (PPO_STATS + 1)];
+    float stats[PPO_MOST_GROUPS * (PPO_STATS + 1)];
     if (!read(ppo->stats, stats)) {
         return false;
     }
     for (uint32_t k = 0; k < PPO_STATS; k++) {
         sums[k] = 0;
-        for (uint32_t g = 0; g < PPO_GROUPS; g++) {
+        for (uint32_t g = 0; g < ppo->loss_groups; g++) {
             sums[k] += (double)stats[g * PPO_STATS + k];
         }
     }

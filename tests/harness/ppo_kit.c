@@ -90,7 +90,7 @@ void ppo_run_epoch(struct grt_ppo *ppo, uint32_t number) {
 double ppo_learnt_rows(const struct grt_ppo *ppo) {
     float *stats = ppo_read(ppo->stats);
     double sum = 0;
-    for (size_t g = 0; g < PPO_GROUPS; g++) {
+    for (size_t g = 0; g < ppo->loss_groups; g++) {
         sum += (double)stats[g * PPO_STATS + PPO_STAT_ROWS];
     }
     free(stats);
