@@ -14,7 +14,7 @@
 #define PIECE 16u       // rows that a warp takes at a time
 #define MOST_PIECE 32u  // that a workgroup takes at a time, at most
 // Microseconds of 1.3 M rows of 162 numbers, and of 276, on an H200 (driver 580.159.04, 2026-11):
-// 384 lanes 253 and 330, 256 lanes 299 and 312, 512 lanes 262 and 358.
+// 384 lanes 278 and 341; with 256 a tenth more and a tenth less, with 512 a few percent more.
 #define FORWARD_LANES 384u
 #define BACKWARD_LANES 256u       // for each tile of 16 rows
 #define SHARED_BYTES (48u << 10)  // that Vulkan lends to an imported kernel
@@ -39,7 +39,7 @@ static uint64_t forward_shared(const struct grt_mlp_rows_desc *d) {
 struct back {
     uint32_t tiles, stages;
 };
-// Best first: the same rows back take 460 and 560 with {2, 2}, 507 and 732 with {1, 3}.
+// Best first: the same rows back take 492 and 634 with {2, 2}, 537 and 784 with {1, 3}.
 static const struct back backs[] = {{2, 2}, {1, 3}, {1, 2}};
 #define BACKS (sizeof backs / sizeof backs[0])
 
@@ -165,9 +165,7 @@ static bool begin(struct grt_graph *graph, const struct grt_mlp_rows_desc *d,
     p->mlp.padded = (uint32_t)padded(d);
     p->first = (uint32_t)d->places.first;
     p->period = (uint32_t)d->places.period;
-    p->per_period = UINT32_MAX / p->period;
     p->share = d->places.share > 0 ? d->places.share : 1;
-    p->per_share = UINT32_MAX / p->share;
     call->pieces = padded(d) / PIECE;
     return true;
 }
