@@ -254,8 +254,8 @@ void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
     head.each = words_of_row(head.obs, desc->pitch, each);
     head.limit = words_of_row(head.whole, desc->global_pitch, each);
     if ((desc->dtype != GRT_F32 && desc->dtype != GRT_F16 && desc->dtype != GRT_BF16) ||
-        head.each * each < head.obs || desc->pitch % each != 0 ||
-        head.limit * each < head.whole || desc->global_pitch % each != 0) {
+        head.each * each < head.obs || desc->pitch % each != 0 || head.limit * each < head.whole ||
+        desc->global_pitch % each != 0) {
         grt_graph_reject(graph, GRT_INVALID,
                          "observe: rows of %u %s for %u numbers, %u for %u of the whole; they must "
                          "be f32, f16 or bf16, as long, and multiples of 4 bytes",
@@ -264,10 +264,9 @@ void grt_op_worlds_observe(struct grt_graph *graph, struct grt_worlds *worlds,
         return;
     }
     uint64_t rows = rows_of(worlds);
-    struct operand operands[] = {
-        {"obs", desc->obs, rows * head.each},
-        {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
-        {"global", desc->global, (uint64_t)worlds->copies * head.limit}};
+    struct operand operands[] = {{"obs", desc->obs, rows * head.each},
+                                 {"mask", desc->mask, sizes->choices > 0 ? rows : 0},
+                                 {"global", desc->global, (uint64_t)worlds->copies * head.limit}};
     if (!check(graph, worlds, "observe", operands, 3)) {
         return;
     }
