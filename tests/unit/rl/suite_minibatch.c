@@ -141,7 +141,7 @@ static void each_epoch_takes_every_row_that_counts_once(void **state) {
     static const struct {
         uint32_t copies, horizon, batch, batches;
     } sizes[] = {{1, 1, 0, 1}, {7, 10, 32, 3}, {16, 40, 160, 4}, {67, 33, 900, 3}, {131, 41, 0, 1}};
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+    for (size_t s = 0; s < (test.small ? 3 : sizeof sizes / sizeof sizes[0]); s++) {
         struct ppo_maker m = ppo_pendulums();
         m.copies = sizes[s].copies;
         m.desc.horizon = sizes[s].horizon;
