@@ -41,8 +41,8 @@ for row in iterations:
     names = [r["phase"] for r in phases]
     assert names == ["environment", "action selection", "advantages", "update", "host", "whole"], names
     assert abs(sum(r["share"] for r in phases[:-1]) - 1) < 1e-6 and phases[-1]["share"] == 1, phases
-    # Environment's steps alone may take as long as with the actions, where other work interrupts them:
-    # then nothing is left for the actions.
+    # Steps of the environment alone may take as long as with the actions, where other work
+    # interrupts them: then nothing is left for the actions.
     sure = [r for r in phases if r["phase"] not in ("host", "action selection")]
     assert all(r["seconds"] > 0 and 0 < r["gpu"] <= 1 for r in sure), phases
     assert phases[-1]["gpu"] == row["gpu"] and phases[-1]["seconds"] >= row["seconds"] * 0.999, phases

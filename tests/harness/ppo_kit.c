@@ -87,6 +87,10 @@ void ppo_run_epoch(struct grt_ppo *ppo, uint32_t number) {
     assert_true(epoch && grt_graph_run(epoch));
 }
 
+void ppo_was_smaller(const struct grt_ppo *ppo) {
+    assert_true(grt_ppo_epoch_of(ppo, 0).rows < ppo->batch);
+}
+
 double ppo_learnt_rows(const struct grt_ppo *ppo) {
     float *stats = ppo_read(ppo->stats);
     double sum = 0;

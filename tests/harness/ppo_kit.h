@@ -46,6 +46,9 @@ void ppo_end(struct ppo_made *made);
 void *ppo_read(const struct grt_tensor *t);
 // Runs an epoch over what was collected.
 void ppo_run_epoch(struct grt_ppo *ppo, uint32_t number);
+// Fails the case unless the newest iteration left so many rows out that its minibatches were
+// smaller.
+void ppo_was_smaller(const struct grt_ppo *ppo);
 // Rows that minibatches of the iteration learnt from so far.
 double ppo_learnt_rows(const struct grt_ppo *ppo);
 struct ppo_collected ppo_collect(const struct grt_ppo *ppo);
