@@ -74,6 +74,14 @@ interrupt() {
 for signal in INT TERM HUP USR1; do
     interrupt "$signal" 75 "part-$signal" "${base[@]}" cache=none
 done
+# While kernels are compiled for the first time: the first that is kept is the sign that more follow.
+kept() { find "$tmp/kernels" -type f -path '*gpurt*' | grep -q .; }
+mkdir kernels pocl
+XDG_CACHE_HOME=$tmp/kernels POCL_CACHE_DIR=$tmp/pocl begin "${base[@]}" precision=f16 normalize=true hidden=40 \
+    epochs=1000000 checkpoint_dir=unbuilt
+wait_for "a first kernel" kept
+stop TERM 75 "train while kernels are compiled"
+said 'before the first step|--resume'
 # With the rows on the device steps are queued ahead of what is reported.
 interrupt INT 75 part-long "${base[@]}" cache=device checkpoint_interval=0
 # Killed: the newest checkpoint may be some steps old.
