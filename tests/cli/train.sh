@@ -258,7 +258,7 @@ expect 0 "${diverges[@]}" checkpoint_dir=skipped on_nan_loss=skip epochs=1
 
 # An allocation that the plan allows and the system refuses: the row says so, the program goes on.
 code=0
-LD_PRELOAD=$refuse_memory "$gpurt" bench --model large --num-workers 0 --steps 1 \
+LD_PRELOAD=$refuse_memory timeout 900 "$gpurt" bench --model large --num-workers 0 --steps 1 \
     --batch-sizes 16,32768,65536 --format jsonl >out 2>err || code=$?
 if [ "$code" -eq 139 ] && grep -qE 'crashed [(]SIGSEGV[)] .* llvmpipe Mesa (2[5-9]|[3-9])' err; then
     # Mesa 25.0 on Debian 13; 22.3 on Debian 12 says that there is no memory.
