@@ -74,7 +74,7 @@ interrupt() {
 for signal in INT TERM HUP USR1; do
     interrupt "$signal" 75 "part-$signal" "${base[@]}" cache=none
 done
-# While kernels are compiled for the first time: the first that is kept is the sign that more follow.
+# While kernels are compiled for the first time: the first that is kept is a sign that more follow.
 kept() { find "$tmp/kernels" -type f -path '*gpurt*' | grep -q .; }
 mkdir kernels pocl
 XDG_CACHE_HOME=$tmp/kernels POCL_CACHE_DIR=$tmp/pocl begin "${base[@]}" precision=f16 normalize=true hidden=40 \
