@@ -57,15 +57,21 @@ breach apps/bench/bench_gemm.c '#include <CL/cl.h>' 'must not include CL/cl.h'
 breach runtime/config/config.c '#include <hdf5.h>' 'must not include hdf5.h'
 
 # Upwards through a public header: no include tells, the object does.
-object=$tmp/build/CMakeFiles/gpurt_objects.dir/runtime/base/clock.c.o
-printf 'int grt_config_set(void);\nint grt_seconds(void) { return grt_config_set(); }\n' |
-    "${CC:-cc}" -x c -c - -o "$object"
-if judge || ! grep -q 'runtime/base/clock.c: must not use grt_config_set of runtime/config/config.c' "$tmp/out"; then
-    echo "layers.sh: not found: a call from base to config" >&2
-    cat "$tmp/out" >&2
-    failed=1
-fi
-cp "$build/CMakeFiles/gpurt_objects.dir/runtime/base/clock.c.o" "$object"
+call_breach() { # FILE DEFINES USES OF
+    local object=$tmp/build/CMakeFiles/gpurt_objects.dir/$1.o
+    printf 'int %s(void);\nint %s(void) { return %s(); }\n' "$3" "$2" "$3" |
+        "${CC:-cc}" -x c -c - -o "$object"
+    if judge || ! grep -q "$1: must not use $3 of $4" "$tmp/out"; then
+        echo "layers.sh: not found: a call of $3 in $1" >&2
+        cat "$tmp/out" >&2
+        failed=1
+    fi
+    cp "$build/CMakeFiles/gpurt_objects.dir/$1.o" "$object"
+}
+call_breach runtime/base/clock.c grt_seconds grt_config_set runtime/config/config.c
+# The circle of devices, buffers and profiles.
+call_breach runtime/tuning/profile.c grt_profile_create grt_dev_create runtime/device/
+call_breach runtime/tuning/profile.c grt_profile_create grt_buf_create runtime/device/
 
 # A folder that nobody has thought about.
 mkdir runtime/new
