@@ -51,6 +51,8 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 // lib/quick.k.
 #define NATIVE_RCP(a, otherwise) (GRT_NATIVE ? native_recip(a) : (otherwise))
 #define NATIVE_RSQRT(a, otherwise) (GRT_NATIVE ? native_rsqrt(a) : (otherwise))
+// Set bits of a word, there too.
+#define NATIVE_COUNT(word, otherwise) (GRT_NATIVE ? popcount(word) : (otherwise))
 
 // 0 in round t of a loop, which no compiler knows: what is indexed with it is loaded in every
 // round. NVIDIA's moves loads and addresses that do not change out of a loop, more of them than

@@ -37,6 +37,7 @@
 #define SOME(x) (SOFTWARE != 0u || (x))
 #define NATIVE_RCP(a, otherwise) (SOFTWARE != 0u ? (otherwise) : 1.0f / (a))
 #define NATIVE_RSQRT(a, otherwise) (SOFTWARE != 0u ? (otherwise) : inversesqrt(a))
+#define NATIVE_COUNT(word, otherwise) (SOFTWARE != 0u ? (otherwise) : uint(bitCount(word)))
 
 // See cl/dialect.h; compilers of SPIR-V leave loads in their loop.
 #define ANEW(t) 0u

@@ -62,6 +62,7 @@ static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
 #define SOME(x) (x)
 #define NATIVE_RCP(a, otherwise) (otherwise)
 #define NATIVE_RSQRT(a, otherwise) (otherwise)
+#define NATIVE_COUNT(word, otherwise) (otherwise)
 #define ARRAY(type, name, count, most) type name[most];
 #define UNROLL
 

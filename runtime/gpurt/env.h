@@ -36,6 +36,7 @@ struct grt_env_rule {
 struct grt_env_world {
     const char *agents, *obs, *global, *act, *choices, *words;
     const char *shapes;  // that a copy is drawn with; "0": it is not
+    const char *bits;    // numbers of an observation that are told as bits, its last; "0": none
     const struct grt_env_setting *settings;
     const struct grt_env_rule *rules;
     const char *const *terms;  // names, then NULL

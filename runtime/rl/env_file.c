@@ -115,7 +115,7 @@ static bool take_size(struct env_file *env, const char *const texts[GRT_DESCRIBE
     } rows[] = {{"agents", &world->agents},   {"obs", &world->obs},
                 {"global", &world->global},   {"act", &world->act},
                 {"choices", &world->choices}, {"words", &world->words},
-                {"shapes", &world->shapes}};
+                {"shapes", &world->shapes},   {"bits", &world->bits}};
     for (size_t i = 0; i < sizeof defined / sizeof defined[0]; i++) {
         if (strcmp(texts[1], defined[i]) == 0) {
             return grt_fail(GRT_BAD_DATA,
@@ -219,6 +219,7 @@ static bool has_functions(const struct env_file *env, const char *file, const ch
                 {"world_done", memory},
                 {"world_observe", memory},
                 {"world_global", memory && strcmp(world->global, "0") != 0},
+                {"world_bits", memory && strcmp(world->bits, "0") != 0},
                 {"world_draw", memory && strcmp(world->shapes, "0") != 0},
                 {"world_term", env->term_count > 0}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

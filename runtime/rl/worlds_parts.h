@@ -5,11 +5,19 @@
 
 #include "gpurt/worlds.h"
 
+// The constants of shaders/rl/worlds_observe.k: lanes of a workgroup, rows of agents that it makes,
+// lanes that share a row, at most, and rows of the whole that it makes.
+struct worlds_sight {
+    uint32_t wg, rows, lanes, wholes;
+};
+
 struct grt_worlds {
     struct grt_dev *dev;
     const struct grt_env_info *env;
     struct grt_worlds_sizes sizes;
     uint32_t copies, phase, length;
+    uint32_t bits;  // numbers of an observation that are told as bits, its last
+    struct worlds_sight sight;
     bool once;
     double settings[GRT_ENV_SETTINGS];  // in their order
     uint32_t setting_count;

@@ -106,7 +106,8 @@ static bool size_up(struct grt_worlds *worlds) {
                 {"ENV_ACT", world->act, &sizes->act, 0, MAX_NUMBERS},
                 {"ENV_CHOICES", world->choices, &sizes->choices, 0, MAX_CHOICES},
                 {"ENV_WORDS", world->words, &sizes->words, 1, MAX_WORDS},
-                {"ENV_SHAPES", world->shapes, &sizes->shapes, 0, MAX_NUMBERS}};
+                {"ENV_SHAPES", world->shapes, &sizes->shapes, 0, MAX_NUMBERS},
+                {"ENV_BITS", world->bits, &worlds->bits, 0, MAX_NUMBERS}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double value = 0;
         if (!evaluate(worlds, rows[i].name, rows[i].text, &value)) {
@@ -125,6 +126,11 @@ static bool size_up(struct grt_worlds *worlds) {
         return grt_fail(GRT_BAD_DATA,
                         "environment '%s': ENV_ACT is %u and ENV_CHOICES %u; one of them is 0",
                         worlds->env->name, sizes->act, sizes->choices);
+    }
+    if (worlds->bits > sizes->obs) {
+        return grt_fail(GRT_BAD_DATA,
+                        "environment '%s': ENV_BITS is %u, more than the %u numbers of ENV_OBS",
+                        worlds->env->name, worlds->bits, sizes->obs);
     }
     while (world->terms[sizes->terms]) {
         sizes->terms++;

@@ -83,5 +83,6 @@
     X(uav, D)                                                                                      \
     X(flight, D)                                                                                   \
     X(drawing, D)                                                                                  \
+    X(sight, D)                                                                                    \
     X(supervised, D)                                                                               \
     X(big, D)

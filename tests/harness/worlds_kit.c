@@ -119,9 +119,16 @@ static void record(struct worlds_case *c) {
 
 void worlds_begin(struct worlds_case *c, struct grt_dev *dev, const struct grt_worlds_desc *desc,
                   uint32_t seed) {
+    worlds_begin_shaped(c, dev, desc, seed, NULL);
+}
+
+void worlds_begin_shaped(struct worlds_case *c, struct grt_dev *dev,
+                         const struct grt_worlds_desc *desc, uint32_t seed,
+                         const struct worlds_sight *sight) {
     *c = (struct worlds_case){.dev = dev, .copies = desc->copies, .seed = seed};
     c->worlds = grt_worlds_create(dev, desc);
     assert_non_null(c->worlds);
+    c->worlds->sight = sight ? *sight : c->worlds->sight;
     c->sizes = *grt_worlds_sizes(c->worlds);
     c->rows = c->copies * c->sizes.agents;
     c->plan = grt_plan_create(dev);

@@ -7,6 +7,7 @@
 #include "harness/harness.h"
 
 #include "gpurt/worlds.h"
+#include "rl/worlds_parts.h"
 
 struct worlds_case {
     struct grt_worlds *worlds;
@@ -29,6 +30,10 @@ struct worlds_case {
 // Fails the case where it cannot be made. Everything is reset and observed.
 void worlds_begin(struct worlds_case *c, struct grt_dev *dev, const struct grt_worlds_desc *desc,
                   uint32_t seed);
+// The same, but observations are made by workgroups of another shape, such as a GPU's.
+void worlds_begin_shaped(struct worlds_case *c, struct grt_dev *dev,
+                         const struct grt_worlds_desc *desc, uint32_t seed,
+                         const struct worlds_sight *sight);
 // Steps with `actions`, and observes.
 void worlds_step(struct worlds_case *c);
 // Draws `actions` on the device.
