@@ -96,6 +96,8 @@ long=$(printf 'word %.0s' {1..21})
 text_breach width runtime/rl/rollout.c "// $long"
 text_breach width shaders/env/uav.k "float x;    // $long"
 text_breach width ci/build.sh "# $long"
+text_breach width cl/cpu/lib/gemm_panel.k "FN uint wide(uint x) { return $(printf 'x + %.0s' {1..25})x; }"
+text_breach width cl/dialect.h "#define WIDE(x) $(printf '(x) + %.0s' {1..15})(x)"
 text_breach heads runtime/rl/rollout.c '    } params = {quads, desc->direction, desc->sigma};'
 ci/lint.sh width heads >"$tmp/out" 2>&1 || { cat "$tmp/out" >&2; failed=1; }
 [ "$failed" -eq 0 ] && echo "layers.sh: every breach is found"
