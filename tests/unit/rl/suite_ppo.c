@@ -359,6 +359,9 @@ static void what_does_not_fit_says_what_does(void **state) {
     (void)state;
     struct grt_caps *caps = &test.dev->info.caps;
     const uint64_t real = caps->max_buffer;
+    if (!caps->software) {
+        skip();  // networks are made for more rows there than such a buffer has
+    }
     const struct ppo_maker makers[] = {ppo_uavs(), ppo_pendulums()};
     for (size_t k = 0; k < sizeof makers / sizeof makers[0]; k++) {
         struct ppo_maker m = makers[k];

@@ -466,8 +466,10 @@ static void same_bits_as_ref(void **state) {
     if (test.on_ref) {
         skip();
     }
-    struct flight f = {
-        .rules = usual, .obstacles = 14, .copies = test.small ? 4 : 65, .length = 80};
+    struct flight f = {.rules = usual,
+                       .obstacles = 14,
+                       .copies = test.small ? 4 : 65,
+                       .length = test.small ? 8 : 80};
     uint32_t steps = test.small ? 20 : 160;  // 65 copies: 10,400 steps
     struct worlds_case a, b;
     uint64_t random = 11;
