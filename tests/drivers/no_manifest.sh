@@ -17,7 +17,10 @@ if "$gpurt" devices --format csv | grep -q ',hardware,'; then
 fi
 
 lavapipe=$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' /usr/share/vulkan/icd.d/lvp_icd*.json | head -n 1)
-oclgrind=$(command -v oclgrind) || { echo "no_manifest.sh: oclgrind is not installed" >&2; exit 1; }
+oclgrind=$(command -v oclgrind) || {
+    echo "no_manifest.sh: skipped: oclgrind, which stands in for a driver, is not installed"
+    exit 77
+}
 oclgrind=$(cd "$(dirname "$oclgrind")/../lib/oclgrind" && pwd)/liboclgrind-rt-icd.so
 mkdir "$tmp/lib"
 case $lavapipe in
