@@ -102,6 +102,7 @@
     X(all, ppo, ppo_act)                                                                           \
     X(all, ppo, ppo_normalize)                                                                     \
     X(all, ppo, ppo_moments)                                                                       \
+    X(all, ppo, ppo_moment_sums)                                                                   \
     X(all, ppo, ppo_tally)                                                                         \
     X(all, ppo, ppo_list)                                                                          \
     X(all, ppo, ppo_order)                                                                         \

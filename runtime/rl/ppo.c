@@ -183,8 +183,8 @@ static bool declare_all(struct grt_ppo *ppo) {
     ppo->count = rows * d->horizon;
     uint64_t batch = d->batch > 0 && d->batch < ppo->count ? d->batch : ppo->count;
     uint64_t wanted = (ppo->count + batch - 1) / batch;
-    // Of the loss, whose rows lie apart: as many as hide its waits.
-    ppo->loss_groups = grt_dev_info(ppo->dev)->caps.software ? PPO_GROUPS : PPO_MOST_GROUPS;
+    // As many as hide the waits for memory.
+    ppo->groups = grt_dev_info(ppo->dev)->caps.software ? PPO_GROUPS : PPO_MOST_GROUPS;
     ppo->batch = (ppo->count + wanted - 1) / wanted;  // all but the last alike
     ppo->batches = (uint32_t)((ppo->count + ppo->batch - 1) / ppo->batch);
     ppo->net = (struct grt_net){.dev = ppo->dev,
@@ -204,6 +204,8 @@ static bool declare_all(struct grt_ppo *ppo) {
     if (d->normalise) {
         ppo->norm = declare(plan, "normalizer", "normalizer", GRT_F32, 3, ppo->sizes->obs);
         ppo->counts = declare(plan, "counts", "normalizer", GRT_F32, ppo->sizes->obs, 0);
+        ppo->moments = declare(plan, "sums of observations", "scratch", GRT_F32, ppo->groups,
+                               2ull * ppo->sizes->obs + 1);
     }
     ppo->state = declare(plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     ppo->history = declare(plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
@@ -213,7 +215,7 @@ static bool declare_all(struct grt_ppo *ppo) {
     ppo->order = declare(plan, "order", "rollout", GRT_U32, ppo->batches * ppo->batch, 0);
     ppo->sums = declare(plan, "sums", "state", GRT_F32, PPO_GROUPS, PPO_SUMS);
     ppo->norms = declare(plan, "norms", "state", GRT_U32, PPO_NORMS, 0);
-    ppo->stats = declare(plan, "stats", "state", GRT_F32, ppo->loss_groups, PPO_STATS + 1);
+    ppo->stats = declare(plan, "stats", "state", GRT_F32, ppo->groups, PPO_STATS + 1);
     if (ppo->net.scratch_bytes > 0) {
         ppo->net.scratch =
             declare(plan, "scratch", "scratch", GRT_F32, (ppo->net.scratch_bytes + 3) / 4, 0);

@@ -210,13 +210,17 @@ static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
                                               .count = (uint32_t)ppo->count,
                                               .obs = ppo->sizes->obs,
                                               .words = a->obs_words,
-                                              .obs_stride = (uint32_t)a->obs_stride};
-    const struct grt_range ranges[] = {a->obs->range, a->traj->range, ppo->norm->range,
-                                       ppo->counts->range};
+                                              .obs_stride = (uint32_t)a->obs_stride,
+                                              .groups = ppo->groups};
+    const struct grt_range rows[] = {a->obs->range, a->traj->range, ppo->moments->range};
     grt_op_launch(graph,
-                  grt_kernel_desc(.name = "ppo_moments", .specs = {{"WG", grt_op_tree_wg(ppo->dev)},
-                                                                   {"KIND", word_kind(ppo)}}),
-                  &params, sizeof params, ranges, 4, (const uint32_t[3]){ppo->sizes->obs, 1, 1});
+                  grt_kernel_desc(.name = "ppo_moment_sums",
+                                  .specs = {{"WG", FLAT}, {"KIND", word_kind(ppo)}}),
+                  &params, sizeof params, rows, 3, (const uint32_t[3]){ppo->groups, 1, 1});
+    const struct grt_range sums[] = {ppo->moments->range, ppo->norm->range, ppo->counts->range};
+    grt_op_launch(
+        graph, grt_kernel_desc(.name = "ppo_moments", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
+        &params, sizeof params, sums, 3, (const uint32_t[3]){ppo->sizes->obs, 1, 1});
 }
 
 // ---- learning ----
@@ -268,7 +272,7 @@ static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t b
                                   .specs = {{"WG", grt_op_tree_wg(ppo->dev)},
                                             {"KIND", kind_of(ppo)},
                                             {"DISCRETE", ppo->sizes->choices > 0}}),
-                  &params, sizeof params, ranges, 12, (const uint32_t[3]){ppo->loss_groups, 1, 1});
+                  &params, sizeof params, ranges, 12, (const uint32_t[3]){ppo->groups, 1, 1});
 }
 
 // Minibatch number `batch`, whose rows have `count` places of the order from `first` on.
@@ -284,14 +288,14 @@ static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t 
                       grt_colsum_desc(.y = &ppo->log_std->grad, .x = &slopes,
                                       .scratch = unless(ppo->net.scratch, (struct grt_range){0})));
     }
-    uint64_t losses = (uint64_t)ppo->loss_groups * PPO_STATS * 4;
-    grt_op_update(
-        graph, grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params, .kept = ppo->kept,
-                               .state = ppo->state, .history = ppo->history,
-                               .loss_parts = grt_op_part(ppo->stats->range, losses,
-                                                         (uint64_t)ppo->loss_groups * 4),
-                               .loss_part_count = ppo->loss_groups, .norm_parts = ppo->norm_parts,
-                               .scaling = ppo->desc.precision == GRT_F16));
+    uint64_t losses = (uint64_t)ppo->groups * PPO_STATS * 4;
+    grt_op_update(graph,
+                  grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params,
+                                  .kept = ppo->kept, .state = ppo->state, .history = ppo->history,
+                                  .loss_parts = grt_op_part(ppo->stats->range, losses,
+                                                            (uint64_t)ppo->groups * 4),
+                                  .loss_part_count = ppo->groups, .norm_parts = ppo->norm_parts,
+                                  .scaling = ppo->desc.precision == GRT_F16));
 }
 
 static struct grt_graph *bake(struct grt_graph *graph) {

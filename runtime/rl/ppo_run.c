@@ -54,7 +54,7 @@ static bool read_stats(const struct grt_ppo *ppo, double sums[PPO_STATS]) {
     }
     for (uint32_t k = 0; k < PPO_STATS; k++) {
         sums[k] = 0;
-        for (uint32_t g = 0; g < ppo->loss_groups; g++) {
+        for (uint32_t g = 0; g < ppo->groups; g++) {
             sums[k] += (double)stats[g * PPO_STATS + k];
         }
     }

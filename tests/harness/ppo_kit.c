@@ -94,7 +94,7 @@ void ppo_was_smaller(const struct grt_ppo *ppo) {
 double ppo_learnt_rows(const struct grt_ppo *ppo) {
     float *stats = ppo_read(ppo->stats);
     double sum = 0;
-    for (size_t g = 0; g < ppo->loss_groups; g++) {
+    for (size_t g = 0; g < ppo->groups; g++) {
         sum += (double)stats[g * PPO_STATS + PPO_STAT_ROWS];
     }
     free(stats);
