@@ -106,10 +106,6 @@ static struct grt_mlp_rows_desc apart(const struct grt_ppo *ppo, const struct pp
     return d;
 }
 
-static bool whole_chunks(const struct grt_row_part *part) {
-    return part->pitch % 8 == 0 && part->step % 8 == 0;
-}
-
 void grt_ppo_declare_apart(struct grt_ppo *ppo, struct ppo_net *n) {
     const struct grt_shape in = {.rank = 1,
                                  .dim = {ppo->sizes->obs + (n->whole ? ppo->sizes->global : 0)}};
@@ -118,8 +114,7 @@ void grt_ppo_declare_apart(struct grt_ppo *ppo, struct ppo_net *n) {
     }
     struct grt_mlp_rows_desc d = apart(ppo, n, &ppo->learning);
     d.rows = ppo->batch;
-    if (!whole_chunks(&d.places.near) || !whole_chunks(&d.places.far) ||
-        !grt_mlp_rows_usable(ppo->dev, &d)) {
+    if (!grt_mlp_rows_usable(ppo->dev, &d)) {
         return;
     }
     grt_net_scratch(&ppo->net, grt_mlp_rows_scratch(ppo->dev, &d));

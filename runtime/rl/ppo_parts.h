@@ -69,17 +69,17 @@ struct grt_ppo {
     uint32_t width;    // numbers that the actor gives
     uint64_t count;    // rows of an iteration
     uint32_t batches;  // of an epoch
-    uint32_t groups;   // workgroups of what adds up over rows
     uint64_t batch;    // rows of one where all count; the last may have fewer
+    uint32_t groups;   // workgroups of what adds up over rows
     uint32_t done;     // iterations
 
     struct grt_tensor *tallies, *list;  // of rows that count: see ppo_tally and ppo_list
     struct grt_tensor *order;           // of an epoch: positions of rows, [batches][batch] at most
     struct grt_tensor *sums, *norms, *stats;
     struct grt_tensor *dlog_std;
-    struct grt_tensor *norm;    // [3][obs]: mean, 1 / deviation, variance; NULL: not normalised
-    struct grt_tensor *counts;  // [obs]: rows that they are of
-    struct grt_tensor *moments;
+    struct grt_tensor *norm;     // [3][obs]: mean, 1 / deviation, variance; NULL: not normalised
+    struct grt_tensor *counts;   // [obs]: rows that they are of
+    struct grt_tensor *moments;  // sums of an iteration for them: ppo_moment_sums
     struct grt_tensor *kept, *state, *history, *norm_parts;
     struct grt_graph *keep, *collect;
     struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each

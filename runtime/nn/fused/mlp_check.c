@@ -19,6 +19,7 @@
 #include "ops/verdict.h"
 #include "mlp_case.h"
 #include "mlp_reference.h"
+#include "mlp_trial.h"
 #include "gpurt/optim.h"
 
 #define PERIOD 13u         // samples
@@ -27,12 +28,10 @@
 #define LOSS_SCALE 512.0f  // such that halves of gradients are neither small nor large
 
 struct trial {
-    struct grt_plan *plan;
-    struct grt_params params;
+    struct mlp_trial made;
     struct grt_mlp_fused_desc desc;
     struct grt_tensor *scratch, *parts, *state;
     float *numbers;  // of the largest tensor
-    float *values;   // of all parameters, one behind the other
     float x[PERIOD * 128];
     union {
         float numbers[PERIOD * 16];
@@ -56,37 +55,16 @@ static uint32_t block_of(const struct question *q) {
 
 // ---- making it ----
 
-static void add_parameters(struct trial *t, const struct grt_mlp_desc *m) {
-    for (uint32_t l = 0; l <= m->depth; l++) {
-        uint32_t from = l == 0 ? m->inputs : m->hidden, to = l == m->depth ? m->outputs : m->hidden;
-        const uint64_t weight[GRT_MAX_RANK] = {to, from}, bias[GRT_MAX_RANK] = {to};
-        char prefix[16];
-        snprintf(prefix, sizeof prefix, "%u.", l);
-        grt_params_add(&t->params, prefix, "weight", weight, GRT_INIT_UNIFORM,
-                       1.6f / sqrtf((float)from));
-        grt_params_add(&t->params, prefix, "bias", bias, GRT_INIT_UNIFORM, 0.5f);
-    }
-}
-
-static struct grt_tensor *tensor(struct trial *t, const char *label, enum grt_dtype dtype,
-                                 uint64_t rows, uint64_t cols) {
-    return grt_plan_tensor(t->plan,
-                           grt_tensor_desc(.label = label, .dtype = dtype, .shape = {rows, cols}));
-}
-
 static bool declare(struct trial *t, const struct question *q) {
     const struct mlp_case *c = q->c;
     const struct grt_mlp_desc *m = &c->desc->model;
     uint64_t rows = 2 * (uint64_t)block_of(q) + 5;
     rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
     bool classes = c->desc->loss == GRT_LOSS_CROSS_ENTROPY;
-    t->plan = grt_plan_create(c->dev);
-    grt_params_init(&t->params, c->dev, c->desc->dtype);
-    add_parameters(t, m);
-    if (!t->plan || t->params.failed) {
+    if (!mlp_trial_begin(&t->made, c->dev, m, c->desc->dtype)) {
         return false;
     }
-    grt_params_declare(&t->params, t->plan, true);
+    struct mlp_trial *made = &t->made;
     t->desc = (struct grt_mlp_fused_desc){
         .model = *m,
         .loss = c->desc->loss,
@@ -95,33 +73,27 @@ static bool declare(struct trial *t, const struct question *q) {
         .rows = rows,
         .tiles_for = c->tiled,
         .variant = q->variant->name,
-        .params = &t->params,
-        .x = tensor(t, "x", GRT_F32, rows, m->inputs),
-        .target = classes ? tensor(t, "target", GRT_U32, rows, 0)
-                          : tensor(t, "target", GRT_F32, rows, m->outputs),
-        .y = tensor(t, "y", GRT_F32, rows, m->outputs),
+        .params = &made->params,
+        .x = mlp_trial_tensor(made, "x", GRT_F32, rows, m->inputs),
+        .target = classes ? mlp_trial_tensor(made, "target", GRT_U32, rows, 0)
+                          : mlp_trial_tensor(made, "target", GRT_F32, rows, m->outputs),
+        .y = mlp_trial_tensor(made, "y", GRT_F32, rows, m->outputs),
     };
-    t->parts = tensor(t, "parts", GRT_F32, GRT_LOSS_PARTS, 0);
-    t->state = tensor(t, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+    t->parts = mlp_trial_tensor(made, "parts", GRT_F32, GRT_LOSS_PARTS, 0);
+    t->state = mlp_trial_tensor(made, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     uint64_t bytes = grt_mlp_fused_scratch(c->dev, &t->desc);
-    t->scratch = bytes > 0 ? tensor(t, "scratch", GRT_F32, (bytes + 3) / 4, 0) : NULL;
+    t->scratch = bytes > 0 ? mlp_trial_tensor(made, "scratch", GRT_F32, (bytes + 3) / 4, 0) : NULL;
     return t->desc.x && t->desc.target && t->desc.y && t->parts && t->state && t->scratch;
-}
-
-// [-1, 1), of 24 bits.
-static float next(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(*state >> 40) * 0x1p-23 - 1.0);
 }
 
 static void make_samples(struct trial *t) {
     const struct grt_mlp_desc *m = &t->desc.model;
     uint64_t seed = 5;
     for (uint32_t i = 0; i < PERIOD * m->inputs; i++) {
-        t->x[i] = next(&seed);
+        t->x[i] = mlp_trial_next(&seed);
     }
     for (uint32_t i = 0; i < PERIOD * m->outputs; i++) {
-        float v = next(&seed);
+        float v = mlp_trial_next(&seed);
         t->target.numbers[i] = t->desc.loss != GRT_LOSS_BCE ? v : v > 0.0f ? 1.0f : 0.0f;
     }
     for (uint32_t i = 0; t->desc.loss == GRT_LOSS_CROSS_ENTROPY && i < PERIOD; i++) {
@@ -139,52 +111,36 @@ static bool write_rows(struct trial *t, const struct grt_tensor *to, const void 
     return grt_buf_write(to->range.buf, to->range.offset, all, t->desc.rows * bytes);
 }
 
-static bool read_tensor(const struct grt_tensor *from, float *into) {
-    return grt_buf_read(from->range.buf, from->range.offset, into, grt_tensor_bytes(from));
-}
-
 static bool begin(struct trial *t, const struct question *q) {
     if (!declare(t, q)) {
         return false;
     }
-    const struct grt_mlp_desc *m = &t->desc.model;
     uint64_t most = t->desc.rows * 128 > 128 * 128 ? t->desc.rows * 128 : 128 * 128;
     t->numbers = malloc(most * sizeof *t->numbers);
-    t->values = malloc(grt_mlp_reference_at(m, m->depth + 1) * sizeof *t->values);
-    if (!t->numbers || !t->values || !grt_plan_alloc(t->plan)) {
+    if (!t->numbers || !mlp_trial_alloc(&t->made)) {
         return false;
     }
-    grt_params_place(&t->params);
     t->desc.scratch = t->scratch->range;
     t->desc.parts = t->parts->range;
     t->desc.state = t->state->range;
     const struct grt_learn_state state = {.loss_scale = LOSS_SCALE};
     make_samples(t);
-    bool good = grt_params_draw(&t->params, 3) && write_rows(t, t->desc.x, t->x) &&
-                write_rows(t, t->desc.target, &t->target) &&
-                grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
-    float *at = t->values;
-    for (uint32_t i = 0; good && i < t->params.count; i++) {
-        good = read_tensor(&t->params.list[i]->master, at);
-        at += t->params.list[i]->count;
-    }
-    return good;
+    return write_rows(t, t->desc.x, t->x) && write_rows(t, t->desc.target, &t->target) &&
+           grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
 }
 
 static void end(struct trial *t) {
-    grt_plan_destroy(&t->plan);
-    grt_params_finish(&t->params);
+    mlp_trial_end(&t->made);
     free(t->numbers);
-    free(t->values);
 }
 
 // ---- looking at it ----
 
 static bool train(struct trial *t) {
-    struct grt_graph *graph = grt_graph_create(t->params.dev, "mlp check");
+    struct grt_graph *graph = grt_graph_create(t->made.params.dev, "mlp check");
     bool good = graph != NULL;
     if (good) {
-        grt_graph_fill(graph, t->params.grad->range, UINT32_MAX);
+        grt_graph_fill(graph, t->made.params.grad->range, UINT32_MAX);
         grt_graph_fill(graph, t->parts->range, UINT32_MAX);
         grt_op_mlp_fused(graph, &t->desc);
         good = grt_graph_finish(graph);
@@ -195,7 +151,7 @@ static bool train(struct trial *t) {
 
 static bool read_loss(struct trial *t, double *loss) {
     *loss = 0;
-    bool good = read_tensor(t->parts, t->numbers);
+    bool good = mlp_trial_read(t->parts, t->numbers);
     for (uint32_t i = 0; good && i < GRT_LOSS_PARTS; i++) {
         *loss += (double)t->numbers[i];
     }
@@ -216,25 +172,13 @@ static bool agrees(struct trial *t, const struct grt_mlp_reference *want, bool f
     if (!read_loss(t, &loss) || !(fabs(loss - want->mean) <= bound * want->mean)) {
         return false;
     }
-    const double *at = want->grads;
-    for (uint32_t i = 0; i < t->params.count; i++) {
-        uint64_t count = t->params.list[i]->count;
-        if (!read_tensor(&t->params.list[i]->grad, t->numbers)) {
-            return false;
-        }
-        t->numbers[count / 2] += fault && i == 0 ? 1e6f : 0.0f;
-        if (!(grt_mlp_reference_distance(t->numbers, at, count) <= bound)) {
-            return false;
-        }
-        at += count;
-    }
-    return true;
+    return mlp_trial_agrees(&t->made, want->grads, bound, t->numbers, fault);
 }
 
 // With either sign, as no one knows which the driver's own has.
 static bool finds_nan(struct trial *t) {
     static const uint32_t bits[] = {0x7fc00000u, 0xffc00000u};
-    const struct grt_tensor *bias = &t->params.list[1]->master;
+    const struct grt_tensor *bias = &t->made.params.list[1]->master;
     for (uint32_t i = 0; i < 2; i++) {
         double loss = 0;
         if (!grt_buf_write(bias->range.buf, bias->range.offset, &bits[i], 4) || !train(t) ||
@@ -256,7 +200,7 @@ static enum grt_verdict run(const void *subject, bool fault) {
             .delta = t->desc.delta > 0.0f ? (double)t->desc.delta : 1,
             .dtype = t->desc.dtype,
             .scale = (double)LOSS_SCALE,
-            .params = t->values,
+            .params = t->made.values,
             .rows = t->desc.rows,
             .period = PERIOD,
             .x = t->x,

@@ -74,7 +74,7 @@ static void plan_grads(const struct mlp_case *c, struct mlp_plan *p, uint32_t ro
     p->padded = p->blocks * rows;
     // Workgroups of a processor. Microseconds of 65536 rows (as below): 3 layers of 16 with 3 20, 2
     // 22, 6 22, 12 31; 6 of 64 with 2 49, 1 61, 4 56; 12 of 128 with 2 150, 1 210, 3 204.
-    uint32_t at_once = mlp_units(c) * (c->width >= 64 ? 2 : 3);
+    uint32_t at_once = mlp_units(c->dev) * (c->width >= 64 ? 2 : 3);
     mlp_cut(p, at_once / grads_tiles(c, inputs), choose_grads(c).deep);
     uint64_t rest = (2ull * c->depth + slopes) * c->width + OUTPUTS_PADDED;
     p->units_bytes = (inputs + rest) * p->padded * 2;
@@ -117,7 +117,7 @@ static const struct coop *choose_coop(const struct mlp_case *c) {
     while (p->width != c->width) {
         p += 2;
     }
-    return c->tiled < p->rows * mlp_units(c) ? p + 1 : p;
+    return c->tiled < p->rows * mlp_units(c->dev) ? p + 1 : p;
 }
 
 static uint32_t coop_inputs(const struct mlp_case *c) {
@@ -174,7 +174,7 @@ struct chain {
 // and 353 by "coop"; 6 of 64 (1, 8, 64, 64) 41, (1, 8, 64, 32) 42, (2, 4, 64, 32) 42, (2, 8, 64,
 // 32) 44, "coop" 58; 3 of 16 (2, 4, 16, 16) 10, "coop" 12.
 static struct chain choose_chain(const struct mlp_case *c) {
-    bool many = c->tiled >= mlp_units(c) * 256;
+    bool many = c->tiled >= mlp_units(c->dev) * 256;
     return c->width == 128  ? (many ? (struct chain){2, 8, 64, 32} : (struct chain){2, 4, 32, 32})
            : c->width == 16 ? (struct chain){2, 4, 16, 16}
                             : (struct chain){1, 8, c->width, c->width};
@@ -204,7 +204,7 @@ static bool chain_usable(const struct mlp_case *c) {
 // Few rows are better cut by columns too: 4096 rows by 12 layers of 128 take "coop" 47
 // microseconds.
 static bool chain_better(const struct mlp_case *c) {
-    return c->desc->model.act != GRT_ACT_RELU || c->tiled >= mlp_units(c) * chain_rows(c);
+    return c->desc->model.act != GRT_ACT_RELU || c->tiled >= mlp_units(c->dev) * chain_rows(c);
 }
 
 static void chain_pass(struct grt_graph *graph, const struct mlp_call *call) {

@@ -27,8 +27,9 @@ uint32_t mlp_ceil_div(uint32_t a, uint32_t b) {
 }
 
 // Compute units, or a guess.
-uint32_t mlp_units(const struct mlp_case *c) {
-    return grt_dev_info(c->dev)->caps.compute_units ? grt_dev_info(c->dev)->caps.compute_units : 16;
+uint32_t mlp_units(const struct grt_dev *dev) {
+    uint32_t units = grt_dev_info(dev)->caps.compute_units;
+    return units ? units : 16;
 }
 
 void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece) {
@@ -121,7 +122,7 @@ struct sizes {
 static uint32_t reduce_groups(const struct mlp_case *c) {
     uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
     uint32_t groups = mlp_ceil_div(largest + c->width, grt_op_tree_wg(c->dev));
-    uint32_t most = grt_dev_info(c->dev)->caps.software ? 2 * mlp_units(c) : 1024;
+    uint32_t most = grt_dev_info(c->dev)->caps.software ? 2 * mlp_units(c->dev) : 1024;
     return groups < most ? groups : most;
 }
 

@@ -31,7 +31,7 @@ struct pass {
 // 2) 83, (1, 1) 98.
 static struct pass choose_pass(const struct mlp_case *c) {
     struct pass s = {c->width == 128 ? 2 : 1, 4};
-    while (s.warps > 2 && c->tiled < mlp_units(c) * s.warps * s.tiles * 16) {
+    while (s.warps > 2 && c->tiled < mlp_units(c->dev) * s.warps * s.tiles * 16) {
         s.warps /= 2;
     }
     return s;
@@ -63,7 +63,7 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     p->blocks = mlp_ceil_div(c->rows, block);
     p->padded = p->blocks * block;
     // Two workgroups a processor, more of small ones.
-    uint32_t at_once = mlp_units(c) * (c->width >= 64 ? 2 : 6);
+    uint32_t at_once = mlp_units(c->dev) * (c->width >= 64 ? 2 : 6);
     mlp_cut(p, at_once / grads.tiles, grads.bk);
     uint32_t layers = (c->desc->model.act == GRT_ACT_RELU ? 2 : 3) * c->depth;  // h, d and slopes
     uint64_t row = inputs_padded(c) + (uint64_t)layers * c->width + OUTPUTS_PADDED;

@@ -17,7 +17,7 @@ static uint32_t lanes(const struct mlp_case *c) {
 static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     uint32_t quads = mlp_ceil_div(c->rows, 4), wg = lanes(c);
     // Several groups a core, so that none waits long for the others.
-    uint32_t groups = mlp_ceil_div(quads, wg), most = 8 * mlp_units(c);
+    uint32_t groups = mlp_ceil_div(quads, wg), most = 8 * mlp_units(c->dev);
     p->padded = quads * 4;
     p->blocks = (groups < most ? groups : most) * wg;
     p->parts = p->most_parts = mlp_ceil_div(c->rows, 2048);

@@ -14,7 +14,7 @@
 #define PIECE 16u       // rows that a warp takes at a time
 #define MOST_PIECE 32u  // that a workgroup takes at a time, at most
 // Microseconds of 1.3 M rows of 162 numbers, and of 276, on an H200 (driver 580.159.04, 2026-11):
-// 384 lanes 278 and 341; with 256 a tenth more and a tenth less, with 512 a few percent more.
+// 384 lanes 253 and 333, 256 lanes 299 and 312, 512 lanes 262 and 358.
 #define FORWARD_LANES 384u
 #define BACKWARD_LANES 256u       // for each tile of 16 rows
 #define SHARED_BYTES (48u << 10)  // that Vulkan lends to an imported kernel
@@ -71,8 +71,15 @@ static bool could(const struct grt_mlp_rows_desc *d) {
            forward_shared(d) <= SHARED_BYTES;
 }
 
+// Whether rows are whole chunks, and not too many to count.
+static bool whole_chunks(const struct grt_row_part *part) {
+    return part->pitch % CHUNK == 0 && part->step % CHUNK == 0 && part->pitch >= part->numbers &&
+           part->step / CHUNK <= UINT32_MAX;
+}
+
 bool grt_mlp_rows_usable(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc) {
-    return dev && desc && could(desc) && grt_kernel_builds(dev, "mlp_rows_forward") &&
+    return dev && desc && could(desc) && whole_chunks(&desc->places.near) &&
+           whole_chunks(&desc->places.far) && grt_kernel_builds(dev, "mlp_rows_forward") &&
            choose_back(dev, desc) && mlp_rows_trusted(dev, desc);
 }
 
@@ -90,13 +97,12 @@ struct rows_call {
     struct grt_mlp_fused_desc desc;
     struct mlp_case c;
     struct mlp_rows_params params;
-    uint64_t pieces;
 };
 
 // One for each processor: the sums of its weights fill the registers.
 static uint32_t backward_groups(const struct mlp_case *c, const struct grt_mlp_rows_desc *d) {
     uint64_t pieces = padded(d) / PIECE;
-    uint64_t most = mlp_units(c);
+    uint64_t most = mlp_units(c->dev);
     return (uint32_t)(pieces < most ? pieces : most);
 }
 
@@ -121,12 +127,16 @@ uint64_t grt_mlp_rows_scratch(struct grt_dev *dev, const struct grt_mlp_rows_des
            mlp_norm_count(&call.c) * 4ull;
 }
 
-// In chunks; false: they are no whole ones, or too many to count.
+// A part in chunks; false: it is not made of them.
 static bool in_chunks(const struct grt_row_part *part, uint32_t *pitch, uint32_t *step) {
     *pitch = (uint32_t)(part->pitch / CHUNK);
     *step = (uint32_t)(part->step / CHUNK);
-    return part->pitch % CHUNK == 0 && part->step % CHUNK == 0 && part->pitch >= part->numbers &&
-           part->step / CHUNK <= UINT32_MAX && part->range.buf && part->range.offset % 16 == 0;
+    return whole_chunks(part) && part->range.buf && part->range.offset % 16 == 0;
+}
+
+static bool is_output(const struct grt_mlp_rows_desc *d, const struct grt_tensor *t,
+                      enum grt_dtype dtype) {
+    return t->dtype == dtype && grt_tensor_count(t) == d->rows * d->model.outputs;
 }
 
 static const char *misfit(struct rows_call *call, const struct grt_mlp_rows_desc *d) {
@@ -148,6 +158,9 @@ static const char *misfit(struct rows_call *call, const struct grt_mlp_rows_desc
          (!in_chunks(&at->far, &p->far_pitch, &p->far_step) || at->share == 0))) {
         return "rows of inputs must be whole runs of 16 bytes";
     }
+    if ((d->y && !is_output(d, d->y, GRT_F32)) || (d->dy && !is_output(d, d->dy, d->dtype))) {
+        return "y must be f32 [rows][outputs], and dy so in the type of the products";
+    }
     return NULL;
 }
 
@@ -166,7 +179,6 @@ static bool begin(struct grt_graph *graph, const struct grt_mlp_rows_desc *d,
     p->first = (uint32_t)d->places.first;
     p->period = (uint32_t)d->places.period;
     p->share = d->places.share > 0 ? d->places.share : 1;
-    call->pieces = padded(d) / PIECE;
     return true;
 }
 
@@ -209,8 +221,8 @@ void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_
                                        d->y->range,
                                        or_else(d->hidden, grt_op_unused(graph))};
     // One for each processor: all of its lanes share the weights.
-    uint64_t most = mlp_units(&call.c);
-    uint64_t wanted = (call.pieces + FORWARD_LANES / 32 - 1) / (FORWARD_LANES / 32);
+    uint64_t most = mlp_units(call.c.dev);
+    uint64_t wanted = (padded(d) / PIECE + FORWARD_LANES / 32 - 1) / (FORWARD_LANES / 32);
     launch(graph, &call, d, "mlp_rows_forward", FORWARD_LANES,
            (const struct grt_spec[2]){{"KEEP", d->hidden.buf != NULL}}, ranges, 7,
            (uint32_t)(wanted < most ? wanted : most));

@@ -53,7 +53,7 @@ struct grt_mlp_rows_desc {
 // What a module is an MLP of; false: it is none.
 bool grt_mlp_of(const struct grt_module *module, const struct grt_shape *input,
                 struct grt_mlp_desc *mlp);
-// Whether the ops can do this model, with parts of so many numbers, on this device.
+// Whether the ops can do this model, with such parts, on this device; ranges are not looked at.
 bool grt_mlp_rows_usable(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);
 uint64_t grt_mlp_rows_hidden(const struct grt_mlp_rows_desc *desc);
 uint64_t grt_mlp_rows_scratch(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);

@@ -14,6 +14,7 @@
 #include "mlp_case.h"
 #include "mlp_reference.h"
 #include "mlp_rows_parts.h"
+#include "mlp_trial.h"
 #include "ops/op_support.h"
 #include "ops/verdict.h"
 
@@ -26,12 +27,11 @@
 #define SCALE_OF_ROW 0.25f  // such that halves of gradients are neither small nor large
 
 struct trial {
-    struct grt_plan *plan;
-    struct grt_params params;
+    struct mlp_trial made;
     struct grt_mlp_rows_desc desc;
     struct grt_tensor *near, *far, *order, *y, *ordered_y, *dy, *hidden, *scratch, *state;
-    uint64_t rows, elements;
-    float *x, *target, *values, *out;
+    uint64_t rows;
+    float *x, *target, *out;
     uint16_t *halves;
 };
 
@@ -39,48 +39,27 @@ static uint64_t pitch_of(uint32_t numbers) {
     return (numbers + 7) / 8 * 8;
 }
 
-static struct grt_tensor *tensor(struct trial *t, const char *label, enum grt_dtype dtype,
-                                 uint64_t rows, uint64_t cols) {
-    return grt_plan_tensor(t->plan,
-                           grt_tensor_desc(.label = label, .dtype = dtype, .shape = {rows, cols}));
-}
-
-static void add_parameters(struct trial *t, const struct grt_mlp_desc *m) {
-    for (uint32_t l = 0; l <= m->depth; l++) {
-        uint32_t from = l == 0 ? m->inputs : m->hidden, to = l == m->depth ? m->outputs : m->hidden;
-        const uint64_t weight[GRT_MAX_RANK] = {to, from}, bias[GRT_MAX_RANK] = {to};
-        char prefix[16];
-        snprintf(prefix, sizeof prefix, "%u.", l);
-        grt_params_add(&t->params, prefix, "weight", weight, GRT_INIT_UNIFORM,
-                       1.6f / sqrtf((float)from));
-        grt_params_add(&t->params, prefix, "bias", bias, GRT_INIT_UNIFORM, 0.5f);
-    }
-}
-
 static bool declare(struct trial *t, struct grt_dev *dev, const struct grt_mlp_rows_desc *of) {
     const struct grt_mlp_desc *m = &of->model;
     const struct grt_row_places *at = &of->places;
-    const struct mlp_case c = {.dev = dev};
     uint64_t near = pitch_of(at->near.numbers), far = pitch_of(at->far.numbers);
-    t->rows = 16ull * PIECES_A_UNIT * mlp_units(&c) + 5;
-    t->plan = grt_plan_create(dev);
-    grt_params_init(&t->params, dev, of->dtype);
-    add_parameters(t, m);
-    if (!t->plan || t->params.failed) {
+    t->rows = 16ull * PIECES_A_UNIT * mlp_units(dev) + 5;
+    if (!mlp_trial_begin(&t->made, dev, m, of->dtype)) {
         return false;
     }
-    grt_params_declare(&t->params, t->plan, true);
+    struct mlp_trial *made = &t->made;
     t->desc = (struct grt_mlp_rows_desc){
-        .model = *m, .dtype = of->dtype, .params = &t->params, .rows = t->rows};
-    t->near = tensor(t, "near", of->dtype, PLACES, near);
-    t->far = far > 0 ? tensor(t, "far", of->dtype, PLACES / SHARE, far) : NULL;
-    t->order = tensor(t, "order", GRT_U32, t->rows, 0);
-    t->y = tensor(t, "y", GRT_F32, t->rows, m->outputs);
-    t->ordered_y = tensor(t, "ordered y", GRT_F32, PLACES, m->outputs);
-    t->dy = tensor(t, "dy", of->dtype, t->rows, m->outputs);
-    t->hidden = tensor(t, "hidden", GRT_U32, grt_mlp_rows_hidden(&t->desc) / 4, 0);
-    t->scratch = tensor(t, "scratch", GRT_U32, (grt_mlp_rows_scratch(dev, &t->desc) + 3) / 4, 0);
-    t->state = tensor(t, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+        .model = *m, .dtype = of->dtype, .params = &made->params, .rows = t->rows};
+    t->near = mlp_trial_tensor(made, "near", of->dtype, PLACES, near);
+    t->far = far > 0 ? mlp_trial_tensor(made, "far", of->dtype, PLACES / SHARE, far) : NULL;
+    t->order = mlp_trial_tensor(made, "order", GRT_U32, t->rows, 0);
+    t->y = mlp_trial_tensor(made, "y", GRT_F32, t->rows, m->outputs);
+    t->ordered_y = mlp_trial_tensor(made, "ordered y", GRT_F32, PLACES, m->outputs);
+    t->dy = mlp_trial_tensor(made, "dy", of->dtype, t->rows, m->outputs);
+    t->hidden = mlp_trial_tensor(made, "hidden", GRT_U32, grt_mlp_rows_hidden(&t->desc) / 4, 0);
+    t->scratch = mlp_trial_tensor(made, "scratch", GRT_U32,
+                                  (grt_mlp_rows_scratch(dev, &t->desc) + 3) / 4, 0);
+    t->state = mlp_trial_tensor(made, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     t->desc.places = (struct grt_row_places){
         .near = {.numbers = at->near.numbers, .pitch = near, .step = PERIOD * near},
         .far = {.numbers = at->far.numbers, .pitch = far, .step = PERIOD / SHARE * far},
@@ -92,22 +71,8 @@ static bool declare(struct trial *t, struct grt_dev *dev, const struct grt_mlp_r
 
 // ---- numbers ----
 
-// [-1, 1), of 24 bits.
-static float next(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(*state >> 40) * 0x1p-23 - 1.0);
-}
-
 static uint16_t short_of(const struct trial *t, float v) {
     return grt_16_of_f32(t->desc.dtype, v);
-}
-
-static bool write_tensor(const struct grt_tensor *to, const void *from) {
-    return grt_buf_write(to->range.buf, to->range.offset, from, grt_tensor_bytes(to));
-}
-
-static bool read_tensor(const struct grt_tensor *from, void *into) {
-    return grt_buf_read(from->range.buf, from->range.offset, into, grt_tensor_bytes(from));
 }
 
 // A part of all places; place i has sample i % SAMPLES, of which two neighbours have the same far
@@ -122,7 +87,7 @@ static bool write_part(struct trial *t, const struct grt_tensor *to, uint32_t fi
             t->halves[i * pitch + j] = short_of(t, x[j]);
         }
     }
-    return write_tensor(to, t->halves);
+    return mlp_trial_write(to, t->halves);
 }
 
 static bool write_inputs(struct trial *t) {
@@ -130,20 +95,20 @@ static bool write_inputs(struct trial *t) {
     uint32_t near = t->desc.places.near.numbers, far = t->desc.places.far.numbers;
     uint64_t seed = 5;
     for (uint32_t i = 0; i < SAMPLES * m->inputs; i++) {
-        t->x[i] = next(&seed);
+        t->x[i] = mlp_trial_next(&seed);
     }
     for (uint32_t s = 0; s < SAMPLES; s += SHARE) {
         memcpy(t->x + (size_t)(s + 1) * m->inputs + near, t->x + (size_t)s * m->inputs + near,
                far * sizeof *t->x);
     }
     for (uint32_t i = 0; i < SAMPLES * m->outputs; i++) {
-        t->target[i] = next(&seed);
+        t->target[i] = mlp_trial_next(&seed);
     }
     uint32_t *order = (uint32_t *)t->halves;
     for (uint64_t i = 0; i < t->rows; i++) {
         order[i] = (uint32_t)(i * 5 % (PLACES / SAMPLES) * SAMPLES + i % SAMPLES);
     }
-    return write_tensor(t->order, order) && write_part(t, t->near, 0, near, 1) &&
+    return mlp_trial_write(t->order, order) && write_part(t, t->near, 0, near, 1) &&
            (far == 0 || write_part(t, t->far, near, far, SHARE));
 }
 
@@ -152,40 +117,30 @@ static bool begin(struct trial *t, struct grt_dev *dev, const struct grt_mlp_row
         return false;
     }
     const struct grt_mlp_desc *m = &of->model;
-    t->elements = grt_mlp_reference_at(m, m->depth + 1);
-    uint64_t most = t->rows * m->outputs > t->elements ? t->rows * m->outputs : t->elements;
+    uint64_t elements = grt_mlp_reference_at(m, m->depth + 1);
+    uint64_t most = t->rows * m->outputs > elements ? t->rows * m->outputs : elements;
     most = most > PLACES * 1024ull ? most : PLACES * 1024ull;
     t->x = calloc(SAMPLES * (size_t)m->inputs, sizeof *t->x);
     t->target = calloc(SAMPLES * (size_t)m->outputs, sizeof *t->target);
-    t->values = calloc(t->elements, sizeof *t->values);
     t->out = calloc(most, sizeof *t->out);
     t->halves = calloc(most, 2 * sizeof *t->halves);
-    if (!t->x || !t->target || !t->values || !t->out || !t->halves || !grt_plan_alloc(t->plan)) {
+    if (!t->x || !t->target || !t->out || !t->halves || !mlp_trial_alloc(&t->made)) {
         return false;
     }
-    grt_params_place(&t->params);
     t->desc.places.near.range = t->near->range;
     t->desc.places.far.range = t->far ? t->far->range : (struct grt_range){0};
     t->desc.scratch = t->scratch->range;
     t->desc.state = t->state->range;
     t->desc.dy = t->dy;
     const struct grt_learn_state state = {.loss_scale = SCALE_OF_ROW * (float)t->rows};
-    bool good = grt_params_draw(&t->params, 3) && write_inputs(t) &&
-                grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
-    float *at = t->values;
-    for (uint32_t i = 0; good && i < t->params.count; i++) {
-        good = read_tensor(&t->params.list[i]->master, at);
-        at += t->params.list[i]->count;
-    }
-    return good;
+    return write_inputs(t) &&
+           grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
 }
 
 static void end(struct trial *t) {
-    grt_plan_destroy(&t->plan);
-    grt_params_finish(&t->params);
+    mlp_trial_end(&t->made);
     free(t->x);
     free(t->target);
-    free(t->values);
     free(t->out);
     free(t->halves);
 }
@@ -194,7 +149,7 @@ static void end(struct trial *t) {
 
 // Outputs of all rows, and of the places in their order.
 static bool go_forward(struct trial *t) {
-    struct grt_graph *graph = grt_graph_create(t->params.dev, "mlp rows check");
+    struct grt_graph *graph = grt_graph_create(t->made.params.dev, "mlp rows check");
     if (graph) {
         struct grt_mlp_rows_desc ordered = t->desc, plain = t->desc;
         ordered.places.order = t->order->range;
@@ -211,12 +166,12 @@ static bool go_forward(struct trial *t) {
 }
 
 static bool go_back(struct trial *t) {
-    struct grt_graph *graph = grt_graph_create(t->params.dev, "mlp rows check");
+    struct grt_graph *graph = grt_graph_create(t->made.params.dev, "mlp rows check");
     if (graph) {
         struct grt_mlp_rows_desc back = t->desc;
         back.places.order = t->order->range;
         back.hidden = t->hidden->range;
-        grt_graph_fill(graph, t->params.grad->range, UINT32_MAX);
+        grt_graph_fill(graph, t->made.params.grad->range, UINT32_MAX);
         grt_op_mlp_rows_backward(graph, &back);
     }
     bool good = graph && grt_graph_finish(graph);
@@ -228,7 +183,7 @@ static bool go_back(struct trial *t) {
 static bool same_outputs(struct trial *t) {
     uint32_t outputs = t->desc.model.outputs;
     float *places = malloc(grt_tensor_bytes(t->ordered_y));
-    bool good = places && read_tensor(t->ordered_y, places) && read_tensor(t->y, t->out);
+    bool good = places && mlp_trial_read(t->ordered_y, places) && mlp_trial_read(t->y, t->out);
     for (uint64_t i = 0; good && i < t->rows; i++) {
         uint64_t place = i * 5 % (PLACES / SAMPLES) * SAMPLES + i % SAMPLES;
         good = memcmp(places + place * outputs, t->out + i * outputs, outputs * 4) == 0;
@@ -244,23 +199,12 @@ static bool write_slopes(struct trial *t) {
         float wanted = t->target[i / outputs % SAMPLES * outputs + i % outputs];
         t->halves[i] = short_of(t, 2 * (t->out[i] - wanted) * SCALE_OF_ROW / (float)outputs);
     }
-    return write_tensor(t->dy, t->halves);
+    return mlp_trial_write(t->dy, t->halves);
 }
 
 static bool agrees(struct trial *t, const double *want, bool fault) {
     double bound = 4 * (t->desc.model.depth + 1.0) * (t->desc.dtype == GRT_F16 ? 0x1p-11 : 0x1p-8);
-    for (uint32_t i = 0; i < t->params.count; i++) {
-        uint64_t count = t->params.list[i]->count;
-        if (!read_tensor(&t->params.list[i]->grad, t->out)) {
-            return false;
-        }
-        t->out[count / 2] += fault && i == 0 ? 1e6f : 0.0f;
-        if (!(grt_mlp_reference_distance(t->out, want, count) <= bound)) {
-            return false;
-        }
-        want += count;
-    }
-    return true;
+    return mlp_trial_agrees(&t->made, want, bound, t->out, fault);
 }
 
 struct question {
@@ -277,7 +221,7 @@ static enum grt_verdict run(const void *subject, bool fault) {
                                          .loss = GRT_LOSS_MSE,
                                          .dtype = t->desc.dtype,
                                          .scale = (double)SCALE_OF_ROW * (double)t->rows,
-                                         .params = t->values,
+                                         .params = t->made.values,
                                          .rows = t->rows,
                                          .period = SAMPLES,
                                          .x = t->x,

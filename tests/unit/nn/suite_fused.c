@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/harness.h"
+#include "harness/mlp_kit.h"
 #include "nn/fused/mlp_fused.h"
 #include "gpurt/optim.h"
-#include "oracle/mlp.h"
-
-#define PARAMS (2 * ORACLE_MLP_LAYERS)
 
 struct shape {
     uint32_t rows, inputs, depth, hidden, outputs;
@@ -22,66 +19,12 @@ struct shape {
 // One model on the device and in the oracle's numbers.
 struct model {
     struct shape s;
-    enum grt_dtype dtype;
-    struct grt_params params;
-    struct grt_param param[PARAMS], *list[PARAMS];
-    struct test_tensor master, copy, grad, x, target, y, parts, state, scratch;
-    double *value[PARAMS];  // of parameters, as products see them
+    struct mlp_kit kit;
+    struct test_tensor x, target, y, parts, state, scratch;
     double *xs, *targets;
     uint32_t *classes;  // in place of targets, for cross-entropy
     struct oracle_mlp_result want;
 };
-
-static uint64_t count_of(const struct model *m) {
-    return m->params.elements;
-}
-
-static void add_param(struct model *m, uint64_t rows, uint64_t cols) {
-    struct grt_param *p = &m->param[m->params.count];
-    *p = (struct grt_param){.first = m->params.elements,
-                            .count = rows * (cols ? cols : 1),
-                            .rank = cols ? 2 : 1,
-                            .shape = {rows, cols}};
-    m->list[m->params.count++] = p;
-    uint64_t unit = m->params.unit;
-    m->params.elements += (p->count + unit - 1) / unit * unit;
-}
-
-static struct oracle_format format_of(enum grt_dtype dtype) {
-    return dtype == GRT_F16 ? oracle_f16 : dtype == GRT_BF16 ? oracle_bf16 : oracle_f32;
-}
-
-static double rounded(enum grt_dtype dtype, double v) {
-    return oracle_widen(format_of(dtype), oracle_narrow(format_of(dtype), v));
-}
-
-// Draws the parameters; elements between them are NaN: nothing may look there.
-static void draw(struct model *m, uint64_t seed) {
-    float *all = test_alloc(count_of(m) * sizeof *all);
-    uint16_t *small = test_alloc(count_of(m) * sizeof *small);
-    for (uint64_t i = 0; i < count_of(m); i += 1) {
-        all[i] = NAN;
-        small[i] = 0x7fff;
-    }
-    for (uint32_t k = 0; k < m->params.count; k += 1) {
-        const struct grt_param *p = m->list[k];
-        bool bias = p->rank == 1;
-        double bound = bias ? 0.5 : 1.6 / sqrt((double)p->shape[1]);
-        m->value[k] = test_alloc(p->count * sizeof(double));
-        for (uint64_t i = 0; i < p->count; i += 1) {
-            float v = (float)(bound * (2.0 * test_unit(&seed) - 1.0));
-            all[p->first + i] = v;
-            small[p->first + i] = (uint16_t)oracle_narrow(format_of(m->dtype), (double)v);
-            m->value[k][i] = bias || m->dtype == GRT_F32 ? (double)v : rounded(m->dtype, (double)v);
-        }
-    }
-    test_tensor_write(&m->master, all);
-    if (m->dtype != GRT_F32) {
-        test_tensor_write(&m->copy, small);
-    }
-    free(all);
-    free(small);
-}
 
 static double *numbers(struct test_tensor *t, size_t count, uint64_t seed) {
     float *v = test_floats(seed, TEST_PLAIN, count);
@@ -108,35 +51,24 @@ static void ask_oracle(struct model *m) {
                            .x = m->xs,
                            .target = m->targets,
                            .classes = m->classes,
-                           .rounded = m->dtype != GRT_F32,
-                           .format = format_of(m->dtype)};
+                           .rounded = m->kit.dtype != GRT_F32,
+                           .format = mlp_kit_format(m->kit.dtype)};
     m->want.y = test_alloc((size_t)s->rows * s->outputs * sizeof(double));
     for (uint32_t l = 0; l <= s->depth; l += 1) {
-        o.weight[l] = m->value[2 * l];
-        o.bias[l] = m->value[2 * l + 1];
-        m->want.weight[l] = test_alloc(m->param[2 * l].count * sizeof(double));
-        m->want.bias[l] = test_alloc(m->param[2 * l + 1].count * sizeof(double));
+        o.weight[l] = m->kit.value[2 * l];
+        o.bias[l] = m->kit.value[2 * l + 1];
+        m->want.weight[l] = test_alloc(m->kit.param[2 * l].count * sizeof(double));
+        m->want.bias[l] = test_alloc(m->kit.param[2 * l + 1].count * sizeof(double));
     }
     oracle_mlp(&o, &m->want);
 }
 
 static void begin(struct model *m, const struct shape *s, enum grt_dtype dtype) {
-    *m = (struct model){.s = *s, .dtype = dtype};
-    m->params = (struct grt_params){.dev = test.dev, .type = dtype, .unit = 64, .list = m->list};
-    for (uint32_t l = 0; l <= s->depth; l += 1) {
-        uint32_t from = l == 0 ? s->inputs : s->hidden, to = l == s->depth ? s->outputs : s->hidden;
-        add_param(m, to, from);
-        add_param(m, to, 0);
-    }
-    m->master = test_tensor(test.dev, GRT_F32, count_of(m), 0);
-    m->grad = test_tensor(test.dev, GRT_F32, count_of(m), 0);
-    m->params.master = &m->master.tensor;
-    m->params.grad = &m->grad.tensor;
-    if (dtype != GRT_F32) {
-        m->copy = test_tensor(test.dev, dtype, count_of(m), 0);
-        m->params.copy = &m->copy.tensor;
-    }
-    draw(m, 7 + s->hidden + s->rows);
+    *m = (struct model){.s = *s};
+    mlp_kit_begin(&m->kit, dtype,
+                  grt_mlp_desc(.inputs = s->inputs, .depth = s->depth, .hidden = s->hidden,
+                               .outputs = s->outputs),
+                  7 + s->hidden + s->rows);
     m->x = test_tensor(test.dev, GRT_F32, s->rows, s->inputs);
     m->y = test_tensor(test.dev, GRT_F32, s->rows, s->outputs);
     m->parts = test_tensor(test.dev, GRT_F32, GRT_LOSS_PARTS, 0);
@@ -159,17 +91,15 @@ static void begin(struct model *m, const struct shape *s, enum grt_dtype dtype) 
 }
 
 static void end(struct model *m) {
-    struct test_tensor *all[] = {&m->master, &m->copy,  &m->grad,  &m->x,      &m->target,
-                                 &m->y,      &m->parts, &m->state, &m->scratch};
+    struct test_tensor *all[] = {&m->x, &m->target, &m->y, &m->parts, &m->state, &m->scratch};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i += 1) {
         test_tensor_end(all[i]);
     }
     for (uint32_t l = 0; l <= m->s.depth; l += 1) {
         free(m->want.weight[l]);
         free(m->want.bias[l]);
-        free(m->value[2 * l]);
-        free(m->value[2 * l + 1]);
     }
+    mlp_kit_end(&m->kit);
     free(m->want.y);
     free(m->xs);
     free(m->targets);
@@ -181,10 +111,10 @@ static struct grt_mlp_fused_desc desc_of(struct model *m, const char *variant) {
     return (struct grt_mlp_fused_desc){
         .model = {s->inputs, s->depth, s->hidden, s->outputs, s->act, false, false},
         .loss = s->loss,
-        .dtype = m->dtype,
+        .dtype = m->kit.dtype,
         .rows = s->rows,
         .variant = variant,
-        .params = &m->params,
+        .params = &m->kit.params,
         .x = &m->x.tensor,
         .target = &m->target.tensor,
         .y = &m->y.tensor,
@@ -199,9 +129,10 @@ static void record(struct grt_graph *graph, void *context) {
 
 // The gaps between parameters must hold what they held.
 static void check_gaps(const struct model *m, const float *got, uint32_t pattern) {
-    for (uint32_t k = 0; k < m->params.count; k += 1) {
-        uint64_t next = k + 1 < m->params.count ? m->param[k + 1].first : m->params.elements;
-        for (uint64_t i = m->param[k].first + m->param[k].count; i < next; i += 1) {
+    for (uint32_t k = 0; k < m->kit.params.count; k += 1) {
+        uint64_t next =
+            k + 1 < m->kit.params.count ? m->kit.param[k + 1].first : m->kit.params.elements;
+        for (uint64_t i = m->kit.param[k].first + m->kit.param[k].count; i < next; i += 1) {
             assert_int_equal(test_as_u32(got[i]), pattern);
         }
     }
@@ -214,18 +145,18 @@ static float *run(struct model *m, struct grt_mlp_fused_desc *desc) {
     test_tensor_end(&m->scratch);
     m->scratch = test_tensor(test.dev, GRT_F32, (bytes + 3) / 4, 0);
     desc->scratch = m->scratch.tensor.range;
-    struct test_tensor *written[] = {&m->grad, &m->y, &m->parts, &m->scratch};
-    float *first = test_alloc(m->grad.bytes), *got = test_alloc(m->grad.bytes);
+    struct test_tensor *written[] = {&m->kit.grad, &m->y, &m->parts, &m->scratch};
+    float *first = test_alloc(m->kit.grad.bytes), *got = test_alloc(m->kit.grad.bytes);
     for (uint32_t f = 0; f < TEST_PREFILLS; f += 1) {
         for (size_t i = 0; i < sizeof written / sizeof written[0]; i += 1) {
             test_tensor_prefill(written[i], test_prefills[f]);
         }
         test_run(test.dev, record, desc);
-        test_tensor_read(&m->grad, f == 0 ? first : got);
+        test_tensor_read(&m->kit.grad, f == 0 ? first : got);
         check_gaps(m, f == 0 ? first : got, test_prefills[f]);
-        for (uint32_t k = 0; f > 0 && k < m->params.count; k += 1) {
-            test_same(test.dev, "another pre-fill", got + m->param[k].first,
-                      first + m->param[k].first, 4, m->param[k].count);
+        for (uint32_t k = 0; f > 0 && k < m->kit.params.count; k += 1) {
+            test_same(test.dev, "another pre-fill", got + m->kit.param[k].first,
+                      first + m->kit.param[k].first, 4, m->kit.param[k].count);
         }
     }
     void *used = test_alloc(m->scratch.bytes);
@@ -237,7 +168,7 @@ static float *run(struct model *m, struct grt_mlp_fused_desc *desc) {
 
 // Half a gap of the type that is multiplied: what one rounding costs.
 static double unit_of(const struct model *m) {
-    return m->dtype == GRT_F16 ? 0x1p-11 : m->dtype == GRT_BF16 ? 0x1p-8 : 0x1p-24;
+    return m->kit.dtype == GRT_F16 ? 0x1p-11 : m->kit.dtype == GRT_BF16 ? 0x1p-8 : 0x1p-24;
 }
 
 // All of a tensor at once, by the norm of the difference: where a unit lies at the edge of relu, or
@@ -253,7 +184,7 @@ static void near(const struct model *m, const char *what, uint32_t l, const floa
     }
     const struct shape *s = &m->s;
     double terms =
-        m->dtype == GRT_F32 ? s->rows + s->hidden * (s->depth + 1.0) : 4.0 * (s->depth + 1.0);
+        m->kit.dtype == GRT_F32 ? s->rows + s->hidden * (s->depth + 1.0) : 4.0 * (s->depth + 1.0);
     double allowed = terms * unit_of(m) * sqrt(norm) + 1e-30;
     if (!(sqrt(difference) <= allowed)) {
         print_error("%s of layer %u, %u rows %u-%ux%u-%u: off by %g of %g, %g allowed\n", what, l,
@@ -266,10 +197,10 @@ static void near(const struct model *m, const char *what, uint32_t l, const floa
 static void check(struct model *m, const float *got) {
     const struct shape *s = &m->s;
     for (uint32_t l = 0; l <= s->depth; l += 1) {
-        near(m, "weight gradient", l, got + m->param[2 * l].first, m->want.weight[l],
-             m->param[2 * l].count);
-        near(m, "bias gradient", l, got + m->param[2 * l + 1].first, m->want.bias[l],
-             m->param[2 * l + 1].count);
+        near(m, "weight gradient", l, got + m->kit.param[2 * l].first, m->want.weight[l],
+             m->kit.param[2 * l].count);
+        near(m, "bias gradient", l, got + m->kit.param[2 * l + 1].first, m->want.bias[l],
+             m->kit.param[2 * l + 1].count);
     }
     size_t outputs = (size_t)s->rows * s->outputs;
     float *y = test_alloc(outputs * sizeof *y);
@@ -287,7 +218,7 @@ static void check(struct model *m, const float *got) {
 }
 
 static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t *ran) {
-    struct model m = {.s = *s, .dtype = dtype};
+    struct model m = {.s = *s, .kit = {.dtype = dtype}};
     struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
     const char *variant;
     if (!grt_mlp_fused_variant(test.dev, &desc, 0)) {
@@ -358,14 +289,14 @@ static void adds(void **state) {
     struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
     if (grt_mlp_fused_variant(test.dev, &desc, 0)) {
         float *once = run(&m, &desc);
-        float *twice = test_alloc(m.grad.bytes);
+        float *twice = test_alloc(m.kit.grad.bytes);
         desc.add = true;
-        test_tensor_write(&m.grad, once);
+        test_tensor_write(&m.kit.grad, once);
         test_run(test.dev, record, &desc);
-        test_tensor_read(&m.grad, twice);
-        for (uint32_t k = 0; k < m.params.count; k += 1) {
-            for (uint64_t i = 0; i < m.param[k].count; i += 1) {
-                uint64_t at = m.param[k].first + i;
+        test_tensor_read(&m.kit.grad, twice);
+        for (uint32_t k = 0; k < m.kit.params.count; k += 1) {
+            for (uint64_t i = 0; i < m.kit.param[k].count; i += 1) {
+                uint64_t at = m.kit.param[k].first + i;
                 assert_true(twice[at] == 2.0f * once[at]);
             }
         }
@@ -387,11 +318,11 @@ static void nan_is_found(void **state) {
         begin(&m, &s, dtypes[i / 3]);
         struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
         const char *variant;
-        const struct grt_range *master = &m.master.tensor.range;
+        const struct grt_range *master = &m.kit.master.tensor.range;
         for (uint32_t v = 0; (variant = grt_mlp_fused_variant(test.dev, &desc, v)); v += 1) {
             struct grt_mlp_fused_desc one = desc_of(&m, variant);
             for (uint32_t n = 0; n < 2; n += 1) {
-                uint64_t at = master->offset + 4 * m.param[1].first;
+                uint64_t at = master->offset + 4 * m.kit.param[1].first;
                 assert_true(grt_buf_write(master->buf, at, &nans[n], 4));
                 free(run(&m, &one));
                 float parts[GRT_LOSS_PARTS], loss = 0.0f;
