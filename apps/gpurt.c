@@ -39,8 +39,9 @@ static const struct verb {
 
 static void print_verbs(FILE *file) {
     fputs("usage: gpurt COMMAND [OPTION...]\n\n", file);
-    for (size_t i = 0; i < VERB_COUNT; i++)
+    for (size_t i = 0; i < VERB_COUNT; i++) {
         fprintf(file, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+    }
     fputs("\n`gpurt COMMAND --help` explains one; `man gpurt` explains all.\n", file);
 }
 
@@ -56,46 +57,53 @@ static int print_help(void) {
 
 // What is left on the command line of a verb that takes nothing.
 static int no_more(const char *verb, int argc, char **argv) {
-    if (argc <= 1)
+    if (argc <= 1) {
         return COMMAND_OK;
+    }
     talk_error("%s: '%s' is not expected", verb, argv[1]);
     return COMMAND_USAGE;
 }
 
 static int cmd_version(int argc, char **argv) {
-    if (argc > 1 && !strcmp(argv[1], "--help"))
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
         return printf("usage: gpurt version\n\nPrints the version of gpurt.\n"), COMMAND_OK;
+    }
     int code = no_more("version", argc, argv);
-    if (code)
+    if (code) {
         return code;
+    }
     printf("gpurt %s\n", GPURT_VERSION);
     // An installed command can meet another library than it was built with.
-    if (strcmp(grt_version(), GPURT_VERSION) != 0)
+    if (strcmp(grt_version(), GPURT_VERSION) != 0) {
         printf("libgpurt %s\n", grt_version());
+    }
     return COMMAND_OK;
 }
 
 // `gpurt bench help`, and `gpurt bench mlp help` of a verb with kinds, mean --help.
 static void take_help(int argc, char **argv) {
     static char help[] = "--help";
-    bool kinds = !strcmp(argv[0], "bench") || !strcmp(argv[0], "train");
-    if ((argc == 2 || (argc == 3 && kinds)) && !strcmp(argv[argc - 1], "help"))
+    bool kinds = strcmp(argv[0], "bench") == 0 || strcmp(argv[0], "train") == 0;
+    if ((argc == 2 || (argc == 3 && kinds)) && strcmp(argv[argc - 1], "help") == 0) {
         argv[argc - 1] = help;
+    }
 }
 
 static int run_verb(int argc, char **argv) {
     take_help(argc, argv);
     for (size_t i = 0; i < VERB_COUNT; i++) {
-        if (!strcmp(argv[0], verbs[i].name))
+        if (strcmp(argv[0], verbs[i].name) == 0) {
             return verbs[i].run(argc, argv);
+        }
     }
     struct command_unknown unknown = {"command", argv[0], NULL, "gpurt --help"};
     return command_unknown(&unknown, verbs, VERB_COUNT, sizeof *verbs);
 }
 
 static int cmd_help(int argc, char **argv) {
-    if (argc < 2 || !strcmp(argv[1], "help") || argv[1][0] == '-')
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || argv[1][0] == '-') {
         return print_help();
+    }
     int code = argc > 3 ? no_more("help", argc - 2, argv + 2) : COMMAND_OK;
     char help[] = "--help";
     char *words[] = {argv[1], argc > 2 ? argv[2] : help, argc > 2 ? help : NULL, NULL};
@@ -107,10 +115,12 @@ static int run(int argc, char **argv) {
         print_verbs(stderr);
         return COMMAND_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         return print_help();
-    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         return cmd_version(argc - 1, argv + 1);
+    }
     if (argv[1][0] == '-') {
         talk_error("no option '%s' before the command; see `gpurt --help`", argv[1]);
         return COMMAND_USAGE;
@@ -122,8 +132,9 @@ static int run(int argc, char **argv) {
 // text would land there. A null device opened the wrong way round keeps the number and still fails.
 static void hold_standard_files(void) {
     for (int fd = 0; fd <= 2; fd++) {
-        if (fcntl(fd, F_GETFD) < 0)
+        if (fcntl(fd, F_GETFD) < 0) {
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        }
     }
 }
 
@@ -138,7 +149,8 @@ int main(int argc, char **argv) {
     talk_clear();
     // Text that a verb printed without an output of its own: help and versions.
     int written = output_close(&(struct output){.file = stdout}, true);
-    if (talk_stopped())
+    if (talk_stopped()) {
         return COMMAND_INTERRUPTED;
+    }
     return code ? code : written;
 }

@@ -13,7 +13,9 @@
 
 #define GRT_OPENCL_C 1
 
-#define STRUCT(name) typedef struct name name; struct name
+#define STRUCT(name)                                                                               \
+    typedef struct name name;                                                                      \
+    struct name
 #define FN static inline __attribute__((always_inline))
 #define EXACT
 // Counts loops in pure functions; one number in every reading (cpu/lib/wide.k).
@@ -75,12 +77,14 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 #define ARG_R(id, type, name) GRT_BUFFER(global const type *restrict name##_whole)
 #define ARG_W(id, type, name) GRT_BUFFER(global type *restrict name##_whole)
 #define ARG_U(id, type, name) ARG_W(id, type, name)
-#define BINDING_R(id, type, name) \
+#define BINDING_R(id, type, name)                                                                  \
     global const type *restrict name = (global const type *)(GRT_WHOLE(name##_whole) places.of[id]);
 #define BINDING_W(id, type, name)                                                                  \
     global type *restrict name = (global type *)(GRT_WHOLE(name##_whole) places.of[id]);
 #define BINDING_U(id, type, name) BINDING_W(id, type, name)
-typedef struct { ulong of[12]; } binding_places;
+typedef struct {
+    ulong of[12];
+} binding_places;
 // See shaders/dialect.h.
 #define REACHED(id, type, name)
 #define REACHED_BY(type, name) global type *name;
@@ -98,8 +102,7 @@ typedef struct { ulong of[12]; } binding_places;
 #define ARGS(args, P) args(ARG_R, ARG_W, ARG_U) const binding_places places, const P p
 #define BINDINGS(args) args(BINDING_R, BINDING_W, BINDING_U)
 #define KERNEL(name, P, specs, args, shmem)                                                        \
-    kernel __attribute__((reqd_work_group_size(WG, 1, 1)))                                         \
-    void name(ARGS(args, P)) {                                                                     \
+    kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void name(ARGS(args, P)) {              \
         BINDINGS(args)                                                                             \
         shmem(SHMEM)
 #define END_KERNEL }

@@ -44,10 +44,11 @@ static const char *const kind_helps[] = {
 
 size_t bench_kinds_text(char *text, size_t size) {
     size_t n = 0;
-    for (size_t k = 0; k < MORE_COUNT + KIND_COUNT && n < size; k++)
+    for (size_t k = 0; k < MORE_COUNT + KIND_COUNT && n < size; k++) {
         n += (size_t)snprintf(text + n, size - n, "  %-8s %s\n",
                               k < MORE_COUNT ? more[k].name : kinds[k - MORE_COUNT].name,
                               k < MORE_COUNT ? more[k].help : kind_helps[k - MORE_COUNT]);
+    }
     return n < size ? n : size - 1;
 }
 
@@ -57,9 +58,10 @@ static const char *about(char text[ABOUT_SIZE], uint64_t named) {
     size_t n =
         (size_t)snprintf(text, ABOUT_SIZE, "Measures a device%s\n\n", named ? ":" : ". Kinds:");
     for (size_t k = 0; k < KIND_COUNT && named; k++) {
-        if (named >> k & 1)
+        if (named >> k & 1) {
             n += (size_t)snprintf(text + n, ABOUT_SIZE - n, "  %-8s %s\n", kinds[k].name,
                                   kind_helps[k]);
+        }
     }
     n += named ? 0 : bench_kinds_text(text + n, ABOUT_SIZE - n);
     snprintf(
@@ -113,16 +115,18 @@ bool bench_section(struct bench *bench, const char *title, uint64_t shown) {
 bool bench_row(struct bench *bench, struct table_cell *cells, enum bench_outcome outcome,
                const struct stats *stats, bool device_timer) {
     bench->outcomes[outcome]++;
-    if (outcome == BENCH_BROKEN)
+    if (outcome == BENCH_BROKEN) {
         return false;
+    }
     cells[BENCH_CHECK] = TABLE_CELL(.text = outcome_texts[outcome]);
     if (outcome == BENCH_GOOD) {
         cells[BENCH_SPREAD] = TABLE_CELL(.number = stats->spread);
         cells[BENCH_SAMPLES] = TABLE_CELL(.count = stats->count);
         cells[BENCH_TIMER] = TABLE_CELL(.text = device_timer ? "device" : "wall");
     }
-    for (size_t i = 0; outcome != BENCH_GOOD && i < BENCH_COLUMN_COUNT; i++)
+    for (size_t i = 0; outcome != BENCH_GOOD && i < BENCH_COLUMN_COUNT; i++) {
         cells[i].known = cells[i].known && !(BENCH_MEASURED >> i & 1);
+    }
     bench->progress.done++;
     return table_row(&bench->table, cells);
 }
@@ -135,15 +139,18 @@ bool bench_sample(void *timing, double *seconds) {
     struct bench_timing *t = timing;
     double device = 0;
     double start = grt_seconds();
-    if (talk_stopped())
+    if (talk_stopped()) {
         return false;
+    }
     for (uint32_t i = 0; i < t->replays; i++) {
-        if (!grt_graph_finish(t->graph))
+        if (!grt_graph_finish(t->graph)) {
             return false;
+        }
         struct grt_phase_time times[GRT_MAX_PHASES];
         uint32_t count = t->device_timer ? grt_graph_times(t->graph, times, GRT_MAX_PHASES) : 0;
-        for (uint32_t k = 0; k < count; k++)
+        for (uint32_t k = 0; k < count; k++) {
             device += times[k].seconds;
+        }
     }
     // A device that has timestamps but gives none for this run is timed by the wall from here on.
     t->device_timer = t->device_timer && device > 0;
@@ -166,10 +173,12 @@ uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record
         double seconds = 0;
         grt_graph_destroy(&timing->graph);
         timing->graph = record(context, count);
-        if (!timing->graph || !bench_sample(timing, &seconds) || !bench_sample(timing, &seconds))
+        if (!timing->graph || !bench_sample(timing, &seconds) || !bench_sample(timing, &seconds)) {
             return 0;
-        if (seconds >= run_seconds || count >= most)
+        }
+        if (seconds >= run_seconds || count >= most) {
             return count;
+        }
         // Short runs are mostly overhead, so the estimate is not trusted beyond a factor of 16.
         double factor = 1.25 * run_seconds / (seconds + 1e-6);
         double next = count * (factor < 2 ? 2 : factor > 16 ? 16 : factor);
@@ -180,8 +189,9 @@ uint32_t bench_fill_run(struct bench_timing *timing, uint32_t most, bench_record
 // Always 0.
 static uint64_t say_unknown(const char *word) {
     const char *names[MORE_COUNT + KIND_COUNT];
-    for (size_t i = 0; i < MORE_COUNT + KIND_COUNT; i++)
+    for (size_t i = 0; i < MORE_COUNT + KIND_COUNT; i++) {
         names[i] = i < MORE_COUNT ? more[i].name : kinds[i - MORE_COUNT].name;
+    }
     struct command_unknown unknown = {"kind of bench", word, NULL, "gpurt bench --help"};
     command_unknown(&unknown, names, MORE_COUNT + KIND_COUNT, sizeof *names);
     return 0;
@@ -190,12 +200,14 @@ static uint64_t say_unknown(const char *word) {
 // Which kinds the words name, as bits; 0 with the mistake said.
 static uint64_t chosen_kinds(const char **words, size_t count) {
     uint64_t chosen = 0;
-    if (count == 1 && !strcmp(words[0], "all"))
+    if (count == 1 && strcmp(words[0], "all") == 0) {
         return (1ull << KIND_COUNT) - 1;
+    }
     for (size_t i = 0; i < count; i++) {
         size_t k = 0;
-        while (k < KIND_COUNT && strcmp(words[i], kinds[k].name) != 0)
+        while (k < KIND_COUNT && strcmp(words[i], kinds[k].name) != 0) {
             k++;
+        }
         if (k == KIND_COUNT) {
             return say_unknown(words[i]);
         }
@@ -208,24 +220,28 @@ static uint64_t chosen_kinds(const char **words, size_t count) {
 static uint64_t named_kinds(int argc, char **argv) {
     uint64_t named = 0;
     for (int i = 1; i < argc; i++) {
-        for (size_t k = 0; k < KIND_COUNT; k++)
+        for (size_t k = 0; k < KIND_COUNT; k++) {
             named |= strcmp(argv[i], kinds[k].name) == 0 ? 1ull << k : 0;
+        }
     }
     return named;
 }
 
 static int run_kinds(struct bench *bench, uint64_t chosen) {
     bool going = true;
-    for (size_t k = 0; going && k < KIND_COUNT; k++)
+    for (size_t k = 0; going && k < KIND_COUNT; k++) {
         going = !(chosen >> k & 1) || kinds[k].run(bench);
-    if (bench->outcomes[BENCH_BROKEN] && !talk_stopped())
+    }
+    if (bench->outcomes[BENCH_BROKEN] && !talk_stopped()) {
         return command_exit_of(grt_last_status());
+    }
     if (bench->outcomes[BENCH_WRONG]) {
         talk_error("rows that failed their check, not timed: %u", bench->outcomes[BENCH_WRONG]);
         return COMMAND_INTERNAL;
     }
-    if (bench->missing || (bench->outcomes[BENCH_UNSUITED] && !bench->outcomes[BENCH_GOOD]))
+    if (bench->missing || (bench->outcomes[BENCH_UNSUITED] && !bench->outcomes[BENCH_GOOD])) {
         return COMMAND_NO_DEVICE;
+    }
     // Sizes that do not fit are an answer, as long as something did.
     return bench->outcomes[BENCH_TOO_LARGE] && !bench->outcomes[BENCH_GOOD] ? COMMAND_INTERNAL
                                                                             : COMMAND_OK;
@@ -234,8 +250,9 @@ static int run_kinds(struct bench *bench, uint64_t chosen) {
 static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv) {
     struct output output;
     int code = output_open(&output, bench->common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     talk_progress("opening the device");
     bench->dev = options_open_device(&bench->common);
     if (bench->dev) {
@@ -279,8 +296,9 @@ static int bench_kinds(int argc, char **argv) {
     };
     // Of kinds that are named --help shows the options, and of no others.
     uint64_t named = named_kinds(argc, argv);
-    for (size_t k = 0; k < KIND_COUNT; k++)
+    for (size_t k = 0; k < KIND_COUNT; k++) {
         lists[k].hidden = named && !(named >> k & 1);
+    }
     struct options_desc desc = {.verb = "bench",
                                 .words = "[KIND...]",
                                 .about = about(text, named),
@@ -295,19 +313,22 @@ static int bench_kinds(int argc, char **argv) {
     }
     code = options_parse(&desc, argc, argv, &bench.common, words, &word_count);
     uint64_t chosen = code < 0 ? chosen_kinds(words, word_count) : 0;
-    bench.quick = word_count == 1 && !strcmp(words[0], "all");
-    if (code < 0 && !chosen)
+    bench.quick = word_count == 1 && strcmp(words[0], "all") == 0;
+    if (code < 0 && !chosen) {
         code = COMMAND_USAGE;
+    }
     for (size_t k = 0; code < 0 && k < KIND_COUNT; k++) {
         if (!(chosen >> k & 1) && lists[k].given) {
             talk_error("'--%s' is an option of `gpurt bench %s`", lists[k].given, kinds[k].name);
             code = COMMAND_USAGE;
         }
     }
-    if (code < 0)
+    if (code < 0) {
         code = bench_rollout_options_check(&bench.rollout);
-    if (code < 0)
+    }
+    if (code < 0) {
         code = run_bench(&bench, chosen, argc, argv);
+    }
     ranges_destroy(&bench.sizes);
     ranges_destroy(&bench.counts);
     bench_gemm_options_end(&bench.gemm);
@@ -320,8 +341,9 @@ static int bench_kinds(int argc, char **argv) {
 // behind an option may be its value.
 static int find_kind(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-' || (i > 1 && argv[i - 1][0] == '-'))
+        if (argv[i][0] == '-' || (i > 1 && argv[i - 1][0] == '-')) {
             continue;
+        }
         return i;
     }
     return 0;
@@ -365,12 +387,15 @@ int cmd_bench(int argc, char **argv) {
     argc = join_lists(argc, argv);
     int at = find_kind(argc, argv);
     size_t found = 0;
-    while (at && found < MORE_COUNT && strcmp(argv[at], more[found].name) != 0)
+    while (at && found < MORE_COUNT && strcmp(argv[at], more[found].name) != 0) {
         found++;
-    if (at && (found == MORE_COUNT || !more[found].run))
+    }
+    if (at && (found == MORE_COUNT || !more[found].run)) {
         return bench_kinds(argc, argv);
+    }
     // The kind is taken out; argv[0] stands for both words.
-    for (int i = at; at && i < argc; i++)
+    for (int i = at; at && i < argc; i++) {
         argv[i] = argv[i + 1];
+    }
     return more[found].run(argc - (at != 0), argv);
 }

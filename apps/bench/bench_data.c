@@ -63,10 +63,11 @@ struct data_bench {
 };
 
 static bool read_order(const char *text, void *into, char why[RANGES_WHY]) {
-    bool shuffled = !strcmp(text, "shuffled");
+    bool shuffled = strcmp(text, "shuffled") == 0;
     *(bool *)into = !shuffled;
-    if (shuffled || !strcmp(text, "sequential"))
+    if (shuffled || strcmp(text, "sequential") == 0) {
         return true;
+    }
     snprintf(why, RANGES_WHY, "known are shuffled and sequential");
     return false;
 }
@@ -119,8 +120,9 @@ static bool check(struct grt_loader *a, struct grt_loader *b, const struct grt_d
     *same = true;
     for (int i = 0; *same && i < CHECKED_BATCHES; i++) {
         struct grt_batch x, y;
-        if (!grt_loader_next(a, &x))
+        if (!grt_loader_next(a, &x)) {
             return false;
+        }
         if (!grt_loader_next(b, &y)) {
             grt_loader_release(a, &x);
             return false;
@@ -139,8 +141,9 @@ static bool slice(struct grt_loader *loader, uint64_t batches, double seconds, d
     double begun = grt_seconds(), passed = 0;
     for (uint64_t i = 0; i < batches || passed < seconds; i++) {
         struct grt_batch batch;
-        if (!grt_loader_next(loader, &batch))
+        if (!grt_loader_next(loader, &batch)) {
             return false;
+        }
         rows += batch.rows;
         grt_loader_release(loader, &batch);
         passed = grt_seconds() - begun;
@@ -160,8 +163,9 @@ static bool peer_slices(struct grt_loader *loader, struct grt_copier *copier, ui
     // A call for each row may be a hundred times slower: fewer of them say as much.
     uint64_t fewer = batches / 8 > threads ? batches / 8 : threads;
     if (!grt_loader_raw(loader, threads, fewer, &raw) ||
-        !grt_copier_run(copier, threads, batches, &copy))
+        !grt_copier_run(copier, threads, batches, &copy)) {
         return false;
+    }
     rates->raw = (double)raw.rows / raw.seconds;
     rates->copy = (double)copy.rows / copy.seconds;
     return true;
@@ -176,8 +180,9 @@ static bool measure(struct data_bench *bench, struct grt_loader *loader, struct 
     size_t count = 0;
     double begun = grt_seconds();
     // Warms up caches, of chunks too, and the map of the file.
-    if (!slice(loader, grt_loader_info(loader).batches_per_epoch, 0, &first))
+    if (!slice(loader, grt_loader_info(loader).batches_per_epoch, 0, &first)) {
         return false;
+    }
     uint64_t batches = (uint64_t)(first * SLICE / (double)batch) + threads;
     while (count < 5 || (grt_seconds() - begun < bench->seconds && count < STATS_MAX_SAMPLES)) {
         bool peers_first = count % 2 == 1;
@@ -185,8 +190,9 @@ static bool measure(struct data_bench *bench, struct grt_loader *loader, struct 
         if (talk_stopped() ||
             (peers_first && !peer_slices(loader, copier, threads, batches, &now)) ||
             !slice(loader, batches, 0, &rates[count]) ||
-            (!peers_first && !peer_slices(loader, copier, threads, batches, &now)))
+            (!peers_first && !peer_slices(loader, copier, threads, batches, &now))) {
             return false;
+        }
         raws[count] = now.raw;
         copies[count++] = now.copy;
     }
@@ -205,12 +211,14 @@ static bool run_row(struct data_bench *bench, uint64_t batch, uint64_t workers) 
     bool same = false;
     bool good = copier && plain && check(loader, plain, &info, &same);
     grt_loader_destroy(&plain);
-    if (good && same)
+    if (good && same) {
         good = measure(bench, loader, copier, batch, workers, &rate, &peers);
+    }
     grt_loader_destroy(&loader);
     grt_copier_destroy(&copier);
-    if (!good)
+    if (!good) {
         return false;
+    }
     bench->wrong = bench->wrong || !same;
     double bytes = (double)info.row_bytes / 1e6;
     double given = ((double)info.x_width + info.y_width) * 4 / 1e6;
@@ -243,10 +251,12 @@ static void warm_up(const char *path) {
     size_t got;
     talk_progress("reading %s once", path);
     while (file && total < WARM_BYTES && !talk_stopped() &&
-           (got = fread(into, 1, sizeof into, file)) > 0)
+           (got = fread(into, 1, sizeof into, file)) > 0) {
         total += got;
-    if (file)
+    }
+    if (file) {
         fclose(file);
+    }
 }
 
 static bool run_rows(struct data_bench *bench) {
@@ -258,8 +268,9 @@ static bool run_rows(struct data_bench *bench) {
              (unsigned long long)info.rows, row, info.filtered ? ", compressed" : "");
     uint64_t shown = (1u << COLUMN_COUNT) - 1;
     shown &= ~(1ull << COLUMN_SAMPLES | 1ull << COLUMN_SYNTHETIC);
-    if (!table_section(&bench->table, title, shown, NULL, 0))
+    if (!table_section(&bench->table, title, shown, NULL, 0)) {
         return false;
+    }
     warm_up(bench->source.path);
     bench_progress_plan(&bench->progress, bench->batches.count * bench->workers.count,
                         bench->seconds);
@@ -268,8 +279,9 @@ static bool run_rows(struct data_bench *bench) {
             bench_progress_row(&bench->progress, "data: batch %llu, %llu workers",
                                (unsigned long long)bench->batches.values[b],
                                (unsigned long long)bench->workers.values[w]);
-            if (!run_row(bench, bench->batches.values[b], bench->workers.values[w]))
+            if (!run_row(bench, bench->batches.values[b], bench->workers.values[w])) {
                 return false;
+            }
             bench->progress.done++;
         }
     }
@@ -280,13 +292,16 @@ static int run(struct data_bench *bench, int argc, char **argv) {
     struct output output;
     int code = FILES_APART({FILE_READ, "--data", bench->source.path},
                            {FILE_WRITTEN, "--output", bench->common.output});
-    if (code)
+    if (code) {
         return code;
+    }
     code = output_open(&output, bench->common.output);
-    if (code)
+    if (code) {
         return code;
-    if (bench_source_make(&bench->source, 200000, 32))
+    }
+    if (bench_source_make(&bench->source, 200000, 32)) {
         bench->data = bench_source_open(&bench->source);
+    }
     if (bench->data) {
         struct table_desc desc = {
             .output = &output,
@@ -333,8 +348,9 @@ int bench_data(int argc, char **argv) {
         .verb = "bench data", .about = about, .lists = lists, .list_count = 3};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &bench.common, NULL, &word_count);
-    if (code < 0)
+    if (code < 0) {
         code = run(&bench, argc, argv);
+    }
     ranges_destroy(&bench.batches);
     ranges_destroy(&bench.workers);
     return code;

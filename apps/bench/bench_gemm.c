@@ -48,22 +48,27 @@ static struct grt_graph *record(void *context, uint32_t count) {
     struct contestant *row = context;
     struct grt_gemm_desc desc = bench_gemm_case_desc(row->g, row->variant);
     struct grt_graph *graph = grt_graph_create(row->g->bench->dev, "bench gemm");
-    if (!graph)
+    if (!graph) {
         return NULL;
-    if (row->timing.device_timer)
+    }
+    if (row->timing.device_timer) {
         grt_graph_phase(graph, row->variant);
-    for (uint32_t i = 0; i < count; i++)
+    }
+    for (uint32_t i = 0; i < count; i++) {
         grt_op_gemm(graph, &desc);
-    if (!grt_graph_bake(graph))
+    }
+    if (!grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
+    }
     return graph;
 }
 
 static bool sample(struct contestant *row, double *seconds) {
-    if (row->peer)
+    if (row->peer) {
         *seconds = bench_gemm_peer_run(row->peer, row->g, row->products);
-    else if (!bench_sample(&row->timing, seconds))
+    } else if (!bench_sample(&row->timing, seconds)) {
         return false;
+    }
     *seconds /= row->products;
     return !talk_stopped();
 }
@@ -78,8 +83,9 @@ static enum bench_outcome prepare_peer(struct contestant *row) {
 
 static enum bench_outcome prepare_variant(struct contestant *row) {
     row->products = bench_fill_run(&row->timing, MAX_PRODUCTS, record, row);
-    if (!row->products)
+    if (!row->products) {
         return bench_failure();
+    }
     return bench_gemm_run_checked(row->g, row->timing.graph, row->variant, &row->error);
 }
 
@@ -112,8 +118,9 @@ static const char *list_variants(const struct field *field, char text[256]) {
     text[0] = '\0';
     for (uint32_t i = 0; n >= 0 && n < 256; i++) {
         name = grt_gemm_variant(field->g.bench->dev, &desc, i);
-        if (!name)
+        if (!name) {
             break;
+        }
         n += snprintf(text + n, (size_t)(256 - n), "%s%s", i ? ", " : "", name);
     }
     return text;
@@ -123,8 +130,9 @@ static const char *list_variants(const struct field *field, char text[256]) {
 static bool enter_named(struct field *field, const char *variant) {
     struct grt_gemm_desc desc = bench_gemm_case_desc(&field->g, variant);
     char known[256];
-    if (!enter(field, variant, NULL))
+    if (!enter(field, variant, NULL)) {
         return false;
+    }
     if (!grt_gemm_variant(field->g.bench->dev, &desc, 0)) {
         field->rows[field->count - 1].outcome = BENCH_UNSUITED;
         talk_error("gemm of %s: no variant '%s' on %s; there are %s", grt_dtype_text(field->g.in),
@@ -137,16 +145,18 @@ static bool enter_named(struct field *field, const char *variant) {
 static bool enter_all(struct field *field, const struct bench_gemm_peer *peer) {
     const char *asked = field->g.bench->gemm.variants;
     struct grt_gemm_desc desc = bench_gemm_case_desc(&field->g, NULL);
-    bool every = !strcmp(asked, "all");
+    bool every = strcmp(asked, "all") == 0;
     const char *name = NULL;
     bool good = true;
-    if (every || !strcmp(asked, "auto")) {
+    if (every || strcmp(asked, "auto") == 0) {
         for (uint32_t i = 0; good && (every || i == 0); i++) {
             name = grt_gemm_variant(field->g.bench->dev, &desc, i);
-            if (!name && i == 0)
+            if (!name && i == 0) {
                 good = enter_named(field, "auto");
-            if (!name)
+            }
+            if (!name) {
                 break;
+            }
             good = enter(field, name, NULL);
         }
     } else {
@@ -158,8 +168,9 @@ static bool enter_all(struct field *field, const struct bench_gemm_peer *peer) {
             at += length;
         }
     }
-    if (good && peer->sgemm && field->g.in == GRT_F32)
+    if (good && peer->sgemm && field->g.in == GRT_F32) {
         good = enter(field, "openblas", peer);
+    }
     return good;
 }
 
@@ -170,14 +181,17 @@ static bool round_of(struct field *field, bool keep) {
     for (size_t i = 0; i < field->count; i++) {
         struct contestant *row = &field->rows[i];
         double seconds = 0;
-        if (row->outcome != BENCH_GOOD)
+        if (row->outcome != BENCH_GOOD) {
             continue;
+        }
         double wall = grt_seconds();
         double cpu = stats_cpu();
-        if (!sample(row, &seconds))
+        if (!sample(row, &seconds)) {
             return false;
-        if (!keep)
+        }
+        if (!keep) {
             continue;
+        }
         row->wall += grt_seconds() - wall;
         row->cpu += stats_cpu() - cpu;
         row->samples[row->sample_count++] = seconds;
@@ -191,14 +205,16 @@ static bool measure(struct field *field) {
     size_t rounds = 0;
     double start = grt_seconds();
     do {
-        if (!round_of(field, false))
+        if (!round_of(field, false)) {
             return false;
+        }
     } while (grt_seconds() - start < 0.1 * budget);
     start = grt_seconds();
     while (rounds < bench->samples ||
            (rounds < STATS_MAX_SAMPLES && grt_seconds() - start < budget)) {
-        if (!round_of(field, true))
+        if (!round_of(field, true)) {
             return false;
+        }
         rounds++;
     }
     for (size_t i = 0; i < field->count; i++) {
@@ -212,10 +228,12 @@ static bool prepare(struct field *field) {
     bool any = false;
     for (size_t i = 0; i < field->count; i++) {
         struct contestant *row = &field->rows[i];
-        if (row->outcome == BENCH_GOOD)
+        if (row->outcome == BENCH_GOOD) {
             row->outcome = row->peer ? prepare_peer(row) : prepare_variant(row);
-        if (row->outcome == BENCH_BROKEN)
+        }
+        if (row->outcome == BENCH_BROKEN) {
             return false;
+        }
         any = any || row->outcome == BENCH_GOOD;
     }
     return !any || measure(field);
@@ -276,22 +294,26 @@ static bool print_one(struct field *field, const struct contestant *row, double 
 // own choice: OpenBLAS on two cores had 1.0 of them for 64^3, 1.7 for 128^3 and 2.0 from 192^3 on.
 static void warn_if_busy(const struct contestant *row) {
     bool small = bench_gemm_case_flops(row->g) < 0x1p23 * row->g->batch;
-    if (row->peer && !small && row->wall > 0 && row->cpu < 0.9 * row->peer->cpus * row->wall)
+    if (row->peer && !small && row->wall > 0 && row->cpu < 0.9 * row->peer->cpus * row->wall) {
         talk_error("the machine is busy: %s had %.2f of %d CPUs, so the ratios above say little",
                    row->variant, row->cpu / row->wall, row->peer->cpus);
+    }
 }
 
 static bool print_all(struct field *field) {
     double peer_seconds = 0;
     bool good = true;
     for (size_t i = 0; i < field->count; i++) {
-        if (field->rows[i].peer && field->rows[i].outcome == BENCH_GOOD)
+        if (field->rows[i].peer && field->rows[i].outcome == BENCH_GOOD) {
             peer_seconds = field->rows[i].stats.median;
+        }
     }
-    for (size_t i = 0; good && i < field->count; i++)
+    for (size_t i = 0; good && i < field->count; i++) {
         good = print_one(field, &field->rows[i], peer_seconds);
-    for (size_t i = 0; good && i < field->count; i++)
+    }
+    for (size_t i = 0; good && i < field->count; i++) {
         warn_if_busy(&field->rows[i]);
+    }
     return good;
 }
 
@@ -312,10 +334,11 @@ static bool run_case(struct bench_gemm_case g, const struct bench_gemm_peer *pee
         bool entered = enter_all(field, peer);
         // A row for each variant, where one was planned for the product.
         g.bench->progress.planned += field->count > 1 ? field->count - 1 : 0;
-        if (entered && prepare(field))
+        if (entered && prepare(field)) {
             good = print_all(field);
-        else
+        } else {
             bench_row(g.bench, NULL, BENCH_BROKEN, NULL, false);
+        }
     } else {
         const struct contestant none = {.g = &field->g, .variant = "-", .outcome = outcome};
         good = print_one(field, &none, 0);
@@ -337,8 +360,9 @@ static bool walk(struct bench *bench, const struct bench_gemm_peer *peer) {
     const struct bench_gemm_options *o = &bench->gemm;
     bool good = true;
     size_t batches = o->batches.count, kinds = 0;
-    for (size_t v = 0; v < sizeof precisions / sizeof *precisions * 4; v++)
+    for (size_t v = 0; v < sizeof precisions / sizeof *precisions * 4; v++) {
         kinds += (o->precisions >> v / 4 & 1) && (o->trans >> v % 4 & 1);
+    }
     bench_progress_plan(&bench->progress, o->shapes.count * batches * kinds, bench->seconds);
     for (size_t s = 0; good && s < o->shapes.count * batches; s++) {
         for (size_t v = 0; good && v < sizeof precisions / sizeof *precisions * 4; v++) {
@@ -351,8 +375,9 @@ static bool walk(struct bench *bench, const struct bench_gemm_peer *peer) {
                 .a_transposed = (v & 2) != 0,
                 .b_transposed = (v & 1) != 0,
             };
-            if ((o->precisions >> v / 4 & 1) && (o->trans >> v % 4 & 1))
+            if ((o->precisions >> v / 4 & 1) && (o->trans >> v % 4 & 1)) {
                 good = run_case(g, peer);
+            }
         }
     }
     return good;
@@ -367,8 +392,9 @@ bool bench_gemm(struct bench *bench) {
     struct bench_gemm_peer peer = {0};
     shown |= software ? BENCH_BIT(GFLOPS) : BENCH_BIT(TFLOPS);
     shown |= bench->gemm.peer ? BENCH_BIT(RATIO) | BENCH_BIT(CPUS) : 0;
-    if (!bench_gemm_defaults(&bench->gemm, software, bench->quick))
+    if (!bench_gemm_defaults(&bench->gemm, software, bench->quick)) {
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
+    }
     if (bench->gemm.peer && !bench_gemm_peer_open(&peer)) {
         bench->missing = true;
         return false;

@@ -37,13 +37,15 @@ static bool fill_random(struct bench_gemm_case *g, const struct grt_tensor *x, u
     y.dtype = GRT_F32;
     struct grt_buf *state = grt_buf_create(dev, grt_buf_desc(.size = sizeof seed, .label = "rng"));
     struct grt_buf *wide = NULL;
-    if (!state || !grt_buf_write(state, 0, &seed, sizeof seed))
+    if (!state || !grt_buf_write(state, 0, &seed, sizeof seed)) {
         goto undo_state;
+    }
     if (x->dtype != GRT_F32) {
         wide = grt_buf_create(
             dev, grt_buf_desc(.size = grt_tensor_bytes(&y), .label = "bench gemm in f32"));
-        if (!wide)
+        if (!wide) {
             goto undo_state;
+        }
         y.range = (struct grt_range){wide, 0, grt_tensor_bytes(&y)};
     }
     graph = grt_graph_create(dev, "bench gemm operands");
@@ -52,8 +54,9 @@ static bool fill_random(struct bench_gemm_case *g, const struct grt_tensor *x, u
                                              .state = {state, 0, 0}, .stream = stream));
         grt_op_map(graph, grt_map_desc(.map = GRT_MAP_SCALE, .y = &y, .a = &y, .alpha = 2.0f,
                                        .beta = -1.0f));
-        if (wide)
+        if (wide) {
             grt_op_convert(graph, x, &y);
+        }
         good = grt_graph_finish(graph);
     }
     grt_graph_destroy(&graph);
@@ -71,8 +74,9 @@ enum bench_outcome bench_gemm_case_begin(struct bench_gemm_case *g) {
     const struct bench_gemm_shape *s = &g->shape;
     enum bench_outcome outcome = BENCH_BROKEN;
     g->plan = grt_plan_create(g->bench->dev);
-    if (!g->plan)
+    if (!g->plan) {
         return bench_failure();
+    }
     const struct grt_tensor *a =
         declare(g, "a", g->in, g->a_transposed ? s->k : s->m, g->a_transposed ? s->m : s->k);
     const struct grt_tensor *b =
@@ -102,8 +106,9 @@ enum bench_outcome bench_gemm_case_begin(struct bench_gemm_case *g) {
         goto undo;
     }
     if (fill_random(g, &g->a, 1) && fill_random(g, &g->b, 2) && read_back(&g->a, g->host_a) &&
-        read_back(&g->b, g->host_b))
+        read_back(&g->b, g->host_b)) {
         return BENCH_GOOD;
+    }
     outcome = bench_failure();
 undo:
     bench_gemm_case_end(g);
@@ -136,8 +141,9 @@ double bench_gemm_case_flops(const struct bench_gemm_case *g) {
 
 // Element i of an array of this type.
 static double element(enum grt_dtype dtype, const void *array, uint64_t i) {
-    if (dtype == GRT_F32)
+    if (dtype == GRT_F32) {
         return (double)((const float *)array)[i];
+    }
     return (double)grt_f32_of_16(dtype, ((const uint16_t *)array)[i]);
 }
 
@@ -160,8 +166,9 @@ static double error_at(const struct bench_gemm_case *g, uint64_t z, uint64_t i, 
     }
     double allowed =
         (g->in == GRT_F32 ? 4 : 32) * 0x1p-24 * sqrt((double)s->k) * sqrt(squares) + 0x1p-126;
-    if (g->out != GRT_F32)
+    if (g->out != GRT_F32) {
         allowed += g->out == GRT_F16 ? 0x1p-11 * fabs(sum) + 0x1p-25 : 0x1p-8 * fabs(sum);
+    }
     return fabs(element(g->out, g->host_c, (z * s->m + i) * s->n + j) - sum) / allowed;
 }
 
@@ -170,8 +177,9 @@ static uint64_t untouched(const struct bench_gemm_case *g, uint64_t count) {
     static const unsigned char poison[4] = {POISON, POISON, POISON, POISON};
     size_t size = grt_dtype_size(g->out);
     uint64_t i = 0;
-    while (i < count && memcmp((const unsigned char *)g->host_c + i * size, poison, size) != 0)
+    while (i < count && memcmp((const unsigned char *)g->host_c + i * size, poison, size) != 0) {
         i++;
+    }
     return i;
 }
 
@@ -216,7 +224,8 @@ enum bench_outcome bench_gemm_run_checked(struct bench_gemm_case *g, struct grt_
                                           const char *variant, double *error) {
     bench_gemm_poison(g);
     if (!grt_buf_write(g->c.range.buf, g->c.range.offset, g->host_c, grt_tensor_bytes(&g->c)) ||
-        !grt_graph_finish(graph) || !read_back(&g->c, g->host_c))
+        !grt_graph_finish(graph) || !read_back(&g->c, g->host_c)) {
         return BENCH_BROKEN;
+    }
     return bench_gemm_check(g, variant, error);
 }

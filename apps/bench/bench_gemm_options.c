@@ -23,8 +23,9 @@ struct words {
 // The bit of the word that begins at `text` and has `length` letters, or 0.
 static uint32_t bit_of(const struct words *words, const char *text, size_t length) {
     for (size_t i = 0; i < words->count; i++) {
-        if (strlen(words->names[i]) == length && !memcmp(words->names[i], text, length))
+        if (strlen(words->names[i]) == length && !memcmp(words->names[i], text, length)) {
             return 1u << i;
+        }
     }
     return 0;
 }
@@ -37,14 +38,16 @@ static bool read_words(const char *text, const struct words *words, void *into,
         uint32_t bit = words->one && at[length] ? 0 : bit_of(words, at, length);
         if (!bit) {
             int n = snprintf(why, RANGES_WHY, "%sknown are", words->one ? "one is wanted, " : "");
-            for (size_t i = 0; i < words->count && n > 0 && n < RANGES_WHY; i++)
+            for (size_t i = 0; i < words->count && n > 0 && n < RANGES_WHY; i++) {
                 n += snprintf(why + n, (size_t)(RANGES_WHY - n), " %s", words->names[i]);
+            }
             return false;
         }
         bits |= bit;
         at += length;
-        if (!*at)
+        if (!*at) {
             break;
+        }
     }
     *(uint32_t *)into = bits;
     return true;
@@ -74,21 +77,25 @@ WORD_READER(peer, true)
 static bool read_extent(const char **at, uint64_t *value) {
     const char *digits = *at;
     *value = 0;
-    while (isdigit((unsigned char)**at) && *value <= MAX_EXTENT)
+    while (isdigit((unsigned char)**at) && *value <= MAX_EXTENT) {
         *value = *value * 10 + (uint64_t)(*(*at)++ - '0');
+    }
     return *at > digits && *value >= 1 && *value <= MAX_EXTENT;
 }
 
 // "MxNxK", or "N" for a cube.
 static bool read_shape(const char **at, struct bench_gemm_shape *shape) {
-    if (!read_extent(at, &shape->m))
+    if (!read_extent(at, &shape->m)) {
         return false;
+    }
     shape->n = shape->k = shape->m;
-    if (**at != 'x')
+    if (**at != 'x') {
         return true;
+    }
     ++*at;
-    if (!read_extent(at, &shape->n) || **at != 'x')
+    if (!read_extent(at, &shape->n) || **at != 'x') {
         return false;
+    }
     ++*at;
     return read_extent(at, &shape->k);
 }
@@ -96,8 +103,9 @@ static bool read_shape(const char **at, struct bench_gemm_shape *shape) {
 static bool read_shapes(const char *text, void *into, char why[RANGES_WHY]) {
     struct bench_gemm_shapes *shapes = into;
     size_t most = 1;
-    for (const char *at = text; *at; at++)
+    for (const char *at = text; *at; at++) {
         most += *at == ',';
+    }
     free(shapes->values);
     shapes->count = 0;
     shapes->values = calloc(most, sizeof *shapes->values);
@@ -114,8 +122,9 @@ static bool read_shapes(const char *text, void *into, char why[RANGES_WHY]) {
                      begin - text + 1, MAX_EXTENT);
             return false;
         }
-        if (!*at)
+        if (!*at) {
             return true;
+        }
     }
 }
 
@@ -126,8 +135,9 @@ static bool read_batches(const char *text, void *into, char why[RANGES_WHY]) {
 
 static bool read_variants(const char *text, void *into, char why[RANGES_WHY]) {
     *(const char **)into = text;
-    if (*text && !strstr(text, ",,") && *text != ',' && text[strlen(text) - 1] != ',')
+    if (*text && !strstr(text, ",,") && *text != ',' && text[strlen(text) - 1] != ',') {
         return true;
+    }
     snprintf(why, RANGES_WHY, "auto, all, or names with commas between");
     return false;
 }
@@ -185,10 +195,12 @@ void bench_gemm_options_end(struct bench_gemm_options *options) {
 bool bench_gemm_defaults(struct bench_gemm_options *options, bool software, bool quick) {
     static const char *const shapes[2][2] = {{"1024,2048,4096,8192", "4096"}, {"512,1024", "512"}};
     char why[RANGES_WHY];
-    if (!options->precisions)
+    if (!options->precisions) {
         options->precisions = software ? 1 : 3;  // f32; f32 and f16
-    if (options->shapes.count || read_shapes(shapes[software][quick], &options->shapes, why))
+    }
+    if (options->shapes.count || read_shapes(shapes[software][quick], &options->shapes, why)) {
         return true;
+    }
     talk_error("%s", why);
     return false;
 }

@@ -70,12 +70,13 @@ double bench_gemm_peer_run(const struct bench_gemm_peer *peer, struct bench_gemm
     float *c = g->host_c;
     double start = grt_seconds();
     for (uint32_t i = 0; i < count; i++) {
-        for (size_t z = 0; z < g->batch; z++)
+        for (size_t z = 0; z < g->batch; z++) {
             peer->sgemm(ROW_MAJOR, g->a_transposed ? TRANSPOSED : NOT_TRANSPOSED,
                         g->b_transposed ? TRANSPOSED : NOT_TRANSPOSED, m, n, k, 1.0f,
                         a + z * g->shape.m * g->shape.k, g->a_transposed ? m : k,
                         b + z * g->shape.k * g->shape.n, g->b_transposed ? k : n, 0.0f,
                         c + z * g->shape.m * g->shape.n, n);
+        }
     }
     return grt_seconds() - start;
 }

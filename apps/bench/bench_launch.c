@@ -81,11 +81,13 @@ static enum bench_outcome check(struct grt_graph *graph, struct grt_buf *buf,
     size_t bytes = (size_t)cells * CELL_BYTES;
     float *numbers = calloc(cells, CELL_BYTES);
     enum bench_outcome outcome = BENCH_BROKEN;
-    if (!numbers)
+    if (!numbers) {
         return BENCH_TOO_LARGE;
+    }
     if (grt_buf_write(buf, 0, numbers, bytes) && grt_graph_finish(graph) &&
-        grt_buf_read(buf, 0, numbers, bytes))
+        grt_buf_read(buf, 0, numbers, bytes)) {
         outcome = BENCH_GOOD;
+    }
     for (size_t i = 0; outcome == BENCH_GOOD && i < bytes / sizeof *numbers; i++) {
         bool filled = !test->empty && i % (CELL_BYTES / 4) < CELL_WORDS;
         float want = filled ? value_of(test, count, (uint32_t)(i / (CELL_BYTES / 4))) : 0.0f;
@@ -104,8 +106,9 @@ static bool choose_replays(struct bench_timing *timing) {
     double seconds = 0;
     timing->replays = 1;
     // The first one finds the device asleep.
-    if (!bench_sample(timing, &seconds) || !bench_sample(timing, &seconds))
+    if (!bench_sample(timing, &seconds) || !bench_sample(timing, &seconds)) {
         return false;
+    }
     double replays = SAMPLE_SECONDS / (seconds + 1e-9);
     timing->replays = replays < 1 ? 1 : replays > 10000 ? 10000 : (uint32_t)replays;
     return true;
@@ -126,8 +129,9 @@ static enum bench_outcome measure(struct bench *bench, const struct launch_test 
         struct bench_timing timing = {.graph = graph};
         outcome = check(graph, buf, test, count);
         if (outcome == BENCH_GOOD &&
-            !(choose_replays(&timing) && bench_time(bench, &timing, stats)))
+            !(choose_replays(&timing) && bench_time(bench, &timing, stats))) {
             outcome = BENCH_BROKEN;
+        }
     }
     grt_graph_destroy(&graph);
 undo_buf:
@@ -151,8 +155,9 @@ static bool print_one(struct bench *bench, const struct launch_test *test, uint3
 // Without --count: from one to where the cost of the replay itself is spread thin.
 static bool default_counts(struct bench *bench) {
     char why[RANGES_WHY];
-    if (read_counts(bench->quick ? "1,64,1024" : "1-1024*4", &bench->counts, why))
+    if (read_counts(bench->quick ? "1,64,1024" : "1-1024*4", &bench->counts, why)) {
         return true;
+    }
     talk_error("%s", why);
     return false;
 }
@@ -160,20 +165,24 @@ static bool default_counts(struct bench *bench) {
 bool bench_launch(struct bench *bench) {
     uint64_t shown = BENCH_BIT(TEST) | BENCH_BIT(COUNT) | BENCH_BIT(US) | BENCH_BIT(SPREAD) |
                      BENCH_BIT(SAMPLES) | BENCH_BIT(TIMER) | BENCH_BIT(CHECK);
-    if (!bench->counts.count && !default_counts(bench))
+    if (!bench->counts.count && !default_counts(bench)) {
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
-    if (!bench_section(bench, "launch", shown))
+    }
+    if (!bench_section(bench, "launch", shown)) {
         return false;
+    }
     size_t planned = 0;
-    for (size_t t = 0; t < TEST_COUNT; t++)
+    for (size_t t = 0; t < TEST_COUNT; t++) {
         planned += tests[t].once ? 1 : bench->counts.count;
+    }
     bench_progress_plan(&bench->progress, planned, bench->seconds);
     for (size_t t = 0; t < TEST_COUNT; t++) {
         size_t rows = tests[t].once ? 1 : bench->counts.count;
         for (size_t i = 0; i < rows; i++) {
             uint32_t count = tests[t].once ? 1 : (uint32_t)bench->counts.values[i];
-            if (!print_one(bench, &tests[t], count))
+            if (!print_one(bench, &tests[t], count)) {
                 return false;
+            }
         }
     }
     return true;

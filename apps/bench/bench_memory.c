@@ -75,8 +75,9 @@ static enum bench_outcome go_over(struct memory_run *run, struct grt_buf *buf, e
         for (uint64_t done = 0, n = 0; done < run->size; done += n) {
             uint64_t at = slot * run->stride + done;
             n = run->size - done < CHUNK ? run->size - done : CHUNK;
-            if (pass == COMPARE && !grt_buf_read(buf, at, chunk, n))
+            if (pass == COMPARE && !grt_buf_read(buf, at, chunk, n)) {
                 return BENCH_BROKEN;
+            }
             for (uint64_t i = 0; i < n / 4; i++) {
                 uint32_t want = pattern(at / 4 + i) ^ flip;
                 if (pass == COMPARE && chunk[i] != want) {
@@ -87,8 +88,9 @@ static enum bench_outcome go_over(struct memory_run *run, struct grt_buf *buf, e
                 }
                 chunk[i] = want;
             }
-            if (pass != COMPARE && !grt_buf_write(buf, at, chunk, n))
+            if (pass != COMPARE && !grt_buf_write(buf, at, chunk, n)) {
                 return BENCH_BROKEN;
+            }
         }
     }
     return BENCH_GOOD;
@@ -97,14 +99,18 @@ static enum bench_outcome go_over(struct memory_run *run, struct grt_buf *buf, e
 static enum bench_outcome check(struct memory_run *run) {
     uint32_t *chunk = malloc(CHUNK);
     enum bench_outcome outcome = chunk ? BENCH_GOOD : BENCH_TOO_LARGE;
-    if (outcome == BENCH_GOOD)
+    if (outcome == BENCH_GOOD) {
         outcome = go_over(run, run->source, WRITE_PATTERN, chunk);
-    if (outcome == BENCH_GOOD)
+    }
+    if (outcome == BENCH_GOOD) {
         outcome = go_over(run, run->target, WRITE_POISON, chunk);
-    if (outcome == BENCH_GOOD && !grt_graph_finish(run->timing.graph))
+    }
+    if (outcome == BENCH_GOOD && !grt_graph_finish(run->timing.graph)) {
         outcome = BENCH_BROKEN;
-    if (outcome == BENCH_GOOD)
+    }
+    if (outcome == BENCH_GOOD) {
         outcome = go_over(run, run->target, COMPARE, chunk);
+    }
     free(chunk);
     return outcome;
 }
@@ -119,23 +125,27 @@ static struct grt_tensor as_tensor(struct grt_range range) {
 static struct grt_graph *record(void *context, uint32_t copies) {
     struct memory_run *run = context;
     struct grt_graph *graph = grt_graph_create(run->bench->dev, "bench memory");
-    if (!graph)
+    if (!graph) {
         return NULL;
-    if (run->timing.device_timer)
+    }
+    if (run->timing.device_timer) {
         grt_graph_phase(graph, run->test->name);
+    }
     for (uint32_t i = 0; i < copies; i++) {
         uint64_t at = i % run->slots * run->stride;
         struct grt_range from = {run->source, at, run->size};
         struct grt_range to = {run->target, at, run->size};
         struct grt_tensor x = as_tensor(from);
         struct grt_tensor y = as_tensor(to);
-        if (run->test->by_kernel)
+        if (run->test->by_kernel) {
             grt_op_copy(graph, &y, &x);
-        else
+        } else {
             grt_graph_copy(graph, to, from);
+        }
     }
-    if (!grt_graph_bake(graph))
+    if (!grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
+    }
     return graph;
 }
 
@@ -147,8 +157,9 @@ static enum bench_outcome measure(struct memory_run *run, struct stats *stats) {
     enum bench_outcome outcome = BENCH_BROKEN;
     run->source = grt_buf_create(
         dev, grt_buf_desc(.size = bytes, .kind = run->test->from, .label = "bench source"));
-    if (!run->source)
+    if (!run->source) {
         return bench_failure();
+    }
     run->target = grt_buf_create(
         dev, grt_buf_desc(.size = bytes, .kind = run->test->to, .label = "bench target"));
     if (!run->target) {
@@ -158,8 +169,9 @@ static enum bench_outcome measure(struct memory_run *run, struct stats *stats) {
     run->copies = bench_fill_run(&run->timing, MAX_COPIES, record, run);
     if (run->copies) {
         outcome = check(run);
-        if (outcome == BENCH_GOOD && !bench_time(run->bench, &run->timing, stats))
+        if (outcome == BENCH_GOOD && !bench_time(run->bench, &run->timing, stats)) {
             outcome = BENCH_BROKEN;
+        }
     }
     grt_graph_destroy(&run->timing.graph);
     grt_buf_destroy(&run->target);
@@ -178,10 +190,12 @@ static bool print_one(struct bench *bench, const struct memory_test *test, uint6
     struct stats stats = {0};
     run.size = (size + 3) / 4 * 4;
     run.stride = (run.size + ALIGN - 1) / ALIGN * ALIGN;
-    if (set > limit)
+    if (set > limit) {
         set = limit;
-    if (caps->max_buffer && set > caps->max_buffer)
+    }
+    if (caps->max_buffer && set > caps->max_buffer) {
         set = caps->max_buffer;
+    }
     run.slots = set / run.stride > 1 ? set / run.stride : 1;
     enum bench_outcome outcome = measure(&run, &stats);
     // What one run touches, if it has fewer copies than there are slots.
@@ -210,8 +224,9 @@ static bool default_sizes(struct bench *bench) {
     }
     size_t kept = 0;
     for (size_t i = 0; i < bench->sizes.count; i++) {
-        if (bench->sizes.values[i] <= limit || i == 0)
+        if (bench->sizes.values[i] <= limit || i == 0) {
             bench->sizes.values[kept++] = bench->sizes.values[i];
+        }
     }
     bench->sizes.count = kept;
     return true;
@@ -220,18 +235,21 @@ static bool default_sizes(struct bench *bench) {
 bool bench_memory(struct bench *bench) {
     uint64_t shown = BENCH_BIT(TEST) | BENCH_BIT(SIZE) | BENCH_BIT(SET) | BENCH_BIT(GB_PER_S) |
                      BENCH_BIT(SPREAD) | BENCH_BIT(SAMPLES) | BENCH_BIT(TIMER) | BENCH_BIT(CHECK);
-    if (!bench->sizes.count && !default_sizes(bench))
+    if (!bench->sizes.count && !default_sizes(bench)) {
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
-    if (!bench_section(bench, "memory", shown))
+    }
+    if (!bench_section(bench, "memory", shown)) {
         return false;
+    }
     bench_progress_plan(&bench->progress, TEST_COUNT * bench->sizes.count, bench->seconds);
     for (size_t t = 0; t < TEST_COUNT; t++) {
         for (size_t i = 0; i < bench->sizes.count; i++) {
             char size[TABLE_TEXT_SIZE];
             table_bytes_text(bench->sizes.values[i], size);
             bench_progress_row(&bench->progress, "memory: %s of %s", tests[t].name, size);
-            if (!print_one(bench, &tests[t], bench->sizes.values[i]))
+            if (!print_one(bench, &tests[t], bench->sizes.values[i])) {
                 return false;
+            }
         }
     }
     return true;

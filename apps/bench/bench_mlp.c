@@ -81,8 +81,9 @@ static bool read_models(const char *text, void *into, char why[RANGES_WHY]) {
             snprintf(why, RANGES_WHY, BENCH_MODEL_WANTED);
             return false;
         }
-        if (!*at)
+        if (!*at) {
             return true;
+        }
     }
 }
 
@@ -157,8 +158,9 @@ static double allowed(enum grt_dtype precision) {
 // as dynamic scaling would find it.
 static double scale_of(const struct mlp_case *c) {
     double scale = 16;
-    while (scale < 16.0 * c->batch)
+    while (scale < 16.0 * c->batch) {
         scale *= 2;
+    }
     return c->precision == GRT_F16 ? scale : 1;
 }
 
@@ -167,15 +169,17 @@ static bool make_samples(struct mlp_samples *s) {
     s->period = PERIOD;
     s->x = malloc(PERIOD * INPUTS * sizeof *s->x);
     s->y = malloc(PERIOD * OUTPUTS * sizeof *s->y);
-    if (!s->x || !s->y)
+    if (!s->x || !s->y) {
         return false;
+    }
     for (size_t i = 0; i < PERIOD * (INPUTS + OUTPUTS); i++) {
         state = state * 1664525u + 1013904223u;
         float v = (float)((double)(state >> 8) * 0x1p-22 - 2.0);
-        if (i < PERIOD * INPUTS)
+        if (i < PERIOD * INPUTS) {
             s->x[i] = v;
-        else
+        } else {
             s->y[i - PERIOD * INPUTS] = v;
+        }
     }
     return true;
 }
@@ -184,8 +188,9 @@ static bool fill(const struct grt_tensor *t, const float *values, uint32_t width
     for (uint32_t r = 0; r < rows; r += PERIOD) {
         uint32_t count = rows - r < PERIOD ? rows - r : PERIOD;
         if (!grt_buf_write(t->range.buf, t->range.offset + (uint64_t)r * width * 4, values,
-                           (uint64_t)count * width * 4))
+                           (uint64_t)count * width * 4)) {
             return false;
+        }
     }
     return true;
 }
@@ -213,8 +218,9 @@ static bool create(struct mlp_bench *bench, struct mlp_case *c) {
     desc.optim.lr = 3e-4;
     desc.optim.scale = scale_of(c);
     c->learner = grt_learner_create(bench->dev, &desc);
-    if (!c->learner)
+    if (!c->learner) {
         return false;
+    }
     c->bytes = grt_learner_bytes(c->learner, NULL);
     const char *kernels = grt_learner_fused_kernels(c->learner);
     snprintf(c->kernels, sizeof c->kernels, "%s%s%s", grt_learner_variant(c->learner),
@@ -264,8 +270,9 @@ static bool check(struct mlp_case *c, struct stats *stats) {
 
 static bool run_once(void *graph, double *seconds) {
     double begun = grt_seconds();
-    if (talk_stopped() || !grt_graph_finish(graph))
+    if (talk_stopped() || !grt_graph_finish(graph)) {
         return false;
+    }
     *seconds = grt_seconds() - begun;
     return true;
 }
@@ -284,8 +291,9 @@ static bool measure(struct mlp_bench *bench, struct mlp_case *c, struct stats *s
             grt_graph_destroy(&graph);
             return false;
         }
-        if (seconds >= RUN_SECONDS || c->steps == MAX_STEPS)
+        if (seconds >= RUN_SECONDS || c->steps == MAX_STEPS) {
             break;
+        }
         double next = c->steps * fmin(16, fmax(2, 1.25 * RUN_SECONDS / (seconds + 1e-6)));
         c->steps = next < MAX_STEPS ? (uint32_t)next : MAX_STEPS;
     }
@@ -303,12 +311,13 @@ static bool measure_phases(struct mlp_case *c) {
     bool good = graph && grt_graph_finish(graph) && grt_graph_finish(graph);
     uint32_t count = good ? grt_graph_times(graph, times, GRT_MAX_PHASES) : 0;
     for (uint32_t i = 0; i < count && i < GRT_MAX_PHASES; i++) {
-        double *into = !strcmp(times[i].name, "forward")     ? &c->forward
-                       : !strcmp(times[i].name, "backward")  ? &c->backward
-                       : !strcmp(times[i].name, "optimizer") ? &c->update
-                                                             : NULL;
-        if (into)
+        double *into = strcmp(times[i].name, "forward") == 0     ? &c->forward
+                       : strcmp(times[i].name, "backward") == 0  ? &c->backward
+                       : strcmp(times[i].name, "optimizer") == 0 ? &c->update
+                                                                 : NULL;
+        if (into) {
             *into += 1e3 * times[i].seconds / PHASE_STEPS;
+        }
     }
     grt_graph_destroy(&graph);
     return good;
@@ -386,31 +395,37 @@ static bool run_rows(struct mlp_bench *bench) {
     char title[TABLE_TEXT_SIZE], why[RANGES_WHY];
     bool software = info->caps.software;
     if (!bench->batches.count &&
-        !bench_read_batches(software ? "1024" : "4096,65536", &bench->batches, why))
+        !bench_read_batches(software ? "1024" : "4096,65536", &bench->batches, why)) {
         return false;
-    if (!bench->precisions)
+    }
+    if (!bench->precisions) {
         bench->precisions = software ? 1u << GRT_F32 : 1u << GRT_F16;
+    }
     snprintf(title, sizeof title, "mlp training on %s: %s, %s %s", info->selector, info->name,
              info->driver, info->driver_version);
     uint64_t hidden = 1ull << COLUMN_SAMPLES | 1ull << COLUMN_STEPS;
-    if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~hidden, NULL, 0))
+    if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~hidden, NULL, 0)) {
         return false;
+    }
     size_t kinds = 0;
-    for (uint32_t v = 0; v < 9; v++)
+    for (uint32_t v = 0; v < 9; v++) {
         kinds += (bench->precisions >> v / 3 & 1) && (bench->variants >> v % 3 & 1);
+    }
     bench_progress_plan(&bench->progress, bench->models.count * bench->batches.count * kinds,
                         bench->seconds);
     for (size_t m = 0; m < bench->models.count; m++) {
         for (size_t b = 0; b < bench->batches.count; b++) {
             for (uint32_t v = 0; v < 9; v++) {
-                if (!(bench->precisions >> v / 3 & 1) || !(bench->variants >> v % 3 & 1))
+                if (!(bench->precisions >> v / 3 & 1) || !(bench->variants >> v % 3 & 1)) {
                     continue;
+                }
                 struct mlp_case c = {.model = &bench->models.values[m],
                                      .batch = (uint32_t)bench->batches.values[b],
                                      .precision = (enum grt_dtype)(v / 3),
                                      .variant = v % 3 ? variant_names[v % 3] : NULL};
-                if (!run_case(bench, &c))
+                if (!run_case(bench, &c)) {
                     return false;
+                }
                 bench->progress.done++;
             }
         }
@@ -421,8 +436,9 @@ static bool run_rows(struct mlp_bench *bench) {
 static int run(struct mlp_bench *bench, int argc, char **argv) {
     struct output output;
     int code = output_open(&output, bench->common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     talk_progress("opening the device");
     bench->dev = options_open_device(&bench->common);
     bool good = false;
@@ -439,8 +455,9 @@ static int run(struct mlp_bench *bench, int argc, char **argv) {
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),
         };
         good = table_open(&bench->table, &desc) && run_rows(bench);
-        if (!good && !talk_stopped())
+        if (!good && !talk_stopped()) {
             code = command_exit_of(grt_last_status());
+        }
         code = bench_progress_end(&bench->progress, &bench->table, code);
         table_close(&bench->table);
     } else {
@@ -451,8 +468,9 @@ static int run(struct mlp_bench *bench, int argc, char **argv) {
         talk_error("rows that failed their check, not timed: %u", bench->wrong);
         code = COMMAND_INTERNAL;
     }
-    if (!code && !bench->good)
+    if (!code && !bench->good) {
         code = COMMAND_NO_DEVICE;
+    }
     grt_dev_destroy(&bench->dev);
     return output_end(&output, good || code == COMMAND_RESUMABLE, code);
 }
@@ -476,8 +494,9 @@ int bench_mlp(int argc, char **argv) {
         .verb = "bench mlp", .about = about, .lists = lists, .list_count = 4};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &bench.common, NULL, &word_count);
-    if (code < 0)
+    if (code < 0) {
         code = run(&bench, argc, argv);
+    }
     ranges_destroy(&bench.batches);
     return code;
 }

@@ -11,8 +11,9 @@ static double distance(const struct grt_tensor *got, const double *want) {
     uint64_t count = grt_tensor_count(got);
     float *values = malloc(count * sizeof *values);
     double distance = -1;
-    if (values && grt_buf_read(got->range.buf, got->range.offset, values, count * sizeof *values))
+    if (values && grt_buf_read(got->range.buf, got->range.offset, values, count * sizeof *values)) {
         distance = grt_mlp_reference_distance(values, want, count);
+    }
     free(values);
     return distance;
 }
@@ -31,8 +32,9 @@ double mlp_check(struct grt_learner *learner, const struct grt_mlp_desc *model, 
         .x = samples->x,
         .target = samples->y,
     };
-    if (!grt_mlp_reference(&reference))
+    if (!grt_mlp_reference(&reference)) {
         return -1;
+    }
     double worst = 0;
     const struct grt_tensor *grad;
     const char *name;

@@ -38,15 +38,18 @@ static struct grt_graph *record(void *context, uint32_t count) {
     const struct grt_kernel *kernel = grt_kernel_get(run->bench->dev, &run->kernel);
     struct grt_graph *graph = kernel ? grt_graph_create(run->bench->dev, "bench peak") : NULL;
     const struct peak_params params = {.steps = STEPS * count, .a = run->a, .b = run->b};
-    if (!graph)
+    if (!graph) {
         return NULL;
-    if (run->phase)
+    }
+    if (run->phase) {
         grt_graph_phase(graph, "peak");
+    }
     grt_graph_dispatch(graph, grt_dispatch(.kernel = kernel, .bindings = {{run->y, 0, 0}},
                                            .params = &params, .params_size = sizeof params,
                                            .groups = {run->groups}));
-    if (!grt_graph_bake(graph))
+    if (!grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
+    }
     return graph;
 }
 
@@ -56,8 +59,9 @@ static bool right(struct peak_run *run, uint32_t steps) {
     float *y = calloc(count, sizeof *y);
     bool good = y && grt_buf_read(run->y, 0, y, count * sizeof *y);
     double want = run->result + run->gained * steps;
-    for (size_t i = 0; good && i < count; i++)
+    for (size_t i = 0; good && i < count; i++) {
         good = fabs((double)y[i] - want) <= 1e-5 * want;  // sums of 64 numbers round
+    }
     free(y);
     return good;
 }
@@ -66,8 +70,9 @@ static bool right(struct peak_run *run, uint32_t steps) {
 static double measure(struct peak_run *run) {
     struct bench_timing timing = {.replays = 1, .device_timer = run->phase};
     struct stats stats = {0};
-    if (grt_dev_info(run->bench->dev)->caps.software)
+    if (grt_dev_info(run->bench->dev)->caps.software) {
         timing.run_seconds = SLICE_SECONDS;
+    }
     uint32_t count = bench_fill_run(&timing, MOST, record, run);
     bool good = count && right(run, STEPS * count) && bench_time(run->bench, &timing, &stats);
     grt_graph_destroy(&timing.graph);
@@ -97,8 +102,9 @@ static double peak_panel(struct bench *bench) {
     const struct grt_dev_info *info = grt_dev_info(bench->dev);
     uint32_t vw = info->caps.vector >= 16 ? 16 : info->caps.vector >= 8 ? 8 : 4;
     uint32_t chains = vw == 8 ? 12 : 24;
-    if (!info->caps.software || info->backend != GRT_BACKEND_OPENCL)
+    if (!info->caps.software || info->backend != GRT_BACKEND_OPENCL) {
         return 0;
+    }
     // An odd chain stays at 1, an even one gains a in each of the four rounds of a step.
     struct peak_run run = {
         .bench = bench,
@@ -151,8 +157,9 @@ static double peak_coop(struct bench *bench, enum grt_dtype dtype) {
     enum { CHAINS = 8, SUBGROUPS = 8 };
     for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
         const struct grt_matrix_shape *s = &caps->matrix_shapes[i];
-        if (s->in != dtype || s->out != GRT_F32 || s->m != 16 || s->n != 16 || s->k != 16)
+        if (s->in != dtype || s->out != GRT_F32 || s->m != 16 || s->n != 16 || s->k != 16) {
             continue;
+        }
         struct peak_run run = {
             .bench = bench,
             .kernel = {dtype == GRT_F16 ? "peak_coop_f16" : "peak_coop_bf16",
@@ -207,10 +214,12 @@ double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype
                 {"wgmma_lean", WGMMA}, {"wgmma_held", WGMMA}};
     double *kept = &bench->peaks[0];
     size_t i = 0;
-    while (i < sizeof rows / sizeof *rows && strcmp(rows[i].variant, variant) != 0)
+    while (i < sizeof rows / sizeof *rows && strcmp(rows[i].variant, variant) != 0) {
         i++;
-    if (i < sizeof rows / sizeof *rows)
+    }
+    if (i < sizeof rows / sizeof *rows) {
         kept = &bench->peaks[1 + 2 * rows[i].instruction + (dtype == GRT_BF16)];
+    }
     if (*kept == 0) {
         talk_progress("what the device can do at most");
         double peak = kept == bench->peaks          ? peak_f32(bench)

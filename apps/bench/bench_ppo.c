@@ -153,13 +153,16 @@ static int by_seconds(const void *a, const void *b) {
 // One iteration and where its time goes. False: a call failed, the check did, or a stop.
 static bool take(struct grt_ppo *ppo, enum loop loop, struct sample *s) {
     double environment = 0;
-    if (talk_stopped())
+    if (talk_stopped()) {
         return false;
-    if (loop == BY_HOST)
+    }
+    if (loop == BY_HOST) {
         return grt_ppo_iterate_by_host(ppo, &s->report, &s->times) && !s->report.stopped;
+    }
     if (!grt_ppo_iterate(ppo, &s->report) || s->report.stopped ||
-        !grt_ppo_environment(ppo, &environment))
+        !grt_ppo_environment(ppo, &environment)) {
         return false;
+    }
     s->times = ppo_times(&s->report, environment);
     return true;
 }
@@ -170,11 +173,13 @@ static bool measure(struct ppo_bench *bench, struct result *r) {
     struct grt_ppo *ppo = bench->ppo.ppo;
     size_t count = 0;
     // In the first one drivers finish their kernels, and graphs are cut into submits.
-    if (!take(ppo, r->loop, &samples[0]))
+    if (!take(ppo, r->loop, &samples[0])) {
         return false;
+    }
     while (count < MOST_SAMPLES && (count < LEAST_SAMPLES || spent < bench->seconds)) {
-        if (!take(ppo, r->loop, &samples[count]))
+        if (!take(ppo, r->loop, &samples[count])) {
             return false;
+        }
         seconds[count] = samples[count].report.seconds;
         spent += seconds[count++];
     }
@@ -209,8 +214,9 @@ static void common_cells(const struct ppo_bench *bench, const struct result *r,
 static const struct result *before(const struct ppo_bench *bench, const struct result *r) {
     for (size_t i = 0; r->loop == BY_DEVICE && i < bench->count; i++) {
         const struct result *other = &bench->results[i];
-        if (other->loop == BY_HOST && !strcmp(other->precision, r->precision))
+        if (other->loop == BY_HOST && strcmp(other->precision, r->precision) == 0) {
             return other;
+        }
     }
     return NULL;
 }
@@ -226,13 +232,16 @@ static bool print_row(struct ppo_bench *bench, const struct result *r, const cha
     cells[COLUMN_SPREAD] = (struct table_cell){.known = timed, .number = r->spread};
     cells[COLUMN_SAMPLES] = (struct table_cell){.known = timed, .count = r->samples};
     cells[COLUMN_MEMORY] = (struct table_cell){.known = r->bytes > 0, .count = r->bytes};
-    if (timed)
+    if (timed) {
         cells[COLUMN_ENV_RATE] =
             TABLE_CELL(.number = (double)r->envs * bench->ppo.steps / r->seconds);
-    if (timed && first)
+    }
+    if (timed && first) {
         cells[COLUMN_SPEEDUP] = TABLE_CELL(.number = r->rate / first->rate);
-    if (timed && r->clock)
+    }
+    if (timed && r->clock) {
         cells[COLUMN_GPU] = TABLE_CELL(.number = r->parts[PPO_PARTS - 1].busy);
+    }
     return table_row(&bench->table, cells);
 }
 
@@ -263,8 +272,9 @@ static bool run_row(struct ppo_bench *bench, enum loop loop, uint32_t envs, cons
         *code = good || talk_stopped() ? COMMAND_OK : command_exit_of(grt_last_status());
     }
     good = good && !*code && print_row(bench, &r, outcome);
-    if (good && r.samples > 0 && bench->count < MOST_ROWS)
+    if (good && r.samples > 0 && bench->count < MOST_ROWS) {
         bench->results[bench->count++] = r;
+    }
     train_ppo_unmake(t);
     bench->progress.done++;
     return good;
@@ -277,37 +287,44 @@ static const uint64_t iteration_columns =
 static bool run_rows(struct ppo_bench *bench, int *code) {
     const struct grt_dev_info *info = grt_dev_info(bench->ppo.trainer.dev);
     struct grt_config *c = &bench->ppo.trainer.config.settings;
-    char title[TABLE_TEXT_SIZE], why[RANGES_WHY], own[8];
+    char title[TABLE_TEXT_SIZE], why[RANGES_WHY], own[sizeof c->precision];
     const char *usual = info->caps.software ? "16" : "1024-16384*4";
     char given[24];
     if (grt_config_given(c, GRT_CONFIG_NUM_ENVS)) {
         snprintf(given, sizeof given, "%llu", (unsigned long long)c->num_envs);
         usual = given;
     }
-    if (!bench->envs.count && !read_envs(usual, &bench->envs, why))
+    if (!bench->envs.count && !read_envs(usual, &bench->envs, why)) {
         return false;
+    }
     snprintf(own, sizeof own, "%s", c->precision);
     uint32_t kinds = 0;
     for (uint32_t p = 0; p < 3; p++) {
-        if (!bench->precisions && !strcmp(own, precision_names[p]))
+        if (!bench->precisions && strcmp(own, precision_names[p]) == 0) {
             bench->precisions = 1u << p;
+        }
         kinds += bench->precisions >> p & 1;
     }
     size_t rows = (bench->loops & 1) + (bench->loops >> 1 & 1) * bench->envs.count;
     bench_progress_plan(&bench->progress, rows * kinds, bench->seconds);
     snprintf(title, sizeof title, "PPO of %s on %s: %s, %s %s", bench->ppo.info->name,
              info->selector, info->name, info->driver, info->driver_version);
-    if (!table_section(&bench->table, title, iteration_columns, NULL, 0))
+    if (!table_section(&bench->table, title, iteration_columns, NULL, 0)) {
         return false;
+    }
     for (uint32_t p = 0; p < 3; p++) {
-        if (!(bench->precisions >> p & 1))
+        if (!(bench->precisions >> p & 1)) {
             continue;
-        if ((bench->loops >> BY_HOST & 1) && !run_row(bench, BY_HOST, 1, precision_names[p], code))
+        }
+        if ((bench->loops >> BY_HOST & 1) &&
+            !run_row(bench, BY_HOST, 1, precision_names[p], code)) {
             return false;
+        }
         for (size_t i = 0; (bench->loops >> BY_DEVICE & 1) && i < bench->envs.count; i++) {
             if (!run_row(bench, BY_DEVICE, (uint32_t)bench->envs.values[i], precision_names[p],
-                         code))
+                         code)) {
                 return false;
+            }
         }
     }
     return true;
@@ -319,8 +336,9 @@ static bool print_phases(struct ppo_bench *bench, const struct result *r) {
     char title[TABLE_TEXT_SIZE];
     snprintf(title, sizeof title, "an iteration of %u environment%s, %s, loop of the %s", r->envs,
              r->envs > 1 ? "s" : "", r->precision, loop_names[r->loop]);
-    if (!r->clock)
+    if (!r->clock) {
         return true;
+    }
     bool good = table_section(&bench->table, title,
                               BIT(PHASE) | BIT(SECONDS) | BIT(SHARE) | BIT(GPU), NULL, 0);
     for (int i = 0; good && i < PPO_PARTS; i++) {
@@ -345,8 +363,9 @@ static bool print_story(struct ppo_bench *bench) {
     }
     const struct result *first = best ? before(bench, best) : NULL;
     char title[TABLE_TEXT_SIZE];
-    if (!first)
+    if (!first) {
         return true;
+    }
     snprintf(title, sizeof title,
              "before, one environment with the host in every step: %.0f agent steps/s; after, %u "
              "recorded on the device: %.0f, %.1f times as many",
@@ -358,8 +377,9 @@ static int run(struct ppo_bench *bench, int argc, char **argv) {
     struct train_config *config = &bench->ppo.trainer.config;
     struct output output;
     int code = output_open(&output, config->common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     talk_progress("opening the device");
     struct grt_dev *dev = bench->ppo.trainer.dev = train_config_device(config);
     bool good = false;
@@ -376,8 +396,9 @@ static int run(struct ppo_bench *bench, int argc, char **argv) {
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(dev))),
         };
         good = table_open(&bench->table, &desc) && run_rows(bench, &code);
-        for (size_t i = 0; !code && i < bench->count; i++)
+        for (size_t i = 0; !code && i < bench->count; i++) {
             good = print_phases(bench, &bench->results[i]) && good;
+        }
         good = !code && print_story(bench) && good;
         code = bench_progress_end(&bench->progress, &bench->table, code);
         table_close(&bench->table);
@@ -385,10 +406,12 @@ static int run(struct ppo_bench *bench, int argc, char **argv) {
         code = command_exit_of(grt_last_status());
     }
     talk_clear();
-    if (!code && bench->wrong)
+    if (!code && bench->wrong) {
         code = COMMAND_INTERNAL;
-    if (!code && !bench->count)  // nothing fits
+    }
+    if (!code && !bench->count) {  // nothing fits
         code = COMMAND_INTERNAL;
+    }
     return output_end(&output, good || code == COMMAND_RESUMABLE, code);
 }
 
@@ -430,10 +453,12 @@ int bench_ppo(int argc, char **argv) {
         bench->ppo.trainer.kind = &kind;
         code = options_parse(&desc, spelled.argc, spelled.argv, &bench->ppo.trainer.config.common,
                              words, &count);
-        if (code < 0)
+        if (code < 0) {
             code = train_ppo_settings(&bench->ppo, NULL, words, count);
-        if (!code && bench->ppo.info)
+        }
+        if (!code && bench->ppo.info) {
             code = run(bench, argc, argv);
+        }
         train_ppo_close(&bench->ppo);
         grt_dev_destroy(&bench->ppo.trainer.dev);
         ranges_destroy(&bench->envs);

@@ -12,24 +12,27 @@
 
 // "40 s", "3 min", "2.1 h"
 static void time_text(double seconds, char text[32]) {
-    if (seconds < 100)
+    if (seconds < 100) {
         snprintf(text, 32, "%.0f s", seconds);
-    else if (seconds < 6000)
+    } else if (seconds < 6000) {
         snprintf(text, 32, "%.0f min", seconds / 60);
-    else
+    } else {
         snprintf(text, 32, "%.1f h", seconds / 3600);
+    }
 }
 
 void bench_progress_plan(struct bench_progress *progress, size_t rows, double seconds) {
     double total = (double)rows * seconds * OVERHEAD;
     char text[32];
-    if (progress->begun == 0)
+    if (progress->begun == 0) {
         progress->begun = grt_seconds();
+    }
     progress->planned += rows;
     time_text(total, text);
-    if (total >= LONG_SECONDS)
+    if (total >= LONG_SECONDS) {
         talk_line("%zu rows of %g s each and more: about %s; Ctrl-C prints what was measured", rows,
                   seconds, text);
+    }
 }
 
 void bench_progress_row(const struct bench_progress *progress, const char *format, ...) {
@@ -47,13 +50,15 @@ void bench_progress_row(const struct bench_progress *progress, const char *forma
 }
 
 int bench_progress_end(const struct bench_progress *progress, struct table *table, int code) {
-    if (!talk_stopped())
+    if (!talk_stopped()) {
         return code;
+    }
     char text[80];
     snprintf(text, sizeof text, "partial: %zu of %zu rows", progress->done, progress->planned);
     enum table_format format = table->desc.format;
-    if (format == TABLE_PLAIN || format == TABLE_MD)
+    if (format == TABLE_PLAIN || format == TABLE_MD) {
         fprintf(table->desc.output->file, "\n%s\n", text);
+    }
     table_note(table, "partial", json_true());
     talk_error("interrupted, %s", text);
     talk_resume();

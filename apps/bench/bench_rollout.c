@@ -81,8 +81,9 @@ static bool next_policy(const char **at, struct grt_policy *policy) {
 // What does not go together; said.
 static bool fits(const struct bench_rollout_options *o, const struct grt_env_info *env) {
     struct bench_worlds_settings settings;
-    if (!bench_worlds_settings(o->set, &settings))
+    if (!bench_worlds_settings(o->set, &settings)) {
         return false;
+    }
     if (o->set && !(env && env->world)) {
         talk_error("--set %s: environment '%s' has no settings", o->set,
                    env ? env->name : "standing");
@@ -103,8 +104,9 @@ int bench_rollout_options_check(const struct bench_rollout_options *options) {
     bool known = !options->env || env;
     bool fit = !known || fits(options, env), worlds = env && env->world;
     grt_env_close(&env);
-    for (const char *at = worlds ? NULL : options->policies; known && at && *at;)
+    for (const char *at = worlds ? NULL : options->policies; known && at && *at;) {
         known = next_policy(&at, &policy);
+    }
     return !known ? command_exit_of_input(grt_last_status()) : fit ? -1 : COMMAND_USAGE;
 }
 
@@ -130,8 +132,9 @@ struct rollout_timing {
 
 static bool sample(void *context, double *seconds) {
     struct rollout_timing *t = context;
-    if (talk_stopped() || !grt_es_iterate(t->es, &t->report) || t->report.stopped)
+    if (talk_stopped() || !grt_es_iterate(t->es, &t->report) || t->report.stopped) {
         return false;
+    }
     *seconds = t->report.seconds;
     t->busy += t->report.busy;
     t->seconds += t->report.seconds;
@@ -142,8 +145,9 @@ static bool sample(void *context, double *seconds) {
 static enum bench_outcome check(struct rollout_case *c, struct rollout_timing *t, float want) {
     double seconds;
     const struct grt_es_desc *d = &c->desc;
-    if (!sample(t, &seconds))
+    if (!sample(t, &seconds)) {
         return BENCH_BROKEN;
+    }
     c->mean = t->report.mean_return;
     double steps = 2.0 * d->num_dirs * d->num_envs * d->episode_length;
     if (t->report.steps < steps * (1 - 1e-6) || t->report.steps > steps * (1 + 1e-6)) {
@@ -163,8 +167,9 @@ static enum bench_outcome check(struct rollout_case *c, struct rollout_timing *t
 static double operations(const struct grt_es_desc *d) {
     struct grt_policy_tensor t;
     double sum = d->env->operations + 2.0 * d->env->obs;
-    for (uint32_t i = 0; grt_policy_tensor(&d->policy, d->env, i, &t); i++)
+    for (uint32_t i = 0; grt_policy_tensor(&d->policy, d->env, i, &t); i++) {
         sum += (t.rank == 2 ? 2.0 : 1.0) * t.shape[0] * (t.rank == 2 ? t.shape[1] : 1);
+    }
     return d->env->operations ? sum : 0;
 }
 
@@ -182,8 +187,9 @@ static bool print_case(struct bench *bench, struct rollout_case *c, float want, 
         outcome = check(c, &timing, want);
         timing.busy = timing.seconds = 0;
         struct stats_desc how = {.budget = bench->seconds, .min_samples = bench->samples};
-        if (outcome == BENCH_GOOD && !stats_measure(&how, sample, &timing, &stats))
+        if (outcome == BENCH_GOOD && !stats_measure(&how, sample, &timing, &stats)) {
             outcome = BENCH_BROKEN;
+        }
     } else {
         outcome = grt_last_status() == GRT_UNSUPPORTED ? BENCH_UNSUITED : bench_failure();
     }
@@ -207,12 +213,15 @@ static bool print_case(struct bench *bench, struct rollout_case *c, float want, 
     cells[BENCH_GFLOPS] = (struct table_cell){.known = rate > 0, .number = rate / 1e9};
     cells[BENCH_TFLOPS] = (struct table_cell){.known = rate > 0, .number = rate / 1e12};
     cells[BENCH_PEAK] = (struct table_cell){.known = peak > 0, .number = rate / peak};
-    if (before > 0)
+    if (before > 0) {
         cells[BENCH_SPEEDUP] = TABLE_CELL(.number = c->steps_per_s / before);
-    if (c->busy > 0)
+    }
+    if (c->busy > 0) {
         cells[BENCH_GPU] = TABLE_CELL(.number = c->busy < 1 ? c->busy : 1);
-    if (timing.es)
+    }
+    if (timing.es) {
         cells[BENCH_MEMORY] = TABLE_CELL(.count = grt_es_size(timing.es).bytes);
+    }
     grt_es_destroy(&timing.es);
     return bench_row(bench, cells, outcome, &stats, false);
 }
@@ -224,8 +233,9 @@ static const char *bottleneck(const struct bench *bench, const struct rollout_ca
     const struct grt_caps *caps = &grt_dev_info(bench->dev)->caps;
     uint64_t lanes = (uint64_t)2 * c->desc.dir_chunk * c->desc.num_envs;
     uint64_t full = (uint64_t)caps->compute_units * (caps->software ? 1 : 256);
-    if (c->busy > 0 && c->busy < 0.8)
+    if (c->busy > 0 && c->busy < 0.8) {
         return "launches and the host's reading";
+    }
     return lanes < full ? "too few environments at once to fill the device"
                         : "the physics' arithmetic";
 }
@@ -233,8 +243,9 @@ static const char *bottleneck(const struct bench *bench, const struct rollout_ca
 static bool print_story(struct bench *bench, const struct rollout_case *before,
                         const struct rollout_case *after) {
     char title[TABLE_TEXT_SIZE];
-    if (!(before->steps_per_s > 0 && after->steps_per_s > 0))
+    if (!(before->steps_per_s > 0 && after->steps_per_s > 0)) {
         return true;
+    }
     snprintf(title, sizeof title,
              "%u x %u, %u at once, was held back by %s; %u x %u, %u at once, by %s: %.1f times the "
              "steps",
@@ -268,8 +279,9 @@ static struct rollout_case case_after(const struct bench *bench, const struct gr
 static bool before_and_after(struct bench *bench, const struct grt_es_desc *desc) {
     struct rollout_case before = case_before(desc), after = case_after(bench, desc);
     const float none = NAN;
-    if (bench->quick)
+    if (bench->quick) {
         return print_case(bench, &after, none, 0);
+    }
     return print_case(bench, &before, none, 0) &&
            print_case(bench, &after, none, before.steps_per_s) &&
            print_story(bench, &before, &after);
@@ -288,8 +300,9 @@ static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
     uint64_t defaults[] = {sizes.num_envs, sizes.num_dirs, sizes.dir_chunk};
     const struct ranges *given[] = {&o->envs, &o->dirs, &o->chunks};
     struct ranges lists[3];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         lists[i] = given[i]->count ? *given[i] : (struct ranges){&defaults[i], 1};
+    }
     struct rollout_case before = case_before(desc), after = case_after(bench, desc);
     double first = 0;
     for (size_t e = 0; e < lists[0].count; e++) {
@@ -307,13 +320,16 @@ static bool every_case(struct bench *bench, const struct grt_es_desc *desc) {
                     continue;
                 }
                 last_chunk = c.desc.dir_chunk;
-                if (!print_case(bench, &c, want, first))
+                if (!print_case(bench, &c, want, first)) {
                     return false;
+                }
                 first = first > 0 ? first : c.steps_per_s;
-                if (same_setting(&c, &before))
+                if (same_setting(&c, &before)) {
                     before = c;
-                if (same_setting(&c, &after))
+                }
+                if (same_setting(&c, &after)) {
                     after = c;
+                }
                 want = c.steps_per_s > 0 ? c.mean : want;
             }
         }
@@ -330,8 +346,9 @@ static bool each_policy(struct bench *bench, struct grt_es_desc *desc, uint64_t 
                             (o->chunks.count ? o->chunks.count : 1)
                       : (bench->quick ? 1 : 2);
     size_t policies = 1;
-    for (const char *c = at; *c; c++)
+    for (const char *c = at; *c; c++) {
         policies += *c == ',';
+    }
     bench_progress_plan(&bench->progress, rows * policies, bench->seconds);
     while (*at) {
         if (!next_policy(&at, &desc->policy)) {
@@ -340,8 +357,9 @@ static bool each_policy(struct bench *bench, struct grt_es_desc *desc, uint64_t 
         }
         // A table of its own: the comparison ends it.
         if (!bench_section(bench, "rollout", shown) ||
-            !(lists ? every_case(bench, desc) : before_and_after(bench, desc)))
+            !(lists ? every_case(bench, desc) : before_and_after(bench, desc))) {
             return false;
+        }
     }
     return true;
 }
@@ -350,8 +368,9 @@ static bool each_policy(struct bench *bench, struct grt_es_desc *desc, uint64_t 
 static const char *default_env(void) {
     const struct grt_env_info *env;
     for (uint32_t i = 0; (env = grt_env_at(i)); i++) {
-        if (!strcmp(env->name, "standing"))
+        if (strcmp(env->name, "standing") == 0) {
             return env->name;
+        }
     }
     return grt_env_at(0)->name;
 }
@@ -365,8 +384,9 @@ bool bench_rollout(struct bench *bench) {
         .max_submit_ms = bench->common.max_submit_ms,
         .stop = talk_stopped,
     };
-    if (!desc.env)
+    if (!desc.env) {
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
+    }
     if (desc.env->world) {
         bool ok = bench_worlds(bench, desc.env);
         grt_env_close(&desc.env);
@@ -377,10 +397,12 @@ bool bench_rollout(struct bench *bench) {
                      BENCH_BIT(SPEEDUP) | BENCH_BIT(GPU) | BENCH_BIT(MEMORY) | BENCH_BIT(MS) |
                      BENCH_BIT(SPREAD) | BENCH_BIT(SAMPLES) | BENCH_BIT(CHECK);
     bool software = grt_dev_info(bench->dev)->caps.software != 0;
-    if (desc.env->operations)
+    if (desc.env->operations) {
         shown |= BENCH_BIT(PEAK) | (software ? BENCH_BIT(GFLOPS) : BENCH_BIT(TFLOPS));
-    if (bench->quick && !desc.episode_length)
+    }
+    if (bench->quick && !desc.episode_length) {
         desc.episode_length = QUICK_LENGTH;
+    }
     bool ok = each_policy(bench, &desc, shown);
     grt_env_close(&desc.env);
     return ok;

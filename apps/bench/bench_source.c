@@ -28,8 +28,9 @@ bool bench_model(const char **at, struct bench_model *model) {
     int length = 0;
     bool both = sscanf(*at, "depth=%4u,hidden=%6u%n", &depth, &hidden, &length) == 2 ||
                 sscanf(*at, "hidden=%6u,depth=%4u%n", &hidden, &depth, &length) == 2;
-    if (!both || depth < 1 || depth > 256 || hidden < 1 || hidden > 65536)
+    if (!both || depth < 1 || depth > 256 || hidden < 1 || hidden > 65536) {
         return false;
+    }
     *model = (struct bench_model){"own", depth, hidden};
     *at += length;
     return true;
@@ -60,10 +61,11 @@ bool bench_read_any_cache(const char *text, void *into, char why[RANGES_WHY]) {
 bool bench_read_cache(const char *text, void *into, char why[RANGES_WHY]) {
     enum grt_cache cache;
     bool good = bench_read_any_cache(text, &cache, why) && cache != GRT_CACHE_DEVICE;
-    if (good)
+    if (good) {
         *(enum grt_cache *)into = cache;
-    else
+    } else {
         snprintf(why, RANGES_WHY, "known are none and ram");
+    }
     return good;
 }
 
@@ -75,8 +77,9 @@ struct names {
 
 static bool split(const char *text, struct names *names) {
     names->count = 0;
-    if (!text)
+    if (!text) {
         return true;
+    }
     snprintf(names->text, sizeof names->text, "%s", text);
     char *rest = NULL;
     for (char *name = strtok_r(names->text, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
@@ -91,11 +94,13 @@ static bool split(const char *text, struct names *names) {
 
 bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t features) {
     source->synthetic = !source->path;
-    if (source->path)
+    if (source->path) {
         return true;
+    }
     int fd = grt_temporary_file(source->made, sizeof source->made);
-    if (fd < 0)
+    if (fd < 0) {
         return false;
+    }
     close(fd);
     talk_progress("making synthetic data");
     bool made =
@@ -108,8 +113,9 @@ bool bench_source_make(struct bench_source *source, uint64_t rows, uint32_t feat
 
 struct grt_dataset *bench_source_open(const struct bench_source *source) {
     struct names inputs, targets;
-    if (!split(source->inputs, &inputs) || !split(source->targets, &targets))
+    if (!split(source->inputs, &inputs) || !split(source->targets, &targets)) {
         return NULL;
+    }
     return grt_dataset_open(grt_dataset_desc(.path = source->path, .inputs = inputs.values,
                                              .input_count = inputs.count, .targets = targets.values,
                                              .target_count = targets.count, .check_late = true));

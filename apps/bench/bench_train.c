@@ -80,19 +80,21 @@ static bool read_steps(const char *text, void *into, char why[RANGES_WHY]) {
 }
 
 static bool read_model(const char *text, void *into, char why[RANGES_WHY]) {
-    if (bench_model(&text, into) && !*text)
+    if (bench_model(&text, into) && !*text) {
         return true;
+    }
     snprintf(why, RANGES_WHY, BENCH_MODEL_WANTED);
     return false;
 }
 
 static bool read_cache(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!strcmp(text, "auto")) {
+    if (strcmp(text, "auto") == 0) {
         *(enum grt_cache *)into = TRAIN_CACHE_AUTO;
         return true;
     }
-    if (bench_read_any_cache(text, into, why))
+    if (bench_read_any_cache(text, into, why)) {
         return true;
+    }
     snprintf(why, RANGES_WHY, "known are auto, none, ram and device");
     return false;
 }
@@ -154,8 +156,9 @@ static const struct option_row own_options[] = {
 };
 
 static bool take_list(struct ranges *list, const struct grt_config_wholes *from) {
-    if (list->count > 0 || from->count == 0)
+    if (list->count > 0 || from->count == 0) {
         return true;
+    }
     list->values = calloc(from->count, sizeof *list->values);
     if (!list->values) {
         talk_error("out of memory");
@@ -177,30 +180,41 @@ static bool take_config(struct train_bench *bench) {
                                         .steps = bench->steps,
                                         .seconds = bench->seconds,
                                         .mem_fraction = bench->common.mem_fraction};
-    if (bench->config_path && !grt_config_read(config, bench->config_path))
+    if (bench->config_path && !grt_config_read(config, bench->config_path)) {
         return false;
-    if (!bench->source.path && config->data[0])
+    }
+    if (!bench->source.path && config->data[0]) {
         bench->source.path = config->data;
-    if (grt_config_given(config, GRT_CONFIG_BACKEND) && !strcmp(bench->common.backend, "auto"))
+    }
+    if (grt_config_given(config, GRT_CONFIG_BACKEND) &&
+        strcmp(bench->common.backend, "auto") == 0) {
         bench->common.backend = config->backend;
-    if (!bench->common.device && config->device[0])
+    }
+    if (!bench->common.device && config->device[0]) {
         bench->common.device = config->device;
-    if (bench->common.mem_fraction == 0)
+    }
+    if (bench->common.mem_fraction == 0) {
         bench->common.mem_fraction = config->mem_fraction;
+    }
     char unknown[RANGES_WHY];
-    if (bench->cache == TRAIN_CACHE_AUTO && grt_config_given(config, GRT_CONFIG_CACHE))
+    if (bench->cache == TRAIN_CACHE_AUTO && grt_config_given(config, GRT_CONFIG_CACHE)) {
         read_cache(config->cache, &bench->cache, unknown);
-    if (bench->steps == 0)
+    }
+    if (bench->steps == 0) {
         bench->steps =
             config->steps_per_test < STATS_MAX_SAMPLES ? config->steps_per_test : STATS_MAX_SAMPLES;
-    if (bench->precisions == 0 && grt_config_given(config, GRT_CONFIG_TEST_MIXED_PRECISION))
+    }
+    if (bench->precisions == 0 && grt_config_given(config, GRT_CONFIG_TEST_MIXED_PRECISION)) {
         bench->precisions = config->test_mixed_precision ? 3 : 1;
-    if (bench->pins == 0)
+    }
+    if (bench->pins == 0) {
         bench->pins = config->test_pin_memory ? 3 : config->pin_memory ? 1 : 2;
+    }
     char why[RANGES_WHY];
     if (bench->model.depth == 0 && grt_config_given(config, GRT_CONFIG_MODEL) &&
-        !read_model(config->model, &bench->model, why))
+        !read_model(config->model, &bench->model, why)) {
         bench->model.depth = 0;  // mlp and points: their depth and width are keys of their own
+    }
     if (bench->model.depth == 0 &&
         (grt_config_given(config, GRT_CONFIG_MODEL) || grt_config_given(config, GRT_CONFIG_DEPTH) ||
          grt_config_given(config, GRT_CONFIG_HIDDEN))) {
@@ -230,8 +244,9 @@ static bool take_defaults(struct train_bench *bench) {
         talk_error("%s", why);
         return false;
     }
-    if (!bench->precisions)
+    if (!bench->precisions) {
         bench->precisions = software ? 1 : 3;
+    }
     // Ascending, because larger batches are skipped once one does not fit.
     qsort(bench->batches.values, bench->batches.count, sizeof *bench->batches.values, ascending);
     return true;
@@ -279,11 +294,13 @@ static bool sweep(struct train_bench *bench, struct train_row like) {
         bench_progress_row(&bench->progress, "batch %u, %u workers, %s", row->batch, row->workers,
                            grt_dtype_text(row->precision));
         train_measure(bench, row);
-        if (row->status == TRAIN_BROKEN)
+        if (row->status == TRAIN_BROKEN) {
             return false;
+        }
         bench->progress.done = ++bench->count;
-        if (!print_row(bench, row))
+        if (!print_row(bench, row)) {
             return false;
+        }
         if (row->status != TRAIN_OK && row->status != TRAIN_NOT_FINITE) {
             bench->progress.planned -= bench->batches.count - i - 1;
             return true;
@@ -304,20 +321,25 @@ static bool run_rows(struct train_bench *bench) {
              (unsigned long long)bench->task.info.rows);
     uint64_t unseen = 1ull << COLUMN_UPLOAD | 1ull << COLUMN_INPUT | 1ull << COLUMN_SAMPLES |
                       1ull << COLUMN_VARIANT | 1ull << COLUMN_SYNTHETIC | 1ull << COLUMN_FOUND;
-    if (bench->pins != 3)
+    if (bench->pins != 3) {
         unseen |= 1ull << COLUMN_PIN;
-    if (bench_counter_read(&bench->counter) < 0)
+    }
+    if (bench_counter_read(&bench->counter) < 0) {
         unseen |= 1ull << COLUMN_COUNTER;
-    if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~unseen, NULL, 0))
+    }
+    if (!table_section(&bench->table, title, ((1ull << COLUMN_COUNT) - 1) & ~unseen, NULL, 0)) {
         return false;
+    }
     for (size_t p = 0; p < PRECISION_COUNT; p++) {
         for (uint32_t pin = 0; pin < 2; pin++) {
             for (size_t w = 0; w < bench->workers.count; w++) {
                 struct train_row like = {.workers = (uint32_t)bench->workers.values[w],
                                          .precision = precisions[p],
                                          .pin = pin == 0};
-                if ((bench->precisions >> p & 1) && (bench->pins >> pin & 1) && !sweep(bench, like))
+                if ((bench->precisions >> p & 1) && (bench->pins >> pin & 1) &&
+                    !sweep(bench, like)) {
                     return false;
+                }
             }
         }
     }
@@ -369,36 +391,42 @@ static bool keep_rows(struct train_bench *bench) {
     desc.accumulate = 1;
     struct grt_cache_choice choice;
     enum grt_cache wanted = bench->cache == TRAIN_CACHE_AUTO ? GRT_CACHE_DEVICE : bench->cache;
-    if (!grt_task_choose_cache(bench->dev, &bench->task, &desc, wanted, &choice))
+    if (!grt_task_choose_cache(bench->dev, &bench->task, &desc, wanted, &choice)) {
         return false;
-    if (choice.cache != GRT_CACHE_DEVICE)
+    }
+    if (choice.cache != GRT_CACHE_DEVICE) {
         return true;
+    }
     talk_progress("putting the data on the device");
     bench->kept = grt_loader_create(grt_loader_desc(.data = bench->task.data, .dev = bench->dev,
                                                     .part = GRT_PART_TRAIN, .batch = desc.batch,
                                                     .workers = 16, .cache = GRT_CACHE_DEVICE));
     talk_clear();
-    if (!bench->workers_given)
+    if (!bench->workers_given) {
         bench->workers.count = 1;
+    }
     return bench->kept != NULL;
 }
 
 static int finish(struct train_bench *bench, bool good) {
     bool stopped = talk_stopped();
     talk_clear();
-    if (!good && !stopped)
+    if (!good && !stopped) {
         return command_exit_of(grt_last_status());
+    }
     struct train_summary summary = train_summarise(bench);
-    if (!train_report(bench, &summary))
+    if (!train_report(bench, &summary)) {
         return COMMAND_OK;  // output_close() says what went wrong
+    }
     if (bench->apply && !summary.recommended) {
         talk_error("%s is not written: %s", bench->apply,
                    stopped ? "no row that can be recommended was measured before the interruption"
                            : "nothing can be recommended");
         return COMMAND_INTERNAL;
     }
-    if (bench->apply && !train_apply(bench, summary.recommended))
+    if (bench->apply && !train_apply(bench, summary.recommended)) {
         return command_exit_of(grt_last_status());
+    }
     // Batches that do not fit are an answer, as long as something did.
     return summary.fastest || stopped ? COMMAND_OK : COMMAND_INTERNAL;
 }
@@ -408,8 +436,9 @@ static json_t *head(const struct train_bench *bench) {
     json_object_set_new(json, "device", devices_json(grt_dev_info(bench->dev)));
     const struct grt_config_wholes *widths = &bench->task.config.hidden;
     json_t *hidden = widths->count > 1 ? json_array() : json_integer((json_int_t)widths->values[0]);
-    for (uint32_t i = 0; widths->count > 1 && i < widths->count; i++)
+    for (uint32_t i = 0; widths->count > 1 && i < widths->count; i++) {
         json_array_append_new(hidden, json_integer((json_int_t)widths->values[i]));
+    }
     json_object_set_new(
         json, "model", json_pack("{s:i, s:o}", "depth", (int)bench->model.depth, "hidden", hidden));
     return json;
@@ -420,11 +449,13 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     int code = FILES_APART(
         {FILE_READ, "--config", bench->config_path}, {FILE_READ, "--data", bench->source.path},
         {FILE_WRITTEN, "--apply", bench->apply}, {FILE_WRITTEN, "--output", bench->common.output});
-    if (code)
+    if (code) {
         return code;
+    }
     code = output_open(&output, bench->common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     talk_progress("opening the device");
     bench->dev = options_open_device(&bench->common);
     bench->rows = calloc(TRAIN_MAX_ROWS, sizeof *bench->rows);
@@ -498,8 +529,9 @@ int bench_train(int argc, char **argv) {
         talk_error("'%s': the kind comes first, as in `gpurt bench %s`", words[0], words[0]);
         code = COMMAND_USAGE;
     }
-    if (code < 0)
+    if (code < 0) {
         code = take_config(&bench) ? run(&bench, argc, argv) : command_exit_of(grt_last_status());
+    }
     ranges_destroy(&bench.batches);
     ranges_destroy(&bench.workers);
     free(words);

@@ -18,8 +18,9 @@
 static void say(struct train_advice *advice, const char *format, ...) GRT_PRINTF(2, 3);
 static void say(struct train_advice *advice, const char *format, ...) {
     va_list args;
-    if (advice->count == TRAIN_MOST_ADVICE)
+    if (advice->count == TRAIN_MOST_ADVICE) {
         return;
+    }
     va_start(args, format);
     vsnprintf(advice->texts[advice->count++], sizeof advice->texts[0], format, args);
     va_end(args);
@@ -39,20 +40,23 @@ static void add(char *text, size_t size, const char *format, ...) {
 static void add_option(char *text, size_t size, const char *name, const char *value) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:,=+@%";
-    if (!value || !*value)
+    if (!value || !*value) {
         return;
+    }
     bool quoted = value[strspn(value, plain)] != '\0';
     add(text, size, " --%s %s", name, quoted ? "'" : "");
-    for (const char *c = value; *c; c++)
+    for (const char *c = value; *c; c++) {
         add(text, size, *c == '\'' ? "'\\''" : "%c", *c);
+    }
     add(text, size, "%s", quoted ? "'" : "");
 }
 
 static const char *number_text(char text[32], const char *format, double value) {
-    if (value > 0)
+    if (value > 0) {
         snprintf(text, 32, format, value);
-    else
+    } else {
         text[0] = '\0';
+    }
     return text;
 }
 
@@ -60,14 +64,16 @@ static const char *number_text(char text[32], const char *format, double value) 
 static void add_device(const struct train_bench *bench, char *text, size_t size) {
     const struct options *o = &bench->common;
     char number[32] = "";
-    if (o->mem_limit > 0)
+    if (o->mem_limit > 0) {
         snprintf(number, sizeof number, "%llu%s",
                  (unsigned long long)o->mem_limit / (o->mem_limit % 1000000 ? 1 : 1000000),
                  o->mem_limit % 1000000 ? "B" : "MB");
+    }
     add_option(text, size, "backend", strcmp(o->backend, "auto") != 0 ? o->backend : NULL);
     add_option(text, size, "device", o->device);
-    if (o->require_gpu)
+    if (o->require_gpu) {
         add(text, size, " --require-gpu");
+    }
     add_option(text, size, "mem-limit", number);
     add_option(text, size, "mem-fraction", number_text(number, "%g", bench->given.mem_fraction));
     bool split = o->max_submit_ms != OPTIONS_SUBMIT_MS;
@@ -80,8 +86,9 @@ static void add_bits(char *text, size_t size, const char *name, const char *cons
                      uint32_t count, uint32_t bits) {
     char value[32] = "";
     for (uint32_t i = 0; i < count; i++) {
-        if (bits >> i & 1)
+        if (bits >> i & 1) {
             add(value, sizeof value, "%s%s", value[0] ? "," : "", names[i]);
+        }
     }
     add_option(text, size, name, value);
 }
@@ -100,8 +107,9 @@ static uint32_t bit_of(enum grt_dtype precision) {
 // Every option that was given and every one of `next`, each once.
 static void next_command(const struct train_bench *bench, struct train_advice *advice,
                          const struct next *next) {
-    if (advice->next[0])
+    if (advice->next[0]) {
         return;  // the first finding is the most pressing
+    }
 #define X(name, word) word,
     static const char *const precisions[] = {TRAIN_PRECISIONS(X)};
 #undef X
@@ -111,19 +119,21 @@ static void next_command(const struct train_bench *bench, struct train_advice *a
     const struct bench_source *source = &bench->source;
     const struct train_given *given = &bench->given;
     char workers[512] = "", number[32];
-    for (size_t i = 0; given->workers && i < bench->workers.count; i++)
+    for (size_t i = 0; given->workers && i < bench->workers.count; i++) {
         add(workers, sizeof workers, "%s%llu", i ? "," : "",
             (unsigned long long)bench->workers.values[i]);
+    }
     snprintf(text, size, "gpurt bench");
     add_option(text, size, "config", bench->config_path);
     add_device(bench, text, size);
     add_option(text, size, "data", source->synthetic ? NULL : source->path);
     add_option(text, size, "inputs", source->inputs);
     add_option(text, size, "targets", source->targets);
-    if (next->model)
+    if (next->model) {
         add_option(text, size, "model", next->model);
-    else if (given->model)
+    } else if (given->model) {
         add(text, size, " --model depth=%u,hidden=%u", bench->model.depth, bench->model.hidden);
+    }
     const char *cache = bench->cache != TRAIN_CACHE_AUTO ? grt_cache_text(bench->cache) : NULL;
     add_option(text, size, "cache", next->cache ? next->cache : cache);
     add_option(text, size, "batch-sizes", next->batches);
@@ -150,8 +160,9 @@ static const struct train_row *find(const struct train_bench *bench, const struc
     for (size_t i = 0; i < bench->count; i++) {
         const struct train_row *row = &bench->rows[i];
         if (row->status == TRAIN_OK && row->pin == like->pin && row->batch == batch &&
-            row->workers == workers && row->precision == precision)
+            row->workers == workers && row->precision == precision) {
             return row;
+        }
     }
     return NULL;
 }
@@ -163,15 +174,17 @@ static bool waits_for_data(const struct train_row *row) {
 static void advise_data(const struct train_bench *bench, const struct train_row *row,
                         struct train_advice *advice) {
     // On the device there is nothing to wait for.
-    if (!waits_for_data(row) || row->cache == GRT_CACHE_DEVICE)
+    if (!waits_for_data(row) || row->cache == GRT_CACHE_DEVICE) {
         return;
+    }
     uint32_t most = row->workers;
     const struct train_row *more = NULL;
     for (size_t i = 0; i < bench->workers.count; i++) {
         uint32_t workers = (uint32_t)bench->workers.values[i];
         most = workers > most ? workers : most;
-        if (workers > row->workers && !more)
+        if (workers > row->workers && !more) {
             more = find(bench, row, row->batch, workers, row->precision);
+        }
     }
     char size[TABLE_TEXT_SIZE];
     table_bytes_text(
@@ -214,8 +227,9 @@ static double growth(const struct train_bench *bench, const struct train_row *ro
     for (size_t i = 0; i < bench->count; i++) {
         const struct train_row *other = &bench->rows[i];
         if (other->status != TRAIN_OK || other->workers != row->workers ||
-            other->precision != row->precision || other->pin != row->pin)
+            other->precision != row->precision || other->pin != row->pin) {
             continue;
+        }
         if (!*last || other->batch > (*last)->batch) {
             before = *last;
             *last = other;
@@ -228,8 +242,9 @@ static uint32_t smallest_oom(const struct train_bench *bench) {
     uint32_t least = 0;
     for (size_t i = 0; i < bench->count; i++) {
         const struct train_row *row = &bench->rows[i];
-        if (row->status == TRAIN_OOM && (least == 0 || row->batch < least))
+        if (row->status == TRAIN_OOM && (least == 0 || row->batch < least)) {
             least = row->batch;
+        }
     }
     return least;
 }
@@ -245,7 +260,7 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
     bool helps = last && oom == 0 && (untried || ratio >= STILL_GROWS);
     bool room = last && (bench->source.synthetic || 4ull * last->batch <= bench->task.info.rows);
     bool under_used = row->busy < UNDER_USED && !waits_for_data(row);
-    if (under_used)
+    if (under_used) {
         say(advice, "The device is under-used: busy for %.0f%% of a step. %s.", 100 * row->busy,
             helps ? "A larger batch gives it more to do at once"
             : oom ? "A larger batch does not fit; a larger model gives it more to do at once"
@@ -253,10 +268,12 @@ static void advise_batch(const struct train_bench *bench, const struct train_row
                 ? "Larger batches gain little; a larger model gives it more to do at once"
                 : "Larger batches gain little: a larger model, or cache: device, whose steps go "
                   "many to a submit, gives it more to do at once");
-    if (helps && !untried)
+    }
+    if (helps && !untried) {
         say(advice,
             "Throughput still grows at the largest batch, %u: %.2f times that of the one before.",
             last->batch, ratio);
+    }
     if (helps && room && (under_used || !untried)) {
         // f32 is what is measured anyway.
         struct next next = {.precisions = row->precision == GRT_F32 ? 0 : bit_of(row->precision)};
@@ -278,8 +295,9 @@ static void advise_compute(const struct train_bench *bench, const struct train_r
             ratio);
         return;
     }
-    if (row->busy < COMPUTE_BOUND || row->precision != GRT_F32)
+    if (row->busy < COMPUTE_BOUND || row->precision != GRT_F32) {
         return;
+    }
     bool software = grt_dev_info(bench->dev)->caps.software != 0;
     say(advice,
         software
@@ -298,15 +316,16 @@ static void advise_memory(const struct train_bench *bench, const struct train_su
                           struct train_advice *advice) {
     uint64_t memory = train_memory(bench);
     uint32_t oom = smallest_oom(bench);
-    if (oom > 0)
+    if (oom > 0) {
         say(advice,
             "Memory-bound: batches from %u on do not fit. A larger one can be made of several with "
             "accumulate (gradient_accumulation_steps), to the same result%s.",
             oom, bench->precisions == 1 ? "; f16 halves activations" : "");
-    else if (s->fastest && memory > 0 &&
-             (double)s->fastest->memory > TRAIN_SAFE_MEMORY * (double)memory)
+    } else if (s->fastest && memory > 0 &&
+               (double)s->fastest->memory > TRAIN_SAFE_MEMORY * (double)memory) {
         say(advice, "Memory-bound: the fastest configuration takes %.0f%% of the memory.",
             100 * (double)s->fastest->memory / (double)memory);
+    }
 }
 
 void train_advise(const struct train_bench *bench, const struct train_summary *s,
@@ -327,20 +346,22 @@ void train_advise(const struct train_bench *bench, const struct train_summary *s
     advise_memory(bench, s, advice);
     advise_batch(bench, row, advice);
     advise_compute(bench, row, advice);
-    if (!s->recommended)
+    if (!s->recommended) {
         say(advice, "Nothing is recommended: every row takes over %.0f%% of the memory.",
             100 * TRAIN_SAFE_MEMORY);
-    else if (row->spread >= TRAIN_STABLE)
+    } else if (row->spread >= TRAIN_STABLE) {
         say(advice,
             "The numbers are unsteady (spread %.0f%%): measure again on an idle machine, or with "
             "more --steps.",
             100 * row->spread);
+    }
     const struct train_row *last;
-    if (advice->count == 0)
+    if (advice->count == 0) {
         say(advice,
             "Nothing holds it back: the device is busy for %.0f%% of a step, data wait for it, "
             "and larger batches %s.",
             100 * row->busy, growth(bench, row, &last) > 0 ? "gain little" : "were not tried");
+    }
     if (bench->apply && s->recommended) {
         snprintf(advice->next, sizeof advice->next, "gpurt train supervised");
         add_option(advice->next, sizeof advice->next, "config", bench->apply);

@@ -29,8 +29,9 @@ static bool fits(const struct train_bench *bench, const struct train_row *row) {
 
 // Of two that are fast enough: less memory, then fewer workers.
 static bool better(const struct train_row *a, const struct train_row *b) {
-    if (a->memory != b->memory)
+    if (a->memory != b->memory) {
         return a->memory < b->memory;
+    }
     return a->workers != b->workers ? a->workers < b->workers : a->rate > b->rate;
 }
 
@@ -39,8 +40,9 @@ struct train_summary train_summarise(const struct train_bench *bench) {
     double best = 0, best_stable = 0;
     for (size_t i = 0; i < bench->count; i++) {
         const struct train_row *row = &bench->rows[i];
-        if (row->status != TRAIN_OK)
+        if (row->status != TRAIN_OK) {
             continue;
+        }
         s.fastest = !s.fastest || row->rate > s.fastest->rate ? row : s.fastest;
         s.efficient = !s.efficient || train_efficiency(row) > train_efficiency(s.efficient)
                           ? row
@@ -57,8 +59,9 @@ struct train_summary train_summarise(const struct train_bench *bench) {
         const struct train_row *row = &bench->rows[i];
         if (fits(bench, row) && row->rate >= least &&
             (!only_stable || row->spread < TRAIN_STABLE) &&
-            (!s.recommended || better(row, s.recommended)))
+            (!s.recommended || better(row, s.recommended))) {
             s.recommended = row;
+        }
     }
     return s;
 }

@@ -33,20 +33,24 @@ static void print_text(const struct train_bench *bench, const struct train_summa
     const char *fence = md ? "```\n" : "";
     fprintf(file, "\n%s", fence);
     print_choice(file, "Highest throughput", s->fastest, "");
-    if (s->efficient)
+    if (s->efficient) {
         snprintf(more, sizeof more, ", %.0f samples/s per GB", train_efficiency(s->efficient));
+    }
     print_choice(file, "Best efficiency", s->efficient, more);
-    if (s->recommended && memory > 0)
+    if (s->recommended && memory > 0) {
         snprintf(more, sizeof more, " (%.1f%%)",
                  100 * (double)s->recommended->memory / (double)memory);
+    }
     print_choice(file, "Recommended for training", s->recommended, memory > 0 ? more : "");
     fprintf(file, "%s\n", fence);
-    for (size_t i = 0; i < advice->count; i++)
+    for (size_t i = 0; i < advice->count; i++) {
         output_line(file, "%s%s", md ? "- " : "* ", advice->texts[i]);
+    }
     fputs("\n", file);
     output_line(file, "Next: %s%s%s", md ? "`" : "", advice->next, md ? "`" : "");
-    if (bench->source.synthetic)
+    if (bench->source.synthetic) {
         fputs("Data: synthetic; with --data FILE the numbers are those of your own.\n", file);
+    }
 }
 
 static json_t *choice_json(const struct train_row *row) {
@@ -63,15 +67,17 @@ bool train_report(struct train_bench *bench, const struct train_summary *s) {
     struct train_advice advice;
     train_advise(bench, s, &advice);
     json_t *texts = json_array();
-    for (size_t i = 0; i < advice.count; i++)
+    for (size_t i = 0; i < advice.count; i++) {
         json_array_append_new(texts, json_string(advice.texts[i]));
+    }
     json_t *json =
         json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:b}", "highest_throughput",
                   choice_json(s->fastest), "best_efficiency", choice_json(s->efficient),
                   "recommended", choice_json(s->recommended), "advice", texts, "next", advice.next,
                   "synthetic", bench->source.synthetic, "interrupted", talk_stopped());
     enum table_format format = bench->common.format;
-    if (format == TABLE_PLAIN || format == TABLE_MD)
+    if (format == TABLE_PLAIN || format == TABLE_MD) {
         print_text(bench, s, &advice);
+    }
     return table_note(&bench->table, "summary", json);
 }

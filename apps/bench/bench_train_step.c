@@ -54,12 +54,13 @@ static bool choose_cache(struct run *run) {
     const struct train_bench *bench = run->bench;
     struct grt_cache_choice choice = {.cache = bench->cache};
     // What lies on the device already is no part of what is still to be had there.
-    if (bench->kept)
+    if (bench->kept) {
         choice.cache = GRT_CACHE_DEVICE;
-    else if (bench->cache == TRAIN_CACHE_AUTO &&
-             !grt_task_choose_cache(bench->dev, &bench->task, grt_learner_desc_of(run->learner),
-                                    GRT_CACHE_RAM, &choice))
+    } else if (bench->cache == TRAIN_CACHE_AUTO &&
+               !grt_task_choose_cache(bench->dev, &bench->task, grt_learner_desc_of(run->learner),
+                                      GRT_CACHE_RAM, &choice)) {
         return false;
+    }
     run->row->cache = choice.cache;
     return true;
 }
@@ -67,25 +68,31 @@ static bool choose_cache(struct run *run) {
 static enum train_status set_up(struct run *run) {
     const struct train_bench *bench = run->bench;
     struct train_row *row = run->row;
-    if (bench->task.info.part_rows[GRT_PART_TRAIN] < row->batch)
+    if (bench->task.info.part_rows[GRT_PART_TRAIN] < row->batch) {
         return TRAIN_FEW_ROWS;
-    if (!create_learner(run))
+    }
+    if (!create_learner(run)) {
         return failure();
+    }
     row->variant = grt_learner_variant(run->learner);
     row->memory = grt_learner_bytes(run->learner, NULL);
-    if (!choose_cache(run))
+    if (!choose_cache(run)) {
         return failure();
-    if (row->cache != GRT_CACHE_DEVICE)
+    }
+    if (row->cache != GRT_CACHE_DEVICE) {
         row->memory += row->batch * grt_feed_row_bytes(bench->dev,
                                                        grt_learner_x_bytes(run->learner) +
                                                            grt_learner_y_bytes(run->learner),
                                                        false);
+    }
     row->planned = row->memory > grt_dev_mem_left(bench->dev);
-    if (row->planned)
+    if (row->planned) {
         return TRAIN_OOM;
+    }
     uint64_t before = grt_dev_mem_use(bench->dev, NULL).current;
-    if (!grt_learner_alloc(run->learner))
+    if (!grt_learner_alloc(run->learner)) {
         return failure();
+    }
     bool on_device = row->cache == GRT_CACHE_DEVICE;
     run->loader = grt_loader_create(
         grt_loader_desc(.data = bench->task.data, .dev = bench->dev, .part = GRT_PART_TRAIN,
@@ -93,13 +100,15 @@ static enum train_status set_up(struct run *run) {
                         .prefetch = (uint32_t)bench->config.prefetch_factor, .pin = row->pin,
                         .held = GRT_FEED_HELD, .turns = grt_dev_lanes(bench->dev), .shuffle = true,
                         .drop_last = true, .seed = bench->config.seed));
-    if (!run->loader)
+    if (!run->loader) {
         return failure();
+    }
     run->feed = grt_feed_create(grt_feed_desc(.dev = bench->dev, .learner = run->learner,
                                               .loader = run->loader, .batch = row->batch,
                                               .on_device = on_device));
-    if (!run->feed)
+    if (!run->feed) {
         return failure();
+    }
     row->memory = grt_dev_mem_use(bench->dev, NULL).current - before;
     return TRAIN_OK;
 }
@@ -124,8 +133,9 @@ static bool run_group(struct run *run, uint32_t steps, struct group *group) {
         struct grt_feed_done done;
         uint32_t most =
             run->row->cache == GRT_CACHE_DEVICE ? steps - group->steps : GRT_FEED_WINDOW;
-        if (talk_stopped() || !grt_feed_run(run->feed, most, true, &done))
+        if (talk_stopped() || !grt_feed_run(run->feed, most, true, &done)) {
             return false;
+        }
         group->steps += done.steps;
         group->waited += done.waited;
         group->stalled += done.stalled;
@@ -140,8 +150,9 @@ static bool size_group(struct run *run, uint32_t *steps) {
     double seconds = 0;
     for (*steps = GRT_FEED_WINDOW; *steps < MOST_GROUP && seconds < GROUP_SECONDS; *steps *= 2) {
         double begun = grt_seconds();
-        if (!run_group(run, *steps, &group))
+        if (!run_group(run, *steps, &group)) {
             return false;
+        }
         seconds = grt_seconds() - begun;
     }
     return true;
@@ -156,14 +167,16 @@ static bool time_steps(struct run *run) {
     struct group group;
     // The first run of each graph is slower: it is timed to be cut.
     if (!run_group(run, 2 * GRT_FEED_WINDOW, &group) ||
-        (row->cache == GRT_CACHE_DEVICE && !size_group(run, &size)))
+        (row->cache == GRT_CACHE_DEVICE && !size_group(run, &size))) {
         return false;
+    }
     size_t count = 0;
     uint64_t steps = 0;
     double begun = grt_seconds(), before = begun;
     while (count < STATS_MAX_SAMPLES) {
-        if (!run_group(run, size, &group))
+        if (!run_group(run, size, &group)) {
             return false;
+        }
         double now = grt_seconds();
         totals[count] = (now - before) / group.steps;
         ios[count] = group.waited / group.steps;
@@ -173,8 +186,9 @@ static bool time_steps(struct run *run) {
         before = now;
         double passed = now - begun;
         if (count >= LEAST_GROUPS && ((steps >= run->bench->steps && passed >= least) ||
-                                      passed >= fmax(least, MOST_SECONDS)))
+                                      passed >= fmax(least, MOST_SECONDS))) {
             break;
+        }
     }
     row->counter = bench_counter_read(&run->bench->counter);
     struct stats total = stats_of(totals, count);
@@ -192,8 +206,9 @@ static bool time_steps(struct run *run) {
 static void add_phases(const struct grt_phase_time *times, uint32_t count, double into[4]) {
     static const char *const names[4] = {"input", "forward", "backward", "optimizer"};
     for (uint32_t i = 0; i < count; i++) {
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 4; k++) {
             into[k] += strcmp(times[i].name, names[k]) == 0 ? times[i].seconds : 0;
+        }
     }
 }
 
@@ -218,8 +233,9 @@ static bool time_phases(struct run *run) {
         uint32_t phases = grt_graph_times(graph, times, GRT_MAX_PHASES);
         known = known && phases > 0;
         add_phases(times, phases < GRT_MAX_PHASES ? phases : GRT_MAX_PHASES, sums);
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 4; k++) {
             samples[k][count] = sums[k];
+        }
         count++;
     }
     grt_graph_destroy(&graph);
@@ -240,18 +256,21 @@ static bool time_phases(struct run *run) {
 static bool time_upload(struct run *run) {
     struct train_row *row = run->row;
     double samples[LEAST_GROUPS];
-    if (run->row->cache == GRT_CACHE_DEVICE)
+    if (run->row->cache == GRT_CACHE_DEVICE) {
         return true;
+    }
     for (int i = 0; i < LEAST_GROUPS; i++) {
         struct grt_batch batch;
-        if (!grt_loader_next(run->loader, &batch))
+        if (!grt_loader_next(run->loader, &batch)) {
             return false;
+        }
         double start = grt_seconds();
         bool good = grt_loader_upload(run->loader, &batch, 0) && grt_dev_wait(run->bench->dev);
         samples[i] = grt_seconds() - start;
         grt_loader_release(run->loader, &batch);
-        if (!good)
+        if (!good) {
             return false;
+        }
     }
     row->upload = stats_of(samples, LEAST_GROUPS).median;
     double step = row->busy * row->total;
@@ -265,14 +284,16 @@ static bool time_upload(struct run *run) {
 void train_measure(struct train_bench *bench, struct train_row *row) {
     struct run run = {.bench = bench, .row = row};
     row->status = set_up(&run);
-    if (row->status == TRAIN_OK && !(time_steps(&run) && time_phases(&run) && time_upload(&run)))
+    if (row->status == TRAIN_OK && !(time_steps(&run) && time_phases(&run) && time_upload(&run))) {
         row->status = talk_stopped() ? TRAIN_BROKEN : failure();
+    }
     struct grt_learn_state state;
     if (row->status == TRAIN_OK) {
-        if (!grt_learner_state(run.learner, &state))
+        if (!grt_learner_state(run.learner, &state)) {
             row->status = TRAIN_BROKEN;
-        else if (!isfinite(state.loss) || state.halted)
+        } else if (!isfinite(state.loss) || state.halted) {
             row->status = TRAIN_NOT_FINITE;
+        }
     }
     tear_down(&run);
 }

@@ -71,8 +71,9 @@ static bool stage_begin(struct stage *s, struct bench *bench, const struct grt_e
                                                               .setting_count = settings->count,
                                                               .length = bench->rollout.length));
     s->plan = s->worlds ? grt_plan_create(bench->dev) : NULL;
-    if (!s->plan)
+    if (!s->plan) {
         return false;
+    }
     s->sizes = *grt_worlds_sizes(s->worlds);
     uint64_t rows = (uint64_t)copies * s->sizes.agents;
     s->control = tensor(s, "control", GRT_U32, 4, 1);
@@ -108,8 +109,9 @@ static struct grt_graph *record(void *context, uint32_t count) {
         grt_op_worlds_random(graph, s->worlds, &random);
         grt_op_worlds_step(graph, s->worlds, &step);
     }
-    if (graph && !grt_graph_bake(graph))
+    if (graph && !grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
+    }
     return graph;
 }
 
@@ -138,8 +140,9 @@ static double steps_taken(struct stage *s) {
         if (grt_graph_finish(graph) &&
             grt_buf_read(s->sums->range.buf, s->sums->range.offset, sums,
                          grt_tensor_bytes(s->sums)) &&
-            grt_buf_read(book->range.buf, book->range.offset, words, grt_tensor_bytes(book)))
+            grt_buf_read(book->range.buf, book->range.offset, words, grt_tensor_bytes(book))) {
             taken = (double)sums[2];
+        }
         for (uint32_t i = 0; taken >= 0 && i < s->copies; i++) {
             bool ended = words[2 * s->copies + i] != 0;
             taken += words[i] + (ended ? 0 : words[s->copies + i]);
@@ -159,11 +162,13 @@ static enum bench_outcome measure(struct bench *bench, struct stage *s, struct s
         double want = (double)s->steps * s->copies;
         double taken = reset(s) && grt_graph_finish(timing.graph) ? steps_taken(s) : -1;
         outcome = taken < 0 ? BENCH_BROKEN : taken == want ? BENCH_GOOD : BENCH_WRONG;
-        if (outcome == BENCH_WRONG)
+        if (outcome == BENCH_WRONG) {
             talk_error("%u copies: %.0f steps were taken and not %.0f", s->copies, taken, want);
+        }
     }
-    if (outcome == BENCH_GOOD && !bench_time(bench, &timing, stats))
+    if (outcome == BENCH_GOOD && !bench_time(bench, &timing, stats)) {
         outcome = BENCH_BROKEN;
+    }
     grt_graph_destroy(&timing.graph);
     return outcome;
 }
@@ -174,10 +179,11 @@ static bool print_one(struct bench *bench, const struct grt_env_info *env,
     struct stats stats = {0};
     bench_progress_row(&bench->progress, "rollout: %s, %u copies", env->name, copies);
     enum bench_outcome outcome = BENCH_BROKEN;
-    if (!stage_begin(&s, bench, env, settings, copies))
+    if (!stage_begin(&s, bench, env, settings, copies)) {
         outcome = s.worlds ? bench_failure() : BENCH_BROKEN;
-    else if (reset(&s))
+    } else if (reset(&s)) {
         outcome = measure(bench, &s, &stats);
+    }
     double rows = (double)copies * s.sizes.agents;
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
         [BENCH_KIND] = TABLE_CELL(.text = "rollout"),
@@ -188,8 +194,9 @@ static bool print_one(struct bench *bench, const struct grt_env_info *env,
         [BENCH_STEPS] = TABLE_CELL(.number = stats.median > 0 ? rows * s.steps / stats.median : 0),
         [BENCH_MS] = TABLE_CELL(.number = s.steps > 0 ? 1e3 * stats.median / s.steps : 0),
     };
-    if (s.plan)
+    if (s.plan) {
         cells[BENCH_MEMORY] = TABLE_CELL(.count = grt_plan_bytes(s.plan, NULL));
+    }
     stage_end(&s);
     return bench_row(bench, cells, outcome, &stats, false);
 }
@@ -220,24 +227,29 @@ bool bench_worlds(struct bench *bench, const struct grt_env_info *env) {
                      BENCH_BIT(SAMPLES) | BENCH_BIT(CHECK);
     // What is wrong with the settings is said before anything is printed.
     struct grt_worlds *trial = NULL;
-    if (bench_worlds_settings(o->set, &settings))
+    if (bench_worlds_settings(o->set, &settings)) {
         trial = grt_worlds_create(bench->dev, grt_worlds_desc(.env = env, .copies = 1,
                                                               .settings = settings.values,
                                                               .setting_count = settings.count));
-    if (!trial)
+    }
+    if (!trial) {
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
+    }
     grt_worlds_destroy(&trial);
     uint32_t policies = bench_worlds_policies(o->policies);
     size_t kinds = (policies & 1) + (policies >> 1);
     bench_progress_plan(&bench->progress, copies.count * kinds, bench->seconds);
-    if (!bench_section(bench, "rollout", shown))
+    if (!bench_section(bench, "rollout", shown)) {
         return false;
+    }
     for (size_t i = 0; i < copies.count; i++) {
         uint32_t count = (uint32_t)copies.values[i];
-        if ((policies & BENCH_WORLDS_RANDOM) && !print_one(bench, env, &settings, count))
+        if ((policies & BENCH_WORLDS_RANDOM) && !print_one(bench, env, &settings, count)) {
             return false;
-        if ((policies & BENCH_WORLDS_ACTOR) && !bench_worlds_policy(bench, &settings, count))
+        }
+        if ((policies & BENCH_WORLDS_ACTOR) && !bench_worlds_policy(bench, &settings, count)) {
             return false;
+        }
     }
     return true;
 }

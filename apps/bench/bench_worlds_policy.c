@@ -22,8 +22,9 @@ struct play {
 static bool play_once(void *context, double *seconds) {
     struct play *p = context;
     if (!grt_ppo_evaluate(p->ppo.ppo, p->ppo.trials, GRT_PPO_TRY_POLICY, 1, &p->report) ||
-        p->report.stopped)
+        p->report.stopped) {
         return false;
+    }
     *seconds = p->report.seconds;
     return true;
 }
@@ -36,16 +37,19 @@ static int open_play(struct play *p, struct bench *bench,
     char texts[MAX_WORDS][96];
     const char *words[MAX_WORDS];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < settings->count; i++)
+    for (uint32_t i = 0; i < settings->count; i++) {
         snprintf(texts[count++], sizeof texts[0], "%s=%.9g", settings->values[i].name,
                  settings->values[i].value);
+    }
     snprintf(texts[count++], sizeof texts[0], "evaluate_envs=%u", copies);
     snprintf(texts[count++], sizeof texts[0], "num_envs=1");
     snprintf(texts[count++], sizeof texts[0], "rollout_steps=1");
-    if (bench->rollout.length > 0)
+    if (bench->rollout.length > 0) {
         snprintf(texts[count++], sizeof texts[0], "episode_limit=%u", bench->rollout.length);
-    for (uint32_t i = 0; i < count; i++)
+    }
+    for (uint32_t i = 0; i < count; i++) {
         words[i] = texts[i];
+    }
     p->ppo.trainer.kind = &kind;
     p->ppo.trainer.config.common = bench->common;
     p->ppo.trainer.dev = bench->dev;
@@ -66,17 +70,19 @@ bool bench_worlds_policy(struct bench *bench, const struct bench_worlds_settings
         talk_error("out of memory");
         return bench_row(bench, NULL, BENCH_BROKEN, NULL, false);
     }
-    if (open_play(play, bench, settings, copies))
+    if (open_play(play, bench, settings, copies)) {
         outcome = bench_failure();
-    else if (!play_once(play, &seconds))
+    } else if (!play_once(play, &seconds)) {
         outcome = BENCH_BROKEN;
+    }
     if (outcome == BENCH_GOOD && play->report.episodes != copies) {
         talk_error("%u copies: %.0f of them ended their episode", copies, play->report.episodes);
         outcome = BENCH_WRONG;
     }
     struct stats_desc how = {.budget = bench->seconds, .min_samples = bench->samples};
-    if (outcome == BENCH_GOOD && !stats_measure(&how, play_once, play, &stats))
+    if (outcome == BENCH_GOOD && !stats_measure(&how, play_once, play, &stats)) {
         outcome = BENCH_BROKEN;
+    }
     const struct grt_worlds_sizes *sizes = grt_worlds_sizes(play->ppo.trials);
     double rows = (double)copies * (sizes ? sizes->agents : 0);
     double length = play->ppo.trials ? grt_worlds_length(play->ppo.trials) : 0;
@@ -90,8 +96,9 @@ bool bench_worlds_policy(struct bench *bench, const struct bench_worlds_settings
         [BENCH_STEPS] = TABLE_CELL(.number = stats.median > 0 ? rows * length / stats.median : 0),
         [BENCH_MS] = TABLE_CELL(.number = length > 0 ? 1e3 * stats.median / length : 0),
     };
-    if (play->ppo.ppo)
+    if (play->ppo.ppo) {
         cells[BENCH_MEMORY] = TABLE_CELL(.count = grt_dev_mem_use(bench->dev, NULL).current);
+    }
     bool good = bench_row(bench, cells, outcome, &stats, false);
     train_ppo_close(&play->ppo);
     free(play);

@@ -42,9 +42,10 @@ int command_unknown(const struct command_unknown *unknown, const void *names, si
     const struct command_unknown *u = unknown;
     const char *closest = grt_closest(u->word, names, count, stride);
     const char *prefix = u->prefix ? u->prefix : "";
-    if (closest)
+    if (closest) {
         talk_error("no %s '%s%s'; did you mean '%s%s'?", u->what, prefix, u->word, prefix, closest);
-    else
+    } else {
         talk_error("no %s '%s%s'; see `%s`", u->what, prefix, u->word, u->help);
+    }
     return COMMAND_USAGE;
 }

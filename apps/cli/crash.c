@@ -48,13 +48,14 @@ void crash_init(void) {
     };
     static char stack[1 << 16];  // the own one may be what is used up
     struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
         snprintf(advice, sizeof advice,
                  "; address space is limited to %llu MiB (ulimit -v), and drivers crash where they "
                  "get no memory: raise the limit, or choose another --device",
                  (unsigned long long)(limit.rlim_cur >> 20));
-    else
+    } else {
         snprintf(advice, sizeof advice, "; another --device may serve, `gpurt devices` lists them");
+    }
     sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct sigaction action = {.sa_handler = on_crash,

@@ -22,7 +22,7 @@ static bool writes(const struct file_named *file) {
 static bool is_checkpoint_name(const char *name) {
     unsigned long long step = 0;
     int end = 0;
-    return !strcmp(name, "best.h5") ||
+    return strcmp(name, "best.h5") == 0 ||
            (sscanf(name, "step-%llu.h5%n", &step, &end) == 1 && end > 0 && !name[end]);
 }
 
@@ -37,8 +37,9 @@ static bool lies_in(const struct file_named *file, const struct file_named *fold
 }
 
 static bool clash(const struct file_named *a, const struct file_named *b) {
-    if (b->use == FILE_FOLDER)
+    if (b->use == FILE_FOLDER) {
         return a->use == FILE_WRITTEN && lies_in(a, b);
+    }
     bool both = writes(a) && writes(b);
     bool one = (a->use == FILE_WRITTEN && b->use == FILE_READ) ||
                (a->use == FILE_READ && b->use == FILE_WRITTEN);
@@ -48,28 +49,32 @@ static bool clash(const struct file_named *a, const struct file_named *b) {
 static int say(const struct file_named *a, const struct file_named *b) {
     const struct file_named *written = a->use == FILE_WRITTEN ? a : b,
                             *other = a == written ? b : a;
-    if (writes(other))
+    if (writes(other)) {
         talk_error("'%s' (%s) is written as %s too: name two files", written->path, written->by,
                    other->by);
-    else
+    } else {
         talk_error("'%s' (%s) is read as %s and would be overwritten: name another file",
                    written->path, written->by, other->by);
+    }
     return COMMAND_USAGE;
 }
 
 int files_apart(const struct file_named *files, size_t count) {
     const struct file_named profile = {FILE_READ, "GPURT_PROFILE", getenv("GPURT_PROFILE")};
     for (size_t i = 0; i < count; i++) {
-        if (!given(&files[i]))
+        if (!given(&files[i])) {
             continue;
+        }
         for (size_t k = 0; k < count; k++) {
             // Of a folder and a file in either order, of two files once.
             bool once = k > i || files[k].use == FILE_FOLDER;
-            if (k != i && once && given(&files[k]) && clash(&files[i], &files[k]))
+            if (k != i && once && given(&files[k]) && clash(&files[i], &files[k])) {
                 return say(&files[i], &files[k]);
+            }
         }
-        if (given(&profile) && clash(&files[i], &profile))
+        if (given(&profile) && clash(&files[i], &profile)) {
             return say(&files[i], &profile);
+        }
     }
     return COMMAND_OK;
 }

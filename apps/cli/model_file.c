@@ -19,8 +19,9 @@ enum model_form model_file_form(const char *path) {
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         size_t ending = strlen(forms[i].ending);
-        if (length > ending && !strcmp(path + length - ending, forms[i].ending))
+        if (length > ending && strcmp(path + length - ending, forms[i].ending) == 0) {
             return forms[i].form;
+        }
     }
     return MODEL_UNKNOWN;
 }
@@ -51,23 +52,27 @@ static struct grt_archive *renamed(const struct grt_archive *from,
         const struct grt_archive_tensor *t = &from->tensors[i];
         char room[GRT_ARCHIVE_NAME + sizeof MODEL];
         const char *name = name_of(t->name, room);
-        if (name)
+        if (name) {
             good = grt_archive_add(to, name, t->dtype, t->rank, t->shape, t->data);
-        else
+        } else {
             ++*left;
+        }
     }
-    for (uint32_t i = 0; good && i < from->value_count; i++)
+    for (uint32_t i = 0; good && i < from->value_count; i++) {
         good = copy_value(to, &from->values[i]);
-    if (good)
+    }
+    if (good) {
         snprintf(to->path, sizeof to->path, "%s", from->path);
-    else
+    } else {
         grt_archive_destroy(&to);
+    }
     return to;
 }
 
 static const char *our_name(const char *name, char *room) {
-    if (strchr(name, '/'))
+    if (strchr(name, '/')) {
         return name;
+    }
     snprintf(room, GRT_ARCHIVE_NAME + sizeof MODEL, MODEL "%s", name);
     return room;
 }
@@ -76,15 +81,17 @@ static const char *our_name(const char *name, char *room) {
 // not.
 static const char *foreign_name(const char *name, char *room) {
     (void)room;
-    if (begins(name, "optimizer/") || begins(name, "state/") || begins(name, "worlds/"))
+    if (begins(name, "optimizer/") || begins(name, "state/") || begins(name, "worlds/")) {
         return NULL;
+    }
     return begins(name, MODEL) ? name + strlen(MODEL) : name;
 }
 
 struct grt_archive *model_file_load(const char *path) {
     uint32_t left = 0;
-    if (model_file_form(path) != MODEL_SAFETENSORS)
+    if (model_file_form(path) != MODEL_SAFETENSORS) {
         return grt_checkpoint_load(path);
+    }
     struct grt_archive *foreign = grt_safetensors_load(path);
     struct grt_archive *archive = foreign ? renamed(foreign, our_name, &left) : NULL;
     grt_archive_destroy(&foreign);
@@ -94,8 +101,9 @@ struct grt_archive *model_file_load(const char *path) {
 bool model_file_save(const struct grt_archive *archive, const char *path, bool all,
                      uint32_t *left) {
     *left = 0;
-    if (model_file_form(path) != MODEL_SAFETENSORS)
+    if (model_file_form(path) != MODEL_SAFETENSORS) {
         return grt_checkpoint_save(archive, path);
+    }
     struct grt_archive *foreign = all ? NULL : renamed(archive, foreign_name, left);
     bool good = (all || foreign) && grt_safetensors_save(all ? archive : foreign, path);
     grt_archive_destroy(&foreign);

@@ -10,15 +10,16 @@
 #define WHY(...) (snprintf(why, RANGES_WHY, __VA_ARGS__), false)
 
 bool options_read_text(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!*text)
+    if (!*text) {
         return WHY("may not be empty");
+    }
     *(const char **)into = text;
     return true;
 }
 
 static bool read_backend(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, word)                                                                              \
-    if (!strcmp(text, word))                                                                       \
+    if (strcmp(text, word) == 0)                                                                   \
         return options_read_text(word, into, why);
     X(AUTO, "auto")
     GRT_BACKENDS(X)
@@ -30,7 +31,7 @@ static bool read_backend(const char *text, void *into, char why[RANGES_WHY]) {
 
 static bool read_format(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, word)                                                                              \
-    if (!strcmp(text, word)) {                                                                     \
+    if (strcmp(text, word) == 0) {                                                                 \
         *(enum table_format *)into = TABLE_##name;                                                 \
         return true;                                                                               \
     }
@@ -50,8 +51,9 @@ static bool number(const char *text, double *value) {
 
 bool options_read_positive(const char *text, void *into, char why[RANGES_WHY]) {
     double value = 0;
-    if (!number(text, &value) || !(value > 0 && value <= OPTIONS_MOST))
+    if (!number(text, &value) || !(value > 0 && value <= OPTIONS_MOST)) {
         return WHY("a number above 0 and up to %g is wanted", OPTIONS_MOST);
+    }
     *(double *)into = value;
     return true;
 }
@@ -59,8 +61,9 @@ bool options_read_positive(const char *text, void *into, char why[RANGES_WHY]) {
 bool options_whole(const char *text, uint64_t min, uint64_t max, uint64_t *into,
                    char why[RANGES_WHY]) {
     struct ranges list;
-    if (!ranges_parse(text, &(struct ranges_rule){.min = min, .max = max}, &list, why))
+    if (!ranges_parse(text, &(struct ranges_rule){.min = min, .max = max}, &list, why)) {
         return false;
+    }
     *into = list.values[0];
     bool one = list.count == 1;
     ranges_destroy(&list);
@@ -79,35 +82,41 @@ bool options_bits(const char *text, const char *const *names, size_t count, uint
     *into = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ","), i = 0;
-        while (i < count && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
+        while (i < count && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0)) {
             i++;
+        }
         if (i == count) {
             int n = snprintf(why, RANGES_WHY, "known are");
-            for (i = 0; i < count; i++)
+            for (i = 0; i < count; i++) {
                 n += snprintf(why + n, (size_t)(RANGES_WHY - n), " %s", names[i]);
+            }
             return false;
         }
         *into |= 1u << i;
         at += length;
-        if (!*at)
+        if (!*at) {
             return true;
+        }
     }
 }
 
 bool options_read_fraction(const char *text, void *into, char why[RANGES_WHY]) {
     double value = 0;
-    if (!number(text, &value) || !(value > 0 && value <= 1))
+    if (!number(text, &value) || !(value > 0 && value <= 1)) {
         return WHY("a number above 0 and up to 1 is wanted");
+    }
     *(double *)into = value;
     return true;
 }
 
 static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
     uint64_t bytes = 0;
-    if (!ranges_parse_size(text, &bytes, why))
+    if (!ranges_parse_size(text, &bytes, why)) {
         return false;
-    if (bytes == 0)
+    }
+    if (bytes == 0) {
         return WHY("a size above 0 is wanted, such as 512MB or 2GiB");
+    }
     *(uint64_t *)into = bytes;
     return true;
 }

@@ -11,8 +11,9 @@ static bool is_option(const struct option_list *lists, size_t count, const char 
                       size_t length) {
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < lists[i].count; k++) {
-            if (!strncmp(lists[i].rows[k].name, name, length))
+            if (!strncmp(lists[i].rows[k].name, name, length)) {
                 return true;
+            }
         }
     }
     return false;
@@ -21,10 +22,12 @@ static bool is_option(const struct option_list *lists, size_t count, const char 
 static char *make_word(const char *name, size_t length, const char *value) {
     size_t room = length + strlen(value) + 2;
     char *word = malloc(room);
-    if (word)
+    if (word) {
         snprintf(word, room, "%.*s=%s", (int)length, name, value);
-    for (size_t i = 0; word && i < length; i++)
+    }
+    for (size_t i = 0; word && i < length; i++) {
         word[i] = word[i] == '-' ? '_' : word[i];
+    }
     return word;
 }
 
@@ -53,8 +56,9 @@ bool options_keys_begin(struct options_keys *keys, const struct option_list *lis
 }
 
 void options_keys_end(struct options_keys *keys) {
-    for (size_t i = 0; i < keys->made_count; i++)
+    for (size_t i = 0; i < keys->made_count; i++) {
         free(keys->made[i]);
+    }
     free(keys->made);
     free(keys->argv);
 }

@@ -39,8 +39,9 @@ static void print_row(const struct option_row *row) {
              row->letter ? row->letter : "", row->letter ? ", " : "", row->name,
              row->value ? " " : "", row->value ? row->value : "");
     printf("  %-38s %s", left, row->help);
-    if (row->fallback || row->env)
+    if (row->fallback || row->env) {
         printf(" (default: %s%s)", row->env ? "$" : "", row->env ? row->env : row->fallback);
+    }
     putchar('\n');
 }
 
@@ -48,11 +49,13 @@ static void print_help(const struct options_desc *desc) {
     printf("usage: gpurt %s%s%s [OPTION...]\n\n%s", desc->verb, desc->words ? " " : "",
            desc->words ? desc->words : "", desc->about);
     for (size_t i = 0; i < desc->list_count; i++) {
-        if (desc->lists[i].hidden)
+        if (desc->lists[i].hidden) {
             continue;
+        }
         printf("\n%s:\n", desc->lists[i].title);
-        for (size_t k = 0; k < desc->lists[i].count; k++)
+        for (size_t k = 0; k < desc->lists[i].count; k++) {
             print_row(&desc->lists[i].rows[k]);
+        }
     }
 }
 
@@ -68,10 +71,11 @@ static bool make_table(struct parser *p, int argc) {
             struct slot *slot = &p->slots[p->count];
             *slot = (struct slot){.name = row->name, .row = row, .list = list};
             // argc is more often than anything can be given: the last one counts.
-            if (row->read)
+            if (row->read) {
                 slot->text = arg_strn(row->letter, row->name, row->value, 0, argc, row->help);
-            else
+            } else {
                 slot->flag = arg_litn(row->letter, row->name, 0, argc, row->help);
+            }
             p->table[p->count++] = row->read ? (void *)slot->text : (void *)slot->flag;
             whole = whole && p->table[p->count - 1];
         }
@@ -88,8 +92,9 @@ static bool make_table(struct parser *p, int argc) {
 // True when a verb that takes KEY=VALUE was given a key as an option: --batch-size for batch_size.
 static bool is_setting(const struct parser *p, const char *word, char key[64]) {
     snprintf(key, 64, "%s", word);
-    for (char *c = key; *c; c++)
+    for (char *c = key; *c; c++) {
         *c = *c == '-' ? '_' : *c;
+    }
     enum grt_config_scope keys = p->desc->keys ? p->desc->keys : GRT_CONFIG_OF_SUPERVISED;
     enum grt_config_key found = grt_config_key_find(keys, key);
     return p->desc->words && strstr(p->desc->words, "KEY=VALUE") && found != GRT_CONFIG_KEY_COUNT &&
@@ -106,27 +111,30 @@ static int say_mistake(const struct parser *p, char **argv) {
     char key[64];
     char help[64];
     snprintf(help, sizeof help, "gpurt %s --help", verb);
-    if (text)
+    if (text) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    }
     // A value that is there and empty stands for its option, which is the word before.
     for (int i = 1; text && !*text && !name[0] && argv[i]; i++) {
-        if (!*argv[i])
+        if (!*argv[i]) {
             snprintf(name, sizeof name, "%s", argv[i - 1]);
+        }
     }
     const char *word = name + strspn(name, "-");
     struct command_unknown unknown = {"option", word, "--", help};
-    if (code == ARG_EMISSARG && text)
+    if (code == ARG_EMISSARG && text) {
         talk_error("'%s' needs a value; see `%s`", name, help);
-    else if (code == ARG_ELONGOPT && text && is_setting(p, word, key))
+    } else if (code == ARG_ELONGOPT && text && is_setting(p, word, key)) {
         talk_error("no option '--%s'; it is a setting: give it as %s=VALUE", word, key);
-    else if (code == ARG_ELONGOPT && text)
+    } else if (code == ARG_ELONGOPT && text) {
         return command_unknown(&unknown, p->slots, p->count, sizeof *p->slots);
-    else if (code > MAX_ROWS && code < 127)
+    } else if (code > MAX_ROWS && code < 127) {
         talk_error("no option '-%c'; see `%s`", code, help);
-    else if (code >= 0 && (size_t)code < p->count)
+    } else if (code >= 0 && (size_t)code < p->count) {
         talk_error("'--%s' takes no value; see `%s`", p->slots[code].name, help);
-    else
+    } else {
         talk_error("the options cannot be read; see `%s`", help);
+    }
     return COMMAND_USAGE;
 }
 
@@ -142,18 +150,21 @@ static bool fill(struct slot *slot, struct options *values) {
         return true;
     }
     // A backend that was named, in an earlier row, stands above a device of the environment.
-    if (from && *from && (!values->backend || !strcmp(values->backend, "auto")))
+    if (from && *from && (!values->backend || strcmp(values->backend, "auto") == 0)) {
         text = from;
+    }
     if (slot->text->count) {
         text = slot->text->sval[slot->text->count - 1];
         slot->list->given = row->name;
     }
-    if (!text || row->read(text, into, why))
+    if (!text || row->read(text, into, why)) {
         return true;
-    if (slot->text->count)
+    }
+    if (slot->text->count) {
         talk_error("--%s '%s': %s", row->name, text, why);
-    else
+    } else {
         talk_error("%s '%s': %s", row->env, text, why);
+    }
     return false;
 }
 
@@ -172,11 +183,13 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
             return COMMAND_OK;
         }
     }
-    if (mistakes)
+    if (mistakes) {
         return say_mistake(p, argv);
+    }
     for (size_t i = 0; i < p->count; i++) {
-        if (!fill(&p->slots[i], values))
+        if (!fill(&p->slots[i], values)) {
             return COMMAND_USAGE;
+        }
     }
     if (p->words->count && !p->desc->words) {
         talk_error("%s: '%s' is not expected; see `gpurt %s --help`", p->desc->verb,
@@ -184,8 +197,9 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
         return COMMAND_USAGE;
     }
     *word_count = (size_t)p->words->count;
-    for (size_t i = 0; i < *word_count; i++)
+    for (size_t i = 0; i < *word_count; i++) {
         words[i] = p->words->sval[i];
+    }
     talk_set_level(values->quiet ? -1 : (int)values->verbose);
     return -1;
 }

@@ -15,27 +15,32 @@
 
 int output_open(struct output *output, const char *path) {
     *output = (struct output){.file = stdout};
-    if (!path || !strcmp(path, "-"))
+    if (!path || strcmp(path, "-") == 0) {
         return COMMAND_OK;
+    }
     *output = (struct output){0};
     int code = FILES_APART({FILE_WRITTEN, "--output", path});
-    if (code)
+    if (code) {
         return code;
+    }
     output->whole = malloc(sizeof *output->whole);
     if (!output->whole) {
         talk_error("out of memory");
         return COMMAND_INTERNAL;
     }
-    if (!grt_whole_file_open(output->whole, path))
+    if (!grt_whole_file_open(output->whole, path)) {
         goto undo_whole;
+    }
     // A descriptor of its own, so that closing the stream leaves the other for what comes last.
     int fd = dup(output->whole->fd);
     output->file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (output->file)
+    if (output->file) {
         return COMMAND_OK;
+    }
     talk_error("cannot create '%s': %s", path, strerror(errno));
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+    }
     grt_whole_file_close(output->whole, false);
 undo_whole:
     free(output->whole);
@@ -56,25 +61,28 @@ void output_line(FILE *file, const char *format, ...) {
 bool output_flush(struct output *output) {
     // A stream remembers that a write failed but not why, so the reason is taken at once.
     errno = 0;
-    if (!output->error && (fflush(output->file) != 0 || ferror(output->file)))
+    if (!output->error && (fflush(output->file) != 0 || ferror(output->file))) {
         output->error = errno ? errno : EIO;
+    }
     return !output->error;
 }
 
 // Everything printed is with the system, or the error is kept.
 static bool finish(struct output *output) {
     output_flush(output);
-    if (output->file == stdout)
+    if (output->file == stdout) {
         clearerr(stdout);  // reported here; main looks at stdout again
-    else if (fclose(output->file) != 0 && !output->error)
+    } else if (fclose(output->file) != 0 && !output->error) {
         output->error = errno;
+    }
     return !output->error;
 }
 
 int output_close(struct output *output, bool keep) {
     int code = COMMAND_OK;
-    if (!output->file)
+    if (!output->file) {
         return code;
+    }
     bool whole = finish(output);
     if (!whole && output->said) {
         code = COMMAND_IO;
@@ -83,8 +91,9 @@ int output_close(struct output *output, bool keep) {
                    strerror(output->error));
         code = COMMAND_IO;
     }
-    if (output->whole && !grt_whole_file_close(output->whole, whole && keep))
+    if (output->whole && !grt_whole_file_close(output->whole, whole && keep)) {
         code = command_exit_of(grt_last_status());
+    }
     free(output->whole);
     *output = (struct output){0};
     return code;

@@ -41,8 +41,9 @@ wrong(struct cursor *c, const char *at, const char *format, ...) {
                         *at ? "'" : "the end", at, *at ? "'" : "");
     va_list args;
     va_start(args, format);
-    if (head > 0 && head < RANGES_WHY)
+    if (head > 0 && head < RANGES_WHY) {
         vsnprintf(c->why + head, (size_t)(RANGES_WHY - head), format, args);
+    }
     va_end(args);
     return false;
 }
@@ -58,8 +59,9 @@ static bool read_digits(struct cursor *c, uint64_t *value) {
     *value = 0;
     for (; isdigit((unsigned char)*c->at); c->at++) {
         uint64_t digit = (uint64_t)(*c->at - '0');
-        if (*value > (UINT64_MAX - digit) / 10)
+        if (*value > (UINT64_MAX - digit) / 10) {
             return too_large(c, start);
+        }
         *value = *value * 10 + digit;
     }
     return c->at > start || wrong(c, start, "a number is missing");
@@ -71,8 +73,9 @@ static bool read_millionths(struct cursor *c, uint64_t *millionths) {
     uint64_t place = 100000;
     *millionths = 0;
     for (; isdigit((unsigned char)*c->at); c->at++, place /= 10) {
-        if (place == 0)
+        if (place == 0) {
             return wrong(c, start, "at most 6 digits may follow the point");
+        }
         *millionths += place * (uint64_t)(*c->at - '0');
     }
     return c->at > start || wrong(c, start, "digits are missing after the point");
@@ -80,11 +83,13 @@ static bool read_millionths(struct cursor *c, uint64_t *millionths) {
 
 static bool read_unit(struct cursor *c, uint64_t *scale) {
     size_t length = 0;
-    while (isalpha((unsigned char)c->at[length]))
+    while (isalpha((unsigned char)c->at[length])) {
         length++;
+    }
     *scale = 1;
-    if (length == 0)
+    if (length == 0) {
         return true;
+    }
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (strlen(units[i].suffix) == length && !strncasecmp(units[i].suffix, c->at, length)) {
             *scale = units[i].bytes;
@@ -101,22 +106,28 @@ static bool read_number(struct cursor *c, bool bytes, uint64_t *value) {
     const char *start = c->at;
     uint64_t millionths = 0;
     uint64_t scale = 1;
-    if (!read_digits(c, value))
+    if (!read_digits(c, value)) {
         return false;
-    if (!bytes)
+    }
+    if (!bytes) {
         return true;
+    }
     if (*c->at == '.') {
         c->at++;
-        if (!read_millionths(c, &millionths))
+        if (!read_millionths(c, &millionths)) {
             return false;
+        }
     }
-    if (!read_unit(c, &scale))
+    if (!read_unit(c, &scale)) {
         return false;
-    if (millionths && scale == 1)
+    }
+    if (millionths && scale == 1) {
         return wrong(c, start, "a part of a byte needs a unit, as in 1.5GiB");
+    }
     uint64_t part = millionths * scale / 1000000;
-    if (*value > (UINT64_MAX - part) / scale)
+    if (*value > (UINT64_MAX - part) / scale) {
         return too_large(c, start);
+    }
     *value = *value * scale + part;
     return true;
 }
@@ -126,22 +137,26 @@ static bool read_value(struct cursor *c, const struct ranges_rule *rule, uint64_
     uint64_t max = rule->max ? rule->max : rule->bytes ? RANGES_MAX_BYTES : UINT64_MAX;
     bool negative = *c->at == '-';
     bool read = !negative && read_number(c, rule->bytes, value);
-    if (!read && !negative && !c->too_large)
+    if (!read && !negative && !c->too_large) {
         return false;
-    if (!read || *value < rule->min || *value > max)
+    }
+    if (!read || *value < rule->min || *value > max) {
         return wrong(c, start, "it lies outside %" PRIu64 " to %" PRIu64, rule->min, max);
+    }
     return true;
 }
 
 static bool append(struct cursor *c, const char *item, struct ranges *list, uint64_t value) {
-    if (list->count == RANGES_MAX)
+    if (list->count == RANGES_MAX) {
         return wrong(c, item, "the list has more than %d values", RANGES_MAX);
+    }
     // Grown by doubling: capacity is the next power of two, so it needs no field of its own.
     if ((list->count & (list->count - 1)) == 0) {
         size_t capacity = list->count ? 2 * list->count : 1;
         uint64_t *grown = realloc(list->values, capacity * sizeof *grown);
-        if (!grown)
+        if (!grown) {
             return wrong(c, item, "out of memory");
+        }
         list->values = grown;
     }
     list->values[list->count++] = value;
@@ -154,46 +169,59 @@ static bool read_item(struct cursor *c, const struct ranges_rule *rule, struct r
     uint64_t last = 0;
     uint64_t step = 1;
     bool by_factor = false;
-    if (!read_value(c, rule, &first))
+    if (!read_value(c, rule, &first)) {
         return false;
-    if (*c->at != '-')
+    }
+    if (*c->at != '-') {
         return append(c, item, list, first);
+    }
     c->at++;
     const char *end = c->at;
-    if (!read_value(c, rule, &last))
+    if (!read_value(c, rule, &last)) {
         return false;
-    if (last < first)
+    }
+    if (last < first) {
         return wrong(c, end, "the end of a range lies before its start");
+    }
     if (*c->at == '+' || *c->at == '*') {
         by_factor = *c->at++ == '*';
         const char *start = c->at;
-        if (!read_number(c, rule->bytes && !by_factor, &step))
+        if (!read_number(c, rule->bytes && !by_factor, &step)) {
             return false;
-        if (by_factor && step < 2)
+        }
+        if (by_factor && step < 2) {
             return wrong(c, start, "the factor must be 2 or more");
-        if (step < 1)
+        }
+        if (step < 1) {
             return wrong(c, start, "the step must be 1 or more");
+        }
     }
-    if (by_factor && first == 0)
+    if (by_factor && first == 0) {
         return wrong(c, item, "a range by factors cannot start at 0");
+    }
     for (uint64_t value = first;;) {
-        if (!append(c, item, list, value))
+        if (!append(c, item, list, value)) {
             return false;
+        }
         // Both tests say "the next value is beyond the end" without computing it.
-        if (by_factor ? value > last / step : last - value < step)
+        if (by_factor ? value > last / step : last - value < step) {
             return true;
+        }
         value = by_factor ? value * step : value + step;
     }
 }
 
 static bool read_list(struct cursor *c, const struct ranges_rule *rule, struct ranges *list) {
     for (;; c->at++) {
-        if (!read_item(c, rule, list))
+        if (!read_item(c, rule, list)) {
             return false;
-        if (*c->at == '\0')
+        }
+        if (*c->at == '\0') {
             return true;
-        if (*c->at != ',')
+        }
+        if (*c->at != ',') {
             return wrong(c, c->at, "'%c' is not expected here", *c->at);
+        }
     }
 }
 
@@ -201,8 +229,9 @@ bool ranges_parse(const char *text, const struct ranges_rule *rule, struct range
                   char why[RANGES_WHY]) {
     struct cursor c = {.text = text, .at = text, .why = why};
     *list = (struct ranges){0};
-    if (read_list(&c, rule, list))
+    if (read_list(&c, rule, list)) {
         return true;
+    }
     ranges_destroy(list);
     return false;
 }
@@ -214,7 +243,8 @@ void ranges_destroy(struct ranges *list) {
 
 bool ranges_parse_size(const char *text, uint64_t *bytes, char why[RANGES_WHY]) {
     struct cursor c = {.text = text, .at = text, .why = why};
-    if (!read_value(&c, &(struct ranges_rule){.bytes = true}, bytes))
+    if (!read_value(&c, &(struct ranges_rule){.bytes = true}, bytes)) {
         return false;
+    }
     return *c.at == '\0' || wrong(&c, c.at, "'%c' is not expected here", *c.at);
 }

@@ -22,8 +22,9 @@ static double quantile(const double *sorted, size_t count, double share) {
 
 struct stats stats_of(double *samples, size_t count) {
     struct stats s = {.count = count};
-    if (count == 0)
+    if (count == 0) {
         return s;
+    }
     qsort(samples, count, sizeof *samples, compare);
     s.min = samples[0];
     s.lower = quantile(samples, count, 0.25);
@@ -35,8 +36,9 @@ struct stats stats_of(double *samples, size_t count) {
 
 bool stats_wins(const double *first, const double *second, size_t count) {
     size_t won = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         won += second[i] < first[i];
+    }
     return count > 0 && 4 * won >= 3 * count;
 }
 
@@ -47,16 +49,19 @@ bool stats_measure(const struct stats_desc *desc, stats_run_fn *run, void *conte
     size_t count = 0;
     double seconds = 0;
     double start = grt_seconds();
-    if (least > STATS_MAX_SAMPLES)
+    if (least > STATS_MAX_SAMPLES) {
         least = STATS_MAX_SAMPLES;
+    }
     do {
-        if (!run(context, &seconds))
+        if (!run(context, &seconds)) {
             return false;
+        }
     } while (grt_seconds() - start < desc->warm_up);
     start = grt_seconds();
     while (count < least || (count < STATS_MAX_SAMPLES && grt_seconds() - start < desc->budget)) {
-        if (!run(context, &samples[count]))
+        if (!run(context, &samples[count])) {
             return false;
+        }
         count++;
     }
     *stats = stats_of(samples, count);

@@ -17,8 +17,9 @@ void table_bytes_text(uint64_t bytes, char text[TABLE_TEXT_SIZE]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
     size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+    for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++) {
         value /= 1024;
+    }
     snprintf(text, TABLE_TEXT_SIZE, "%.4g %s", value, units[unit]);
 }
 
@@ -61,8 +62,9 @@ void table_cell_text(const struct table_column *column, const struct table_cell 
 static void csv_text(const struct table_column *column, const struct table_cell *cell,
                      char text[TABLE_TEXT_SIZE]) {
     text[0] = '\0';
-    if (!cell->known)
+    if (!cell->known) {
         return;
+    }
     switch (column->type) {
     case TABLE_TEXT:
         grt_visible(cell->text, text, TABLE_TEXT_SIZE);
@@ -100,19 +102,21 @@ static int limit_of(const struct table *t, size_t i) {
 
 static void widen(int *width, int limit, const char *text) {
     int length = (int)grt_visible_width(text);
-    if (limit && length > limit)
+    if (limit && length > limit) {
         length = limit;
-    if (length > *width)
+    }
+    if (length > *width) {
         *width = length;
+    }
 }
 
 // Bytes of so many characters.
 static int bytes_of(const char *text, int characters) {
     int bytes = 0;
     for (; text[bytes] && characters > 0; characters--) {
-        do
+        do {
             bytes++;
-        while (((unsigned char)text[bytes] & 0xc0) == 0x80);
+        } while (((unsigned char)text[bytes] & 0xc0) == 0x80);
     }
     return bytes;
 }
@@ -126,10 +130,11 @@ static void print_padded(struct table *t, size_t i, const char *text, bool last)
     bool cut = limit && length > limit;
     int pad = t->width[i] - (cut ? limit : length);
     int keep = cut ? bytes_of(text, limit - 2) : (int)strlen(text);
-    if (right_aligned(column))
+    if (right_aligned(column)) {
         fprintf(file, "%*s%.*s%s", pad > 0 ? pad : 0, "", keep, text, cut ? ".." : "");
-    else
+    } else {
         fprintf(file, "%.*s%s%*s", keep, text, cut ? ".." : "", pad > 0 && !last ? pad : 0, "");
+    }
 }
 
 // In Markdown a bar inside a cell would end it.
@@ -146,12 +151,14 @@ static void escape_bars(char text[TABLE_TEXT_SIZE]) {
 // A cell, or with `cell` NULL the heading, as a plain or Markdown table shows it.
 static void shown_text(const struct table *t, size_t i, const struct table_cell *cell,
                        char text[TABLE_TEXT_SIZE]) {
-    if (cell)
+    if (cell) {
         table_cell_text(&t->desc.columns[i], cell, text);
-    else
+    } else {
         heading_text(&t->desc.columns[i], text);
-    if (t->desc.format == TABLE_MD)
+    }
+    if (t->desc.format == TABLE_MD) {
         escape_bars(text);
+    }
 }
 
 // One line of a plain or Markdown table; `cells` NULL is the line of headings.
@@ -160,12 +167,14 @@ static void print_line(struct table *t, const struct table_cell *cells) {
     bool md = t->desc.format == TABLE_MD;
     size_t last = 0;
     bool first = true;
-    for (size_t i = 0; i < t->desc.column_count; i++)
+    for (size_t i = 0; i < t->desc.column_count; i++) {
         last = shows(t, i) ? i : last;
+    }
     for (size_t i = 0; i <= last; i++) {
         char text[TABLE_TEXT_SIZE];
-        if (!shows(t, i))
+        if (!shows(t, i)) {
             continue;
+        }
         shown_text(t, i, cells ? &cells[i] : NULL, text);
         fputs(md ? "| " : first ? "" : "  ", file);
         print_padded(t, i, text, i == last && !md);
@@ -178,12 +187,14 @@ static void print_line(struct table *t, const struct table_cell *cells) {
 static void print_rule(struct table *t) {
     FILE *file = t->desc.output->file;
     for (size_t i = 0; i < t->desc.column_count; i++) {
-        if (!shows(t, i))
+        if (!shows(t, i)) {
             continue;
+        }
         bool right = right_aligned(&t->desc.columns[i]);
         fputs(right ? "|-" : "|:", file);
-        for (int k = 0; k < t->width[i]; k++)
+        for (int k = 0; k < t->width[i]; k++) {
             fputc('-', file);
+        }
         fputs(right ? ":" : "-", file);
     }
     fputs("|\n", file);
@@ -197,8 +208,9 @@ static void print_csv_field(FILE *file, const char *text) {
     }
     fputc('"', file);
     for (; *text; text++) {
-        if (*text == '"')
+        if (*text == '"') {
             fputc('"', file);
+        }
         fputc(*text, file);
     }
     fputc('"', file);
@@ -210,10 +222,12 @@ static void print_csv_line(struct table *t, const struct table_cell *cells) {
     for (size_t i = 0; i < t->desc.column_count; i++) {
         const struct table_column *column = &t->desc.columns[i];
         char text[TABLE_TEXT_SIZE];
-        if (!column->key)
+        if (!column->key) {
             continue;
-        if (cells)
+        }
+        if (cells) {
             csv_text(column, &cells[i], text);
+        }
         fputs(first ? "" : ",", file);
         print_csv_field(file, cells ? text : column->key);
         first = false;
@@ -227,23 +241,27 @@ static void print_block(struct table *t, const struct table_cell *cells) {
     int width = 0;
     bool first = true;
     for (size_t i = 0; i < t->desc.column_count; i++) {
-        if (t->desc.columns[i].key)
+        if (t->desc.columns[i].key) {
             widen(&width, 0, t->desc.columns[i].heading);
+        }
     }
-    if (t->begun)
+    if (t->begun) {
         fputc('\n', file);
+    }
     for (size_t i = 0; i < t->desc.column_count; i++) {
         const struct table_column *column = &t->desc.columns[i];
         char text[TABLE_TEXT_SIZE];
-        if (!column->key)
+        if (!column->key) {
             continue;
+        }
         table_cell_text(column, &cells[i], text);
-        if (first)
+        if (first) {
             fprintf(file, "%s\n", text);
-        else
+        } else {
             fprintf(file, "    %-*s  %s%s%s\n", width, column->heading, text,
                     column->unit && cells[i].known ? " " : "",
                     column->unit && cells[i].known ? column->unit : "");
+        }
         first = false;
     }
 }
@@ -279,11 +297,13 @@ bool table_section(struct table *table, const char *title, uint64_t shown,
         }
         // A section without columns is its title.
         fputs(bold && shown ? "\033[1m" : "", file);
-        if (shown)
+        if (shown) {
             print_line(t, NULL);
+        }
         fputs(bold && shown ? "\033[0m" : "", file);
-        if (t->desc.format == TABLE_MD && shown)
+        if (t->desc.format == TABLE_MD && shown) {
             print_rule(t);
+        }
         t->begun = true;
     } else if (t->desc.format == TABLE_CSV && !t->begun) {
         print_csv_line(t, NULL);
@@ -295,8 +315,9 @@ bool table_section(struct table *table, const char *title, uint64_t shown,
 // What did not reach the stream for lack of memory is an error of the output like any other.
 static bool done(struct table *table, bool good) {
     struct output *output = table->desc.output;
-    if (output_flush(output) && !good)
+    if (output_flush(output) && !good) {
         output->error = ENOMEM;
+    }
     return !output->error;
 }
 
@@ -306,10 +327,11 @@ bool table_row(struct table *table, const struct table_cell *cells) {
     switch (table->desc.format) {
     case TABLE_PLAIN:
     case TABLE_MD:
-        if (table->desc.blocks)
+        if (table->desc.blocks) {
             print_block(table, cells);
-        else
+        } else {
             print_line(table, cells);
+        }
         break;
     case TABLE_CSV:
         print_csv_line(table, cells);

@@ -42,10 +42,12 @@ static void log_line(void *context, enum grt_log_level level, const char *text) 
 
 // Only calls that a signal handler may make, as everything down to on_signal().
 static void say_in_handler(const char *text) {
-    if (shown)
+    if (shown) {
         (void)!write(STDERR_FILENO, "\n", 1);
-    if (!quiet)
+    }
+    if (!quiet) {
         (void)!write(STDERR_FILENO, text, strlen(text));
+    }
 }
 
 static void end_process(int code) {
@@ -68,8 +70,9 @@ static void on_signal(int signal_number) {
     }
     // A person presses Ctrl-C twice because it takes too long. Other signals come more than once
     // without that meaning: a hang-up comes from the kernel and from the shell.
-    if (signal_number == SIGINT && ++interrupts > 1)
+    if (signal_number == SIGINT && ++interrupts > 1) {
         end_process(COMMAND_INTERRUPTED);
+    }
     // What runs on the device is waited for, which may take a while.
     if (signal_number == SIGINT && answers && !quiet) {
         static const char heard[] =
@@ -77,8 +80,9 @@ static void on_signal(int signal_number) {
         (void)!write(STDERR_FILENO, heard, sizeof heard - 1);
     }
     stopped = 1;
-    if (how_to_stop == TALK_STOP_SOON)
+    if (how_to_stop == TALK_STOP_SOON) {
         alarm(STOP_SECONDS);
+    }
     errno = error;
 }
 
@@ -91,32 +95,37 @@ static pid_t owner;  // child processes ignore them: child.c
 static void take_signals(void) {
     struct sigaction action = {.sa_handler = on_signal}, none = {.sa_handler = SIG_IGN};
     struct sigaction deadline = {.sa_handler = on_deadline};
-    if (getpid() != owner)
+    if (getpid() != owner) {
         return;
+    }
     sigfillset(&action.sa_mask);
     sigfillset(&deadline.sa_mask);
     sigaction(SIGALRM, &deadline, NULL);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
         sigaction(stops[i], ignored[i] ? &none : &action, NULL);
+    }
 }
 
 // What nohup or a service manager ignores stays ignored. Shells without job control ignore SIGINT
 // for whatever they start with `&`; whoever sends it to such a process means it.
 static void find_ignored(void) {
     struct sigaction before;
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
         ignored[i] = stops[i] != SIGINT && sigaction(stops[i], NULL, &before) == 0 &&
                      before.sa_handler == SIG_IGN;
+    }
 }
 
 void talk_stop_by(enum talk_stop how) {
     take_signals();
     how_to_stop = how;
-    if (how != TALK_STOP_SOON)
+    if (how != TALK_STOP_SOON) {
         alarm(0);
+    }
     // Asked for before: as if it came now.
-    if (how == TALK_STOP_AT_ONCE && stopped)
+    if (how == TALK_STOP_AT_ONCE && stopped) {
         raise(SIGTERM);
+    }
 }
 
 // On a terminal each kernel; elsewhere one line, and only when there is a wait: a driver that has
@@ -174,8 +183,9 @@ void talk_error(const char *format, ...) {
 }
 
 void talk_line(const char *format, ...) {
-    if (quiet)
+    if (quiet) {
         return;
+    }
     va_list args;
     va_start(args, format);
     print_line("", format, args);
@@ -195,8 +205,9 @@ static int line_width(void) {
 void talk_progress(const char *format, ...) {
     char line[512], visible[512];
     take_signals();
-    if (!talk_shows_progress())
+    if (!talk_shows_progress()) {
         return;
+    }
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
@@ -208,8 +219,9 @@ void talk_progress(const char *format, ...) {
 }
 
 void talk_clear(void) {
-    if (shown)
+    if (shown) {
         fputs("\r\033[K", stderr);
+    }
     shown = false;
 }
 

@@ -33,8 +33,9 @@ static bool read_root(const char *text, void *into, char why[RANGES_WHY]) {
 static bool can_look(const char *root) {
     struct stat info;
     int error = stat(root, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-    if (error)
+    if (error) {
         talk_error("--root %s: %s", root, strerror(error));
+    }
     return error == 0;
 }
 
@@ -60,8 +61,9 @@ static void env_finish(struct doctor_env *env) {
 static void prefix_init(char prefix[DOCTOR_PATH]) {
     ssize_t length = readlink("/proc/self/exe", prefix, DOCTOR_PATH - 1);
     prefix[length > 0 ? length : 0] = '\0';
-    for (int i = 0; i < 2 && strchr(prefix, '/'); i++)
+    for (int i = 0; i < 2 && strchr(prefix, '/'); i++) {
         *strrchr(prefix, '/') = '\0';
+    }
 }
 
 static void user_init(struct doctor_user *user) {
@@ -115,8 +117,9 @@ static void print_finding(FILE *file, const struct doctor_finding *finding,
     // Eight GPUs that lack the same thing have one remedy.
     bool repeated =
         after && strcmp(after->id, finding->id) == 0 && strcmp(after->remedy, finding->remedy) == 0;
-    if (finding->remedy[0] && !repeated)
+    if (finding->remedy[0] && !repeated) {
         output_line(file, "           -> %s", finding->remedy);
+    }
 }
 
 static void print_devices(FILE *file, const struct grt_dev_list *list) {
@@ -132,8 +135,9 @@ static void print_devices(FILE *file, const struct grt_dev_list *list) {
                                             : "GPU",
                     memory);
     }
-    if (!list)
+    if (!list) {
         fputs("  not listed\n", file);
+    }
 }
 
 static void print_summary(FILE *file, const struct doctor_findings *findings) {
@@ -153,9 +157,10 @@ static void print_summary(FILE *file, const struct doctor_findings *findings) {
 static bool print_for_people(struct output *output, const struct doctor_findings *findings,
                              const struct grt_dev_list *list) {
     const struct doctor_finding *items = findings->items;
-    for (uint32_t i = 0; i < findings->count; i++)
+    for (uint32_t i = 0; i < findings->count; i++) {
         print_finding(output->file, &items[i], i > 0 ? &items[i - 1] : NULL,
                       i + 1 < findings->count ? &items[i + 1] : NULL);
+    }
     print_devices(output->file, list);
     print_summary(output->file, findings);
     return output_flush(output);
@@ -165,8 +170,9 @@ static bool print_for_people(struct output *output, const struct doctor_findings
 
 static json_t *describe_devices(const struct grt_dev_list *list) {
     json_t *devices = json_array();
-    for (uint32_t i = 0; list && i < list->count; i++)
+    for (uint32_t i = 0; list && i < list->count; i++) {
         json_array_append_new(devices, devices_json(&list->devices[i]));
+    }
     return devices;
 }
 
@@ -212,14 +218,16 @@ static int print(const struct options *options, const struct doctor_findings *fi
                  const struct grt_dev_list *list, int argc, char **argv) {
     struct output output;
     int code = output_open(&output, options->output);
-    if (code != COMMAND_OK)
+    if (code != COMMAND_OK) {
         return code;
+    }
     bool good = options->format == TABLE_PLAIN
                     ? print_for_people(&output, findings, list)
                     : print_table(&output, findings, list, options->format, argc, argv);
     code = output_close(&output, good);
-    if (code == COMMAND_OK && findings->counts[DOCTOR_ERROR] > 0)
+    if (code == COMMAND_OK && findings->counts[DOCTOR_ERROR] > 0) {
         code = COMMAND_NO_DEVICE;
+    }
     return code;
 }
 
@@ -246,10 +254,12 @@ int cmd_doctor(int argc, char **argv) {
     struct values values = {.root = ""};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &values.common, NULL, &word_count);
-    if (code >= 0)
+    if (code >= 0) {
         return code;
-    if (values.root[0] && !can_look(values.root))
+    }
+    if (values.root[0] && !can_look(values.root)) {
         return COMMAND_NO_INPUT;
+    }
 
     struct {
         char prefix[DOCTOR_PATH];

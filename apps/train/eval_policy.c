@@ -75,14 +75,16 @@ static int print(struct eval_policy *e, const struct grt_ppo_report *reports, in
     for (uint32_t i = 0; i < GRT_RUN_TERMS; i++) {
         const char *name = grt_worlds_term(t->worlds, i);
         columns[EVAL_TERM_1 + i].key = name;  // NULL: the environment lacks it, and so do all forms
-        if (name)
+        if (name) {
             columns[EVAL_TERM_1 + i].heading = name;
-        else
+        } else {
             shown &= ~(1ull << (EVAL_TERM_1 + i));
+        }
     }
     int code = output_open(&output, t->trainer.config.common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     struct table_desc desc = {
         .output = &output,
         .format = t->trainer.config.common.format,
@@ -104,8 +106,9 @@ static int print(struct eval_policy *e, const struct grt_ppo_report *reports, in
             [EVAL_LENGTH] = TABLE_CELL(.number = r->length),
             [EVAL_RATE] = TABLE_CELL(.number = r->rows / r->seconds)};
         for (uint32_t k = 0; k < GRT_RUN_TERMS; k++) {
-            if (grt_worlds_term(e->ppo.worlds, k))
+            if (grt_worlds_term(e->ppo.worlds, k)) {
                 cells[EVAL_TERM_1 + k] = TABLE_CELL(.number = r->terms[k]);
+            }
         }
         good = table_row(&table, cells);
     }
@@ -119,17 +122,21 @@ static int run(struct eval_policy *e, int argc, char **argv) {
     struct grt_ppo_report reports[GRT_PPO_TRIAL_COUNT];
     int code = FILES_APART({FILE_READ, "--checkpoint", t->file.archive->path},
                            {FILE_WRITTEN, "--output", config->common.output});
-    if (code)
+    if (code) {
         return code;
+    }
     code = train_ppo_open_trained(t);
-    if (code)
+    if (code) {
         return code;
+    }
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
         if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, (uint32_t)e->seed,
-                              &reports[i]))
+                              &reports[i])) {
             return command_exit_of(grt_last_status());
-        if (reports[i].stopped)
+        }
+        if (reports[i].stopped) {
             return COMMAND_INTERRUPTED;
+        }
     }
     return print(e, reports, argc, argv);
 }
@@ -160,10 +167,12 @@ int eval_policy(int argc, char **argv) {
     } else {
         e->ppo.trainer.kind = &kind;
         code = options_parse(&desc, argc, argv, &e->ppo.trainer.config.common, words, &count);
-        if (code < 0)
+        if (code < 0) {
             code = train_ppo_trained(&e->ppo, words, count, e->episodes);
-        if (!code && e->ppo.info)
+        }
+        if (!code && e->ppo.info) {
             code = run(e, argc, argv);
+        }
         train_ppo_close(&e->ppo);
         grt_dev_destroy(&e->ppo.trainer.dev);
     }

@@ -21,8 +21,9 @@ static const struct kind {
 
 static void print_kinds(FILE *file) {
     fputs("usage: gpurt train KIND [OPTION...]\n\nTrains on the device. Kinds:\n\n", file);
-    for (size_t i = 0; i < KIND_COUNT; i++)
+    for (size_t i = 0; i < KIND_COUNT; i++) {
         fprintf(file, "  %-11s %s\n", kinds[i].name, kinds[i].help);
+    }
     fputs("\n`gpurt train KIND --help` explains one.\n", file);
 }
 
@@ -31,13 +32,14 @@ int cmd_train(int argc, char **argv) {
         print_kinds(stderr);
         return COMMAND_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_kinds(stdout);
         return COMMAND_OK;
     }
     for (size_t i = 0; i < KIND_COUNT; i++) {
-        if (!strcmp(argv[1], kinds[i].name))
+        if (strcmp(argv[1], kinds[i].name) == 0) {
             return kinds[i].run(argc - 1, argv + 1);
+        }
     }
     if (argv[1][0] == '-') {
         talk_error("the kind of training comes before '%s'; see `gpurt train --help`", argv[1]);

@@ -50,22 +50,27 @@ int train_config_settings(struct grt_config *c, const char *file, const char **w
 }
 
 void train_config_devices(const struct grt_config *c, struct options *o) {
-    if (!o->device && *c->device)
+    if (!o->device && *c->device) {
         o->device = c->device;
-    if (!strcmp(o->backend, "auto"))
+    }
+    if (strcmp(o->backend, "auto") == 0) {
         o->backend = c->backend;
-    if (o->mem_fraction == 0)
+    }
+    if (o->mem_fraction == 0) {
         o->mem_fraction = c->mem_fraction;
+    }
 }
 
 int train_config_read(struct train_config *values, const char **words, size_t word_count) {
     struct grt_config *c = &values->settings;
     grt_config_init(c);
     int code = train_config_settings(c, values->config, words, word_count);
-    if (!code && values->data && !grt_config_set(c, GRT_CONFIG_DATA, values->data))
+    if (!code && values->data && !grt_config_set(c, GRT_CONFIG_DATA, values->data)) {
         code = command_exit_of(grt_last_status());
-    if (!code)
+    }
+    if (!code) {
         train_config_devices(c, &values->common);
+    }
     return code;
 }
 
@@ -88,9 +93,10 @@ struct grt_archive *train_config_model(const struct train_config *values) {
     char best[4200];
     if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode)) {
         struct grt_archive *archive = model_file_load(values->checkpoint);
-        if (!archive && grt_last_status() == GRT_NO_INPUT)
+        if (!archive && grt_last_status() == GRT_NO_INPUT) {
             talk_error("the trained network is named with --checkpoint PATH, a file or a folder "
                        "that `gpurt train supervised` wrote");
+        }
         return archive;
     }
     snprintf(best, sizeof best, "%.4096s/best.h5", values->checkpoint);
@@ -101,8 +107,9 @@ struct grt_archive *train_config_model(const struct train_config *values) {
 int train_config_open(const struct train_config *values, const char *output,
                       struct grt_archive **model, struct grt_dev **dev) {
     int code = train_config_apart(values, output);
-    if (code)
+    if (code) {
         return code;
+    }
     *model = train_config_model(values);
     *dev = *model ? train_config_device(values) : NULL;
     return *dev ? COMMAND_OK : command_exit_of(grt_last_status());
@@ -113,17 +120,20 @@ int train_config_main(const struct train_config_verb *verb, int argc, char **arg
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t count = 0;
     int code = COMMAND_INTERNAL;
-    if (!values || !words)
+    if (!values || !words) {
         talk_error("out of memory");
-    else
+    } else {
         code = options_parse(&verb->options, argc, argv, &values->common, words, &count);
+    }
     if (code < 0) {
         size_t first = verb->config_word && count > 0 && !strchr(words[0], '=') && !values->config;
-        if (first)
+        if (first) {
             values->config = words[0];
+        }
         code = train_config_read(values, words + first, count - first);
-        if (!code)
+        if (!code) {
             code = verb->run(values, argc, argv);
+        }
     }
     free(words);
     free(values);

@@ -22,20 +22,23 @@
 static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
     struct train_es *t = self;
     struct grt_es_report r = {.stopped = true};
-    if (turn->more && !grt_es_iterate(t->es, &r))
+    if (turn->more && !grt_es_iterate(t->es, &r)) {
         return false;
+    }
     // An iteration that was given up has changed nothing.
     turn->idle = r.stopped;
-    if (r.stopped)
+    if (r.stopped) {
         return true;
+    }
     struct grt_run_row row = {.event = GRT_RUN_TRAIN};
     grt_run_row_set(&row, GRT_FIELD_RETURN, (double)r.mean_return);
     grt_run_row_set(&row, GRT_FIELD_BEST_RETURN, (double)r.best_return);
     grt_run_row_set(&row, GRT_FIELD_GOOD_RATE, (double)r.good_rate);
     grt_run_row_set(&row, GRT_FIELD_FALLS, (double)r.fall_rate);
     grt_run_row_set(&row, GRT_FIELD_STEPS_PER_S, r.steps / r.seconds);
-    if (r.busy > 0)  // where it has a clock
+    if (r.busy > 0) {  // where it has a clock
         grt_run_row_set(&row, GRT_FIELD_GPU, r.busy < r.seconds ? r.busy / r.seconds : 1);
+    }
     grt_run_place(run)->step = r.iteration;
     grt_run_tell(run, &row);
     turn->evaluate = t->until > 0 && (double)r.good_rate >= 0.9 * t->until;
@@ -54,8 +57,9 @@ static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_
     struct train_es *t = self;
     struct grt_es_report trial = {.stopped = true};
     (void)run;
-    if (more && !grt_es_evaluate(t->es, EVALUATION_SEED, &trial))
+    if (more && !grt_es_evaluate(t->es, EVALUATION_SEED, &trial)) {
         return false;
+    }
     *stopped = trial.stopped;
     set_trial(row, &trial);
     return true;
@@ -104,8 +108,9 @@ static void settings_of(struct train_es *t, const struct grt_archive *a) {
         {&t->seed, "seed"},         {&t->episode_length, "episode_length"},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (!*counts[i].value && !(counts[i].value == &t->seed && t->seed_given))
+        if (!*counts[i].value && !(counts[i].value == &t->seed && t->seed_given)) {
             *counts[i].value = (uint32_t)grt_archive_whole(a, counts[i].name, 0);
+        }
     }
     t->no_normalise = t->no_normalise || !grt_archive_whole(a, "normalise", 1);
     t->step_size = t->step_size > 0 ? t->step_size : grt_archive_real(a, "step_size", 0);
@@ -118,8 +123,9 @@ static void settings_of(struct train_es *t, const struct grt_archive *a) {
 static int open_env(struct train_es *t) {
     if (t->env && !t->info) {
         t->info = grt_env_open(t->env);
-        if (!t->info)
+        if (!t->info) {
             return command_exit_of_input(grt_last_status());
+        }
     }
     return COMMAND_OK;
 }
@@ -142,8 +148,9 @@ static int open_start(struct train_es *t) {
             return COMMAND_NO_INPUT;
         }
     }
-    if (!path || !strcmp(path, "none"))
+    if (!path || strcmp(path, "none") == 0) {
         return COMMAND_OK;
+    }
     return train_file_load(&t->file, path);
 }
 
@@ -151,27 +158,34 @@ static int open_start(struct train_es *t) {
 static int find_files(struct train_es *t) {
     char path[TRAIN_FILE_PATH];
     int code = open_env(t);
-    if (!code)
+    if (!code) {
         code = open_start(t);
-    if (code)
+    }
+    if (code) {
         return code;
-    if (t->file.archive && t->file.resume)
+    }
+    if (t->file.archive && t->file.resume) {
         settings_of(t, t->file.archive);
+    }
     code = open_env(t);
-    if (code)
+    if (code) {
         return code;
-    if (t->file.archive && !t->policy)
+    }
+    if (t->file.archive && !t->policy) {
         t->policy = grt_archive_text(t->file.archive, "policy", NULL);
+    }
     phase_path(path, t->info->name, t->phase ? t->phase : 1);
     return train_file_keep(&t->file, t->trainer.config.checkpoint, path);
 }
 
 static int read_settings(struct train_es *t, const char *only, const char **words, size_t count) {
     int code = train_es_settings(t, only, words, count);
-    if (!code)
+    if (!code) {
         code = train_file_check(&t->file);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     if (!t->env && !t->file.resume) {
         talk_error("which environment? --env NAME; see `gpurt %s --help`", t->trainer.kind->verb);
         return COMMAND_USAGE;
@@ -198,7 +212,7 @@ static bool describe(const struct train_es *t, struct grt_es_desc *desc) {
     const char *policy = t->policy ? t->policy : "affine";
     *desc = (struct grt_es_desc){
         .env = t->info,
-        .algo = t->algo && !strcmp(t->algo, "es") ? GRT_ES_RANKS : GRT_ES_ARS,
+        .algo = t->algo && strcmp(t->algo, "es") == 0 ? GRT_ES_RANKS : GRT_ES_ARS,
         .phase = t->phase,
         .num_envs = t->num_envs,
         .num_dirs = t->num_dirs,
@@ -217,12 +231,14 @@ static bool describe(const struct train_es *t, struct grt_es_desc *desc) {
 
 static void add_targets(const struct train_es *t, struct grt_run_start *start) {
     const struct grt_config *c = &t->trainer.config.settings;
-    if (t->until > 0)
+    if (t->until > 0) {
         start->targets[start->target_count++] =
             (struct grt_run_target){.field = GRT_FIELD_GOOD_RATE, .value = t->until};
-    if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN))
+    }
+    if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN)) {
         start->targets[start->target_count++] =
             (struct grt_run_target){.field = GRT_FIELD_RETURN, .value = c->target_return};
+    }
 }
 
 static int begin(struct train_es *t) {
@@ -250,13 +266,16 @@ static int begin(struct train_es *t) {
 static int open_es(void *self) {
     struct train_es *t = self;
     struct grt_es_desc desc;
-    if (!describe(t, &desc))
+    if (!describe(t, &desc)) {
         return COMMAND_USAGE;
+    }
     t->es = grt_es_create(t->trainer.dev, &desc);
-    if (!t->es)
+    if (!t->es) {
         return command_exit_of_input(grt_last_status());
-    if (t->file.archive && !t->file.resume && !grt_es_load(t->es, t->file.archive, true))
+    }
+    if (t->file.archive && !t->file.resume && !grt_es_load(t->es, t->file.archive, true)) {
         return train_file_exit();
+    }
     t->file.evaluate_every = train_file_turns(t->file.evaluate_every, t->iterations);
     return begin(t);
 }
@@ -324,10 +343,12 @@ static int report(void *self) {
                               EVALUATION_SEED, rows + 1);
     grt_archive_destroy(&archive);
     talk_clear();
-    if (!ok)
+    if (!ok) {
         return command_exit_of(grt_last_status());
-    if (talk_stopped())
+    }
+    if (talk_stopped()) {
         return COMMAND_OK;
+    }
     train_rows_section(&t->trainer.rows, "beside actions that never change",
                        BIT(NAME) | BIT(TRIAL) | BIT(TRIAL_GOOD) | BIT(TRIAL_FALLS));
     for (int i = 0; i < TRAIN_BASELINES; i++) {

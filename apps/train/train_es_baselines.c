@@ -19,8 +19,9 @@ static bool search(struct grt_dev *dev, const struct grt_es_desc *desc, uint32_t
         for (uint32_t k = 0; ok && k < (iterations + 2) / 3 && !talk_stopped(); k++) {
             struct grt_es_report tried, trial;
             ok = grt_es_iterate(es, &tried) && grt_es_evaluate(es, seed, &trial);
-            if (ok && trial.good_rate > best->good_rate)
+            if (ok && trial.good_rate > best->good_rate) {
                 *best = trial;
+            }
             if (ok && tried.best_good > best->good_rate) {
                 *best = (struct grt_es_report){.iteration = tried.iteration,
                                                .good_rate = tried.best_good,

@@ -28,20 +28,24 @@ static void fill(const struct grt_config *c, enum grt_config_key key, void *fiel
     const void *value = grt_config_value(c, key);
     switch (info->type) {
     case GRT_CONFIG_IS_WHOLE:
-        if (*(uint32_t *)field == 0)
+        if (*(uint32_t *)field == 0) {
             *(uint32_t *)field = (uint32_t) * (const uint64_t *)value;
+        }
         break;
     case GRT_CONFIG_IS_FLAG:
-        if (*(uint32_t *)field == 0)
+        if (*(uint32_t *)field == 0) {
             *(uint32_t *)field = *(const bool *)value;
+        }
         break;
     case GRT_CONFIG_IS_REAL:
-        if (*(double *)field == 0)
+        if (*(double *)field == 0) {
             *(double *)field = *(const double *)value;
+        }
         break;
     default:  // texts and words
-        if (!*(const char **)field)
+        if (!*(const char **)field) {
             *(const char **)field = value;
+        }
         break;
     }
 }
@@ -51,8 +55,9 @@ int train_es_settings(struct train_es *t, const char *only, const char **words, 
     t->env = only ? only : t->env;
     grt_config_init_for(c, GRT_CONFIG_OF_ES);
     int code = train_config_settings(c, t->trainer.config.config, words, word_count);
-    if (code)
+    if (code) {
         return code;
+    }
     if (only && grt_config_given(c, GRT_CONFIG_ENV) && strcmp(c->env, only) != 0) {
         talk_error("env: %s is not for `gpurt %s`, which trains %s; use `gpurt train es`", c->env,
                    t->trainer.kind->verb, only);
@@ -64,8 +69,9 @@ int train_es_settings(struct train_es *t, const char *only, const char **words, 
         return COMMAND_CONFIG;
     }
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (grt_config_given(c, fields[i].key))
+        if (grt_config_given(c, fields[i].key)) {
             fill(c, fields[i].key, (char *)t + fields[i].at);
+        }
     }
     if (!t->seed_given && grt_config_given(c, GRT_CONFIG_SEED)) {
         t->seed = (uint32_t)c->seed;
@@ -73,12 +79,14 @@ int train_es_settings(struct train_es *t, const char *only, const char **words, 
     }
     // --from and --resume exclude each other; one on the command line stands above `from` in a
     // file.
-    if (!t->file.from && !t->file.resume && grt_config_given(c, GRT_CONFIG_FROM))
+    if (!t->file.from && !t->file.resume && grt_config_given(c, GRT_CONFIG_FROM)) {
         t->file.from = c->from;
+    }
     t->no_normalise = t->no_normalise || !c->normalize_observations;
     // Steps alone mean as many iterations.
-    if (!t->iterations && c->max_steps > 0)
+    if (!t->iterations && c->max_steps > 0) {
         t->iterations = (uint32_t)(c->max_steps < UINT32_MAX ? c->max_steps : UINT32_MAX);
+    }
     t->iterations = t->iterations ? t->iterations : (uint32_t)c->iterations;
     t->checkpoint_every = t->checkpoint_every ? t->checkpoint_every : (uint32_t)c->checkpoint_every;
     train_config_devices(c, &t->trainer.config.common);

@@ -16,7 +16,7 @@ static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
 
 static bool read_algo(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, word)                                                                              \
-    if (!strcmp(text, word))                                                                       \
+    if (strcmp(text, word) == 0)                                                                   \
         return options_read_text(word, into, why);
     GRT_ES_ALGOS(X)
 #undef X

@@ -33,12 +33,13 @@ static const struct table_column columns[] = {
 static void values_text(const struct grt_config_key_info *info, char text[128]) {
     size_t used = 0;
     text[0] = '\0';
-    if (info->type == GRT_CONFIG_IS_FLAG)
+    if (info->type == GRT_CONFIG_IS_FLAG) {
         snprintf(text, 128, "true|false");
-    else if (info->type == GRT_CONFIG_IS_TIME)
+    } else if (info->type == GRT_CONFIG_IS_TIME) {
         snprintf(text, 128, "seconds, or 90s, 10m, 1.5h, 2d");
-    else if (info->max > info->min)
+    } else if (info->max > info->min) {
         snprintf(text, 128, "%.12g to %.12g", info->min, info->max);
+    }
     for (const char *word = info->words; *word && used < 100;) {
         used += (size_t)snprintf(text + used, 128 - used, "%s%.*s", used ? "|" : "",
                                  (int)strcspn(word, "=|"), word);
@@ -65,13 +66,15 @@ int train_print_keys(const struct options *options, const char *verb, enum grt_c
     struct table_cell rows[GRT_CONFIG_KEY_COUNT][KEY_COLUMN_COUNT];
     static char values[GRT_CONFIG_KEY_COUNT][128];
     int code = output_open(&output, options->output);
-    if (code)
+    if (code) {
         return code;
+    }
     size_t count = 0;
     for (uint32_t key = 0; key < GRT_CONFIG_KEY_COUNT; key++) {
         const struct grt_config_key_info *info = grt_config_key_info((enum grt_config_key)key);
-        if (!(grt_config_key_scope((enum grt_config_key)key) & scope))
+        if (!(grt_config_key_scope((enum grt_config_key)key) & scope)) {
             continue;
+        }
         size_t i = count++;
         values_text(info, values[i]);
         rows[i][KEY_KEY] = TABLE_CELL(.text = info->name);
@@ -92,8 +95,9 @@ int train_print_keys(const struct options *options, const char *verb, enum grt_c
                               .blocks = options->format == TABLE_PLAIN};
     bool good = table_open(&table, &desc) &&
                 table_section(&table, NULL, (1ull << KEY_COLUMN_COUNT) - 1, NULL, 0);
-    for (size_t i = 0; good && i < count; i++)
+    for (size_t i = 0; good && i < count; i++) {
         good = table_row(&table, rows[i]);
+    }
     table_close(&table);
     return output_close(&output, true);
 }

@@ -19,27 +19,32 @@
 static void set_episodes(const struct train_ppo *t, struct grt_run_row *row,
                          const struct grt_ppo_report *r) {
     uint32_t terms = grt_worlds_sizes(t->worlds)->terms;
-    if (r->episodes == 0)
+    if (r->episodes == 0) {
         return;
+    }
     grt_run_row_set(row, GRT_FIELD_RETURN, r->mean_return);
     grt_run_row_set(row, GRT_FIELD_LENGTH, r->length);
-    for (uint32_t i = 0; i < terms && i < GRT_RUN_TERMS; i++)
+    for (uint32_t i = 0; i < terms && i < GRT_RUN_TERMS; i++) {
         grt_run_row_set(row, (enum grt_run_field)(GRT_FIELD_TERM_1 + i), r->terms[i]);
+    }
 }
 
 static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
     struct train_ppo *t = self;
     struct grt_ppo_report r = {.stopped = true};
-    if (turn->more && !grt_ppo_iterate(t->ppo, &r))
+    if (turn->more && !grt_ppo_iterate(t->ppo, &r)) {
         return false;
+    }
     // An iteration that was given up has changed nothing.
     turn->idle = r.stopped;
-    if (r.stopped)
+    if (r.stopped) {
         return true;
+    }
     t->newest = r;
     // Drivers compile in the first: where there are others, it is left out.
-    if (t->turns++ < 2)
+    if (t->turns++ < 2) {
         t->sum = (struct grt_ppo_report){0};
+    }
     t->sum.seconds += r.seconds;
     t->sum.acting += r.acting;
     t->sum.valuing += r.valuing;
@@ -57,8 +62,9 @@ static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) 
     grt_run_row_set(&row, GRT_FIELD_GRAD_NORM, r.grad_norm);
     grt_run_row_set(&row, GRT_FIELD_LR, r.lr);
     grt_run_row_set(&row, GRT_FIELD_STEPS_PER_S, r.rows / r.seconds);
-    if (busy > 0)  // where it has a clock
+    if (busy > 0) {  // where it has a clock
         grt_run_row_set(&row, GRT_FIELD_GPU, busy < r.seconds ? busy / r.seconds : 1);
+    }
     grt_run_place(run)->step = r.iteration;
     grt_run_tell(run, &row);
     return true;
@@ -69,8 +75,9 @@ static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_
     struct train_ppo *t = self;
     struct grt_ppo_report r = {.stopped = true};
     (void)run;
-    if (more && !grt_ppo_evaluate(t->ppo, t->trials, GRT_PPO_TRY_POLICY, TRAIN_PPO_TRIALS, &r))
+    if (more && !grt_ppo_evaluate(t->ppo, t->trials, GRT_PPO_TRY_POLICY, TRAIN_PPO_TRIALS, &r)) {
         return false;
+    }
     *stopped = r.stopped;
     set_episodes(t, row, &r);
     row->score = r.mean_return;
@@ -107,12 +114,15 @@ static const struct grt_trainer trainer = {
 static int read_settings(struct train_ppo *t, const char *only, const char **words, size_t count) {
     const char *begins = t->file.resume ? t->file.resume : t->file.from;
     int code = train_file_check(&t->file);
-    if (!code && begins)
+    if (!code && begins) {
         code = train_file_load(&t->file, begins);
-    if (!code)
+    }
+    if (!code) {
         code = train_ppo_settings(t, only, words, count);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     char path[TRAIN_FILE_PATH];
     snprintf(path, sizeof path, "%s-ppo.h5", t->info->name);
     const struct grt_config *c = &t->trainer.config.settings;
@@ -206,9 +216,10 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     double value;
     const char *name;
     for (uint32_t i = 0;
-         used < sizeof settings - 64 && (name = grt_worlds_setting(t->worlds, i, &value)); i++)
+         used < sizeof settings - 64 && (name = grt_worlds_setting(t->worlds, i, &value)); i++) {
         used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s %g",
                                  i ? ", " : ": ", name, value);
+    }
     snprintf(title, TABLE_TEXT_SIZE, "%s on %s: %s; copies %u, agents %u, steps of an iteration %u",
              t->info->name, info->selector, info->name, t->copies, sizes->agents, t->steps);
     *shown &= ~(BIT(TRIAL_LENGTH) | BIT(NAME) | TIMES);
@@ -244,14 +255,17 @@ static int begin(struct train_ppo *t) {
     grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, grt_worlds_length(t->worlds));
     struct grt_run_start start = {
         .trainer = &trainer, .self = t, .steps = c->iterations, .about = &about};
-    if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN))
+    if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN)) {
         start.targets[start.target_count++] =
             (struct grt_run_target){.field = GRT_FIELD_RETURN, .value = c->target_return};
-    if (c->until > 0)
+    }
+    if (c->until > 0) {
         start.targets[start.target_count++] =
             (struct grt_run_target){.field = GRT_FIELD_TERM_1, .value = c->until};
-    for (uint32_t i = 0; i < GRT_RUN_TERMS; i++)
+    }
+    for (uint32_t i = 0; i < GRT_RUN_TERMS; i++) {
         start.terms[i] = grt_worlds_term(t->worlds, i);
+    }
     uint64_t save_every = c->checkpoint_interval > 0 ? c->checkpoint_interval : 10;
     return train_file_begin(&t->trainer, &t->file, save_every, &start);
 }
@@ -260,13 +274,16 @@ static int open_ppo(void *self) {
     struct train_ppo *t = self;
     const struct grt_config *c = &t->trainer.config.settings;
     int code = train_ppo_make(t);
-    if (code)
+    if (code) {
         return code;
-    if (!grt_ppo_prepare(t->ppo, t->trials))
+    }
+    if (!grt_ppo_prepare(t->ppo, t->trials)) {
         return command_exit_of(grt_last_status());
+    }
     if (t->file.archive && !t->file.resume &&
-        !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_NETWORKS))
+        !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_NETWORKS)) {
         return train_file_exit();
+    }
     t->file.evaluate_every = train_file_turns(c->evaluate_every, c->iterations);
     return begin(t);
 }
@@ -275,10 +292,12 @@ static int open_ppo(void *self) {
 static int report_times(struct train_ppo *t) {
     struct ppo_part parts[PPO_PARTS];
     double environment = 0;
-    if (!(t->newest.acting > 0))  // no iteration, or no clock
+    if (!(t->newest.acting > 0)) {  // no iteration, or no clock
         return COMMAND_OK;
-    if (!grt_ppo_environment(t->ppo, &environment))
+    }
+    if (!grt_ppo_environment(t->ppo, &environment)) {
         return command_exit_of(grt_last_status());
+    }
     struct grt_ppo_times times = ppo_times(&t->sum, environment / t->newest.acting * t->sum.acting);
     ppo_parts(&times, t->sum.seconds, parts);
     train_rows_section(&t->trainer.rows, "where the time of iterations went", TIMES);
@@ -297,8 +316,9 @@ static int report_times(struct train_ppo *t) {
 static int report(void *self) {
     struct train_ppo *t = self;
     int code = report_times(t);
-    if (code)
+    if (code) {
         return code;
+    }
     uint64_t shown = BIT(NAME) | BIT(TRIAL) | BIT(TRIAL_1) | BIT(TRIAL_2) | BIT(TRIAL_LENGTH);
     shown &= ~(grt_worlds_term(t->worlds, 0) ? 0 : BIT(TRIAL_1));
     shown &= ~(grt_worlds_term(t->worlds, 1) ? 0 : BIT(TRIAL_2));
@@ -306,10 +326,12 @@ static int report(void *self) {
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
         struct grt_ppo_report r;
         struct grt_run_row row = {.event = GRT_RUN_BASELINE};
-        if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, TRAIN_PPO_TRIALS, &r))
+        if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, TRAIN_PPO_TRIALS, &r)) {
             return command_exit_of(grt_last_status());
-        if (r.stopped)  // the run itself is over and kept
+        }
+        if (r.stopped) {  // the run itself is over and kept
             return COMMAND_OK;
+        }
         set_episodes(t, &row, &r);
         grt_run_row_text(&row, GRT_FIELD_BASELINE, grt_ppo_trial_text((enum grt_ppo_trial)i));
         trainer_tell(&t->trainer, &row);

@@ -38,8 +38,10 @@ static bool add_setting(struct train_ppo *t, const char *word) {
     }
     // One that was given before has its value now.
     uint32_t i = 0;
-    while (i < t->setting_count && (strncmp(t->names[i], word, length) != 0 || t->names[i][length]))
+    while (i < t->setting_count &&
+           (strncmp(t->names[i], word, length) != 0 || t->names[i][length])) {
         i++;
+    }
     memcpy(t->names[i], word, length);
     t->names[i][length] = '\0';
     t->settings[i] = (struct grt_env_value){t->names[i], value};
@@ -58,8 +60,9 @@ static bool add_key(struct train_ppo *t, enum grt_config_key key, uint64_t value
 static bool collect_settings(struct train_ppo *t) {
     const struct grt_config *c = &t->trainer.config.settings;
     bool ok = true;
-    for (size_t i = 0; ok && i < c->settings.count; i++)
+    for (size_t i = 0; ok && i < c->settings.count; i++) {
         ok = add_setting(t, c->settings.values[i]);
+    }
     ok = ok && add_key(t, GRT_CONFIG_NUM_UAVS, c->num_uavs) &&
          add_key(t, GRT_CONFIG_NUM_OBSTACLES, c->num_obstacles) &&
          add_key(t, GRT_CONFIG_MAP, c->map) && add_key(t, GRT_CONFIG_WINDOW, c->window);
@@ -77,9 +80,10 @@ static int open_env(struct train_ppo *t, const char *only) {
         return COMMAND_CONFIG;
     }
     const char *env = only ? only : t->env ? t->env : given;
-    if (!env && t->file.archive)
+    if (!env && t->file.archive) {
         env = grt_archive_text(t->file.archive, "env_file",
                                grt_archive_text(t->file.archive, "env", NULL));
+    }
     if (!env) {
         talk_error("which environment? --env NAME; see `gpurt %s --help`", t->trainer.kind->verb);
         return COMMAND_USAGE;
@@ -100,8 +104,9 @@ static bool is_kept(enum grt_config_key key) {
         GRT_CONFIG_NUM_UAVS, GRT_CONFIG_MAP,         GRT_CONFIG_NUM_OBSTACLES,
         GRT_CONFIG_WINDOW,   GRT_CONFIG_MAX_TIME,    GRT_CONFIG_PATIENCE};
     bool kept = grt_config_key_scope(key) & GRT_CONFIG_OF_PPO;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         kept = kept && own[i] != key;
+    }
     return kept;
 }
 
@@ -129,8 +134,9 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
               keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, t->steps);
     for (uint32_t i = 0; ok && i < GRT_CONFIG_KEY_COUNT; i++) {
         enum grt_config_key key = (enum grt_config_key)i;
-        if (!is_kept(key) || !grt_config_given(c, key))
+        if (!is_kept(key) || !grt_config_given(c, key)) {
             continue;
+        }
         value_name(name, "config", grt_config_key_info(key)->name);
         ok = grt_config_value_text(c, key, text, sizeof text) < sizeof text &&
              grt_archive_set_text(archive, name, text);
@@ -147,12 +153,14 @@ bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive) {
 // A value as a text. A safetensors file does not tell the text 16 from the number, nor 12.0 from
 // 12.
 static const char *value_text(const struct grt_archive_value *value, char room[32]) {
-    if (value->type == GRT_ARCHIVE_TEXT)
+    if (value->type == GRT_ARCHIVE_TEXT) {
         return value->text;
-    if (value->type == GRT_ARCHIVE_WHOLE)
+    }
+    if (value->type == GRT_ARCHIVE_WHOLE) {
         snprintf(room, 32, "%lld", (long long)value->whole);
-    else
+    } else {
         snprintf(room, 32, "%.17g", value->real);
+    }
     return room;
 }
 
@@ -165,14 +173,16 @@ static bool recall(struct train_ppo *t) {
         enum grt_config_key key = (enum grt_config_key)i;
         value_name(name, "config", grt_config_key_info(key)->name);
         const struct grt_archive_value *value = grt_archive_value(t->file.archive, name);
-        if (value && is_kept(key) && !grt_config_given(c, key))
+        if (value && is_kept(key) && !grt_config_given(c, key)) {
             ok = grt_config_set(c, key, value_text(value, room));
+        }
     }
     for (uint32_t i = 0; ok && t->file.archive && i < t->file.archive->value_count; i++) {
         const struct grt_archive_value *value = &t->file.archive->values[i];
         char word[128];
-        if (strncmp(value->name, "setting_", 8) != 0)
+        if (strncmp(value->name, "setting_", 8) != 0) {
             continue;
+        }
         snprintf(word, sizeof word, "%s=%.32s", value->name + 8, value_text(value, room));
         ok = add_setting(t, word);
     }
@@ -184,8 +194,9 @@ static bool is_setting(const struct train_ppo *t, const char *word) {
     size_t length = strcspn(word, "=");
     for (uint32_t i = 0; world && world->settings[i].name; i++) {
         const char *name = world->settings[i].name;
-        if (strlen(name) == length && !strncmp(name, word, length))
+        if (strlen(name) == length && !strncmp(name, word, length)) {
             return true;
+        }
     }
     return false;
 }
@@ -204,10 +215,12 @@ int train_ppo_settings(struct train_ppo *t, const char *only, const char **words
     }
     int code = train_config_settings(c, t->trainer.config.config, words, keys);
     // Those that come later stand above: of a checkpoint, of the file, of the command line.
-    if (!code && (!recall(t) || !collect_settings(t)))
+    if (!code && (!recall(t) || !collect_settings(t))) {
         code = COMMAND_CONFIG;
-    if (!code)
+    }
+    if (!code) {
         code = open_env(t, only);
+    }
     for (size_t i = keys; !code && i < count; i++) {
         bool ok =
             is_setting(t, words[i]) ? add_setting(t, words[i]) : grt_config_override(c, words[i]);
@@ -253,8 +266,9 @@ static void size_run(struct train_ppo *t) {
     t->steps = (uint32_t)c->rollout_steps;
     if (episodes > 0 && !grt_config_given(c, GRT_CONFIG_NUM_ENVS)) {
         t->copies = (uint32_t)episodes;
-        if (!grt_config_given(c, GRT_CONFIG_ROLLOUT_STEPS))
+        if (!grt_config_given(c, GRT_CONFIG_ROLLOUT_STEPS)) {
             t->steps = c->episode_limit > 0 ? (uint32_t)c->episode_limit : t->info->length;
+        }
     }
 }
 
@@ -262,14 +276,16 @@ static void size_run(struct train_ppo *t) {
 static bool describe_optimizer(const struct train_ppo *t, uint64_t updates,
                                struct grt_optim_desc *desc) {
     const struct grt_config *c = &t->trainer.config.settings;
-    if (!grt_task_optimizer(c, desc))
+    if (!grt_task_optimizer(c, desc)) {
         return false;
-    if (!strcmp(c->schedule, "step")) {
+    }
+    if (strcmp(c->schedule, "step") == 0) {
         talk_error("schedule: step counts epochs over data, which PPO has not; use cosine or "
                    "constant");
         return false;
     }
-    desc->schedule = !strcmp(c->schedule, "cosine") ? GRT_SCHEDULE_COSINE : GRT_SCHEDULE_CONSTANT;
+    desc->schedule =
+        strcmp(c->schedule, "cosine") == 0 ? GRT_SCHEDULE_COSINE : GRT_SCHEDULE_CONSTANT;
     desc->total = (uint32_t)(updates < UINT32_MAX ? updates : UINT32_MAX);
     return true;
 }
@@ -285,13 +301,15 @@ static struct grt_worlds *make_worlds(const struct train_ppo *t, uint32_t copies
 
 int train_ppo_make(struct train_ppo *t) {
     struct grt_config *c = &t->trainer.config.settings;
-    if (!grt_task_widths(c))
+    if (!grt_task_widths(c)) {
         return COMMAND_CONFIG;
+    }
     size_run(t);
     t->worlds = make_worlds(t, t->copies, false);
     t->trials = t->worlds ? make_worlds(t, (uint32_t)c->evaluate_envs, true) : NULL;
-    if (!t->trials)
+    if (!t->trials) {
         return command_exit_of_input(grt_last_status());
+    }
     const struct grt_worlds_sizes *sizes = grt_worlds_sizes(t->worlds);
     uint64_t rows = (uint64_t)t->copies * sizes->agents * t->steps;
     uint64_t batch = c->batch_size > 0 ? c->batch_size : (rows + BATCHES - 1) / BATCHES;
@@ -300,7 +318,8 @@ int train_ppo_make(struct train_ppo *t) {
     d.worlds = t->worlds;
     d.actor = net_of(t, GRT_CONFIG_ACTOR, outputs, &t->actor_mlp, &t->actor_list);
     d.critic = net_of(t, GRT_CONFIG_CRITIC_NETWORK, 1, &t->critic_mlp, &t->critic_list);
-    d.central = !strcmp(c->critic, "auto") ? sizes->global > 0 : !strcmp(c->critic, "central");
+    d.central =
+        strcmp(c->critic, "auto") == 0 ? sizes->global > 0 : strcmp(c->critic, "central") == 0;
     // As given, as the checkpoint was trained, or as suits the environment.
     d.normalise = grt_config_given(c, GRT_CONFIG_NORMALIZE_OBSERVATIONS) ? c->normalize_observations
                   : t->file.archive ? grt_archive_find(t->file.archive, GRT_PPO_NORMALIZER) != NULL
@@ -317,8 +336,9 @@ int train_ppo_make(struct train_ppo *t) {
     d.target_kl = c->target_kl;
     d.log_std = c->log_std;
     d.precision = grt_task_precision(c);
-    if (!describe_optimizer(t, c->iterations * d.epochs * ((rows + batch - 1) / batch), &d.optim))
+    if (!describe_optimizer(t, c->iterations * d.epochs * ((rows + batch - 1) / batch), &d.optim)) {
         return COMMAND_CONFIG;
+    }
     d.seed = c->seed;
     d.stop = talk_stopped;
     t->ppo = grt_ppo_create(t->trainer.dev, &d);
@@ -334,10 +354,12 @@ int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uin
     const char *slash = strrchr(words[0], '/'), *name = slash ? slash + 1 : words[0];
     const char *end = strrchr(name, '.');
     snprintf(path, sizeof path, "%.*s-ppo.h5", end ? (int)(end - name) : (int)strlen(name), name);
-    if (!t->file.archive)
+    if (!t->file.archive) {
         t->file.archive = model_file_load(config->checkpoint ? config->checkpoint : path);
-    if (!t->file.archive)
+    }
+    if (!t->file.archive) {
         return command_exit_of(grt_last_status());
+    }
     if (strcmp(grt_archive_text(t->file.archive, "learner", ""), "ppo") != 0) {
         talk_error("%s holds no policy of `gpurt train ppo`", t->file.archive->path);
         return COMMAND_DATA;
@@ -352,16 +374,18 @@ int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uin
     // Nothing is learnt: the least that makes a learner is enough.
     if (!code && (!grt_config_set(&config->settings, GRT_CONFIG_EVALUATE_ENVS, text) ||
                   !grt_config_set(&config->settings, GRT_CONFIG_NUM_ENVS, "1") ||
-                  !grt_config_set(&config->settings, GRT_CONFIG_ROLLOUT_STEPS, "1")))
+                  !grt_config_set(&config->settings, GRT_CONFIG_ROLLOUT_STEPS, "1"))) {
         code = COMMAND_USAGE;
+    }
     return code;
 }
 
 int train_ppo_open_trained(struct train_ppo *t) {
     t->trainer.dev = train_config_device(&t->trainer.config);
     int code = t->trainer.dev ? train_ppo_make(t) : command_exit_of(grt_last_status());
-    if (!code && !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_ACTOR))
+    if (!code && !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_ACTOR)) {
         code = grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
+    }
     return code;
 }
 

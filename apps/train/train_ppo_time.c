@@ -21,8 +21,9 @@ void ppo_parts(const struct grt_ppo_times *times, double seconds,
     *whole = (struct ppo_part){.name = "whole", .seconds = seconds > sum ? seconds : sum};
     whole->busy = whole->seconds > 0 ? at_most(busy / whole->seconds, 1) : 0;
     *host = (struct ppo_part){.name = "host", .seconds = whole->seconds - sum};
-    for (int i = 0; i < PPO_PARTS; i++)
+    for (int i = 0; i < PPO_PARTS; i++) {
         parts[i].share = whole->seconds > 0 ? parts[i].seconds / whole->seconds : 0;
+    }
 }
 
 struct grt_ppo_times ppo_times(const struct grt_ppo_report *r, double environment) {
@@ -31,7 +32,8 @@ struct grt_ppo_times ppo_times(const struct grt_ppo_report *r, double environmen
                                               [GRT_PPO_PHASE_ACTIONS] = r->acting - alone,
                                               [GRT_PPO_PHASE_ADVANTAGES] = r->valuing,
                                               [GRT_PPO_PHASE_UPDATE] = r->update}};
-    for (int i = 0; i < GRT_PPO_PHASE_COUNT; i++)
+    for (int i = 0; i < GRT_PPO_PHASE_COUNT; i++) {
         times.busy[i] = times.seconds[i];
+    }
     return times;
 }

@@ -10,8 +10,9 @@
 // Says the first failure. After it nothing more is written: a table with a hole in it is no better.
 static void look_at_output(struct train_rows *rows) {
     struct output *o = &rows->output;
-    if (!o->error || o->said)
+    if (!o->error || o->said) {
         return;
+    }
     talk_error("cannot write %s: %s; the training goes on without it",
                o->whole ? o->whole->path : "the results", strerror(o->error));
     o->said = true;
@@ -26,26 +27,30 @@ void train_rows_begin(struct train_rows *rows, struct table_desc *desc, const ch
                       uint64_t shown) {
     desc->output = &rows->output;
     rows->begun = true;
-    if (table_open(&rows->table, desc))
+    if (table_open(&rows->table, desc)) {
         table_section(&rows->table, title, shown, NULL, 0);
+    }
     look_at_output(rows);
 }
 
 void train_rows_section(struct train_rows *rows, const char *title, uint64_t shown) {
-    if (rows->begun && !rows->output.error)
+    if (rows->begun && !rows->output.error) {
         table_section(&rows->table, title, shown, NULL, 0);
+    }
     look_at_output(rows);
 }
 
 void train_rows_add(struct train_rows *rows, const struct table_cell *cells) {
-    if (rows->begun && !rows->output.error)
+    if (rows->begun && !rows->output.error) {
         table_row(&rows->table, cells);
+    }
     look_at_output(rows);
 }
 
 int train_rows_close(struct train_rows *rows, int code) {
-    if (rows->begun)
+    if (rows->begun) {
         table_close(&rows->table);
+    }
     look_at_output(rows);
     int written = output_close(&rows->output, code == COMMAND_OK || code == COMMAND_RESUMABLE);
     return code ? code : written;

@@ -67,11 +67,13 @@ static const struct train_column columns[] = {TRAIN_COLUMNS(TRAIN_COLUMN)};
 
 // Settings that other tools need and this one does not.
 static void explain(const struct grt_config *c) {
-    if (c->empty_cache_freq)
+    if (c->empty_cache_freq) {
         talk_line("empty_cache_freq: memory is planned before the start and does not fragment; "
                   "there is nothing to empty");
-    if (grt_config_given(c, GRT_CONFIG_COMPILE) && !c->compile)
+    }
+    if (grt_config_given(c, GRT_CONFIG_COMPILE) && !c->compile) {
         talk_line("compile: a step is always recorded once and replayed");
+    }
 }
 
 static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
@@ -84,20 +86,23 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     title[0] = '\0';
     if (strcmp(c->precision, "f16") != 0) {
         *shown &= ~BIT(SCALE);
-        if (strcmp(c->on_nan_loss, "skip") != 0)
+        if (strcmp(c->on_nan_loss, "skip") != 0) {
             *shown &= ~BIT(SKIPPED);
+        }
     }
-    if (info.data.classes == 0)
+    if (info.data.classes == 0) {
         *shown &= ~BIT(ACCURACY);
-    if (info.data.points)
+    }
+    if (info.data.points) {
         snprintf(points, sizeof points, "%u points of ", info.data.points);
+    }
     talk_line("data        %s: %llu samples of %s%u features; %llu to train on, %llu to validate",
               c->data, (unsigned long long)info.data.rows, points, info.data.features,
               (unsigned long long)info.data.part_rows[GRT_PART_TRAIN],
               (unsigned long long)info.data.part_rows[GRT_PART_VALIDATION]);
-    if (grt_config_given(c, GRT_CONFIG_NETWORK))
+    if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
         snprintf(model, sizeof model, "%u layers", info.layers);
-    else {
+    } else {
         grt_config_value_text(c, GRT_CONFIG_HIDDEN, hidden, sizeof hidden);
         snprintf(model, sizeof model, "%s, depth %llu, hidden %s, %s", c->model,
                  (unsigned long long)c->depth, hidden, c->activation);
@@ -112,9 +117,10 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
         info.learner.accumulate, info.learner.accumulate == 1 ? "" : "es",
         (unsigned long long)info.steps_per_epoch, (unsigned long long)info.steps);
     char groups[48] = "";
-    if (info.learner.optim.group_count > 0)
+    if (info.learner.optim.group_count > 0) {
         snprintf(groups, sizeof groups, "; %u group%s of parameters",
                  info.learner.optim.group_count, info.learner.optim.group_count == 1 ? "" : "s");
+    }
     talk_line("optimizer   %s, learning rate %g, %s%s", c->optimizer, info.learner.optim.lr,
               c->schedule, groups);
     char order[64] = "in the order of the file";
@@ -150,8 +156,9 @@ static bool largest_product(const struct grt_task *task, struct product *p) {
     const struct grt_config *c = &task->config;
     if (!grt_config_given(c, GRT_CONFIG_NETWORK)) {
         uint64_t inputs = task->learner.input.dim[task->learner.input.rank - 1], widest = 0;
-        for (uint32_t i = 0; i < c->hidden.count; i++)
+        for (uint32_t i = 0; i < c->hidden.count; i++) {
             widest = c->hidden.values[i] > widest ? c->hidden.values[i] : widest;
+        }
         *p = (struct product){task->learner.input.rank > 1 ? task->learner.input.dim[0] : 1,
                               inputs > widest ? inputs : widest, widest};
         return true;
@@ -183,16 +190,18 @@ static int products(const struct grt_profile *profile, struct bench_gemm_options
     // Shapes alone are wanted: the data are not read through for them.
     if (!grt_config_set(&config, GRT_CONFIG_NORMALIZE, "false") ||
         !grt_config_set(&config, GRT_CONFIG_ON_NAN, "error") ||
-        !grt_task_open(&task, &config, profile, &(struct grt_task_look){.late = true}))
+        !grt_task_open(&task, &config, profile, &(struct grt_task_look){.late = true})) {
         return command_exit_of(grt_last_status());
+    }
     struct product p = {0};
     if (!largest_product(&task, &p)) {
         grt_task_close(&task);
         return command_exit_of(grt_last_status());
     }
     uint64_t rows = task.config.batch_size * p.rows;
-    while (rows > 1024 && rows * p.outputs * p.inputs > 1u << 30)
+    while (rows > 1024 && rows * p.outputs * p.inputs > 1u << 30) {
         rows /= 2;
+    }
     o->precisions = task.learner.precision == GRT_F32   ? 1
                     : task.learner.precision == GRT_F16 ? 2
                                                         : 4;
@@ -221,13 +230,15 @@ static int read_settings(void *self, const char **words, size_t count) {
     struct grt_config *c = &t->trainer.config.settings;
     int code = train_config_read(&t->trainer.config, words, count);
     if (!code && ((t->epochs && !grt_config_set(c, GRT_CONFIG_EPOCHS, t->epochs)) ||
-                  (t->seed && !grt_config_set(c, GRT_CONFIG_SEED, t->seed))))
+                  (t->seed && !grt_config_set(c, GRT_CONFIG_SEED, t->seed)))) {
         code = command_exit_of(grt_last_status());
-    if (!code && c->autotune)
+    }
+    if (!code && c->autotune) {
         code = tune_for_training(&(struct tune_training){.common = &t->trainer.config.common,
                                                          .seconds = c->autotune_seconds,
                                                          .products = products,
                                                          .context = t});
+    }
     return code;
 }
 
@@ -250,8 +261,9 @@ static int open_run(void *self) {
                                                             .stop = trainer_stop,
                                                             .report = trainer_report,
                                                             .context = t});
-    if (!t->run)
+    if (!t->run) {
         return command_exit_of(grt_last_status());
+    }
     t->trainer.run = grt_supervised_driver(t->run);
     return COMMAND_OK;
 }

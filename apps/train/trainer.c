@@ -51,8 +51,9 @@ struct grt_run_desc trainer_run_desc(struct trainer *t) {
 
 static void open_table(struct trainer *t, const char *title, uint64_t shown, int argc,
                        char **argv) {
-    for (size_t i = 0; i < t->kind->column_count; i++)
+    for (size_t i = 0; i < t->kind->column_count; i++) {
         t->columns[i] = t->kind->columns[i].column;
+    }
     struct table_desc desc = {
         .format = t->config.common.format,
         .columns = t->columns,
@@ -70,8 +71,9 @@ static void profile_text(const struct grt_dev *dev, char text[256]) {
     struct grt_profile_part part;
     size_t used = 0;
     text[0] = '\0';
-    for (uint32_t i = 0; used < 200 && grt_profile_part(grt_dev_profile(dev), i, &part); i++)
+    for (uint32_t i = 0; used < 200 && grt_profile_part(grt_dev_profile(dev), i, &part); i++) {
         used += (size_t)snprintf(text + used, 256 - used, "%s%.60s", i ? ", " : "", part.name);
+    }
 }
 
 static void print_banner(struct trainer *t, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
@@ -89,8 +91,9 @@ static void print_banner(struct trainer *t, char title[TABLE_TEXT_SIZE], uint64_
     t->kind->banner(t, title, shown);
     talk_line("memory      %s taken on the device", used);
     talk_line("profile     %s", profile);
-    if (info.keep > 0)
+    if (info.keep > 0) {
         snprintf(kept, sizeof kept, ", the newest %u", info.keep);
+    }
     talk_line("checkpoints %s%s%s", info.where, kept,
               info.trainer->keeps_best ? " and the best" : "");
     talk_line("%s", "");
@@ -128,9 +131,10 @@ static int exit_of(const struct trainer *t, const struct grt_run_info *info) {
                    t->kind->resume_file ? info->where : "");
         return COMMAND_RESUMABLE;
     case GRT_ENDED_NONFINITE:
-        if (t->kind->advice)
+        if (t->kind->advice) {
             talk_error("the run ended there; checkpoints before it are in %s. %s", info->where,
                        t->kind->advice);
+        }
         return COMMAND_INTERNAL;
     case GRT_ENDED_FAILED:
         return command_exit_of(grt_last_status());
@@ -145,18 +149,21 @@ static int go(struct trainer *t, int argc, char **argv) {
     print_banner(t, title, &shown);
     struct grt_run_info info = grt_run_info(t->run);
     bool done = info.ended != GRT_ENDED_NONE;
-    if (done)
+    if (done) {
         say_nothing_to_do(t, &info);
+    }
     open_table(t, title, shown, argc, argv);
     talk_progress("the first step, in which a driver finishes its kernels");
     grt_run_go(t->run);
     talk_clear();
     info = grt_run_info(t->run);
     int code = done ? COMMAND_OK : exit_of(t, &info);
-    if (!code && !done)
+    if (!code && !done) {
         say_end(&info);
-    if (!code && t->kind->report && !talk_stopped())
+    }
+    if (!code && t->kind->report && !talk_stopped()) {
         code = t->kind->report(t);
+    }
     talk_clear();
     talk_resume();
     return code || !grt_run_info(t->run).log_failed ? code : COMMAND_IO;
@@ -164,10 +171,12 @@ static int go(struct trainer *t, int argc, char **argv) {
 
 static int train(struct trainer *t, int argc, char **argv) {
     int code = t->kind->files(t);
-    if (!code)
+    if (!code) {
         code = train_rows_open(&t->rows, t->config.common.output);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     double begun = grt_seconds();
     t->dev = train_config_device(&t->config);
     t->device_seconds = grt_seconds() - begun;
@@ -232,25 +241,29 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv) {
     }
     t->kind = kind;
     code = parse(t, argc, argv, words, &count);
-    if (code >= 0)
+    if (code >= 0) {
         goto undo_memory;
+    }
     if (t->keys) {
         code = train_print_keys(&t->config.common, kind->verb, kind->keys, argc, argv);
         goto undo_memory;
     }
     talk_stop_by(TALK_STOP_AT_ONCE);
     code = kind->read(t, words, count);
-    if (!code && !set_keys(t))
+    if (!code && !set_keys(t)) {
         code = command_exit_of(grt_last_status());
-    if (!code)
+    }
+    if (!code) {
         code = train(t, argc, argv);
+    }
     kind->close(t);
     grt_run_destroy(&t->run);
     grt_dev_destroy(&t->dev);
 undo_memory:
     free(words);
-    if (t)
+    if (t) {
         options_keys_end(&t->spelled);
+    }
     free(t);
     return code;
 }

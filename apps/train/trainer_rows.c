@@ -11,13 +11,15 @@
 // ---- the table ----
 
 static struct table_cell cell_of(const struct train_column *column, const struct grt_run_row *row) {
-    if (column->field == GRT_FIELD_STEP)
+    if (column->field == GRT_FIELD_STEP) {
         return TABLE_CELL(.count = row->step);
+    }
     double number = row->numbers[column->field];
     const char *text = row->texts[column->field];
     // NaN is omitted: JSON cannot hold it.
-    if (!grt_run_row_has(row, column->field) || (!text && !isfinite(number)))
+    if (!grt_run_row_has(row, column->field) || (!text && !isfinite(number))) {
         return (struct table_cell){0};
+    }
     switch (column->column.type) {
     case TABLE_TEXT:
         return TABLE_CELL(.text = text ? text : number != 0 ? "*" : "");
@@ -36,8 +38,9 @@ static void take_cells(struct trainer *t, const struct grt_run_row *row) {
         const struct train_column *column = &t->kind->columns[i];
         bool always = column->field == GRT_FIELD_STEP || column->field == GRT_FIELD_SECONDS;
         bool evaluation = row->event == GRT_RUN_BASELINE && column->event == GRT_RUN_EVALUATE;
-        if (!always && column->event != row->event && !evaluation)
+        if (!always && column->event != row->event && !evaluation) {
             continue;
+        }
         t->cells[i] = cell_of(column, row);
         t->pending = t->pending || !always;
     }
@@ -47,8 +50,9 @@ static void print_row(struct trainer *t) {
     if (t->pending) {
         talk_clear();
         train_rows_add(&t->rows, t->cells);
-        if (t->progress[0])
+        if (t->progress[0]) {
             talk_progress("%s", t->progress);
+        }
     }
     memset(t->cells, 0, sizeof t->cells);
     t->pending = false;
@@ -64,10 +68,11 @@ void trainer_tell(struct trainer *t, struct grt_run_row *row) {
 // "1:05:07"
 static void time_text(double seconds, char text[32]) {
     unsigned long s = seconds < 1e8 ? (unsigned long)(seconds + 0.5) : 99999999ul;
-    if (s >= 3600)
+    if (s >= 3600) {
         snprintf(text, 32, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
-    else
+    } else {
         snprintf(text, 32, "%lu:%02lu", s / 60, s % 60);
+    }
 }
 
 struct text {
@@ -87,9 +92,10 @@ static void add(struct text *text, const char *format, ...) {
 }
 
 static void add_place(struct text *text, const struct grt_run_row *row, const char *between) {
-    if (row->epochs > 0)
+    if (row->epochs > 0) {
         add(text, "epoch %.0f/%llu%s", row->numbers[GRT_FIELD_EPOCH],
             (unsigned long long)row->epochs, between);
+    }
     add(text, "step %llu/%llu", (unsigned long long)row->step, (unsigned long long)row->steps);
 }
 
@@ -105,7 +111,7 @@ static enum grt_run_field rate_of(const struct grt_run_row *row) {
 
 static bool scaled(const struct trainer *t, const struct grt_run_row *row) {
     return grt_run_row_has(row, GRT_FIELD_LOSS_SCALE) &&
-           !strcmp(t->config.settings.precision, "f16");
+           strcmp(t->config.settings.precision, "f16") == 0;
 }
 
 // One line that changes: all of it within the 80 columns of a terminal, the time that is left too.
@@ -121,10 +127,12 @@ static void show_progress(struct trainer *t, const struct grt_run_row *row, cons
         rate >= 1e6   ? "M"
         : rate >= 1e3 ? "k"
                       : "");
-    if (grt_run_row_has(row, GRT_FIELD_DATA_SHARE))
+    if (grt_run_row_has(row, GRT_FIELD_DATA_SHARE)) {
         add(&text, " data %.0f%%", 100 * row->numbers[GRT_FIELD_DATA_SHARE]);
-    if (scaled(t, row))
+    }
+    if (scaled(t, row)) {
         add(&text, " scale %g", row->numbers[GRT_FIELD_LOSS_SCALE]);
+    }
     add(&text, " %s left", eta);
     talk_progress("%s", t->progress);
 }
@@ -137,11 +145,13 @@ static void print_line(const struct trainer *t, const struct grt_run_row *row, c
     add_place(&text, row, ", ");
     add(&text, ": %s %.5g, %.0f %.*s/s", grt_run_field_word(score_of(row)),
         row->numbers[score_of(row)], row->numbers[rate_of(row)], (int)strcspn(rate, "_"), rate);
-    if (grt_run_row_has(row, GRT_FIELD_DATA_SHARE))
+    if (grt_run_row_has(row, GRT_FIELD_DATA_SHARE)) {
         add(&text, ", data %.0f%% compute %.0f%%", 100 * share, 100 * (1 - share));
-    if (scaled(t, row))
+    }
+    if (scaled(t, row)) {
         add(&text, ", scale %g, %.0f skipped", row->numbers[GRT_FIELD_LOSS_SCALE],
             row->numbers[GRT_FIELD_SKIPPED]);
+    }
     talk_line("%s, %s left", line, eta);
 }
 
@@ -150,8 +160,9 @@ static bool tabled(const struct trainer *t) {
     for (size_t i = 0; i < t->kind->column_count; i++) {
         const struct train_column *c = &t->kind->columns[i];
         if (c->event == GRT_RUN_TRAIN && c->field != GRT_FIELD_STEP &&
-            c->field != GRT_FIELD_SECONDS)
+            c->field != GRT_FIELD_SECONDS) {
             return true;
+        }
     }
     return false;
 }
@@ -160,10 +171,11 @@ static bool tabled(const struct trainer *t) {
 static void print_progress(struct trainer *t, const struct grt_run_row *row, bool logged) {
     char eta[32];
     time_text(row->eta, eta);
-    if (talk_shows_progress())
+    if (talk_shows_progress()) {
         show_progress(t, row, eta);
-    else if (logged && !tabled(t))
+    } else if (logged && !tabled(t)) {
         print_line(t, row, eta);
+    }
 }
 
 // ---- the hook ----
@@ -184,10 +196,12 @@ void trainer_report(void *context, const struct grt_run_report *r) {
         print_progress(t, r->row, false);
         break;
     case GRT_RUN_NEWS_ROW:
-        if (r->row->event == GRT_RUN_TRAIN)
+        if (r->row->event == GRT_RUN_TRAIN) {
             print_progress(t, r->row, true);
-        if (r->row->event == GRT_RUN_TRAIN && t->pending)
+        }
+        if (r->row->event == GRT_RUN_TRAIN && t->pending) {
             print_row(t);
+        }
         take_cells(t, r->row);
         break;
     case GRT_RUN_NEWS_TURN:

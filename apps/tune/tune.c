@@ -27,8 +27,9 @@ static const char about[] =
 static bool read_op(const char *text, void *into, char why[RANGES_WHY]) {
     *(const char **)into = text;
     for (uint32_t i = 0; grt_tunable(i); i++) {
-        if (!strcmp(grt_tunable(i)->op, text))
+        if (strcmp(grt_tunable(i)->op, text) == 0) {
             return true;
+        }
     }
     snprintf(why, RANGES_WHY, "known is gemm");
     return false;
@@ -38,13 +39,14 @@ static bool read_op(const char *text, void *into, char why[RANGES_WHY]) {
 static bool read_budget(const char *text, void *into, char why[RANGES_WHY]) {
     char *end = NULL;
     double value = strtod(text, &end);
-    double unit = !*end || !strcmp(end, "s") ? 1
-                  : !strcmp(end, "m")        ? 60
-                  : !strcmp(end, "h")        ? 3600
-                                             : 0;
+    double unit = !*end || strcmp(end, "s") == 0 ? 1
+                  : strcmp(end, "m") == 0        ? 60
+                  : strcmp(end, "h") == 0        ? 3600
+                                                 : 0;
     *(double *)into = value * unit;
-    if (end != text && value * unit >= 1 && value * unit <= 86400)
+    if (end != text && value * unit >= 1 && value * unit <= 86400) {
         return true;
+    }
     snprintf(why, RANGES_WHY, "a time from 1s to 24h is wanted, such as 60s or 5m");
     return false;
 }
@@ -84,8 +86,9 @@ static const struct option_row tune_options[] = {
 static bool named(const char *list, const char *variant) {
     size_t length = strlen(variant);
     for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-        if (strcspn(at, ",") == length && !strncmp(at, variant, length))
+        if (strcspn(at, ",") == length && !strncmp(at, variant, length)) {
             return true;
+        }
     }
     return false;
 }
@@ -105,24 +108,28 @@ static bool choose_tunables(struct tune *tune, enum grt_dtype in, struct choice 
     *count = 0;
     if (strcmp(asked, "auto") != 0 && strcmp(asked, "all") != 0) {
         for (uint32_t t = 0; grt_tunable(t) && *count < TUNE_MAX_TUNABLES; t++) {
-            if (named(asked, grt_tunable(t)->variant) && grt_tunable(t)->dtypes >> in & 1)
+            if (named(asked, grt_tunable(t)->variant) && grt_tunable(t)->dtypes >> in & 1) {
                 chosen[(*count)++] = (struct choice){t, 1};
+            }
         }
         return true;
     }
-    if (tune_worker_ask(&tune->worker, &task, &answer) != TUNE_ANSWERED)
+    if (tune_worker_ask(&tune->worker, &task, &answer) != TUNE_ANSWERED) {
         return false;
+    }
     // Settings of a variant that is not the one used would be tuned for nothing.
-    bool all = !strcmp(asked, "all") || tune->level == TUNE_LEVEL_0 + 3;
+    bool all = strcmp(asked, "all") == 0 || tune->level == TUNE_LEVEL_0 + 3;
     for (uint32_t i = 0; i < answer.count; i++) {
-        if (all || answer.used[i])
+        if (all || answer.used[i]) {
             chosen[(*count)++] =
                 (struct choice){answer.tunables[i], answer.used[i] ? USED_WEIGHT : 1};
+        }
     }
-    if (!*count && !tune->bench.common.quiet)
+    if (!*count && !tune->bench.common.quiet) {
         talk_error("%s in %s is done by '%s', which has no settings%s", tune->op,
                    grt_dtype_text(in), answer.best,
                    tune->table ? "; --variant all tunes the others" : "");
+    }
     return true;
 }
 
@@ -130,8 +137,9 @@ static bool add_job(struct tune *tune, const struct tune_job *job) {
     for (size_t i = 0; i < tune->job_count; i++) {
         if (tune->jobs[i].tunable == job->tunable && tune->jobs[i].in == job->in &&
             tune->jobs[i].pick.size == job->pick.size) {
-            if (!tune->table)
+            if (!tune->table) {
                 return true;  // of a run's products the first of a class stands for it
+            }
             talk_error("%llux%llux%llu and %llux%llux%llu are both %s products; name one of them",
                        (unsigned long long)tune->jobs[i].shape.m,
                        (unsigned long long)tune->jobs[i].shape.n,
@@ -141,8 +149,9 @@ static bool add_job(struct tune *tune, const struct tune_job *job) {
             return false;
         }
     }
-    if (tune->job_count < TUNE_MAX_JOBS)
+    if (tune->job_count < TUNE_MAX_JOBS) {
         tune->jobs[tune->job_count++] = *job;
+    }
     return true;
 }
 
@@ -157,15 +166,18 @@ static bool add_jobs(struct tune *tune, const struct choice *choice, enum grt_dt
     for (size_t i = 0; good && i < given->count; i++) {
         job.shape = given->values[i];
         if (grt_tunable_pick(tunable, &tune->info, tune->profile, job.shape.m, job.shape.n, 1,
-                             &job.pick))
+                             &job.pick)) {
             good = add_job(tune, &job);
+        }
     }
     for (uint32_t size = 0; good && !given->count && size < tunable->classes; size++) {
-        if (!tune_job_shape(tune, &job, (enum grt_size_class)size, 0))
+        if (!tune_job_shape(tune, &job, (enum grt_size_class)size, 0)) {
             continue;
+        }
         good = add_job(tune, &job);
-        if (largest_only)
+        if (largest_only) {
             break;
+        }
     }
     return good;
 }
@@ -180,8 +192,9 @@ static bool plan(struct tune *tune, int *code) {
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
         struct choice chosen[TUNE_MAX_TUNABLES];
         uint32_t count = 0;
-        if (!(asked >> p & 1))
+        if (!(asked >> p & 1)) {
             continue;
+        }
         if (!choose_tunables(tune, precisions[p], chosen, &count)) {
             *code = talk_stopped() ? COMMAND_OK : COMMAND_NO_DEVICE;
             return false;
@@ -207,14 +220,17 @@ static bool plan(struct tune *tune, int *code) {
 static int run_jobs(struct tune *tune) {
     int code = COMMAND_OK;
     tune->end = grt_seconds() + tune->budget;
-    if (!plan(tune, &code))
+    if (!plan(tune, &code)) {
         return code;
+    }
     // Said before the time is spent.
-    if (tune->level > TUNE_LEVEL_0 && !grt_profile_storable(&tune->info))
+    if (tune->level > TUNE_LEVEL_0 && !grt_profile_storable(&tune->info)) {
         return command_exit_of(grt_last_status());
+    }
     uint32_t measured = 0, weights = 0;
-    for (size_t i = 0; i < tune->job_count; i++)
+    for (size_t i = 0; i < tune->job_count; i++) {
         weights += tune->jobs[i].weight;
+    }
     for (size_t i = 0; !code && i < tune->job_count && !talk_stopped(); i++) {
         double left = tune->end - grt_seconds();
         tune->deadline = grt_seconds() + left * tune->jobs[i].weight / weights;
@@ -232,14 +248,16 @@ static int run_jobs(struct tune *tune) {
 static void say_end(const struct tune *tune) {
     char path[4096];
     if (tune->bench.common.quiet || !tune->job_count ||
-        !grt_profile_user_path(&tune->info, path, sizeof path))
+        !grt_profile_user_path(&tune->info, path, sizeof path)) {
         return;
+    }
     talk_error("%s%u of %zu settings improved, %s %s", talk_stopped() ? "interrupted; " : "",
                tune->stored, tune->job_count, tune->stored ? "in" : "so nothing is written in",
                path);
     const char *above = getenv("GPURT_PROFILE");
-    if (tune->stored && above && *above)
+    if (tune->stored && above && *above) {
         talk_error("GPURT_PROFILE names %s, which stands above that file", above);
+    }
 }
 
 // Finds the device without opening it: this process forks, and must not hold a driver.
@@ -247,17 +265,20 @@ static int find_device(struct tune *tune) {
     struct grt_dev_list *list = grt_dev_list_create();
     struct grt_dev_desc desc = options_device_desc(&tune->bench.common);
     const struct grt_dev_info *info = list ? grt_dev_choose(list, &desc) : NULL;
-    if (info)
+    if (info) {
         tune->info = *info;
+    }
     grt_dev_list_destroy(&list);
     tune->profile = info ? grt_profile_create(&tune->info) : NULL;
-    if (!tune->profile)
+    if (!tune->profile) {
         return command_exit_of(grt_last_status());
+    }
     desc.device = tune->info.selector;
     desc.backend = NULL;
     tune->worker = (struct tune_worker){.device = desc, .child = GRT_NO_CHILD};
-    if (!tune->level)
+    if (!tune->level) {
         tune->level = TUNE_LEVEL_0 + grt_profile_whole(tune->profile, GRT_KEY_AUTOTUNE);
+    }
     return COMMAND_OK;
 }
 
@@ -267,21 +288,25 @@ static int run_tune(struct tune *tune, int argc, char **argv) {
     talk_progress("asking the drivers for their devices");
     int code = find_device(tune);
     bool kept = !code && grt_profile_user_path(&tune->info, profile, sizeof profile);
-    if (!code)
+    if (!code) {
         code = FILES_APART({FILE_KEPT, "the device's profile", kept ? profile : NULL},
                            {FILE_WRITTEN, "--output", tune->bench.common.output});
-    if (!code)
+    }
+    if (!code) {
         code = output_open(&output, tune->bench.common.output);
+    }
     if (!code) {
         struct table_desc desc = tune_table_desc(&output, tune->bench.common.format, argc, argv);
         desc.head = json_pack("{so}", "device", devices_json(&tune->info));
         tune->table = &tune->bench.table;
-        if (table_open(tune->table, &desc) && tune_table_begin(tune))
+        if (table_open(tune->table, &desc) && tune_table_begin(tune)) {
             code = run_jobs(tune);
+        }
         table_close(tune->table);
         talk_clear();
-        if (!code || code == COMMAND_INTERNAL)
+        if (!code || code == COMMAND_INTERNAL) {
             say_end(tune);
+        }
     }
     tune_worker_end(&tune->worker);
     grt_profile_destroy(&tune->profile);
@@ -300,8 +325,9 @@ int cmd_tune(int argc, char **argv) {
     memcpy(rows, tune_options, sizeof tune_options);
     for (size_t i = 0; i < sizeof bench_gemm_options / sizeof *bench_gemm_options; i++) {
         for (size_t k = 0; k < sizeof shared / sizeof *shared; k++) {
-            if (!strcmp(bench_gemm_options[i].name, shared[k]))
+            if (strcmp(bench_gemm_options[i].name, shared[k]) == 0) {
                 rows[count++] = bench_gemm_options[i];
+            }
         }
     }
     struct option_list lists[] = {
@@ -314,8 +340,9 @@ int cmd_tune(int argc, char **argv) {
         .verb = "tune", .about = about, .lists = lists, .list_count = sizeof lists / sizeof *lists};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &tune.bench.common, NULL, &word_count);
-    if (code < 0)
+    if (code < 0) {
         code = run_tune(&tune, argc, argv);
+    }
     bench_gemm_options_end(&tune.bench.gemm);
     return code;
 }
@@ -326,13 +353,16 @@ int tune_for_training(const struct tune_training *training) {
     tune.bench.gemm.variants = "auto";
     tune.level = TUNE_LEVEL_0 + 1;
     int code = find_device(&tune);
-    if (!code)
+    if (!code) {
         code = training->products(tune.profile, &tune.bench.gemm, training->context);
-    if (!code)
+    }
+    if (!code) {
         code = run_jobs(&tune);
+    }
     talk_clear();
-    if (!code && tune.job_count)
+    if (!code && tune.job_count) {
         talk_line("autotune: %u of %zu settings improved", tune.stored, tune.job_count);
+    }
     tune_worker_end(&tune.worker);
     grt_profile_destroy(&tune.profile);
     bench_gemm_options_end(&tune.bench.gemm);

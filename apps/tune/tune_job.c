@@ -69,8 +69,9 @@ bool tune_table_begin(struct tune *tune) {
 static void values_text(const struct grt_tunable *tunable, const uint32_t *values, char text[96]) {
     size_t used = 0;
     text[0] = '\0';
-    for (uint32_t k = 0; k < GRT_PROFILE_NUMBERS && tunable->knobs[k].name && used < 96; k++)
+    for (uint32_t k = 0; k < GRT_PROFILE_NUMBERS && tunable->knobs[k].name && used < 96; k++) {
         used += (size_t)snprintf(text + used, 96 - used, "%s%u", k ? " " : "", values[k]);
+    }
 }
 
 static double rate(const struct run *run, double seconds) {
@@ -123,12 +124,13 @@ bool tune_job_shape(struct tune *tune, struct tune_job *job, enum grt_size_class
 // For tests: the first candidate of a run crashes or hangs.
 static enum tune_fault fault(struct tune *tune, size_t candidate) {
     const char *wanted = getenv("GPURT_TUNE_FAULT");
-    if (!wanted || candidate == 0 || tune->faulted)
+    if (!wanted || candidate == 0 || tune->faulted) {
         return TUNE_NO_FAULT;
+    }
     tune->faulted = true;
-    return !strcmp(wanted, "hang")    ? TUNE_HANG
-           : !strcmp(wanted, "crash") ? TUNE_CRASH
-                                      : TUNE_NO_FAULT;
+    return strcmp(wanted, "hang") == 0    ? TUNE_HANG
+           : strcmp(wanted, "crash") == 0 ? TUNE_CRASH
+                                          : TUNE_NO_FAULT;
 }
 
 // A fifth of the time for one candidate at most: one that hangs must not cost all of it. Whatever
@@ -166,8 +168,9 @@ static enum tune_news try_one(struct run *run, size_t i, struct tune_time *time)
     task.hopeless = run->tried ? 1.5 * run->best.fastest : slow(run->tune);
     *time = (struct tune_time){0};
     enum tune_news news = tune_worker_ask(&run->tune->worker, &task, &answer);
-    if (news == TUNE_STOPPED || news == TUNE_NOBODY)
+    if (news == TUNE_STOPPED || news == TUNE_NOBODY) {
         return news;
+    }
     run->tried++;
     if (news == TUNE_ANSWERED && answer.good) {
         *time = answer.times[0];
@@ -175,8 +178,9 @@ static enum tune_news try_one(struct run *run, size_t i, struct tune_time *time)
     }
     run->failed++;
     values_text(run->tunable, run->search.all[i].values, text);
-    if (run->tune->bench.common.verbose)
+    if (run->tune->bench.common.verbose) {
         talk_error("%s %s: %s", run->tunable->variant, text, answer.why);
+    }
     return news;
 }
 
@@ -227,10 +231,12 @@ static bool harmless(struct run *run) {
     struct tune_answer answer;
     double most = cbrt(0.5e9 * slow(run->tune) * rate(run, run->before.median));
     if (!run->job->given || run->tunable->classes > 1 ||
-        !tune_job_shape(run->tune, &other, run->job->pick.size, most))
+        !tune_job_shape(run->tune, &other, run->job->pick.size, most)) {
         return true;
-    if (!duel(run, &other.shape, &answer))
+    }
+    if (!duel(run, &other.shape, &answer)) {
         return false;
+    }
     double spread = answer.times[0].spread + answer.times[1].spread;
     return answer.times[1].median <= answer.times[0].median * (1 + spread);
 }
@@ -238,12 +244,15 @@ static bool harmless(struct run *run) {
 // Whether the best beats what was in use round by round, and makes nothing else slower.
 static bool wins(struct run *run) {
     struct tune_answer answer;
-    if (run->search.best == 0)
+    if (run->search.best == 0) {
         return false;
-    if (run->before.median <= 0)
+    }
+    if (run->before.median <= 0) {
         return true;  // what was in use does not run here
-    if (!duel(run, &run->job->shape, &answer))
+    }
+    if (!duel(run, &run->job->shape, &answer)) {
         return false;
+    }
     run->before = answer.times[0];
     run->best = answer.times[1];
     return answer.wins && run->best.median < run->before.median && harmless(run);
@@ -257,8 +266,9 @@ static bool store(struct run *run) {
     char shape[64];
     time_t now = time(NULL);
     for (; value.count < GRT_PROFILE_NUMBERS && run->tunable->knobs[value.count].name;
-         value.count++)
+         value.count++) {
         value.numbers[value.count] = values[value.count];
+    }
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
     shape_text(run->job, shape);
     snprintf(value.from, sizeof value.from,

@@ -42,8 +42,9 @@ static const char *variant_of(struct server *s, const struct bench_gemm_shape *s
 static const struct bench_gemm_shape *ragged_for(struct server *s, const struct tune_task *task) {
     size_t i = 0;
     while (i + 1 < RAGGED_COUNT &&
-           !variant_of(s, &ragged[i], task->in, grt_tunable(task->tunable)->variant, 0))
+           !variant_of(s, &ragged[i], task->in, grt_tunable(task->tunable)->variant, 0)) {
         i++;
+    }
     return &ragged[i];
 }
 
@@ -59,8 +60,9 @@ static void end_cases(struct server *s) {
 static bool begin_cases(struct server *s, const struct tune_task *task) {
     const struct bench_gemm_shape *old = &s->cases[1].shape;
     if (s->begun && s->cases[1].in == task->in && s->tunable == task->tunable &&
-        memcmp(old, &task->shape, sizeof *old) == 0)
+        memcmp(old, &task->shape, sizeof *old) == 0) {
         return true;
+    }
     end_cases(s);
     s->tunable = task->tunable;
     for (int i = 0; i < 2; i++) {
@@ -70,8 +72,9 @@ static bool begin_cases(struct server *s, const struct tune_task *task) {
                                                .in = task->in,
                                                .out = task->in};
         if (bench_gemm_case_begin(&s->cases[i]) != BENCH_GOOD) {
-            if (i)
+            if (i) {
                 bench_gemm_case_end(&s->cases[0]);
+            }
             return false;
         }
     }
@@ -81,11 +84,14 @@ static bool begin_cases(struct server *s, const struct tune_task *task) {
 // Every class gets the candidate, so that it is used whatever the product's size.
 static bool use(struct server *s, const struct grt_tunable *tunable, const uint32_t *values) {
     struct grt_profile_value value = {.from = "default"};
-    for (; value.count < GRT_PROFILE_NUMBERS && tunable->knobs[value.count].name; value.count++)
+    for (; value.count < GRT_PROFILE_NUMBERS && tunable->knobs[value.count].name; value.count++) {
         value.numbers[value.count] = values[value.count];
+    }
     for (uint32_t size = 0; size < tunable->classes; size++) {
-        if (!grt_dev_profile_set(s->bench.dev, (enum grt_profile_key)(tunable->key + size), &value))
+        if (!grt_dev_profile_set(s->bench.dev, (enum grt_profile_key)(tunable->key + size),
+                                 &value)) {
             return false;
+        }
     }
     return true;
 }
@@ -100,12 +106,15 @@ static struct grt_graph *record(void *context, uint32_t count) {
     const struct recipe *r = context;
     struct grt_gemm_desc desc = bench_gemm_case_desc(r->g, r->variant);
     struct grt_graph *graph = grt_graph_create(r->g->bench->dev, "tune");
-    if (graph && r->device_timer)
+    if (graph && r->device_timer) {
         grt_graph_phase(graph, r->variant);
-    for (uint32_t i = 0; graph && i < count; i++)
+    }
+    for (uint32_t i = 0; graph && i < count; i++) {
         grt_op_gemm(graph, &desc);
-    if (graph && !grt_graph_bake(graph))
+    }
+    if (graph && !grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
+    }
     return graph;
 }
 
@@ -114,10 +123,11 @@ static bool checked(struct bench_gemm_case *g, struct grt_graph *graph, const ch
     double error = 0;
     enum bench_outcome outcome =
         graph ? bench_gemm_run_checked(g, graph, variant, &error) : BENCH_BROKEN;
-    if (outcome == BENCH_WRONG)
+    if (outcome == BENCH_WRONG) {
         snprintf(why, 256, "the result is wrong");
-    else if (outcome != BENCH_GOOD)
+    } else if (outcome != BENCH_GOOD) {
         snprintf(why, 256, "%.255s", grt_last_error());
+    }
     return outcome == BENCH_GOOD;
 }
 
@@ -139,8 +149,9 @@ static uint32_t prepare(struct server *s, const struct grt_tunable *tunable, con
         grt_graph_destroy(&graph);
     }
     uint32_t products = good ? bench_fill_run(timing, MAX_PRODUCTS, record, &timed) : 0;
-    if (good && !products)
+    if (good && !products) {
         snprintf(why, 256, "%.255s", grt_last_error());
+    }
     return products;
 }
 
@@ -154,8 +165,9 @@ static void measure(struct server *s, const struct tune_task *task, struct tune_
     size_t count = 0;
     double seconds = 0;
     bool good = begin_cases(s, task);
-    if (!good)
+    if (!good) {
         snprintf(answer->why, sizeof answer->why, "%.255s", grt_last_error());
+    }
     for (int i = 0; good && i < sides; i++) {
         timings[i] = (struct bench_timing){
             .replays = 1, .device_timer = grt_dev_info(s->bench.dev)->caps.timestamps != 0};
@@ -171,8 +183,9 @@ static void measure(struct server *s, const struct tune_task *task, struct tune_
             samples[i][count] /= products[i] ? products[i] : 1;
         }
         count++;
-        if (hopeless)
+        if (hopeless) {
             break;
+        }
     }
     answer->wins = good && sides == 2 && stats_wins(samples[0], samples[1], count);
     for (int i = 0; i < sides; i++) {
@@ -188,10 +201,12 @@ static void add_tunables(const char *variant, bool used, const struct tune_task 
     for (uint32_t t = 0; grt_tunable(t); t++) {
         uint32_t at = 0;
         if (strcmp(grt_tunable(t)->variant, variant) != 0 ||
-            !(grt_tunable(t)->dtypes >> task->in & 1))
+            !(grt_tunable(t)->dtypes >> task->in & 1)) {
             continue;
-        while (at < answer->count && answer->tunables[at] != t)
+        }
+        while (at < answer->count && answer->tunables[at] != t) {
             at++;
+        }
         if (at < TUNE_MAX_TUNABLES) {
             answer->tunables[at] = t;
             answer->used[at] = answer->used[at] || used;
@@ -208,8 +223,9 @@ static void list_variants(struct server *s, const struct tune_task *task,
     for (int size = 0; size < 2; size++) {
         const char *name = NULL;
         for (uint32_t i = 0; (name = variant_of(s, &sizes[size], task->in, NULL, i)) != NULL; i++) {
-            if (i == 0)
+            if (i == 0) {
                 snprintf(answer->best, sizeof answer->best, "%s", name);
+            }
             add_tunables(name, i == 0, task, answer);
         }
     }
@@ -226,24 +242,29 @@ static int serve(struct grt_child *parent, void *context) {
     talk_resume();  // a Ctrl-C of before is the parent's business
     s->bench.dev = grt_dev_create(context);
     opened.good = s->bench.dev != NULL;
-    if (!opened.good)
+    if (!opened.good) {
         snprintf(opened.why, sizeof opened.why, "%.255s", grt_last_error());
-    if (!grt_child_send(parent, &opened, sizeof opened) || !opened.good)
+    }
+    if (!grt_child_send(parent, &opened, sizeof opened) || !opened.good) {
         return 1;
+    }
     while (grt_child_receive(parent, &task, sizeof task, 0, NULL) == GRT_CHILD_ANSWERED) {
         struct tune_answer answer = {0};
         if (task.fault == TUNE_CRASH) {
             signal(SIGSEGV, SIG_DFL);  // PoCL has a handler of its own
             raise(SIGSEGV);
         }
-        while (task.fault == TUNE_HANG)
+        while (task.fault == TUNE_HANG) {
             pause();
-        if (task.kind == TUNE_VARIANTS)
+        }
+        if (task.kind == TUNE_VARIANTS) {
             list_variants(s, &task, &answer);
-        else
+        } else {
             measure(s, &task, &answer);
-        if (!grt_child_send(parent, &answer, sizeof answer))
+        }
+        if (!grt_child_send(parent, &answer, sizeof answer)) {
             break;
+        }
     }
     return 0;
 }
@@ -259,8 +280,9 @@ static bool start(struct tune_worker *worker) {
     }
     enum grt_child_news news =
         grt_child_receive(&worker->child, &opened, sizeof opened, OPEN_SECONDS, NULL);
-    if (news == GRT_CHILD_ANSWERED && opened.good)
+    if (news == GRT_CHILD_ANSWERED && opened.good) {
         return true;
+    }
     grt_child_end(&worker->child, why);
     talk_error("cannot open %s: %s", worker->device.device,
                news == GRT_CHILD_ANSWERED ? opened.why
@@ -275,22 +297,27 @@ enum tune_news tune_worker_ask(struct tune_worker *worker, const struct tune_tas
     // A new child makes the operands first, and compiles what makes them.
     bool fresh = worker->child.pid <= 0;
     double limit = (fresh ? 3 : 1) * task->limit;
-    if (fresh && !start(worker))
+    if (fresh && !start(worker)) {
         return TUNE_NOBODY;
+    }
     enum grt_child_news news = GRT_CHILD_ENDED;
-    if (grt_child_send(&worker->child, task, sizeof *task))
+    if (grt_child_send(&worker->child, task, sizeof *task)) {
         news = grt_child_receive(&worker->child, answer, sizeof *answer, limit,
                                  task->kind == TUNE_TRY ? talk_stopped : NULL);
-    if (news == GRT_CHILD_ANSWERED)
+    }
+    if (news == GRT_CHILD_ANSWERED) {
         return TUNE_ANSWERED;
+    }
     char how[160];
     grt_child_end(&worker->child, how);
-    if (news == GRT_CHILD_STOPPED)
+    if (news == GRT_CHILD_STOPPED) {
         return TUNE_STOPPED;
-    if (news == GRT_CHILD_LATE)
+    }
+    if (news == GRT_CHILD_LATE) {
         snprintf(answer->why, sizeof answer->why, "no answer within %g s", limit);
-    else
+    } else {
         snprintf(answer->why, sizeof answer->why, "the driver %s", how);
+    }
     return TUNE_DIED;
 }
 

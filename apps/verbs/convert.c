@@ -22,15 +22,17 @@ static const struct option_row convert_options[] = {
 
 static enum model_form form_of(const char *path) {
     enum model_form form = model_file_form(path);
-    if (form == MODEL_UNKNOWN)
+    if (form == MODEL_UNKNOWN) {
         talk_error("'%s': the name must end in .safetensors or .h5", path);
+    }
     return form;
 }
 
 static bool holds_model(const struct grt_archive *archive) {
     for (uint32_t i = 0; i < archive->tensor_count; i++) {
-        if (!strncmp(archive->tensors[i].name, "model/", 6))
+        if (!strncmp(archive->tensors[i].name, "model/", 6)) {
             return true;
+        }
     }
     return false;
 }
@@ -38,27 +40,31 @@ static bool holds_model(const struct grt_archive *archive) {
 static int run(const struct convert *c, const char *in, const char *out) {
     enum model_form from = form_of(in);
     enum model_form to = from != MODEL_UNKNOWN ? form_of(out) : MODEL_UNKNOWN;
-    if (to == MODEL_UNKNOWN)
+    if (to == MODEL_UNKNOWN) {
         return COMMAND_USAGE;
+    }
     if (from == to) {
         talk_error(
             "both are of the same form; one name must end in .safetensors, the other in .h5");
         return COMMAND_USAGE;
     }
     int code = FILES_APART({FILE_READ, "IN", in}, {FILE_WRITTEN, "OUT", out});
-    if (code)
+    if (code) {
         return code;
+    }
     uint32_t left = 0;
     struct grt_archive *archive = model_file_load(in);
     bool empty = archive && !holds_model(archive);
     bool good = archive && !empty && model_file_save(archive, out, c->all != 0, &left);
-    if (good && left > 0)
+    if (good && left > 0) {
         talk_line("%u tensors in %s; %u that only --resume needs stay behind, --all takes them too",
                   archive->tensor_count - left, out, left);
-    else if (good)
+    } else if (good) {
         talk_line("%u tensors in %s", archive->tensor_count, out);
-    if (empty)
+    }
+    if (empty) {
         talk_error("%s: holds no model that `gpurt train` made", in);
+    }
     code = good ? COMMAND_OK : empty ? COMMAND_DATA : command_exit_of(grt_last_status());
     grt_archive_destroy(&archive);
     return code;
@@ -85,10 +91,11 @@ int cmd_convert(int argc, char **argv) {
             "`gpurt eval`, `predict`\nand `play`, and with --all be resumed.\n",
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists};
-    if (!words)
+    if (!words) {
         talk_error("out of memory");
-    else
+    } else {
         code = options_parse(&desc, argc, argv, &c.common, words, &word_count);
+    }
     if (code < 0 && word_count != 2) {
         talk_error("convert: two names are wanted, IN and OUT; see `gpurt convert --help`");
         code = COMMAND_USAGE;

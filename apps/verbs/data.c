@@ -112,8 +112,9 @@ static const struct kind {
 
 static int make(const struct data_options *options, const char *word) {
     size_t kind = 0;
-    while (kind < GRT_MAKE_COUNT && strcmp(word, kinds[kind].name) != 0)
+    while (kind < GRT_MAKE_COUNT && strcmp(word, kinds[kind].name) != 0) {
         kind++;
+    }
     if (kind == GRT_MAKE_COUNT) {
         struct command_unknown unknown = {"kind of data", word, NULL, "gpurt data --help"};
         return command_unknown(&unknown, kinds, GRT_MAKE_COUNT, sizeof *kinds);
@@ -123,8 +124,9 @@ static int make(const struct data_options *options, const char *word) {
         return COMMAND_USAGE;
     }
     int code = FILES_APART({FILE_WRITTEN, "--output", options->common.output});
-    if (code)
+    if (code) {
         return code;
+    }
     bool made = grt_data_make(
         grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
                       .samples = options->samples, .features = (uint32_t)options->features,
@@ -164,8 +166,9 @@ static const struct table_column columns[] = {
 static void shape_text(const uint64_t *shape, char text[80]) {
     int n = 0;
     text[0] = '\0';
-    for (int i = 0; i < GRT_DATA_MAX_RANK && shape[i] > 0; i++)
+    for (int i = 0; i < GRT_DATA_MAX_RANK && shape[i] > 0; i++) {
         n += snprintf(text + n, 80 - (size_t)n, "%s%" PRIu64, i ? " x " : "", shape[i]);
+    }
 }
 
 struct info_texts {
@@ -193,21 +196,26 @@ static void title_text(const char *path, const struct grt_file_info *info,
     char size[TABLE_TEXT_SIZE];
     table_bytes_text(info->bytes, size);
     int n = snprintf(text, TABLE_TEXT_SIZE, "%.500s: %.20s", path, size);
-    if (info->made_by[0])
+    if (info->made_by[0]) {
         n += snprintf(text + n, TABLE_TEXT_SIZE - (size_t)n, ", made by gpurt: %s", info->made_by);
-    if (info->noise_floor >= 0)
+    }
+    if (info->noise_floor >= 0) {
         n += snprintf(text + n, TABLE_TEXT_SIZE - (size_t)n, ", noise floor %g", info->noise_floor);
-    if (info->classes > 0)
+    }
+    if (info->classes > 0) {
         snprintf(text + n, TABLE_TEXT_SIZE - (size_t)n, ", %u classes", info->classes);
+    }
 }
 
 static json_t *info_head(const char *path, const struct grt_file_info *info) {
     json_t *head = json_pack("{soss}", "file", table_json_text(path), "made_by", info->made_by);
     json_object_set_new(head, "bytes", json_integer((json_int_t)info->bytes));
-    if (info->noise_floor >= 0)
+    if (info->noise_floor >= 0) {
         json_object_set_new(head, "noise_floor", json_real(info->noise_floor));
-    if (info->classes > 0)
+    }
+    if (info->classes > 0) {
         json_object_set_new(head, "classes", json_integer(info->classes));
+    }
     return head;
 }
 
@@ -236,8 +244,9 @@ static bool print_info(struct output *output, const struct data_options *options
                                                         .head = info_head(path, info)});
     if (good) {
         good = table_section(&table, title, shown, cells[0], info->count);
-        for (uint32_t i = 0; good && i < info->count; i++)
+        for (uint32_t i = 0; good && i < info->count; i++) {
             good = table_row(&table, cells[i]);
+        }
         good = table_close(&table) && good;
     }
     free(texts);
@@ -249,16 +258,19 @@ static int info(const struct data_options *options, const char *path, int argc, 
     struct output output;
     int code =
         FILES_APART({FILE_READ, "FILE", path}, {FILE_WRITTEN, "--output", options->common.output});
-    if (code)
+    if (code) {
         return code;
+    }
     code = output_open(&output, options->common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     struct grt_file_info *info = grt_file_info_create(path);
-    if (info)
+    if (info) {
         print_info(&output, options, path, info, argc, argv);
-    else
+    } else {
         code = command_exit_of(grt_last_status());
+    }
     grt_file_info_destroy(&info);
     int written = output_close(&output, !code && !talk_stopped());
     return code ? code : written;
@@ -291,8 +303,8 @@ int cmd_data(int argc, char **argv) {
     }
     int code = options_parse(&desc, argc, argv, &options.common, words, &count);
     if (code < 0) {
-        bool making = count == 2 && !strcmp(words[0], "make");
-        bool asking = count == 2 && !strcmp(words[0], "info");
+        bool making = count == 2 && strcmp(words[0], "make") == 0;
+        bool asking = count == 2 && strcmp(words[0], "info") == 0;
         if (asking && lists[0].given) {
             talk_error("'--%s' is an option of `gpurt data make`", lists[0].given);
             code = COMMAND_USAGE;

@@ -86,14 +86,16 @@ static void matrix_text(const struct grt_caps *caps, struct device_text *text) {
     for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
         char one[48];
         shape_text(&caps->matrix_shapes[i], one, sizeof one);
-        if (i == 0 && caps->matrix_shape_count == 1)
+        if (i == 0 && caps->matrix_shape_count == 1) {
             snprintf(text->matrix_short, sizeof text->matrix_short, "%s", one);
-        else if (i == 0)
+        } else if (i == 0) {
             snprintf(text->matrix_short, sizeof text->matrix_short, "%s +%u", one,
                      caps->matrix_shape_count - 1);
-        if (used < sizeof text->matrix)
+        }
+        if (used < sizeof text->matrix) {
             used += (size_t)snprintf(text->matrix + used, sizeof text->matrix - used, "%s%s",
                                      i ? ", " : "", one);
+        }
     }
 }
 
@@ -115,15 +117,17 @@ static json_t *describe_profiles(const struct grt_dev_info *info, char text[TABL
     struct grt_profile_part part;
     json_t *all = json_array();
     size_t used = 0;
-    if (!profile)
+    if (!profile) {
         snprintf(text, TABLE_TEXT_SIZE, "none: %s", grt_last_error());
+    }
     for (uint32_t i = 0; grt_profile_part(profile, i, &part); i++) {
         json_array_append_new(all, json_pack("{so ss so}", "name", table_json_text(part.name),
                                              "level", grt_profile_level_text(part.level), "why",
                                              table_json_text(part.why)));
-        if (used < TABLE_TEXT_SIZE)
+        if (used < TABLE_TEXT_SIZE) {
             used += (size_t)snprintf(text + used, TABLE_TEXT_SIZE - used, "%s%s (%s)",
                                      i ? ", then " : "", part.name, part.why);
+        }
     }
     grt_profile_destroy(&profile);
     return all;
@@ -190,8 +194,9 @@ static void describe(const struct grt_dev_info *info, bool chosen, struct device
 }
 
 static void forget(struct table_cell *cells) {
-    for (size_t i = 0; i < DEVICE_COLUMN_COUNT; i++)
+    for (size_t i = 0; i < DEVICE_COLUMN_COUNT; i++) {
         json_decref(cells[i].json);
+    }
 }
 
 json_t *devices_json(const struct grt_dev_info *info) {
@@ -205,7 +210,7 @@ json_t *devices_json(const struct grt_dev_info *info) {
 }
 
 static bool wanted(const char *backend, enum grt_backend_id id) {
-    return !strcmp(backend, "auto") || !strcmp(backend, grt_backend_text(id));
+    return strcmp(backend, "auto") == 0 || strcmp(backend, grt_backend_text(id)) == 0;
 }
 
 // Members of the JSON head: how each backend answered.
@@ -213,8 +218,9 @@ static json_t *head_json(const struct grt_dev_list *list, const char *backend) {
     json_t *reports = json_array();
     for (uint32_t i = 0; i < GRT_BACKEND_COUNT; i++) {
         const struct grt_backend_report *report = &list->reports[i];
-        if (!wanted(backend, report->backend))
+        if (!wanted(backend, report->backend)) {
             continue;
+        }
         json_t *one = json_pack("{ss si}", "backend", grt_backend_text(report->backend), "devices",
                                 (int)report->device_count);
         json_object_set_new(one, "problem", table_json_text(report->problem));
@@ -231,8 +237,9 @@ static void print_problems(struct output *output, const struct grt_dev_list *lis
     for (uint32_t i = 0; i < GRT_BACKEND_COUNT; i++) {
         const struct grt_backend_report *report = &list->reports[i];
         const char *name = grt_backend_text(report->backend);
-        if (!wanted(options->backend, report->backend))
+        if (!wanted(options->backend, report->backend)) {
             continue;
+        }
         const char *const lines[] = {report->problem, report->note};
         for (int k = 0; k < 2; k++) {
             if (lines[k][0]) {
@@ -243,8 +250,9 @@ static void print_problems(struct output *output, const struct grt_dev_list *lis
         }
         advise = advise || report->problem[0];
     }
-    if (advise)
+    if (advise) {
         fprintf(output->file, "For a remedy run `gpurt doctor`.\n");
+    }
 }
 
 static bool print_list(struct table *table, const struct grt_dev_list *list,
@@ -257,8 +265,9 @@ static bool print_list(struct table *table, const struct grt_dev_list *list,
     bool good = cells && texts;
     for (uint32_t i = 0; good && i < list->count; i++) {
         const struct grt_dev_info *info = &list->devices[i];
-        if (!wanted(options->backend, info->backend))
+        if (!wanted(options->backend, info->backend)) {
             continue;
+        }
         describe(info, info == chosen, &texts[rows], &cells[rows * DEVICE_COLUMN_COUNT]);
         rows++;
     }
@@ -286,12 +295,14 @@ int cmd_devices(int argc, char **argv) {
     struct options_desc desc = {.verb = "devices", .about = about, .lists = lists, .list_count = 3};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &options, NULL, &word_count);
-    if (code >= 0)
+    if (code >= 0) {
         return code;
+    }
     struct output output;
     code = output_open(&output, options.output);
-    if (code)
+    if (code) {
         return code;
+    }
     talk_progress("asking the drivers for their devices");
     struct grt_dev_list *list = grt_dev_list_create();
     if (list) {
@@ -309,8 +320,9 @@ int cmd_devices(int argc, char **argv) {
                                    .blocks = options.verbose && options.format == TABLE_PLAIN,
                                });
         good = good && print_list(&table, list, &options);
-        if (good && (options.format == TABLE_PLAIN || options.format == TABLE_MD))
+        if (good && (options.format == TABLE_PLAIN || options.format == TABLE_MD)) {
             print_problems(&output, list, &options);
+        }
         table_close(&table);
     }
     talk_clear();

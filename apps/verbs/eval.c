@@ -18,7 +18,7 @@ struct eval {
 
 static bool read_part(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, word)                                                                              \
-    if (!strcmp(text, word)) {                                                                     \
+    if (strcmp(text, word) == 0) {                                                                 \
         *(enum grt_part *)into = GRT_PART_##name;                                                  \
         return true;                                                                               \
     }
@@ -60,8 +60,9 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
     struct output output;
     struct table table;
     int code = output_open(&output, e->config.common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     struct table_desc desc = {
         .output = &output,
         .format = e->config.common.format,
@@ -77,14 +78,17 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
         [EVAL_LOSS] = TABLE_CELL(.number = result->loss),
     };
     uint64_t shown = (1ull << EVAL_COLUMN_COUNT) - 1;
-    if (result->accuracy >= 0)
+    if (result->accuracy >= 0) {
         cells[EVAL_ACCURACY] = TABLE_CELL(.number = result->accuracy);
-    else
+    } else {
         shown &= ~(1ull << EVAL_ACCURACY);
-    if (result->seconds > 0)
+    }
+    if (result->seconds > 0) {
         cells[EVAL_RATE] = TABLE_CELL(.number = (double)result->samples / result->seconds);
-    if (table_open(&table, &desc) && table_section(&table, NULL, shown, NULL, 0))
+    }
+    if (table_open(&table, &desc) && table_section(&table, NULL, shown, NULL, 0)) {
         table_row(&table, cells);
+    }
     table_close(&table);
     return output_close(&output, true);
 }
@@ -95,10 +99,11 @@ static int run(void *values, int argc, char **argv) {
     struct grt_archive *model = NULL;
     struct grt_dev *dev = NULL;
     int code = train_config_open(&e->config, e->config.common.output, &model, &dev);
-    if (!code && !grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result))
+    if (!code && !grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result)) {
         code = command_exit_of(grt_last_status());
-    else if (!code)
+    } else if (!code) {
         code = print(e, dev, &result, argc, argv);
+    }
     grt_archive_destroy(&model);
     grt_dev_destroy(&dev);
     return code;
@@ -106,8 +111,9 @@ static int run(void *values, int argc, char **argv) {
 
 int cmd_eval(int argc, char **argv) {
     // A word that is neither an option nor KEY=VALUE is an environment.
-    if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '='))
+    if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '=')) {
         return eval_policy(argc, argv);
+    }
     struct option_list lists[] = {
         OPTION_LIST("Options", train_checkpoint_options),
         OPTION_LIST("Data", train_config_options),

@@ -82,8 +82,9 @@ static int print(struct model *m, const struct grt_learner *learner, uint64_t ro
     struct output output;
     struct table table;
     int code = output_open(&output, m->config.common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     struct table_desc desc = {
         .output = &output,
         .format = m->config.common.format,
@@ -97,8 +98,9 @@ static int print(struct model *m, const struct grt_learner *learner, uint64_t ro
     uint64_t shown = ((1ull << MODEL_COLUMN_COUNT) - 1) & ~(1ull << MODEL_DEPTH);
     const struct grt_net_layer *layer;
     bool good = table_open(&table, &desc) && table_section(&table, NULL, shown, NULL, 0);
-    for (uint32_t i = 0; good && (layer = grt_learner_layer(learner, i)) != NULL; i++)
+    for (uint32_t i = 0; good && (layer = grt_learner_layer(learner, i)) != NULL; i++) {
         good = print_layer(&table, layer, rows, people);
+    }
     table_close(&table);
     return output_close(&output, true);
 }
@@ -112,8 +114,9 @@ static bool print_fit(struct grt_dev *dev, const struct grt_task *task,
     most.accumulate = 1;
     struct grt_fit_besides besides = grt_task_besides(dev, &task->info, &most, GRT_CACHE_NONE);
     besides.bytes = 0;  // the staging of so large a batch is not its own
-    if (!grt_task_fit(dev, &most, &besides, &fit))
+    if (!grt_task_fit(dev, &most, &besides, &fit)) {
         return false;
+    }
     char left[TABLE_TEXT_SIZE];
     table_bytes_text(fit.left, left);
     talk_line("largest batch on %s: %u, in %s of free memory", grt_dev_info(dev)->selector,
@@ -124,8 +127,9 @@ static bool print_fit(struct grt_dev *dev, const struct grt_task *task,
 static int run(void *values, int argc, char **argv) {
     struct model *m = values;
     int code = train_config_apart(&m->config, m->config.common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     struct grt_dev *dev = train_config_device(&m->config);
     struct grt_task *task = calloc(1, sizeof *task);
     struct grt_learner *learner = NULL;
@@ -139,16 +143,20 @@ static int run(void *values, int argc, char **argv) {
         desc.variant = "layers";
         learner = grt_learner_create(dev, &desc);
         uint64_t rows = learner ? grt_learner_input(learner)->shape[0] : 1;
-        if (learner)
+        if (learner) {
             code = print(m, learner, rows, argc, argv);
-        if (learner && !code && !print_fit(dev, task, &desc))
+        }
+        if (learner && !code && !print_fit(dev, task, &desc)) {
             code = command_exit_of(grt_last_status());
+        }
     }
-    if (!learner)
+    if (!learner) {
         code = command_exit_of(grt_last_status());
+    }
     grt_learner_destroy(&learner);
-    if (open)
+    if (open) {
         grt_task_close(task);
+    }
     free(task);
     grt_dev_destroy(&dev);
     return code;

@@ -28,8 +28,9 @@ struct play {
 };
 
 static bool read_form(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!strcmp(text, "svg") || !strcmp(text, "json"))
+    if (strcmp(text, "svg") == 0 || strcmp(text, "json") == 0) {
         return options_read_text(text, into, why);
+    }
     snprintf(why, RANGES_WHY, "known are svg json");
     return false;
 }
@@ -200,9 +201,10 @@ static bool run_steps(const struct stage *s, const struct play *play,
                        (struct grt_range){s->path, 0, play->steps * bytes});
         grt_graph_copy(graph, (struct grt_range){s->host, places.seen * 4, seen},
                        (struct grt_range){s->seen, 0, seen});
-        if (shapes)
+        if (shapes) {
             grt_graph_copy(graph, (struct grt_range){s->host, places.shapes * 4, shapes},
                            (struct grt_range){s->shapes, 0, shapes});
+        }
         ok = grt_graph_finish(graph);
     }
     grt_graph_destroy(&graph);
@@ -226,8 +228,9 @@ json_t *play_rows(const float *rows, uint32_t frames, uint32_t width) {
 
 bool play_json(FILE *file, const struct play_trip *trip) {
     json_t *names = json_array();
-    for (uint32_t i = 0; i < trip->env->state; i++)
+    for (uint32_t i = 0; i < trip->env->state; i++) {
         json_array_append_new(names, json_string(trip->env->state_names[i]));
+    }
     json_t *all =
         json_pack("{ss ss si sf sf sf si so so so so so}", "schema", "gpurt.play/1", "env",
                   trip->env->name, "phase", (int)trip->phase, "dt", (double)trip->env->dt, "return",
@@ -246,8 +249,9 @@ static int show(const struct play *play, const struct stage *s, const struct grt
                 const struct grt_policy *policy, const struct grt_archive *archive) {
     struct output output;
     int code = output_open(&output, play->common.output);
-    if (code)
+    if (code) {
         return code;
+    }
     const float *host = grt_buf_host(s->host);
     struct places places = places_of(play, env);
     const float *score = host + places.seen - GRT_ROLLOUT_SCORES;
@@ -270,12 +274,13 @@ static int show(const struct play *play, const struct stage *s, const struct grt
                              .good = (double)score[1] / play->steps,
                              .falls = (uint32_t)score[2]};
     bool ok = actions && rewards;
-    if (!ok)
+    if (!ok) {
         talk_error("out of memory");
-    else if (!strcmp(play->form, "json"))
+    } else if (strcmp(play->form, "json") == 0) {
         ok = play_json(output.file, &trip);
-    else
+    } else {
         play_svg(output.file, &trip);
+    }
     free(actions);
     free(rewards);
     int written = output_close(&output, ok);
@@ -296,18 +301,20 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
         talk_error("%s: of phase %u, which '%s' has not", play->checkpoint, play->phase, env->name);
         return COMMAND_DATA;
     }
-    if (!grt_policy_parse(grt_archive_text(archive, "policy", ""), &policy))
+    if (!grt_policy_parse(grt_archive_text(archive, "policy", ""), &policy)) {
         return COMMAND_DATA;
+    }
     play->dev = options_open_device(&play->common);
     int code = COMMAND_OK;
-    if (!play->dev || !stage_create(&stage, play, env, grt_policy_quads(&policy, env)))
+    if (!play->dev || !stage_create(&stage, play, env, grt_policy_quads(&policy, env))) {
         code = command_exit_of(grt_last_status());
-    else if (!give_policy(&stage, archive, &policy, env, play->start))
+    } else if (!give_policy(&stage, archive, &policy, env, play->start)) {
         code = COMMAND_DATA;
-    else if (!run_steps(&stage, play, env, &policy))
+    } else if (!run_steps(&stage, play, env, &policy)) {
         code = command_exit_of(grt_last_status());
-    else
+    } else {
         code = show(play, &stage, env, &policy, archive);
+    }
     stage_destroy(&stage);
     grt_dev_destroy(&play->dev);
     return code;
@@ -316,8 +323,9 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
 // A policy of evolution strategies: one episode in registers.
 static int play_es(struct play *play, const struct grt_env_info *env, size_t words,
                    const struct grt_archive *archive) {
-    if (!grt_env_in_registers(env, "this policy"))
+    if (!grt_env_in_registers(env, "this policy")) {
         return COMMAND_DATA;
+    }
     if (words > 1 || play->seed) {
         talk_error("%s: a policy of `gpurt train es` has no %s; --start N is another start",
                    play->checkpoint, words > 1 ? "KEY=VALUE" : "--seed");
@@ -337,29 +345,32 @@ static int play_env(struct play *play, const char **words, size_t count,
         return COMMAND_USAGE;
     }
     if (play->phase > env->phases || play->steps > MAX_STEPS || play->start > MAX_STEPS) {
-        if (play->phase > env->phases)
+        if (play->phase > env->phases) {
             talk_error("environment '%s' has no phase %u; it has 1 to %u", env->name, play->phase,
                        env->phases);
-        else
+        } else {
             talk_error("--%s %u: at most %d can be shown",
                        play->steps > MAX_STEPS ? "steps" : "start",
                        play->steps > MAX_STEPS ? play->steps : play->start, MAX_STEPS);
+        }
         return COMMAND_USAGE;
     }
     int code = FILES_APART({FILE_READ, "--checkpoint", play->checkpoint},
                            {FILE_WRITTEN, "--output", play->common.output});
-    if (code)
+    if (code) {
         return code;
+    }
     struct grt_archive *archive = model_file_load(play->checkpoint);
-    if (!archive)
+    if (!archive) {
         return command_exit_of(grt_last_status());
-    if (!strcmp(grt_archive_text(archive, "learner", ""), "ppo")) {
+    }
+    if (strcmp(grt_archive_text(archive, "learner", ""), "ppo") == 0) {
         uint64_t seed = play->seed & ~SEEDED;
         return play_ppo(&(struct play_ppo_desc){.common = &play->common,
                                                 .archive = archive,
                                                 .words = words,
                                                 .word_count = count,
-                                                .json = !strcmp(play->form, "json"),
+                                                .json = strcmp(play->form, "json") == 0,
                                                 .phase = play->phase,
                                                 .steps = play->steps,
                                                 .start = play->start,

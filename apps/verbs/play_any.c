@@ -60,8 +60,9 @@ static bool chart_at(const struct play_trip *trip, uint32_t i, struct curves *c)
 int play_any_height(const struct play_trip *trip) {
     struct curves c;
     int charts = 0;
-    while (chart_at(trip, (uint32_t)charts, &c))
+    while (chart_at(trip, (uint32_t)charts, &c)) {
         charts++;
+    }
     return (trip->env->shapes ? PANEL_H : 0) + charts * CHART_H;
 }
 
@@ -77,8 +78,9 @@ static void widen(struct range *r, double v) {
 }
 
 static struct range with_room(struct range r) {
-    if (!(r.high >= r.low))
+    if (!(r.high >= r.low)) {
         return (struct range){-1, 1};
+    }
     double room = r.high > r.low ? 0.08 * (r.high - r.low) : 0.5;
     return (struct range){r.low - room, r.high + room};
 }
@@ -87,8 +89,9 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct c
                         int top, double seconds) {
     struct range r = {INFINITY, -INFINITY};
     for (uint32_t f = 0; f < trip->frames; f++) {
-        for (uint32_t k = 0; k < c->count; k++)
+        for (uint32_t k = 0; k < c->count; k++) {
             widen(&r, (double)c->first[(size_t)f * c->stride + k]);
+        }
     }
     struct range seen = r.high >= r.low ? r : (struct range){0, 0};
     r = with_room(r);
@@ -102,19 +105,22 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct c
             "<text class=\"edge\" x=\"%d\" y=\"%.1f\">%.3g</text>\n",
             LEFT, TOP, CHART_H - BOTTOM, width - RIGHT, LEFT - 4,
             TOP + scale * (r.high - seen.high) + 3, seen.high);
-    if (seen.high > seen.low)
+    if (seen.high > seen.low) {
         fprintf(file, "<text class=\"edge\" x=\"%d\" y=\"%.1f\">%.3g</text>\n", LEFT - 4,
                 TOP + scale * (r.high - seen.low) + 3, seen.low);
-    for (int i = 0; i * tick <= seconds; i++)
+    }
+    for (int i = 0; i * tick <= seconds; i++) {
         fprintf(file, "<text class=\"tick\" x=\"%.1f\" y=\"%d\">%g s</text>\n",
                 LEFT + i * tick / seconds * (width - LEFT - RIGHT), CHART_H - BOTTOM + 12,
                 i * tick);
+    }
     for (uint32_t k = 0; k < c->count; k++) {
         fprintf(file, "<polyline class=\"chart l%u\" points=\"", k == 3 ? 4 : k);
         for (uint32_t f = 0; f < trip->frames; f++) {
             double v = (double)c->first[(size_t)f * c->stride + k];
-            if (v - v == 0)
+            if (v - v == 0) {
                 fprintf(file, "%.1f,%.1f ", LEFT + step * f, TOP + scale * (r.high - v));
+            }
         }
         fputs("\"/>\n", file);
     }
@@ -192,8 +198,9 @@ void play_any(FILE *file, const struct play_trip *trip, int width, int top, doub
         write_shapes(file, trip, width, top, seconds);
         top += PANEL_H;
     }
-    for (uint32_t i = 0; chart_at(trip, i, &c); i++)
+    for (uint32_t i = 0; chart_at(trip, i, &c); i++) {
         write_chart(file, trip, &c, width, top + (int)i * CHART_H, seconds);
+    }
 }
 
 // ---- actions ----
@@ -210,9 +217,10 @@ float *play_actions(const struct grt_policy *policy, const struct grt_env_info *
         const float *shift = norm->data;
         struct grt_policy_tensor t;
         uint32_t layer = 0;
-        for (uint32_t i = 0; i < env->obs; i++)
+        for (uint32_t i = 0; i < env->obs; i++) {
             x[i] = ((double)seen[(size_t)f * env->obs + i] - (double)shift[i]) *
                    (double)shift[env->obs + i];
+        }
         for (uint32_t k = 0; grt_policy_tensor(policy, env, k, &t); k++) {
             char name[GRT_ARCHIVE_NAME];
             snprintf(name, sizeof name, "model/%s", t.name);
@@ -228,16 +236,18 @@ float *play_actions(const struct grt_policy *policy, const struct grt_env_info *
             bool last = layer++ == (policy->hidden ? 1u : 0u);
             for (uint32_t o = 0; o < t.shape[0]; o++) {
                 double sum = b ? (double)b[o] : 0;
-                for (uint32_t i = 0; i < t.shape[1]; i++)
+                for (uint32_t i = 0; i < t.shape[1]; i++) {
                     sum += (double)w[(size_t)o * t.shape[1] + i] * x[i];
+                }
                 bool curved = policy->hidden && (last || policy->tanh);
                 double clamped = sum > 1 ? 1 : sum < -1 ? -1 : sum;
                 y[o] = curved ? tanh(sum) : last ? clamped : sum > 0 ? sum : 0;
             }
             memcpy(x, y, t.shape[0] * sizeof *x);
         }
-        for (uint32_t i = 0; i < env->act; i++)
+        for (uint32_t i = 0; i < env->act; i++) {
             actions[(size_t)f * env->act + i] = (float)x[i];
+        }
     }
     if (!x || !y) {
         free(actions);

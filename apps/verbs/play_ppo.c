@@ -43,8 +43,9 @@ static bool make_record(struct record *r) {
     r->rewards = calloc(rows, sizeof *r->rewards);
     r->counts = calloc(rows, sizeof *r->counts);
     if (r->shapes && r->states && r->obs && r->acts && r->mask && r->choices && r->rewards &&
-        r->counts)
+        r->counts) {
         return true;
+    }
     talk_error("out of memory");
     return false;
 }
@@ -61,8 +62,9 @@ static void free_record(struct record *r) {
 }
 
 static void keep(void *into, const void *from, size_t at, size_t count, size_t size) {
-    if (from)
+    if (from) {
         memcpy((char *)into + at * count * size, from, count * size);
+    }
 }
 
 static bool look(void *self, const struct grt_ppo_moment *m) {
@@ -78,8 +80,9 @@ static bool look(void *self, const struct grt_ppo_moment *m) {
     keep(r->mask, m->mask, at, n, sizeof *r->mask);
     keep(r->choices, m->choices, at, n, sizeof *r->choices);
     // What follows the last step is no step.
-    if (r->ended || m->step > r->most)
+    if (r->ended || m->step > r->most) {
         return false;
+    }
     keep(r->shapes, m->shapes, m->step, s->shapes, sizeof *r->shapes);
     keep(r->states, m->state, at, r->state, sizeof *r->states);
     keep(r->rewards, m->rewards, at, n, sizeof *r->rewards);
@@ -95,8 +98,9 @@ static bool look(void *self, const struct grt_ppo_moment *m) {
     r->ended = !more;
     // The last words of a state in registers: steps, and how many of them were good
     // (shaders/rl/worlds_state.k).
-    if (r->state)
+    if (r->state) {
         r->good = (double)m->state[s->words - 1] / m->state[s->words - 2];
+    }
     return true;
 }
 
@@ -112,12 +116,13 @@ static float *trace(struct grt_dev *dev, const struct grt_env_info *env, const s
     struct grt_buf *obs = grt_buf_create(dev, grt_buf_desc(.size = seen, .label = "play"));
     struct grt_buf *out = grt_buf_create(dev, grt_buf_desc(.size = shapes + 4, .label = "play"));
     struct grt_graph *graph = buf && obs && out ? grt_graph_create(dev, "trace") : NULL;
-    if (graph)
+    if (graph) {
         grt_op_trace(graph, &(struct grt_trace_desc){.env = env,
                                                      .frames = r->steps,
                                                      .states = {buf, 0, 0},
                                                      .obs = {obs, 0, 0},
                                                      .shapes = {out, 0, 0}});
+    }
     if (!drawn || !graph || !grt_buf_write(buf, 0, r->states, states) || !grt_graph_finish(graph) ||
         (shapes > 0 && !grt_buf_read(out, 0, drawn, shapes))) {
         free(drawn);
@@ -147,10 +152,11 @@ static bool show_registers(FILE *file, const struct train_ppo *t, const struct r
                              .good = r->good,
                              .falls = r->fell};
     bool ok = shapes != NULL;
-    if (ok && json)
+    if (ok && json) {
         ok = play_json(file, &trip);
-    else if (ok)
+    } else if (ok) {
         play_svg(file, &trip);
+    }
     free(shapes);
     return ok;
 }
@@ -161,8 +167,9 @@ static json_t *settings_json(const struct grt_worlds *worlds) {
     json_t *all = json_object();
     const char *name;
     double value;
-    for (uint32_t i = 0; (name = grt_worlds_setting(worlds, i, &value)); i++)
+    for (uint32_t i = 0; (name = grt_worlds_setting(worlds, i, &value)); i++) {
         json_object_set_new(all, name, json_real(value));
+    }
     return all;
 }
 
@@ -170,8 +177,9 @@ static json_t *terms_json(const struct grt_worlds *worlds, const struct grt_ppo_
     json_t *all = json_object();
     const char *name;
     for (uint32_t i = 0; i < GRT_PPO_TERMS && (name = grt_worlds_term(worlds, i)); i++) {
-        if (report->episodes > 0)
+        if (report->episodes > 0) {
             json_object_set_new(all, name, json_real(report->terms[i]));
+        }
     }
     return all;
 }
@@ -194,8 +202,9 @@ static json_t *words_json(const uint32_t *words, const bool *truths, uint32_t st
 // A list for each step: of rows of numbers, one for each agent.
 static json_t *steps_json(const float *rows, uint32_t steps, uint32_t n, uint32_t width) {
     json_t *all = json_array();
-    for (uint32_t t = 0; t < steps; t++)
+    for (uint32_t t = 0; t < steps; t++) {
         json_array_append_new(all, play_rows(rows + (size_t)t * n * width, n, width));
+    }
     return all;
 }
 
@@ -212,8 +221,9 @@ static bool show_json(FILE *file, const struct train_ppo *t, const struct record
         discrete ? words_json(r->choices, NULL, r->steps, s->agents)
                  : steps_json(r->acts, r->steps, s->agents, s->act),
         "rewards", play_rows(r->rewards, r->steps, s->agents));
-    if (all && discrete)
+    if (all && discrete) {
         json_object_set_new(all, "masks", words_json(r->mask, NULL, r->steps, s->agents));
+    }
     bool ok = all && json_dumpf(all, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
               fputc('\n', file) != EOF;
     json_decref(all);
@@ -228,9 +238,10 @@ static bool show_picture(FILE *file, const struct train_ppo *t, const struct rec
                                    r->total, r->steps);
     for (uint32_t i = 0; used < sizeof title - 96 && i < GRT_PPO_TERMS && report->episodes > 0 &&
                          (name = grt_worlds_term(t->trials, i));
-         i++)
+         i++) {
         used += (size_t)snprintf(title + used, sizeof title - used, ", %.64s %.3g", name,
                                  report->terms[i]);
+    }
     return play_world_svg(file, &(struct play_world){.title = title,
                                                      .steps = r->steps,
                                                      .dt = (double)t->info->dt,
@@ -244,8 +255,9 @@ static int show(const struct play_ppo_desc *desc, const struct train_ppo *t, con
                 const struct grt_ppo_report *report) {
     struct output output;
     int code = output_open(&output, desc->common->output);
-    if (code)
+    if (code) {
         return code;
+    }
     bool ok = t->info->world ? (desc->json ? show_json : show_picture)(output.file, t, r, report)
                              : show_registers(output.file, t, r, desc->json);
     int written = output_close(&output, ok);
@@ -262,24 +274,28 @@ static int not_drawn(const struct train_ppo *t) {
 static int run(const struct play_ppo_desc *desc, struct train_ppo *t) {
     struct grt_ppo_report report;
     bool drawn = t->info->world && !desc->json;
-    if (drawn && !strcmp(t->info->world->shapes, "0"))
+    if (drawn && strcmp(t->info->world->shapes, "0") == 0) {
         return not_drawn(t);
+    }
     int code = train_ppo_open_trained(t);
-    if (code)
+    if (code) {
         return code;
+    }
     struct record r = {.sizes = grt_worlds_sizes(t->trials), .state = t->info->state};
     uint32_t length = grt_worlds_length(t->trials);
     r.most = desc->steps && desc->steps < length ? desc->steps : length;
-    if (drawn && r.sizes->shapes == 0)
+    if (drawn && r.sizes->shapes == 0) {
         return not_drawn(t);
-    if (!make_record(&r))
+    }
+    if (!make_record(&r)) {
         code = COMMAND_INTERNAL;
-    else if (!grt_ppo_watch(t->ppo, t->trials, GRT_PPO_TRY_POLICY,
-                            desc->seed ? (uint32_t)*desc->seed : TRAIN_PPO_TRIALS, desc->start - 1,
-                            look, &r, &report))
+    } else if (!grt_ppo_watch(t->ppo, t->trials, GRT_PPO_TRY_POLICY,
+                              desc->seed ? (uint32_t)*desc->seed : TRAIN_PPO_TRIALS,
+                              desc->start - 1, look, &r, &report)) {
         code = command_exit_of(grt_last_status());
-    else
+    } else {
         code = show(desc, t, &r, &report);
+    }
     free_record(&r);
     return code;
 }
@@ -302,8 +318,9 @@ int play_ppo(const struct play_ppo_desc *desc) {
         t->trainer.config.common = *desc->common;
         t->file.archive = archive;
         code = train_ppo_trained(t, words, desc->word_count + (desc->phase > 0), desc->start);
-        if (!code)
+        if (!code) {
             code = run(desc, t);
+        }
         train_ppo_close(t);
         grt_dev_destroy(&t->trainer.dev);
     }

@@ -54,8 +54,9 @@ struct look {
 
 uint32_t play_member(const struct grt_env_info *env, const char *name) {
     for (uint32_t i = 0; i < env->state; i++) {
-        if (name && !strcmp(env->state_names[i], name))
+        if (name && strcmp(env->state_names[i], name) == 0) {
             return i;
+        }
     }
     return 0;
 }
@@ -205,8 +206,9 @@ static void write_view(FILE *file, const struct play_trip *trip, const struct lo
     fprintf(file, "<line class=\"ground\" x1=\"0\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", PANEL_W,
             ground, ground);
     fprintf(file, "<text x=\"8\" y=\"16\">%s</text>\n", view ? "from the front" : "from the side");
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         write_line(file, trip, look, i, view, seconds);
+    }
     fputs("</svg>\n", file);
 }
 
@@ -266,12 +268,13 @@ static void write_ground(FILE *file, const struct play_trip *trip, const struct 
     for (uint32_t f = 0; chart->pushes[0] && f < trip->frames; f++) {
         double size =
             hypot(value(trip, chart->pushes[0], f, false), value(trip, chart->pushes[1], f, false));
-        if (size > 0)
+        if (size > 0) {
             fprintf(
                 file,
                 "<rect class=\"push\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>%.1f "
                 "N</title></rect>\n",
                 across(a, f), MARGIN, a->step, CHART_H - 2 * MARGIN, size);
+        }
     }
     if (chart->target) {
         fputs("<polygon class=\"band\" points=\"", file);
@@ -299,16 +302,18 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct c
     double tick = seconds > 40 ? 10 : seconds > 8 ? 5 : 1;
     fprintf(file, "<svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\">\n", top, width, CHART_H);
     write_ground(file, trip, chart, &a);
-    for (int i = 0; i * tick <= seconds; i++)
+    for (int i = 0; i * tick <= seconds; i++) {
         fprintf(file, "<text class=\"tick\" x=\"%.1f\" y=\"%d\">%g s</text>\n",
                 MARGIN + i * tick / seconds * (width - 2.0 * MARGIN), CHART_H - MARGIN + 12,
                 i * tick);
+    }
     fprintf(file, "<text x=\"8\" y=\"16\">%s</text>\n", chart->label);
     for (uint32_t i = 0; i < MAX_CURVES && (i == 0 || chart->members[i]); i++) {
         fprintf(file, "<polyline class=\"chart l%u\" points=\"", i);
-        for (uint32_t f = 0; f < trip->frames; f++)
+        for (uint32_t f = 0; f < trip->frames; f++) {
             fprintf(file, "%s%.1f,%.1f", f ? " " : "", across(&a, f),
                     down(&a, value(trip, chart->members[i], f, chart->size)));
+        }
         fputs("\"/>\n", file);
     }
     fprintf(file,
@@ -322,11 +327,13 @@ static void write_chart(FILE *file, const struct play_trip *trip, const struct c
 void play_svg(FILE *file, const struct play_trip *trip) {
     const struct look *look = looks;
     // A file of the user's is not ours, whatever its name.
-    while (look->env && (trip->env->source || strcmp(look->env, trip->env->name) != 0))
+    while (look->env && (trip->env->source || strcmp(look->env, trip->env->name) != 0)) {
         look++;
+    }
     int charts = 0;
-    while (charts < MAX_CHARTS && look->charts[charts].label)
+    while (charts < MAX_CHARTS && look->charts[charts].label) {
         charts++;
+    }
     int width = 2 * PANEL_W,
         height = MARGIN + (look->env ? PANEL_H + charts * CHART_H : play_any_height(trip));
     double seconds = trip->frames * (double)trip->env->dt;
@@ -348,11 +355,14 @@ void play_svg(FILE *file, const struct play_trip *trip) {
         "falls</text>\n",
         width, height, width, height, trip->env->name, trip->phase, trip->total, 100 * trip->good,
         trip->falls);
-    if (!look->env)
+    if (!look->env) {
         play_any(file, trip, width, MARGIN, seconds);
-    for (uint32_t view = 0; view < look->views; view++)
+    }
+    for (uint32_t view = 0; view < look->views; view++) {
         write_view(file, trip, look, view, seconds);
-    for (int i = 0; i < charts; i++)
+    }
+    for (int i = 0; i < charts; i++) {
         write_chart(file, trip, &look->charts[i], width, MARGIN + PANEL_H + i * CHART_H, seconds);
+    }
     fputs("</svg>\n", file);
 }

@@ -45,23 +45,27 @@ static void put(FILE *file, double v, int decimals) {
     snprintf(text, sizeof text, "%.*f", decimals, v);
     size_t length = strlen(text);
     if (strchr(text, '.')) {
-        while (text[length - 1] == '0')
+        while (text[length - 1] == '0') {
             text[--length] = '\0';
-        if (text[length - 1] == '.')
+        }
+        if (text[length - 1] == '.') {
             text[--length] = '\0';
+        }
     }
     bool minus = text[0] == '-';
     const char *digits = text + minus;
-    if (digits[0] == '0' && digits[1] == '.')
+    if (digits[0] == '0' && digits[1] == '.') {
         digits++;
-    bool zero = !strcmp(digits, "0");
+    }
+    bool zero = strcmp(digits, "0") == 0;
     fprintf(file, "%s%s", minus && !zero ? "-" : "", digits);
 }
 
 static bool changes(const struct picture *p) {
     for (uint32_t f = 1; f < p->frames; f++) {
-        if (p->series[f] != p->series[0])
+        if (p->series[f] != p->series[0]) {
             return true;
+        }
     }
     return false;
 }
@@ -85,8 +89,9 @@ static void animate(const struct picture *p, const char *attribute, int decimals
     fprintf(p->file, " dur=\"%.2fs\" repeatCount=\"indefinite\"%s values=\"", p->total,
             jumps ? " calcMode=\"discrete\"" : "");
     for (uint32_t f = 0; f < p->frames; f++) {
-        if (!is_said(p, f, jumps))
+        if (!is_said(p, f, jumps)) {
             continue;
+        }
         fputs(f ? shift ? ";0 " : ";" : shift ? "0 " : "", p->file);
         put(p->file, p->series[f], decimals);
     }
@@ -96,8 +101,9 @@ static void animate(const struct picture *p, const char *attribute, int decimals
     }
     fputs("\" keyTimes=\"", p->file);
     for (uint32_t f = 0; f < p->frames; f++) {
-        if (!is_said(p, f, jumps))
+        if (!is_said(p, f, jumps)) {
             continue;
+        }
         fputs(f ? ";" : "", p->file);
         put(p->file, f * p->step / p->total, 5);
     }
@@ -168,23 +174,26 @@ static uint32_t number(float from, size_t count) {
 // The first frame that shows a shape; the number of frames where none does.
 static uint32_t first_shown(const struct picture *p, uint32_t i) {
     uint32_t f = 0;
-    while (f < p->frames && number(shape_at(p, f, i)->kind, LOOKS) == GRT_DRAWN_NONE)
+    while (f < p->frames && number(shape_at(p, f, i)->kind, LOOKS) == GRT_DRAWN_NONE) {
         f++;
+    }
     return f;
 }
 
 // The frame in which a shape is done first; the number of frames where it never is.
 static uint32_t first_done(const struct picture *p, uint32_t i) {
     uint32_t f = 0;
-    while (f < p->frames && shape_at(p, f, i)->done == 0)
+    while (f < p->frames && shape_at(p, f, i)->done == 0) {
         f++;
+    }
     return f;
 }
 
 // Hues far apart, one after the other.
 static void put_colour(FILE *file, float of) {
-    if (of >= 0)
+    if (of >= 0) {
         fprintf(file, " color=\"hsl(%d,70%%,42%%)\"", (int)fmod(137.508 * (double)of, 360));
+    }
 }
 
 static void fill_series(const struct picture *p, uint32_t i, const struct attribute *a) {
@@ -203,12 +212,15 @@ static void write_opacity(const struct picture *p, uint32_t i, uint32_t role) {
         bool none = number(s->kind, LOOKS) == GRT_DRAWN_NONE;
         p->series[f] = none ? 0 : role == GRT_DRAWN_AGENT && s->done != 0 ? 0.3 : 1;
     }
-    if (changes(p))
+    if (changes(p)) {
         animate(p, "opacity", 1, true);
-    for (uint32_t f = 0; f < p->frames; f++)
+    }
+    for (uint32_t f = 0; f < p->frames; f++) {
         p->series[f] = role == GRT_DRAWN_GOAL && shape_at(p, f, i)->done != 0 ? 0.45 : 0;
-    if (changes(p))
+    }
+    if (changes(p)) {
         animate(p, "fill-opacity", 2, true);
+    }
 }
 
 static void write_shape(const struct picture *p, uint32_t i) {
@@ -223,14 +235,16 @@ static void write_shape(const struct picture *p, uint32_t i) {
         fputc('"', p->file);
     }
     fputc('>', p->file);
-    if (role == GRT_DRAWN_GOAL && done < p->frames)
+    if (role == GRT_DRAWN_GOAL && done < p->frames) {
         fprintf(p->file, "<title>agent %g: reached in step %u</title>", (double)s->of, done);
-    else if (s->of >= 0)
+    } else if (s->of >= 0) {
         fprintf(p->file, "<title>agent %g</title>", (double)s->of);
+    }
     for (const struct attribute *a = look->attributes; a->name; a++) {
         fill_series(p, i, a);
-        if (changes(p))
+        if (changes(p)) {
             animate(p, a->name, p->decimals, false);
+        }
     }
     write_opacity(p, i, role);
     fprintf(p->file, "</%s>\n", look->element);
@@ -241,8 +255,9 @@ static void write_shapes(const struct picture *p, bool agents) {
     for (uint32_t i = 0; i < p->world->shapes; i++) {
         uint32_t first = first_shown(p, i);
         if (first < p->frames &&
-            (number(shape_at(p, first, i)->role, CLASSES) == GRT_DRAWN_AGENT) == agents)
+            (number(shape_at(p, first, i)->role, CLASSES) == GRT_DRAWN_AGENT) == agents) {
             write_shape(p, i);
+        }
     }
 }
 
@@ -251,25 +266,29 @@ static void write_track(const struct picture *p, uint32_t i) {
     double length = 0;
     uint32_t first = first_shown(p, i);
     const struct grt_drawn_shape *before = first < p->frames ? shape_at(p, first, i) : NULL;
-    if (!before || number(before->role, CLASSES) != GRT_DRAWN_AGENT)
+    if (!before || number(before->role, CLASSES) != GRT_DRAWN_AGENT) {
         return;
+    }
     for (uint32_t f = 0; f < p->frames; f++) {
         const struct grt_drawn_shape *s = shape_at(p, f < first ? first : f, i);
         length += hypot((double)s->x0 - (double)before->x0, (double)s->y0 - (double)before->y0);
         p->series[f] = -length;
         before = s;
     }
-    if (length == 0)
+    if (length == 0) {
         return;
-    for (uint32_t f = 0; f < p->frames; f++)
+    }
+    for (uint32_t f = 0; f < p->frames; f++) {
         p->series[f] += length;
+    }
     fputs("<polyline class=\"track\"", p->file);
     put_colour(p->file, before->of);
     fputs(" points=\"", p->file);
     for (uint32_t f = first; f < p->frames; f++) {
         const struct grt_drawn_shape *s = shape_at(p, f, i);
-        if (f > first && !is_said(p, f, false))
+        if (f > first && !is_said(p, f, false)) {
             continue;
+        }
         fputs(f > first ? " " : "", p->file);
         put(p->file, (double)s->x0, p->decimals);
         fputc(',', p->file);
@@ -289,12 +308,15 @@ static void write_track(const struct picture *p, uint32_t i) {
 static void write_digit(const struct picture *p, uint32_t power, double x, double y) {
     fprintf(p->file, "<svg x=\"%.0f\" y=\"%.0f\" width=\"9\" height=\"%d\"><text class=\"digit\">",
             x, y, DIGIT);
-    for (int d = 0; d < 10; d++)
+    for (int d = 0; d < 10; d++) {
         fprintf(p->file, "<tspan x=\"0\" y=\"%d\">%d</tspan>", DIGIT * d + 11, d);
-    for (uint32_t f = 0; f < p->frames; f++)
+    }
+    for (uint32_t f = 0; f < p->frames; f++) {
         p->series[f] = -DIGIT * (double)(f / power % 10);
-    if (changes(p))
+    }
+    if (changes(p)) {
         animate(p, NULL, 0, true);
+    }
     fputs("</text></svg>\n", p->file);
 }
 
@@ -311,8 +333,9 @@ static void write_time(const struct picture *p, int top) {
     for (uint32_t i = 0; i < p->world->shapes; i++) {
         const struct grt_drawn_shape *s = shape_at(p, 0, i);
         uint32_t done = first_done(p, i);
-        if (number(s->role, CLASSES) != GRT_DRAWN_GOAL || done == p->frames || done == 0)
+        if (number(s->role, CLASSES) != GRT_DRAWN_GOAL || done == p->frames || done == 0) {
             continue;
+        }
         fputs("<rect class=\"arrival\"", p->file);
         put_colour(p->file, s->of);
         fprintf(p->file, " x=\"%.1f\" y=\"%d\" width=\"2\" height=\"12\"/>\n",
@@ -321,10 +344,12 @@ static void write_time(const struct picture *p, int top) {
     fprintf(p->file, "<text x=\"%d\" y=\"%d\">step</text>\n", x, top + 26);
     x += 30;
     uint32_t power = 1;
-    while ((p->frames - 1) / power >= 10)
+    while ((p->frames - 1) / power >= 10) {
         power *= 10;
-    for (; power > 0; power /= 10, x += 9)
+    }
+    for (; power > 0; power /= 10, x += 9) {
         write_digit(p, power, x, top + 15);
+    }
     fprintf(p->file, "<text x=\"%d\" y=\"%d\">of %u</text>\n", x + 6, top + 26, p->frames - 1);
 }
 
@@ -335,8 +360,9 @@ static void widen(struct picture *p, const struct grt_drawn_shape *s) {
     double around = kind == GRT_DRAWN_CIRCLE ? (double)s->size
                     : kind == GRT_DRAWN_LINE ? (double)s->size / 2
                                              : 0;
-    if (kind == GRT_DRAWN_NONE)
+    if (kind == GRT_DRAWN_NONE) {
         return;
+    }
     p->x0 = fmin(p->x0, low_x(s) - around);
     p->y0 = fmin(p->y0, low_y(s) - around);
     p->x1 = fmax(p->x1, fmax((double)s->x0, (double)s->x1) + around);
@@ -347,10 +373,12 @@ static void widen(struct picture *p, const struct grt_drawn_shape *s) {
 static void frame_all(struct picture *p) {
     p->x0 = p->y0 = INFINITY;
     p->x1 = p->y1 = -INFINITY;
-    for (size_t i = 0; i < (size_t)p->frames * p->world->shapes; i++)
+    for (size_t i = 0; i < (size_t)p->frames * p->world->shapes; i++) {
         widen(p, &p->world->drawn[i]);
-    if (!(p->x1 >= p->x0))
+    }
+    if (!(p->x1 >= p->x0)) {
         p->x0 = p->y0 = 0, p->x1 = p->y1 = 1;
+    }
     double side = fmax(p->x1 - p->x0, p->y1 - p->y0), room = side > 0 ? 0.01 * side : 0.5;
     // A picture that is flat has some height.
     double tall = fmax(0, 0.15 * side - (p->y1 - p->y0)) / 2;
@@ -391,8 +419,9 @@ static void write_all(const struct picture *p) {
     }
     fputs("\">\n<g transform=\"scale(1,-1)\">\n", p->file);
     write_shapes(p, false);
-    for (uint32_t i = 0; i < p->world->shapes; i++)
+    for (uint32_t i = 0; i < p->world->shapes; i++) {
         write_track(p, i);
+    }
     write_shapes(p, true);
     fputs("</g>\n</svg>\n", p->file);
     write_time(p, (int)(TOP + high) + 10);
@@ -406,8 +435,9 @@ bool play_world_svg(FILE *file, const struct play_world *world) {
                         .step = world->dt < SLOWEST ? world->dt : SLOWEST};
     p.total = world->steps * p.step + HOLD;
     p.series = calloc(p.frames, sizeof *p.series);
-    if (!p.series)
+    if (!p.series) {
         return false;
+    }
     frame_all(&p);
     write_all(&p);
     free(p.series);

@@ -17,8 +17,9 @@ struct predict {
 };
 
 static bool read_format(const char *text, void *into, char why[RANGES_WHY]) {
-    if (!strcmp(text, "h5") || !strcmp(text, "csv"))
+    if (strcmp(text, "h5") == 0 || strcmp(text, "csv") == 0) {
         return options_read_text(text, into, why);
+    }
     snprintf(why, RANGES_WHY, "known are h5 csv");
     return false;
 }
@@ -41,12 +42,15 @@ static const struct option_row predict_options[] = {
 static const char *form_of(const struct predict *p) {
     const char *slash = strrchr(p->output, '/');
     const char *ending = strrchr(slash ? slash : p->output, '.');
-    if (p->format)
+    if (p->format) {
         return p->format;
-    if (!ending || !strcmp(ending, ".h5") || !strcmp(ending, ".hdf5"))
+    }
+    if (!ending || strcmp(ending, ".h5") == 0 || strcmp(ending, ".hdf5") == 0) {
         return "h5";
-    if (!strcmp(ending, ".csv"))
+    }
+    if (strcmp(ending, ".csv") == 0) {
         return "csv";
+    }
     talk_error("'%s': the name must end in .h5, .hdf5 or .csv, or --format h5|csv says the form",
                p->output);
     return NULL;
@@ -64,8 +68,9 @@ static void print_names(FILE *file, const struct grt_archive *archive) {
         const struct grt_archive_tensor *t = &archive->tensors[i];
         for (uint64_t k = 0; k < width_of(t); k++) {
             fprintf(file, "%s%s", i || k ? "," : "", t->name);
-            if (width_of(t) > 1)
+            if (width_of(t) > 1) {
                 fprintf(file, "%llu", (unsigned long long)k);
+            }
         }
     }
     fputc('\n', file);
@@ -82,10 +87,11 @@ static void print_sample(FILE *file, const struct grt_archive *archive, uint64_t
             memcpy(&whole, at, 4);
             fputs(i || k ? "," : "", file);
             // Nine digits tell every float from its neighbours.
-            if (t->dtype == GRT_U32)
+            if (t->dtype == GRT_U32) {
                 fprintf(file, "%u", whole);
-            else
+            } else {
                 fprintf(file, "%.9g", (double)number);
+            }
         }
     }
     fputc('\n', file);
@@ -94,19 +100,22 @@ static void print_sample(FILE *file, const struct grt_archive *archive, uint64_t
 static int save_csv(const struct grt_archive *archive, const char *path) {
     struct output output;
     int code = output_open(&output, path);
-    if (code)
+    if (code) {
         return code;
+    }
     print_names(output.file, archive);
-    for (uint64_t row = 0; row < archive->tensors[0].shape[0] && !ferror(output.file); row++)
+    for (uint64_t row = 0; row < archive->tensors[0].shape[0] && !ferror(output.file); row++) {
         print_sample(output.file, archive, row);
+    }
     return output_close(&output, true);
 }
 
 // ---- the verb ----
 
 static int save(const struct grt_archive *archive, const char *path, const char *form) {
-    if (!strcmp(form, "csv"))
+    if (strcmp(form, "csv") == 0) {
         return save_csv(archive, path);
+    }
     return grt_checkpoint_save(archive, path) ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 
@@ -127,9 +136,10 @@ static int run(void *values, int argc, char **argv) {
         archive = grt_predict(dev, model, &p->config.settings, talk_stopped);
         code = archive ? save(archive, p->output, form) : command_exit_of(grt_last_status());
     }
-    if (archive && !code)
+    if (archive && !code) {
         talk_line("%llu predictions in %s", (unsigned long long)archive->tensors[0].shape[0],
                   p->output);
+    }
     grt_archive_destroy(&archive);
     grt_archive_destroy(&model);
     grt_dev_destroy(&dev);

@@ -41,8 +41,9 @@ struct profile_options {
 
 static bool read_name(const char *text, void *into, char why[RANGES_WHY]) {
     *(const char **)into = text;
-    if (*text)
+    if (*text) {
         return true;
+    }
     snprintf(why, RANGES_WHY, "a name is wanted, such as 'NVIDIA A100'");
     return false;
 }
@@ -67,12 +68,14 @@ static const struct option_row own_options[] = {
 // Lanes of a workgroup with this setting; 0 for one that is about something else.
 static uint32_t workgroup(enum grt_profile_key key, const struct grt_profile_value *value) {
     uint32_t values[GRT_PROFILE_NUMBERS] = {0};
-    for (uint32_t i = 0; i < value->count; i++)
+    for (uint32_t i = 0; i < value->count; i++) {
         values[i] = (uint32_t)value->numbers[i];
+    }
     for (uint32_t t = 0; grt_tunable(t); t++) {
         const struct grt_tunable *tunable = grt_tunable(t);
-        if (key >= tunable->key && key < tunable->key + tunable->classes)
+        if (key >= tunable->key && key < tunable->key + tunable->classes) {
             return tunable->lanes(values);
+        }
     }
     return 0;
 }
@@ -85,9 +88,10 @@ static bool print_settings(struct table *table, const struct grt_profile *profil
         uint32_t lanes = workgroup((enum grt_profile_key)key, value);
         char numbers[128];
         size_t used = 0;
-        for (uint32_t i = 0; i < value->count && used < sizeof numbers; i++)
+        for (uint32_t i = 0; i < value->count && used < sizeof numbers; i++) {
             used += (size_t)snprintf(numbers + used, sizeof numbers - used, "%s%.12g", i ? " " : "",
                                      value->numbers[i]);
+        }
         struct table_cell cells[COLUMN_COUNT] = {
             [COLUMN_SETTING] = TABLE_CELL(.text = info->key),
             [COLUMN_VALUE] = TABLE_CELL(.text = numbers),
@@ -106,19 +110,22 @@ static bool print_settings(struct table *table, const struct grt_profile *profil
 static bool find(const struct profile_options *options, struct grt_dev_info *info) {
     *info = (struct grt_dev_info){.selector = "none", .caps.memory = options->memory};
     if (options->as) {
-        if (!options->memory && !options->common.quiet)
+        if (!options->memory && !options->common.quiet) {
             talk_error(
                 "its memory is not known, so settings by memory are left out; --memory 12GiB");
+        }
         snprintf(info->name, sizeof info->name, "%s", options->as);
-        if (!strcmp(options->common.backend, grt_backend_text(GRT_BACKEND_OPENCL)))
+        if (strcmp(options->common.backend, grt_backend_text(GRT_BACKEND_OPENCL)) == 0) {
             info->backend = GRT_BACKEND_OPENCL;
+        }
         return true;
     }
     struct grt_dev_list *list = grt_dev_list_create();
     struct grt_dev_desc desc = options_device_desc(&options->common);
     const struct grt_dev_info *chosen = list ? grt_dev_choose(list, &desc) : NULL;
-    if (chosen)
+    if (chosen) {
         *info = *chosen;
+    }
     grt_dev_list_destroy(&list);
     return chosen != NULL;
 }
@@ -161,8 +168,9 @@ int cmd_profile(int argc, char **argv) {
     struct output output;
     char path[4096];
     int code = options_parse(&desc, argc, argv, &options.common, NULL, &word_count);
-    if (code >= 0)
+    if (code >= 0) {
         return code;
+    }
     if (options.memory && !options.as) {
         talk_error("'--memory' is of a GPU that is not here: give its name too, --as NAME");
         return COMMAND_USAGE;
@@ -176,10 +184,11 @@ int cmd_profile(int argc, char **argv) {
         grt_profile_destroy(&profile);
         return code;
     }
-    if (profile)
+    if (profile) {
         print(&output, &options, profile, info.name, argc, argv);
-    else
+    } else {
         code = command_exit_of(grt_last_status());
+    }
     grt_profile_destroy(&profile);
     int written = output_close(&output, !code && !talk_stopped());
     return code ? code : written;

@@ -245,7 +245,7 @@ static char *retarget(cl_program program, const struct grt_kernel_info *info, co
         memcpy(text, ptx, before);
         text[before] = target[same];
         memcpy(text + before + 1, ptx + before, *size - before + 1);
-        *size += 1;
+        (*size)++;
     }
     free(ptx);
     return text;

@@ -181,7 +181,7 @@ static bool ref_cmds_run(struct grt_dev *dev, void *native) {
             }
             phase = list->cmds[first].phase;
             list->begin[phase] = t;
-            first += 1;
+            first++;
             continue;
         }
         // A window: commands up to the next that must wait, which may run in any order.

@@ -53,8 +53,8 @@ static const char *const kind_texts[] = {
 // Index of a memory type among those `allowed`, or UINT32_MAX.
 static uint32_t choose_type(const struct gvk_dev *dev, uint32_t allowed, enum grt_buf_kind kind) {
     const struct wish *wishes = dev->shared_memory ? shared_wishes[kind] : discrete_wishes[kind];
-    for (uint32_t w = 0; w < WISHES; w += 1) {
-        for (uint32_t i = 0; i < dev->memory.memoryTypeCount; i += 1) {
+    for (uint32_t w = 0; w < WISHES; w++) {
+        for (uint32_t i = 0; i < dev->memory.memoryTypeCount; i++) {
             VkMemoryPropertyFlags flags = dev->memory.memoryTypes[i].propertyFlags;
             // Any further property (protected, lazily allocated, a vendor's) is a special purpose.
             bool is_plain = (flags & ~(VkMemoryPropertyFlags)(LOCAL | MAPPED | CACHED)) == 0;

@@ -30,7 +30,7 @@ static bool find_exts(const struct gvk_instance *instance, struct gvk_physical *
     }
     VkResult result =
         instance->EnumerateDeviceExtensionProperties(physical->handle, NULL, &count, list);
-    for (uint32_t i = 0; result >= 0 && i < count; i += 1) {
+    for (uint32_t i = 0; result >= 0 && i < count; i++) {
 #define X(name, text, enable)                                                                      \
     if (strcmp(list[i].extensionName, text) == 0) {                                                \
         physical->ext[GVK_EXT_##name] = true;                                                      \
@@ -48,7 +48,7 @@ static bool find_family(const struct gvk_instance *instance, struct gvk_physical
     instance->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
     uint32_t family = 0;
     while (family < count && !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
-        family += 1;
+        family++;
     }
     if (family == count) {
         return false;
@@ -61,7 +61,7 @@ static bool find_family(const struct gvk_instance *instance, struct gvk_physical
     // A family that copies and does nothing else is a DMA engine, which a second queue need not be.
     const VkQueueFlags only =
         VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT | VK_QUEUE_PROTECTED_BIT;
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         VkQueueFlags flags = families[i].queueFlags;
         if ((flags & VK_QUEUE_TRANSFER_BIT) && !(flags & ~only)) {
             physical->aside = i;
@@ -149,9 +149,9 @@ struct gvk_physical *gvk_physical_list(const struct gvk_instance *instance, uint
         return NULL;
     }
     char why[128] = "";
-    for (uint32_t i = 0; i < handle_count; i += 1) {
+    for (uint32_t i = 0; i < handle_count; i++) {
         if (query(instance, handles[i], &list[*count], why)) {
-            *count += 1;
+            (*count)++;
         }
     }
     if (*count == 0) {
@@ -224,7 +224,7 @@ static bool dtype_of(VkComponentTypeKHR type, enum grt_dtype *dtype) {
         {VK_COMPONENT_TYPE_UINT8_KHR, GRT_U8},      {VK_COMPONENT_TYPE_SINT32_KHR, GRT_I32},
         {VK_COMPONENT_TYPE_UINT32_KHR, GRT_U32},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].type == (uint32_t)type) {
             *dtype = rows[i].dtype;
             return true;
@@ -241,7 +241,7 @@ static void add_shape(struct grt_caps *caps, const VkCooperativeMatrixProperties
         return;
     }
     // The same product is listed again with saturating sums.
-    for (uint32_t i = 0; i < caps->matrix_shape_count; i += 1) {
+    for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
         const struct grt_matrix_shape *s = &caps->matrix_shapes[i];
         if (s->m == shape.m && s->n == shape.n && s->k == shape.k && s->in == shape.in &&
             s->out == shape.out) {
@@ -258,14 +258,14 @@ static void describe_matrix(const struct gvk_instance *instance,
         return;
     }
     VkCooperativeMatrixPropertiesKHR list[128];
-    for (size_t i = 0; i < sizeof list / sizeof list[0]; i += 1) {
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         list[i] = (VkCooperativeMatrixPropertiesKHR){
             .sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
     }
     uint32_t count = sizeof list / sizeof list[0];
     VkResult result =
         instance->GetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical->handle, &count, list);
-    for (uint32_t i = 0; result >= 0 && i < count; i += 1) {
+    for (uint32_t i = 0; result >= 0 && i < count; i++) {
         add_shape(caps, &list[i]);
     }
 }
@@ -273,7 +273,7 @@ static void describe_matrix(const struct gvk_instance *instance,
 uint32_t gvk_local_heap(const VkPhysicalDeviceMemoryProperties *memory) {
     uint64_t size = 0;
     uint32_t heap = 0;
-    for (uint32_t i = 0; i < memory->memoryHeapCount; i += 1) {
+    for (uint32_t i = 0; i < memory->memoryHeapCount; i++) {
         bool is_local = (memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
         if (is_local && memory->memoryHeaps[i].size > size) {
             size = memory->memoryHeaps[i].size;
@@ -314,7 +314,7 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
         {physical->ext[GVK_EXT_CORE_BUILTINS_ARM], &arm},
     };
     void *tail = &properties;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i += 1) {
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].present) {
             chain(&tail, parts[i].part);
         }

@@ -79,13 +79,13 @@ static bool create_sets(struct gvk_dev *dev, struct gvk_cmds *list, const struct
     uint32_t sets = 0;
     VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0},
                                     {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 0}};
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         if (cmds[i].kind == GRT_CMD_DISPATCH && cmds[i].kernel->info->arg_count > 0 &&
             !((const struct gvk_kernel *)cmds[i].kernel)->module) {
             const struct grt_kernel_info *info = cmds[i].kernel->info;
-            sets += 1;
-            for (uint32_t a = 0; a < info->arg_count; a += 1) {
-                sizes[gvk_is_texels(&info->args[a])].descriptorCount += 1;
+            sets++;
+            for (uint32_t a = 0; a < info->arg_count; a++) {
+                sizes[gvk_is_texels(&info->args[a])].descriptorCount++;
             }
         }
     }
@@ -144,7 +144,7 @@ static VkBufferView *make_view(struct walk *walk, const struct grt_kernel_info *
                  info->name);
         return NULL;
     }
-    walk->list->view_count += 1;
+    walk->list->view_count++;
     return place;
 }
 
@@ -172,7 +172,7 @@ static bool bind_buffers(struct walk *walk, const struct grt_cmd *cmd) {
     }
     VkDescriptorBufferInfo buffers[GRT_MAX_BINDINGS];
     VkWriteDescriptorSet writes[GRT_MAX_BINDINGS];
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         buffers[i] = (VkDescriptorBufferInfo){
             .buffer = ((const struct gvk_buf *)cmd->bindings[i].buf)->handle,
             .offset = cmd->bindings[i].offset,
@@ -294,13 +294,13 @@ static bool record(struct gvk_dev *dev, struct gvk_cmds *list, const struct grt_
                 VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
     bool aside = list->lane == GRT_LANE_ASIDE;
     struct walk walk = {.dev = dev, .list = list, .work = aside ? &copies : &dispatches};
-    for (uint32_t i = 0; i < count && !aside; i += 1) {
+    for (uint32_t i = 0; i < count && !aside; i++) {
         if (cmds[i].kind == GRT_CMD_COPY || cmds[i].kind == GRT_CMD_FILL) {
             walk.work = &dispatches_and_copies;
         }
     }
     uint32_t mark = 0;
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         if (!record_cmd(&walk, &cmds[i], i, &mark)) {
             return false;
         }
@@ -321,7 +321,7 @@ static bool note_host_copies(struct gvk_cmds *list, const struct grt_cmd *cmds, 
     if (!list->host_copies) {
         return grt_fail(GRT_NO_MEMORY, "no memory for the record of a command list");
     }
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         char *dst = ((const struct gvk_buf *)cmds[i].dst.buf)->map;
         const char *src = ((const struct gvk_buf *)cmds[i].src.buf)->map;
         if (!dst || !src) {
@@ -341,7 +341,7 @@ void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
         grt_fail(GRT_NO_MEMORY, "no memory for the record of a command list");
         return NULL;
     }
-    for (uint32_t i = 0; i < count && list->mark_count < GRT_MAX_PHASES; i += 1) {
+    for (uint32_t i = 0; i < count && list->mark_count < GRT_MAX_PHASES; i++) {
         if (cmds[i].kind == GRT_CMD_PHASE) {
             list->marks[list->mark_count++] = cmds[i].phase;
         }
@@ -385,7 +385,7 @@ void gvk_cmds_destroy(struct grt_dev *base, void *native) {
         dev->vk.vkFreeCommandBuffers(dev->handle, dev->lanes[list->lane].pool, 1, &list->handle);
     }
     dev->vk.vkDestroyDescriptorPool(dev->handle, list->sets, NULL);
-    for (uint32_t i = 0; i < list->view_count; i += 1) {
+    for (uint32_t i = 0; i < list->view_count; i++) {
         dev->vk.vkDestroyBufferView(dev->handle, list->views[i], NULL);
     }
     free(list->views);
@@ -402,7 +402,7 @@ bool gvk_cmds_run(struct grt_dev *base, void *native) {
     if (list->handle) {
         return gvk_submit(dev, list->lane, list->handle);
     }
-    for (uint32_t i = 0; i < list->host_count; i += 1) {
+    for (uint32_t i = 0; i < list->host_count; i++) {
         const struct host_copy *copy = &list->host_copies[i];
         memcpy(copy->dst, copy->src, copy->size);
     }
@@ -428,7 +428,7 @@ bool gvk_cmds_times(struct grt_dev *base, void *native, double *begin, double *e
                         dev->base.info.name);
     }
     // Differences under the mask are right even when the counter wrapped around in between.
-    for (uint32_t i = 0; i < list->mark_count; i += 1) {
+    for (uint32_t i = 0; i < list->mark_count; i++) {
         begin[list->marks[i]] = (double)((ticks[i] - ticks[0]) & dev->tick_mask) * dev->tick;
         end[list->marks[i]] = (double)((ticks[i + 1] - ticks[0]) & dev->tick_mask) * dev->tick;
     }

@@ -46,7 +46,7 @@ static int32_t list(struct grt_dev_info *infos, uint32_t capacity, char *problem
     uint32_t count = 0;
     struct gvk_physical *devices = gvk_physical_list(&instance, &count, problem);
     if (devices) {
-        for (uint32_t i = 0; i < count && i < capacity; i += 1) {
+        for (uint32_t i = 0; i < count && i < capacity; i++) {
             infos[i] = (struct grt_dev_info){0};
             gvk_physical_describe(&instance, &devices[i], &infos[i]);
         }

@@ -74,7 +74,7 @@ void gvk_import_launch(struct gvk_dev *dev, VkCommandBuffer cmds, const struct g
         uint64_t places[GRT_MAX_BINDINGS];
         unsigned char params[GRT_MAX_PARAMS];
     } block = {0};
-    for (uint32_t i = 0; i < info->arg_count; i += 1) {
+    for (uint32_t i = 0; i < info->arg_count; i++) {
         block.places[i] =
             ((const struct gvk_buf *)cmd->bindings[i].buf)->address + cmd->bindings[i].offset;
     }

@@ -39,7 +39,7 @@ bool gvk_cache_open(struct gvk_dev *dev, const struct grt_dev_info *info) {
     dev->instance.GetPhysicalDeviceProperties(dev->physical, &properties);
     int length = snprintf(dev->cache_key, sizeof dev->cache_key, "vulkan\n%s\n%s\n", info->name,
                           info->driver_version);
-    for (size_t i = 0; i < VK_UUID_SIZE; i += 1) {
+    for (size_t i = 0; i < VK_UUID_SIZE; i++) {
         length += snprintf(dev->cache_key + length, sizeof dev->cache_key - (size_t)length, "%02x",
                            properties.pipelineCacheUUID[i]);
     }
@@ -109,7 +109,7 @@ bool gvk_is_texels(const struct grt_arg_info *arg) {
 static bool create_layout(struct gvk_kernel *kernel, const struct grt_kernel_info *info) {
     struct gvk_dev *dev = kernel->dev;
     VkDescriptorSetLayoutBinding bindings[GRT_MAX_BINDINGS];
-    for (uint32_t i = 0; i < info->arg_count; i += 1) {
+    for (uint32_t i = 0; i < info->arg_count; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
             .descriptorType = gvk_is_texels(&info->args[i])
@@ -170,7 +170,7 @@ static bool create_pipeline(struct gvk_kernel *kernel, const struct grt_kernel_i
     VkSpecializationMapEntry entries[GRT_MAX_SPECS + 1];
     uint32_t values[GRT_MAX_SPECS + 1];
     uint32_t count = info->spec_count;
-    for (uint32_t i = 0; i <= count; i += 1) {
+    for (uint32_t i = 0; i <= count; i++) {
         values[i] = i < count ? spec_values[i] : dev->software;
         entries[i] = (VkSpecializationMapEntry){.constantID = i < count ? i : SPEC_SOFTWARE,
                                                 .offset = i * sizeof values[0],

@@ -60,7 +60,7 @@ bool gvk_lanes_create(struct gvk_dev *dev, const struct gvk_physical *physical) 
 }
 
 void gvk_lanes_destroy(struct gvk_dev *dev) {
-    for (int i = 0; i < GRT_LANE_COUNT; i += 1) {
+    for (int i = 0; i < GRT_LANE_COUNT; i++) {
         dev->vk.vkDestroySemaphore(dev->handle, dev->lanes[i].timeline, NULL);
         dev->vk.vkDestroyCommandPool(dev->handle, dev->lanes[i].pool, NULL);
     }

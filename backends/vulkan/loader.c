@@ -109,13 +109,13 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     struct grt_dev *watch = user;
     const char *id = data->pMessageIdName ? data->pMessageIdName : "";
     const char *text = data->pMessage ? data->pMessage : id;
-    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i += 1) {
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
         if (strcmp(id, harmless[i].id) == 0 && strstr(text, harmless[i].text)) {
             grt_log(GRT_LOG_DEBUG, "Vulkan validation, ignored: %s (%s)", id, harmless[i].why);
             return VK_FALSE;
         }
     }
-    watch->complaints += 1;
+    watch->complaints++;
     bool is_error = (severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT) != 0;
     grt_log(is_error ? GRT_LOG_ERROR : GRT_LOG_WARN, "Vulkan validation: %s", text);
     return VK_FALSE;  // the call goes on as without the layer
@@ -128,7 +128,7 @@ static bool has_layer(void) {
     if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
         return false;
     }
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         if (strcmp(layers[i].layerName, LAYER) == 0) {
             return true;
         }
@@ -300,7 +300,7 @@ bool gvk_add_drivers(char *note, bool *anew) {
     // The EGL library works without X libraries, the GLX one needs libX11 and libXext.
     const char *const libraries[] = {"libEGL_nvidia.so.0", "libGLX_nvidia.so.0"};
     const char *library = NULL;
-    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0] && library == NULL; i += 1) {
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0] && library == NULL; i++) {
         library = is_vulkan_driver(libraries[i], note) ? libraries[i] : NULL;
     }
     if (library == NULL) {

@@ -148,7 +148,7 @@ void grt_program_place(const char *text, unsigned before, char *line, size_t cap
     const char *at = text;
     for (unsigned k = 1; k < wanted && *at; k++) {
         if (sscanf(at, "#line %u \"%255[^\"]\"", &number, file) != 2) {
-            number += 1;
+            number++;
         }
         at += strcspn(at, "\n");
         at += *at == '\n';

@@ -50,8 +50,9 @@ struct grt_copier *grt_copier_create(const struct grt_loader *loader) {
 }
 
 void grt_copier_destroy(struct grt_copier **copier) {
-    if (!copier || !*copier)
+    if (!copier || !*copier) {
         return;
+    }
     free((*copier)->source);
     free((*copier)->places);
     free(*copier);
@@ -61,9 +62,10 @@ void grt_copier_destroy(struct grt_copier **copier) {
 static void *work(void *context) {
     struct grt_copier *c = context;
     uint64_t number;
-    while ((number = atomic_fetch_add(&c->next, 1)) < c->end)
+    while ((number = atomic_fetch_add(&c->next, 1)) < c->end) {
         memcpy(c->places + number % c->slots * c->batch_bytes,
                c->source + number % c->source_batches * c->batch_bytes, c->batch_bytes);
+    }
     return NULL;
 }
 
@@ -74,11 +76,13 @@ bool grt_copier_run(struct grt_copier *c, uint32_t threads, uint64_t batches,
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     c->end = c->next + batches;
     double begun = grt_seconds();
-    while (count + 1 < threads && pthread_create(&ids[count], NULL, work, c) == 0)
+    while (count + 1 < threads && pthread_create(&ids[count], NULL, work, c) == 0) {
         count++;
+    }
     work(c);
-    while (count > 0)
+    while (count > 0) {
         pthread_join(ids[--count], NULL);
+    }
     answer->seconds = grt_seconds() - begun;
     answer->rows = batches * c->batch_rows;
     answer->bytes = batches * c->batch_bytes;

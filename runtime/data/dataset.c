@@ -18,22 +18,30 @@ static bool refuse(const char *why) {
 }
 
 static bool check_desc(const struct grt_dataset_desc *desc) {
-    if (!desc || !desc->path || !desc->path[0])
+    if (!desc || !desc->path || !desc->path[0]) {
         return refuse("no path");
-    if (desc->input_count > GRT_DATA_MAX_ARRAYS || desc->target_count > GRT_DATA_MAX_ARRAYS)
+    }
+    if (desc->input_count > GRT_DATA_MAX_ARRAYS || desc->target_count > GRT_DATA_MAX_ARRAYS) {
         return refuse("more than 16 inputs or targets");
-    if ((desc->input_count > 0 && !desc->inputs) || (desc->target_count > 0 && !desc->targets))
+    }
+    if ((desc->input_count > 0 && !desc->inputs) || (desc->target_count > 0 && !desc->targets)) {
         return refuse("a count of names, and no names");
-    if (desc->no_targets && (desc->target_count > 0 || desc->class_targets))
+    }
+    if (desc->no_targets && (desc->target_count > 0 || desc->class_targets)) {
         return refuse("targets named, and no_targets");
-    if ((unsigned)desc->on_nan >= GRT_ON_NAN_COUNT)
+    }
+    if ((unsigned)desc->on_nan >= GRT_ON_NAN_COUNT) {
         return refuse("unknown on_nan");
-    if (!(desc->validation_split >= 0.0 && desc->validation_split < 1.0))
+    }
+    if (!(desc->validation_split >= 0.0 && desc->validation_split < 1.0)) {
         return refuse("validation_split is not from 0 to below 1");
-    if (desc->class_targets && desc->classes > 1u << 24)
+    }
+    if (desc->class_targets && desc->classes > 1u << 24) {
         return refuse("more than 16777216 classes");
-    if (!desc->mean != !desc->std)
+    }
+    if (!desc->mean != !desc->std) {
         return refuse("mean without std, or std without mean");
+    }
     return true;
 }
 
@@ -87,12 +95,14 @@ static bool match_targets(struct grt_dataset *data, const struct grt_dataset_des
         const struct grt_array *array = &data->arrays[i];
         data->feature_at[i] = (uint32_t)width;
         width += array->shape[1] * array->shape[2];
-        if (width > 1u << 28)
+        if (width > 1u << 28) {
             return bad(data, "makes rows of more than 2^28 numbers", array);
+        }
         if (desc->class_targets &&
-            (data->target_count > 1 || width > 1 || grt_element_is_float(array->element.type)))
+            (data->target_count > 1 || width > 1 || grt_element_is_float(array->element.type))) {
             return bad(data, "cannot be a class: one integer a row is wanted, in one data set",
                        array);
+        }
     }
     data->info.y_width = (uint32_t)width;
     return true;
@@ -102,10 +112,11 @@ static bool match_rows(struct grt_dataset *data) {
     struct grt_dataset_info *info = &data->info;
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         const struct grt_array *array = &data->arrays[i];
-        if (array->shape[0] != info->file_rows)
+        if (array->shape[0] != info->file_rows) {
             return grt_fail(GRT_BAD_DATA, "%s: '%s' has %llu rows and '%s' has %llu", data->path,
                             data->arrays[0].name, (unsigned long long)info->file_rows, array->name,
                             (unsigned long long)array->shape[0]);
+        }
         info->row_bytes +=
             array->shape[1] * array->shape[2] * grt_element_size(array->element.type);
         info->filtered = info->filtered || array->filter_count > 0;
@@ -120,8 +131,9 @@ static bool all_kept(const struct grt_dataset *data) {
     double bytes = 0;
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         const struct grt_array *array = &data->arrays[i];
-        if (array->filter_count > 0)
+        if (array->filter_count > 0) {
             bytes += (double)grt_array_tiles(array) * (double)array->tile_bytes;
+        }
     }
     return bytes <= WINDOW_BYTES;
 }
@@ -131,14 +143,17 @@ static bool all_kept(const struct grt_dataset *data) {
 static uint64_t unit_rows(const struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     uint64_t unit = 1;
     if (!data->info.filtered && desc->shuffle_window > 0 &&
-        desc->shuffle_window < data->info.file_rows)
+        desc->shuffle_window < data->info.file_rows) {
         unit = desc->shuffle_window > 2 * WINDOW_UNITS ? desc->shuffle_window / WINDOW_UNITS : 2;
-    if (all_kept(data))
+    }
+    if (all_kept(data)) {
         return unit;
+    }
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         const struct grt_array *array = &data->arrays[i];
-        if (array->filter_count > 0 && array->tile[0] > unit)
+        if (array->filter_count > 0 && array->tile[0] > unit) {
             unit = array->tile[0];
+        }
     }
     return unit;
 }
@@ -155,8 +170,9 @@ static bool create_tiles(struct grt_dataset *data) {
     uint32_t window = grt_dataset_window(data);
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         const struct grt_array *array = &data->arrays[i];
-        if (array->filter_count == 0)
+        if (array->filter_count == 0) {
             continue;
+        }
         // Tiles over the rows of two windows, in each of the columns of tiles.
         uint64_t high = 2 * window * ((unit + array->tile[0] - 1) / array->tile[0]);
         uint64_t kept = (high + 8) * array->grid[1] * array->grid[2];
@@ -164,22 +180,25 @@ static bool create_tiles(struct grt_dataset *data) {
         kept = kept < all && !all_kept(data) ? kept : all;
         kept = kept > TILES_KEPT ? kept : TILES_KEPT;
         data->tiles[i] = grt_tiles_create(array, data->file.fd, (uint32_t)kept);
-        if (!data->tiles[i])
+        if (!data->tiles[i]) {
             return grt_fail(GRT_NO_MEMORY, "%s: no host memory for %llu chunks", data->path,
                             (unsigned long long)kept);
+        }
     }
     return true;
 }
 
 // Room for mean and deviation, one behind the other, and for what is derived of them.
 static bool make_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
-    if (!desc->normalise)
+    if (!desc->normalise) {
         return true;
+    }
     size_t features = data->info.features;
     data->mean = calloc(3 * features, sizeof *data->mean);
     data->norm.mean_f32 = calloc(2 * features, sizeof *data->norm.mean_f32);
-    if (!data->mean || !data->norm.mean_f32)
+    if (!data->mean || !data->norm.mean_f32) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to normalise");
+    }
     data->std = data->mean + features;
     data->norm.scale = data->std + features;
     data->norm.scale_f32 = data->norm.mean_f32 + features;
@@ -190,37 +209,43 @@ static bool find_rows(struct grt_dataset *data, const struct grt_dataset_desc *d
     struct grt_dataset_info *info = &data->info;
     uint64_t unit = unit_rows(data, desc);
     data->order = grt_order(info->file_rows, unit, desc->validation_split, desc->seed);
-    if (!create_tiles(data) || !make_moments(data, desc) || !grt_look_values(data, desc))
+    if (!create_tiles(data) || !make_moments(data, desc) || !grt_look_values(data, desc)) {
         return false;
+    }
     info->rows = info->file_rows - data->order.dropped_count;
-    if (info->rows == 0)
+    if (info->rows == 0) {
         return grt_fail(GRT_BAD_DATA, "%s: every row has a number that is not finite", data->path);
+    }
     struct grt_order order = grt_order(info->rows, unit, desc->validation_split, desc->seed);
     order.dropped = data->order.dropped;
     order.dropped_count = data->order.dropped_count;
     data->order = order;
     info->window_rows = order.unit > 1 ? order.unit * grt_dataset_window(data) : 0;
-    for (int part = 0; part < GRT_PART_COUNT; part++)
+    for (int part = 0; part < GRT_PART_COUNT; part++) {
         info->part_rows[part] = grt_order_rows(&order, (enum grt_part)part);
-    if (desc->validation_split > 0.0 && info->rows == 1)
+    }
+    if (desc->validation_split > 0.0 && info->rows == 1) {
         return grt_fail(GRT_BAD_DATA,
                         "%s: one row cannot be split for validation; validation_split: 0 trains "
                         "without",
                         data->path);
-    if (desc->validation_split > 0.0 && info->part_rows[GRT_PART_VALIDATION] == 0)
+    }
+    if (desc->validation_split > 0.0 && info->part_rows[GRT_PART_VALIDATION] == 0) {
         return grt_fail(GRT_BAD_DATA,
                         "%s: its %llu rows lie in one %s and cannot be split for validation; %s",
                         data->path, (unsigned long long)info->rows,
                         info->filtered ? "compressed chunk" : "piece of a window",
                         info->filtered ? "h5repack -l CHUNK= makes smaller ones"
                                        : "give a smaller shuffle_window");
+    }
     return true;
 }
 
 static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     uint32_t features = data->info.features;
-    if (!desc->normalise)
+    if (!desc->normalise) {
         return true;
+    }
     if (desc->mean) {
         memcpy(data->mean, desc->mean, features * sizeof *data->mean);
         memcpy(data->std, desc->std, features * sizeof *data->std);
@@ -228,8 +253,9 @@ static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc
         return false;
     }
     for (uint32_t k = 0; k < features; k++) {
-        if (!(data->std[k] > 0))
+        if (!(data->std[k] > 0)) {
             return refuse("a std that is not above 0");
+        }
         data->norm.scale[k] = 1 / data->std[k];
         data->norm.mean_f32[k] = (float)data->mean[k];
         data->norm.scale_f32[k] = (float)data->norm.scale[k];
@@ -252,8 +278,9 @@ static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc 
     memcpy(names + data->input_count, aimed ? desc->targets : y,
            data->target_count * sizeof *names);
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
-        if (!names[i])
+        if (!names[i]) {
             return refuse("a name is NULL");
+        }
     }
     return grt_file_open(data->path, names, data->input_count + data->target_count, &data->file,
                          data->arrays);
@@ -262,8 +289,9 @@ static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc 
 // The type in which rows of arrays are kept.
 static enum grt_element_type kept_type(const struct grt_array *arrays, uint32_t count) {
     enum grt_element_type type = count > 0 ? arrays[0].element.type : GRT_ELEMENT_F32;
-    for (uint32_t i = 1; i < count; i++)
+    for (uint32_t i = 1; i < count; i++) {
         type = arrays[i].element.type == type ? type : GRT_ELEMENT_F32;
+    }
     return type == GRT_ELEMENT_U8 || type == GRT_ELEMENT_F16 ? type : GRT_ELEMENT_F32;
 }
 
@@ -292,8 +320,9 @@ static void choose_forms(struct grt_dataset *data) {
 }
 
 struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
-    if (!check_desc(desc))
+    if (!check_desc(desc)) {
         return NULL;
+    }
     struct grt_dataset *data = calloc(1, sizeof *data);
     char *path = strdup(desc->path);
     if (!data || !path) {
@@ -318,12 +347,14 @@ struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
 }
 
 void grt_dataset_close(struct grt_dataset **data) {
-    if (!data || !*data)
+    if (!data || !*data) {
         return;
+    }
     struct grt_dataset *d = *data;
     *data = NULL;
-    for (uint32_t i = 0; i < 2 * GRT_DATA_MAX_ARRAYS; i++)
+    for (uint32_t i = 0; i < 2 * GRT_DATA_MAX_ARRAYS; i++) {
         grt_tiles_destroy(&d->tiles[i]);
+    }
     grt_map_destroy(&d->map);
     grt_file_close(&d->file, d->arrays, 2 * GRT_DATA_MAX_ARRAYS);
     free(d->ram.x);

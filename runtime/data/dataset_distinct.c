@@ -30,8 +30,9 @@ static int by_value(const void *a, const void *b) {
 static uint32_t count_distinct(double *values, uint32_t count) {
     uint32_t distinct = count > 0;
     qsort(values, count, sizeof *values, by_value);
-    for (uint32_t i = 1; i < count; i++)
+    for (uint32_t i = 1; i < count; i++) {
         distinct += values[i] != values[i - 1];
+    }
     return distinct;
 }
 
@@ -42,15 +43,18 @@ static bool column_loses(struct sample *s, uint64_t width, uint64_t column, uint
         *in_file = *in_model = 0;
         for (uint32_t first = 0; first < s->count; first += part) {
             uint32_t n = s->count - first < part ? s->count - first : part;
-            for (uint32_t i = 0; i < n; i++)
+            for (uint32_t i = 0; i < n; i++) {
                 s->column[i] = s->file[(first + i) * width + column];
+            }
             *in_file += count_distinct(s->column, n);
-            for (uint32_t i = 0; i < n; i++)
+            for (uint32_t i = 0; i < n; i++) {
                 s->column[i] = s->model[(first + i) * width + column];
+            }
             *in_model += count_distinct(s->column, n);
         }
-        if (2 * *in_model < *in_file)
+        if (2 * *in_model < *in_file) {
             return true;
+        }
     }
     return false;
 }
@@ -61,16 +65,18 @@ static void report(const struct grt_dataset *data, struct sample *s, bool target
     uint32_t in_file = 0, in_model = 0;
     for (uint64_t k = 0; k < width; k++) {
         uint32_t file, model;
-        if (!column_loses(s, width, k, &file, &model))
+        if (!column_loses(s, width, k, &file, &model)) {
             continue;
+        }
         if (lost++ == 0) {
             worst = k;
             in_file = file;
             in_model = model;
         }
     }
-    if (lost == 0)
+    if (lost == 0) {
         return;
+    }
     grt_log(
         GRT_LOG_WARN,
         "%s: f32 tells %u of %u values apart in %s column %llu (by a sample of rows; such columns: "
@@ -94,10 +100,12 @@ static uint32_t sample_rows(const struct grt_dataset *data, uint64_t width, uint
         uint64_t first = r * step, end = first + RUN < all ? first + RUN : all;
         end = r + 1 < runs && first + step < end ? first + step : end;
         for (uint64_t row = first; row < end; row++) {
-            while (dropped < order->dropped_count && order->dropped[dropped] < row)
+            while (dropped < order->dropped_count && order->dropped[dropped] < row) {
                 dropped++;
-            if (dropped == order->dropped_count || order->dropped[dropped] != row)
+            }
+            if (dropped == order->dropped_count || order->dropped[dropped] != row) {
                 rows[count++] = row;
+            }
         }
     }
     return count;
@@ -108,53 +116,61 @@ static uint32_t sample_rows(const struct grt_dataset *data, uint64_t width, uint
 static void narrow(struct sample *s, uint64_t numbers) {
     for (uint64_t i = 0; i < numbers; i++) {
         s->model[i] = (float)s->file[i];
-        if (!(s->model[i] - s->model[i] == 0))
+        if (!(s->model[i] - s->model[i] == 0)) {
             s->file[i] = s->model[i] = 0;
+        }
     }
 }
 
 // As grt_element_normalise() does it.
 static void normalise(const struct grt_dataset *data, struct sample *s, uint64_t numbers) {
     uint32_t features = data->info.features;
-    for (uint64_t i = 0; i < numbers; i++)
+    for (uint64_t i = 0; i < numbers; i++) {
         s->model[i] =
             (float)((s->file[i] - data->norm.mean[i % features]) * data->norm.scale[i % features]);
+    }
 }
 
 static bool look(struct grt_dataset *data, struct grt_reader *reader, struct sample *s, bool target,
                  struct grt_fault *fault) {
     uint64_t width = target ? data->info.y_width : data->info.x_width;
     s->count = width > 0 ? sample_rows(data, width, s->rows) : 0;
-    if (s->count == 0)
+    if (s->count == 0) {
         return true;
+    }
     free(s->file);
     free(s->model);
     s->file = calloc(s->count * width, sizeof *s->file);
     s->model = calloc(s->count * width, sizeof *s->model);
-    if (!s->file || !s->model)
+    if (!s->file || !s->model) {
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory for a sample of rows");
+    }
     if (!grt_reader_read(reader, GRT_READ_WIDE, s->rows, s->count, target ? NULL : s->file,
-                         target ? s->file : NULL, fault))
+                         target ? s->file : NULL, fault)) {
         return false;
+    }
     narrow(s, s->count * width);
-    if (!target && data->norm.mean)
+    if (!target && data->norm.mean) {
         normalise(data, s, s->count * width);
+    }
     report(data, s, target);
     return true;
 }
 
 static bool any_wide(const struct grt_dataset *data, uint32_t first, uint32_t count) {
     bool any = false;
-    for (uint32_t i = first; i < first + count; i++)
+    for (uint32_t i = first; i < first + count; i++) {
         any = any || grt_element_is_wide(data->arrays[i].element.type);
+    }
     return any;
 }
 
 bool grt_look_distinct(struct grt_dataset *data) {
     bool x = any_wide(data, 0, data->input_count);
     bool y = data->info.classes == 0 && any_wide(data, data->input_count, data->target_count);
-    if (!x && !y)
+    if (!x && !y) {
         return true;
+    }
     struct grt_fault fault = {0};
     struct grt_reader *reader = grt_reader_create(data);
     struct sample s = {.rows = malloc(RUNS * RUN * sizeof *s.rows),

@@ -28,20 +28,23 @@ static void make_key(const struct grt_dataset *data, const char *what, bool part
                      (unsigned long long)file->device, (unsigned long long)file->inode,
                      (unsigned long long)file->bytes, (long long)file->changed,
                      (long long)file->changed_ns);
-    if (parted)
+    if (parted) {
         n += snprintf(key + n, KEY_SIZE - (size_t)n, "%llu %llu %llu\n",
                       (unsigned long long)data->order.units,
                       (unsigned long long)data->order.validation_units,
                       (unsigned long long)data->order.split.keys[0]);
-    for (uint32_t i = 0; i < data->input_count + data->target_count && n < KEY_SIZE; i++)
+    }
+    for (uint32_t i = 0; i < data->input_count + data->target_count && n < KEY_SIZE; i++) {
         n += snprintf(key + n, KEY_SIZE - (size_t)n, "%s\n", data->arrays[i].name);
+    }
 }
 
 static void *recall(const struct grt_dataset *data, const char *what, bool parted, size_t *size) {
     char key[KEY_SIZE];
     *size = 0;
-    if (data->file.bytes < KEEP_FROM)
+    if (data->file.bytes < KEEP_FROM) {
         return NULL;
+    }
     make_key(data, what, parted, key);
     return grt_cache_load(key, size);
 }
@@ -49,8 +52,9 @@ static void *recall(const struct grt_dataset *data, const char *what, bool parte
 static void keep(const struct grt_dataset *data, const char *what, bool parted, const void *answer,
                  size_t size) {
     char key[KEY_SIZE];
-    if (data->file.bytes < KEEP_FROM)
+    if (data->file.bytes < KEEP_FROM) {
         return;
+    }
     make_key(data, what, parted, key);
     grt_cache_store(key, answer, size);
 }
@@ -75,11 +79,13 @@ static bool recall_dropped(struct grt_dataset *data, bool drop) {
 static void keep_dropped(const struct grt_dataset *data, const struct grt_findings *found) {
     uint64_t count = found->dropped_count;
     uint64_t *answer = malloc((count + 1) * sizeof *answer);
-    if (!answer)
+    if (!answer) {
         return;
+    }
     answer[0] = count;
-    if (count > 0)
+    if (count > 0) {
         memcpy(answer + 1, found->dropped, count * sizeof *answer);
+    }
     keep(data, "not finite", false, answer, (count + 1) * sizeof *answer);
     free(answer);
 }
@@ -95,8 +101,9 @@ static bool recall_classes(const struct grt_dataset *data, uint32_t *classes) {
     size_t size;
     uint32_t *known = recall(data, "classes", false, &size);
     bool good = known && size == sizeof *known && (*classes == 0 || *known < *classes);
-    if (good && *classes == 0)
+    if (good && *classes == 0) {
         *classes = *known + 1;
+    }
     free(known);
     return good;
 }
@@ -106,8 +113,9 @@ static bool recall_moments(struct grt_dataset *data) {
     size_t size, bytes = 2 * (size_t)features * sizeof(double);
     double *known = recall(data, "moments", true, &size);
     bool good = known && size == bytes;
-    if (good)
+    if (good) {
         memcpy(data->mean, known, bytes);  // std lies behind it
+    }
     free(known);
     return good;
 }
@@ -128,36 +136,41 @@ static void take_moments(struct grt_dataset *data, const struct grt_findings *fo
         const struct grt_array *array = &data->arrays[i];
         uint32_t first = data->feature_at[i];
         uint64_t count = array->shape[2] * (data->flat ? array->shape[1] : 1);
-        if (grt_element_is_wide(array->element.type))
+        if (grt_element_is_wide(array->element.type)) {
             memcpy(data->mean + first, found->mean + first, count * sizeof *data->mean);
+        }
     }
     keep(data, "moments", true, data->mean, 2 * (size_t)features * sizeof(double));
 }
 
 static void take(struct grt_dataset *data, const struct grt_scan_desc *scan, bool all_values,
                  struct grt_findings *found, uint32_t *classes) {
-    if (all_values)
+    if (all_values) {
         keep_dropped(data, found);
+    }
     if (scan->drop) {
         data->dropped = found->dropped;
         data->order.dropped = found->dropped;
         data->order.dropped_count = found->dropped_count;
         found->dropped = NULL;
     }
-    if (scan->shares)
+    if (scan->shares) {
         keep(data, "shares", false, "1", 1);
+    }
     if (scan->classes) {
         keep(data, "classes", false, &found->most_class, sizeof found->most_class);
         *classes = *classes > 0 ? *classes : found->most_class + 1;
     }
-    if (scan->moments)
+    if (scan->moments) {
         take_moments(data, found);
+    }
 }
 
 static bool any_floats(const struct grt_dataset *data, uint32_t first, uint32_t count) {
     bool any = false;
-    for (uint32_t i = first; i < first + count; i++)
+    for (uint32_t i = first; i < first + count; i++) {
         any = any || grt_element_is_float(data->arrays[i].element.type);
+    }
     return any;
 }
 
@@ -199,16 +212,18 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
 }
 
 bool grt_look_moments(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
-    if (data->std[0] > 0 || recall_moments(data))
+    if (data->std[0] > 0 || recall_moments(data)) {
         return true;
+    }
     struct grt_scan_desc scan = {.x = true,
                                  .moments = true,
                                  .threads = desc->threads,
                                  .watch = desc->watch,
                                  .context = desc->context};
     struct grt_findings found;
-    if (!grt_scan(data, &scan, &found))
+    if (!grt_scan(data, &scan, &found)) {
         return false;
+    }
     take_moments(data, &found);
     grt_findings_finish(&found);
     return true;

@@ -28,10 +28,13 @@ static uint64_t memory_available(void) {
     FILE *file = fopen("/proc/meminfo", "r");
     char line[128];
     unsigned long long kib = 0;
-    while (file && fgets(line, sizeof line, file) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
+    while (file && fgets(line, sizeof line, file) &&
+           sscanf(line, "MemAvailable: %llu", &kib) != 1) {
         continue;
-    if (file)
+    }
+    if (file) {
         fclose(file);
+    }
     return kib * 1024;
 }
 
@@ -41,11 +44,13 @@ static uint32_t block_rows(const struct grt_dataset *data, uint64_t first, uint6
     uint64_t end = first + BLOCK < data->info.file_rows ? first + BLOCK : data->info.file_rows;
     uint32_t count = 0;
     const struct grt_order *order = &data->order;
-    while (*dropped < order->dropped_count && order->dropped[*dropped] < first)
+    while (*dropped < order->dropped_count && order->dropped[*dropped] < first) {
         ++*dropped;
+    }
     for (uint64_t row = first; row < end; row++) {
-        if (*dropped < order->dropped_count && order->dropped[*dropped] == row)
+        if (*dropped < order->dropped_count && order->dropped[*dropped] == row) {
             break;
+        }
         rows[count++] = row;
     }
     return count;
@@ -60,10 +65,11 @@ static bool fill_block(struct filling *f, struct grt_reader *reader, uint64_t fi
     while (good && first < end) {
         uint32_t count = block_rows(data, first, rows, &dropped);
         count = count < end - first ? count : (uint32_t)(end - first);
-        if (count > 0)
+        if (count > 0) {
             good = grt_reader_read(reader, GRT_READ_KEPT, rows, count,
                                    f->x + first * data->form_x.slab_bytes,
                                    f->y ? f->y + first * data->form_y.slab_bytes : NULL, fault);
+        }
         first += count > 0 ? count : 1;
     }
     return good;
@@ -73,12 +79,14 @@ static void *fill_blocks(void *context) {
     struct filling *f = context;
     struct grt_fault fault = {0};
     struct grt_reader *reader = grt_reader_create(f->data);
-    if (!reader)
+    if (!reader) {
         grt_fault(&fault, GRT_NO_MEMORY, "no host memory to read rows");
+    }
     uint64_t first;
     while (reader && fault.status == GRT_OK &&
-           (first = atomic_fetch_add(&f->next, BLOCK)) < f->data->info.file_rows)
+           (first = atomic_fetch_add(&f->next, BLOCK)) < f->data->info.file_rows) {
         fill_block(f, reader, first, &fault);
+    }
     grt_reader_destroy(&reader);
     if (fault.status != GRT_OK) {
         atomic_store(&f->next, f->data->info.file_rows);
@@ -94,11 +102,13 @@ static bool fill(struct filling *f, uint32_t threads) {
     uint32_t count = 0;
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     pthread_mutex_init(&f->lock, NULL);
-    while (count + 1 < threads && pthread_create(&ids[count], NULL, fill_blocks, f) == 0)
+    while (count + 1 < threads && pthread_create(&ids[count], NULL, fill_blocks, f) == 0) {
         count++;
+    }
     fill_blocks(f);
-    while (count > 0)
+    while (count > 0) {
         pthread_join(ids[--count], NULL);
+    }
     pthread_mutex_destroy(&f->lock);
     return f->fault.status == GRT_OK ||
            grt_fail(f->fault.status, "%s: %s", f->data->path, f->fault.text);
@@ -113,8 +123,9 @@ bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]) {
     double bytes = all_bytes(data);
     uint64_t available = memory_available();
     if (data->ram.users > 0 ||
-        (bytes <= 1e18 && (available == 0 || bytes <= 0.9 * (double)available)))
+        (bytes <= 1e18 && (available == 0 || bytes <= 0.9 * (double)available))) {
         return true;
+    }
     snprintf(why, GRT_CACHE_WHY, "%.1f MB, and %.1f MB of the host's memory are free", bytes / 1e6,
              (double)available / 1e6);
     return false;
@@ -125,10 +136,12 @@ bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]) {
 static unsigned char *allocate(uint64_t bytes) {
     uint64_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     unsigned char *memory = size < SIZE_MAX ? aligned_alloc(HUGE_PAGE, size) : NULL;
-    if (memory && bytes >= HUGE_PAGE)
+    if (memory && bytes >= HUGE_PAGE) {
         madvise(memory, size, MADV_HUGEPAGE);
-    if (memory)
+    }
+    if (memory) {
         memset(memory, 0, bytes);
+    }
     return memory;
 }
 
@@ -139,8 +152,9 @@ bool grt_rows_keep(struct grt_dataset *data, uint32_t threads) {
         data->ram.users++;
         return true;
     }
-    if (!grt_rows_fit(data, why))
+    if (!grt_rows_fit(data, why)) {
         return grt_fail(GRT_NO_MEMORY, "%s: %s; use cache: none", data->path, why);
+    }
     struct filling f = {.data = data};
     f.x = allocate(data->form_x.tile_bytes);
     f.y = info->y_width ? allocate(data->form_y.tile_bytes) : NULL;
@@ -158,8 +172,9 @@ bool grt_rows_keep(struct grt_dataset *data, uint32_t threads) {
 }
 
 void grt_rows_drop(struct grt_dataset *data) {
-    if (data->ram.users == 0 || --data->ram.users > 0)
+    if (data->ram.users == 0 || --data->ram.users > 0) {
         return;
+    }
     free(data->ram.x);
     free(data->ram.y);
     data->ram = (struct grt_rows_kept){0};

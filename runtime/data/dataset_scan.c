@@ -56,8 +56,9 @@ static bool drop(struct grt_findings *f, uint64_t row, struct grt_fault *fault) 
     if (f->dropped_count == f->capacity) {
         uint64_t capacity = f->capacity ? 2 * f->capacity : 64;
         uint64_t *more = realloc(f->dropped, capacity * sizeof *more);
-        if (!more)
+        if (!more) {
             return grt_fault(fault, GRT_NO_MEMORY, "no host memory for the list of rows left out");
+        }
         f->dropped = more;
         f->capacity = capacity;
     }
@@ -70,10 +71,11 @@ static void join_moments(struct grt_findings *a, const struct grt_findings *b, u
     double n = (double)a->points + (double)b->points;
     for (uint32_t k = 0; b->points > 0 && k < features; k++) {
         double apart = b->mean[k] - a->mean[k];
-        if (a->points == 0)
+        if (a->points == 0) {
             a->mean[k] = b->mean[k];
-        else
+        } else {
             a->mean[k] += apart * ((double)b->points / n);
+        }
         a->square[k] += b->square[k] + apart * apart * ((double)a->points * (double)b->points / n);
     }
     a->points += b->points;
@@ -82,11 +84,13 @@ static void join_moments(struct grt_findings *a, const struct grt_findings *b, u
 static bool join(struct scan *s, const struct grt_findings *part, struct grt_fault *fault) {
     struct grt_findings *all = s->found;
     bool good = true;
-    for (uint64_t i = 0; good && i < part->dropped_count; i++)
+    for (uint64_t i = 0; good && i < part->dropped_count; i++) {
         good = drop(all, part->dropped[i], fault);
+    }
     all->most_class = part->most_class > all->most_class ? part->most_class : all->most_class;
-    if (s->desc->moments)
+    if (s->desc->moments) {
         join_moments(all, part, s->data->info.features);
+    }
     return good;
 }
 
@@ -98,17 +102,19 @@ static bool see_values(const struct scan *s, const uint64_t *rows, uint32_t coun
     const struct grt_dataset_info *info = &s->data->info;
     uint64_t xw = info->x_width, yw = info->y_width;
     const float *targets = info->classes == 0 ? y : NULL;
-    if (!s->desc->drop)
+    if (!s->desc->drop) {
         return (!x || grt_check_finite(rows, count, x, xw, "inputs", fault)) &&
                (!targets || grt_check_finite(rows, count, targets, yw, "targets", fault)) &&
                (!targets || !s->desc->shares || grt_check_shares(rows, count, targets, yw, fault));
+    }
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
         if ((x && grt_not_finite(x + i * xw, xw) < xw) ||
-            (targets && grt_not_finite(targets + i * yw, yw) < yw))
+            (targets && grt_not_finite(targets + i * yw, yw) < yw)) {
             good = drop(part, rows[i], fault);
-        else if (targets && s->desc->shares)
+        } else if (targets && s->desc->shares) {
             good = grt_check_shares(rows + i, 1, targets + i * yw, yw, fault);
+        }
     }
     return good;
 }
@@ -124,11 +130,13 @@ static void see_moments(const struct grt_dataset *data, const uint64_t *rows, ui
     memset(part->mean, 0, 2 * (size_t)features * sizeof *part->mean);
     part->points = 0;
     for (uint32_t i = 0; i < count; i++) {
-        while (dropped < order->dropped_count && order->dropped[dropped] < rows[i])
+        while (dropped < order->dropped_count && order->dropped[dropped] < rows[i]) {
             dropped++;
+        }
         bool here = dropped == order->dropped_count || order->dropped[dropped] != rows[i];
-        if (!here || !grt_order_trains(order, rows[i] - dropped))
+        if (!here || !grt_order_trains(order, rows[i] - dropped)) {
             continue;
+        }
         const double *row = x + i * xw, *end = row + xw;
         for (shift = shift ? shift : row; row < end; row += features) {
             for (uint32_t k = 0; k < features; k++) {
@@ -150,11 +158,13 @@ static void see_moments(const struct grt_dataset *data, const uint64_t *rows, ui
 static bool widen(const struct scan *s, struct grt_reader *reader, const uint64_t *rows,
                   uint32_t count, const float *x, double *wide, struct grt_fault *fault) {
     for (uint32_t i = 0; i < s->data->input_count; i++) {
-        if (grt_element_is_wide(s->data->arrays[i].element.type))
+        if (grt_element_is_wide(s->data->arrays[i].element.type)) {
             return grt_reader_read(reader, GRT_READ_WIDE, rows, count, wide, NULL, fault);
+        }
     }
-    for (uint64_t i = 0; i < (uint64_t)count * s->data->info.x_width; i++)
+    for (uint64_t i = 0; i < (uint64_t)count * s->data->info.x_width; i++) {
         wide[i] = x[i];
+    }
     return true;
 }
 
@@ -164,18 +174,23 @@ static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t 
     uint64_t first = number * s->block, left = s->data->info.file_rows - first;
     uint32_t count = left < s->block ? (uint32_t)left : s->block;
     part->dropped_count = 0;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         rows[i] = first + i;
+    }
     if (!grt_reader_read(reader, GRT_READ_ANY, rows, count, x, y, fault) ||
-        (s->desc->values && !see_values(s, rows, count, x, y, part, fault)))
+        (s->desc->values && !see_values(s, rows, count, x, y, part, fault))) {
         return false;
-    for (uint32_t i = 0; s->desc->classes && y && i < count; i++)
+    }
+    for (uint32_t i = 0; s->desc->classes && y && i < count; i++) {
         part->most_class = y[i] > part->most_class ? y[i] : part->most_class;
-    if (!s->desc->moments || !x || !wide || !part->mean)
+    }
+    if (!s->desc->moments || !x || !wide || !part->mean) {
         return true;
+    }
     bool good = widen(s, reader, rows, count, x, wide, fault);
-    if (good)
+    if (good) {
         see_moments(s->data, rows, count, wide, part);
+    }
     return good;
 }
 
@@ -185,8 +200,9 @@ static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t 
 static bool take(struct scan *s, uint64_t *number) {
     pthread_mutex_lock(&s->lock);
     bool there = !s->over && s->next < s->blocks;
-    if (there)
+    if (there) {
         *number = s->next++;
+    }
     pthread_mutex_unlock(&s->lock);
     return there;
 }
@@ -195,8 +211,9 @@ static bool take(struct scan *s, uint64_t *number) {
 static bool hand_in(struct scan *s, uint64_t number, const struct grt_findings *part, bool good,
                     struct grt_fault *fault) {
     pthread_mutex_lock(&s->lock);
-    while (s->done != number && !s->over)
+    while (s->done != number && !s->over) {
         pthread_cond_wait(&s->joined, &s->lock);
+    }
     if (!s->over) {
         if (!good || !join(s, part, fault)) {
             s->fault = *fault;
@@ -212,8 +229,9 @@ static bool hand_in(struct scan *s, uint64_t number, const struct grt_findings *
 
 static void end_scan(struct scan *s, const struct grt_fault *fault) {
     pthread_mutex_lock(&s->lock);
-    if (!s->over)
+    if (!s->over) {
         s->fault = *fault;
+    }
     s->over = true;
     pthread_cond_broadcast(&s->joined);
     pthread_mutex_unlock(&s->lock);
@@ -248,8 +266,9 @@ static void work(struct scan *s, bool watched) {
     }
     while (take(s, &number)) {
         bool good = see_block(s, reader, rows, number, x, wide, y, &part, &fault);
-        if (!hand_in(s, number, &part, good, &fault))
+        if (!hand_in(s, number, &part, good, &fault)) {
             break;
+        }
         if (watched && grt_seconds() - told > WATCH_SECONDS) {
             told = grt_seconds();
             tell(s, (double)(number + 1) / (double)s->blocks);
@@ -293,23 +312,27 @@ bool grt_scan(struct grt_dataset *data, const struct grt_scan_desc *desc,
     struct scan s = {.data = data, .desc = desc, .found = found};
     pthread_t threads[MOST_THREADS];
     uint32_t count = 0;
-    if (!findings_init(found, desc->moments ? data->info.features : 0))
+    if (!findings_init(found, desc->moments ? data->info.features : 0)) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to look through the rows");
+    }
     s.block = block_rows(&s);
     s.blocks = (data->info.file_rows + s.block - 1) / s.block;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.joined, NULL);
     tell(&s, 0);
     for (uint32_t most = s.over ? 0 : threads_for(&s);
-         count + 1 < most && pthread_create(&threads[count], NULL, work_beside, &s) == 0;)
+         count + 1 < most && pthread_create(&threads[count], NULL, work_beside, &s) == 0;) {
         count++;
+    }
     work(&s, true);
-    while (count > 0)
+    while (count > 0) {
         pthread_join(threads[--count], NULL);
+    }
     pthread_mutex_destroy(&s.lock);
     pthread_cond_destroy(&s.joined);
-    if (s.fault.status == GRT_OK)
+    if (s.fault.status == GRT_OK) {
         return true;
+    }
     grt_findings_finish(found);
     return grt_fail(s.fault.status, "%s: %s", data->path, s.fault.text);
 }

@@ -71,24 +71,29 @@ void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, 
         memcpy(&from, bytes + first * size, n * size);
         switch (type) {
         case GRT_ELEMENT_F16:
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 to[i] = grt_f32_of_f16(from.f16[i]);
+            }
             break;
         case GRT_ELEMENT_F64:
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 to[i] = (float)from.f64[i];
+            }
             break;
         case GRT_ELEMENT_U8:
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 to[i] = (float)from.u8[i];
+            }
             break;
         case GRT_ELEMENT_I32:
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 to[i] = (float)from.i32[i];
+            }
             break;
         case GRT_ELEMENT_I64:
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 to[i] = (float)from.i64[i];
+            }
             break;
         case GRT_ELEMENT_F32:
         case GRT_ELEMENT_COUNT:
@@ -109,18 +114,21 @@ void grt_element_to_f64(enum grt_element_type type, double *out, const void *in,
         if (type == GRT_ELEMENT_I64) {
             int64_t from[PIECE];
             memcpy(from, bytes + first * size, n * size);
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 out[first + i] = (double)from[i];
+            }
         } else if (type == GRT_ELEMENT_I32) {
             int32_t from[PIECE];
             memcpy(from, bytes + first * size, n * size);
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 out[first + i] = from[i];
+            }
         } else {
             float from[PIECE];
             grt_element_to_f32(type, from, bytes + first * size, n);
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 out[first + i] = from[i];
+            }
         }
     }
 }
@@ -156,14 +164,16 @@ void grt_element_normalise(enum grt_element_type type, float *out, const void *i
     if (!grt_element_is_wide(type)) {
         const float *mean = norm->mean_f32 + first, *scale = norm->scale_f32 + first;
         grt_element_to_f32(type, out, in, count);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             out[i] = (out[i] - mean[i]) * scale[i];
+        }
         return;
     }
-    for (size_t at = 0; at < count; at += PIECE)
+    for (size_t at = 0; at < count; at += PIECE) {
         normalise_wide(type, out + at, bytes + at * grt_element_size(type),
                        count - at < PIECE ? count - at : PIECE, norm->mean + first + at,
                        norm->scale + first + at);
+    }
 }
 
 static int64_t integer_at(enum grt_element_type type, const unsigned char *at) {
@@ -223,8 +233,9 @@ size_t grt_not_finite(const float *x, size_t count) {
         for (size_t i = 0; any && i < n; i++) {
             uint32_t bits;
             memcpy(&bits, &x[first + i], sizeof bits);
-            if ((bits & 0x7f800000u) == 0x7f800000u)
+            if ((bits & 0x7f800000u) == 0x7f800000u) {
                 return first + i;
+            }
         }
     }
     return count;

@@ -7,8 +7,9 @@
 #include "map.h"
 
 bool grt_fault(struct grt_fault *fault, enum grt_status status, const char *format, ...) {
-    if (fault->status != GRT_OK)
+    if (fault->status != GRT_OK) {
         return false;
+    }
     va_list args;
     va_start(args, format);
     vsnprintf(fault->text, sizeof fault->text, format, args);

@@ -25,12 +25,13 @@ static void describe_filters(hid_t creation, char *text, size_t size) {
         H5Z_filter_t id =
             H5Pget_filter2(creation, (unsigned)i, &flags, &value_count, values, 0, NULL, &config);
         const char *gap = i > 0 ? " " : "";
-        if (id == H5Z_FILTER_SHUFFLE)
+        if (id == H5Z_FILTER_SHUFFLE) {
             n += snprintf(text + n, size - (size_t)n, "%sshuffle", gap);
-        else if (id == H5Z_FILTER_DEFLATE)
+        } else if (id == H5Z_FILTER_DEFLATE) {
             n += snprintf(text + n, size - (size_t)n, "%sdeflate %u", gap, values[0]);
-        else
+        } else {
             n += snprintf(text + n, size - (size_t)n, "%sfilter %d", gap, (int)id);
+        }
     }
 }
 
@@ -44,17 +45,20 @@ static void describe(const struct grt_array *array, struct grt_array_info *info)
     bool chunked = array->tiles[0].stored > 0;
     for (int i = 0; i < (chunked ? 2 : 1); i++) {
         to[i][0] = from[i][0];
-        if (array->rank > 1)
+        if (array->rank > 1) {
             to[i][1] = array->rank == 2 ? from[i][2] : from[i][1];
-        if (array->rank > 2)
+        }
+        if (array->rank > 2) {
             to[i][2] = from[i][2];
+        }
     }
     info->bytes =
         array->shape[0] * array->shape[1] * array->shape[2] * grt_element_size(array->element.type);
     info->chunks = chunked ? grt_array_tiles(array) : 0;
     info->stored = chunked ? 0 : info->bytes;
-    for (uint64_t i = 0; i < info->chunks; i++)
+    for (uint64_t i = 0; i < info->chunks; i++) {
         info->stored += array->tiles[i].stored;
+    }
 }
 
 static void list_array(struct listing *list, const char *name) {
@@ -62,18 +66,20 @@ static void list_array(struct listing *list, const char *name) {
     struct grt_array_info *more =
         realloc(arrays, (list->info->count + 1) * sizeof *list->info->arrays);
     list->no_memory = !more;
-    if (!more)
+    if (!more) {
         return;
+    }
     list->info->arrays = more;
     struct grt_array_info *info = &more[list->info->count++];
     *info = (struct grt_array_info){0};
     snprintf(info->name, sizeof info->name, "%s", name);
     struct grt_array array;
     struct grt_fault fault = {0};
-    if (grt_inspect_array(list->id, list->file, name, &array, &fault))
+    if (grt_inspect_array(list->id, list->file, name, &array, &fault)) {
         describe(&array, info);
-    else
+    } else {
         snprintf(info->problem, sizeof info->problem, "%.255s", fault.text);
+    }
     if (info->problem[0] == '\0') {
         hid_t set = H5Dopen2(list->id, name, H5P_DEFAULT);
         hid_t creation = H5Dget_create_plist(set);
@@ -96,14 +102,16 @@ static bool is_data_set(hid_t id, const char *name) {
 static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *context) {
     (void)group;
     struct listing *list = context;
-    if (link->type != H5L_TYPE_HARD || is_data_set(list->id, name))
+    if (link->type != H5L_TYPE_HARD || is_data_set(list->id, name)) {
         list_array(list, name);
+    }
     return list->no_memory || list->info->count >= MOST_ARRAYS;
 }
 
 static bool read_attribute(hid_t id, const char *name, hid_t type, void *into) {
-    if (H5Aexists(id, name) <= 0)
+    if (H5Aexists(id, name) <= 0) {
         return false;
+    }
     hid_t attribute = H5Aopen(id, name, H5P_DEFAULT);
     hid_t space = H5Aget_space(attribute);
     bool one = H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, type, into) >= 0;
@@ -118,27 +126,32 @@ static void read_attributes(hid_t id, struct grt_file_info *info) {
     // Fixed length only: what is longer, or lies elsewhere in the file, is not ours.
     if (H5Aexists(id, "gpurt_make") > 0) {
         hid_t attribute = H5Aopen(id, "gpurt_make", H5P_DEFAULT), type = H5Aget_type(attribute);
-        if (H5Tis_variable_str(type) <= 0)
+        if (H5Tis_variable_str(type) <= 0) {
             read_attribute(id, "gpurt_make", text, info->made_by);
+        }
         H5Tclose(type);
         H5Aclose(attribute);
     }
     info->made_by[sizeof info->made_by - 1] = '\0';
     H5Tclose(text);
-    if (!read_attribute(id, "noise_floor", H5T_NATIVE_DOUBLE, &info->noise_floor))
+    if (!read_attribute(id, "noise_floor", H5T_NATIVE_DOUBLE, &info->noise_floor)) {
         info->noise_floor = -1;
-    if (!read_attribute(id, "classes", H5T_NATIVE_UINT32, &info->classes))
+    }
+    if (!read_attribute(id, "classes", H5T_NATIVE_UINT32, &info->classes)) {
         info->classes = 0;
+    }
 }
 
 static bool ask_info(struct grt_apart *apart, hid_t id, struct grt_fault *fault) {
     struct listing list = {.id = id, .file = apart->file, .info = apart->context};
     list.info->bytes = apart->file->bytes;
     read_attributes(id, list.info);
-    if (H5Lvisit(id, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0)
+    if (H5Lvisit(id, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0) {
         grt_fault(fault, GRT_BAD_DATA, "its list of data sets is damaged");
-    if (list.no_memory)
+    }
+    if (list.no_memory) {
         grt_fault(fault, GRT_NO_MEMORY, "no host memory for its list of data sets");
+    }
     return fault->status == GRT_OK;
 }
 
@@ -163,14 +176,16 @@ static void end_texts(struct grt_file_info *info) {
 static bool hear_info(struct grt_apart *apart, const struct grt_child *child) {
     struct grt_file_info *info = apart->context;
     struct grt_file_info heard;
-    if (!grt_apart_receive(child, &heard, sizeof heard) || heard.count > MOST_ARRAYS)
+    if (!grt_apart_receive(child, &heard, sizeof heard) || heard.count > MOST_ARRAYS) {
         return false;
+    }
     heard.arrays = calloc(heard.count + 1u, sizeof *heard.arrays);
     *info = heard;
     bool good =
         info->arrays && grt_apart_receive(child, info->arrays, info->count * sizeof *info->arrays);
-    if (good)
+    if (good) {
         end_texts(info);
+    }
     return good;
 }
 
@@ -199,8 +214,9 @@ struct grt_file_info *grt_file_info_create(const char *path) {
 }
 
 void grt_file_info_destroy(struct grt_file_info **info) {
-    if (!info || !*info)
+    if (!info || !*info) {
         return;
+    }
     free((*info)->arrays);
     free(*info);
     *info = NULL;

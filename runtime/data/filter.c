@@ -10,8 +10,9 @@
 static bool inflate_tile(const struct grt_array *array, const unsigned char *in, uint32_t in_size,
                          unsigned char *out, struct grt_fault *fault) {
     z_stream stream = {.next_in = (unsigned char *)in, .avail_in = in_size, .next_out = out};
-    if (inflateInit(&stream) != Z_OK)
+    if (inflateInit(&stream) != Z_OK) {
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory to inflate '%s'", array->name);
+    }
     stream.avail_out = (uInt)array->tile_bytes;
     int code = inflate(&stream, Z_FINISH);
     bool whole = code == Z_STREAM_END && stream.total_out == array->tile_bytes;
@@ -28,8 +29,9 @@ static void unshuffle(const unsigned char *in, unsigned char *out, uint64_t byte
     uint64_t count = bytes / size;
     for (uint32_t k = 0; k < size; k++) {
         const unsigned char *from = in + k * count;
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             out[i * size + k] = from[i];
+        }
     }
     memcpy(out + count * size, in + count * size, bytes - count * size);
 }
@@ -39,30 +41,36 @@ bool grt_filter_undo(const struct grt_array *array, const struct grt_tile *tile,
                      struct grt_fault *fault) {
     // Every filter that was applied moves the bytes on; the last of them must land in `out`.
     uint32_t left = 0;
-    for (uint32_t i = 0; i < array->filter_count; i++)
+    for (uint32_t i = 0; i < array->filter_count; i++) {
         left += !(tile->skipped >> i & 1);
+    }
     const unsigned char *from = stored;
     uint64_t size = tile->stored;
     for (uint32_t i = array->filter_count; i-- > 0;) {
-        if (tile->skipped >> i & 1)
+        if (tile->skipped >> i & 1) {
             continue;
+        }
         unsigned char *to = --left % 2 == 0 ? out : spare;
         if (array->filters[i] == GRT_FILTER_DEFLATE) {
-            if (!inflate_tile(array, from, (uint32_t)size, to, fault))
+            if (!inflate_tile(array, from, (uint32_t)size, to, fault)) {
                 return false;
+            }
         } else {
-            if (size != array->tile_bytes)
+            if (size != array->tile_bytes) {
                 break;
+            }
             unshuffle(from, to, size, grt_element_size(array->element.type));
         }
         from = to;
         size = array->tile_bytes;
     }
-    if (size != array->tile_bytes)
+    if (size != array->tile_bytes) {
         return grt_fault(fault, GRT_BAD_DATA, "a chunk of '%s' has %llu bytes in place of %llu",
                          array->name, (unsigned long long)size,
                          (unsigned long long)array->tile_bytes);
-    if (from == stored)
+    }
+    if (from == stored) {
         memcpy(out, stored, size);
+    }
     return true;
 }

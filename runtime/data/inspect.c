@@ -31,8 +31,9 @@
 static herr_t keep_innermost(unsigned n, const H5E_error2_t *error, void *text) {
     (void)n;
     char *into = text;
-    if (into[0] == '\0' && error->desc)
+    if (into[0] == '\0' && error->desc) {
         snprintf(into, 160, "%s", error->desc);
+    }
     return 0;
 }
 
@@ -46,11 +47,13 @@ static const char *library_says(char text[160]) {
 bool grt_inspect_file(const char *path, struct grt_file *file, struct grt_fault *fault) {
     // A pipe must not make the call wait.
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file->fd < 0)
+    if (file->fd < 0) {
         return grt_fault(fault, GRT_NO_INPUT, "cannot be opened: %s", strerror(errno));
+    }
     struct stat state;
-    if (fstat(file->fd, &state) != 0 || !S_ISREG(state.st_mode))
+    if (fstat(file->fd, &state) != 0 || !S_ISREG(state.st_mode)) {
         return grt_fault(fault, GRT_NO_INPUT, "is not a file");
+    }
     file->bytes = (uint64_t)state.st_size;
     file->device = (uint64_t)state.st_dev;
     file->inode = (uint64_t)state.st_ino;
@@ -70,16 +73,18 @@ static bool same_file(hid_t id, hid_t access, const struct grt_file *file) {
 
 static bool plain_file(hid_t id, hid_t access, const struct grt_file *file,
                        struct grt_fault *fault) {
-    if (!same_file(id, access, file))
+    if (!same_file(id, access, file)) {
         return grt_fault(fault, GRT_IO, "was replaced while it was being opened");
+    }
     hsize_t user_block = 0;
     hid_t creation = H5Fget_create_plist(id);
     bool known = creation >= 0 && H5Pget_userblock(creation, &user_block) >= 0;
     H5Pclose(creation);
-    if (!known || user_block > 0)
+    if (!known || user_block > 0) {
         return grt_fault(fault, GRT_BAD_DATA,
                          "begins with a user block of %llu bytes; take it off with h5unjam",
                          (unsigned long long)user_block);
+    }
     return true;
 }
 
@@ -107,24 +112,28 @@ hid_t grt_inspect_open(const char *path, const struct grt_file *file, struct grt
 static bool links_are_hard(hid_t file, const char *name, struct grt_fault *fault) {
     char path[256];
     size_t length = strlen(name);
-    if (length >= sizeof path)
+    if (length >= sizeof path) {
         return grt_fault(fault, GRT_BAD_DATA, "a name of %zu characters", length);
+    }
     for (size_t end = 1; end <= length; end++) {
-        if (name[end] != '/' && name[end] != '\0')
+        if (name[end] != '/' && name[end] != '\0') {
             continue;
+        }
         memcpy(path, name, end);
         path[end] = '\0';
         H5L_info_t info;
-        if (H5Lget_info(file, path, &info, H5P_DEFAULT) < 0)
+        if (H5Lget_info(file, path, &info, H5P_DEFAULT) < 0) {
             return grt_fault(fault, GRT_BAD_DATA,
                              "has no data set '%s'; `gpurt data info` lists those that it has, "
                              "inputs and targets name the ones to use",
                              name);
-        if (info.type != H5L_TYPE_HARD)
+        }
+        if (info.type != H5L_TYPE_HARD) {
             return grt_fault(fault, GRT_BAD_DATA, "'%s' is %s link and not followed", path,
                              info.type == H5L_TYPE_SOFT       ? "a soft"
                              : info.type == H5L_TYPE_EXTERNAL ? "an external"
                                                               : "a user-defined");
+        }
     }
     return true;
 }
@@ -170,8 +179,9 @@ static bool find_element(hid_t type, struct grt_element *element) {
 }
 
 static bool multiply(uint64_t *product, uint64_t factor) {
-    if (factor != 0 && *product > UINT64_MAX / factor)
+    if (factor != 0 && *product > UINT64_MAX / factor) {
         return false;
+    }
     *product *= factor;
     return true;
 }
@@ -180,10 +190,11 @@ static bool multiply(uint64_t *product, uint64_t factor) {
 static bool read_shape(hid_t space, struct grt_array *array, struct grt_fault *fault) {
     hsize_t dims[GRT_DATA_MAX_RANK] = {0};
     int rank = H5Sget_simple_extent_ndims(space);
-    if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || rank < 1 || rank > GRT_DATA_MAX_RANK)
+    if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || rank < 1 || rank > GRT_DATA_MAX_RANK) {
         return grt_fault(fault, GRT_BAD_DATA,
                          "'%s' has %d axes; [N], [N][D] and [N][P][D] can be read", array->name,
                          rank < 0 ? 0 : rank);
+    }
     H5Sget_simple_extent_dims(space, dims, NULL);
     array->rank = (uint32_t)rank;
     array->shape[0] = dims[0];
@@ -192,8 +203,9 @@ static bool read_shape(hid_t space, struct grt_array *array, struct grt_fault *f
     uint64_t bytes = grt_element_size(array->element.type);
     bool countable = true;
     for (int i = 0; i < 3; i++) {
-        if (array->shape[i] == 0)
+        if (array->shape[i] == 0) {
             return grt_fault(fault, GRT_BAD_DATA, "'%s' has no rows or no columns", array->name);
+        }
         countable = countable && multiply(&bytes, array->shape[i]);
     }
     return (countable && array->shape[1] * array->shape[2] <= UINT32_MAX / 8) ||
@@ -216,13 +228,16 @@ static bool find_contiguous(hid_t set, const struct grt_file *file, struct grt_a
     array->tile_bytes =
         array->shape[0] * array->shape[1] * array->shape[2] * grt_element_size(array->element.type);
     haddr_t offset = H5Dget_offset(set);
-    if (offset == HADDR_UNDEF)
+    if (offset == HADDR_UNDEF) {
         return grt_fault(fault, GRT_BAD_DATA, "'%s' was never written", array->name);
-    if (array->tile_bytes > file->bytes || offset > file->bytes - array->tile_bytes)
+    }
+    if (array->tile_bytes > file->bytes || offset > file->bytes - array->tile_bytes) {
         return too_large(array, array->tile_bytes, file, fault);
+    }
     array->tiles = calloc(1, sizeof *array->tiles);
-    if (!array->tiles)
+    if (!array->tiles) {
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory");
+    }
     array->tiles->offset = offset;
     array->grid[0] = array->grid[1] = array->grid[2] = 1;
     return true;
@@ -241,8 +256,9 @@ static bool read_filters(hid_t creation, struct grt_array *array, struct grt_fau
         bool known = id == H5Z_FILTER_DEFLATE || id == H5Z_FILTER_SHUFFLE;
         if (!known || deflated || array->filter_count == GRT_MAX_FILTERS) {
             name[sizeof name - 1] = '\0';
-            for (char *c = name; *c; c++)
+            for (char *c = name; *c; c++) {
                 *c = (unsigned char)*c < ' ' || (unsigned char)*c > '~' ? '?' : *c;
+            }
             return grt_fault(fault, GRT_BAD_DATA,
                              "'%s' uses the filter %d%s%s%s; shuffle and then deflate can be read: "
                              "h5repack -f SHUF -f GZIP=4 makes it so",
@@ -265,8 +281,9 @@ static bool deflated(const struct grt_array *array) {
 static bool read_chunk_shape(hid_t creation, const struct grt_file *file, struct grt_array *array,
                              struct grt_fault *fault) {
     hsize_t dims[GRT_DATA_MAX_RANK] = {0};
-    if (H5Pget_chunk(creation, GRT_DATA_MAX_RANK, dims) != (int)array->rank)
+    if (H5Pget_chunk(creation, GRT_DATA_MAX_RANK, dims) != (int)array->rank) {
         return grt_fault(fault, GRT_BAD_DATA, "'%s' has chunks of another rank", array->name);
+    }
     array->tile[0] = dims[0];
     array->tile[1] = array->rank == 3 ? dims[1] : 1;
     array->tile[2] = array->rank == 1 ? 1 : dims[array->rank - 1];
@@ -280,16 +297,18 @@ static bool read_chunk_shape(hid_t creation, const struct grt_file *file, struct
                     multiply(&count, array->grid[i]);
     }
     // 4 GiB is HDF5's own limit.
-    if (!countable || array->tile_bytes > UINT32_MAX || count > MAX_TILES)
+    if (!countable || array->tile_bytes > UINT32_MAX || count > MAX_TILES) {
         return grt_fault(fault, GRT_BAD_DATA,
                          "'%s' claims %llu chunks of %llu bytes; %u chunks of up to 4 GiB can be "
                          "read: h5repack -l CHUNK= makes larger ones",
                          array->name, (unsigned long long)count,
                          (unsigned long long)array->tile_bytes, MAX_TILES);
+    }
     uint64_t least = deflated(array) ? array->tile_bytes / DEFLATE_MOST : array->tile_bytes;
     least = least > 0 ? least : 1;
-    if (count > file->bytes / least)
+    if (count > file->bytes / least) {
         return too_large(array, count * least, file, fault);
+    }
     return true;
 }
 
@@ -315,10 +334,12 @@ static bool list_kept(const struct grt_file *file, struct grt_array *array) {
     list_key(file, array, key);
     struct grt_tile *tiles = grt_cache_load(key, &size);
     bool good = tiles && size == grt_array_tiles(array) * sizeof *tiles;
-    for (uint64_t i = 0; good && i < grt_array_tiles(array); i++)
+    for (uint64_t i = 0; good && i < grt_array_tiles(array); i++) {
         good = tile_is_sound(array, tiles[i].offset, tiles[i].stored, file);
-    if (good)
+    }
+    if (good) {
         memcpy(array->tiles, tiles, size);
+    }
     free(tiles);
     return good;
 }
@@ -338,16 +359,18 @@ static bool list_tiles(hid_t set, const struct grt_file *file, struct grt_array 
                 haddr_t offset = HADDR_UNDEF;
                 hsize_t stored = 0;
                 if (H5Dget_chunk_info_by_coord(set, at, &skipped, &offset, &stored) < 0 ||
-                    offset == HADDR_UNDEF)
+                    offset == HADDR_UNDEF) {
                     return grt_fault(fault, GRT_BAD_DATA, "chunk %llu of '%s' was never written",
                                      (unsigned long long)i, array->name);
+                }
                 total += stored;
-                if (!tile_is_sound(array, offset, stored, file) || total > file->bytes)
+                if (!tile_is_sound(array, offset, stored, file) || total > file->bytes) {
                     return grt_fault(fault, GRT_BAD_DATA,
                                      "chunk %llu of '%s' claims %llu bytes at %llu, the file has "
                                      "%llu: it is truncated or damaged",
                                      (unsigned long long)i, array->name, (unsigned long long)stored,
                                      (unsigned long long)offset, (unsigned long long)file->bytes);
+                }
                 array->tiles[i] = (struct grt_tile){offset, (uint32_t)stored, skipped};
             }
         }
@@ -357,28 +380,34 @@ static bool list_tiles(hid_t set, const struct grt_file *file, struct grt_array 
 
 static bool find_chunks(hid_t set, hid_t creation, hid_t space, const struct grt_file *file,
                         struct grt_array *array, struct grt_fault *fault) {
-    if (!read_filters(creation, array, fault) || !read_chunk_shape(creation, file, array, fault))
+    if (!read_filters(creation, array, fault) || !read_chunk_shape(creation, file, array, fault)) {
         return false;
+    }
     hsize_t written = 0;
     uint64_t count = grt_array_tiles(array);
-    if (H5Dget_num_chunks(set, space, &written) < 0 || written < count)
+    if (H5Dget_num_chunks(set, space, &written) < 0 || written < count) {
         return grt_fault(fault, GRT_BAD_DATA,
                          "'%s' has %llu of its %llu chunks: the rest was "
                          "never written",
                          array->name, (unsigned long long)written, (unsigned long long)count);
+    }
     array->tiles = calloc(count + 1, sizeof *array->tiles);
-    if (!array->tiles)
+    if (!array->tiles) {
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory for %llu chunks",
                          (unsigned long long)count);
+    }
     bool keep = count >= LIST_KEEP_FROM;
-    if (keep && list_kept(file, array))
+    if (keep && list_kept(file, array)) {
         return true;
-    if (!list_tiles(set, file, array, fault))
+    }
+    if (!list_tiles(set, file, array, fault)) {
         return false;
+    }
     char key[512];
     list_key(file, array, key);
-    if (keep)
+    if (keep) {
         grt_cache_store(key, array->tiles, count * sizeof *array->tiles);
+    }
     return true;
 }
 
@@ -387,22 +416,25 @@ static bool find_chunks(hid_t set, hid_t creation, hid_t space, const struct grt
 static bool find_bytes(hid_t set, hid_t creation, const struct grt_file *file,
                        struct grt_array *array, struct grt_fault *fault) {
     H5D_layout_t layout = H5Pget_layout(creation);
-    if (layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0)
+    if (layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0) {
         return grt_fault(fault, GRT_BAD_DATA, "'%s' %s: only what lies in the file itself is read",
                          array->name,
                          layout == H5D_VIRTUAL ? "is a virtual data set" : "has external storage");
-    if (layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED)
+    }
+    if (layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) {
         return grt_fault(fault, GRT_BAD_DATA,
                          "'%s' is stored in its header (compact); h5repack -l CONTI makes it "
                          "readable",
                          array->name);
+    }
     hid_t type = H5Dget_type(set);
     bool known = type >= 0 && find_element(type, &array->element);
     H5Tclose(type);
-    if (!known)
+    if (!known) {
         return grt_fault(fault, GRT_BAD_DATA,
                          "'%s' has elements of another type than f16, f32, f64, u8, i32 and i64",
                          array->name);
+    }
     hid_t space = H5Dget_space(set);
     bool found = read_shape(space, array, fault) &&
                  (layout == H5D_CHUNKED ? find_chunks(set, creation, space, file, array, fault)
@@ -416,12 +448,15 @@ static bool find_bytes(hid_t set, hid_t creation, const struct grt_file *file,
 bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
                        struct grt_array *array, struct grt_fault *fault) {
     *array = (struct grt_array){0};
-    while (name[0] == '/')
+    while (name[0] == '/') {
         name++;
-    if (!name[0])
+    }
+    if (!name[0]) {
         return grt_fault(fault, GRT_BAD_DATA, "a data set without a name");
-    if (!links_are_hard(id, name, fault))
+    }
+    if (!links_are_hard(id, name, fault)) {
         return false;
+    }
     snprintf(array->name, sizeof array->name, "%s", name);
     hid_t set = H5Dopen2(id, name, H5P_DEFAULT);
     if (set < 0) {

@@ -23,8 +23,9 @@ static int ask(struct grt_child *parent, void *context) {
     struct grt_fault fault = {0};
     H5E_BEGIN_TRY {
         hid_t id = grt_inspect_open(apart->path, apart->file, &fault);
-        if (id >= 0)
+        if (id >= 0) {
             apart->ask(apart, id, &fault);
+        }
     }
     H5E_END_TRY;
     bool sent = grt_child_send(parent, &fault, sizeof fault) &&
@@ -35,10 +36,12 @@ static int ask(struct grt_child *parent, void *context) {
 bool grt_inspect_apart(struct grt_apart *apart, struct grt_fault *fault) {
     struct grt_child child = GRT_NO_CHILD;
     char why[256], how[160];
-    if (!grt_inspect_file(apart->path, apart->file, fault))
+    if (!grt_inspect_file(apart->path, apart->file, fault)) {
         return false;
-    if (!grt_child_start(&child, ask, apart, why))
+    }
+    if (!grt_child_start(&child, ask, apart, why)) {
         return grt_fault(fault, GRT_NO_MEMORY, "cannot be looked at: %s", why);
+    }
     struct grt_fault found;
     enum grt_child_news news = grt_child_receive(&child, &found, sizeof found, MOST_SECONDS, NULL);
     bool heard = news == GRT_CHILD_ANSWERED;
@@ -49,13 +52,15 @@ bool grt_inspect_apart(struct grt_apart *apart, struct grt_fault *fault) {
         heard = apart->hear(apart, &child);
     }
     grt_child_end(&child, how);
-    if (news == GRT_CHILD_LATE)
+    if (news == GRT_CHILD_LATE) {
         return grt_fault(fault, GRT_BAD_DATA,
                          "is damaged: the HDF5 library did not come back from it within %g s",
                          MOST_SECONDS);
-    if (!heard)
+    }
+    if (!heard) {
         return grt_fault(fault, GRT_BAD_DATA, "is damaged: the HDF5 library %s while it read it",
                          how[0] ? how : "gave no answer");
+    }
     return fault->status == GRT_OK;
 }
 
@@ -69,8 +74,9 @@ struct opening {
 
 static bool ask_arrays(struct grt_apart *apart, hid_t id, struct grt_fault *fault) {
     struct opening *o = apart->context;
-    for (uint32_t i = 0; fault->status == GRT_OK && i < o->count; i++)
+    for (uint32_t i = 0; fault->status == GRT_OK && i < o->count; i++) {
         grt_inspect_array(id, apart->file, o->names[i], &o->arrays[i], fault);
+    }
     return fault->status == GRT_OK;
 }
 
@@ -87,16 +93,19 @@ static bool send_arrays(const struct grt_apart *apart, const struct grt_child *p
 
 static bool hear_array(const struct grt_child *child, struct grt_array *array) {
     struct grt_array heard;
-    if (!grt_apart_receive(child, &heard, sizeof heard))
+    if (!grt_apart_receive(child, &heard, sizeof heard)) {
         return false;
+    }
     heard.tiles = NULL;
     heard.name[sizeof heard.name - 1] = '\0';
     for (int i = 0; i < 3; i++) {
-        if (heard.grid[i] == 0 || heard.grid[i] > MOST_TILES)
+        if (heard.grid[i] == 0 || heard.grid[i] > MOST_TILES) {
             return false;
+        }
     }
-    if (heard.grid[0] * heard.grid[1] > MOST_TILES || grt_array_tiles(&heard) > MOST_TILES)
+    if (heard.grid[0] * heard.grid[1] > MOST_TILES || grt_array_tiles(&heard) > MOST_TILES) {
         return false;
+    }
     *array = heard;
     size_t bytes = grt_array_tiles(array) * sizeof *array->tiles;
     array->tiles = malloc(bytes);
@@ -106,8 +115,9 @@ static bool hear_array(const struct grt_child *child, struct grt_array *array) {
 static bool hear_arrays(struct grt_apart *apart, const struct grt_child *child) {
     struct opening *o = apart->context;
     bool heard = true;
-    for (uint32_t i = 0; heard && i < o->count; i++)
+    for (uint32_t i = 0; heard && i < o->count; i++) {
         heard = hear_array(child, &o->arrays[i]);
+    }
     return heard;
 }
 
@@ -123,8 +133,9 @@ bool grt_file_open(const char *path, const char *const *names, uint32_t count,
                                               .send = send_arrays,
                                               .hear = hear_arrays,
                                               .context = &opening},
-                          &fault))
+                          &fault)) {
         return true;
+    }
     grt_file_close(file, arrays, count);
     return grt_fail(fault.status, "%s: %s", path, fault.text);
 }
@@ -134,7 +145,8 @@ void grt_file_close(struct grt_file *file, struct grt_array *arrays, uint32_t co
         free(arrays[i].tiles);
         arrays[i].tiles = NULL;
     }
-    if (file->fd >= 0)
+    if (file->fd >= 0) {
         close(file->fd);
+    }
     file->fd = -1;
 }

@@ -64,11 +64,13 @@ static bool create_slot(struct grt_loader *loader, struct grt_slot *slot) {
     } else {
         slot->memory = aligned_alloc(SLOT_ALIGN, bytes);
         host = slot->memory;
-        if (!host)
+        if (!host) {
             grt_fail(GRT_NO_MEMORY, "no host memory for a batch of %.1f MB", (double)bytes / 1e6);
+        }
     }
-    if (!host)
+    if (!host) {
         return false;
+    }
     loader->host_bytes += bytes;
     slot->x = (float *)(void *)host;
     slot->y = loader->y_bytes == 0 ? NULL : (uint32_t *)(void *)(host + loader->x_bytes);
@@ -85,11 +87,13 @@ static bool create_slots(struct grt_loader *loader) {
     loader->x_bytes = aligned((uint64_t)desc->batch * info->x_width * 4);
     loader->y_bytes = aligned((uint64_t)desc->batch * info->y_width * 4);
     loader->slots = calloc(loader->slot_count, sizeof *loader->slots);
-    if (!loader->slots)
+    if (!loader->slots) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
+    }
     for (uint32_t i = 0; i < loader->slot_count; i++) {
-        if (!create_slot(loader, &loader->slots[i]))
+        if (!create_slot(loader, &loader->slots[i])) {
             return false;
+        }
     }
     return true;
 }
@@ -98,8 +102,9 @@ static bool create_slots(struct grt_loader *loader) {
 static bool fill_cache(struct grt_loader *loader, uint32_t workers) {
     const struct grt_loader_desc *desc = &loader->desc;
     uint32_t threads = workers > 0 ? workers : 1;
-    if (desc->cache == GRT_CACHE_DEVICE)
+    if (desc->cache == GRT_CACHE_DEVICE) {
         return grt_loader_to_device(loader, threads);
+    }
     if (desc->cache == GRT_CACHE_RAM) {
         loader->kept_rows = grt_rows_keep(desc->data, threads);
         loader->host_bytes += desc->data->form_x.tile_bytes + desc->data->form_y.tile_bytes;
@@ -117,8 +122,9 @@ static struct grt_loader_position position_of(const struct grt_loader *loader, u
 }
 
 static bool good_position(const struct grt_loader *loader, struct grt_loader_position position) {
-    if (position.batch < loader->per_epoch && position.epoch < UINT64_MAX / 2 / loader->per_epoch)
+    if (position.batch < loader->per_epoch && position.epoch < UINT64_MAX / 2 / loader->per_epoch) {
         return true;
+    }
     return grt_fail(GRT_INVALID, "position %llu of epoch %llu: an epoch has %llu batches",
                     (unsigned long long)position.batch, (unsigned long long)position.epoch,
                     (unsigned long long)loader->per_epoch);
@@ -129,13 +135,15 @@ static void go_to(struct grt_loader *loader, uint64_t number) {
     loader->epoch_end = loader->desc.short_workers
                             ? (number / loader->per_epoch + 1) * loader->per_epoch
                             : UINT64_MAX;
-    for (uint32_t i = 0; i < loader->slot_count; i++)
+    for (uint32_t i = 0; i < loader->slot_count; i++) {
         loader->slots[i].state = GRT_SLOT_FREE;
+    }
 }
 
 struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
-    if (!check_desc(desc))
+    if (!check_desc(desc)) {
         return NULL;
+    }
     struct grt_loader *loader = calloc(1, sizeof *loader);
     if (!loader) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
@@ -155,8 +163,9 @@ struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
     pthread_cond_init(&loader->made, NULL);
     pthread_cond_init(&loader->freed, NULL);
     bool on_device = desc->cache == GRT_CACHE_DEVICE;
-    if (on_device)
+    if (on_device) {
         loader->desc.workers = 0;
+    }
     bool good = count_rows(loader) && good_position(loader, desc->start) &&
                 (on_device || create_slots(loader)) && fill_cache(loader, desc->workers);
     if (good && loader->desc.workers == 0 && !on_device) {
@@ -165,16 +174,19 @@ struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
         good = (loader->reader && loader->drawn) ||
                grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
     }
-    if (good)
+    if (good) {
         go_to(loader, number_of(loader, desc->start));
-    if (!good || !grt_loader_start(loader))
+    }
+    if (!good || !grt_loader_start(loader)) {
         grt_loader_destroy(&loader);
+    }
     return loader;
 }
 
 void grt_loader_destroy(struct grt_loader **loader) {
-    if (!loader || !*loader)
+    if (!loader || !*loader) {
         return;
+    }
     struct grt_loader *l = *loader;
     *loader = NULL;
     grt_loader_stop(l);
@@ -184,8 +196,9 @@ void grt_loader_destroy(struct grt_loader **loader) {
         free(l->slots[i].memory);
     }
     grt_loader_off_device(l);
-    if (l->kept_rows)
+    if (l->kept_rows) {
         grt_rows_drop(l->desc.data);
+    }
     grt_reader_destroy(&l->reader);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->made);
@@ -196,8 +209,9 @@ void grt_loader_destroy(struct grt_loader **loader) {
 }
 
 struct grt_loader_info grt_loader_info(const struct grt_loader *loader) {
-    if (!loader)
+    if (!loader) {
         return (struct grt_loader_info){0};
+    }
     uint64_t delivered = loader->per_epoch * loader->desc.batch;
     const struct grt_dataset *data = loader->desc.data;
     return (struct grt_loader_info){
@@ -229,17 +243,19 @@ static void describe(const struct grt_loader *loader, const struct grt_slot *slo
     if (slot->buf) {
         uint64_t batch_rows = loader->desc.batch;
         batch->x_range = (struct grt_range){slot->buf, 0, batch_rows * info->x_width * 4};
-        if (slot->y)
+        if (slot->y) {
             batch->y_range =
                 (struct grt_range){slot->buf, loader->x_bytes, batch_rows * info->y_width * 4};
+        }
     }
 }
 
 // With the lock held: waits until the slot holds its batch.
 static void wait_for(struct grt_loader *loader, struct grt_slot *slot, uint64_t number) {
     loader->wanted = slot;
-    while (slot->state != GRT_SLOT_MADE || slot->number != number)
+    while (slot->state != GRT_SLOT_MADE || slot->number != number) {
         pthread_cond_wait(&loader->made, &loader->lock);
+    }
     loader->wanted = NULL;
 }
 
@@ -267,8 +283,9 @@ static struct grt_slot *make_next(struct grt_loader *loader) {
     if (number >= loader->epoch_end) {  // short workers have ended with their epoch
         grt_loader_stop(loader);
         loader->epoch_end += loader->per_epoch;
-        if (!grt_loader_start(loader))
+        if (!grt_loader_start(loader)) {
             return NULL;
+        }
     }
     pthread_mutex_lock(&loader->lock);
     wait_for(loader, slot, number);
@@ -282,17 +299,21 @@ bool grt_loader_peek(struct grt_loader *loader) {
 }
 
 bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
-    if (!loader || !batch)
+    if (!loader || !batch) {
         return grt_fail(GRT_INVALID, "grt_loader_next: no %s", loader ? "batch" : "loader");
-    if (!loader->slots)
+    }
+    if (!loader->slots) {
         return grt_fail(GRT_INVALID, "grt_loader_next: its rows are on the device, see "
                                      "grt_loader_device()");
+    }
     double begun = grt_seconds();
     struct grt_slot *slot = make_next(loader);
-    if (!slot)
+    if (!slot) {
         return false;
-    if (slot->fault.status != GRT_OK)
+    }
+    if (slot->fault.status != GRT_OK) {
         return grt_fail(slot->fault.status, "%s: %s", loader->desc.data->path, slot->fault.text);
+    }
     pthread_mutex_lock(&loader->lock);
     slot->state = GRT_SLOT_GIVEN;
     pthread_mutex_unlock(&loader->lock);
@@ -303,29 +324,36 @@ bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
 }
 
 void grt_loader_release(struct grt_loader *loader, const struct grt_batch *batch) {
-    if (!loader || !batch || batch->slot >= loader->slot_count)
+    if (!loader || !batch || batch->slot >= loader->slot_count) {
         return;
+    }
     struct grt_slot *slot = &loader->slots[batch->slot];
     pthread_mutex_lock(&loader->lock);
-    if (slot->state == GRT_SLOT_GIVEN)
+    if (slot->state == GRT_SLOT_GIVEN) {
         slot->state = GRT_SLOT_FREE;
-    if (loader->waiting > 0)
+    }
+    if (loader->waiting > 0) {
         pthread_cond_signal(&loader->freed);
+    }
     pthread_mutex_unlock(&loader->lock);
 }
 
 bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position position) {
-    if (!loader)
+    if (!loader) {
         return grt_fail(GRT_INVALID, "grt_loader_seek: no loader");
-    if (!good_position(loader, position))
+    }
+    if (!good_position(loader, position)) {
         return false;
+    }
     bool held = false;
     pthread_mutex_lock(&loader->lock);
-    for (uint32_t i = 0; i < loader->slot_count; i++)
+    for (uint32_t i = 0; i < loader->slot_count; i++) {
         held = held || loader->slots[i].state == GRT_SLOT_GIVEN;
+    }
     pthread_mutex_unlock(&loader->lock);
-    if (held)
+    if (held) {
         return grt_fail(GRT_INVALID, "grt_loader_seek: a batch is held");
+    }
     grt_loader_stop(loader);
     go_to(loader, number_of(loader, position));
     return grt_loader_start(loader);
@@ -333,15 +361,17 @@ bool grt_loader_seek(struct grt_loader *loader, struct grt_loader_position posit
 
 bool grt_loader_order(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
                       uint64_t count, uint32_t *rows) {
-    if (!loader || !rows || first > loader->rows || count > loader->rows - first)
+    if (!loader || !rows || first > loader->rows || count > loader->rows - first) {
         return grt_fail(GRT_INVALID, "grt_loader_order: %s",
                         loader && rows ? "more rows than an epoch has" : "no loader or no rows");
+    }
     uint64_t drawn[256];
     for (uint64_t done = 0; done < count; done += 256) {
         uint64_t n = count - done < 256 ? count - done : 256;
         grt_order_draw(&loader->desc.data->order, &loader->draw, epoch, first + done, n, drawn);
-        for (uint64_t i = 0; i < n; i++)
+        for (uint64_t i = 0; i < n; i++) {
             rows[done + i] = (uint32_t)drawn[i];
+        }
     }
     return true;
 }

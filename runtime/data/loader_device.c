@@ -42,16 +42,17 @@ static bool device_fits(const struct grt_dataset *data, struct grt_dev *dev,
     uint64_t x = data->form_x.tile_bytes, y = data->form_y.tile_bytes;
     uint64_t left = grt_dev_mem_left(dev), reach = grt_dev_info(dev)->caps.max_binding;
     double numbers = (double)info->file_rows * info->x_width, bytes = (double)x + (double)y;
-    if (info->file_rows >= UINT32_MAX || numbers > UINT32_MAX)
+    if (info->file_rows >= UINT32_MAX || numbers > UINT32_MAX) {
         snprintf(why, GRT_CACHE_WHY, "%.1f MB, and kernels count 2^32 numbers", bytes / 1e6);
-    else if (reach > 0 && (x > reach || y > reach))
+    } else if (reach > 0 && (x > reach || y > reach)) {
         snprintf(why, GRT_CACHE_WHY, "%.1f MB, and a kernel of %s reaches %.1f MB at once",
                  bytes / 1e6, grt_dev_info(dev)->selector, (double)reach / 1e6);
-    else if (x + y > left)
+    } else if (x + y > left) {
         snprintf(why, GRT_CACHE_WHY, "%.1f MB, and %.1f MB may be taken of %s", bytes / 1e6,
                  (double)left / 1e6, grt_dev_info(dev)->selector);
-    else
+    } else {
         return true;
+    }
     return false;
 }
 
@@ -83,16 +84,20 @@ bool grt_loader_to_device(struct grt_loader *loader, uint32_t threads) {
     struct grt_dataset *data = loader->desc.data;
     struct grt_rows_on_device *rows = &data->device;
     char why[GRT_CACHE_WHY];
-    if (rows->users > 0 && rows->dev != loader->desc.dev)
+    if (rows->users > 0 && rows->dev != loader->desc.dev) {
         return grt_fail(GRT_INVALID, "grt_loader_create: %s is on another device already",
                         data->path);
+    }
     loader->on_device = true;
-    if (rows->users++ > 0)
+    if (rows->users++ > 0) {
         return true;
-    if (!device_fits(data, loader->desc.dev, why))
+    }
+    if (!device_fits(data, loader->desc.dev, why)) {
         return grt_fail(GRT_NO_MEMORY, "%s: %s; use cache: ram", data->path, why);
-    if (!make_rows(data, loader->desc.dev) || !grt_rows_keep(data, threads))
+    }
+    if (!make_rows(data, loader->desc.dev) || !grt_rows_keep(data, threads)) {
         return false;
+    }
     bool good = copy_rows(data);
     grt_rows_drop(data);
     return good;
@@ -100,8 +105,9 @@ bool grt_loader_to_device(struct grt_loader *loader, uint32_t threads) {
 
 void grt_loader_off_device(struct grt_loader *loader) {
     struct grt_rows_on_device *rows = &loader->desc.data->device;
-    if (!loader->on_device || --rows->users > 0)
+    if (!loader->on_device || --rows->users > 0) {
         return;
+    }
     grt_buf_destroy(&rows->x);
     grt_buf_destroy(&rows->y);
     grt_buf_destroy(&rows->norm);
@@ -119,11 +125,12 @@ static struct grt_range whole(struct grt_buf *buf) {
 
 bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x, struct grt_tensor *y,
                        struct grt_range *norm) {
-    if (!loader || !x || !y || !norm || !loader->on_device)
+    if (!loader || !x || !y || !norm || !loader->on_device) {
         return grt_fail(GRT_INVALID, "grt_loader_device: %s",
                         !loader             ? "no loader"
                         : !x || !y || !norm ? "no tensor to fill"
                                             : "its cache is not the device");
+    }
     const struct grt_dataset *data = loader->desc.data;
     const struct grt_dataset_info *info = &data->info;
     const struct grt_rows_on_device *rows = &data->device;
@@ -176,8 +183,9 @@ static bool fits(const struct grt_loader *loader, const char *name, const struct
                  uint64_t width, bool classes) {
     uint64_t wanted = loader->part_rows * width;
     if (tensor && tensor->range.buf && grt_tensor_count(tensor) >= wanted &&
-        tensor->dtype == (classes ? GRT_U32 : GRT_F32))
+        tensor->dtype == (classes ? GRT_U32 : GRT_F32)) {
         return true;
+    }
     return grt_fail(GRT_INVALID,
                     "grt_loader_bind: %s must be %s with %llu elements in %u rows, allocated", name,
                     classes ? "u32" : "f32", (unsigned long long)wanted, loader->part_rows);
@@ -191,15 +199,18 @@ static bool bake(struct grt_loader *loader, uint32_t slot_number, uint32_t numbe
     struct grt_graph *graph = grt_graph_create(loader->desc.dev, "batch");
     grt_graph_destroy(&slot->uploads[number].graph);
     slot->uploads[number].graph = graph;
-    if (!graph)
+    if (!graph) {
         return false;
+    }
     grt_graph_copy(graph, (struct grt_range){x->buf, x->offset, part.x_bytes},
                    (struct grt_range){slot->buf, part.x_from, part.x_bytes});
-    if (part.y_bytes > 0)
+    if (part.y_bytes > 0) {
         grt_graph_copy(graph, (struct grt_range){y->buf, y->offset, part.y_bytes},
                        (struct grt_range){slot->buf, part.y_from, part.y_bytes});
-    if (loader->desc.turns > 1)
+    }
+    if (loader->desc.turns > 1) {
         grt_graph_aside(graph);
+    }
     return grt_graph_bake(graph);
 }
 
@@ -209,12 +220,14 @@ static bool bake_all(struct grt_loader *loader, uint32_t turn) {
         struct grt_slot *slot = &loader->slots[i];
         if (slot->buf && !slot->uploads) {
             slot->uploads = calloc(loader->part_count + 1ull, sizeof *slot->uploads);
-            if (!slot->uploads)
+            if (!slot->uploads) {
                 return grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
+            }
         }
         for (uint32_t k = 0; slot->buf && k < loader->part_count; k++) {
-            if (turn_of(loader, i, k) == turn && !bake(loader, i, k))
+            if (turn_of(loader, i, k) == turn && !bake(loader, i, k)) {
                 return false;
+            }
         }
     }
     return true;
@@ -223,8 +236,9 @@ static bool bake_all(struct grt_loader *loader, uint32_t turn) {
 void grt_loader_unbind(struct grt_loader *loader) {
     for (uint32_t i = 0; loader->slots && i < loader->slot_count; i++) {
         struct grt_slot *slot = &loader->slots[i];
-        for (uint32_t k = 0; slot->uploads && k < loader->part_count; k++)
+        for (uint32_t k = 0; slot->uploads && k < loader->part_count; k++) {
             grt_graph_destroy(&slot->uploads[k].graph);
+        }
         free(slot->uploads);
         slot->uploads = NULL;
     }
@@ -233,13 +247,14 @@ void grt_loader_unbind(struct grt_loader *loader) {
 
 bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_tensor *x,
                      const struct grt_tensor *y) {
-    if (!loader || !loader->desc.dev || !loader->slots || turn >= loader->desc.turns || !x)
+    if (!loader || !loader->desc.dev || !loader->slots || turn >= loader->desc.turns || !x) {
         return grt_fail(GRT_INVALID, "grt_loader_bind: no %s",
                         !loader             ? "loader"
                         : !loader->desc.dev ? "device"
                         : !loader->slots    ? "batches: its rows are on the device"
                         : !x                ? "x"
                                             : "such turn");
+    }
     const struct grt_dataset_info *info = &loader->desc.data->info;
     uint32_t batch = loader->desc.batch;
     uint32_t rows = x->shape[0] > 0 && x->shape[0] < batch ? (uint32_t)x->shape[0] : batch;
@@ -251,8 +266,9 @@ bool grt_loader_bind(struct grt_loader *loader, uint32_t turn, const struct grt_
     loader->part_count = (batch + rows - 1) / rows;
     loader->bound[turn] = false;
     if (!fits(loader, "x", x, info->x_width, false) ||
-        (info->y_width > 0 && !fits(loader, "y", y, info->y_width, info->classes > 0)))
+        (info->y_width > 0 && !fits(loader, "y", y, info->y_width, info->classes > 0))) {
         return false;
+    }
     loader->bound_x[turn] = *x;
     loader->bound_y[turn] = info->y_width > 0 ? *y : (struct grt_tensor){0};
     loader->bound[turn] = bake_all(loader, turn);
@@ -264,14 +280,16 @@ bool grt_loader_upload(struct grt_loader *loader, const struct grt_batch *batch,
                  (loader->part_count == 0 || number < loader->part_count);
     const struct grt_slot *slot = there ? &loader->slots[batch->slot] : NULL;
     uint32_t turn = slot ? turn_of(loader, batch->slot, number) : 0;
-    if (!slot || !loader->bound[turn])
+    if (!slot || !loader->bound[turn]) {
         return grt_fail(GRT_INVALID, "grt_loader_upload: %s",
                         !loader  ? "no loader"
                         : !batch ? "no batch"
                         : slot   ? "grt_loader_bind() was not called"
                                  : "no such slot or part");
-    if (slot->uploads)
+    }
+    if (slot->uploads) {
         return grt_graph_run(slot->uploads[number].graph);
+    }
     struct part part = part_of(loader, number);
     const unsigned char *from = (const unsigned char *)slot->x;
     const struct grt_range *x = &loader->bound_x[turn].range, *y = &loader->bound_y[turn].range;

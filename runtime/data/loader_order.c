@@ -12,7 +12,8 @@ void grt_loader_words(const struct grt_loader *loader, uint64_t epoch, uint32_t 
 
 uint64_t grt_loader_dropped(const struct grt_loader *loader, uint32_t *rows) {
     const struct grt_order *order = &loader->desc.data->order;
-    for (uint64_t i = 0; rows && i < order->dropped_count; i++)
+    for (uint64_t i = 0; rows && i < order->dropped_count; i++) {
         rows[i] = (uint32_t)order->dropped[i];
+    }
     return order->dropped_count;
 }

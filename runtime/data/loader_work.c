@@ -21,13 +21,16 @@ static void announce(const struct grt_loader *loader, uint64_t epoch, uint64_t p
     grt_order_draw(&data->order, &loader->draw, epoch, position, count, rows);
     for (uint32_t i = 0; i < count && known < MOST_UNITS; i++) {
         uint32_t k = 0;
-        while (k < known && units[k] != rows[i] / unit)
+        while (k < known && units[k] != rows[i] / unit) {
             k++;
-        if (k < known)
+        }
+        if (k < known) {
             continue;
+        }
         units[known++] = rows[i] / unit;
-        for (uint32_t a = 0; a < data->input_count + data->target_count; a++)
+        for (uint32_t a = 0; a < data->input_count + data->target_count; a++) {
             grt_array_announce(&data->arrays[a], data->file.fd, rows[i] / unit * unit, unit);
+        }
     }
 }
 
@@ -35,11 +38,13 @@ static void announce(const struct grt_loader *loader, uint64_t epoch, uint64_t p
 static void read_ahead(const struct grt_loader *loader, uint64_t epoch, uint64_t first,
                        uint64_t rows) {
     uint64_t window = loader->draw.window * loader->desc.data->order.unit;
-    if (first == 0)
+    if (first == 0) {
         announce(loader, epoch, 0);
+    }
     for (uint64_t begin = (first + window - 1) / window * window; begin < first + rows;
-         begin += window)
+         begin += window) {
         announce(loader, epoch, begin + window);
+    }
 }
 
 // ---- batches ----
@@ -54,28 +59,32 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
     uint32_t rows = left < batch ? (uint32_t)left : batch;
     slot->fault = (struct grt_fault){0};
     grt_order_draw(&data->order, &loader->draw, epoch, first, rows, drawn);
-    if (data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle && !data->ram.x)
+    if (data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle && !data->ram.x) {
         read_ahead(loader, epoch, first, rows);
+    }
     uint64_t xw = data->info.x_width, yw = data->info.y_width;
     grt_reader_read(reader, GRT_READ_CHECKED, drawn, rows, slot->x, slot->y, &slot->fault);
     memset(slot->x + rows * xw, 0, (batch - rows) * xw * 4);
-    if (slot->y)
+    if (slot->y) {
         memset(slot->y + rows * yw, 0, (batch - rows) * yw * 4);
+    }
 }
 
 // With the lock held: the slot of the next batch to be made, or NULL when workers shall end.
 static struct grt_slot *take(struct grt_loader *loader) {
     for (;;) {
-        if (loader->ending || loader->next_made >= loader->epoch_end)
+        if (loader->ending || loader->next_made >= loader->epoch_end) {
             return NULL;
+        }
         struct grt_slot *slot = &loader->slots[loader->next_made % loader->slot_count];
         if (slot->state == GRT_SLOT_FREE) {
             slot->state = GRT_SLOT_MAKING;
             slot->number = loader->next_made++;
             // One is woken for each slot that is freed; a slot freed out of turn is passed on here.
             struct grt_slot *next = &loader->slots[loader->next_made % loader->slot_count];
-            if (loader->waiting > 0 && next->state == GRT_SLOT_FREE)
+            if (loader->waiting > 0 && next->state == GRT_SLOT_FREE) {
                 pthread_cond_signal(&loader->freed);
+            }
             return slot;
         }
         loader->waiting++;
@@ -100,8 +109,9 @@ static void *work(void *context) {
         }
         pthread_mutex_lock(&loader->lock);
         slot->state = GRT_SLOT_MADE;
-        if (slot == loader->wanted)
+        if (slot == loader->wanted) {
             pthread_cond_signal(&loader->made);
+        }
     }
     pthread_mutex_unlock(&loader->lock);
     grt_reader_destroy(&reader);
@@ -112,19 +122,22 @@ static void *work(void *context) {
 // Signals are for the program's own threads: a worker must not be the one that is interrupted.
 bool grt_loader_start(struct grt_loader *loader) {
     uint32_t wanted = loader->desc.workers;
-    if (wanted == 0)
+    if (wanted == 0) {
         return true;
+    }
     loader->ending = false;
     loader->threads = calloc(wanted, sizeof *loader->threads);
-    if (!loader->threads)
+    if (!loader->threads) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for %u workers", wanted);
+    }
     sigset_t all, before;
     sigfillset(&all);
     sigdelset(&all, SIGBUS);  // the handler of map.c must be reached
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (loader->thread_count < wanted &&
-           pthread_create(&loader->threads[loader->thread_count], NULL, work, loader) == 0)
+           pthread_create(&loader->threads[loader->thread_count], NULL, work, loader) == 0) {
         loader->thread_count++;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     loader->threads_started += loader->thread_count;
     if (loader->thread_count == 0) {
@@ -132,9 +145,10 @@ bool grt_loader_start(struct grt_loader *loader) {
         loader->threads = NULL;
         return grt_fail(GRT_NO_MEMORY, "the system refuses to start a worker thread");
     }
-    if (loader->thread_count < wanted)
+    if (loader->thread_count < wanted) {
         grt_log(GRT_LOG_WARN, "only %u of %u workers could be started", loader->thread_count,
                 wanted);
+    }
     return true;
 }
 
@@ -143,8 +157,9 @@ void grt_loader_stop(struct grt_loader *loader) {
     loader->ending = true;
     pthread_cond_broadcast(&loader->freed);
     pthread_mutex_unlock(&loader->lock);
-    while (loader->thread_count > 0)
+    while (loader->thread_count > 0) {
         pthread_join(loader->threads[--loader->thread_count], NULL);
+    }
     free(loader->threads);
     loader->threads = NULL;
 }

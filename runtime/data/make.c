@@ -56,8 +56,9 @@ static double uniform(struct source *source) {
 
 static double normal(struct source *source) {
     source->has_spare = !source->has_spare;
-    if (!source->has_spare)
+    if (!source->has_spare) {
         return source->spare;
+    }
     double radius = sqrt(-2.0 * log(uniform(source))), angle = 6.283185307179586 * uniform(source);
     source->spare = radius * sin(angle);
     return radius * cos(angle);
@@ -83,8 +84,9 @@ static double teach(const struct making *m, const float *x) {
     double sum = 0;
     for (int k = 0; k < DIRECTIONS; k++) {
         double dot = 0;
-        for (uint32_t i = 0; i < m->desc.features; i++)
+        for (uint32_t i = 0; i < m->desc.features; i++) {
             dot += m->directions[(size_t)k * m->desc.features + i] * x[i];
+        }
         sum += m->signs[k] * tanh(dot);
     }
     return sum / 2;
@@ -111,8 +113,9 @@ static void make_row(struct making *m, uint64_t row, float *x, void *y) {
     if (d->make == GRT_MAKE_CLASSIFICATION) {
         int32_t class = (int32_t)(uniform(&source) * d->classes);
         const double *centre = m->directions + (size_t) class * d->features;
-        for (uint32_t i = 0; i < d->features; i++)
+        for (uint32_t i = 0; i < d->features; i++) {
             x[i] = (float)(centre[i] + d->noise * normal(&source));
+        }
         m->missed += nearest(m, x) != (uint32_t) class;
         memcpy(y, &class, sizeof class);
         return;
@@ -122,9 +125,10 @@ static void make_row(struct making *m, uint64_t row, float *x, void *y) {
     for (uint32_t p = 0; p < points; p++) {
         float *at = x + (size_t)p * d->features;
         struct source centre = source_of(d->seed ^ 0x5bd1e995u, row + 1);
-        for (uint32_t i = 0; i < d->features; i++)
+        for (uint32_t i = 0; i < d->features; i++) {
             at[i] =
                 (float)(points == 1 ? normal(&source) : normal(&centre) + 0.5 * normal(&source));
+        }
         sum += teach(m, at);
     }
     float value = (float)(sum / points + d->noise * normal(&source));
@@ -142,11 +146,13 @@ static void draw_answer(struct making *m) {
             w[i] = normal(&source);
             square += w[i] * w[i];
         }
-        for (uint32_t i = 0; !classes && i < m->desc.features; i++)
+        for (uint32_t i = 0; !classes && i < m->desc.features; i++) {
             w[i] /= sqrt(square);
+        }
     }
-    for (int k = 0; k < DIRECTIONS; k++)
+    for (int k = 0; k < DIRECTIONS; k++) {
         m->signs[k] = k % 2 == 0 ? 1.0 : -1.0;
+    }
 }
 
 // ---- the file ----
@@ -228,12 +234,14 @@ static bool write_sets(hid_t file, struct making *m, bool *stopped) {
     bool good = x_set >= 0 && y_set >= 0 && x && y;
     for (uint64_t first = 0; good && first < d->samples; first += block) {
         uint64_t count = d->samples - first < block ? d->samples - first : block;
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             make_row(m, first + i, x + i * m->width, y + i);
+        }
         good = put_rows(x_set, H5T_NATIVE_FLOAT, x_rank, x_shape, first, count, x) &&
                put_rows(y_set, y_type, y_rank, y_shape, first, count, y);
-        if (good && d->progress)  // what it calls would hide the reason of a failure
+        if (good && d->progress) {  // what it calls would hide the reason of a failure
             d->progress(first + count, d->samples);
+        }
         *stopped = d->stop && d->stop();
         good = good && !*stopped;
     }
@@ -283,8 +291,9 @@ static bool check_desc(const struct grt_make_desc *d) {
 }
 
 bool grt_data_make(const struct grt_make_desc *desc) {
-    if (!check_desc(desc))
+    if (!check_desc(desc)) {
         return false;
+    }
     struct making m = {.desc = *desc};
     struct grt_make_desc *d = &m.desc;
     bool classes = d->make == GRT_MAKE_CLASSIFICATION;
@@ -297,8 +306,9 @@ bool grt_data_make(const struct grt_make_desc *desc) {
     d->chunk = d->chunk < largest ? d->chunk : largest;
     m.directions =
         calloc((size_t)(classes ? d->classes : DIRECTIONS) * d->features, sizeof *m.directions);
-    if (!m.directions)
+    if (!m.directions) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to make data");
+    }
     struct grt_whole_file file;
     bool good = grt_whole_file_open_named(&file, d->path);
     if (good) {

@@ -45,14 +45,16 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     int error = errno;
     for (uint32_t i = 0; i < MOST_MAPS; i++) {
         uintptr_t first = atomic_load(&maps[i].first);
-        if (first == 0 || at < first || at - first >= maps[i].bytes)
+        if (first == 0 || at < first || at - first >= maps[i].bytes) {
             continue;
+        }
         atomic_store(&maps[i].torn, true);
         void *zeros = mmap((void *)first, maps[i].bytes, PROT_READ,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
         errno = error;
-        if (zeros != MAP_FAILED)
+        if (zeros != MAP_FAILED) {
             return;
+        }
     }
     pass_on(number, info, context);
 }
@@ -73,8 +75,9 @@ static bool install(void) {
 // A place for the file, with the lock held; NULL when all are taken.
 static struct grt_map *place_map(void *memory, int fd, uint64_t bytes) {
     for (uint32_t i = 0; i < MOST_MAPS; i++) {
-        if (atomic_load(&maps[i].first) != 0)
+        if (atomic_load(&maps[i].first) != 0) {
             continue;
+        }
         maps[i].bytes = bytes;
         maps[i].fd = fd;
         atomic_store(&maps[i].torn, false);
@@ -86,29 +89,34 @@ static struct grt_map *place_map(void *memory, int fd, uint64_t bytes) {
 }
 
 struct grt_map *grt_map_create(int fd, uint64_t bytes) {
-    if (bytes == 0 || bytes > SIZE_MAX / 2)
+    if (bytes == 0 || bytes > SIZE_MAX / 2) {
         return NULL;
+    }
     void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED)
+    if (memory == MAP_FAILED) {
         return NULL;
+    }
     pthread_mutex_lock(&lock);
     struct grt_map *map = install() ? place_map(memory, fd, bytes) : NULL;
     pthread_mutex_unlock(&lock);
-    if (!map)
+    if (!map) {
         munmap(memory, bytes);
+    }
     return map;
 }
 
 void grt_map_destroy(struct grt_map **map) {
     struct grt_map *m = *map;
-    if (!m)
+    if (!m) {
         return;
+    }
     *map = NULL;
     pthread_mutex_lock(&lock);
     void *memory = (void *)atomic_exchange(&m->first, 0);
     munmap(memory, m->bytes);
-    if (--map_count == 0 && is_installed())
+    if (--map_count == 0 && is_installed()) {
         sigaction(SIGBUS, &before, NULL);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -119,9 +127,10 @@ const unsigned char *grt_map_bytes(const struct grt_map *map) {
 // A file that ends within a page has zeros behind its end and no fault: its size is asked for too.
 bool grt_map_check(const struct grt_map *map, struct grt_fault *fault) {
     struct stat now;
-    if (fstat(map->fd, &now) == 0 && (uint64_t)now.st_size < map->bytes)
+    if (fstat(map->fd, &now) == 0 && (uint64_t)now.st_size < map->bytes) {
         return grt_fault_truncated(fault, (uint64_t)now.st_size,
                                    map->bytes - (uint64_t)now.st_size);
+    }
     return !atomic_load(&map->torn) ||
            grt_fault(fault, GRT_IO, "reading failed: the disk does not give a part of the file");
 }

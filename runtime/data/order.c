@@ -21,13 +21,15 @@ static uint64_t mix(uint64_t x) {
 struct grt_permutation grt_permutation(uint64_t n, uint64_t seed, uint64_t stream) {
     struct grt_permutation p = {.n = n};
     uint32_t bits = 2;
-    while (bits < 64 && (n - 1) >> bits != 0 && n > 0)
+    while (bits < 64 && (n - 1) >> bits != 0 && n > 0) {
         bits++;
+    }
     p.low_bits = bits / 2;
     p.high_bits = bits - p.low_bits;
     uint64_t state = mix(seed + 0x9e3779b97f4a7c15u) ^ mix(stream * 0x9e3779b97f4a7c15u + n);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         p.keys[i] = (uint32_t)(mix(state += 0x9e3779b97f4a7c15u) >> 32);
+    }
     p.turn = n > 0 ? mix(state + 0x9e3779b97f4a7c15u) % n : 0;
     return p;
 }
@@ -39,8 +41,9 @@ static uint32_t scramble(uint32_t x, uint32_t key) {
 }
 
 uint64_t grt_permute(const struct grt_permutation *p, uint64_t i) {
-    if (p->n <= 1)
+    if (p->n <= 1) {
         return 0;
+    }
     uint32_t low_mask = (uint32_t)((1ull << p->low_bits) - 1);
     uint32_t high_mask = (uint32_t)((1ull << p->high_bits) - 1);
     do {
@@ -115,14 +118,16 @@ void grt_permute_all(const struct grt_permutation *p, uint64_t *numbers, uint64_
             permute_piece(p, numbers + first, n);
             continue;
         }
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++) {
             numbers[first + i] = grt_permute(p, numbers[first + i]);
+        }
     }
 }
 
 uint64_t grt_permute_back(const struct grt_permutation *p, uint64_t i) {
-    if (p->n <= 1)
+    if (p->n <= 1) {
         return 0;
+    }
     uint32_t low_mask = (uint32_t)((1ull << p->low_bits) - 1);
     uint32_t high_mask = (uint32_t)((1ull << p->high_bits) - 1);
     i = i >= p->turn ? i - p->turn : i + (p->n - p->turn);
@@ -169,10 +174,11 @@ static uint64_t kept_row(const struct grt_order *order, uint64_t k) {
     uint64_t below = 0, above = order->dropped_count;
     while (below < above) {
         uint64_t middle = below + (above - below) / 2;
-        if (order->dropped[middle] - middle <= k)
+        if (order->dropped[middle] - middle <= k) {
             below = middle + 1;
-        else
+        } else {
             above = middle;
+        }
     }
     return k + below;
 }
@@ -187,10 +193,11 @@ struct part {
 static struct part part_of(const struct grt_order *order, enum grt_part part) {
     uint64_t training = order->units - order->validation_units;
     struct part p = {.units = training};
-    if (part == GRT_PART_VALIDATION)
+    if (part == GRT_PART_VALIDATION) {
         p = (struct part){.begin = training, .units = order->validation_units};
-    else if (part == GRT_PART_ALL)
+    } else if (part == GRT_PART_ALL) {
         p.units = order->units;
+    }
     p.whole = p.units * order->unit;
     p.split = part != GRT_PART_ALL && order->validation_units > 0;
     return p;
@@ -222,16 +229,21 @@ void grt_order_draw(const struct grt_order *order, const struct grt_draw *draw, 
     struct part part = part_of(order, draw->part);
     struct grt_permutation outer = shuffle_units(draw, epoch, part.units);
     if (unit == 1) {
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             rows[i] = first + i;
-        if (draw->shuffle)
+        }
+        if (draw->shuffle) {
             grt_permute_all(&outer, rows, count);
-        for (uint64_t i = 0; part.split && i < count; i++)
+        }
+        for (uint64_t i = 0; part.split && i < count; i++) {
             rows[i] += part.begin;
-        if (part.split)
+        }
+        if (part.split) {
             grt_permute_all(&order->split, rows, count);
-        for (uint64_t i = 0; order->dropped_count > 0 && i < count; i++)
+        }
+        for (uint64_t i = 0; order->dropped_count > 0 && i < count; i++) {
             rows[i] = kept_row(order, rows[i]);
+        }
         return;
     }
     struct window window = {0};
@@ -241,16 +253,19 @@ void grt_order_draw(const struct grt_order *order, const struct grt_draw *draw, 
             row = order->units * unit + (position - part.whole);
         } else {
             if (draw->shuffle) {
-                if (window.rows == 0 || position - window.first >= window.rows)
+                if (window.rows == 0 || position - window.first >= window.rows) {
                     window =
                         window_of(order, draw, epoch, part.whole, position / (draw->window * unit));
+                }
                 position = window.first + grt_permute(&window.inner, position - window.first);
             }
             uint64_t place = position / unit;
-            if (draw->shuffle)
+            if (draw->shuffle) {
                 place = grt_permute(&outer, place);
-            if (part.split)
+            }
+            if (part.split) {
                 place = grt_permute(&order->split, part.begin + place);
+            }
             row = place * unit + position % unit;
         }
         rows[i] = order->dropped_count > 0 ? kept_row(order, row) : row;

@@ -26,16 +26,18 @@ static bool read_rows(const struct grt_dataset *data, const uint64_t *rows, uint
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         const struct grt_array *array = &data->arrays[i];
         uint64_t columns = array->grid[1] * array->grid[2];
-        if (data->tiles[i])
+        if (data->tiles[i]) {
             continue;
+        }
         for (uint64_t k = 0; k < count; k++) {
             uint64_t a = rows[k] / array->tile[0];
             for (uint64_t c = 0; c < columns; c++) {
                 uint64_t offset = array->tiles[a * columns + c].offset +
                                   (rows[k] - a * array->tile[0]) * array->slab_bytes;
                 if (!grt_read_bytes(data->file.fd, into + k * array->slab_bytes, array->slab_bytes,
-                                    offset, fault))
+                                    offset, fault)) {
                     return false;
+                }
             }
         }
         *bytes += count * columns * array->slab_bytes;
@@ -49,8 +51,9 @@ static const struct grt_tile *take_tile(struct raw *raw) {
     uint64_t number = atomic_fetch_add(&raw->next_tile, 1);
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         uint64_t count = data->tiles[i] ? grt_array_tiles(&data->arrays[i]) : 0;
-        if (number < count)
+        if (number < count) {
             return &data->arrays[i].tiles[number];
+        }
         number -= count;
     }
     return NULL;
@@ -76,8 +79,9 @@ static uint64_t room(const struct grt_loader *loader) {
         const struct grt_array *array = &data->arrays[i];
         uint64_t plain = loader->desc.batch * array->slab_bytes;
         most = !data->tiles[i] && plain > most ? plain : most;
-        for (uint64_t t = 0; data->tiles[i] && t < grt_array_tiles(array); t++)
+        for (uint64_t t = 0; data->tiles[i] && t < grt_array_tiles(array); t++) {
             most = array->tiles[t].stored > most ? array->tiles[t].stored : most;
+        }
     }
     return most;
 }
@@ -113,8 +117,9 @@ static void *work(void *context) {
 
 bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t batches,
                     struct grt_loader_raw *answer) {
-    if (!loader || !answer)
+    if (!loader || !answer) {
         return grt_fail(GRT_INVALID, "grt_loader_raw: no loader, or nowhere to put the answer");
+    }
     bool all = batches == 0 || batches > loader->per_epoch || loader->desc.data->info.filtered;
     // Batches that no worker has read just now: what is in the CPU's caches flatters.
     uint64_t first = loader->next_given + loader->slot_count;
@@ -125,11 +130,13 @@ bool grt_loader_raw(const struct grt_loader *loader, uint32_t threads, uint64_t 
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     pthread_mutex_init(&raw.lock, NULL);
     double begun = grt_seconds();
-    while (count + 1 < threads && pthread_create(&ids[count], NULL, work, &raw) == 0)
+    while (count + 1 < threads && pthread_create(&ids[count], NULL, work, &raw) == 0) {
         count++;
+    }
     work(&raw);
-    while (count > 0)
+    while (count > 0) {
         pthread_join(ids[--count], NULL);
+    }
     answer->seconds = grt_seconds() - begun;
     answer->bytes = raw.bytes;
     answer->rows = raw.rows;

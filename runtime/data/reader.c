@@ -40,23 +40,27 @@ struct grt_reader {
 
 struct grt_reader *grt_reader_create(struct grt_dataset *data) {
     struct grt_reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
+    if (!reader) {
         return NULL;
+    }
     reader->data = data;
     reader->staging_size = STAGING;
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
-        if (!data->tiles[i] && data->arrays[i].slab_bytes > reader->staging_size)
+        if (!data->tiles[i] && data->arrays[i].slab_bytes > reader->staging_size) {
             reader->staging_size = data->arrays[i].slab_bytes;
+        }
     }
     reader->staging = malloc(reader->staging_size);
-    if (!reader->staging)
+    if (!reader->staging) {
         grt_reader_destroy(&reader);
+    }
     return reader;
 }
 
 void grt_reader_destroy(struct grt_reader **reader) {
-    if (!*reader)
+    if (!*reader) {
         return;
+    }
     free((*reader)->keys);
     free((*reader)->spare);
     free((*reader)->staging);
@@ -67,8 +71,9 @@ void grt_reader_destroy(struct grt_reader **reader) {
 // ---- order ----
 
 static bool reserve(struct grt_reader *reader, uint32_t count, struct grt_fault *fault) {
-    if (count <= reader->capacity)
+    if (count <= reader->capacity) {
         return true;
+    }
     free(reader->keys);
     free(reader->spare);
     reader->keys = malloc(count * sizeof *reader->keys);
@@ -81,8 +86,9 @@ static bool reserve(struct grt_reader *reader, uint32_t count, struct grt_fault 
 // By 11 bits at a time, lowest first: some 10 ns a row where qsort() takes 100.
 static bool sort_rows(struct grt_reader *reader, const uint64_t *rows, uint32_t count,
                       struct grt_fault *fault) {
-    if (!reserve(reader, count, fault))
+    if (!reserve(reader, count, fault)) {
         return false;
+    }
     uint64_t most = 0;
     bool sorted = true;
     for (uint32_t i = 0; i < count; i++) {
@@ -92,16 +98,18 @@ static bool sort_rows(struct grt_reader *reader, const uint64_t *rows, uint32_t 
     }
     for (uint32_t shift = 0; !sorted && shift < 64 && most >> shift > 0; shift += 11) {
         uint32_t starts[2048] = {0};
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             starts[reader->keys[i].row >> shift & 2047]++;
+        }
         uint32_t sum = 0;
         for (uint32_t d = 0; d < 2048; d++) {
             uint32_t here = starts[d];
             starts[d] = sum;
             sum += here;
         }
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             reader->spare[starts[reader->keys[i].row >> shift & 2047]++] = reader->keys[i];
+        }
         struct key *other = reader->keys;
         reader->keys = reader->spare;
         reader->spare = other;
@@ -117,19 +125,22 @@ static bool read_run(struct grt_reader *reader, const struct grt_sink *sink, con
     const struct grt_array *array = sink->array;
     uint64_t slab = array->slab_bytes;
     int fd = reader->data->file.fd;
-    if (count == 1 && grt_sink_straight(sink))
+    if (count == 1 && grt_sink_straight(sink)) {
         return grt_read_bytes(fd, sink->out + keys->at * sink->width * 4, slab, offset, fault);
+    }
     uint64_t span = (keys[count - 1].row - keys[0].row + 1) * slab;
-    if (!grt_read_bytes(fd, reader->staging, span, offset, fault))
+    if (!grt_read_bytes(fd, reader->staging, span, offset, fault)) {
         return false;
+    }
     if (array->element.swapped) {
         uint32_t size = grt_element_size(array->element.type);
         grt_element_swap(reader->staging, size, span / size);
     }
     bool good = true;
-    for (uint32_t i = 0; good && i < count; i++)
+    for (uint32_t i = 0; good && i < count; i++) {
         good = grt_sink_put(sink, keys[i].row, keys[i].at, b, c,
                             reader->staging + (keys[i].row - keys[0].row) * slab, fault);
+    }
     return good;
 }
 
@@ -147,8 +158,9 @@ static bool read_plain(struct grt_reader *reader, const struct grt_sink *sink, u
         for (end = first + 1; end < count; end++) {
             uint64_t row = keys[end].row;
             if (row - keys[end - 1].row > skip + 1 || row - keys[first].row >= most ||
-                row >= tile_end)
+                row >= tile_end) {
                 break;
+            }
         }
         const struct grt_tile *tile = &array->tiles[(a * array->grid[1] + b) * array->grid[2] + c];
         uint64_t offset = tile->offset + (keys[first].row - a * array->tile[0]) * slab;
@@ -167,8 +179,9 @@ static bool read_tiles(struct grt_reader *reader, const struct grt_sink *sink, u
         uint64_t a = reader->keys[i].row / array->tile[0];
         uint64_t number = (a * array->grid[1] + b) * array->grid[2] + c;
         const unsigned char *elements = grt_tiles_get(sink->tiles, number, fault);
-        if (!elements)
+        if (!elements) {
             return false;
+        }
         for (; good && i < count && reader->keys[i].row < (a + 1) * array->tile[0]; i++) {
             uint64_t slab = (reader->keys[i].row - a * array->tile[0]) * array->slab_bytes;
             good = grt_sink_put(sink, reader->keys[i].row, reader->keys[i].at, b, c,
@@ -192,8 +205,9 @@ static const unsigned char *slab_at(const struct grt_sink *sink, uint64_t row, u
 
 static void fetch(const unsigned char *at, uint64_t bytes) {
     bytes = bytes < MOST_FETCHED ? bytes : MOST_FETCHED;
-    for (uint64_t line = 0; line < bytes; line += LINE)
+    for (uint64_t line = 0; line < bytes; line += LINE) {
         __builtin_prefetch(at + line);
+    }
     __builtin_prefetch(at + bytes - 1);
 }
 
@@ -225,8 +239,9 @@ static bool gather(struct grt_reader *reader, const struct grt_sink *sink, const
     for (uint64_t t = 0; good && t < array->grid[1] * array->grid[2]; t++) {
         uint64_t b = t / array->grid[2], c = t % array->grid[2];
         for (uint32_t i = 0; good && i < count; i++) {
-            if (i + AHEAD < count)
+            if (i + AHEAD < count) {
                 fetch(slab_at(sink, rows[i + AHEAD], b, c), array->slab_bytes);
+            }
             const unsigned char *slab = slab_at(sink, rows[i], b, c);
             if (array->element.swapped) {
                 memcpy(reader->staging, slab, array->slab_bytes);
@@ -243,17 +258,20 @@ static bool gather(struct grt_reader *reader, const struct grt_sink *sink, const
 
 static bool read_array(struct grt_reader *reader, const struct grt_sink *sink, const uint64_t *rows,
                        uint32_t count, struct grt_fault *fault) {
-    if (sink->base)
+    if (sink->base) {
         return gather(reader, sink, rows, count, fault);
-    if (!reader->sorted && !sort_rows(reader, rows, count, fault))
+    }
+    if (!reader->sorted && !sort_rows(reader, rows, count, fault)) {
         return false;
+    }
     reader->sorted = true;
     reader->unchecked = true;
     bool good = true;
     for (uint64_t b = 0; good && b < sink->array->grid[1]; b++) {
-        for (uint64_t c = 0; good && c < sink->array->grid[2]; c++)
+        for (uint64_t c = 0; good && c < sink->array->grid[2]; c++) {
             good = sink->tiles ? read_tiles(reader, sink, count, b, c, fault)
                                : read_plain(reader, sink, count, b, c, fault);
+        }
     }
     return good;
 }
@@ -263,8 +281,9 @@ static bool read_array(struct grt_reader *reader, const struct grt_sink *sink, c
 bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
                       const char *of, struct grt_fault *fault) {
     uint64_t bad = grt_not_finite(values, count * width);
-    if (bad == count * width)
+    if (bad == count * width) {
         return true;
+    }
     return grt_fault(fault, GRT_BAD_DATA,
                      "row %llu of the %s is not finite (column %llu is %f); on_nan: drop leaves "
                      "such rows out",
@@ -275,11 +294,12 @@ bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values,
 bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
                       struct grt_fault *fault) {
     for (uint64_t i = 0; i < count * width; i++) {
-        if (!(values[i] >= 0.0f && values[i] <= 1.0f))
+        if (!(values[i] >= 0.0f && values[i] <= 1.0f)) {
             return grt_fault(fault, GRT_BAD_DATA,
                              "row %llu of the targets has %g (column %llu); bce wants 0 to 1",
                              (unsigned long long)rows[i / width], (double)values[i],
                              (unsigned long long)(i % width));
+        }
     }
     return true;
 }
@@ -288,8 +308,9 @@ bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values,
 // which costs less than to have each page of the file mapped.
 static bool nearly_in_order(const uint64_t *rows, uint32_t count) {
     uint32_t i = 1;
-    while (i < count && rows[i] > rows[i - 1] && rows[i] - rows[i - 1] <= NEAR)
+    while (i < count && rows[i] > rows[i - 1] && rows[i] - rows[i - 1] <= NEAR) {
         i++;
+    }
     return i == count;
 }
 
@@ -354,8 +375,9 @@ static bool check_elements(const struct grt_array *form, const uint64_t *rows, u
                            struct grt_fault *fault) {
     uint64_t width = form->shape[1] * form->shape[2];
     float *numbers = malloc(width * sizeof *numbers);
-    if (!numbers)
+    if (!numbers) {
         return grt_fault(fault, GRT_NO_MEMORY, "no host memory for a row");
+    }
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
         grt_element_to_f32(form->element.type, numbers, elements + i * form->slab_bytes, width);
@@ -373,11 +395,13 @@ static bool check_numbers(const struct grt_dataset *data, enum grt_read_mode mod
     const char *what = target ? "targets" : "inputs";
     uint64_t width = form->shape[1] * form->shape[2];
     bool shares = target && data->share_targets;
-    if (target && data->info.classes > 0)
+    if (target && data->info.classes > 0) {
         return true;
-    if (mode == GRT_READ_KEPT && form->element.type != GRT_ELEMENT_F32)
+    }
+    if (mode == GRT_READ_KEPT && form->element.type != GRT_ELEMENT_F32) {
         return (form->element.type == GRT_ELEMENT_U8 && !shares) ||
                check_elements(form, rows, count, of, shares, what, fault);
+    }
     return grt_check_finite(rows, count, of, width, what, fault) &&
            (!shares || grt_check_shares(rows, count, of, width, fault));
 }
@@ -387,8 +411,9 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
     const struct grt_dataset *data = reader->data;
     bool checked = mode == GRT_READ_CHECKED || mode == GRT_READ_KEPT;
     bool scattered = data->map && !nearly_in_order(rows, count);
-    if (data->ram.x && mode == GRT_READ_CHECKED)
+    if (data->ram.x && mode == GRT_READ_CHECKED) {
         return read_kept(reader, rows, count, x, y, fault);
+    }
     reader->sorted = false;
     bool good = true;
     bool odd[2] = {false, false};  // inputs, targets: their numbers are to be looked at
@@ -401,8 +426,9 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
         odd[target] = odd[target] || reader->unchecked;
     }
     good = good && (!scattered || grt_map_check(data->map, fault));
-    if (!good || !checked)
+    if (!good || !checked) {
         return good;
+    }
     return (!x || !odd[0] || check_numbers(data, mode, rows, count, x, false, fault)) &&
            (!y || !(odd[1] || data->share_targets) ||
             check_numbers(data, mode, rows, count, y, true, fault));

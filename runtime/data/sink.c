@@ -10,10 +10,11 @@ static bool convert(const struct grt_sink *sink, uint64_t row, uint64_t feature,
     int64_t bad = 0;
     switch (sink->as) {
     case GRT_SINK_F32:
-        if (sink->norm)
+        if (sink->norm) {
             grt_element_normalise(type, out, in, count, sink->norm, sink->feature + feature);
-        else
+        } else {
             grt_element_to_f32(type, out, in, count);
+        }
         return true;
     case GRT_SINK_DOUBLE:
         grt_element_to_f64(type, out, in, count);
@@ -49,12 +50,14 @@ bool grt_sink_put(const struct grt_sink *sink, uint64_t row, uint64_t at, uint64
     uint64_t feature = first_feature + first_point * sink->step;
     // Points may lie together on both sides.
     if (features == sink->pitch && features == array->tile[2] &&
-        (!sink->norm || points == 1 || sink->step == features))
+        (!sink->norm || points == 1 || sink->step == features)) {
         return convert(sink, row, feature, out, slab, points * features, fault);
+    }
     uint64_t slab_pitch = array->tile[2] * grt_element_size(array->element.type);
     bool good = true;
-    for (uint64_t p = 0; good && p < points; p++)
+    for (uint64_t p = 0; good && p < points; p++) {
         good = convert(sink, row, feature + p * sink->step, out + p * sink->pitch * sink->size,
                        slab + p * slab_pitch, features, fault);
+    }
     return good;
 }

@@ -44,8 +44,9 @@ struct grt_tiles *grt_tiles_create(const struct grt_array *array, int fd, uint32
         free(where);
         return NULL;
     }
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
         where[i] = -1;
+    }
     tiles->array = array;
     tiles->fd = fd;
     tiles->where = where;
@@ -57,11 +58,13 @@ struct grt_tiles *grt_tiles_create(const struct grt_array *array, int fd, uint32
 
 void grt_tiles_destroy(struct grt_tiles **tiles) {
     struct grt_tiles *t = *tiles;
-    if (!t)
+    if (!t) {
         return;
+    }
     *tiles = NULL;
-    for (uint32_t i = 0; i < t->count; i++)
+    for (uint32_t i = 0; i < t->count; i++) {
         free(t->entries[i].data);
+    }
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->changed);
     free(t->where);
@@ -74,11 +77,12 @@ void grt_array_announce(const struct grt_array *array, int fd, uint64_t first, u
     while (first < end) {
         uint64_t a = first / array->tile[0], here = (a + 1) * array->tile[0];
         here = here < end ? here : end;
-        for (uint64_t c = 0; c < columns; c++)
+        for (uint64_t c = 0; c < columns; c++) {
             posix_fadvise(fd,
                           (off_t)(array->tiles[a * columns + c].offset +
                                   (first - a * array->tile[0]) * array->slab_bytes),
                           (off_t)((here - first) * array->slab_bytes), POSIX_FADV_WILLNEED);
+        }
         first = here;
     }
 }
@@ -87,13 +91,15 @@ bool grt_read_bytes(int fd, void *into, uint64_t size, uint64_t offset, struct g
     unsigned char *at = into;
     while (size > 0) {
         ssize_t got = pread(fd, at, size, (off_t)offset);
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && errno == EINTR) {
             continue;
-        if (got <= 0)
+        }
+        if (got <= 0) {
             return got < 0 ? grt_fault(fault, GRT_IO, "reading %llu bytes at %llu failed: %s",
                                        (unsigned long long)size, (unsigned long long)offset,
                                        strerror(errno))
                            : grt_fault_truncated(fault, offset, size);
+        }
         at += got;
         offset += (uint64_t)got;
         size -= (uint64_t)got;
@@ -124,11 +130,13 @@ static struct entry *make_room(struct grt_tiles *tiles) {
     struct entry *oldest = NULL;
     for (uint32_t i = 0; i < tiles->count; i++) {
         struct entry *e = &tiles->entries[i];
-        if (e->users == 0 && (!oldest || e->used < oldest->used))
+        if (e->users == 0 && (!oldest || e->used < oldest->used)) {
             oldest = e;
+        }
     }
-    if (oldest && oldest->state == READY)
+    if (oldest && oldest->state == READY) {
         tiles->where[oldest->number] = -1;
+    }
     return oldest;
 }
 
@@ -140,8 +148,9 @@ static bool fill(struct grt_tiles *tiles, struct entry *entry, uint64_t number,
     entry->users = 1;
     tiles->where[number] = (int32_t)(entry - tiles->entries);
     pthread_mutex_unlock(&tiles->lock);
-    if (!entry->data)
+    if (!entry->data) {
         entry->data = malloc(tiles->array->tile_bytes);
+    }
     bool good = entry->data ? load(tiles, number, entry->data, fault)
                             : grt_fault(fault, GRT_NO_MEMORY, "no host memory for a chunk");
     pthread_mutex_lock(&tiles->lock);
@@ -170,8 +179,9 @@ const unsigned char *grt_tiles_get(struct grt_tiles *tiles, uint64_t number,
             pthread_cond_wait(&tiles->changed, &tiles->lock);
         }
     }
-    if (good)
+    if (good) {
         entry->used = ++tiles->clock;
+    }
     pthread_mutex_unlock(&tiles->lock);
     return good ? entry->data : NULL;
 }
@@ -179,7 +189,8 @@ const unsigned char *grt_tiles_get(struct grt_tiles *tiles, uint64_t number,
 void grt_tiles_release(struct grt_tiles *tiles, uint64_t number) {
     pthread_mutex_lock(&tiles->lock);
     struct entry *entry = &tiles->entries[tiles->where[number]];
-    if (--entry->users == 0)
+    if (--entry->users == 0) {
         pthread_cond_broadcast(&tiles->changed);
+    }
     pthread_mutex_unlock(&tiles->lock);
 }

@@ -44,7 +44,7 @@ static uint32_t account_row(struct grt_dev *dev, const char *label) {
 
 static void account_add(struct grt_mem_use *use, uint64_t size) {
     use->current += size;
-    use->buffers += 1;
+    use->buffers++;
     if (use->peak < use->current) {
         use->peak = use->current;
     }
@@ -139,14 +139,14 @@ struct grt_buf *grt_buf_create(struct grt_dev *dev, const struct grt_buf_desc *d
     if (on_device) {
         account_add(&dev->total, size);
     }
-    dev->objects += 1;
+    dev->objects++;
     grt_log(GRT_LOG_DEBUG, "%s: %s buffer '%s', %llu bytes", dev->info.selector,
             kind_texts[desc->kind], label, (unsigned long long)size);
     return buf;
 }
 
 void grt_buf_ref(struct grt_buf *buf) {
-    buf->refs += 1;
+    buf->refs++;
 }
 
 void grt_buf_unref(struct grt_buf *buf) {

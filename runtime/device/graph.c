@@ -22,7 +22,7 @@ struct grt_graph *grt_graph_create(struct grt_dev *dev, const char *label) {
     }
     graph->dev = dev;
     snprintf(graph->label, sizeof graph->label, "%s", label ? label : "graph");
-    dev->objects += 1;
+    dev->objects++;
     return graph;
 }
 
@@ -172,7 +172,7 @@ void grt_graph_dispatch(struct grt_graph *graph, const struct grt_dispatch *disp
         }
     }
     if (check_bindings(graph, cmd)) {
-        graph->count += 1;
+        graph->count++;
     }
 }
 
@@ -207,7 +207,7 @@ void grt_graph_copy(struct grt_graph *graph, struct grt_range dst, struct grt_ra
     }
     cmd->dst = dst;
     cmd->src = src;
-    graph->count += 1;
+    graph->count++;
 }
 
 void grt_graph_fill(struct grt_graph *graph, struct grt_range dst, uint32_t value) {
@@ -221,7 +221,7 @@ void grt_graph_fill(struct grt_graph *graph, struct grt_range dst, uint32_t valu
     }
     cmd->dst = dst;
     cmd->value = value;
-    graph->count += 1;
+    graph->count++;
 }
 
 void grt_graph_phase(struct grt_graph *graph, const char *name) {
@@ -236,6 +236,6 @@ void grt_graph_phase(struct grt_graph *graph, const char *name) {
     }
     cmd->phase = graph->phase_count;
     snprintf(graph->phase_names[graph->phase_count], sizeof graph->phase_names[0], "%s", name);
-    graph->phase_count += 1;
-    graph->count += 1;
+    graph->phase_count++;
+    graph->count++;
 }

@@ -253,7 +253,7 @@ bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bool *stop
         }
     }
     bool given_up = false;
-    graph->runs += 1;
+    graph->runs++;
     graph->timed = true;
     bool ok = run(graph, stop, &given_up);
     if (given_up) {

@@ -76,7 +76,7 @@ uint32_t grt_find_hazards(struct grt_cmd *cmds, uint32_t count) {
             }
         }
         if (cmd->sync >= 0) {
-            barriers += 1;
+            barriers++;
             window = i;
         }
     }

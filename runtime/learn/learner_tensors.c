@@ -86,7 +86,7 @@ uint32_t grt_learner_history(struct grt_learner *l, uint32_t *first, struct grt_
     uint32_t given = 0;
     while (given < count && *first + given < state.steps) {
         rows[given] = all[(*first + given) % GRT_HISTORY];
-        given += 1;
+        given++;
     }
     return given;
 }

@@ -47,7 +47,7 @@ static struct grt_param *add(struct grt_params *params, struct grt_param ***list
     while (param->rank < GRT_MAX_RANK && shape[param->rank] > 0) {
         param->shape[param->rank] = shape[param->rank];
         param->count *= shape[param->rank];
-        param->rank += 1;
+        param->rank++;
     }
     (*list)[(*count)++] = param;
     *elements += (param->count + params->unit - 1) / params->unit * params->unit;

@@ -475,7 +475,7 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
         return true;
     }
     const float *numbers = grt_buf_host(es->readback);
-    es->done += 1;
+    es->done++;
     report->iteration = es->done;
     report->mean_return = numbers[ES_MEAN];
     report->best_return = numbers[ES_BEST];

@@ -82,7 +82,7 @@ static bool run(const struct compiler *compiler, const char *file, const char *i
         const char *argv[MAX_ARGS + 2] = {compiler->programs[i]};
         for (uint32_t a = 0; a < MAX_ARGS && compiler->args[a]; a++) {
             const char *arg = compiler->args[a];
-            argv[a + 1] = !strcmp(arg, "IN") ? in : !strcmp(arg, "OUT") ? out : arg;
+            argv[a + 1] = strcmp(arg, "IN") == 0 ? in : strcmp(arg, "OUT") == 0 ? out : arg;
         }
         free(said);
         code = grt_program_run(argv, SECONDS, &said);

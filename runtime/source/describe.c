@@ -66,7 +66,8 @@ static bool until_comma(struct walk *w, char text[MAX_EXPRESSION]) {
         if (!next(w, word) || used + strlen(word) + 2 > MAX_EXPRESSION) {
             return grt_fail(GRT_BAD_DATA, "%s: a list of the kernel does not end", w->file);
         }
-        if (depth == 0 && (!strcmp(word, ",") || !strcmp(word, ")") || !strcmp(word, "]"))) {
+        if (depth == 0 &&
+            (strcmp(word, ",") == 0 || strcmp(word, ")") == 0 || strcmp(word, "]") == 0)) {
             w->at = before;
             return true;
         }
@@ -147,11 +148,12 @@ static bool struct_size(const char *file, const char *text, const char *name, ui
                             word);
         }
         while (next(&w, word) && strcmp(word, ";") != 0) {
-            if (!strcmp(word, "[") && (!until_comma(&w, count) || !expect(&w, "]") ||
-                                       !evaluate(&w, "the length of an array", count, &elements))) {
+            if (strcmp(word, "[") == 0 &&
+                (!until_comma(&w, count) || !expect(&w, "]") ||
+                 !evaluate(&w, "the length of an array", count, &elements))) {
                 return false;
             }
-            if (!strcmp(word, ",")) {
+            if (strcmp(word, ",") == 0) {
                 *size += bytes;
             }
         }
@@ -292,9 +294,9 @@ bool grt_describe_kernel(struct grt_described *d, const char *file, const char *
         }
         if (ok && access < 3) {
             ok = read_arg(d, &w, &used, (enum grt_access)access);
-        } else if (ok && !strcmp(word, "grt_spec")) {
+        } else if (ok && strcmp(word, "grt_spec") == 0) {
             ok = read_spec(d, &w, &used);
-        } else if (ok && !strcmp(word, "grt_shmem")) {
+        } else if (ok && strcmp(word, "grt_shmem") == 0) {
             ok = read_shmem(d, &w, &used);
         } else if (ok) {
             ok = grt_fail(GRT_BAD_DATA, "%s: '%s' in the lists of kernel %s", file, word, name);
@@ -304,7 +306,7 @@ bool grt_describe_kernel(struct grt_described *d, const char *file, const char *
         }
     }
     while (next(&w, word)) {
-        if (!strcmp(word, "grt_kernel")) {
+        if (strcmp(word, "grt_kernel") == 0) {
             return grt_fail(GRT_BAD_DATA, "%s: more than one kernel; each wants a text of its own",
                             file);
         }

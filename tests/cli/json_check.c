@@ -26,7 +26,7 @@ static int check_lines(void) {
     int rc = 0;
     ssize_t size;
     while (rc == 0 && (size = getline(&line, &capacity, stdin)) > 0) {
-        count += 1;
+        count++;
         rc = check(line, (size_t)size, count);
     }
     free(line);

@@ -21,16 +21,16 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
 void *__wrap_malloc(size_t size) {
-    count += 1;
+    count++;
     return __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t items, size_t size) {
-    count += 1;
+    count++;
     return __real_calloc(items, size);
 }
 
 void *__wrap_realloc(void *memory, size_t size) {
-    count += 1;
+    count++;
     return __real_realloc(memory, size);
 }

@@ -20,7 +20,7 @@ struct test_compare test_compare(const struct grt_dev *dev, const char *format, 
 }
 
 static bool shown(struct test_compare *c, uint64_t index) {
-    c->bad += 1;
+    c->bad++;
     if (c->bad <= SHOWN) {
         print_error("%s %s [%llu]: ", c->dev ? grt_dev_info(c->dev)->selector : "host", c->what,
                     (unsigned long long)index);
@@ -63,7 +63,7 @@ void test_same(const struct grt_dev *dev, const char *what, const void *got, con
         return;
     }
     struct test_compare c = {.dev = dev, .what = what};
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t a = 0;
         uint32_t b = 0;
         memcpy(&a, (const unsigned char *)got + i * element, element);
@@ -81,7 +81,7 @@ static bool same_float(float a, float b) {
 void test_same_floats(const struct grt_dev *dev, const char *what, const float *got,
                       const float *want, size_t count) {
     struct test_compare c = {.dev = dev, .what = what};
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         if (!same_float(got[i], want[i])) {
             test_compare_bits(&c, i, test_as_u32(got[i]), test_as_u32(want[i]));
         }

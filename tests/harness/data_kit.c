@@ -19,16 +19,18 @@ static void remove_folder(const char *path) {
             remove_folder(inside);
         }
     }
-    if (dir)
+    if (dir) {
         closedir(dir);
+    }
     remove(path);
 }
 
 int data_kit_begin(void **state) {
     const char *tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%.200s/gpurt-data-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder)) {
         return -1;
+    }
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     return test_case_begin(state);
 }
@@ -64,24 +66,29 @@ void data_kit_write(const char *path, bool create, const struct data_kit_set *se
     assert_true(file >= 0);
     int rank = 0;
     uint64_t count = 1;
-    while (rank < 3 && set->shape[rank] > 0)
+    while (rank < 3 && set->shape[rank] > 0) {
         count *= set->shape[rank++];
+    }
     hid_t space = H5Screate_simple(rank, set->shape, NULL);
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    if (set->chunk[0] > 0)
+    if (set->chunk[0] > 0) {
         H5Pset_chunk(creation, rank, set->chunk);
-    if (set->shuffle)
+    }
+    if (set->shuffle) {
         H5Pset_shuffle(creation);
-    if (set->deflate > 0)
+    }
+    if (set->deflate > 0) {
         H5Pset_deflate(creation, (unsigned)set->deflate);
+    }
     hid_t type = set->type ? set->type : H5T_IEEE_F32LE;
     hid_t id = H5Dcreate2(file, set->name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
     assert_true(id >= 0);
     double *values = NULL;
     if (!set->data) {
         values = test_alloc(count * sizeof *values);
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             values[i] = data_kit_value(i);
+        }
     }
     hid_t mem_type = set->data && set->mem_type ? set->mem_type : H5T_NATIVE_DOUBLE;
     assert_true(

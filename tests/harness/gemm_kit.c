@@ -16,7 +16,7 @@ void operand_write(struct operand *o) {
     uint32_t size = grt_dtype_size(o->t.tensor.dtype);
     unsigned char *bytes = test_alloc(o->count * size);
     struct oracle_format format = format_of(o->t.tensor.dtype);
-    for (size_t i = 0; i < o->count; i += 1) {
+    for (size_t i = 0; i < o->count; i++) {
         uint32_t bits = oracle_narrow(format, o->value[i]);
         memcpy(bytes + i * size, &bits, size);
         o->value[i] = oracle_widen(format, bits);
@@ -38,7 +38,7 @@ struct operand random_operand(enum grt_dtype dtype, uint64_t batch, uint64_t row
                               uint64_t seed) {
     struct operand o = operand(dtype, batch, rows, cols);
     uint64_t state = seed * 0x9e3779b97f4a7c15 + rows * 131 + cols;
-    for (size_t i = 0; i < o.count; i += 1) {
+    for (size_t i = 0; i < o.count; i++) {
         o.value[i] = (double)test_float(&state, TEST_PLAIN);
     }
     operand_write(&o);
@@ -63,7 +63,7 @@ struct oracle_value *made_want(const struct made *x) {
     const struct product *p = x->p;
     size_t mn = p->m * p->n;
     struct oracle_value *want = test_alloc(x->c.count * sizeof *want);
-    for (size_t i = 0; i < x->c.count; i += 1) {
+    for (size_t i = 0; i < x->c.count; i++) {
         size_t z = i / mn;
         struct oracle_gemm g = {
             .m = p->m,
@@ -125,7 +125,7 @@ void made_begin(struct made *x, const struct product *p) {
     uint64_t scratch = grt_op_gemm_scratch(test.dev, &x->desc);
     if (scratch > 0) {
         x->scratch = operand(GRT_F32, 0, 1, scratch / 4);
-        for (size_t i = 0; i < x->scratch.count; i += 1) {
+        for (size_t i = 0; i < x->scratch.count; i++) {
             x->scratch.value[i] = (double)NAN;
         }
         x->desc.scratch = x->scratch.t.tensor.range;
@@ -179,7 +179,7 @@ void made_compare(const struct made *x, const struct oracle_value *want, const c
         p->b_transposed ? 't' : 'n', (unsigned long long)p->m, (unsigned long long)p->n,
         (unsigned long long)p->k, (unsigned long long)p->batch, grt_act_text(p->act),
         grt_act_text(p->grad_act), (double)p->beta);
-    for (size_t i = 0; i < x->c.count; i += 1) {
+    for (size_t i = 0; i < x->c.count; i++) {
         test_compare_value(&c, i, gemm_element(p->out, got, i), want[i]);
     }
     test_compare_end(&c);
@@ -210,7 +210,7 @@ void product_check(const struct product *p) {
     struct oracle_value *want = made_want(&x);
     void *chosen = made_run(&x, NULL);
     assert_non_null(made_variant(&x, 0));
-    for (uint32_t i = 0; made_variant(&x, i); i += 1) {
+    for (uint32_t i = 0; made_variant(&x, i); i++) {
         const char *name = made_variant(&x, i);
         if (variant_passed_over(i, name)) {
             continue;

@@ -18,7 +18,7 @@ struct test_log test_log;
 
 static void log_line(void *context, enum grt_log_level level, const char *line) {
     (void)context;
-    test_log.lines[level] += 1;
+    test_log.lines[level]++;
     snprintf(test_log.newest, sizeof test_log.newest, "%s", line);
     if (!test_log.quiet && level <= GRT_LOG_WARN) {
         print_error("# gpurt %s: %s\n", grt_log_level_text(level), line);
@@ -121,7 +121,7 @@ static float signed_power(uint64_t *state, int range, bool positive) {
     for (; exponent > 0; exponent -= 1) {
         value *= 2;
     }
-    for (; exponent < 0; exponent += 1) {
+    for (; exponent < 0; exponent++) {
         value /= 2;
     }
     return (float)(!positive && test_next(state) % 2 ? -value : value);
@@ -154,7 +154,7 @@ void *test_alloc(size_t bytes) {
 float *test_floats(uint64_t seed, enum test_input input, size_t count) {
     float *data = test_alloc(count * sizeof *data);
     uint64_t state = seed * 0x9e3779b97f4a7c15 + 1;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         data[i] = test_float(&state, input);
     }
     return data;
@@ -181,7 +181,7 @@ struct test_tensor test_tensor_shape(struct grt_dev *dev, enum grt_dtype dtype, 
                                      const uint64_t *shape) {
     struct test_tensor t = {.dev = dev, .tensor = {.dtype = dtype, .rank = rank, .label = "test"}};
     uint64_t count = 1;
-    for (uint32_t i = 0; i < rank; i += 1) {
+    for (uint32_t i = 0; i < rank; i++) {
         t.tensor.shape[i] = shape[i];
         count *= shape[i];
     }
@@ -204,7 +204,7 @@ struct test_tensor test_tensor(struct grt_dev *dev, enum grt_dtype dtype, uint64
 // The whole buffer, canaries anew, elements from `data` or else from the pattern.
 static void tensor_set(struct test_tensor *t, const unsigned char *data, uint32_t pattern) {
     unsigned char *bytes = test_alloc(t->total);
-    for (uint64_t i = 0; i < t->total; i += 1) {
+    for (uint64_t i = 0; i < t->total; i++) {
         uint64_t element = i - t->tensor.range.offset;
         bytes[i] = in_fence(t, i) ? canary(i)
                    : data         ? data[element]
@@ -227,7 +227,7 @@ void test_tensor_read(struct test_tensor *t, void *data) {
     unsigned char *bytes = test_alloc(t->total);
     bool read = grt_buf_read(t->tensor.range.buf, 0, bytes, t->total);
     bool whole = true;
-    for (uint64_t i = 0; read && whole && i < t->total; i += 1) {
+    for (uint64_t i = 0; read && whole && i < t->total; i++) {
         if (in_fence(t, i) && bytes[i] != canary(i)) {
             int64_t where = (int64_t)i - (int64_t)t->tensor.range.offset;
             print_error("%s: byte %lld of a tensor of %llu bytes was written: %02x\n",
@@ -261,7 +261,7 @@ void *test_run_filled(struct test_tensor *out, test_record_fn *record, void *con
     unsigned char *first = test_alloc(out->bytes);
     unsigned char *again = test_alloc(out->bytes);
     size_t element = grt_dtype_size(out->tensor.dtype);
-    for (int i = 0; i < TEST_PREFILLS; i += 1) {
+    for (int i = 0; i < TEST_PREFILLS; i++) {
         test_tensor_prefill(out, test_prefills[i]);
         test_run(out->dev, record, context);
         test_tensor_read(out, i == 0 ? first : again);

@@ -13,7 +13,7 @@ static void run(struct grt_dev *dev, const struct kernel_case *c, float **outs) 
                                     .groups = {c->groups}};
     assert_non_null(dispatch.kernel);
     uint32_t count = 0;
-    for (; count < GRT_MAX_BINDINGS && c->buffers[count].count > 0; count += 1) {
+    for (; count < GRT_MAX_BINDINGS && c->buffers[count].count > 0; count++) {
         tensors[count] = test_tensor(dev, GRT_F32, c->buffers[count].count, 0);
         dispatch.bindings[count] = tensors[count].tensor.range;
         if (c->buffers[count].data) {
@@ -26,7 +26,7 @@ static void run(struct grt_dev *dev, const struct kernel_case *c, float **outs) 
     grt_graph_dispatch(graph, &dispatch);
     assert_true(grt_graph_finish(graph));
     grt_graph_destroy(&graph);
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         if (!c->buffers[i].data) {
             outs[i] = test_alloc(tensors[i].bytes);
             test_tensor_read(&tensors[i], outs[i]);
@@ -40,7 +40,7 @@ void kernel_same_as_ref(const struct kernel_case *c) {
     float *want[GRT_MAX_BINDINGS] = {NULL};
     run(test.dev, c, got);
     run(test.ref, c, want);
-    for (uint32_t i = 0; i < GRT_MAX_BINDINGS; i += 1) {
+    for (uint32_t i = 0; i < GRT_MAX_BINDINGS; i++) {
         if (got[i]) {
             test_same_floats(test.dev, c->desc.name, got[i], want[i], c->buffers[i].count);
         }

@@ -25,19 +25,19 @@ static struct learn_data make_data(const struct learn_desc *d, size_t samples) {
         data.x_size *= m->points;
     }
     data.x = test_alloc(samples * data.x_size * sizeof *data.x);
-    for (size_t i = 0; i < samples * data.x_size; i += 1) {
+    for (size_t i = 0; i < samples * data.x_size; i++) {
         data.x[i] = learn_number(1, (uint32_t)i);
     }
     if (d->loss == GRT_LOSS_CROSS_ENTROPY) {
         data.y_size = 1;
         data.classes = test_alloc(samples * sizeof *data.classes);
-        for (size_t i = 0; i < samples; i += 1) {
+        for (size_t i = 0; i < samples; i++) {
             data.classes[i] = learn_hash(2, (uint32_t)i) % m->outputs;
         }
         return data;
     }
     data.y = test_alloc(samples * data.y_size * sizeof *data.y);
-    for (size_t i = 0; i < samples * data.y_size; i += 1) {
+    for (size_t i = 0; i < samples * data.y_size; i++) {
         float v = learn_number(2, (uint32_t)i);
         data.y[i] = d->loss == GRT_LOSS_BCE ? (v > 0 ? 1.0f : 0.0f) : v;
     }
@@ -97,7 +97,7 @@ void learn_set_parameters(struct grt_learner *learner) {
     const char *name;
     double bound = 1;
     bool norm = false;  // a weight of one axis, and the bias behind it
-    for (uint32_t k = 0; (t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, k, &name)); k += 1) {
+    for (uint32_t k = 0; (t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, k, &name)); k++) {
         size_t count = (size_t)grt_tensor_count(t);
         float *v = test_alloc(count * sizeof *v);
         bool weight = strstr(name, "weight") != NULL;
@@ -105,7 +105,7 @@ void learn_set_parameters(struct grt_learner *learner) {
             bound = 1 / sqrt((double)t->shape[1]);
         }
         norm = weight ? t->rank == 1 : norm;
-        for (size_t i = 0; i < count; i += 1) {
+        for (size_t i = 0; i < count; i++) {
             double n = (double)learn_number(100 + k, (uint32_t)i);
             v[i] = (float)(norm ? weight + 0.125 * n : n * bound);
         }
@@ -154,7 +154,7 @@ struct grt_graph *learn_step(struct learn *l, uint32_t rows, uint32_t steps) {
 }
 
 void learn_run(struct grt_graph *graph, uint32_t times) {
-    for (uint32_t i = 0; i < times; i += 1) {
+    for (uint32_t i = 0; i < times; i++) {
         assert_true(grt_graph_run(graph));
     }
     assert_true(grt_dev_wait(grt_graph_dev(graph)));
@@ -177,7 +177,7 @@ float *learn_parameters(const struct learn *l, size_t *count) {
     float *all = test_alloc(*count * sizeof *all);
     const struct grt_tensor *t;
     size_t at = 0;
-    for (uint32_t k = 0; (t = grt_learner_tensor(l->learner, GRT_TENSOR_PARAM, k, NULL)); k += 1) {
+    for (uint32_t k = 0; (t = grt_learner_tensor(l->learner, GRT_TENSOR_PARAM, k, NULL)); k++) {
         float *v = learn_read(t);
         memcpy(all + at, v, (size_t)grt_tensor_bytes(t));
         at += (size_t)grt_tensor_count(t);

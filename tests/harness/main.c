@@ -101,7 +101,7 @@ static int run_suite(const struct test_suite *suite) {
 }
 
 static const struct test_suite *find_suite(const char *name) {
-    for (size_t i = 0; i < SUITE_COUNT; i += 1) {
+    for (size_t i = 0; i < SUITE_COUNT; i++) {
         if (strcmp(suites[i]->name, name) == 0) {
             return suites[i];
         }
@@ -110,15 +110,15 @@ static const struct test_suite *find_suite(const char *name) {
 }
 
 static int list_suites(void) {
-    for (size_t i = 0; i < SUITE_COUNT; i += 1) {
+    for (size_t i = 0; i < SUITE_COUNT; i++) {
         printf("%s %c\n", suites[i]->name, suites[i]->on_device ? 'D' : 'H');
     }
     return 0;
 }
 
 static bool has_case(const struct test_suite *const *chosen, size_t count, const char *filter) {
-    for (size_t i = 0; i < count; i += 1) {
-        for (size_t k = 0; k < chosen[i]->case_count; k += 1) {
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < chosen[i]->case_count; k++) {
             if (fnmatch(filter, chosen[i]->cases[k].name, 0) == 0) {
                 return true;
             }
@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
     const struct test_suite *chosen[SUITE_COUNT];
     const char *filter = NULL;
     size_t count = 0;
-    for (int i = 1; i < argc; i += 1) {
+    for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
         if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
             return usage(stdout);
@@ -140,14 +140,14 @@ int main(int argc, char **argv) {
             return list_suites();
         }
         if (strcmp(arg, "--device") == 0 && i + 1 < argc) {
-            i += 1;
+            i++;
             test.selector = argv[i];
         } else if (strcmp(arg, "--case") == 0 && i + 1 < argc) {
-            i += 1;
+            i++;
             filter = argv[i];
         } else if (arg[0] != '-' && find_suite(arg) && count < SUITE_COUNT) {
             chosen[count] = find_suite(arg);
-            count += 1;
+            count++;
         } else {
             fprintf(stderr, "gpurt-test: no suite or option '%s'\n", arg);
             return usage(stderr);
@@ -168,14 +168,14 @@ int main(int argc, char **argv) {
     find_here();
     test_log_install();
     bool on_device = false;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         on_device = on_device || chosen[i]->on_device;
     }
     if (on_device && !device_there()) {
         return EXIT_NO_DEVICE;
     }
     int failed = 0;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         failed += run_suite(chosen[i]) != 0;
     }
     return failed > 0 ? 1 : 0;

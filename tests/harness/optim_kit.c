@@ -55,7 +55,7 @@ void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype
     rig_write_all(r->kept, zeros);
     free(zeros);
     float parts[GRT_LOSS_PARTS];
-    for (int i = 0; i < GRT_LOSS_PARTS; i += 1) {
+    for (int i = 0; i < GRT_LOSS_PARTS; i++) {
         parts[i] = (float)i / 64.0f;
     }
     rig_write_all(r->loss_parts, parts);

@@ -61,7 +61,7 @@ uint32_t oracle_narrow(struct oracle_format f, double value) {
     double whole = ldexp(1.0, f.mantissa_bits);
     if (count >= 2 * whole) {  // rounded up to the next power of two
         count /= 2;
-        exponent += 1;
+        exponent++;
     }
     if (count < whole) {  // below the smallest normal number
         return sign | (uint32_t)count;

@@ -38,7 +38,7 @@ static struct oracle_value given(double value) {
 static struct oracle_value product_sum(const struct oracle_gemm *g, size_t row, size_t col) {
     double sum = 0;
     double absolute = 0;
-    for (size_t l = 0; l < g->k; l += 1) {
+    for (size_t l = 0; l < g->k; l++) {
         double a = g->a_transposed ? g->a[l * g->m + row] : g->a[row * g->k + l];
         double b = g->b_transposed ? g->b[col * g->k + l] : g->b[l * g->n + col];
         sum += a * b;

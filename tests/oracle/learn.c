@@ -56,9 +56,9 @@ static double activate(const char *act, double v) {
 
 static void linear(const double *weight, const double *bias, const double *x, size_t inputs,
                    double *y, size_t outputs) {
-    for (size_t o = 0; o < outputs; o += 1) {
+    for (size_t o = 0; o < outputs; o++) {
         y[o] = bias[o];
-        for (size_t i = 0; i < inputs; i += 1) {
+        for (size_t i = 0; i < inputs; i++) {
             y[o] += weight[o * inputs + i] * x[i];
         }
     }
@@ -67,13 +67,13 @@ static void linear(const double *weight, const double *bias, const double *x, si
 static void normalise(const double *weight, const double *bias, double *v, size_t count) {
     double mean = 0;
     double variance = 0;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         mean += v[i] / (double)count;
     }
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         variance += (v[i] - mean) * (v[i] - mean) / (double)count;
     }
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         v[i] = (v[i] - mean) / sqrt(variance + 1e-5) * weight[i] + bias[i];
     }
 }
@@ -85,12 +85,12 @@ static void stack(const struct oracle_model *m, double *const *params, size_t de
     double z[MAX_WIDTH];
     const size_t norms = 2 * (depth + (output ? 1 : 0));
     memcpy(h, x, inputs * sizeof *h);
-    for (size_t l = 0; l < depth; l += 1) {
+    for (size_t l = 0; l < depth; l++) {
         linear(params[2 * l], params[2 * l + 1], h, l == 0 ? inputs : m->hidden, z, m->hidden);
         if (m->norm) {
             normalise(params[norms + 2 * l], params[norms + 2 * l + 1], z, m->hidden);
         }
-        for (size_t i = 0; i < m->hidden; i += 1) {
+        for (size_t i = 0; i < m->hidden; i++) {
             h[i] = activate(m->act, z[i]) + (m->residual && l > 0 ? h[i] : 0);
         }
     }
@@ -109,9 +109,9 @@ static void model(const struct oracle_model *m, double *const *params, const dou
     }
     double pooled[MAX_WIDTH] = {0};
     double features[MAX_WIDTH];
-    for (size_t p = 0; p < m->points; p += 1) {
+    for (size_t p = 0; p < m->points; p++) {
         stack(m, params, m->depth, false, x + p * m->inputs, m->inputs, features);
-        for (size_t i = 0; i < m->hidden; i += 1) {
+        for (size_t i = 0; i < m->hidden; i++) {
             if (!m->pool_max) {
                 pooled[i] += features[i] / (double)m->points;
             } else if (p == 0 || features[i] > pooled[i]) {
@@ -140,12 +140,12 @@ static double sample_loss(const struct oracle_model *m, const double *y, const d
     double sum = 0;
     if (strcmp(m->loss, "cross_entropy") == 0) {
         sum = exp(y[0]);
-        for (size_t i = 1; i < m->outputs; i += 1) {
+        for (size_t i = 1; i < m->outputs; i++) {
             sum += exp(y[i]);
         }
         return log(sum) - y[(size_t)t[0]];
     }
-    for (size_t i = 0; i < m->outputs; i += 1) {
+    for (size_t i = 0; i < m->outputs; i++) {
         sum += element_loss(m, y[i], t[i]);
     }
     return sum / (double)m->outputs;
@@ -156,7 +156,7 @@ double oracle_model_loss(const struct oracle_model *m, double *const *params, co
     size_t sample = m->inputs * (m->points > 0 ? m->points : 1);
     size_t targets = strcmp(m->loss, "cross_entropy") == 0 ? 1 : m->outputs;
     double sum = 0;
-    for (size_t r = 0; r < rows; r += 1) {
+    for (size_t r = 0; r < rows; r++) {
         double y[MAX_WIDTH] = {0};
         model(m, params, x + r * sample, y);
         sum += sample_loss(m, y, target + r * targets);
@@ -181,11 +181,11 @@ double oracle_model_slope(const struct oracle_model *m, double *const *params, s
 void oracle_optim_step(const struct oracle_optim *o, size_t t, size_t count, const double *grad,
                        double *param, double *first, double *second) {
     double norm = 0;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         norm += grad[i] * grad[i];
     }
     double clip = o->max_norm > 0 ? fmin(1, o->max_norm / (sqrt(norm) + 1e-6)) : 1;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double g = grad[i] * clip;
         if (strcmp(o->kind, "adamw") == 0) {
             param[i] -= o->lr * o->weight_decay * param[i];

@@ -76,7 +76,7 @@ static const struct {
 };
 
 struct oracle_value oracle_math(const char *function, double a, double b) {
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i += 1) {
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         if (strcmp(function, functions[i].name) == 0) {
             double value = functions[i].of(a, b);
             int exponent = 0;

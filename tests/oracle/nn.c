@@ -19,18 +19,18 @@ static double row_height(size_t count) {
 void oracle_softmax(const float *x, size_t count, struct oracle_value *y) {
     const double u = ORACLE_U;
     double top = (double)-INFINITY;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double v = (double)x[i];
         top = v > top || isnan(v) ? v : top;
     }
     double sum = 0;
     double off = 0;  // of the sum, from its terms: x - top is rounded, then exp
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double d = (double)x[i] - top;
         sum += exp(d);
         off += exp(d) * (isinf(d) ? 0 : (fabs(d) + 4) * u);
     }
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double d = (double)x[i] - top;
         double relative =
             (isinf(d) ? 0 : (fabs(d) + 4) * u) + off / sum + row_height(count) * u + 5 * u;
@@ -45,7 +45,7 @@ struct oracle_norm oracle_norm(const float *x, size_t count, double eps) {
     double h = row_height(count);
     double sum = 0;
     double absolute = 0;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         sum += (double)x[i];
         absolute += fabs((double)x[i]);
     }
@@ -53,7 +53,7 @@ struct oracle_norm oracle_norm(const float *x, size_t count, double eps) {
     struct oracle_norm norm = {.mean = {sum / n, (h + 3) * u * absolute / n + ORACLE_TINY}};
     double squares = 0;
     double off = 0;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double d = (double)x[i] - norm.mean.value;
         double wrong = norm.mean.bound + u * (fabs(d) + norm.mean.bound);
         squares += d * d;
@@ -87,7 +87,7 @@ struct oracle_value oracle_layer_norm(const struct oracle_norm *norm, double x, 
 struct oracle_value oracle_colsum(const float *x, size_t rows, size_t cols, size_t col) {
     double sum = 0;
     double absolute = 0;
-    for (size_t i = 0; i < rows; i += 1) {
+    for (size_t i = 0; i < rows; i++) {
         sum += (double)x[i * cols + col];
         absolute += fabs((double)x[i * cols + col]);
     }

@@ -16,7 +16,7 @@ void oracle_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t bl
     uint32_t c3 = counter[3];
     uint32_t k0 = key[0];
     uint32_t k1 = key[1];
-    for (int round = 0; round < 10; round += 1) {
+    for (int round = 0; round < 10; round++) {
         uint64_t p0 = m0 * c0;
         uint64_t p1 = m1 * c2;
         uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;

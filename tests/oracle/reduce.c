@@ -29,7 +29,7 @@ struct oracle_value oracle_reduce(const char *reduce, const float *x, size_t cou
     double squares = 0;
     double largest = (double)-INFINITY;
     bool nan = false;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double v = (double)x[i];
         sum += v;
         absolute += fabs(v);
@@ -65,7 +65,7 @@ struct oracle_value oracle_reduce(const char *reduce, const float *x, size_t cou
 
 size_t oracle_argmax(const float *x, size_t count) {
     size_t best = 0;
-    for (size_t i = 1; i < count; i += 1) {
+    for (size_t i = 1; i < count; i++) {
         if (x[i] > x[best]) {
             best = i;
         }

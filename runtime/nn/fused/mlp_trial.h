@@ -25,8 +25,8 @@ void mlp_trial_end(struct mlp_trial *t);
 float mlp_trial_next(uint64_t *state);
 bool mlp_trial_write(const struct grt_tensor *to, const void *from);
 bool mlp_trial_read(const struct grt_tensor *from, void *into);
-// Whether each parameter's gradient is no farther from the wanted one than the bound, by the norm of
-// that. `fault`: one of its numbers is taken for wrong. `room` is for the largest parameter.
+// Whether each parameter's gradient is no farther from the wanted one than the bound, by the norm
+// of that. `fault`: one of its numbers is taken for wrong. `room` is for the largest parameter.
 bool mlp_trial_agrees(struct mlp_trial *t, const double *want, double bound, float *room,
                       bool fault);
 

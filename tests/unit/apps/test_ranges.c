@@ -22,7 +22,7 @@ static void expect(const char *text, const struct ranges_rule *rule, size_t coun
         fail();
     }
     assert_int_equal(list.count, count);
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         assert_int_equal(list.values[i], values[i]);
     }
     ranges_destroy(&list);
@@ -86,7 +86,7 @@ static void sizes(void **state) {
         {"2G", (uint64_t)2 << 30},
         {"0.5K", 512},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint64_t got = 0;
         char why[RANGES_WHY] = "";
         assert_true(ranges_parse_size(rows[i].text, &got, why));
@@ -109,7 +109,7 @@ static void sizes(void **state) {
                                       "1,2",
                                       "99999999999999999999",
                                       "18446744073709551615K"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i += 1) {
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t got = 77;
         char why[RANGES_WHY] = "";
         if (ranges_parse_size(bad[i], &got, why)) {
@@ -151,7 +151,7 @@ static void mistakes(void **state) {
         "1-20000",
         "0-18446744073709551615",
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i += 1) {
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         refuse(bad[i], &plain);
     }
 }
@@ -174,7 +174,7 @@ static void limits(void **state) {
     // What is refused for its size is told the range, however large it is.
     static const char *const beyond[] = {"1", "10", "-1", "18446744073709551616",
                                          "5-99999999999999999999"};
-    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i += 1) {
+    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++) {
         assert_false(ranges_parse(beyond[i], &rule, &list, why));
         assert_non_null(strstr(why, "2 to 9"));
     }

@@ -23,7 +23,7 @@ static void only_entry(char *path, size_t capacity) {
     for (struct dirent *row = readdir(open); row; row = readdir(open)) {
         if (row->d_name[0] != '.') {
             snprintf(path, capacity, "%s/%s", dir, row->d_name);
-            count += 1;
+            count++;
         }
     }
     closedir(open);
@@ -84,7 +84,7 @@ static void store_and_load(void **state) {
 
     size_t big = 3000017;
     unsigned char *bytes = test_alloc(big);
-    for (size_t i = 0; i < big; i += 1) {
+    for (size_t i = 0; i < big; i++) {
         bytes[i] = (unsigned char)(i * 31 >> 3);
     }
     assert_true(grt_cache_store("big", bytes, big));
@@ -105,7 +105,7 @@ static void any_damaged_byte_is_a_miss(void **state) {
     unsigned char bytes[4096];
     size_t size = read_file(path, bytes, sizeof bytes);
     assert_in_range(size, 41, sizeof bytes - 1);
-    for (size_t i = 0; i < size; i += 1) {
+    for (size_t i = 0; i < size; i++) {
         for (unsigned bit = 1; bit < 256; bit *= 4) {
             bytes[i] ^= (unsigned char)bit;
             write_file(path, bytes, size);
@@ -127,7 +127,7 @@ static void any_truncation_is_a_miss(void **state) {
     only_entry(path, sizeof path);
     unsigned char bytes[4096];
     size_t size = read_file(path, bytes, sizeof bytes);
-    for (size_t i = 0; i < size; i += 1) {
+    for (size_t i = 0; i < size; i++) {
         write_file(path, bytes, i);
         assert_true(misses("key"));
     }
@@ -209,7 +209,7 @@ static bool said_once(void) {
     unsetenv("XDG_CACHE_HOME");
     uint32_t lines = 0;
     grt_log_set(count_line, &lines, GRT_LOG_DEBUG);
-    for (int i = 0; i < 3; i += 1) {
+    for (int i = 0; i < 3; i++) {
         if (grt_cache_store("key", "payload", 7) || !misses("key")) {
             return false;
         }
@@ -291,7 +291,7 @@ static void strangers(void **state) {
 #define RACE_BYTES 65536
 
 static void race_fill(unsigned char *bytes, unsigned char writer) {
-    for (size_t i = 0; i < RACE_BYTES; i += 1) {
+    for (size_t i = 0; i < RACE_BYTES; i++) {
         bytes[i] = (unsigned char)(writer + i * 7);
     }
 }
@@ -305,18 +305,18 @@ static void two_writers(void **state) {
     race_fill(payload[1], 2);
     assert_true(grt_cache_store("key", payload[0], RACE_BYTES));
     pid_t writers[2];
-    for (int w = 0; w < 2; w += 1) {
+    for (int w = 0; w < 2; w++) {
         writers[w] = fork();
         assert_true(writers[w] >= 0);
         if (writers[w] == 0) {
             bool stored = true;
-            for (int i = 0; i < 200; i += 1) {
+            for (int i = 0; i < 200; i++) {
                 stored = grt_cache_store("key", payload[w], RACE_BYTES) && stored;
             }
             _exit(stored ? 0 : 1);
         }
     }
-    for (int i = 0; i < 200; i += 1) {
+    for (int i = 0; i < 200; i++) {
         size_t size = 0;
         unsigned char *data = grt_cache_load("key", &size);
         assert_non_null(data);
@@ -324,7 +324,7 @@ static void two_writers(void **state) {
         assert_memory_equal(data, payload[data[0] - 1], RACE_BYTES);
         free(data);
     }
-    for (int w = 0; w < 2; w += 1) {
+    for (int w = 0; w < 2; w++) {
         int status = 1;
         assert_int_equal(waitpid(writers[w], &status, 0), writers[w]);
         assert_int_equal(status, 0);

@@ -16,10 +16,10 @@
 
 static void texts(void **state) {
     (void)state;
-    for (int i = 0; i < GRT_STATUS_COUNT; i += 1) {
+    for (int i = 0; i < GRT_STATUS_COUNT; i++) {
         const char *text = grt_status_text((enum grt_status)i);
         assert_true(text && text[0]);
-        for (int j = 0; j < i; j += 1) {
+        for (int j = 0; j < i; j++) {
             assert_string_not_equal(text, grt_status_text((enum grt_status)j));
         }
     }
@@ -59,7 +59,7 @@ static void failure_belongs_to_its_thread(void **state) {
     bool fresh = false;
     pthread_t thread;
     test_log.quiet = true;
-    test_log.expected += 1;
+    test_log.expected++;
     assert_int_equal(pthread_create(&thread, NULL, other_thread, &fresh), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(fresh);
@@ -75,17 +75,17 @@ struct seen {
 
 static void keep(void *context, enum grt_log_level level, const char *line) {
     struct seen *seen = context;
-    seen->lines += 1;
+    seen->lines++;
     seen->level = level;
     snprintf(seen->line, sizeof seen->line, "%s", line);
 }
 
 static void levels(void **state) {
     (void)state;
-    for (int least = 0; least < GRT_LOG_LEVEL_COUNT; least += 1) {
+    for (int least = 0; least < GRT_LOG_LEVEL_COUNT; least++) {
         struct seen seen = {0};
         grt_log_set(keep, &seen, (enum grt_log_level)least);
-        for (int level = 0; level < GRT_LOG_LEVEL_COUNT; level += 1) {
+        for (int level = 0; level < GRT_LOG_LEVEL_COUNT; level++) {
             grt_log((enum grt_log_level)level, "line %d", level);
         }
         assert_int_equal(seen.lines, (uint32_t)least + 1);

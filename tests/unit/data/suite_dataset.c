@@ -28,26 +28,29 @@ static float *all_rows(struct grt_dataset *data, void **y) {
         struct grt_batch batch;
         assert_true(grt_loader_next(loader, &batch));
         memcpy(x + done * info.x_width, batch.x, batch.rows * (uint64_t)info.x_width * 4);
-        if (info.y_width > 0)
+        if (info.y_width > 0) {
             memcpy(targets + done * info.y_width * 4, batch.y,
                    batch.rows * (uint64_t)info.y_width * 4);
+        }
         done += batch.rows;
         grt_loader_release(loader, &batch);
     }
     assert_int_equal(done, info.rows);
     grt_loader_destroy(&loader);
-    if (y)
+    if (y) {
         *y = targets;
-    else
+    } else {
         free(targets);
+    }
     return x;
 }
 
 static void compare(const float *got, const float *want, uint64_t count, const char *what) {
     for (uint64_t i = 0; i < count; i++) {
-        if (test_as_u32(got[i]) != test_as_u32(want[i]) && !(isnan(got[i]) && isnan(want[i])))
+        if (test_as_u32(got[i]) != test_as_u32(want[i]) && !(isnan(got[i]) && isnan(want[i]))) {
             fail_msg("%s: element %llu is %g, wanted %g", what, (unsigned long long)i,
                      (double)got[i], (double)want[i]);
+        }
     }
 }
 
@@ -103,8 +106,9 @@ static void every_half(void **state) {
     uint16_t *bits = test_alloc(65536 * sizeof *bits);
     uint32_t finite = 0;
     for (uint32_t i = 0; i < 65536; i++) {
-        if ((i & 0x7c00) != 0x7c00)
+        if ((i & 0x7c00) != 0x7c00) {
             bits[finite++] = (uint16_t)i;
+        }
     }
     hid_t half = data_kit_half(false);
     const char *path = data_kit_path("half.h5");
@@ -163,13 +167,15 @@ static void inputs_lie_side_by_side(void **state) {
             }
         }
         assert_true(t[row * 5] == parts[2][row]);
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 4; k++) {
             assert_true(t[row * 5 + 1 + k] == parts[3][row * 4 + k]);
+        }
     }
     free(x);
     free(y);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         free(parts[i]);
+    }
     grt_dataset_close(&data);
 }
 
@@ -216,16 +222,18 @@ static void inputs_of_different_points(void **state) {
         free(x);
         grt_dataset_close(&data);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         free(parts[i]);
+    }
 }
 
 static void classes_are_whole_numbers(void **state) {
     (void)state;
     const hid_t types[] = {H5T_STD_U8LE, H5T_STD_I32BE, H5T_STD_I64LE};
     double labels[30];
-    for (int i = 0; i < 30; i++)
+    for (int i = 0; i < 30; i++) {
         labels[i] = i * 7 % 11;
+    }
     for (int t = 0; t < 3; t++) {
         const char *path = data_kit_path("classes.h5");
         data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {30, 2}});
@@ -239,8 +247,9 @@ static void classes_are_whole_numbers(void **state) {
             assert_int_equal(grt_dataset_info(data).classes, 11);
             void *y;
             free(all_rows(data, &y));
-            for (int i = 0; i < 30; i++)
+            for (int i = 0; i < 30; i++) {
                 assert_int_equal(((uint32_t *)y)[i], i * 7 % 11);
+            }
             free(y);
             grt_dataset_close(&data);
         }
@@ -273,10 +282,12 @@ static void classes_are_whole_numbers(void **state) {
 static const char *nan_file(const char *name, int deflate) {
     const char *path = data_kit_path(name);
     double x[600], y[200];
-    for (int i = 0; i < 600; i++)
+    for (int i = 0; i < 600; i++) {
         x[i] = data_kit_value((uint64_t)i);
-    for (int i = 0; i < 200; i++)
+    }
+    for (int i = 0; i < 200; i++) {
         y[i] = i;
+    }
     x[3 * 4 + 1] = NAN;
     x[3 * 60] = INFINITY;
     x[3 * 199 + 2] = 1e300;  // beyond f32
@@ -328,8 +339,9 @@ static void targets_that_are_no_shares(void **state) {
     assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 64, .features = 2)));
     float *y = data_kit_read(path, "y");
     uint64_t bad = 0;
-    while (y[bad] >= 0 && y[bad] <= 1)
+    while (y[bad] >= 0 && y[bad] <= 1) {
         assert_true(++bad < 64);
+    }
     free(y);
     char row[64];
     snprintf(row, sizeof row, "row %llu of the targets", (unsigned long long)bad);
@@ -341,10 +353,11 @@ static void targets_that_are_no_shares(void **state) {
         assert_non_null(data);
         struct grt_loader *loader = load(data, 64);
         struct grt_batch batch;
-        if (shares)
+        if (shares) {
             TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, row);
-        else
+        } else {
             assert_true(grt_loader_next(loader, &batch));
+        }
         grt_loader_destroy(&loader);
         grt_dataset_close(&data);
     }
@@ -384,15 +397,18 @@ static void normalisation(void **state) {
         uint32_t f = info.features, count = 75 * 6 / f;
         for (uint32_t k = 0; k < f; k++) {
             double mean = 0, square = 0;
-            for (uint32_t i = 0; i < count; i++)
+            for (uint32_t i = 0; i < count; i++) {
                 mean += raw.x[i * f + k] / (double)count;
-            for (uint32_t i = 0; i < count; i++)
+            }
+            for (uint32_t i = 0; i < count; i++) {
                 square += pow(raw.x[i * f + k] - mean, 2) / (double)count;
+            }
             assert_true(fabs(info.mean[k] - mean) < 1e-4);
             assert_true(fabs(info.std[k] - sqrt(square)) < 1e-4);
-            for (uint32_t i = 0; i < count; i++)
+            for (uint32_t i = 0; i < count; i++) {
                 assert_true(fabs(got.x[i * f + k] - (raw.x[i * f + k] - mean) / sqrt(square)) <
                             1e-5);
+            }
         }
         grt_loader_destroy(&loader);
         grt_loader_destroy(&scaled);
@@ -403,8 +419,9 @@ static void normalisation(void **state) {
                                               .std = (double[]){2, 2, 2, 2, 2, 2}));
         assert_non_null(told);
         float *x = all_rows(told, NULL), *want = data_kit_read(path, "x");
-        for (int i = 0; i < 600; i++)
+        for (int i = 0; i < 600; i++) {
             assert_true(x[i] == (want[i] - 1) / 2);
+        }
         free(x);
         free(want);
         grt_dataset_close(&told);
@@ -436,12 +453,14 @@ static void small_compressed_data(void **state) {
         struct grt_batch batch = {0};
         assert_true(loader && grt_loader_next(loader, &batch));
         assert_int_equal(batch.rows, part == GRT_PART_TRAIN ? 270 : 30);
-        for (uint32_t i = 0; i < batch.rows; i++)
+        for (uint32_t i = 0; i < batch.rows; i++) {
             sum += sqrt((double)batch.x[i]);  // each row once: a sum that others do not have
+        }
         grt_loader_destroy(&loader);
     }
-    for (uint64_t i = 0; i < 300; i++)
+    for (uint64_t i = 0; i < 300; i++) {
         want += sqrt(data_kit_value(i));
+    }
     assert_true(fabs(sum - want) < 1e-6);
     grt_dataset_close(&data);
     path = data_kit_path("large.h5");
@@ -489,10 +508,11 @@ static void made_data(void **state) {
             assert_string_equal(info->made_by, grt_make_text((enum grt_make)make));
             bool classes = make == GRT_MAKE_CLASSIFICATION;
             assert_int_equal(info->classes, classes ? 3 : 0);
-            if (classes)
+            if (classes) {
                 assert_true(info->noise_floor >= 0 && info->noise_floor < 0.3);
-            else
+            } else {
                 assert_true(fabs(info->noise_floor - 0.01) < 1e-12);
+            }
             grt_file_info_destroy(&info);
             struct grt_dataset *data =
                 grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = classes));

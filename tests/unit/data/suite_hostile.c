@@ -105,10 +105,11 @@ static void links(void **state) {
         {"/", "without a name"},
         {"", "without a name"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .inputs = &rows[i].name,
                                                        .input_count = 1, .no_targets = true)),
                      GRT_BAD_DATA, rows[i].says);
+    }
     char name[400];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -120,8 +121,9 @@ static void links(void **state) {
     struct grt_file_info *info = grt_file_info_create(path);
     assert_non_null(info);
     assert_true(info->count >= 3);
-    for (uint32_t i = 0; i < info->count; i++)
+    for (uint32_t i = 0; i < info->count; i++) {
         assert_non_null(strstr(info->arrays[i].problem, "link"));
+    }
     grt_file_info_destroy(&info);
 }
 
@@ -154,10 +156,11 @@ static void filters(void **state) {
         H5Pset_chunk(creation, 2, (hsize_t[]){2, 2});
         for (int k = 0; k < 5 && rows[i].filters[k]; k++) {
             const unsigned level[] = {4};
-            if (rows[i].filters[k] < 0)
+            if (rows[i].filters[k] < 0) {
                 H5Pset_fletcher32(creation);
-            else
+            } else {
                 H5Pset_filter(creation, rows[i].filters[k], 0, 1, level);
+            }
         }
         empty_set(file, H5T_IEEE_F32LE, 2, (hsize_t[]){4, 2}, creation);
         H5Pclose(creation);
@@ -197,8 +200,9 @@ static void types_and_shapes(void **state) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         hid_t file = create(path), creation = H5Pcreate(H5P_DATASET_CREATE);
         hsize_t chunk[4] = {1, 1, 1, 1};
-        if (shapes[i].rank > 0)
+        if (shapes[i].rank > 0) {
             H5Pset_chunk(creation, shapes[i].rank, chunk);
+        }
         empty_set(file, H5T_IEEE_F32LE, shapes[i].rank, shapes[i].shape, creation);
         H5Pclose(creation);
         H5Fclose(file);
@@ -273,8 +277,9 @@ static void truncated_before(void **state) {
 // The memory that may be taken is limited, so that believing a size is found out.
 static void every_byte_damaged(void **state) {
     (void)state;
-    if (test.small)
+    if (test.small) {
         skip();
+    }
     const char *path = data_kit_path("flip.h5");
     uint32_t refused = 0, read = 0;
     for (int chunked = 0; chunked < 2; chunked++) {
@@ -290,8 +295,9 @@ static void every_byte_damaged(void **state) {
         for (off_t at = 0; at < size; at++) {
             unsigned char byte, other;
             assert_int_equal(pread(fd, &byte, 1, at), 1);
-            if (byte == 0 && at % 7 != 0)
+            if (byte == 0 && at % 7 != 0) {
                 continue;  // most of the file is empty room; a part of it is enough
+            }
             other = (unsigned char)(byte ^ (1 + at % 255));
             assert_int_equal(pwrite(fd, &other, 1, at), 1);
             test_refusal_begin();
@@ -329,8 +335,9 @@ static void a_newer_format(void **state) {
     const unsigned char size[8] = {77 * 3 * 4 % 256, 77 * 3 * 4 / 256};
     ssize_t at = 0;
     while (at + 18 < count && !(bytes[at] == 3 && bytes[at + 1] == 1 &&
-                                memcmp(bytes + at + 10, size, sizeof size) == 0))
+                                memcmp(bytes + at + 10, size, sizeof size) == 0)) {
         at++;
+    }
     assert_true(at + 18 < count);
     assert_int_equal(pwrite(fd, "\x7f", 1, at), 1);
     close(fd);
@@ -372,8 +379,9 @@ static void damaged_chunks(void **state) {
     grt_loader_destroy(&loader);
     // A chunk that no filter was applied to is as good as any; one of the wrong size is not.
     float plain[64];
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 64; i++) {
         plain[i] = (float)i;
+    }
     grt_dataset_close(&data);
     file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     set = H5Dopen2(file, "x", H5P_DEFAULT);
@@ -403,8 +411,9 @@ static void write_rich(const char *path) {
         {.name = "wide", .shape = {20, 5, 3}, .chunk = {4, 5, 3}},
         {.name = "counts", .type = H5T_STD_I32LE, .shape = {50}},
     };
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         data_kit_write(path, i == 0, &sets[i]);
+    }
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);
     for (int i = 0; i < 20; i++) {
@@ -509,8 +518,9 @@ static void dies(void *context) {
 
 static void sleeps(void *context) {
     (void)context;
-    for (;;)
+    for (;;) {
         pause();
+    }
 }
 
 static void comes_back(void *context) {

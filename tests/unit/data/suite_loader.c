@@ -153,16 +153,18 @@ static void uploads(void **state) {
             test_tensor_prefill(&x, test_prefills[round % TEST_PREFILLS]);
             test_tensor_prefill(&y, test_prefills[round % TEST_PREFILLS]);
             struct grt_batch three[3];
-            for (int i = 0; i < 3; i++)
+            for (int i = 0; i < 3; i++) {
                 assert_true(grt_loader_next(loader, &three[i]) &&
                             grt_loader_upload(loader, &three[i], 0));
+            }
             float got_x[64 * FEATURES], got_y[64];
             test_tensor_read(&x, got_x);
             test_tensor_read(&y, got_y);
             assert_memory_equal(got_x, three[2].x, sizeof got_x);
             assert_memory_equal(got_y, three[2].y, sizeof got_y);
-            for (int i = 0; i < 3; i++)
+            for (int i = 0; i < 3; i++) {
                 grt_loader_release(loader, &three[i]);
+            }
         }
         grt_loader_destroy(&loader);
         test_tensor_end(&x);
@@ -201,8 +203,9 @@ static void rows_on_the_device(void **state) {
         assert_true(grt_loader_next(other, &batch));
         assert_true(grt_loader_order(loader, batch.position.epoch, batch.position.batch * 64,
                                      batch.rows, rows));
-        for (uint32_t k = 0; k < batch.rows; k++)
+        for (uint32_t k = 0; k < batch.rows; k++) {
             assert_memory_equal(batch.x + k * FEATURES, got + rows[k] * FEATURES, FEATURES * 4);
+        }
         grt_loader_release(other, &batch);
     }
     grt_loader_destroy(&other);
@@ -235,8 +238,9 @@ static void truncated_while_reading(void **state) {
             test_refusal_begin();
             for (int i = 0; good && i < 100; i++) {
                 good = grt_loader_next(loader, &batch);
-                if (good)
+                if (good) {
                     grt_loader_release(loader, &batch);
+                }
             }
             // Decoded chunks may serve small compressed files to the end.
             test_log.expected = test_log.lines[GRT_LOG_ERROR];
@@ -265,11 +269,13 @@ static void held_batches(void **state) {
         uint32_t slots = grt_loader_info(loader).slots;
         assert_int_equal(slots, workers + 2);
         struct grt_batch batches[3], more;
-        for (uint32_t i = 0; i < slots; i++)
+        for (uint32_t i = 0; i < slots; i++) {
             assert_true(grt_loader_next(loader, &batches[i]));
+        }
         TEST_REFUSED(grt_loader_next(loader, &more), GRT_INVALID, "batches are held");
-        for (uint32_t i = 0; i < slots; i++)
+        for (uint32_t i = 0; i < slots; i++) {
             grt_loader_release(loader, &batches[i]);
+        }
         assert_true(grt_loader_next(loader, &more));
         // The last batch of an epoch is filled up with zeros.
         assert_int_equal(grt_loader_info(loader).rows, 400);
@@ -278,8 +284,9 @@ static void held_batches(void **state) {
             assert_true(grt_loader_next(loader, &more));
         }
         assert_int_equal(more.rows, 400 - 6 * 64);
-        for (uint32_t i = more.rows * FEATURES; i < 64 * FEATURES; i++)
+        for (uint32_t i = more.rows * FEATURES; i < 64 * FEATURES; i++) {
             assert_true(more.x[i] == 0);
+        }
         grt_loader_destroy(&loader);  // a batch may still be held, and workers busy
     }
     grt_dataset_close(&data);

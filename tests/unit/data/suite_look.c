@@ -39,8 +39,9 @@ static const char *write_rows(const char *name, bool chunks) {
 }
 
 static void fill(void) {
-    for (uint32_t i = 0; i < ROWS * WIDTH; i++)
+    for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
         values[i] = 1000 + sin(i * 0.7) * (1 + i % WIDTH);
+    }
 }
 
 static struct grt_dataset *look(const char *path, uint32_t threads, enum grt_on_nan on_nan) {
@@ -105,8 +106,9 @@ static void change(const char *path, float value, bool told) {
     int fd = open(path, O_RDWR);
     assert_true(fd >= 0 && pread(fd, bytes, sizeof bytes, 0) == sizeof bytes);
     size_t at = 0;  // of the first row
-    while (at + 32 < sizeof bytes && memcmp(bytes + at, (const char *)x, 32) != 0)
+    while (at + 32 < sizeof bytes && memcmp(bytes + at, (const char *)x, 32) != 0) {
         at++;
+    }
     assert_true(at + 32 < sizeof bytes);
     // The last value of the first row: the rest still finds it.
     assert_int_equal(pwrite(fd, &value, sizeof value, (off_t)at + 32 + 4 * 5), sizeof value);
@@ -140,9 +142,10 @@ static void an_unchanged_file_is_remembered(void **state) {
     grt_dataset_close(&data);
     // A new time: looked through again. A refusal is not remembered.
     change(path, NAN, true);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path)), GRT_BAD_DATA,
                      "row 1 of the inputs is not finite (column 5 is nan)");
+    }
     change(path, 3, true);
     data = grt_dataset_open(grt_dataset_desc(.path = path));
     assert_non_null(data);
@@ -154,8 +157,9 @@ static void whole_numbers_cost_nothing(void **state) {
     (void)state;
     const char *path = data_kit_path("u8.h5");
     double classes[64];
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 64; i++) {
         classes[i] = i % 5;
+    }
     struct data_kit_set x = {
         .name = "x", .type = H5T_STD_U8LE, .shape = {64, 3}, .chunk = {16, 3}, .deflate = 1};
     data_kit_write(path, true, &x);

@@ -14,11 +14,13 @@ static void many_are_as_one(const struct grt_permutation *p) {
     uint64_t numbers[700], count = p->n < 700 ? p->n : 700;
     for (int end = 0; end < 2; end++) {
         uint64_t first = end ? p->n - count : 0;
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             numbers[i] = first + i;
+        }
         grt_permute_all(p, numbers, count);
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             assert_true(numbers[i] == grt_permute(p, first + i));
+        }
     }
 }
 
@@ -66,16 +68,19 @@ static void no_place_prefers_a_number(void **state) {
         memset(counts, 0, n * n * sizeof *counts);
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             struct grt_permutation p = grt_permutation(n, seed, 2);
-            for (uint64_t i = 0; i < n; i++)
+            for (uint64_t i = 0; i < n; i++) {
                 counts[i * n + grt_permute(&p, i)]++;
+            }
         }
         double expected = (double)SEEDS / (double)n, chi = 0;
-        for (uint64_t i = 0; i < n * n; i++)
+        for (uint64_t i = 0; i < n * n; i++) {
             chi += (counts[i] - expected) * (counts[i] - expected) / expected;
+        }
         double freedom = (double)((n - 1) * (n - 1));
-        if (fabs(chi - freedom) > 6 * sqrt(2 * freedom) + 6)
+        if (fabs(chi - freedom) > 6 * sqrt(2 * freedom) + 6) {
             fail_msg("n = %llu: chi-square %f with %f degrees of freedom", (unsigned long long)n,
                      chi, freedom);
+        }
         free(counts);
     }
 }
@@ -114,8 +119,9 @@ static void parts_hold_every_row_once(void **state) {
     for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
         const struct shape *s = &shapes[k];
         uint64_t dropped[8], file_rows = s->rows + s->dropped;
-        for (uint64_t i = 0; i < s->dropped; i++)
+        for (uint64_t i = 0; i < s->dropped; i++) {
             dropped[i] = i * i * 9 + i;
+        }
         struct grt_order order = grt_order(s->rows, s->unit, s->split, 11);
         order.dropped = dropped;
         order.dropped_count = s->dropped;
@@ -132,9 +138,10 @@ static void parts_hold_every_row_once(void **state) {
                                         .window = 3};
                 uint64_t count = grt_order_rows(&order, draw.part);
                 grt_order_draw(&order, &draw, variant / 2, 0, count, rows);
-                for (uint64_t i = 0; i < count; i += 13)
+                for (uint64_t i = 0; i < count; i += 13) {
                     grt_order_draw(&order, &draw, variant / 2, i, count - i < 13 ? count - i : 13,
                                    pieces + i);
+                }
                 assert_memory_equal(rows, pieces, count * sizeof *rows);
                 for (uint64_t i = 0; i < count; i++) {
                     assert_true(rows[i] < file_rows);
@@ -143,8 +150,9 @@ static void parts_hold_every_row_once(void **state) {
                 total += count;
             }
             assert_int_equal(total, s->rows);
-            for (uint64_t i = 0; i < s->dropped; i++)
+            for (uint64_t i = 0; i < s->dropped; i++) {
                 assert_int_equal(seen[dropped[i]], 0);
+            }
             free(seen);
         }
         free(rows);
@@ -168,8 +176,9 @@ static void the_split_is_fixed(void **state) {
             valid[rows[i]]++;
         }
     }
-    for (uint64_t i = 0; i < 1000; i++)
+    for (uint64_t i = 0; i < 1000; i++) {
         assert_int_equal(valid[i], grt_order_trains(&order, i) ? 0 : 3);
+    }
 }
 
 static void epochs_differ(void **state) {
@@ -179,18 +188,21 @@ static void epochs_differ(void **state) {
     uint64_t a[1000], b[1000], same = 0;
     grt_order_draw(&order, &draw, 0, 0, 1000, a);
     grt_order_draw(&order, &draw, 1, 0, 1000, b);
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
         same += a[i] == b[i];
+    }
     assert_true(same < 20);  // 1 expected
     draw.seed = 2;
     grt_order_draw(&order, &draw, 0, 0, 1000, b);
-    for (int i = same = 0; i < 1000; i++)
+    for (int i = same = 0; i < 1000; i++) {
         same += a[i] == b[i];
+    }
     assert_true(same < 20);
     draw.shuffle = false;
     grt_order_draw(&order, &draw, 0, 0, 1000, b);
-    for (uint64_t i = 0; i < 1000; i++)
+    for (uint64_t i = 0; i < 1000; i++) {
         assert_int_equal(b[i], i);
+    }
 }
 
 static const struct CMUnitTest cases[] = {

@@ -59,10 +59,12 @@ static const char *write_file(int type, const struct layout *layout, bool mixed)
         x[i] = i % (layout->points ? 2 : WIDTH) == 1 ? far + (double)row : (double)(i * 37 % 251);
     }
     // Some of f16 are subnormal.
-    for (uint64_t i = 2; (type == 3 || type == 4) && i < (uint64_t)ROWS * WIDTH; i += WIDTH)
+    for (uint64_t i = 2; (type == 3 || type == 4) && i < (uint64_t)ROWS * WIDTH; i += WIDTH) {
         x[i] *= 0x1p-24;
-    for (uint64_t i = 0; i < ROWS; i++)
+    }
+    for (uint64_t i = 0; i < ROWS; i++) {
         y[i] = (double)(i * 11 % 200);
+    }
     hid_t id = type_of(type);
     struct data_kit_set set = {.name = "signal", .type = id, .shape = {ROWS, WIDTH}, .data = x};
     if (layout->points) {
@@ -72,8 +74,9 @@ static const char *write_file(int type, const struct layout *layout, bool mixed)
     memcpy(set.chunk, layout->chunk, sizeof set.chunk);
     set.deflate = layout->deflate;
     data_kit_write(path, true, &set);
-    if (mixed)
+    if (mixed) {
         data_kit_write(path, false, &(struct data_kit_set){.name = "extra", .shape = {ROWS, 2}});
+    }
     data_kit_write(
         path, false,
         &(struct data_kit_set){.name = "level", .type = id, .shape = {ROWS, 1}, .data = y});
@@ -132,9 +135,10 @@ static void check_values(const char *path, struct grt_dataset *data, int type,
                 slack = fabs(want) * 0x1p-22 + 0x1p-40;
             }
             double is = got[i * info.x_width + point * features + feature];
-            if (!(fabs(is - want) <= slack))
+            if (!(fabs(is - want) <= slack)) {
                 fail_msg("%s row %u column %llu: %.9g, wanted %.9g", type_names[type], rows[i],
                          (unsigned long long)k, is, want);
+            }
         }
     }
     grt_loader_destroy(&loader);
@@ -226,11 +230,12 @@ static void every_type_from_every_place(void **state) {
                     desc.cache = ways[w].cache;
                     float *got =
                         desc.cache == GRT_CACHE_DEVICE ? stream_device(&desc) : stream(&desc);
-                    if (memcmp(got, want, bytes) != 0)
+                    if (memcmp(got, want, bytes) != 0) {
                         fail_msg(
                             "%s %s, mixed %d, normalise %d: other bits with %u workers, cache %s",
                             type_names[type], layouts[k].name, mixed, normalise, desc.workers,
                             grt_cache_text(desc.cache));
+                    }
                     free(got);
                 }
                 free(want);
@@ -307,8 +312,9 @@ static void windows_of_a_file(void **state) {
     count = (uint32_t)info.part_rows[GRT_PART_TRAIN];
     static bool seen[MANY];
     memset(seen, 0, sizeof seen);
-    for (uint64_t epoch = 0; epoch < 2; epoch++)
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
         assert_true(grt_loader_order(loader, epoch, 0, count, rows[epoch]));
+    }
     assert_true(memcmp(rows[0], rows[1], count * 4) != 0);
     for (uint32_t i = 0; i < count; i++) {
         assert_false(seen[rows[0][i]]);
@@ -373,16 +379,19 @@ static void cut_anywhere(void **state) {
             bool good = true;
             test_refusal_begin();
             for (uint32_t i = 0; good && i < 200; i++) {
-                if (i == 3)
+                if (i == 3) {
                     assert_int_equal(truncate(path, cut == 0 ? 0 : cut * 100001), 0);
+                }
                 good = grt_loader_next(loader, &batch);
-                if (!good)
+                if (!good) {
                     break;
+                }
                 assert_true(grt_loader_order(loader, batch.position.epoch,
                                              batch.position.batch * 500, batch.rows, rows));
-                for (uint32_t k = 0; k < batch.rows; k++)
+                for (uint32_t k = 0; k < batch.rows; k++) {
                     assert_memory_equal(batch.x + (size_t)k * WIDTH, x + (size_t)rows[k] * WIDTH,
                                         WIDTH * 4);
+                }
                 grt_loader_release(loader, &batch);
             }
             test_log.expected = test_log.lines[GRT_LOG_ERROR];
@@ -412,8 +421,9 @@ static void faults_of_others(void **state) {
     volatile char *memory = mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
     assert_true(memory != MAP_FAILED && ftruncate(fd, 0) == 0);
     theirs = 0;
-    if (sigsetjmp(back, 1) == 0)
+    if (sigsetjmp(back, 1) == 0) {
         fail_msg("byte %d of a file that has none", memory[4096]);
+    }
     assert_int_equal(theirs, 1);
     grt_dataset_close(&data);
     assert_int_equal(sigaction(SIGBUS, &before, &now), 0);

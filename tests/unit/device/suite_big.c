@@ -61,7 +61,7 @@ static void beyond_2_to_the_31(void **state) {
     const uint64_t places[] = {
         0,        (uint64_t)1 << 29, (uint64_t)1 << 30, ((uint64_t)1 << 31) - 1, (uint64_t)1 << 31,
         count - 1};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i += 1) {
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         float value = 0;
         if (places[i] >= count) {
             continue;

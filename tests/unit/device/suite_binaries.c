@@ -47,7 +47,7 @@ static void count_line(void *context, enum grt_log_level level, const char *line
 static void copy_words(uint32_t wg, uint32_t words) {
     uint32_t *in = test_alloc(words * sizeof *in), *out = test_alloc(words * sizeof *out);
     uint64_t state = wg;
-    for (uint32_t i = 0; i < words; i += 1) {
+    for (uint32_t i = 0; i < words; i++) {
         in[i] = test_next(&state);
     }
     struct test_tensor x = test_tensor(test.dev, GRT_U32, words, 0);
@@ -75,7 +75,7 @@ static void computes(void **state) {
     (void)state;
     struct counts counts = {0};
     grt_log_set(count_line, &counts, GRT_LOG_DEBUG);
-    for (uint32_t i = 0; i < KERNELS; i += 1) {
+    for (uint32_t i = 0; i < KERNELS; i++) {
         copy_words(32u << i, WORDS);
     }
     test_log_install();
@@ -190,7 +190,7 @@ static struct entries look(void) {
 }
 
 static void forget(struct entries *all) {
-    for (uint32_t i = 0; i < all->count; i += 1) {
+    for (uint32_t i = 0; i < all->count; i++) {
         free(all->e[i].key);
         free(all->e[i].payload);
     }
@@ -237,7 +237,7 @@ static void expect_made_anew(struct entries *spoilt) {
     expect_counts(run(), false);
     struct entries now = look();
     assert_in_range(now.count, spoilt->count, MAX_ENTRIES);
-    for (uint32_t i = 0; i < spoilt->count; i += 1) {
+    for (uint32_t i = 0; i < spoilt->count; i++) {
         size_t size = 0;
         void *payload = grt_cache_load(spoilt->e[i].key, &size);
         assert_non_null(payload);
@@ -256,7 +256,7 @@ static void second_process_takes_them(void **state) {
     expect_counts(run(), true);
     struct entries second = look();
     assert_int_equal(second.count, first.count);
-    for (uint32_t i = 0; i < first.count; i += 1) {
+    for (uint32_t i = 0; i < first.count; i++) {
         // What served is not written again, which would make another file of that name.
         struct stat now;
         assert_int_equal(stat(first.e[i].path, &now), 0);
@@ -270,7 +270,7 @@ static void second_process_takes_them(void **state) {
 static void damaged(void **state) {
     (void)state;
     struct entries all = first_run(true);
-    for (uint32_t i = 0; i < all.count; i += 1) {
+    for (uint32_t i = 0; i < all.count; i++) {
         const struct entry *e = &all.e[i];
         const long places[] = {(long)(e->stat.st_size - (off_t)e->payload_size / 2),
                                (long)e->stat.st_size - 1, HEADER + 8};
@@ -289,7 +289,7 @@ static void damaged(void **state) {
 static void cut_off(void **state) {
     (void)state;
     struct entries all = first_run(true);
-    for (uint32_t i = 0; i < all.count; i += 1) {
+    for (uint32_t i = 0; i < all.count; i++) {
         // Within the payload, all of it, and all of the file.
         const off_t left[] = {all.e[i].stat.st_size / 2, HEADER + (off_t)all.e[i].key_size, 0};
         assert_int_equal(truncate(all.e[i].path, left[i % 3]), 0);
@@ -302,7 +302,7 @@ static void cut_off(void **state) {
 static void of_another_driver_version(void **state) {
     (void)state;
     struct entries all = first_run(true);
-    for (uint32_t i = 0; i < all.count; i += 1) {
+    for (uint32_t i = 0; i < all.count; i++) {
         const struct entry *e = &all.e[i];
         char *key = test_alloc(e->key_size + 1);
         memcpy(key, e->key, e->key_size + 1);
@@ -328,7 +328,7 @@ static void of_another_driver_version(void **state) {
 static void refused_by_the_driver(void **state) {
     (void)state;
     struct entries all = first_run(true);
-    for (uint32_t i = 0; i < all.count; i += 1) {
+    for (uint32_t i = 0; i < all.count; i++) {
         const struct entry *e = &all.e[i];
         memset(e->payload, 'x', e->payload_size);
         assert_true(grt_cache_store(e->key, e->payload, i % 2 ? 1 : e->payload_size));
@@ -344,10 +344,10 @@ static void several_at_once(void **state) {
     static const char *const names[] = {"one", "two", "three"};
     enum { COUNT = sizeof names / sizeof names[0] };
     pid_t pids[COUNT];
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         pids[i] = start(names[i]);
     }
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         finish(names[i], pids[i]);  // each takes what another has stored by then
     }
     struct entries all = look();

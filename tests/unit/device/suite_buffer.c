@@ -11,8 +11,8 @@
 static void sizes_and_kinds(void **state) {
     (void)state;
     static const uint64_t sizes[] = {1, 3, 4, 5, 63, 64, 65, 4096, 1000003};
-    for (int kind = 0; kind < GRT_BUF_KIND_COUNT; kind += 1) {
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i += 1) {
+    for (int kind = 0; kind < GRT_BUF_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             struct grt_buf *buf = test_buf(test.dev, sizes[i], (enum grt_buf_kind)kind);
             assert_int_equal(grt_buf_size(buf), (sizes[i] + 3) / 4 * 4);
             assert_true((grt_buf_host(buf) != NULL) == (kind != GRT_BUF_DEVICE));
@@ -28,18 +28,18 @@ static void odd_offsets_and_sizes(void **state) {
     enum { SIZE = 512 };
     static const uint64_t offsets[] = {0, 1, 2, 3, 4, 5, 63, 127, 255, 509};
     static const uint64_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 64, 129, 257};
-    for (int kind = 0; kind < GRT_BUF_KIND_COUNT; kind += 1) {
+    for (int kind = 0; kind < GRT_BUF_KIND_COUNT; kind++) {
         struct grt_buf *buf = test_buf(test.dev, SIZE, (enum grt_buf_kind)kind);
         unsigned char model[SIZE];
         unsigned char got[SIZE];
         memset(model, 0x5a, sizeof model);
         assert_true(grt_buf_write(buf, 0, model, SIZE));
         uint64_t seed = 7;
-        for (size_t o = 0; o < sizeof offsets / sizeof offsets[0]; o += 1) {
-            for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s += 1) {
+        for (size_t o = 0; o < sizeof offsets / sizeof offsets[0]; o++) {
+            for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
                 uint64_t offset = offsets[o];
                 uint64_t size = offset + sizes[s] <= SIZE ? sizes[s] : SIZE - offset;
-                for (uint64_t i = 0; i < size; i += 1) {
+                for (uint64_t i = 0; i < size; i++) {
                     model[offset + i] = (unsigned char)test_next(&seed);
                 }
                 assert_true(grt_buf_write(buf, offset, model + offset, size));
@@ -59,7 +59,7 @@ static void large_transfers(void **state) {
     size_t size = test.small ? 100003 : 40000003;  // beyond any staging buffer
     uint32_t *data = test_alloc(size + 4);
     uint64_t seed = 3;
-    for (size_t i = 0; i < size / 4; i += 1) {
+    for (size_t i = 0; i < size / 4; i++) {
         data[i] = test_next(&seed);
     }
     unsigned char *got = test_alloc(size);
@@ -101,7 +101,7 @@ static void account(void **state) {
     struct grt_mem_use use;
     uint64_t sum = 0;
     uint32_t labels = 0;
-    for (; grt_dev_mem_label(test.dev, labels, &use); labels += 1) {
+    for (; grt_dev_mem_label(test.dev, labels, &use); labels++) {
         assert_true(use.label[0] && use.peak >= use.current);
         sum += use.current;
     }
@@ -121,18 +121,18 @@ static void many_labels(void **state) {
     struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = "ref:0"));
     assert_non_null(dev);
     struct grt_buf *bufs[COUNT];
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         char label[64];
         snprintf(label, sizeof label, "label %d", i);
         bufs[i] = grt_buf_create(dev, grt_buf_desc(.size = 16, .label = label));
         assert_non_null(bufs[i]);
     }
     assert_int_equal(grt_dev_mem_use(dev, NULL).current, COUNT * 16);
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         grt_buf_destroy(&bufs[i]);
     }
     struct grt_mem_use use;
-    for (uint32_t i = 0; grt_dev_mem_label(dev, i, &use); i += 1) {
+    for (uint32_t i = 0; grt_dev_mem_label(dev, i, &use); i++) {
         assert_int_equal(use.current, 0);
     }
     grt_dev_destroy(&dev);
@@ -218,7 +218,7 @@ static void device_closed_too_early(void **state) {
     test_log.quiet = false;
     assert_null(dev);
     assert_int_equal(test_log.lines[GRT_LOG_ERROR], 1);
-    test_log.expected += 1;
+    test_log.expected++;
     uint32_t word = 0;
     assert_true(grt_buf_write(buf, 0, &word, 4));
     grt_buf_destroy(&buf);

@@ -25,10 +25,10 @@ static const struct grt_dev_list *make(struct made *made, const struct row *rows
     memset(made, 0, sizeof *made);
     made->list.count = count;
     made->list.devices = made->infos;
-    for (uint32_t i = 0; i < GRT_BACKEND_COUNT; i += 1) {
+    for (uint32_t i = 0; i < GRT_BACKEND_COUNT; i++) {
         made->list.reports[i].backend = (enum grt_backend_id)i;
     }
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         struct grt_dev_info *info = &made->infos[i];
         info->backend = rows[i].backend;
         info->index = rows[i].index;
@@ -38,7 +38,7 @@ static const struct grt_dev_list *make(struct made *made, const struct row *rows
         snprintf(info->pci, sizeof info->pci, "%s", rows[i].pci);
         info->caps.software = rows[i].software;
         info->caps.integrated = rows[i].integrated;
-        made->list.reports[info->backend].device_count += 1;
+        made->list.reports[info->backend].device_count++;
     }
     return &made->list;
 }
@@ -174,7 +174,7 @@ static void long_names(void **state) {
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     struct row rows[MAX_ROWS];
-    for (uint32_t i = 0; i < MAX_ROWS; i += 1) {
+    for (uint32_t i = 0; i < MAX_ROWS; i++) {
         rows[i] = (struct row){GRT_BACKEND_VULKAN, i, name, "", 0, 0};
     }
     const struct grt_dev_list *list = make(&made, rows, MAX_ROWS);

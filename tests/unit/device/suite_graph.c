@@ -17,7 +17,7 @@ static uint32_t pair(bool first_writes, uint64_t x, bool second_writes, uint64_t
     struct grt_graph *graph = kit_graph();
     uint64_t offsets[2] = {x, y};
     bool writing[2] = {first_writes, second_writes};
-    for (int i = 0; i < 2; i += 1) {
+    for (int i = 0; i < 2; i++) {
         struct grt_range range = kit_part(kit.a, offsets[i], size);
         // Reads go to places of b that no other command touches.
         struct grt_range aside = kit_part(kit.b, (uint64_t)i * KIT_BYTES / 2, size);
@@ -28,8 +28,8 @@ static uint32_t pair(bool first_writes, uint64_t x, bool second_writes, uint64_t
 
 static void dependences_by_byte_range(void **state) {
     (void)state;
-    for (int first = 0; first < 2; first += 1) {
-        for (int second = 0; second < 2; second += 1) {
+    for (int first = 0; first < 2; first++) {
+        for (int second = 0; second < 2; second++) {
             uint32_t conflict = first || second ? 1 : 0;
             assert_int_equal(pair(first, 0, second, 0, 64), conflict);
             assert_int_equal(pair(first, 0, second, 60, 64), conflict);  // one word in common
@@ -63,10 +63,10 @@ static void dependences_of_dispatches(void **state) {
 static void one_barrier_serves_all_before(void **state) {
     (void)state;
     struct grt_graph *graph = kit_graph();
-    for (uint32_t i = 0; i < 8; i += 1) {
+    for (uint32_t i = 0; i < 8; i++) {
         grt_graph_fill(graph, kit_part(kit.a, i * 64, 64), i);
     }
-    for (uint32_t i = 0; i < 8; i += 1) {
+    for (uint32_t i = 0; i < 8; i++) {
         grt_graph_copy(graph, kit_part(kit.b, i * 64, 64), kit_part(kit.a, i * 64, 64));
     }
     assert_true(grt_graph_bake(graph));
@@ -91,13 +91,13 @@ static void upload_compute_readback(void **state) {
     grt_graph_fill(graph, kit_part(kit.b, 4, 8), 0xdeadbeef);
     grt_graph_copy(graph, kit_whole(kit.down), kit_whole(kit.b));
     assert_true(grt_graph_bake(graph));
-    for (uint32_t run = 0; run < 20; run += 1) {
-        for (uint32_t i = 0; i < KIT_WORDS; i += 1) {
+    for (uint32_t run = 0; run < 20; run++) {
+        for (uint32_t i = 0; i < KIT_WORDS; i++) {
             from[i] = i * 77 + run;
         }
         assert_true(grt_graph_run(graph));
         assert_true(grt_dev_wait(test.dev));
-        for (uint32_t i = 0; i < KIT_WORDS; i += 1) {
+        for (uint32_t i = 0; i < KIT_WORDS; i++) {
             assert_int_equal(to[i], i == 1 || i == 2 ? 0xdeadbeef : i * 77 + run);
         }
     }
@@ -119,7 +119,7 @@ static void replayed_without_waiting(void **state) {
                                            .params = params, .params_size = sizeof params));
     kit_copy(graph, kit_whole(kit.b), kit_whole(kit.a), KIT_WORDS);
     assert_true(grt_graph_bake(graph));
-    for (uint32_t i = 0; i < runs; i += 1) {
+    for (uint32_t i = 0; i < runs; i++) {
         assert_true(grt_graph_run(graph));
     }
     uint32_t words[4] = {0};
@@ -151,7 +151,7 @@ static void runs_without_allocating(void **state) {
     struct grt_phase_time times[2] = {0};
     uint64_t before = 0;
     struct grt_mem_use use = {0};
-    for (int run = 0; run < 20; run += 1) {
+    for (int run = 0; run < 20; run++) {
         if (run == 4) {
             before = test_allocations();
             use = grt_dev_mem_use(test.dev, NULL);
@@ -181,12 +181,12 @@ static void graphs_follow_each_other(void **state) {
     grt_graph_copy(forth, kit_part(kit.a, 4, KIT_BYTES - 4), kit_part(kit.b, 0, KIT_BYTES - 4));
     grt_graph_copy(back, kit_whole(kit.b), kit_whole(kit.a));
     assert_true(grt_graph_bake(forth) && grt_graph_bake(back));
-    for (int i = 0; i < 64; i += 1) {
+    for (int i = 0; i < 64; i++) {
         assert_true(grt_graph_run(forth) && grt_graph_run(back));
     }
     uint32_t words[64];
     assert_true(grt_buf_read(kit.b, 0, words, sizeof words));
-    for (int i = 0; i < 64; i += 1) {
+    for (int i = 0; i < 64; i++) {
         assert_int_equal(words[i], 17);
     }
     grt_graph_destroy(&forth);
@@ -206,11 +206,11 @@ static void phases(void **state) {
     struct grt_phase_time times[4] = {0};
     assert_true(grt_graph_bake(graph));
     assert_int_equal(grt_graph_stats(graph).phases, 3);
-    for (int run = 0; run < 3; run += 1) {
+    for (int run = 0; run < 3; run++) {
         assert_true(grt_graph_run(graph));
         uint32_t count = grt_graph_times(graph, times, 4);
         assert_int_equal(count, grt_dev_info(test.dev)->caps.timestamps ? 3 : 0);
-        for (uint32_t i = 0; i < count && i < 3; i += 1) {
+        for (uint32_t i = 0; i < count && i < 3; i++) {
             assert_string_equal(times[i].name, names[i]);
             assert_true(times[i].seconds >= 0 && times[i].seconds < 60);
         }

@@ -26,7 +26,7 @@ static struct world {
 static enum grt_status make(struct grt_dev *dev, const struct grt_kernel_info *info,
                             const uint32_t *values, char **ptx) {
     (void)dev, (void)values;
-    world.made += 1;
+    world.made++;
     *ptx = world.text ? strdup(world.text) : NULL;
     if (!world.text) {
         grt_fail(world.refusal, "kernel %s is not made", info->name);
@@ -37,7 +37,7 @@ static enum grt_status make(struct grt_dev *dev, const struct grt_kernel_info *i
 static struct grt_kernel *take(struct grt_dev *dev, const struct grt_kernel_info *info,
                                const uint32_t *values, const char *ptx) {
     (void)dev, (void)info, (void)values;
-    world.imported += 1;
+    world.imported++;
     snprintf(world.got, sizeof world.got, "%s", ptx);
     return calloc(1, sizeof(struct grt_kernel));
 }

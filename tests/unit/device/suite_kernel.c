@@ -20,7 +20,7 @@ static void list_names_every_kernel(void **state) {
 #undef X
     };
     uint32_t count = sizeof names / sizeof names[0];
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         assert_string_equal(grt_kernel_name(i), names[i]);
         const struct grt_kernel_info *info = grt_kernel_table[i];
         assert_string_equal(info->name, names[i]);
@@ -36,7 +36,7 @@ static void list_names_every_kernel(void **state) {
         assert_in_range(info->spec_count, 1, GRT_MAX_SPECS);
         assert_string_equal(info->specs[0].name, "WG");
         bool writes = false;
-        for (uint32_t a = 0; a < info->arg_count; a += 1) {
+        for (uint32_t a = 0; a < info->arg_count; a++) {
             writes = writes || info->args[a].access != GRT_READ;
         }
         assert_true(writes);
@@ -50,7 +50,7 @@ static void list_names_every_kernel(void **state) {
 static const char *lacking(const struct grt_kernel_info *info) {
     const struct grt_caps *caps = &grt_dev_info(test.dev)->caps;
     uint32_t values[GRT_MAX_SPECS] = {0};
-    for (uint32_t i = 0; i < info->spec_count; i += 1) {
+    for (uint32_t i = 0; i < info->spec_count; i++) {
         values[i] = info->specs[i].value;
     }
     if (values[0] > caps->max_wg) {
@@ -59,7 +59,7 @@ static const char *lacking(const struct grt_kernel_info *info) {
     if (info->shmem(info, values) > caps->shmem) {
         return "shared memory";
     }
-    for (uint32_t a = 0; a < info->arg_count; a += 1) {
+    for (uint32_t a = 0; a < info->arg_count; a++) {
         if (strcmp(info->args[a].type, "u16") == 0 && !caps->f16_storage) {
             return "16-bit";
         }
@@ -72,7 +72,7 @@ static const char *lacking(const struct grt_kernel_info *info) {
 
 static void every_kernel_builds(void **state) {
     (void)state;
-    for (uint32_t i = 0; grt_kernel_name(i); i += 1) {
+    for (uint32_t i = 0; grt_kernel_name(i); i++) {
         const char *name = grt_kernel_name(i);
         if (!grt_kernel_exists(test.dev, name)) {
             assert_null(grt_kernel_table[i]->lane);

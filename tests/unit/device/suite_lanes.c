@@ -24,16 +24,18 @@ static void make_turns(struct turns *t) {
     for (uint32_t k = 0; k < ROUNDS; k++) {
         t->sources[k] = test_buf(test.dev, bytes, GRT_BUF_UPLOAD);
         uint32_t *words = grt_buf_host(t->sources[k]);
-        for (uint32_t i = 0; i < WORDS; i++)
+        for (uint32_t i = 0; i < WORDS; i++) {
             words[i] = k << 16 ^ i;
+        }
         t->up[k] = grt_graph_create(test.dev, "up");
         grt_graph_aside(t->up[k]);
         grt_graph_copy(t->up[k], (struct grt_range){t->place[k % 2]},
                        (struct grt_range){t->sources[k]});
         t->keep[k] = grt_graph_create(test.dev, "keep");
-        for (uint32_t i = 0; i < HOLD; i++)
+        for (uint32_t i = 0; i < HOLD; i++) {
             grt_graph_copy(t->keep[k], (struct grt_range){t->ballast[i % 2]},
                            (struct grt_range){t->ballast[1 - i % 2]});
+        }
         grt_graph_copy(t->keep[k], (struct grt_range){t->log, k * bytes, bytes},
                        (struct grt_range){t->place[k % 2]});
         assert_true(grt_graph_bake(t->up[k]) && grt_graph_bake(t->keep[k]));
@@ -76,8 +78,9 @@ static void uploads_take_turns(void **state) {
                     grt_dev_passed(test.dev, GRT_LANE_MAIN, read[1]));
         assert_true(grt_buf_read(t.log, 0, got, 4ull * ROUNDS * WORDS));
         struct test_compare c = test_compare(test.dev, "lanes, round %d", round);
-        for (uint64_t i = 0; i < (uint64_t)ROUNDS * WORDS; i++)
+        for (uint64_t i = 0; i < (uint64_t)ROUNDS * WORDS; i++) {
             test_compare_bits(&c, i, got[i], (uint32_t)(i / WORDS) << 16 ^ (uint32_t)(i % WORDS));
+        }
         test_compare_end(&c);
     }
     free(got);
@@ -95,8 +98,9 @@ static void reading_waits_for_both(void **state) {
     assert_true(grt_graph_bake(graph));
     for (uint32_t i = 1; i < 50; i++) {
         uint32_t *words = grt_buf_host(from), got[16];
-        for (uint32_t k = 0; k < 16; k++)
+        for (uint32_t k = 0; k < 16; k++) {
             words[k] = i * k;
+        }
         assert_true(grt_graph_run(graph));
         assert_true(grt_buf_read(to, 0, got, sizeof got));
         assert_memory_equal(got, words, sizeof got);

@@ -38,7 +38,7 @@ static void shapes_and_sizes(void **state) {
     };
     struct grt_plan *plan = plan_create(test.dev);
     struct grt_tensor *tensors[sizeof rows / sizeof rows[0]];
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_tensor_desc desc = {.label = "t", .dtype = rows[i].dtype};
         memcpy(desc.shape, rows[i].shape, sizeof desc.shape);
         tensors[i] = declare(plan, &desc);
@@ -49,7 +49,7 @@ static void shapes_and_sizes(void **state) {
     }
     assert_true(grt_plan_alloc(plan));
     uint32_t align = grt_dev_info(test.dev)->caps.align;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct grt_range *range = &tensors[i]->range;
         assert_non_null(range->buf);
         assert_int_equal(range->offset % align, 0);
@@ -70,7 +70,7 @@ static void bytes_before_are_bytes_after(void **state) {
     (void)state;
     struct grt_mem_use before = grt_dev_mem_use(test.dev, NULL);
     struct grt_plan *plan = plan_create(test.dev);
-    for (uint64_t i = 1; i < 20; i += 1) {
+    for (uint64_t i = 1; i < 20; i++) {
         declare(plan, grt_tensor_desc(.label = "w", .group = "params", .shape = {i, 2 * i + 1}));
         declare(plan, grt_tensor_desc(.label = "x", .dtype = GRT_F16, .shape = {i * i}));
     }
@@ -96,7 +96,7 @@ static void groups_run_parallel(void **state) {
     enum { COUNT = 6 };
     struct grt_tensor *w[COUNT];
     struct grt_tensor *g[COUNT];
-    for (uint64_t i = 0; i < COUNT; i += 1) {
+    for (uint64_t i = 0; i < COUNT; i++) {
         w[i] = declare(plan, grt_tensor_desc(.group = "params", .shape = {3 * i + 1, 5}));
         declare(plan, grt_tensor_desc(.group = "acts", .shape = {7 * i + 1}));
         g[i] = declare(plan, grt_tensor_desc(.group = "grads", .shape = {3 * i + 1, 5}));
@@ -108,7 +108,7 @@ static void groups_run_parallel(void **state) {
     assert_true(params.buf && grads.buf && params.buf != grads.buf);
     assert_int_equal(params.size, grads.size);
     assert_int_equal(params.size, grt_plan_bytes(plan, "params"));
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         assert_ptr_equal(w[i]->range.buf, params.buf);
         assert_ptr_equal(g[i]->range.buf, grads.buf);
         assert_int_equal(w[i]->range.offset - params.offset, g[i]->range.offset - grads.offset);
@@ -134,7 +134,7 @@ static void refused_with_numbers(void **state) {
     grt_plan_destroy(&plan);
     // More bytes than there are numbers for.
     plan = plan_create(dev);
-    for (int i = 0; i < 4; i += 1) {
+    for (int i = 0; i < 4; i++) {
         declare(plan, grt_tensor_desc(.dtype = GRT_U8, .shape = {(uint64_t)1 << 62}));
     }
     TEST_REFUSED(grt_plan_alloc(plan), GRT_NO_MEMORY, "MB");
@@ -215,7 +215,7 @@ static void tensors_keep_apart(void **state) {
     enum { COUNT = 9 };
     struct grt_plan *plan = plan_create(test.dev);
     struct grt_tensor *tensors[COUNT];
-    for (uint64_t i = 0; i < COUNT; i += 1) {
+    for (uint64_t i = 0; i < COUNT; i++) {
         tensors[i] = declare(plan, grt_tensor_desc(.shape = {2 * i + 1}));
     }
     assert_true(grt_plan_alloc(plan));
@@ -226,11 +226,11 @@ static void tensors_keep_apart(void **state) {
     assert_true(grt_graph_finish(graph));
     assert_int_equal(grt_graph_stats(graph).barriers, 0);
     grt_graph_destroy(&graph);
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         float got[2 * COUNT];
         assert_true(grt_buf_read(tensors[i]->range.buf, tensors[i]->range.offset, got,
                                  tensors[i]->range.size));
-        for (int k = 0; k < 2 * i + 1; k += 1) {
+        for (int k = 0; k < 2 * i + 1; k++) {
             assert_true(got[k] == (float)i + 1);
         }
     }

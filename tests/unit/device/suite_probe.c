@@ -23,7 +23,7 @@ static const char *const changed[CHANGED] = {"VK_DRIVER_FILES", "VK_ICD_FILENAME
 static char *before[CHANGED];
 
 static int begin(void **state) {
-    for (int i = 0; i < CHANGED; i += 1) {
+    for (int i = 0; i < CHANGED; i++) {
         const char *value = getenv(changed[i]);
         before[i] = value ? strdup(value) : NULL;
         if (i < CLEARED) {
@@ -34,7 +34,7 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    for (int i = 0; i < CHANGED; i += 1) {
+    for (int i = 0; i < CHANGED; i++) {
         if (before[i]) {
             setenv(changed[i], before[i], 1);
         } else {
@@ -154,12 +154,12 @@ static void list_is_whole(void **state) {
     struct grt_dev_list *list = grt_dev_list_create();
     assert_non_null(list);
     uint32_t total = 0;
-    for (uint32_t b = 0; b < GRT_BACKEND_COUNT; b += 1) {
+    for (uint32_t b = 0; b < GRT_BACKEND_COUNT; b++) {
         assert_int_equal(list->reports[b].backend, (enum grt_backend_id)b);
         total += list->reports[b].device_count;
     }
     assert_int_equal(total, list->count);
-    for (uint32_t i = 0; i < list->count; i += 1) {
+    for (uint32_t i = 0; i < list->count; i++) {
         const struct grt_dev_info *info = &list->devices[i];
         char selector[32];
         snprintf(selector, sizeof selector, "%s:%u", grt_backend_text(info->backend), info->index);
@@ -187,7 +187,7 @@ static void list_beside_open_devices(void **state) {
     assert_non_null(list);
     struct grt_dev *open[8] = {0};
     uint32_t count = list->count < 8 ? list->count : 8;
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         open[i] = grt_dev_create(grt_dev_desc(.device = list->devices[i].selector));
         assert_non_null(open[i]);
         test_usable(open[i]);
@@ -195,7 +195,7 @@ static void list_beside_open_devices(void **state) {
     struct grt_dev_list *again = grt_dev_list_create();
     assert_non_null(again);
     assert_int_equal(again->count, list->count);
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         test_usable(open[i]);
         struct grt_dev *second = grt_dev_create(grt_dev_desc(.device = list->devices[i].selector));
         assert_non_null(second);
@@ -220,7 +220,7 @@ static void list_without_a_cache(void **state) {
     if (pid == 0) {
         // A process of its own: the loader is opened once in each.
         bool ok = true;
-        for (uint32_t i = 0; without && i < without->count; i += 1) {
+        for (uint32_t i = 0; without && i < without->count; i++) {
             struct grt_dev *dev =
                 grt_dev_create(grt_dev_desc(.device = without->devices[i].selector));
             struct grt_buf *buf = dev ? grt_buf_create(dev, grt_buf_desc(.size = 4)) : NULL;
@@ -239,7 +239,7 @@ static void list_without_a_cache(void **state) {
     }
     free(cache);
     assert_true(list && without);
-    for (uint32_t b = 0; b < GRT_BACKEND_COUNT; b += 1) {
+    for (uint32_t b = 0; b < GRT_BACKEND_COUNT; b++) {
         assert_int_equal(without->reports[b].device_count, list->reports[b].device_count);
     }
     assert_int_equal(status, 0);

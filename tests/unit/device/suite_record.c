@@ -57,7 +57,7 @@ static void dispatch_mistakes(void **state) {
 static void too_many_groups(void **state) {
     (void)state;
     const uint32_t *limits = grt_dev_info(test.dev)->caps.max_groups;
-    for (int axis = 0; axis < 3; axis += 1) {
+    for (int axis = 0; axis < 3; axis++) {
         if (limits[axis] == UINT32_MAX) {
             continue;
         }
@@ -117,7 +117,7 @@ static void copy_and_fill_mistakes(void **state) {
     grt_graph_phase(graph = kit_graph(), "");
     refused(graph, GRT_INVALID, "phase");
     graph = kit_graph();
-    for (int i = 0; i <= GRT_MAX_PHASES; i += 1) {
+    for (int i = 0; i <= GRT_MAX_PHASES; i++) {
         grt_graph_phase(graph, "again");
     }
     refused(graph, GRT_INVALID, "phase");

@@ -37,7 +37,7 @@ struct world {
 
 static struct world open_world(struct grt_dev *dev) {
     struct world world = {.dev = dev};
-    for (uint32_t i = 0; i < BUFFERS; i += 1) {
+    for (uint32_t i = 0; i < BUFFERS; i++) {
         world.bufs[i] = test_buf(dev, BYTES,
                                  i == UPLOAD     ? GRT_BUF_UPLOAD
                                  : i == READBACK ? GRT_BUF_READBACK
@@ -49,7 +49,7 @@ static struct world open_world(struct grt_dev *dev) {
 }
 
 static void close_world(struct world *world) {
-    for (uint32_t i = 0; i < BUFFERS; i += 1) {
+    for (uint32_t i = 0; i < BUFFERS; i++) {
         grt_buf_destroy(&world->bufs[i]);
     }
 }
@@ -60,13 +60,13 @@ struct contents {
 };
 
 static void set_contents(struct world *world, const struct contents *contents) {
-    for (uint32_t i = 0; i < BUFFERS; i += 1) {
+    for (uint32_t i = 0; i < BUFFERS; i++) {
         assert_true(grt_buf_write(world->bufs[i], 0, contents->words[i], BYTES));
     }
 }
 
 static void get_contents(struct world *world, struct contents *contents) {
-    for (uint32_t i = 0; i < BUFFERS; i += 1) {
+    for (uint32_t i = 0; i < BUFFERS; i++) {
         assert_true(grt_buf_read(world->bufs[i], 0, contents->words[i], BYTES));
     }
 }
@@ -74,8 +74,8 @@ static void get_contents(struct world *world, struct contents *contents) {
 // A pre-fill in every other buffer, small numbers in the rest: NaN alone would hide what moved.
 static void make_contents(struct contents *contents, uint64_t seed, uint32_t prefill) {
     uint64_t state = seed * 977 + 5;
-    for (uint32_t i = 0; i < BUFFERS; i += 1) {
-        for (uint32_t k = 0; k < BYTES / 4; k += 1) {
+    for (uint32_t i = 0; i < BUFFERS; i++) {
+        for (uint32_t k = 0; k < BYTES / 4; k++) {
             bool plain = (i + k / 64) % 2 == 0;
             contents->words[i][k] = plain ? test_as_u32(test_float(&state, TEST_PLAIN)) : prefill;
         }
@@ -95,7 +95,7 @@ static struct command make_command(uint64_t *state) {
         c.kind = (enum kind)(test_next(state) % KIND_COUNT);
         c.bytes = UNIT * (1 + test_next(state) % 12);
         c.value = test_next(state);
-        for (int i = 0; i < 3; i += 1) {
+        for (int i = 0; i < 3; i++) {
             c.bufs[i] = test_next(state) % 3;
             c.offsets[i] = UNIT * (test_next(state) % ((BYTES - c.bytes) / UNIT + 1));
         }
@@ -169,7 +169,7 @@ static void record(struct grt_graph *graph, const struct world *world, const str
 }
 
 static void run_one_by_one(struct world *world, const struct command *commands) {
-    for (uint32_t i = 0; i < COMMANDS; i += 1) {
+    for (uint32_t i = 0; i < COMMANDS; i++) {
         struct grt_graph *graph = grt_graph_create(world->dev, "one");
         assert_non_null(graph);
         record(graph, world, &commands[i]);
@@ -181,7 +181,7 @@ static void run_one_by_one(struct world *world, const struct command *commands) 
 static struct grt_graph *bake(struct world *world, const struct command *commands) {
     struct grt_graph *graph = grt_graph_create(world->dev, "all");
     assert_non_null(graph);
-    for (uint32_t i = 0; i < COMMANDS; i += 1) {
+    for (uint32_t i = 0; i < COMMANDS; i++) {
         record(graph, world, &commands[i]);
     }
     assert_true(grt_graph_bake(graph));
@@ -192,7 +192,7 @@ static void same_contents(const struct grt_dev *dev, const struct contents *got,
                           const struct contents *want) {
     static const char *const names[BUFFERS] = {"buffer 0", "buffer 1", "buffer 2", "upload",
                                                "readback"};
-    for (uint32_t i = 0; i < BUFFERS; i += 1) {
+    for (uint32_t i = 0; i < BUFFERS; i++) {
         test_same(dev, names[i], got->words[i], want->words[i], 4, BYTES / 4);
     }
 }
@@ -204,20 +204,20 @@ static uint32_t check_schedules(struct grt_dev *dev, struct grt_dev *calm) {
     struct world calm_world = open_world(calm);
     uint32_t seeds = test.small ? 3 : 20;
     uint32_t segments = 0;
-    for (uint32_t seed = 1; seed <= seeds; seed += 1) {
+    for (uint32_t seed = 1; seed <= seeds; seed++) {
         uint64_t state = seed;
         struct command commands[COMMANDS];
-        for (uint32_t i = 0; i < COMMANDS; i += 1) {
+        for (uint32_t i = 0; i < COMMANDS; i++) {
             commands[i] = make_command(&state);
         }
         struct grt_graph *graph = bake(&world, commands);
-        for (int fill = 0; fill < TEST_PREFILLS; fill += 1) {
+        for (int fill = 0; fill < TEST_PREFILLS; fill++) {
             make_contents(&start, seed, test_prefills[fill]);
             set_contents(&calm_world, &start);
             run_one_by_one(&calm_world, commands);
             get_contents(&calm_world, &want);
             // Twice: the first run of a graph is timed piece by piece, later ones are not.
-            for (int run = 0; run < 2; run += 1) {
+            for (int run = 0; run < 2; run++) {
                 set_contents(&world, &start);
                 assert_true(grt_graph_run(graph));
                 get_contents(&world, &got);
@@ -267,19 +267,19 @@ static void phases_across_submits(void **state) {
     assert_non_null(split);
     struct world world = open_world(split);
     struct grt_graph *graph = grt_graph_create(split, "phases");
-    for (uint32_t p = 0; p < 3; p += 1) {
+    for (uint32_t p = 0; p < 3; p++) {
         static const char *const names[3] = {"zero", "one", "two"};
         grt_graph_phase(graph, names[p]);
-        for (uint32_t i = 0; i < 4; i += 1) {
+        for (uint32_t i = 0; i < 4; i++) {
             grt_graph_fill(graph, (struct grt_range){world.bufs[0], i * 1024, 1024}, p);
         }
     }
     struct grt_phase_time times[3] = {0};
-    for (int run = 0; run < 3; run += 1) {
+    for (int run = 0; run < 3; run++) {
         assert_true(grt_graph_finish(graph));
         uint32_t count = grt_graph_times(graph, times, 3);
         assert_true(count == (grt_dev_info(split)->caps.timestamps ? 3u : 0u));
-        for (uint32_t i = 0; i < count; i += 1) {
+        for (uint32_t i = 0; i < count; i++) {
             assert_true(times[i].name && times[i].seconds >= 0);
         }
     }
@@ -300,7 +300,7 @@ static void a_missing_hazard_is_found(void **state) {
         {.kind = GRT_CMD_FILL, .sync = -1, .dst = {buf, 0, 4}, .value = 5},
         {.kind = GRT_CMD_COPY, .sync = 0, .dst = {buf, 4, 4}, .src = {buf, 0, 4}},
     };
-    for (int missing = 0; missing < 2; missing += 1) {
+    for (int missing = 0; missing < 2; missing++) {
         const uint32_t zero[4] = {0};
         assert_true(grt_buf_write(buf, 0, zero, sizeof zero));
         cmds[1].sync = missing ? -1 : 0;

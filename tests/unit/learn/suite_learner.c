@@ -24,7 +24,7 @@ static void check_golden(const char *name, const struct learn_desc *desc, const 
     assert_int_equal(first, 0);
     struct test_compare compare =
         test_compare(test.dev, "losses of %s, %s", name, grt_learner_variant(l.learner));
-    for (uint32_t i = 0; i < GOLDEN_STEPS; i += 1) {
+    for (uint32_t i = 0; i < GOLDEN_STEPS; i++) {
         test_compare_value(&compare, i, rows[i].loss,
                            (struct oracle_value){golden[i], 1e-5 * golden[i]});
     }
@@ -109,11 +109,11 @@ static void accumulation(void **state) {
     size_t count;
     float *whole = trained(&d, 5, &count);
     static const uint32_t cuts[] = {3, 5};  // 5: four of 5 rows and one of 4
-    for (int i = 0; i < 2; i += 1) {
+    for (int i = 0; i < 2; i++) {
         d.accumulate = cuts[i];
         float *cut = trained(&d, 5, &count);
         struct test_compare compare = test_compare(test.dev, "%u micro-batches", cuts[i]);
-        for (size_t k = 0; k < count; k += 1) {
+        for (size_t k = 0; k < count; k++) {
             test_compare_value(
                 &compare, k, cut[k],
                 (struct oracle_value){(double)whole[k],
@@ -127,7 +127,7 @@ static void accumulation(void **state) {
 
 static void recompute(void **state) {
     (void)state;
-    for (int blocks = 0; blocks < 2; blocks += 1) {
+    for (int blocks = 0; blocks < 2; blocks++) {
         struct learn_desc d = learn_small(blocks ? GRT_F32 : GRT_F16);
         d.model.depth = 7;
         d.model.residual = d.model.layer_norm = blocks;
@@ -169,7 +169,7 @@ static void drawn_by_seed(void **state) {
     float *p[4];
     size_t count;
     static const uint64_t seeds[4] = {3, 4, 3, 3 + ((uint64_t)1 << 32)};
-    for (int i = 0; i < 4; i += 1) {
+    for (int i = 0; i < 4; i++) {
         learn_train(&l, 2);
         assert_true(grt_learner_reset(l.learner, seeds[i]));
         p[i] = learn_parameters(&l, &count);
@@ -185,12 +185,12 @@ static void drawn_by_seed(void **state) {
     grt_learner_destroy(&ref);
     double sum = 0;
     float top = 0;
-    for (size_t i = 0; i < 16 * 8; i += 1) {  // layers.0.weight
+    for (size_t i = 0; i < 16 * 8; i++) {  // layers.0.weight
         sum += (double)p[0][i];
         top = fmaxf(top, fabsf(p[0][i]));
     }
     assert_true(top <= 1 / sqrtf(8.0f) && top > 0.3f && fabs(sum) < 0.2 * 128);
-    for (int i = 0; i < 4; i += 1) {
+    for (int i = 0; i < 4; i++) {
         free(p[i]);
     }
     free(same);
@@ -226,7 +226,7 @@ static void gathers(uint32_t accumulate, uint32_t staged) {
     struct test_tensor stage_x = test_tensor(test.dev, GRT_F32, 4096, 0);
     struct test_tensor stage_y = test_tensor(test.dev, GRT_F32, 4096, 0);
     float xs[SAMPLES * 8], ys[SAMPLES * 2];
-    for (uint32_t i = 0; i < SAMPLES; i += 1) {
+    for (uint32_t i = 0; i < SAMPLES; i++) {
         memcpy(xs + places[i] * 8, l.data.x + i * 8, 8 * sizeof *xs);
         memcpy(ys + places[i] * 2, l.data.y + i * 2, 2 * sizeof *ys);
     }
@@ -245,7 +245,7 @@ static void gathers(uint32_t accumulate, uint32_t staged) {
                                  .stage_y = stage_y.tensor.range};
     graph = grt_learner_step(l.learner, grt_step_desc(.steps = 4, .data = &rows));
     assert_non_null(graph);
-    for (uint32_t epoch = 0; epoch < 2; epoch += 1) {
+    for (uint32_t epoch = 0; epoch < 2; epoch++) {
         learn_run(graph, 1);
         struct grt_learn_state s = learn_state(&l);
         assert_int_equal(s.cursor, 0);
@@ -284,9 +284,9 @@ static bool learns(uint64_t seed, float direction) {
     struct learn l = learn_begin(&d, d.batch);
     assert_true(grt_learner_reset(l.learner, seed));
     float *y = grt_buf_host(l.y);
-    for (size_t i = 0; i < l.data.samples; i += 1) {
+    for (size_t i = 0; i < l.data.samples; i++) {
         y[i] = 0;
-        for (size_t k = 0; k < 8; k += 1) {
+        for (size_t k = 0; k < 8; k++) {
             y[i] += l.data.x[i * 8 + k] * l.data.x[i * 8 + k];
         }
     }
@@ -303,7 +303,7 @@ static bool learns(uint64_t seed, float direction) {
 
 static void learns_downhill(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < (test.small ? 1 : 3); seed += 1) {
+    for (uint64_t seed = 0; seed < (test.small ? 1 : 3); seed++) {
         assert_true(learns(seed, 1.0f));
     }
     assert_false(learns(0, -1.0f));  // an optimizer of the wrong sign
@@ -329,10 +329,10 @@ static void evaluate_and_predict(void **state) {
     const float *y = grt_buf_host(out);
     double loss = 0;
     uint32_t hits = 0;
-    for (size_t r = 0; r < ROWS; r += 1) {
+    for (size_t r = 0; r < ROWS; r++) {
         double sum = 0;
         size_t best = 0;
-        for (size_t c = 0; c < OUT; c += 1) {
+        for (size_t c = 0; c < OUT; c++) {
             sum += exp((double)y[r * OUT + c]);
             best = y[r * OUT + c] > y[r * OUT + best] ? c : best;
         }
@@ -372,7 +372,7 @@ static void names_and_phases(void **state) {
     struct learn l = learn_begin(&d, LEARN_BATCH);
     static const char *const names[] = {"layers.0.weight", "layers.0.bias", "layers.1.weight"};
     const char *name;
-    for (uint32_t i = 0; i < 3; i += 1) {
+    for (uint32_t i = 0; i < 3; i++) {
         assert_non_null(grt_learner_tensor(l.learner, GRT_TENSOR_PARAM, i, &name));
         assert_string_equal(name, names[i]);
     }
@@ -391,7 +391,7 @@ static void names_and_phases(void **state) {
     if (grt_dev_info(test.dev)->caps.timestamps) {
         static const char *const phases[] = {"input", "forward", "backward", "optimizer"};
         assert_int_equal(count, 4);
-        for (int i = 0; i < 4; i += 1) {
+        for (int i = 0; i < 4; i++) {
             assert_string_equal(times[i].name, phases[i]);
             assert_true(times[i].seconds >= 0);
         }
@@ -403,7 +403,7 @@ static void names_and_phases(void **state) {
 static void refusals(void **state) {
     (void)state;
     struct learn_desc rows[6];
-    for (int i = 0; i < 6; i += 1) {
+    for (int i = 0; i < 6; i++) {
         rows[i] = learn_small(GRT_F32);
     }
     rows[0].batch = 0;
@@ -412,7 +412,7 @@ static void refusals(void **state) {
     rows[3].precision = GRT_I8;
     rows[4].accumulate = LEARN_BATCH + 1;
     rows[5].variant = "best";
-    for (int i = 0; i < 6; i += 1) {
+    for (int i = 0; i < 6; i++) {
         TEST_REFUSED(learn_create(test.dev, &rows[i]), GRT_INVALID, "learner: ");
     }
     TEST_REFUSED(learn_create(NULL, &rows[0]), GRT_INVALID, "no device");

@@ -22,7 +22,7 @@ static void check(enum grt_dtype in, enum grt_dtype out) {
     const struct product p = {.m = ROWS, .n = COLS, .k = DEEP, .in = in, .out = out};
     struct made x;
     made_begin(&x, &p);
-    for (uint64_t col = 0; col < COLS; col += 1) {
+    for (uint64_t col = 0; col < COLS; col++) {
         x.b.value[INFINITE_AT * COLS + col] = col % 3 == 0 ? -1.0 : 1.5;
     }
     operand_write(&x.b);
@@ -32,10 +32,10 @@ static void check(enum grt_dtype in, enum grt_dtype out) {
     x.a.value[INFINITE_ROW * DEEP + INFINITE_AT] = (double)INFINITY;
     operand_write(&x.a);
     assert_true(isnan(at(&x.a, NAN_ROW, 0)) && isnan(at(&x.a, NEGATIVE_NAN_ROW, 5)));
-    for (uint32_t v = 0; made_variant(&x, v); v += 1) {
+    for (uint32_t v = 0; made_variant(&x, v); v++) {
         const char *name = made_variant(&x, v);
         void *got = made_run(&x, name);
-        for (uint64_t i = 0; i < ROWS * COLS; i += 1) {
+        for (uint64_t i = 0; i < ROWS * COLS; i++) {
             uint64_t row = i / COLS, col = i % COLS;
             float c = gemm_element(out, got, i);
             double factor = x.b.value[INFINITE_AT * COLS + col];

@@ -43,15 +43,15 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
     float got[COUNT], grads[COUNT];
     double want[COUNT], g[COUNT], first[COUNT] = {0}, second[COUNT] = {0};
     rig_gather(&r, r.params.master, 0, got);
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         assert_true(fabsf(got[i]) <= (i < COUNT_A ? 1.0f : 0.5f));
         want[i] = (double)got[i];
     }
     uint64_t seed = 11;
     struct test_compare compare = test_compare(test.dev, "%s, %s", name, grt_dtype_text(type));
-    for (size_t t = 1; t <= 12; t += 1) {
+    for (size_t t = 1; t <= 12; t++) {
         double squares = 0;
-        for (int i = 0; i < COUNT; i += 1) {
+        for (int i = 0; i < COUNT; i++) {
             grads[i] = test_float(&seed, TEST_PLAIN) * (i % 5 == 0 ? 0.001f : 1.0f);
             g[i] = (double)grads[i];
             squares += g[i] * g[i];
@@ -61,7 +61,7 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
         rig_step(&r);
         oracle_optim_step(&o, t, COUNT, g, want, first, second);
         rig_gather(&r, r.params.master, 0, got);
-        for (int i = 0; i < COUNT; i += 1) {
+        for (int i = 0; i < COUNT; i++) {
             // Each step moves a number by a few lr with some 40 roundings on the way, most of them
             // in the corrections of Adam's averages.
             double moved = d->lr * 10 * (double)t;
@@ -83,14 +83,14 @@ static void check(const char *name, const struct grt_optim_desc *d, enum grt_dty
     // What lies between the parameters is still zero, and the copy is the masters rounded.
     float *all = test_alloc(r.params.elements * sizeof *all);
     rig_read_all(r.params.master, all);
-    for (uint64_t i = COUNT_A; i < r.params.list[1]->first; i += 1) {
+    for (uint64_t i = COUNT_A; i < r.params.list[1]->first; i++) {
         assert_true(all[i] == 0.0f);
     }
     if (type != GRT_F32) {
         struct oracle_format format = type == GRT_F16 ? oracle_f16 : oracle_bf16;
         uint16_t *copy = test_alloc(r.params.elements * sizeof *copy);
         rig_read_all(r.params.copy, copy);
-        for (uint64_t i = 0; i < r.params.elements; i += 1) {
+        for (uint64_t i = 0; i < r.params.elements; i++) {
             test_compare_bits(&compare, i, copy[i], oracle_narrow(format, (double)all[i]));
         }
         free(copy);
@@ -160,18 +160,18 @@ static void tiny_moments(void **state) {
     float got[COUNT], grads[COUNT];
     double want[COUNT], g[COUNT], first[COUNT] = {0}, second[COUNT] = {0};
     rig_gather(&r, r.params.master, 0, got);
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         want[i] = (double)got[i];
         grads[i] = (i % 2 ? -1.0f : 1.0f) * ldexpf(1.0f + (float)i / COUNT, -64 + i % 9 - 2);
         g[i] = (double)grads[i];
     }
     struct test_compare compare = test_compare(test.dev, "adam, eps 0, tiny gradients");
-    for (size_t t = 1; t <= 3; t += 1) {
+    for (size_t t = 1; t <= 3; t++) {
         rig_set_grads(&r, grads);
         rig_step(&r);
         oracle_optim_step(&o, t, COUNT, g, want, first, second);
         rig_gather(&r, r.params.master, 0, got);
-        for (int i = 0; i < COUNT; i += 1) {
+        for (int i = 0; i < COUNT; i++) {
             // Three subnormal roundings a step, each half of 2^-149, in a number under a root.
             double off = 3 * (double)t * 0x1p-150 / second[i];
             double bound = (double)t * (d.lr * (off + 64 * ORACLE_U) + 2 * ORACLE_U);
@@ -213,7 +213,7 @@ static double schedule(const struct grt_optim_desc *d, uint32_t step) {
 static void schedules(void **state) {
     (void)state;
     struct grt_optim_desc rows[5];
-    for (int i = 0; i < 5; i += 1) {
+    for (int i = 0; i < 5; i++) {
         rows[i] = with(GRT_OPTIM_SGD, 0.3);
         rows[i].warmup = i % 2 ? 7 : 0;
     }
@@ -225,14 +225,14 @@ static void schedules(void **state) {
     rows[3].gamma = 0.5;
     rows[4].period = 3;
     rows[4].gamma = 0.1;
-    for (int i = 0; i < 5; i += 1) {
+    for (int i = 0; i < 5; i++) {
         struct rig r;
         rig_begin(&r, &rows[i], GRT_F32);
         rig_set(&r, 1.0f);
         struct test_compare compare =
             test_compare(test.dev, "schedule %s, warm-up %u", grt_schedule_text(rows[i].schedule),
                          rows[i].warmup);
-        for (uint32_t s = 0; s < 40; s += 1) {
+        for (uint32_t s = 0; s < 40; s++) {
             rig_step(&r);
             double want = schedule(&rows[i], s);
             test_compare_value(&compare, s, rig_state(&r).lr,
@@ -258,7 +258,7 @@ static void same_parameters(struct rig *r, const float *before, bool same) {
     float now[COUNT];
     rig_gather(r, r->params.master, 0, now);
     bool equal = true;
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         equal = equal && test_as_u32(now[i]) == test_as_u32(before[i]);
     }
     assert_true(equal == same);
@@ -272,12 +272,12 @@ static void loss_scale(void **state) {
     rig_begin(&r, &d, GRT_F16);
     rig_set(&r, 1024.0f);
     float grads[COUNT], before[COUNT];
-    for (int i = 0; i < COUNT; i += 1) {
+    for (int i = 0; i < COUNT; i++) {
         grads[i] = 1.0f;
     }
     const float bad[] = {INFINITY, -INFINITY, NAN};
     rig_gather(&r, r.params.master, 0, before);
-    for (int i = 0; i < 3; i += 1) {
+    for (int i = 0; i < 3; i++) {
         grads[i * 100] = bad[i];
         rig_set_grads(&r, grads);
         grads[i * 100] = 1.0f;
@@ -291,7 +291,7 @@ static void loss_scale(void **state) {
         same_parameters(&r, before, true);
     }
     rig_set_grads(&r, grads);
-    for (uint32_t i = 0; i < 7; i += 1) {
+    for (uint32_t i = 0; i < 7; i++) {
         rig_step(&r);
         struct grt_learn_state s = rig_state(&r);
         assert_true(s.loss_scale == ldexpf(128.0f, (int)((i + 1) / 3)));
@@ -318,14 +318,14 @@ static void loss_scale(void **state) {
 
 static void halt_and_skip(void **state) {
     (void)state;
-    for (int skip = 0; skip < 2; skip += 1) {
+    for (int skip = 0; skip < 2; skip++) {
         struct grt_optim_desc d = with(GRT_OPTIM_SGD, 0.01);
         d.nonfinite = skip ? GRT_NONFINITE_SKIP : GRT_NONFINITE_HALT;
         struct rig r;
         rig_begin(&r, &d, GRT_F32);
         rig_set(&r, 1.0f);
         float grads[COUNT], before[COUNT];
-        for (int i = 0; i < COUNT; i += 1) {
+        for (int i = 0; i < COUNT; i++) {
             grads[i] = 1.0f;
         }
         rig_set_grads(&r, grads);
@@ -375,7 +375,7 @@ static void same_bits_as_ref(void **state) {
         float share, delta;
     } loss = {N, 1.0f / N, 0.5f};
     static const uint32_t losses[] = {GRT_LOSS_MSE, GRT_LOSS_HUBER, GRT_LOSS_BCE};
-    for (int i = 0; i < 3; i += 1) {
+    for (int i = 0; i < 3; i++) {
         const struct kernel_case c = {
             .desc = {"loss_f32", {{"WG", 16}, {"LOSS", losses[i]}}},
             .params = &loss,
@@ -385,7 +385,7 @@ static void same_bits_as_ref(void **state) {
         kernel_same_as_ref(&c);
     }
     float classes[ROWS];
-    for (uint32_t i = 0; i < ROWS; i += 1) {
+    for (uint32_t i = 0; i < ROWS; i++) {
         classes[i] = test_as_f32(i * 5 % COLS);
     }
     const struct {
@@ -466,7 +466,7 @@ static void same_bits_as_ref(void **state) {
                 0.5f,
                 100};
     float *parts = test_floats(3, TEST_PLAIN, GRT_LOSS_PARTS);
-    for (int i = 0; i < GRT_LOSS_PARTS; i += 1) {
+    for (int i = 0; i < GRT_LOSS_PARTS; i++) {
         parts[i] = fabsf(parts[i]);
     }
     // Three rows of rates, the second of a rate that stays 0; then the row of each unit of 64
@@ -476,7 +476,7 @@ static void same_bits_as_ref(void **state) {
         uint32_t rows[12];
     } table = {
         .rows = {0x3c23d70au, 0x3dcccccdu, 0, 0x3f000000u, 0x3b03126fu, 0, 2, 0, 1, 1, 0, 2}};
-    for (uint32_t kind = 0; kind < 2 * GRT_OPTIM_COUNT * GRT_SCHEDULE_COUNT; kind += 1) {
+    for (uint32_t kind = 0; kind < 2 * GRT_OPTIM_COUNT * GRT_SCHEDULE_COUNT; kind++) {
         const struct kernel_case c = {
             .desc = {"optim",
                      {{"WG", 16},
@@ -510,7 +510,7 @@ static void same_bits_as_ref(void **state) {
 static void refusals(void **state) {
     (void)state;
     struct grt_optim_desc rows[10];
-    for (int i = 0; i < 10; i += 1) {
+    for (int i = 0; i < 10; i++) {
         rows[i] = grt_optim_defaults(GRT_OPTIM_ADAMW);
         assert_null(grt_optim_mistake(&rows[i]));
     }
@@ -524,7 +524,7 @@ static void refusals(void **state) {
     rows[7].nesterov = true;
     rows[8].backoff = 1;
     rows[9].kind = GRT_OPTIM_COUNT;
-    for (int i = 0; i < 10; i += 1) {
+    for (int i = 0; i < 10; i++) {
         assert_non_null(grt_optim_mistake(&rows[i]));
     }
     struct grt_graph *graph = grt_graph_create(test.dev, "bad update");

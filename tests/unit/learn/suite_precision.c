@@ -29,7 +29,7 @@ static bool fused_usable(enum grt_dtype precision) {
 static void near(const char *what, const float *got, const float *want, size_t count,
                  double allowed) {
     double difference = 0, norm = 0;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double e = (double)got[i] - (double)want[i];
         difference += e * e;
         norm += (double)want[i] * (double)want[i];
@@ -70,11 +70,11 @@ static void check_fused(enum grt_dtype precision, uint32_t steps) {
     assert_in_range(steps, 1, MOST);
     assert_int_equal(grt_learner_history(layers.learner, &first, want_rows, MOST), steps);
     assert_int_equal(grt_learner_history(fused.learner, &first, got_rows, MOST), steps);
-    for (uint32_t i = 0; i < steps; i += 1) {
+    for (uint32_t i = 0; i < steps; i++) {
         near("loss", &got_rows[i].loss, &want_rows[i].loss, 1, allowed);
     }
     static const enum grt_tensor_role roles[] = {GRT_TENSOR_GRAD, GRT_TENSOR_PARAM};
-    for (uint32_t i = 0; i < 2 * 2 * (d.model.depth + 1); i += 1) {
+    for (uint32_t i = 0; i < 2 * 2 * (d.model.depth + 1); i++) {
         const char *name;
         const struct grt_tensor *w = grt_learner_tensor(layers.learner, roles[i % 2], i / 2, &name);
         const struct grt_tensor *g = grt_learner_tensor(fused.learner, roles[i % 2], i / 2, NULL);
@@ -93,13 +93,13 @@ static void fused_as_layers(void **state) {
     static const enum grt_dtype precisions[] = {GRT_F32, GRT_F16, GRT_BF16};
     assert_true(fused_usable(GRT_F32) || !grt_dev_info(test.dev)->caps.software);
     uint32_t ran = 0;
-    for (int i = 0; i < 3; i += 1) {
+    for (int i = 0; i < 3; i++) {
         if (!fused_usable(precisions[i])) {
             continue;
         }
         check_fused(precisions[i], 1);
         check_fused(precisions[i], 5);
-        ran += 1;
+        ran++;
     }
     if (ran == 0) {
         skip();

@@ -29,7 +29,7 @@ struct model {
 static double *numbers(struct test_tensor *t, size_t count, uint64_t seed) {
     float *v = test_floats(seed, TEST_PLAIN, count);
     double *wide = test_alloc(count * sizeof *wide);
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         wide[i] = (double)v[i];
     }
     test_tensor_write(t, v);
@@ -54,7 +54,7 @@ static void ask_oracle(struct model *m) {
                            .rounded = m->kit.dtype != GRT_F32,
                            .format = mlp_kit_format(m->kit.dtype)};
     m->want.y = test_alloc((size_t)s->rows * s->outputs * sizeof(double));
-    for (uint32_t l = 0; l <= s->depth; l += 1) {
+    for (uint32_t l = 0; l <= s->depth; l++) {
         o.weight[l] = m->kit.value[2 * l];
         o.bias[l] = m->kit.value[2 * l + 1];
         m->want.weight[l] = test_alloc(m->kit.param[2 * l].count * sizeof(double));
@@ -79,7 +79,7 @@ static void begin(struct model *m, const struct shape *s, enum grt_dtype dtype) 
     if (s->loss == GRT_LOSS_CROSS_ENTROPY) {
         m->target = test_tensor(test.dev, GRT_U32, s->rows, 0);
         m->classes = test_alloc(s->rows * sizeof *m->classes);
-        for (uint32_t i = 0; i < s->rows; i += 1) {
+        for (uint32_t i = 0; i < s->rows; i++) {
             m->classes[i] = i * 7 % s->outputs;
         }
         test_tensor_write(&m->target, m->classes);
@@ -92,10 +92,10 @@ static void begin(struct model *m, const struct shape *s, enum grt_dtype dtype) 
 
 static void end(struct model *m) {
     struct test_tensor *all[] = {&m->x, &m->target, &m->y, &m->parts, &m->state, &m->scratch};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i += 1) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         test_tensor_end(all[i]);
     }
-    for (uint32_t l = 0; l <= m->s.depth; l += 1) {
+    for (uint32_t l = 0; l <= m->s.depth; l++) {
         free(m->want.weight[l]);
         free(m->want.bias[l]);
     }
@@ -129,10 +129,10 @@ static void record(struct grt_graph *graph, void *context) {
 
 // The gaps between parameters must hold what they held.
 static void check_gaps(const struct model *m, const float *got, uint32_t pattern) {
-    for (uint32_t k = 0; k < m->kit.params.count; k += 1) {
+    for (uint32_t k = 0; k < m->kit.params.count; k++) {
         uint64_t next =
             k + 1 < m->kit.params.count ? m->kit.param[k + 1].first : m->kit.params.elements;
-        for (uint64_t i = m->kit.param[k].first + m->kit.param[k].count; i < next; i += 1) {
+        for (uint64_t i = m->kit.param[k].first + m->kit.param[k].count; i < next; i++) {
             assert_int_equal(test_as_u32(got[i]), pattern);
         }
     }
@@ -147,14 +147,14 @@ static float *run(struct model *m, struct grt_mlp_fused_desc *desc) {
     desc->scratch = m->scratch.tensor.range;
     struct test_tensor *written[] = {&m->kit.grad, &m->y, &m->parts, &m->scratch};
     float *first = test_alloc(m->kit.grad.bytes), *got = test_alloc(m->kit.grad.bytes);
-    for (uint32_t f = 0; f < TEST_PREFILLS; f += 1) {
-        for (size_t i = 0; i < sizeof written / sizeof written[0]; i += 1) {
+    for (uint32_t f = 0; f < TEST_PREFILLS; f++) {
+        for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
             test_tensor_prefill(written[i], test_prefills[f]);
         }
         test_run(test.dev, record, desc);
         test_tensor_read(&m->kit.grad, f == 0 ? first : got);
         check_gaps(m, f == 0 ? first : got, test_prefills[f]);
-        for (uint32_t k = 0; f > 0 && k < m->kit.params.count; k += 1) {
+        for (uint32_t k = 0; f > 0 && k < m->kit.params.count; k++) {
             test_same(test.dev, "another pre-fill", got + m->kit.param[k].first,
                       first + m->kit.param[k].first, 4, m->kit.param[k].count);
         }
@@ -177,7 +177,7 @@ static double unit_of(const struct model *m) {
 static void near(const struct model *m, const char *what, uint32_t l, const float *got,
                  const double *want, size_t count) {
     double difference = 0.0, norm = 0.0;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double e = (double)got[i] - want[i];
         difference += e * e;
         norm += want[i] * want[i];
@@ -196,7 +196,7 @@ static void near(const struct model *m, const char *what, uint32_t l, const floa
 
 static void check(struct model *m, const float *got) {
     const struct shape *s = &m->s;
-    for (uint32_t l = 0; l <= s->depth; l += 1) {
+    for (uint32_t l = 0; l <= s->depth; l++) {
         near(m, "weight gradient", l, got + m->kit.param[2 * l].first, m->want.weight[l],
              m->kit.param[2 * l].count);
         near(m, "bias gradient", l, got + m->kit.param[2 * l + 1].first, m->want.bias[l],
@@ -209,7 +209,7 @@ static void check(struct model *m, const float *got) {
     test_tensor_read(&m->y, y);
     test_tensor_read(&m->parts, parts);
     near(m, "output", s->depth, y, m->want.y, outputs);
-    for (uint32_t i = 0; i < GRT_LOSS_PARTS; i += 1) {
+    for (uint32_t i = 0; i < GRT_LOSS_PARTS; i++) {
         loss += (double)parts[i];
     }
     const float single = (float)loss;
@@ -225,16 +225,16 @@ static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t
         return;
     }
     begin(&m, s, dtype);
-    for (uint32_t v = 0; (variant = grt_mlp_fused_variant(test.dev, &desc, v)); v += 1) {
+    for (uint32_t v = 0; (variant = grt_mlp_fused_variant(test.dev, &desc, v)); v++) {
         // Kernels for matrix units have tiles for few rows, as these are, and for many.
         uint32_t tilings = strcmp(variant, "plain") != 0 && dtype == GRT_F16 ? 2 : 1;
-        for (uint32_t t = 0; t < tilings; t += 1) {
+        for (uint32_t t = 0; t < tilings; t++) {
             struct grt_mlp_fused_desc one = desc_of(&m, variant);
             one.tiles_for = t == 1 ? 1u << 22 : 0;
             float *got = run(&m, &one);
             check(&m, got);
             free(got);
-            *ran += 1;
+            (*ran)++;
         }
     }
     end(&m);
@@ -271,7 +271,7 @@ static void gradients(void **state) {
     const bool software = grt_dev_info(test.dev)->caps.software;
     const uint32_t most = test.small ? 5000 : software ? 60000 : UINT32_MAX;
     uint32_t ran = 0;
-    for (size_t i = 0; i < SHAPE_COUNT * 3; i += 1) {
+    for (size_t i = 0; i < SHAPE_COUNT * 3; i++) {
         const struct shape *s = &shapes[i / 3];
         if (s->rows * s->hidden * s->depth < most) {
             check_variants(s, dtypes[i % 3], &ran);
@@ -294,8 +294,8 @@ static void adds(void **state) {
         test_tensor_write(&m.kit.grad, once);
         test_run(test.dev, record, &desc);
         test_tensor_read(&m.kit.grad, twice);
-        for (uint32_t k = 0; k < m.kit.params.count; k += 1) {
-            for (uint64_t i = 0; i < m.kit.param[k].count; i += 1) {
+        for (uint32_t k = 0; k < m.kit.params.count; k++) {
+            for (uint64_t i = 0; i < m.kit.param[k].count; i++) {
                 uint64_t at = m.kit.param[k].first + i;
                 assert_true(twice[at] == 2.0f * once[at]);
             }
@@ -312,22 +312,22 @@ static void nan_is_found(void **state) {
     static const enum grt_dtype dtypes[] = {GRT_F32, GRT_F16, GRT_BF16};
     static const uint32_t nans[] = {0x7fc00000u, 0xffc00000u};
     static const enum grt_act acts[] = {GRT_ACT_RELU, GRT_ACT_GELU, GRT_ACT_TANH};
-    for (uint32_t i = 0; i < 9; i += 1) {
+    for (uint32_t i = 0; i < 9; i++) {
         const struct shape s = {70, 8, 2, 16, 2, acts[i % 3], GRT_LOSS_MSE, 1.0f};
         struct model m;
         begin(&m, &s, dtypes[i / 3]);
         struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
         const char *variant;
         const struct grt_range *master = &m.kit.master.tensor.range;
-        for (uint32_t v = 0; (variant = grt_mlp_fused_variant(test.dev, &desc, v)); v += 1) {
+        for (uint32_t v = 0; (variant = grt_mlp_fused_variant(test.dev, &desc, v)); v++) {
             struct grt_mlp_fused_desc one = desc_of(&m, variant);
-            for (uint32_t n = 0; n < 2; n += 1) {
+            for (uint32_t n = 0; n < 2; n++) {
                 uint64_t at = master->offset + 4 * m.kit.param[1].first;
                 assert_true(grt_buf_write(master->buf, at, &nans[n], 4));
                 free(run(&m, &one));
                 float parts[GRT_LOSS_PARTS], loss = 0.0f;
                 test_tensor_read(&m.parts, parts);
-                for (uint32_t k = 0; k < GRT_LOSS_PARTS; k += 1) {
+                for (uint32_t k = 0; k < GRT_LOSS_PARTS; k++) {
                     loss += parts[k];
                 }
                 assert_true(isnan(loss));

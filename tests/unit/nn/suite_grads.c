@@ -46,7 +46,7 @@ static double rounded(enum grt_dtype dtype, float v) {
 // are.
 static double *widened(const float *v, size_t count, enum grt_dtype dtype) {
     double *d = test_alloc(count * sizeof *d);
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         d[i] = rounded(dtype, v[i]);
     }
     return d;
@@ -54,7 +54,7 @@ static double *widened(const float *v, size_t count, enum grt_dtype dtype) {
 
 static double *targets_of(const struct learn_data *data) {
     double *t = test_alloc(data->samples * data->y_size * sizeof *t);
-    for (size_t i = 0; i < data->samples * data->y_size; i += 1) {
+    for (size_t i = 0; i < data->samples * data->y_size; i++) {
         t[i] = data->y ? (double)data->y[i] : (double)data->classes[i];
     }
     return t;
@@ -86,7 +86,7 @@ static void check(const struct grad_case *c, enum grt_dtype dtype, uint32_t accu
     struct oracle_model m = oracle_of(c);
     size_t tensors = oracle_model_tensors(&m);
     double **params = test_alloc(tensors * sizeof *params);
-    for (size_t k = 0; k < tensors; k += 1) {
+    for (size_t k = 0; k < tensors; k++) {
         const struct grt_tensor *t =
             grt_learner_tensor(l.learner, GRT_TENSOR_PARAM, (uint32_t)k, NULL);
         assert_non_null(t);
@@ -113,13 +113,13 @@ static void check(const struct grad_case *c, enum grt_dtype dtype, uint32_t accu
     test_compare_value(&compare, 0, state.loss, (struct oracle_value){loss, bound * (1 + loss)});
     double largest = 0;
     double squares = 0;
-    for (int pass = 0; pass < 2; pass += 1) {  // the largest first
+    for (int pass = 0; pass < 2; pass++) {  // the largest first
         size_t at = 0;
-        for (size_t k = 0; k < tensors; k += 1) {
+        for (size_t k = 0; k < tensors; k++) {
             const struct grt_tensor *t =
                 grt_learner_tensor(l.learner, GRT_TENSOR_GRAD, (uint32_t)k, NULL);
             float *got = learn_read(t);
-            for (size_t i = 0; i < grt_tensor_count(t); i += 1, at += 1) {
+            for (size_t i = 0; i < grt_tensor_count(t); i += 1, at++) {
                 double want = oracle_model_slope(&m, params, k, i, x, target, c->rows);
                 double scale = dtype == GRT_F16 ? 65536.0 : 1.0;
                 if (pass == 0) {
@@ -137,7 +137,7 @@ static void check(const struct grad_case *c, enum grt_dtype dtype, uint32_t accu
     struct oracle_value norm = {sqrt(squares), bound * largest * sqrt((double)l.data.samples + 9)};
     test_compare_value(&compare, 0, state.grad_norm, norm);
     test_compare_end(&compare);
-    for (size_t k = 0; k < tensors; k += 1) {
+    for (size_t k = 0; k < tensors; k++) {
         free(params[k]);
     }
     free(params);
@@ -157,8 +157,8 @@ static void check_all(const struct grad_case *cases, size_t count) {
         enum grt_dtype dtype;
         uint32_t accumulate;
     } ways[WAYS] = {{GRT_F32, 1}, {GRT_F32, 3}, {GRT_F16, 2}, {GRT_BF16, 1}};
-    for (size_t i = 0; i < count; i += 1) {
-        for (uint32_t way = 0; way < WAYS; way += 1) {
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t way = 0; way < WAYS; way++) {
             if (test.on_ref || cases[i].driver == way + 1) {
                 uint32_t accumulate = ways[way].accumulate;
                 check(&cases[i], ways[way].dtype, cases[i].rows < 3 ? 1 : accumulate);
@@ -195,8 +195,8 @@ static void mlp(void **state) {
 static void mlp_blocks(void **state) {
     (void)state;
     static const enum grt_act acts[] = {GRT_ACT_RELU, GRT_ACT_GELU, GRT_ACT_TANH};
-    for (size_t a = 0; a < 3; a += 1) {
-        for (int kind = 1; kind < 4; kind += 1) {
+    for (size_t a = 0; a < 3; a++) {
+        for (int kind = 1; kind < 4; kind++) {
             const struct grad_case c = {.model = {.inputs = 3,
                                                   .depth = 3,
                                                   .hidden = 6,
@@ -214,8 +214,8 @@ static void mlp_blocks(void **state) {
 static void points(void **state) {
     (void)state;
     static const enum grt_act acts[] = {GRT_ACT_RELU, GRT_ACT_TANH, GRT_ACT_GELU};
-    for (size_t a = 0; a < 3; a += 1) {
-        for (int pool = 0; pool < GRT_POOL_COUNT; pool += 1) {
+    for (size_t a = 0; a < 3; a++) {
+        for (int pool = 0; pool < GRT_POOL_COUNT; pool++) {
             const struct grad_case c = {.model = {.kind = LEARN_POINTS,
                                                   .inputs = 3,
                                                   .points = 5,

@@ -270,7 +270,7 @@ static void no_kernels(void **state) {
     other[3].model.depth = 4;
     other[4].model.outputs = 17;
     other[5].model.residual = true;
-    other[6].model.inputs += 1;
+    other[6].model.inputs++;
     for (uint32_t i = 0; i < sizeof other / sizeof other[0]; i++) {
         assert_false(grt_mlp_rows_usable(test.dev, &other[i]));
     }

@@ -94,7 +94,7 @@ static void check_softmax(const struct rows_case *c) {
     float *got = run_softmax(c);
     struct oracle_value *want = test_alloc(c->cols * sizeof *want);
     struct test_compare compare = test_compare(test.dev, "softmax %zu x %zu", c->rows, c->cols);
-    for (size_t i = 0; i < c->rows * c->cols; i += 1) {
+    for (size_t i = 0; i < c->rows * c->cols; i++) {
         if (i % c->cols == 0) {
             oracle_softmax(c->x + i, c->cols, want);
         }
@@ -107,7 +107,7 @@ static void check_softmax(const struct rows_case *c) {
 
 static void softmax_rows(void **state) {
     (void)state;
-    for (size_t i = 0; i < MATRIX_COUNT; i += 1) {
+    for (size_t i = 0; i < MATRIX_COUNT; i++) {
         if (too_large(matrices[i])) {
             continue;
         }
@@ -115,7 +115,7 @@ static void softmax_rows(void **state) {
         float *x = test_floats(i, TEST_PLAIN, c.rows * c.cols);
         c.x = x;
         check_softmax(&c);
-        for (size_t k = 0; k < c.rows * c.cols; k += 1) {
+        for (size_t k = 0; k < c.rows * c.cols; k++) {
             x[k] *= 60.0f;  // shares from one down to what vanishes
         }
         check_softmax(&c);
@@ -135,7 +135,7 @@ static void softmax_special(void **state) {
     float *got = run_softmax(&c);
     assert_true(got[0] == 0.5f && got[1] == 0.0f && got[2] == 0.5f && got[3] == 0.0f);
     assert_true(got[4] == 0.0f && got[5] == 0.0f && got[6] == 1.0f && got[7] == 0.0f);
-    for (int i = 8; i < 20; i += 1) {
+    for (int i = 8; i < 20; i++) {
         // Of infinity over infinity nothing is known; a share that is certain may be 0.
         assert_true(isnan(got[i]) || (i > 16 && got[i] == 0.0f));
     }
@@ -150,7 +150,7 @@ static void softmax_shifted(void **state) {
     float *x = test_floats(3, TEST_INTEGER, ROWS * COLS);
     struct rows_case c = {.rows = ROWS, .cols = COLS, .x = x};
     float *first = run_softmax(&c);
-    for (int i = 0; i < ROWS * COLS; i += 1) {
+    for (int i = 0; i < ROWS * COLS; i++) {
         x[i] += 4096.0f;
     }
     float *second = run_softmax(&c);
@@ -170,7 +170,7 @@ static void check_norm(const struct rows_case *given) {
     struct test_compare compare = test_compare(test.dev, "layer norm %zu x %zu%s%s", c.rows, c.cols,
                                                c.weight ? ", weight" : "", c.bias ? ", bias" : "");
     struct oracle_norm norm = {0};
-    for (size_t i = 0; i < c.rows * c.cols; i += 1) {
+    for (size_t i = 0; i < c.rows * c.cols; i++) {
         size_t row = i / c.cols;
         size_t col = i % c.cols;
         if (col == 0) {
@@ -195,7 +195,7 @@ static void check_norm(const struct rows_case *given) {
 
 static void layer_norm(void **state) {
     (void)state;
-    for (size_t i = 0; i < MATRIX_COUNT; i += 1) {
+    for (size_t i = 0; i < MATRIX_COUNT; i++) {
         if (too_large(matrices[i])) {
             continue;
         }
@@ -209,7 +209,7 @@ static void layer_norm(void **state) {
         c.eps = i % 3 == 0 ? 0.01f : 0.0f;
         check_norm(&c);
         // Far from zero: a difference of squares would lose the variance.
-        for (size_t k = 0; k < c.rows * c.cols; k += 1) {
+        for (size_t k = 0; k < c.rows * c.cols; k++) {
             x[k] += 100.0f;
         }
         check_norm(&c);
@@ -225,14 +225,14 @@ static void layer_norm_constant(void **state) {
     (void)state;
     enum { ROWS = 3, COLS = 64 };
     float x[ROWS * COLS];
-    for (int i = 0; i < ROWS * COLS; i += 1) {
+    for (int i = 0; i < ROWS * COLS; i++) {
         int row = i / COLS;
         x[i] = (float)row * 7.0f - 3.0f;
     }
     float *bias = test_floats(5, TEST_PLAIN, COLS);
     struct rows_case c = {.rows = ROWS, .cols = COLS, .x = x, .bias = bias};
     float *got = run_norm(&c);
-    for (int i = 0; i < ROWS * COLS; i += 1) {
+    for (int i = 0; i < ROWS * COLS; i++) {
         assert_true(got[i] == bias[i % COLS]);
     }
     free(got);
@@ -251,7 +251,7 @@ static void small_windows(void **state) {
     float *stats[2] = {test_alloc(2 * ROWS * sizeof(float)), test_alloc(2 * ROWS * sizeof(float))};
     float *got[2][2];
     struct rows_case c = {.rows = ROWS, .cols = COLS, .x = x, .weight = x, .bias = x + COLS};
-    for (int small = 0; small < 2; small += 1) {
+    for (int small = 0; small < 2; small++) {
         caps->max_binding = small ? (caps->align > 32 ? caps->align * 128 : 4096) : reach;
         c.stats = stats[small];
         got[small][0] = run_softmax(&c);
@@ -261,7 +261,7 @@ static void small_windows(void **state) {
     test_same(test.dev, "softmax in windows", got[1][0], got[0][0], 4, (size_t)ROWS * COLS);
     test_same(test.dev, "layer norm in windows", got[1][1], got[0][1], 4, (size_t)ROWS * COLS);
     test_same(test.dev, "statistics in windows", stats[1], stats[0], 4, (size_t)ROWS * 2);
-    for (int small = 0; small < 2; small += 1) {
+    for (int small = 0; small < 2; small++) {
         free(got[small][0]);
         free(got[small][1]);
         free(stats[small]);
@@ -314,7 +314,7 @@ static void refusals(void **state) {
         {.x = &x.tensor},
     };
     enum { PAIRS = sizeof pairs / sizeof pairs[0], NORMS = sizeof norms / sizeof norms[0] };
-    for (size_t i = 0; i < PAIRS + NORMS; i += 1) {
+    for (size_t i = 0; i < PAIRS + NORMS; i++) {
         struct grt_graph *graph = grt_graph_create(test.dev, "bad rows");
         if (i < PAIRS) {
             grt_op_softmax(graph, pairs[i][0], pairs[i][1]);

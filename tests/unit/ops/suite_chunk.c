@@ -109,7 +109,7 @@ static void fill_and_copy(void **state) {
     test_same(test.dev, "copy in pieces", got, data, 4, n);
     free(got);
     got = run(&y, record_fill, &op);
-    for (size_t i = 0; i < n; i += 1) {
+    for (size_t i = 0; i < n; i++) {
         assert_true(got[i] == 2.5f);
     }
     free(got);
@@ -131,7 +131,7 @@ static void convert(void **state) {
     op = (struct op){.y = &z.tensor, .a = &h.tensor};
     uint16_t *bfloat = run(&z, record_convert, &op);
     struct test_compare c = test_compare(test.dev, "convert in pieces");
-    for (size_t i = 0; i < n; i += 1) {
+    for (size_t i = 0; i < n; i++) {
         uint32_t want = oracle_narrow(oracle_f16, (double)data[i]);
         test_compare_bits(&c, i, half[i], want);
         test_compare_bits(&c, i, bfloat[i],
@@ -159,7 +159,7 @@ static void map(void **state) {
     struct op op = {.y = &y.tensor, .a = &ta.tensor, .b = &tb.tensor};
     float *got = run(&y, record_map, &op);
     struct test_compare c = test_compare(test.dev, "mul in pieces");
-    for (size_t i = 0; i < n; i += 1) {
+    for (size_t i = 0; i < n; i++) {
         test_compare_value(&c, i, got[i], oracle_map("mul", (double)a[i], (double)b[i], 0, 0));
     }
     test_compare_end(&c);
@@ -188,7 +188,7 @@ static void random_numbers(void **state) {
     struct op op = {.y = &y.tensor, .extra = {buf}};
     uint32_t *got = run(&y, record_random, &op);
     struct test_compare c = test_compare(test.dev, "random in pieces");
-    for (size_t i = 0; i < n; i += 1) {
+    for (size_t i = 0; i < n; i++) {
         test_compare_bits(&c, i, got[i], oracle_bits(rng.seed, rng.step, 9, i));
     }
     test_compare_end(&c);
@@ -217,7 +217,7 @@ static void check_reduce(enum grt_reduce reduce, size_t rows, size_t cols) {
     float *got = run(&y, record_reduce, &op);
     const char *name = grt_reduce_text(reduce);
     struct test_compare c = test_compare(test.dev, "%s of %zu x %zu in pieces", name, rows, cols);
-    for (size_t r = 0; r < results; r += 1) {
+    for (size_t r = 0; r < results; r++) {
         const float *row = data + r * cols;
         if (argmax) {
             test_compare_bits(&c, r, test_as_u32(got[r]), (uint32_t)oracle_argmax(row, cols));
@@ -240,7 +240,7 @@ static void check_reduce(enum grt_reduce reduce, size_t rows, size_t cols) {
 
 static void reduce(void **state) {
     (void)state;
-    for (int i = 0; i < GRT_REDUCE_COUNT; i += 1) {
+    for (int i = 0; i < GRT_REDUCE_COUNT; i++) {
         check_reduce((enum grt_reduce)i, 0, lots());
         check_reduce((enum grt_reduce)i, lots() / 3, 3);
         check_reduce((enum grt_reduce)i, lots() / 100, 100);
@@ -250,14 +250,14 @@ static void reduce(void **state) {
 static void transpose(void **state) {
     (void)state;
     static const size_t shapes[][3] = {{505, 8, 5}, {2000, 4, 4}, {1000, 7, 3}, {700, 1, 31}};
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i += 1) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         uint64_t from[3] = {shapes[i][0], shapes[i][1], shapes[i][2]};
         uint64_t to[3] = {shapes[i][0], shapes[i][2], shapes[i][1]};
         size_t matrix = shapes[i][1] * shapes[i][2];
         size_t n = shapes[i][0] * matrix;
         float *data = test_floats(i, TEST_BITS, n);
         float *want = test_alloc(n * sizeof *want);
-        for (size_t b = 0; b < shapes[i][0]; b += 1) {
+        for (size_t b = 0; b < shapes[i][0]; b++) {
             oracle_transpose(want + b * matrix, data + b * matrix, shapes[i][1], shapes[i][2], 4);
         }
         struct test_tensor x = test_tensor_shape(test.dev, GRT_F32, 3, from);

@@ -50,7 +50,7 @@ static float *run_colsum(const struct columns *c) {
 static void check_colsum(const struct columns *c, bool whole_numbers) {
     float *got = run_colsum(c);
     struct test_compare compare = test_compare(test.dev, "column sums %zu x %zu", c->rows, c->cols);
-    for (size_t i = 0; i < c->cols; i += 1) {
+    for (size_t i = 0; i < c->cols; i++) {
         struct oracle_value want = oracle_colsum(c->x, c->rows, c->cols, i);
         test_compare_value(&compare, i, got[i], want);
         if (whole_numbers) {
@@ -64,7 +64,7 @@ static void check_colsum(const struct columns *c, bool whole_numbers) {
 static void column_sums(void **state) {
     (void)state;
     static const enum test_input inputs[] = {TEST_PLAIN, TEST_INTEGER, TEST_WIDE};
-    for (size_t i = 0; i < MATRIX_COUNT * 3; i += 1) {
+    for (size_t i = 0; i < MATRIX_COUNT * 3; i++) {
         const size_t *size = matrices[i / 3];
         if (!test.small || size[0] * size[1] <= 1024) {
             float *x = test_floats(i, inputs[i % 3], size[0] * size[1]);
@@ -81,12 +81,12 @@ static void narrow_and_added(void **state) {
     (void)state;
     static const size_t sizes[][2] = {{7, 13}, {1009, 6}, {300, 33}};
     static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
-    for (size_t i = 0; i < 9; i += 1) {
+    for (size_t i = 0; i < 9; i++) {
         size_t rows = sizes[i / 3][0], cols = sizes[i / 3][1];
         enum grt_dtype type = types[i % 3];
         struct operand x = operand(type, 0, rows, cols);
         float *plain = test_floats(i, TEST_INTEGER, rows * cols);
-        for (size_t k = 0; k < rows * cols; k += 1) {
+        for (size_t k = 0; k < rows * cols; k++) {
             x.value[k] = (double)plain[k];
         }
         operand_write(&x);
@@ -103,7 +103,7 @@ static void narrow_and_added(void **state) {
         test_tensor_read(&y, got);
         struct test_compare compare = test_compare(test.dev, "column sums of %s, %zu x %zu, added",
                                                    grt_dtype_text(type), rows, cols);
-        for (size_t c = 0; c < cols; c += 1) {
+        for (size_t c = 0; c < cols; c++) {
             test_compare_exact(&compare, c, (double)got[c],
                                3 * oracle_colsum(plain, rows, cols, c).value);
         }
@@ -127,7 +127,7 @@ static void small_windows(void **state) {
     caps->max_binding = caps->align > 32 ? caps->align * 128 : 4096;
     float *got = run_colsum(&c);
     caps->max_binding = reach;
-    for (size_t i = 0; i < COLS; i += 1) {
+    for (size_t i = 0; i < COLS; i++) {
         assert_true((double)got[i] == oracle_colsum(x, ROWS, COLS, i).value);
     }
     free(got);
@@ -165,7 +165,7 @@ static void refusals(void **state) {
         {{.y = &sums.tensor, .x = &x.tensor, .scratch = little}, "scratch, given 4"},
         {{.y = &sums.tensor}, "no tensor x"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_graph *graph = grt_graph_create(test.dev, "bad columns");
         grt_op_colsum(graph, &rows[i].desc);
         TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, rows[i].part);

@@ -47,7 +47,7 @@ static void check(enum grt_dtype to, enum grt_dtype from, const void *data, size
     void *got = convert(test.dev, to, from, data, count);
     struct test_compare c = test_compare(test.dev, "convert %s to %s of %zu", grt_dtype_text(from),
                                          grt_dtype_text(to), count);
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         double value = oracle_widen(format_of(from), element(data, from, i));
         uint32_t want = oracle_narrow(format_of(to), value);
         uint32_t bits = element(got, to, i);
@@ -73,10 +73,10 @@ static void all_16_bit_numbers(void **state) {
     size_t count = 0;
     for (uint32_t i = 0; i < 65536; i += test.small ? 61 : 1) {
         all[count] = (uint16_t)i;
-        count += 1;
+        count++;
     }
     static const enum grt_dtype types[2] = {GRT_F16, GRT_BF16};
-    for (int i = 0; i < 2; i += 1) {
+    for (int i = 0; i < 2; i++) {
         check(GRT_F32, types[i], all, count);
         check(types[1 - i], types[i], all, count);
     }
@@ -87,7 +87,7 @@ static void all_ties(void **state) {
     (void)state;
     static const enum grt_dtype types[2] = {GRT_F16, GRT_BF16};
     uint32_t *values = test_alloc(4 * 65536 * sizeof *values);
-    for (int t = 0; t < 2; t += 1) {
+    for (int t = 0; t < 2; t++) {
         struct oracle_format format = format_of(types[t]);
         size_t count = 0;
         for (uint32_t bits = 0; bits < 65536; bits += test.small ? 61 : 1) {
@@ -126,7 +126,7 @@ static void any_bits(void **state) {
 static void sizes(void **state) {
     (void)state;
     static const size_t counts[] = {1, 2, 3, 63, 64, 65, 255, 256, 257, 1000003};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i += 1) {
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (test.small && counts[i] > 1000) {
             continue;
         }
@@ -152,7 +152,7 @@ static void refusals(void **state) {
         {&h.tensor, &u.tensor}, {&u.tensor, &f.tensor}, {&shorter.tensor, &f.tensor},
         {&nowhere, &f.tensor},  {NULL, &f.tensor},      {&h.tensor, NULL},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_graph *graph = grt_graph_create(test.dev, "bad convert");
         record(graph, &rows[i]);
         TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "convert");

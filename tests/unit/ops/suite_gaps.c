@@ -36,14 +36,14 @@ static struct spread spread(enum grt_dtype dtype, uint64_t batch, uint64_t rows,
     uint64_t state = rows * 131 + cols * 7 + ld;
     s.all = operand(dtype, 0, 1, span);
     s.packed = test_alloc(count_of(&s) * sizeof *s.packed);
-    for (size_t i = 0; i < span; i += 1) {
+    for (size_t i = 0; i < span; i++) {
         s.all.value[i] = gap;
     }
-    for (size_t i = 0; i < count_of(&s); i += 1) {
+    for (size_t i = 0; i < count_of(&s); i++) {
         s.all.value[place(&s, i)] = (double)test_float(&state, TEST_PLAIN);
     }
     operand_write(&s.all);
-    for (size_t i = 0; i < count_of(&s); i += 1) {
+    for (size_t i = 0; i < count_of(&s); i++) {
         s.packed[i] = s.all.value[place(&s, i)];
     }
     s.shown = s.all.t.tensor;
@@ -80,7 +80,7 @@ static void compare(const struct wide *w, enum grt_dtype dtype, const struct spr
     size_t mn = w->m * w->n;
     bool *inside = calloc(x[2].all.count, sizeof *inside);
     assert_non_null(inside);
-    for (size_t i = 0; i < count_of(&x[2]); i += 1) {
+    for (size_t i = 0; i < count_of(&x[2]); i++) {
         size_t z = i / mn;
         struct oracle_gemm g = {.m = w->m,
                                 .n = w->n,
@@ -101,7 +101,7 @@ static void compare(const struct wide *w, enum grt_dtype dtype, const struct spr
         inside[place(&x[2], i)] = true;
     }
     test_compare_end(&c);
-    for (size_t i = 0; i < x[2].all.count; i += 1) {
+    for (size_t i = 0; i < x[2].all.count; i++) {
         if (!inside[i] && (double)gemm_element(dtype, got, i) != CANARY) {
             print_error("gemm %s wrote element %zu, which lies in a gap of c\n", variant, i);
             fail();
@@ -140,7 +140,7 @@ static void check(const struct wide *w, enum grt_dtype dtype) {
     }
     unsigned char *got = test_alloc(x[2].all.t.bytes);
     assert_non_null(grt_gemm_variant(test.dev, &desc, 0));
-    for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v += 1) {
+    for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v++) {
         if (variant_passed_over(v, grt_gemm_variant(test.dev, &desc, v))) {
             continue;
         }
@@ -153,7 +153,7 @@ static void check(const struct wide *w, enum grt_dtype dtype) {
     }
     free(got);
     operand_end(&scratch);
-    for (int i = 0; i < 4; i += 1) {
+    for (int i = 0; i < 4; i++) {
         spread_end(&x[i]);
     }
 }
@@ -198,7 +198,7 @@ static void products(void **state) {
         // A long k, cut where that pays.
         {.m = 12, .n = 20, .k = 2048, .a_transposed = true, .lda = 16, .ldb = 24, .ldc = 23},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (!test.small || i == 0) {
             check(&rows[i], GRT_F32);
             check(&rows[i], GRT_F16);

@@ -35,7 +35,7 @@ static bool left_out(size_t i) {
 static bool thinned(const struct product *p) {
     static const int only[TYPE_COUNT] = {-1, -1, 1, 2, 0};
     int trans = (p->a_transposed ? 1 : 0) + (p->b_transposed ? 2 : 0);
-    for (size_t i = 0; i < TYPE_COUNT; i += 1) {
+    for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (p->in == types[i].in && p->out == types[i].out) {
             return grt_dev_info(test.dev)->caps.software && only[i] >= 0 && only[i] != trans;
         }
@@ -51,8 +51,8 @@ static bool too_large(const uint64_t shape[3]) {
 
 static void every_shape(void **state) {
     (void)state;
-    for (size_t s = 0; s < SHAPE_COUNT; s += 1) {
-        for (size_t v = 0; v < TYPE_COUNT * 4; v += 1) {
+    for (size_t s = 0; s < SHAPE_COUNT; s++) {
+        for (size_t v = 0; v < TYPE_COUNT * 4; v++) {
             struct product p = {
                 .m = shapes[s][0],
                 .n = shapes[s][1],
@@ -72,7 +72,7 @@ static void every_shape(void **state) {
 static void batches(void **state) {
     (void)state;
     static const uint64_t sizes[][4] = {{3, 17, 31, 13}, {1, 33, 16, 40}, {5, 64, 64, 32}};
-    for (size_t v = 0; v < TYPE_COUNT * 3 * 4; v += 1) {
+    for (size_t v = 0; v < TYPE_COUNT * 3 * 4; v++) {
         const uint64_t *size = sizes[v / 4 % 3];
         struct product p = {
             .batch = size[0],
@@ -106,7 +106,7 @@ static void many_tiles(void **state) {
         {.m = 70001, .n = 40, .k = 32},
     };
     bool few = test.small || grt_dev_info(test.dev)->caps.software;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct product p = rows[i];
         p.in = i % 2 ? GRT_BF16 : GRT_F16;
         p.out = i == 3 ? GRT_F32 : p.in;
@@ -128,7 +128,7 @@ static void beyond_the_grid(void **state) {
         {.m = 65541, .n = 3, .k = 2, .in = GRT_F32, .out = GRT_F32},
         {.batch = 65539, .m = 2, .n = 3, .k = 2, .in = GRT_F32, .out = GRT_F32},
     };
-    for (size_t i = 0; !test.small && i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; !test.small && i < sizeof rows / sizeof rows[0]; i++) {
         product_check(&rows[i]);
     }
 }
@@ -154,7 +154,7 @@ static void epilogues(void **state) {
          .add = true,
          .grad_act = GRT_ACT_TANH},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0] * TYPE_COUNT; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] * TYPE_COUNT; i++) {
         struct product p = rows[i / TYPE_COUNT];
         p.in = types[i % TYPE_COUNT].in;
         p.out = types[i % TYPE_COUNT].out;
@@ -185,7 +185,7 @@ static void without_product(void **state) {
         {.m = 33, .n = 70, .beta = -0.5f, .bias = true, .act = GRT_ACT_RELU},
         {.m = 9, .n = 16, .batch = 3, .bias = true, .add = true, .grad_act = GRT_ACT_TANH},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0] * 3; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] * 3; i++) {
         struct product p = rows[i / 3];
         p.in = p.out = types[i % 3].in;
         product_check(&p);
@@ -196,7 +196,7 @@ static void without_product(void **state) {
 static void sums_in_half(void **state) {
     (void)state;
     static const uint64_t sizes[][3] = {{17, 31, 13}, {64, 64, 64}, {136, 72, 96}};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i += 1) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct product p = {
             .m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2], .half_sums = true};
         p.in = p.out = GRT_F16;
@@ -224,7 +224,7 @@ static void sums_in_half(void **state) {
 // it, rows and columns change places and no number changes, whatever the order of the sums.
 static void permutation(struct operand *o, uint64_t n, uint64_t step) {
     memset(o->value, 0, o->count * sizeof *o->value);
-    for (uint64_t i = 0; i < o->count / n; i += 1) {
+    for (uint64_t i = 0; i < o->count / n; i++) {
         o->value[i * n + i * step % n] = 1.0;
     }
     operand_write(o);
@@ -241,7 +241,7 @@ static void check_permutation(size_t type, uint64_t n, uint64_t step, bool first
     made_begin(&x, &p);
     permutation(first ? &x.a : &x.b, n, step);
     const double *other = first ? x.b.value : x.a.value;
-    for (uint32_t v = 0; made_variant(&x, v); v += 1) {
+    for (uint32_t v = 0; made_variant(&x, v); v++) {
         const char *name = made_variant(&x, v);
         if (variant_passed_over(v, name)) {
             continue;
@@ -251,9 +251,9 @@ static void check_permutation(size_t type, uint64_t n, uint64_t step, bool first
             test_compare(test.dev, "gemm %s %s permutes %s of %llu by %llu%s", name,
                          grt_dtype_text(p.in), first ? "rows" : "columns", (unsigned long long)n,
                          (unsigned long long)step, transposed ? ", transposed" : "");
-        for (uint64_t i = 0; i < n; i += 1) {
+        for (uint64_t i = 0; i < n; i++) {
             uint64_t to = i * step % n;
-            for (uint64_t j = 0; j < n; j += 1) {
+            for (uint64_t j = 0; j < n; j++) {
                 // Row i of P b is row `to` of b, and column `to` of a P is column i of a; with a
                 // transposition the other way round.
                 uint64_t here = transposed == first ? to : i;
@@ -272,7 +272,7 @@ static void check_permutation(size_t type, uint64_t n, uint64_t step, bool first
 static void permutations(void **state) {
     (void)state;
     static const uint64_t sizes[][2] = {{16, 1}, {37, 5}, {67, 3}};  // the first is the identity
-    for (size_t i = 0; i < 3 * 3 * 4; i += 1) {
+    for (size_t i = 0; i < 3 * 3 * 4; i++) {
         const uint64_t *size = sizes[i / 4 % 3];
         if (!left_out(i) && (!test.small || size[0] < 64)) {
             check_permutation(i / 12, size[0], size[1], (i & 1) != 0, (i & 2) != 0);
@@ -308,7 +308,7 @@ static bool has_twin(const struct grt_dev_info *info) {
     struct grt_dev_list *list = grt_dev_list_create();
     bool found = false;
     assert_non_null(list);
-    for (uint32_t i = 0; i < list->count; i += 1) {
+    for (uint32_t i = 0; i < list->count; i++) {
         const struct grt_dev_info *other = &list->devices[i];
         found =
             found || (other->backend == GRT_BACKEND_OPENCL && strcmp(other->name, info->name) == 0);
@@ -362,10 +362,10 @@ static void check_split(const struct product *p) {
     made_begin(&x, p);
     struct product single = *p;
     single.batch = 0;
-    for (uint32_t v = 0; made_variant(&x, v); v += 1) {
+    for (uint32_t v = 0; made_variant(&x, v); v++) {
         const char *name = made_variant(&x, v);
         unsigned char *whole = made_run(&x, name);
-        for (uint64_t z = 0; z < p->batch; z += 1) {
+        for (uint64_t z = 0; z < p->batch; z++) {
             struct made y = {.p = &single, .desc = x.desc};
             y.a = part_of(&x.a, z);
             y.b = part_of(&x.b, z);
@@ -390,7 +390,7 @@ static void check_split(const struct product *p) {
 
 static void batch_split(void **state) {
     (void)state;
-    for (size_t type = 0; type < (test.small ? 1 : TYPE_COUNT); type += 1) {
+    for (size_t type = 0; type < (test.small ? 1 : TYPE_COUNT); type++) {
         struct product p = {.batch = 6, .m = 33, .n = 20, .k = 47};
         if (test.small) {
             p = (struct product){.batch = 2, .m = 9, .n = 5, .k = 7};
@@ -457,7 +457,7 @@ static void refusals(void **state) {
         WITH(a, &x.c.t.tensor, "shapes do not fit"),
 #undef WITH
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_gemm_desc desc = x.desc;
         *(const struct grt_tensor **)((char *)&desc + rows[i].field) = rows[i].tensor;
         refuse(&desc, GRT_INVALID, rows[i].part);
@@ -501,7 +501,7 @@ static void endless_products(void **state) {
         struct grt_tensor c = {.dtype = GRT_F32, .rank = 2, .shape = {4, UINT32_MAX - less}};
         struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c, .alpha = 1.0f};
         bool any = false;
-        for (uint32_t i = 0; grt_gemm_variant(test.dev, &desc, i); i += 1) {
+        for (uint32_t i = 0; grt_gemm_variant(test.dev, &desc, i); i++) {
             any = true;
         }
         assert_true(any);

@@ -39,7 +39,7 @@ static float operand(enum grt_map map, uint64_t *state) {
 static float *operands(enum grt_map map, uint64_t seed, size_t count) {
     float *data = test_alloc(count * sizeof *data);
     uint64_t state = seed * 0x9e3779b97f4a7c15 + 3;
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         data[i] = operand(map, &state);
     }
     return data;
@@ -120,7 +120,7 @@ static void check(const struct map_case *c) {
     double beta = defaults ? (c->map == GRT_MAP_ADD ? 1 : 0) : (double)c->beta;
     float *got = run(test.dev, c);
     struct test_compare compare = test_compare(test.dev, "map %s of %zu", name, c->count);
-    for (size_t i = 0; i < c->count; i += 1) {
+    for (size_t i = 0; i < c->count; i++) {
         double b = c->b ? (double)c->b[i] : 0;
         struct oracle_value want = oracle_map(name, (double)c->a[i], b, alpha, beta);
         test_compare_value(&compare, i, got[i], want);
@@ -133,7 +133,7 @@ static void check(const struct map_case *c) {
         test_same_floats(test.dev, what, got, ref, c->count);
         free(ref);
     }
-    for (int which = 1; c->count < 1000 && which <= (c->b ? 2 : 1); which += 1) {
+    for (int which = 1; c->count < 1000 && which <= (c->b ? 2 : 1); which++) {
         float *in_place = run_in_place(test.dev, c, which);
         test_same(test.dev, "map in place", in_place, got, 4, c->count);
         free(in_place);
@@ -152,8 +152,8 @@ static void check_map(enum grt_map map, float alpha, float beta, size_t count) {
 
 static void every_map(void **state) {
     (void)state;
-    for (int map = 0; map < GRT_MAP_COUNT; map += 1) {
-        for (size_t i = 0; i < SIZE_COUNT; i += 1) {
+    for (int map = 0; map < GRT_MAP_COUNT; map++) {
+        for (size_t i = 0; i < SIZE_COUNT; i++) {
             if (!test.small || sizes[i] == 65) {
                 check_map((enum grt_map)map, map == GRT_MAP_CLAMP ? -0.75f : 1.75f,
                           map == GRT_MAP_CLAMP ? 0.5f : -0.3f, sizes[i]);
@@ -179,13 +179,13 @@ static void special_values(void **state) {
     const float values[] = {0.0f,    -0.0f,    1.0f, -1.0f,   INFINITY,
                             FLT_MAX, -FLT_MAX, NAN,  FLT_MIN, -INFINITY};
     enum { COUNT = 10 };
-    for (int map = 0; map < GRT_MAP_COUNT; map += 1) {
+    for (int map = 0; map < GRT_MAP_COUNT; map++) {
         float a[COUNT * COUNT];
         float b[COUNT * COUNT];
         size_t count = 0;
         bool two = grt_map_arity((enum grt_map)map) == 2;
-        for (int i = 0; i < COUNT; i += 1) {
-            for (int k = 0; k < (two ? COUNT : 1); k += 1) {
+        for (int i = 0; i < COUNT; i++) {
+            for (int k = 0; k < (two ? COUNT : 1); k++) {
                 bool ends = fabsf(values[i]) == FLT_MAX || fabsf(values[k]) == FLT_MAX ||
                             values[i] == FLT_MIN || values[k] == FLT_MIN;
                 bool nan = isnan(values[i]) || isnan(values[k]);
@@ -207,7 +207,7 @@ static void special_values(void **state) {
 static void both_operands_in_place(void **state) {
     (void)state;
     float *a = operands(GRT_MAP_MUL, 3, 257);
-    for (int map = 0; map < GRT_MAP_COUNT; map += 1) {
+    for (int map = 0; map < GRT_MAP_COUNT; map++) {
         if (grt_map_arity((enum grt_map)map) == 2) {
             struct map_case c = {(enum grt_map)map, 0.5f, 0.25f, 257, a, a};
             float *apart = run(test.dev, &c);
@@ -243,7 +243,7 @@ static void refusals(void **state) {
         {.map = GRT_MAP_ADD, .y = &f.tensor, .a = &f.tensor, .b = &shorter.tensor},
         {.map = (enum grt_map)99, .y = &f.tensor, .a = &f.tensor},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_graph *graph = grt_graph_create(test.dev, "bad map");
         grt_op_map(graph, &rows[i]);
         TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "bad map");

@@ -71,7 +71,7 @@ static void check(enum function f, const float *a, const float *b, uint32_t coun
     float *got = test_alloc(count * sizeof *got);
     evaluate(test.dev, f, a, b, count, got);
     struct test_compare compare = test_compare(test.dev, "%s", names[f]);
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         struct oracle_value want = oracle_math(names[f], (double)a[i], (double)b[i]);
         if (!oracle_agrees(got[i], want)) {
             print_error("of %.9g, %.9g: ", (double)a[i], (double)b[i]);
@@ -134,14 +134,14 @@ static void ranges(void **state) {
         {QUICK_TANH, 0xbc000000, 0xc1200000, 41},
     };
     float *a = test_alloc(BLOCK * sizeof *a);
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r += 1) {
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         uint64_t step = (uint64_t)rows[r].step * (test.small ? 4001 : 1);
         uint64_t next = rows[r].first;
         while (next <= rows[r].last) {
             uint32_t count = 0;
             for (; count < BLOCK && next <= rows[r].last; next += step) {
                 a[count] = test_as_f32((uint32_t)next);
-                count += 1;
+                count++;
             }
             check(rows[r].f, a, a, count);
         }
@@ -156,7 +156,7 @@ static void quotients(void **state) {
     float *a = test_alloc(count * sizeof *a);
     float *b = test_alloc(count * sizeof *b);
     uint64_t seed = 5;
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         a[i] = test_float(&seed, TEST_WIDE);
         b[i] = test_float(&seed, TEST_WIDE);
         b[i] = b[i] == 0 ? 3.0f : b[i];
@@ -170,7 +170,7 @@ static void ends(void **state) {
     (void)state;
     static const float values[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, FLT_MIN};
     enum { COUNT = sizeof values / sizeof values[0] };
-    for (int f = RECIP; f <= ERF; f += 1) {
+    for (int f = RECIP; f <= ERF; f++) {
         if (f != DIV) {
             check((enum function)f, values, values, COUNT);
         }

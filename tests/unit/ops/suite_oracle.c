@@ -15,10 +15,10 @@ static void philox_known_answers(void **state) {
         {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09,
          0x94fdcceb, 0x5001e420, 0x24126ea1},
     };
-    for (int row = 0; row < 3; row += 1) {
+    for (int row = 0; row < 3; row++) {
         uint32_t block[4];
         oracle_philox(rows[row], rows[row] + 4, block);
-        for (int i = 0; i < 4; i += 1) {
+        for (int i = 0; i < 4; i++) {
             assert_int_equal(block[i], rows[row][6 + i]);
         }
     }
@@ -53,7 +53,7 @@ static void narrow_known_answers(void **state) {
         {(double)INFINITY, 0x7c00, 0x7f80},
         {-(double)INFINITY, 0xfc00, 0xff80},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(oracle_narrow(oracle_f16, rows[i].value), rows[i].f16);
         assert_int_equal(oracle_narrow(oracle_bf16, rows[i].value), rows[i].bf16);
     }
@@ -64,7 +64,7 @@ static void narrow_known_answers(void **state) {
 // The compiler's own float is the judge of f32; every 16-bit pattern comes back.
 static void formats_round_trip(void **state) {
     (void)state;
-    for (uint32_t bits = 0; bits < 65536; bits += 1) {
+    for (uint32_t bits = 0; bits < 65536; bits++) {
         if (!oracle_is_nan(oracle_f16, bits)) {
             assert_int_equal(oracle_narrow(oracle_f16, oracle_widen(oracle_f16, bits)), bits);
         }
@@ -75,7 +75,7 @@ static void formats_round_trip(void **state) {
         }
     }
     uint64_t seed = 1;
-    for (int i = 0; i < 100000; i += 1) {
+    for (int i = 0; i < 100000; i++) {
         uint32_t bits = test_next(&seed);
         double exact = (double)test_as_f32(bits);
         if (!isnan(exact)) {
@@ -150,7 +150,7 @@ static void gym_known_answers(void **state) {
     static const double carts[][11] = {
 #include "golden/gym_cartpole.inc"
     };
-    for (size_t i = 0; i < sizeof carts / sizeof carts[0]; i += 1) {
+    for (size_t i = 0; i < sizeof carts / sizeof carts[0]; i++) {
         const double *row = carts[i];
         const struct oracle_cartpole from = {row[0], row[1], row[2], row[3]};
         struct oracle_cartpole s = oracle_cartpole_step(from, row[4] == 1);
@@ -162,7 +162,7 @@ static void gym_known_answers(void **state) {
     static const double pendulums[][6] = {
 #include "golden/gym_pendulum.inc"
     };
-    for (size_t i = 0; i < sizeof pendulums / sizeof pendulums[0]; i += 1) {
+    for (size_t i = 0; i < sizeof pendulums / sizeof pendulums[0]; i++) {
         const double *row = pendulums[i];
         const struct oracle_pendulum from = {row[0], row[1]};
         struct oracle_pendulum s = oracle_pendulum_step(from, row[2]);

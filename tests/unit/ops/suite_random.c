@@ -25,7 +25,7 @@ static void known_answers(void **state) {
     };
     const struct grt_kernel *kernel = grt_kernel_get(test.dev, grt_kernel_desc(.name = "random"));
     assert_non_null(kernel);
-    for (int row = 0; row < 3; row += 1) {
+    for (int row = 0; row < 3; row++) {
         const uint32_t *counter = rows[row];
         struct grt_rng_state rng = {{counter[4], counter[5]}, {counter[2], counter[3]}};
         struct grt_buf *buf = state_of(test.dev, &rng);
@@ -75,7 +75,7 @@ static void every_element(void **state) {
     static const size_t counts[] = {1, 2, 3, 4, 5, 63, 64, 65, 255, 256, 257, 100003};
     static const struct grt_rng_state rngs[] = {
         {{0, 0}, {0, 0}}, {{1, 2}, {3, 4}}, {{0xdeadbeef, 0x12345678}, {0xffffffff, 7}}};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i += 1) {
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (test.small && counts[i] > 1000) {
             continue;
         }
@@ -87,7 +87,7 @@ static void every_element(void **state) {
         float *normal = draw(test.dev, GRT_DIST_NORMAL, rng, stream, n);
         float *ref = draw(test.ref, GRT_DIST_NORMAL, rng, stream, n);
         struct test_compare c = test_compare(test.dev, "random of %zu", n);
-        for (size_t k = 0; k < n; k += 1) {
+        for (size_t k = 0; k < n; k++) {
             uint32_t word = oracle_bits(rng->seed, rng->step, stream, k);
             test_compare_bits(&c, k, bits[k], word);
             test_compare_exact(&c, k, (double)uniform[k], oracle_uniform(word));
@@ -116,16 +116,16 @@ static void replay_draws_anew(void **state) {
     grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_BITS, .y = &second.tensor, .state = {buf},
                                          .stream = 2, .advance = true));
     assert_true(grt_graph_bake(graph));
-    for (int run = 0; run < RUNS; run += 1) {
+    for (int run = 0; run < RUNS; run++) {
         assert_true(grt_graph_run(graph));
         uint32_t got[2][COUNT];
         test_tensor_read(&first, got[0]);
         test_tensor_read(&second, got[1]);
-        for (uint32_t i = 0; i < COUNT; i += 1) {
+        for (uint32_t i = 0; i < COUNT; i++) {
             assert_int_equal(got[0][i], oracle_bits(rng.seed, rng.step, 1, i));
             assert_int_equal(got[1][i], oracle_bits(rng.seed, rng.step, 2, i));
         }
-        rng.step[0] += 1;
+        rng.step[0]++;
         rng.step[1] += rng.step[0] == 0 ? 1 : 0;
         struct grt_rng_state after;
         assert_true(grt_buf_read(buf, 0, &after, sizeof after));
@@ -161,7 +161,7 @@ static void check_distribution(enum grt_dist dist, double mean, double variance,
     float *x = draw(test.dev, dist, &rng, 3, n);
     double sum = 0;
     double squares = 0;
-    for (size_t i = 0; i < n; i += 1) {
+    for (size_t i = 0; i < n; i++) {
         sum += (double)x[i];
         squares += ((double)x[i] - mean) * ((double)x[i] - mean);
     }
@@ -174,7 +174,7 @@ static void check_distribution(enum grt_dist dist, double mean, double variance,
         (struct oracle_value){variance, 5 * sqrt(fourth - variance * variance) / root});
     qsort(x, n, sizeof *x, by_size);
     double distance = 0;
-    for (size_t i = 0; i < n; i += 1) {
+    for (size_t i = 0; i < n; i++) {
         double at = cdf((double)x[i]);
         distance = fmax(distance, fabs(at - (double)i / (double)n));
         distance = fmax(distance, fabs(at - (double)(i + 1) / (double)n));
@@ -209,7 +209,7 @@ static void refusals(void **state) {
         {.dist = GRT_DIST_NORMAL, .y = &f.tensor, .state = f.tensor.range},
         {.dist = (enum grt_dist)99, .y = &f.tensor, .state = {buf}},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i += 1) {
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct grt_graph *graph = grt_graph_create(test.dev, "bad random");
         grt_op_random(graph, &bad[i]);
         TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "random");

@@ -61,7 +61,7 @@ static void check(const struct reduce_case *c, bool whole_numbers) {
     void *got = run(test.dev, c);
     struct test_compare compare = test_compare(test.dev, "%s over %s, %zu x %zu", name,
                                                c->rows > 0 ? "rows" : "all", rows, c->cols);
-    for (size_t r = 0; r < rows; r += 1) {
+    for (size_t r = 0; r < rows; r++) {
         const float *x = c->x + r * c->cols;
         if (c->reduce == GRT_REDUCE_ARGMAX) {
             double index = (double)((const uint32_t *)got)[r];
@@ -87,9 +87,9 @@ static void check_inputs(size_t rows, size_t cols) {
         return;
     }
     static const enum test_input inputs[] = {TEST_PLAIN, TEST_INTEGER, TEST_WIDE};
-    for (int i = 0; i < 3; i += 1) {
+    for (int i = 0; i < 3; i++) {
         float *x = test_floats(rows + cols, inputs[i], count);
-        for (int reduce = 0; reduce < GRT_REDUCE_COUNT; reduce += 1) {
+        for (int reduce = 0; reduce < GRT_REDUCE_COUNT; reduce++) {
             // Squares of wide numbers overflow: a norm scales nothing.
             if (inputs[i] != TEST_WIDE || reduce != GRT_REDUCE_NORM) {
                 struct reduce_case c = {(enum grt_reduce)reduce, rows, cols, x};
@@ -102,14 +102,14 @@ static void check_inputs(size_t rows, size_t cols) {
 
 static void over_all(void **state) {
     (void)state;
-    for (size_t i = 0; i < LENGTH_COUNT; i += 1) {
+    for (size_t i = 0; i < LENGTH_COUNT; i++) {
         check_inputs(0, lengths[i]);
     }
 }
 
 static void over_rows(void **state) {
     (void)state;
-    for (size_t i = 0; i < MATRIX_COUNT; i += 1) {
+    for (size_t i = 0; i < MATRIX_COUNT; i++) {
         check_inputs(matrices[i][0], matrices[i][1]);
     }
 }
@@ -128,7 +128,7 @@ static void many_rows(void **state) {
     float *got = test_alloc(to.bytes);
     test_tensor_read(&to, got);
     struct test_compare c = test_compare(test.dev, "sum over %u rows of 2", rows);
-    for (uint32_t r = 0; r < rows; r += 1) {
+    for (uint32_t r = 0; r < rows; r++) {
         test_compare_exact(&c, r, (double)got[r], (double)(x[2 * r] + x[2 * r + 1]));
     }
     test_compare_end(&c);
@@ -144,10 +144,10 @@ static void largest_anywhere(void **state) {
     size_t count = test.small ? 300 : 20011;
     float *x = test_alloc(count * sizeof *x);
     static const double places[] = {0, 0.001, 0.3, 0.5, 0.77, 0.999, 1};
-    for (size_t p = 0; p < sizeof places / sizeof places[0]; p += 1) {
+    for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {
         size_t place = (size_t)(places[p] * (double)(count - 1));
-        for (int kind = 0; kind < 4; kind += 1) {
-            for (size_t i = 0; i < count; i += 1) {
+        for (int kind = 0; kind < 4; kind++) {
+            for (size_t i = 0; i < count; i++) {
                 x[i] = kind == 2 ? -INFINITY : -3.5f;
             }
             x[place] = kind == 0 ? -3.25f : kind == 1 ? INFINITY : kind == 2 ? -INFINITY : NAN;
@@ -184,11 +184,11 @@ static void same_bits_as_ref(void **state) {
     (void)state;
     enum { ROWS = 9, COLS = 1013 };
     float *x = test_floats(4, TEST_WIDE, ROWS * COLS);
-    for (uint32_t op = 0; op < 3; op += 1) {
-        for (uint32_t finish = 0; finish < 3; finish += 1) {
+    for (uint32_t op = 0; op < 3; op++) {
+        for (uint32_t finish = 0; finish < 3; finish++) {
             float results[2][ROWS];
             struct grt_dev *devs[2] = {test.dev, test.ref};
-            for (int d = 0; d < 2; d += 1) {
+            for (int d = 0; d < 2; d++) {
                 struct test_tensor from = test_tensor(devs[d], GRT_F32, ROWS, COLS);
                 struct test_tensor to = test_tensor(devs[d], GRT_F32, ROWS, 0);
                 test_tensor_write(&from, x);
@@ -229,7 +229,7 @@ static void higher_ranks(void **state) {
         .reduce = GRT_REDUCE_SUM, .y = &to.tensor, .x = &from.tensor, .rows = true};
     assert_int_equal(grt_op_reduce_scratch(test.dev, &desc), 0);
     float *got = test_run_filled(&to, record, &desc);
-    for (int r = 0; r < 15; r += 1) {
+    for (int r = 0; r < 15; r++) {
         assert_true((double)got[r] == oracle_reduce("sum", x + 7 * r, 7).value);
     }
     free(got);
@@ -261,7 +261,7 @@ static void refusals(void **state) {
         {.reduce = GRT_REDUCE_SUM, .y = &one.tensor, .scratch = space},
         {.reduce = (enum grt_reduce)99, .y = &one.tensor, .x = &x.tensor, .scratch = space},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i += 1) {
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct grt_graph *graph = grt_graph_create(test.dev, "bad reduce");
         grt_op_reduce(graph, &bad[i]);
         TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "bad reduce");

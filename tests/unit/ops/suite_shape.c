@@ -35,7 +35,7 @@ static void check_fill(enum grt_dtype dtype, struct oracle_format format, float 
                                          count, (double)value);
     uint32_t want = oracle_narrow(format, (double)value);
     uint32_t size = grt_dtype_size(dtype);
-    for (size_t i = 0; i < count; i += 1) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t bits = 0;
         memcpy(&bits, got + i * size, size);
         if (!isnan(value) || !oracle_is_nan(format, bits)) {
@@ -52,12 +52,12 @@ static void fill(void **state) {
     const float values[] = {1.5f,      -0.0f,   0.1f,      65504.0f,  65519.0f,  65520.0f, 70000.0f,
                             1e-8f,     5.9e-8f, 3e-8f,     -6.1e-5f,  1e-40f,    3.4e38f,  INFINITY,
                             -INFINITY, NAN,     0x1.01p0f, 0x1.03p0f, 6.0976e-5f};
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i += 1) {
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         check_fill(GRT_F32, oracle_f32, values[i], 5);
         check_fill(GRT_F16, oracle_f16, values[i], 5);
         check_fill(GRT_BF16, oracle_bf16, values[i], 5);
     }
-    for (size_t i = 0; i < SIZE_COUNT; i += 1) {
+    for (size_t i = 0; i < SIZE_COUNT; i++) {
         if (!too_large(sizes[i])) {
             check_fill(GRT_F32, oracle_f32, 1.5f, sizes[i]);
             check_fill(GRT_F16, oracle_f16, 1.5f, sizes[i]);
@@ -100,7 +100,7 @@ static void check_copy(enum grt_dtype dtype, size_t count) {
 
 static void copy_words(void **state) {
     (void)state;
-    for (size_t i = 0; i < SIZE_COUNT; i += 1) {
+    for (size_t i = 0; i < SIZE_COUNT; i++) {
         if (!too_large(sizes[i])) {
             check_copy(GRT_F32, sizes[i]);
             check_copy(GRT_U32, sizes[i]);
@@ -113,7 +113,7 @@ static void copy_words(void **state) {
 static void copy_odd_sizes(void **state) {
     (void)state;
     static const size_t odd[] = {1, 3, 63, 65, 257, 4097};
-    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i += 1) {
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         check_copy(GRT_F16, odd[i]);
         check_copy(GRT_BF16, odd[i]);
     }
@@ -138,7 +138,7 @@ static void check_transpose(enum grt_dtype dtype, size_t batch, size_t rows, siz
     struct test_tensor y = test_tensor_shape(test.dev, dtype, 3 - skip, shape_y + skip);
     float *data = test_floats(count, TEST_BITS, count);
     unsigned char *want = test_alloc(count * size);
-    for (size_t b = 0; b < batch; b += 1) {
+    for (size_t b = 0; b < batch; b++) {
         size_t at = b * rows * cols * size;
         oracle_transpose(want + at, (unsigned char *)data + at, rows, cols, size);
     }
@@ -171,7 +171,7 @@ static void transpose(void **state) {
         {1, 13, 1009}, {1, 1009, 13}, {1, 1, 4099}, {1, 4099, 1}, {1, 997, 1009},
         {3, 5, 7},     {7, 16, 16},   {129, 2, 3},  {2, 33, 17},
     };
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i += 1) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (!too_large(shapes[i][0] * shapes[i][1] * shapes[i][2])) {
             check_transpose(GRT_F32, shapes[i][0], shapes[i][1], shapes[i][2], false);
             check_transpose(GRT_BF16, shapes[i][0], shapes[i][1], shapes[i][2], false);

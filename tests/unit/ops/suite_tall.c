@@ -16,7 +16,7 @@ static void cut(void **state) {
     (void)state;
     static const enum grt_dtype types[][2] = {
         {GRT_F32, GRT_F32}, {GRT_F16, GRT_F32}, {GRT_BF16, GRT_BF16}, {GRT_F16, GRT_F16}};
-    for (size_t i = 0; i < 12; i += 1) {
+    for (size_t i = 0; i < 12; i++) {
         const uint64_t *shape = shapes[i / 4];
         struct product p = {.m = shape[0], .n = shape[1], .k = shape[2]};
         // A weight's gradient first: a transposed, b not.
@@ -88,9 +88,9 @@ static void scratch(void **state) {
 static double worst(const struct made *x, const void *got) {
     const struct product *p = x->p;
     double most = 0;
-    for (size_t i = 0; i < x->c.count; i += 1) {
+    for (size_t i = 0; i < x->c.count; i++) {
         double sum = 0, squares = 0;
-        for (size_t l = 0; l < p->k; l += 1) {
+        for (size_t l = 0; l < p->k; l++) {
             double t = x->a.value[i / p->n * p->k + l] * x->b.value[l * p->n + i % p->n];
             sum += t;
             squares += t * t;
@@ -105,12 +105,12 @@ static double worst(const struct made *x, const void *got) {
 static void f32_error(void **state) {
     (void)state;
     static const uint64_t depths[] = {32, 64, 256, 1000};
-    for (size_t d = 0; d < (test.small ? 1 : sizeof depths / sizeof *depths); d += 1) {
+    for (size_t d = 0; d < (test.small ? 1 : sizeof depths / sizeof *depths); d++) {
         const struct product p = {.m = 64, .n = 72, .k = depths[d], .in = GRT_F32, .out = GRT_F32};
         struct made x;
         made_begin(&x, &p);
         const char *variant = NULL;
-        for (uint32_t i = 0; (variant = made_variant(&x, i)); i += 1) {
+        for (uint32_t i = 0; (variant = made_variant(&x, i)); i++) {
             void *got = made_run(&x, variant);
             double off = worst(&x, got);
             print_message("# k %llu, %s: %.3f of what is allowed\n", (unsigned long long)p.k,

@@ -50,7 +50,7 @@ static void roll_out(struct grt_dev *dev, uint32_t envs, uint32_t steps, uint32_
     float *scores = test_alloc((size_t)4 * envs * sizeof *scores);
     test_tensor_read(&state, end_state);
     test_tensor_read(&score, scores);
-    for (uint32_t e = 0; e < envs; e += 1) {
+    for (uint32_t e = 0; e < envs; e++) {
         assert_true(scores[e] == (float)steps && scores[3 * envs + e] == (float)steps);
         assert_true(scores[envs + e] + scores[2 * envs + e] == (float)steps);
         end_episodes[e] = (uint32_t)scores[2 * envs + e];
@@ -76,9 +76,9 @@ static void same_bits_as_ref(void **state) {
     roll_out(test.dev, envs, steps, 100, got, got_episodes);
     uint32_t differing = 0;
     uint64_t ended = 0;
-    for (uint32_t e = 0; e < envs; e += 1) {
+    for (uint32_t e = 0; e < envs; e++) {
         bool same = got_episodes[e] == want_episodes[e];
-        for (uint32_t k = 0; k < 4; k += 1) {
+        for (uint32_t k = 0; k < 4; k++) {
             same = same && test_as_u32(got[k * envs + e]) == test_as_u32(want[k * envs + e]);
         }
         differing += same ? 0 : 1;
@@ -151,7 +151,7 @@ static void step_copy(struct copy *c, uint32_t env, uint32_t step) {
     double out_a = fabs(c->s.theta) - ORACLE_CARTPOLE_THETA;
     c->unsure = c->unsure || fabs(out_x) <= c->spread.x || fabs(out_a) <= c->spread.a;
     if (out_x > 0 || out_a > 0) {
-        c->episodes += 1;
+        c->episodes++;
         begin_copy(c, env, step + 1);
     }
 }
@@ -164,8 +164,8 @@ static void first_steps_follow_the_equations(void **state) {
     static float got[4 * ENVS];
     static uint32_t episodes[ENVS];
     uint32_t unsure = 0;
-    for (uint32_t step = 0; step < STEPS; step += 1) {
-        for (uint32_t e = 0; e < ENVS; e += 1) {
+    for (uint32_t step = 0; step < STEPS; step++) {
+        for (uint32_t e = 0; e < ENVS; e++) {
             step_copy(&copies[e], e, step);
         }
         if (test.small && step % 16 != 0) {
@@ -174,7 +174,7 @@ static void first_steps_follow_the_equations(void **state) {
         roll_out(test.dev, ENVS, step + 1, STEPS, got, episodes);
         struct test_compare c = test_compare(test.dev, "cartpole after %u steps", step + 1);
         unsure = 0;
-        for (uint32_t e = 0; e < ENVS; e += 1) {
+        for (uint32_t e = 0; e < ENVS; e++) {
             const struct copy *o = &copies[e];
             unsure += o->unsure ? 1 : 0;
             if (!o->unsure) {
@@ -182,7 +182,7 @@ static void first_steps_follow_the_equations(void **state) {
                                                      {o->s.x_dot, o->spread.v},
                                                      {o->s.theta, o->spread.a},
                                                      {o->s.theta_dot, o->spread.w}};
-                for (uint32_t k = 0; k < 4; k += 1) {
+                for (uint32_t k = 0; k < 4; k++) {
                     test_compare_value(&c, k * ENVS + e, got[k * ENVS + e], want[k]);
                 }
                 test_compare_bits(&c, e, episodes[e], o->episodes);

@@ -107,7 +107,7 @@ static void moments_of_noise(void **state) {
                 sum += x;
                 square += x * x;
                 product += x * (double)noise[i ^ 1u];
-                count += 1;
+                count++;
             }
         }
     }

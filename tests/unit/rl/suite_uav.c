@@ -227,7 +227,7 @@ static void fly(const struct flight *f, struct tally *tally) {
             ended[copy] = landed == n || cut;
             tally->cut += cut;
             if (ended[copy]) {
-                tally->episodes += 1;
+                tally->episodes++;
                 tally->sum += sum[copy];
                 tally->steps += time[copy];
                 tally->arrived += (double)landed / n;

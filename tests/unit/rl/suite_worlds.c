@@ -162,7 +162,7 @@ static void line_step(struct line *l, const struct rules *r, uint32_t copy, cons
     }
     l->ended = done || cut;
     if (l->ended) {
-        sums->episodes += 1;
+        sums->episodes++;
         sums->rewards += l->sum;
         sums->steps += l->time;
         sums->arrived += arrived;

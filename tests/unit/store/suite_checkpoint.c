@@ -347,7 +347,7 @@ static void killed(void **state) {
         while (round == 0 && !holds("step-.*h5$")) {
             assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-            first_ms += 1;
+            first_ms++;
         }
         uint64_t us = test_next(&seed) % (2000 * (first_ms + 4));
         nanosleep(&(struct timespec){.tv_sec = (time_t)(us / 1000000),

@@ -107,11 +107,11 @@ static void damage(void **state) {
     char copy[256];
     struct profile_file file;
     char why[PROFILE_WHY];
-    for (size_t size = 0; size + 1 < strlen(text); size += 1) {
+    for (size_t size = 0; size + 1 < strlen(text); size++) {
         assert_false(profile_parse("cut", text, size, &file, why));
     }
-    for (size_t i = 0; text[i]; i += 1) {
-        for (int bit = 0; bit < 8; bit += 1) {
+    for (size_t i = 0; text[i]; i++) {
+        for (int bit = 0; bit < 8; bit++) {
             snprintf(copy, sizeof copy, "%s", text);
             copy[i] = (char)(copy[i] ^ (1 << bit));
             (void)profile_parse("flipped", copy, strlen(text), &file, why);
@@ -123,7 +123,7 @@ static void damage(void **state) {
 
 static void parts_are(const struct grt_profile *profile, const char *const *names, uint32_t count) {
     struct grt_profile_part part;
-    for (uint32_t i = 0; i < count; i += 1) {
+    for (uint32_t i = 0; i < count; i++) {
         assert_true(grt_profile_part(profile, i, &part));
         assert_string_equal(part.name, names[i]);
         assert_true(part.why[0] != '\0');
@@ -300,12 +300,12 @@ static void stored_at_once(void **state) {
                                                 GRT_KEY_NUM_ENVS, GRT_KEY_NUM_DIRS};
     struct grt_dev_info info = kit_gpu("Card", "3dfx", 4);
     pid_t children[4];
-    for (int i = 0; i < 4; i += 1) {
+    for (int i = 0; i < 4; i++) {
         children[i] = fork();
         assert_true(children[i] >= 0);
         if (children[i] == 0) {
             bool good = true;
-            for (int round = 0; round <= 20; round += 1) {
+            for (int round = 0; round <= 20; round++) {
                 struct grt_profile_value value = number(round % 4);
                 value.numbers[0] += keys[i] != GRT_KEY_AUTOTUNE;
                 good = good && grt_profile_store(&info, keys[i], &value);
@@ -313,14 +313,14 @@ static void stored_at_once(void **state) {
             _exit(good ? 0 : 1);
         }
     }
-    for (int i = 0; i < 4; i += 1) {
+    for (int i = 0; i < 4; i++) {
         int status = 1;
         assert_int_equal(waitpid(children[i], &status, 0), children[i]);
         assert_int_equal(status, 0);
     }
     struct grt_profile *profile = grt_profile_create(&info);
     assert_non_null(profile);
-    for (int i = 0; i < 4; i += 1) {
+    for (int i = 0; i < 4; i++) {
         kit_expect(profile, keys[i], keys[i] != GRT_KEY_AUTOTUNE);
         assert_non_null(strstr(grt_profile_get(profile, keys[i])->profile, ".profile:"));
     }

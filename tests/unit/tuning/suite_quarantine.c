@@ -55,7 +55,7 @@ static void run(struct grt_dev *dev, struct ones *x) {
     assert_true(grt_graph_finish(graph));
     float c[M * N];
     assert_true(grt_buf_read(x->desc.c->range.buf, x->desc.c->range.offset, c, sizeof c));
-    for (size_t i = 0; i < M * N; i += 1) {
+    for (size_t i = 0; i < M * N; i++) {
         assert_float_equal(c[i], (float)K, 0);
     }
     grt_graph_destroy(&graph);
@@ -63,7 +63,7 @@ static void run(struct grt_dev *dev, struct ones *x) {
 
 static bool listed(struct grt_dev *dev, const struct ones *x, const char *variant) {
     const char *name = NULL;
-    for (uint32_t i = 0; (name = grt_gemm_variant(dev, &x->desc, i)) != NULL; i += 1) {
+    for (uint32_t i = 0; (name = grt_gemm_variant(dev, &x->desc, i)) != NULL; i++) {
         if (strcmp(name, variant) == 0) {
             return true;
         }
@@ -160,7 +160,7 @@ static bool offered(const char *variant, uint64_t rows) {
 static void large_apart_from_small(void **state) {
     (void)state;
     static const uint64_t rows[2] = {M, 1000};
-    for (int first = 0; first < 2; first += 1) {
+    for (int first = 0; first < 2; first++) {
         struct grt_dev *dev = open_again();
         snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "size %d", first);
         struct ones sizes[2] = {begin_rows(dev, rows[0]), begin_rows(dev, rows[1])};
@@ -203,14 +203,14 @@ static void nothing_is_wrong_here(void **state) {
     (void)state;
     static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
     static const uint64_t rows[] = {128, 8192};
-    for (size_t i = 0; i < sizeof types / sizeof types[0] * 2; i += 1) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0] * 2; i++) {
         enum grt_dtype type = types[i / 2];
         uint64_t m = rows[i % 2];
         struct grt_tensor a = {.dtype = type, .rank = 2, .shape = {m, 64}};
         struct grt_tensor b = {.dtype = type, .rank = 2, .shape = {64, 128}};
         struct grt_tensor c = {.dtype = type, .rank = 2, .shape = {m, 128}};
         struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c};
-        for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v += 1) {
+        for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v++) {
         }
     }
     assert_int_equal(grt_check_failures(test.dev), 0);
@@ -298,7 +298,7 @@ static void one_warning(void **state) {
     uint32_t before = test_log.lines[GRT_LOG_WARN];
     grt_check_fault(dev, "gemm", variant);
     test_log.quiet = true;
-    for (int i = 0; i < 8; i += 1) {
+    for (int i = 0; i < 8; i++) {
         a.dtype = i < 4 ? GRT_F32 : GRT_F16;
         grt_gemm_variant(dev,
                          grt_gemm_desc(.a = &a, .b = &a, .c = &a, .a_transposed = (i & 1) != 0,
@@ -347,7 +347,7 @@ static const struct grt_mlp_fused_desc small_model = {
 static bool fused_listed(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
                          const char *variant) {
     const char *name = NULL;
-    for (uint32_t i = 0; (name = grt_mlp_fused_variant(dev, desc, i)) != NULL; i += 1) {
+    for (uint32_t i = 0; (name = grt_mlp_fused_variant(dev, desc, i)) != NULL; i++) {
         if (strcmp(name, variant) == 0) {
             return true;
         }
@@ -400,7 +400,7 @@ static void wrong_fused_results(void **state) {
     (void)state;
     struct grt_mlp_fused_desc desc = small_model;
     const char *first = NULL;
-    for (enum grt_dtype type = GRT_F32; !first && type <= GRT_F16; type += 1) {
+    for (enum grt_dtype type = GRT_F32; !first && type <= GRT_F16; type++) {
         desc.dtype = type;
         first = grt_mlp_fused_variant(test.dev, &desc, 0);
     }
@@ -441,7 +441,7 @@ static void no_fused_is_wrong_here(void **state) {
         {100, 12, 128, 16, GRT_ACT_RELU, GRT_LOSS_HUBER},
     };
     const bool software = grt_dev_info(test.dev)->caps.software;
-    for (size_t i = 0; i < (software ? 9 : 12); i += 1) {
+    for (size_t i = 0; i < (software ? 9 : 12); i++) {
         struct grt_mlp_fused_desc desc = small_model;
         desc.model.inputs = rows[i / 3].inputs;
         desc.model.depth = rows[i / 3].depth;
@@ -451,7 +451,7 @@ static void no_fused_is_wrong_here(void **state) {
         desc.loss = rows[i / 3].loss;
         desc.dtype = (enum grt_dtype)(i % 3);
         uint32_t before = grt_check_failures(test.dev);
-        for (uint32_t v = 0; grt_mlp_fused_variant(test.dev, &desc, v); v += 1) {
+        for (uint32_t v = 0; grt_mlp_fused_variant(test.dev, &desc, v); v++) {
         }
         assert_int_equal(grt_check_failures(test.dev), before);
     }

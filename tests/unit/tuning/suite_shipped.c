@@ -14,7 +14,7 @@
 static void readable(void **state) {
     (void)state;
     uint32_t count = 0;
-    for (; profile_texts[count].name; count += 1) {
+    for (; profile_texts[count].name; count++) {
         const char *text = profile_texts[count].text;
         struct profile_file file;
         char why[PROFILE_WHY] = "";
@@ -24,7 +24,7 @@ static void readable(void **state) {
         }
         assert_int_not_equal(file.level, GRT_PROFILE_USER);
         uint32_t rows = 0;
-        for (uint32_t key = 0; key < GRT_KEY_COUNT; key += 1) {
+        for (uint32_t key = 0; key < GRT_KEY_COUNT; key++) {
             rows += file.rows[key].line != 0;
             assert_true(file.rows[key].line == 0 || file.rows[key].from[0] != '\0');
         }
@@ -87,7 +87,7 @@ static void reach_their_devices(void **state) {
         {"Adreno (TM) 740", "Qualcomm", 7, "qualcomm-adreno", GRT_KEY_STREAM_WG, 128},
         {"Mali-G710", "Arm", 7, "arm-mali", GRT_KEY_STREAM_WG, 64},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_dev_info info = kit_gpu(rows[i].name, rows[i].vendor, rows[i].gib);
         struct grt_profile *profile = grt_profile_create(&info);
         assert_non_null(profile);
@@ -152,7 +152,7 @@ static void names_of_drivers(void **state) {
         {"Mali-G610 (Panfrost)", "Arm", "arm", "mali"},
         {"Immortalis-G720", "Arm", "arm", "mali"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_dev_info info = kit_gpu(rows[i].name, rows[i].vendor, 8);
         struct profile_kind kind = profile_kind_of(&info);
         if (strcmp(kind.vendor, rows[i].maker) != 0 || strcmp(kind.arch, rows[i].arch) != 0) {
@@ -172,7 +172,7 @@ static void names_of_drivers(void **state) {
         {"llvmpipe (LLVM 17.0.6, 256 bits)", "Mesa", "llvmpipe", "lavapipe"},
         {"Intel(R) Xeon(R) CPU", "Intel(R) Corporation", "Intel(R) OpenCL", ""},
     };
-    for (size_t i = 0; i < sizeof cpus / sizeof cpus[0]; i += 1) {
+    for (size_t i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
         struct grt_dev_info info = kit_gpu(cpus[i].name, cpus[i].vendor, 8);
         info.caps.software = true;
         snprintf(info.driver, sizeof info.driver, "%s", cpus[i].driver);
@@ -205,7 +205,7 @@ static void sizes_of_rollouts(void **state) {
         {"Voodoo 9", "3dfx", 96, 8, {128, 64, 64}},  // a small GPU that shares the host's memory
         {"Voodoo 9", "3dfx", 96, 1, {16, 64, 64}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_dev_info info = kit_gpu(rows[i].name, rows[i].vendor, rows[i].gib);
         info.caps.compute_units = rows[i].units;
         struct grt_profile *profile = grt_profile_create(&info);
@@ -224,9 +224,9 @@ static void sizes_of_rollouts(void **state) {
 static void measured_where_we_were(void **state) {
     (void)state;
     static const char *const had[] = {"pocl", "lavapipe", "nvidia-h200"};
-    for (uint32_t i = 0; profile_texts[i].name; i += 1) {
+    for (uint32_t i = 0; profile_texts[i].name; i++) {
         bool ours = false;
-        for (size_t k = 0; k < sizeof had / sizeof had[0]; k += 1) {
+        for (size_t k = 0; k < sizeof had / sizeof had[0]; k++) {
             ours = ours || strcmp(had[k], profile_texts[i].name) == 0;
         }
         if (!ours && strstr(profile_texts[i].text, "from = measured")) {
@@ -259,23 +259,23 @@ static void tiles_are_sensible(void **state) {
         {"Mali-G710", "Arm", 256, 32 << 10},
         {"Voodoo 9", "3dfx", 256, 48 << 10},
     };
-    for (size_t d = 0; d < sizeof devices / sizeof devices[0]; d += 1) {
+    for (size_t d = 0; d < sizeof devices / sizeof devices[0]; d++) {
         struct grt_dev_info info = kit_gpu(devices[d].name, devices[d].vendor, 16);
         info.caps.max_wg = devices[d].max_wg;
         info.caps.shmem = devices[d].shmem;
         struct grt_profile *profile = grt_profile_create(&info);
         assert_non_null(profile);
-        for (uint32_t t = 0; grt_tunable(t); t += 1) {
+        for (uint32_t t = 0; grt_tunable(t); t++) {
             const struct grt_tunable *tunable = grt_tunable(t);
             if (strcmp(tunable->variant, "panel") == 0) {
                 continue;  // of CPUs
             }
-            for (uint32_t size = 0; size < tunable->classes; size += 1) {
+            for (uint32_t size = 0; size < tunable->classes; size++) {
                 enum grt_profile_key key = (enum grt_profile_key)(tunable->key + size);
                 const struct grt_profile_value *value = grt_profile_get(profile, key);
                 uint32_t values[GRT_PROFILE_NUMBERS];
                 char why[GRT_TUNABLE_WHY] = "";
-                for (uint32_t i = 0; i < value->count; i += 1) {
+                for (uint32_t i = 0; i < value->count; i++) {
                     values[i] = (uint32_t)value->numbers[i];
                 }
                 if (!grt_tunable_sensible(tunable, &info, values, why)) {
@@ -333,12 +333,12 @@ static void settings_of_matrix_units(void **state) {
         {"wgmma_lean", {128, 256, 5, 5}, false},
         {"wgmma_lean", {64, 256, 5, 3}, false},
     };
-    for (uint32_t t = 0; grt_tunable(t); t += 1) {
+    for (uint32_t t = 0; grt_tunable(t); t++) {
         const struct grt_tunable *tunable = grt_tunable(t);
         const uint32_t zeros[GRT_PROFILE_NUMBERS] = {0};
         char why[GRT_TUNABLE_WHY] = "";
         bool matrix = false;
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += 1) {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             if (strcmp(rows[i].variant, tunable->variant) != 0) {
                 continue;
             }
@@ -352,7 +352,7 @@ static void settings_of_matrix_units(void **state) {
         }
         assert_true(!matrix || tunable->possible(&bare, zeros, why));
         // Every candidate of the tuner that is worth trying is made of numbers that fit the key.
-        for (uint32_t k = 0; k < GRT_PROFILE_NUMBERS && tunable->knobs[k].name; k += 1) {
+        for (uint32_t k = 0; k < GRT_PROFILE_NUMBERS && tunable->knobs[k].name; k++) {
             assert_non_null(
                 strstr(grt_profile_key_info(tunable->key)->numbers, tunable->knobs[k].name));
         }

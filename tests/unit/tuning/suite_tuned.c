@@ -44,8 +44,7 @@ static void record_only(struct grt_dev *dev, uint64_t n, const char *variant) {
 // The value of a constant of the newest kernel of that name; 0 when there is none.
 static uint32_t spec_of(const struct grt_dev *dev, const char *kernel, const char *constant) {
     for (const struct grt_kernel *k = dev->kernels; k; k = k->next) {
-        for (uint32_t i = 0; strcmp(k->info->name, kernel) == 0 && i < k->info->spec_count;
-             i += 1) {
+        for (uint32_t i = 0; strcmp(k->info->name, kernel) == 0 && i < k->info->spec_count; i++) {
             if (strcmp(k->info->specs[i].name, constant) == 0) {
                 return k->spec_values[i];
             }
@@ -194,14 +193,14 @@ static void candidates_compute(void **state) {
     assert_true(grt_buf_read(p.c->range.buf, p.c->range.offset, want, n * n * 4));
     const uint32_t tiles[][5] = {
         {16, 16, 4, 4, 4}, {16, 64, 16, 4, 4}, {32, 16, 4, 8, 4}, {64, 32, 16, 8, 8}};
-    for (size_t i = 0; i < (test.small ? 1 : sizeof tiles / sizeof tiles[0]); i += 1) {
+    for (size_t i = 0; i < (test.small ? 1 : sizeof tiles / sizeof tiles[0]); i++) {
         struct grt_profile_value value = {.count = 5, .from = "default"};
         char why[GRT_TUNABLE_WHY] = "";
-        for (uint32_t k = 0; k < 5; k += 1) {
+        for (uint32_t k = 0; k < 5; k++) {
             value.numbers[k] = tiles[i][k];
         }
         assert_true(grt_tunable_sensible(grt_tunable(0), grt_dev_info(dev), tiles[i], why));
-        for (uint32_t size = 0; size < GRT_SIZE_COUNT; size += 1) {
+        for (uint32_t size = 0; size < GRT_SIZE_COUNT; size++) {
             assert_true(grt_dev_profile_set(
                 dev, (enum grt_profile_key)(GRT_KEY_GEMM_TILED_LARGE + size), &value));
         }
