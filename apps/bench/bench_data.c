@@ -127,8 +127,8 @@ static bool check(struct grt_loader *a, struct grt_loader *b, const struct grt_d
             grt_loader_release(a, &x);
             return false;
         }
-        *same = x.rows == y.rows && !memcmp(x.x, y.x, (size_t)x.rows * info->x_width * 4) &&
-                (!x.y || !memcmp(x.y, y.y, (size_t)x.rows * info->y_width * 4));
+        *same = x.rows == y.rows && memcmp(x.x, y.x, (size_t)x.rows * info->x_width * 4) == 0 &&
+                (!x.y || memcmp(x.y, y.y, (size_t)x.rows * info->y_width * 4) == 0);
         grt_loader_release(a, &x);
         grt_loader_release(b, &y);
     }

@@ -23,7 +23,7 @@ struct words {
 // The bit of the word that begins at `text` and has `length` letters, or 0.
 static uint32_t bit_of(const struct words *words, const char *text, size_t length) {
     for (size_t i = 0; i < words->count; i++) {
-        if (strlen(words->names[i]) == length && !memcmp(words->names[i], text, length)) {
+        if (strlen(words->names[i]) == length && memcmp(words->names[i], text, length) == 0) {
             return 1u << i;
         }
     }

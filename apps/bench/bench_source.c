@@ -18,7 +18,7 @@ bool bench_model(const char **at, struct bench_model *model) {
         {"small", 3, 16}, {"medium", 6, 64}, {"large", 12, 128}};
     size_t word = strcspn(*at, ",");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strlen(known[i].name) == word && !memcmp(known[i].name, *at, word)) {
+        if (strlen(known[i].name) == word && memcmp(known[i].name, *at, word) == 0) {
             *model = known[i];
             *at += word;
             return true;
@@ -48,7 +48,7 @@ bool bench_read_workers(const char *text, void *into, char why[RANGES_WHY]) {
 
 bool bench_read_any_cache(const char *text, void *into, char why[RANGES_WHY]) {
     for (int i = 0; i < GRT_CACHE_COUNT; i++) {
-        if (!strcmp(text, grt_cache_text((enum grt_cache)i))) {
+        if (strcmp(text, grt_cache_text((enum grt_cache)i)) == 0) {
             *(enum grt_cache *)into = (enum grt_cache)i;
             return true;
         }

@@ -27,7 +27,7 @@ enum model_form model_file_form(const char *path) {
 }
 
 static bool begins(const char *name, const char *with) {
-    return !strncmp(name, with, strlen(with));
+    return strncmp(name, with, strlen(with)) == 0;
 }
 
 static bool copy_value(struct grt_archive *to, const struct grt_archive_value *value) {

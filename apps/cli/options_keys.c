@@ -11,7 +11,7 @@ static bool is_option(const struct option_list *lists, size_t count, const char 
                       size_t length) {
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < lists[i].count; k++) {
-            if (!strncmp(lists[i].rows[k].name, name, length)) {
+            if (strncmp(lists[i].rows[k].name, name, length) == 0) {
                 return true;
             }
         }
@@ -39,7 +39,7 @@ bool options_keys_begin(struct options_keys *keys, const struct option_list *lis
     for (int i = 0; whole && i < argc; i++) {
         const char *name = argv[i] + 2;
         options = options && strcmp(argv[i], "--") != 0;
-        bool is_long = options && i > 0 && !strncmp(argv[i], "--", 2);
+        bool is_long = options && i > 0 && strncmp(argv[i], "--", 2) == 0;
         size_t length = is_long ? strcspn(name, "=") : 0;
         bool has_value = is_long && (name[length] == '=' ||
                                      (i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0));

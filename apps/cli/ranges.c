@@ -91,7 +91,7 @@ static bool read_unit(struct cursor *c, uint64_t *scale) {
         return true;
     }
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strlen(units[i].suffix) == length && !strncasecmp(units[i].suffix, c->at, length)) {
+        if (strlen(units[i].suffix) == length && strncasecmp(units[i].suffix, c->at, length) == 0) {
             *scale = units[i].bytes;
             c->at += length;
             return true;

@@ -194,7 +194,7 @@ static bool is_setting(const struct train_ppo *t, const char *word) {
     size_t length = strcspn(word, "=");
     for (uint32_t i = 0; world && world->settings[i].name; i++) {
         const char *name = world->settings[i].name;
-        if (strlen(name) == length && !strncmp(name, word, length)) {
+        if (strlen(name) == length && strncmp(name, word, length) == 0) {
             return true;
         }
     }

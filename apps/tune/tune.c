@@ -86,7 +86,7 @@ static const struct option_row tune_options[] = {
 static bool named(const char *list, const char *variant) {
     size_t length = strlen(variant);
     for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-        if (strcspn(at, ",") == length && !strncmp(at, variant, length)) {
+        if (strcspn(at, ",") == length && strncmp(at, variant, length) == 0) {
             return true;
         }
     }

@@ -30,7 +30,7 @@ static enum model_form form_of(const char *path) {
 
 static bool holds_model(const struct grt_archive *archive) {
     for (uint32_t i = 0; i < archive->tensor_count; i++) {
-        if (!strncmp(archive->tensors[i].name, "model/", 6)) {
+        if (strncmp(archive->tensors[i].name, "model/", 6) == 0) {
             return true;
         }
     }

@@ -158,7 +158,7 @@ static struct token *paste(struct macros *macros, const struct token *a, const s
 
 static int param_of(const struct macro *m, const struct token *t) {
     for (uint32_t i = 0; t && t->kind == TOKEN_NAME && i < m->param_count; i++) {
-        if (m->params[i]->length == t->length && !memcmp(m->params[i]->at, t->at, t->length)) {
+        if (m->params[i]->length == t->length && memcmp(m->params[i]->at, t->at, t->length) == 0) {
             return (int)i;
         }
     }
@@ -324,7 +324,7 @@ void macros_undefine(struct macros *macros, const struct token *name) {
     const struct macro *gone = find_macro(macros, name);
     for (struct macro **m = &macros->list; *m;) {
         if (gone && (*m)->name->length == gone->name->length &&
-            !memcmp((*m)->name->at, gone->name->at, gone->name->length)) {
+            memcmp((*m)->name->at, gone->name->at, gone->name->length) == 0) {
             *m = (*m)->next;
         } else {
             m = &(*m)->next;
