@@ -202,13 +202,13 @@ matrix_kernels() {
         echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
         echo "gemm_wgmma_16 288 BM=128 BN=256 STAGES=4 VEC=63 SPLIT=1"
         echo "gemm_wgmma_16 160 BM=64 BN=64 STAGES=4 VEC=63 SPLIT=1"
-        echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63 SPLIT=0"
-        echo "gemm_wgmma_lean_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63 SPLIT=1"
-        echo "gemm_wgmma_lean_16f32 384 BN=128 STAGES=10 AHEAD=3 OUT=512 VEC=63 SPLIT=1"
-        echo "gemm_wgmma_held_16 256 BN=256 KS=16 STAGES=5 HOLD=2 VEC=63 KEEP=1"
-        echo "gemm_wgmma_held_16f32 256 BN=128 KS=8 STAGES=2 HOLD=2 VEC=63 KEEP=0"
-        echo "gemm_wgmma_kept_16 288 BN=256 STEPS=4 STAGES=8 PANELS=1 VEC=63 KEEP=1"
-        echo "gemm_wgmma_kept_16f32 416 BN=128 STEPS=2 STAGES=16 PANELS=1 VEC=63 KEEP=0"
+        echo "gemm_wgmma_48k_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63 SPLIT=0"
+        echo "gemm_wgmma_48k_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63 SPLIT=1"
+        echo "gemm_wgmma_48k_16f32 384 BN=128 STAGES=10 AHEAD=3 OUT=512 VEC=63 SPLIT=1"
+        echo "gemm_wgmma_b_registers_16 256 BN=256 KS=16 STAGES=5 HOLD=2 VEC=63 KEEP=1"
+        echo "gemm_wgmma_b_registers_16f32 256 BN=128 KS=8 STAGES=2 HOLD=2 VEC=63 KEEP=0"
+        echo "gemm_wgmma_b_shared_16 288 BN=256 STEPS=4 STAGES=8 PANELS=1 VEC=63 KEEP=1"
+        echo "gemm_wgmma_b_shared_16f32 416 BN=128 STEPS=2 STAGES=16 PANELS=1 VEC=63 KEEP=0"
         ;;
     dg2) echo "gemm_xmx8_16 64 BM=128 BN=32" && echo "gemm_xmx8_16f32 64 BM=128 BN=32" ;;
     pvc | bmg) echo "gemm_xmx16_16 128 BM=128 BN=64" && echo "gemm_xmx16_16f32 128 BM=128 BN=64" ;;

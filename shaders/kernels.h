@@ -167,10 +167,10 @@
     X(ptx, nvidia, peak_wgmma)                                                                     \
     X(opencl, nvidia, gemm_wgmma_16)                                                               \
     X(opencl, nvidia, gemm_wgmma_16f32)                                                            \
-    X(ptx, nvidia, probe_wgmma_lean)                                                               \
-    X(ptx, nvidia, gemm_wgmma_lean_16)                                                             \
-    X(ptx, nvidia, gemm_wgmma_lean_16f32)                                                          \
-    X(opencl, nvidia, gemm_wgmma_kept_16)                                                          \
-    X(opencl, nvidia, gemm_wgmma_kept_16f32)                                                       \
-    X(ptx, nvidia, gemm_wgmma_held_16)                                                             \
-    X(ptx, nvidia, gemm_wgmma_held_16f32)
+    X(ptx, nvidia, probe_wgmma_48k)                                                                \
+    X(ptx, nvidia, gemm_wgmma_48k_16)                                                              \
+    X(ptx, nvidia, gemm_wgmma_48k_16f32)                                                           \
+    X(opencl, nvidia, gemm_wgmma_b_shared_16)                                                      \
+    X(opencl, nvidia, gemm_wgmma_b_shared_16f32)                                                   \
+    X(ptx, nvidia, gemm_wgmma_b_registers_16)                                                      \
+    X(ptx, nvidia, gemm_wgmma_b_registers_16f32)

@@ -209,9 +209,10 @@ double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype
     static const struct {
         const char *variant;
         int instruction;
-    } rows[] = {{"coop", COOP},        {"coop_deep", COOP},  {"stream", COOP},
-                {"mma", MMA},          {"wgmma", WGMMA},     {"wgmma_kept", WGMMA},
-                {"wgmma_lean", WGMMA}, {"wgmma_held", WGMMA}};
+    } rows[] = {{"coop", COOP},       {"coop_deep", COOP},
+                {"stream", COOP},     {"mma", MMA},
+                {"wgmma", WGMMA},     {"wgmma_b_shared", WGMMA},
+                {"wgmma_48k", WGMMA}, {"wgmma_b_registers", WGMMA}};
     double *kept = &bench->peaks[0];
     size_t i = 0;
     while (i < sizeof rows / sizeof *rows && strcmp(rows[i].variant, variant) != 0) {

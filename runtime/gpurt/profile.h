@@ -50,7 +50,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
 // setting has a number for each, in the order of the variant's own table.
 #define GRT_TILES_COOP "128x256 256x128 160x256 128x128 256x64 64x64 32x32"
 #define GRT_TILES_WGMMA "128x256x4 128x128x4 64x128x4 128x64x4 64x128x2 64x64x4"
-#define GRT_TILES_WGMMA_LEAN "128x256 128x128 128x64"
+#define GRT_TILES_WGMMA_48K "128x256 128x128 128x64"
 #define GRT_TILES_SPLIT "64x128 64x64 32x32"
 #define GRT_TILES_SPLIT_WGMMA "128x128x32 64x128x16 64x64x32"
 
@@ -95,12 +95,12 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "0.568 0.278 0.182 0.206 0.447 0.151", "microseconds that each tile takes for 64 of k")      \
     X(GEMM_WGMMA_ENDS, "gemm.wgmma.ends", real, GRT_TILES_WGMMA, 0, 1000,                          \
       "0.29 0.33 0.31 0.01 0.51 0.01", "microseconds for beginning and ending a tile")             \
-    X(GEMM_WGMMA_LEAN, "gemm.wgmma_lean", whole, "BM BN STAGES AHEAD", 0, 512, "0 0 0 0",          \
+    X(GEMM_WGMMA_48K, "gemm.wgmma_48k", whole, "BM BN STAGES AHEAD", 0, 512, "0 0 0 0",            \
       "the same in 48 KiB of shared memory, with blocks of 32 of k that are loaded ahead. 0: by "  \
       "the product")                                                                               \
-    X(GEMM_WGMMA_LEAN_STEP, "gemm.wgmma_lean.step", real, GRT_TILES_WGMMA_LEAN, 0.001, 1000,       \
+    X(GEMM_WGMMA_48K_STEP, "gemm.wgmma_48k.step", real, GRT_TILES_WGMMA_48K, 0.001, 1000,          \
       "0.3 0.17 0.12", "microseconds that each of its tiles takes for 32 of k")                    \
-    X(GEMM_WGMMA_LEAN_ENDS, "gemm.wgmma_lean.ends", real, GRT_TILES_WGMMA_LEAN, 0, 1000,           \
+    X(GEMM_WGMMA_48K_ENDS, "gemm.wgmma_48k.ends", real, GRT_TILES_WGMMA_48K, 0, 1000,              \
       "0.3 0.3 0.3", "microseconds for beginning and ending a tile")                               \
     X(GEMM_SPLIT_USE, "gemm.split.use", whole, "use", 0, 1, "0",                                   \
       "1: f32 products are done on the matrix unit, each number as three bfloats")                 \
@@ -180,7 +180,7 @@ struct grt_profile_key_info {
 };
 // NULL for a number that is no key.
 GRT_API const struct grt_profile_key_info *grt_profile_key_info(enum grt_profile_key key);
-// The key of that name, or GRT_KEY_COUNT.
+// The key of that name, or of a name that it had in an earlier version; or GRT_KEY_COUNT.
 GRT_API enum grt_profile_key grt_profile_key_find(const char *name);
 
 struct grt_profile_value {

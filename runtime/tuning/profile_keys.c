@@ -39,12 +39,28 @@ uint32_t profile_count(enum grt_profile_key key) {
     return count;
 }
 
+// Settings by the names that files of earlier versions have: those files still load.
+static const struct {
+    const char *name;
+    enum grt_profile_key key;
+} earlier[] = {
+    {"gemm.wgmma_lean", GRT_KEY_GEMM_WGMMA_48K},
+    {"gemm.wgmma_lean.step", GRT_KEY_GEMM_WGMMA_48K_STEP},
+    {"gemm.wgmma_lean.ends", GRT_KEY_GEMM_WGMMA_48K_ENDS},
+};
+
 enum grt_profile_key grt_profile_key_find(const char *name) {
-    uint32_t i = 0;
-    while (i < GRT_KEY_COUNT && strcmp(keys[i].key, name) != 0) {
-        i++;
+    for (uint32_t i = 0; i < GRT_KEY_COUNT; i++) {
+        if (strcmp(keys[i].key, name) == 0) {
+            return (enum grt_profile_key)i;
+        }
     }
-    return (enum grt_profile_key)i;
+    for (size_t i = 0; i < sizeof earlier / sizeof earlier[0]; i++) {
+        if (strcmp(earlier[i].name, name) == 0) {
+            return earlier[i].key;
+        }
+    }
+    return GRT_KEY_COUNT;
 }
 
 // One number at *text, moved behind it and the spaces that follow.

@@ -43,7 +43,7 @@
     X(reduce, D)                                                                                   \
     X(shape, D)                                                                                    \
     X(gemm, D)                                                                                     \
-    X(tall, D)                                                                                     \
+    X(splitk, D)                                                                                   \
     X(gaps, D)                                                                                     \
     X(nonfinite, D)                                                                                \
     X(quarantine, D)                                                                               \

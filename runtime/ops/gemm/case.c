@@ -37,10 +37,11 @@ bool gemm_in_chunks(const struct gemm_case *g) {
            (p->lda | p->ldb | p->a_batch | p->b_batch) % 8 == 0;
 }
 
-// H200, 65536x256x256, where a and c have 33.5 MB each, TFLOP/s without / with c kept: wgmma_held
-// f16 327 / 361, bf16 335 / 368, wgmma_kept 371 / 398 and 367 / 404. Two in turns, each the other's
-// c: 25.1 us become 21.0. Where a and c both fit it is 4 % slower (65536x128x128), and 2 % where c
-// does not (131072x256x256). With 81920 rows, 42 MB each, 30.7 / 28.8 us; with 98304 37.0 / 38.1.
+// H200, 65536x256x256, where a and c have 33.5 MB each, TFLOP/s without / with c kept:
+// wgmma_b_registers f16 327 / 361, bf16 335 / 368, wgmma_b_shared 371 / 398 and 367 / 404. Two in
+// turns, each the other's c: 25.1 us become 21.0. Where a and c both fit it is 4 % slower
+// (65536x128x128), and 2 % where c does not (131072x256x256). With 81920 rows, 42 MB each, 30.7 /
+// 28.8 us; with 98304 37.0 / 38.1.
 bool gemm_keeps_c(const struct gemm_case *g) {
     const struct grt_gemm_desc *d = g->desc;
     uint64_t room = grt_profile_whole(g->dev->profile, GRT_KEY_GEMM_CACHE);

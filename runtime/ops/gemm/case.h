@@ -45,9 +45,9 @@ extern const uint32_t gemm_variant_count;
 
 extern const struct gemm_variant gemm_variant_panel;
 extern const struct gemm_variant gemm_variant_wgmma;
-extern const struct gemm_variant gemm_variant_wgmma_held;
-extern const struct gemm_variant gemm_variant_wgmma_lean;
-extern const struct gemm_variant gemm_variant_wgmma_kept;
+extern const struct gemm_variant gemm_variant_wgmma_b_registers;
+extern const struct gemm_variant gemm_variant_wgmma_48k;
+extern const struct gemm_variant gemm_variant_wgmma_b_shared;
 extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_xmx;
 extern const struct gemm_variant gemm_variant_stream;
@@ -67,7 +67,7 @@ void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_g
 // Records the product by the first variant that serves.
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
 
-// ---- tall.c: k in `parts` of `each`, the last maybe shorter; 1 part when that does not pay ----
+// ---- split_k.c: k in `parts` of `each`, the last maybe shorter; 1 part if that does not pay ----
 struct gemm_cut {
     uint32_t parts, each;
 };
@@ -110,7 +110,7 @@ void gemm_coop_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_split_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
-void gemm_wgmma_lean_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+void gemm_wgmma_48k_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 
 // What is worth trying for products in parts, by cooperative matrices and by mma.sync.
 #define GEMM_SPLIT_KNOBS                                                                           \

@@ -88,7 +88,7 @@ void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUM
 // (cl/nvidia/lib/launch.k).
 static bool usable(const struct gemm_case *g) {
     return g->in == GRT_F32 && gemm_ceil_div(g->m, 64) <= UINT16_MAX && g->batch <= UINT16_MAX &&
-           grt_kernel_builds(g->dev, "probe_wgmma_lean");
+           grt_kernel_builds(g->dev, "probe_wgmma_48k");
 }
 
 // Where most of its smallest tile is filled. NVIDIA's Vulkan compiles an imported kernel at every

@@ -8,10 +8,10 @@
 #include "device/internal.h"
 
 static const struct grt_tunable *const tunables[] = {
-    &gemm_tiled_f32_tunable, &gemm_tiled_16_tunable,   &gemm_plain_tunable,
-    &gemm_panel_tunable,     &gemm_coop_tunable,       &gemm_mma_tunable,
-    &gemm_wgmma_tunable,     &gemm_split_tunable,      &gemm_split_wgmma_tunable,
-    &gemm_split_mma_tunable, &gemm_wgmma_lean_tunable,
+    &gemm_tiled_f32_tunable, &gemm_tiled_16_tunable,  &gemm_plain_tunable,
+    &gemm_panel_tunable,     &gemm_coop_tunable,      &gemm_mma_tunable,
+    &gemm_wgmma_tunable,     &gemm_split_tunable,     &gemm_split_wgmma_tunable,
+    &gemm_split_mma_tunable, &gemm_wgmma_48k_tunable,
 };
 
 const struct grt_tunable *grt_tunable(uint32_t i) {

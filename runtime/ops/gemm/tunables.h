@@ -16,6 +16,6 @@ extern const struct grt_tunable gemm_split_wgmma_tunable;
 extern const struct grt_tunable gemm_split_mma_tunable;
 extern const struct grt_tunable gemm_mma_tunable;
 extern const struct grt_tunable gemm_wgmma_tunable;
-extern const struct grt_tunable gemm_wgmma_lean_tunable;
+extern const struct grt_tunable gemm_wgmma_48k_tunable;
 
 #endif

@@ -6,9 +6,9 @@
 const struct gemm_variant *const gemm_variants[] = {
     // One row a line: clang-format would set them in columns.
     // clang-format off
-    &gemm_variant_wgmma_kept,
-    &gemm_variant_wgmma_held,
-    &gemm_variant_wgmma_lean,
+    &gemm_variant_wgmma_b_shared,
+    &gemm_variant_wgmma_b_registers,
+    &gemm_variant_wgmma_48k,
     &gemm_variant_wgmma,
     &gemm_variant_mma,
     &gemm_variant_xmx,

@@ -31,6 +31,6 @@ from = measured: 2026-11-16, driver 580.159.04, fitted to 228 products: the tile
 gemm.wgmma.fit = 1 1 1 1 3 2
 gemm.wgmma.step = 0.568 0.278 0.182 0.206 0.447 0.151
 gemm.wgmma.ends = 0.29 0.33 0.31 0.01 0.51 0.01
-gemm.wgmma_lean.step = 0.3 0.17 0.12
-gemm.wgmma_lean.ends = 0.3 0.3 0.3
+gemm.wgmma_48k.step = 0.3 0.17 0.12
+gemm.wgmma_48k.ends = 0.3 0.3 0.3
 end

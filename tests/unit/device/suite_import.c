@@ -157,14 +157,14 @@ static void launches_of_one_kernel_wait(void **state) {
 static void who_has_them(void **state) {
     (void)state;
     struct grt_dev dev = {.info = {.backend = GRT_BACKEND_VULKAN, .vendor = "NVIDIA"}};
-    assert_false(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    assert_false(grt_kernel_exists(&dev, "gemm_wgmma_48k_16"));
     dev.info.caps.imports = 1;
-    assert_true(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    assert_true(grt_kernel_exists(&dev, "gemm_wgmma_48k_16"));
     assert_false(grt_kernel_exists(&dev, "gemm_wgmma_16"));  // has more shared memory than that
     strcpy(dev.info.vendor, "Mesa");
-    assert_false(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    assert_false(grt_kernel_exists(&dev, "gemm_wgmma_48k_16"));
     dev.info = (struct grt_dev_info){.backend = GRT_BACKEND_OPENCL, .vendor = "NVIDIA"};
-    assert_true(grt_kernel_exists(&dev, "gemm_wgmma_lean_16"));
+    assert_true(grt_kernel_exists(&dev, "gemm_wgmma_48k_16"));
     assert_true(grt_kernel_exists(&dev, "gemm_wgmma_16"));
 }
 

@@ -254,7 +254,7 @@ static void results(void **state) {
     }
     // On NVIDIA's matrix units all, and no check may have failed; elsewhere none.
     bool there =
-        grt_kernel_builds(test.dev, "probe_mma") || grt_kernel_builds(test.dev, "probe_wgmma_lean");
+        grt_kernel_builds(test.dev, "probe_mma") || grt_kernel_builds(test.dev, "probe_wgmma_48k");
     assert_int_equal(ran, there ? 2 * all : 0);
 }
 

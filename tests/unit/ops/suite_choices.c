@@ -10,12 +10,12 @@
 
 #include "ops/gemm/case.h"
 
-enum { COOP, SPLIT, SPLIT_WGMMA, WGMMA, WGMMA_LEAN, VARIANTS };
-static const char *const names[VARIANTS] = {"coop", "split", "split_wgmma", "wgmma", "wgmma_lean"};
+enum { COOP, SPLIT, SPLIT_WGMMA, WGMMA, WGMMA_48K, VARIANTS };
+static const char *const names[VARIANTS] = {"coop", "split", "split_wgmma", "wgmma", "wgmma_48k"};
 
 typedef void tile_fn(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 static tile_fn *const tile_of[VARIANTS] = {gemm_coop_tile, gemm_split_tile, gemm_split_wgmma_tile,
-                                           gemm_wgmma_tile, gemm_wgmma_lean_tile};
+                                           gemm_wgmma_tile, gemm_wgmma_48k_tile};
 
 // A product, and the tiles that were chosen for it.
 struct row {
@@ -100,7 +100,7 @@ static void settings_decide(void **state) {
                                "gemm.split.ends = 0 900000 900000\n"
                                "gemm.split_wgmma.ends = 0 900000 900000\n"
                                "gemm.wgmma.ends = 0 900 900 900 900 900\n"
-                               "gemm.wgmma_lean.ends = 0 900 900\nend\n";
+                               "gemm.wgmma_48k.ends = 0 900 900\nend\n";
     static const char *const wanted[VARIANTS] = {"128 256 32 64 64 2", "64 128 16 32 64",
                                                  "128 128 32", "128 256 4", "128 256 5 3"};
     const struct row product = {.m = 200, .n = 200, .k = 64, .batch = 1};

@@ -335,15 +335,15 @@ static void imported_products(void **state) {
     bool imports = info->caps.imports && hopper && has_twin(info);
     assert_true(!info->caps.imports || info->backend == GRT_BACKEND_VULKAN);
     if (info->caps.bf16 || imports) {
-        assert_int_equal(is_best(GRT_BF16, 4096, 4096, 4096, "wgmma_lean"), imports);
-        assert_int_equal(is_best(GRT_BF16, 65536, 256, 256, "wgmma_held"), imports);
+        assert_int_equal(is_best(GRT_BF16, 4096, 4096, 4096, "wgmma_48k"), imports);
+        assert_int_equal(is_best(GRT_BF16, 65536, 256, 256, "wgmma_b_registers"), imports);
     }
     // The same kernel on both APIs, and on Vulkan not for a small product.
     bool split = imports || (hopper && info->backend == GRT_BACKEND_OPENCL);
     assert_int_equal(is_best(GRT_F32, 4096, 4096, 4096, "split_wgmma"), split);
     assert_int_equal(is_best(GRT_F32, 512, 512, 512, "split_wgmma"), split && !imports);
     assert_false(!info->caps.imports && info->backend == GRT_BACKEND_VULKAN &&
-                 has_variant(2, 64, 64, "wgmma_lean"));
+                 has_variant(2, 64, 64, "wgmma_48k"));
 }
 
 // ---- batches do not matter ----

@@ -250,6 +250,29 @@ static void file_is(const struct grt_dev_info *info, const char *want) {
     assert_string_equal(got, want);
 }
 
+// A setting that was renamed is read by its earlier name too, and both are one.
+static void earlier_names(void **state) {
+    (void)state;
+    struct profile_file file;
+    char why[PROFILE_WHY];
+    const char *text = HEAD "gemm.wgmma_lean = 128 256 5 3\ngemm.wgmma_lean.step = 3 2 1\n"
+                            "gemm.wgmma_lean.ends = 6 5 4\nend\n";
+    assert_true(profile_parse("a", text, strlen(text), &file, why));
+    assert_true(file.rows[GRT_KEY_GEMM_WGMMA_48K].numbers[1] == 256);
+    assert_true(file.rows[GRT_KEY_GEMM_WGMMA_48K_STEP].numbers[0] == 3);
+    assert_true(file.rows[GRT_KEY_GEMM_WGMMA_48K_ENDS].numbers[2] == 4);
+    refuse(HEAD "gemm.wgmma_lean = 0 0 0 0\ngemm.wgmma_48k = 0 0 0 0\nend\n", 5, "line 4 already");
+    // A search that writes the setting replaces the line, by its name of today.
+    kit_enter_home();
+    struct grt_dev_info info = kit_gpu("Card", "3dfx", 4);
+    kit_write_user_file(&info, HEAD "gemm.wgmma_lean = 128 256 5 3\nend\n");
+    struct grt_profile_value value = {.numbers = {128, 128, 4, 2}, .count = 4, .from = "default"};
+    assert_true(grt_profile_store(&info, GRT_KEY_GEMM_WGMMA_48K, &value));
+    file_is(&info, HEAD "gemm.wgmma_48k = 128 128 4 2  # BM BN STAGES AHEAD\nend\n");
+    kit_remove_user_file(&info);
+    kit_leave_home();
+}
+
 // The file is the user's: his comments and the order of his lines stay, and no `from` is left
 // without a setting.
 static void comments_stay(void **state) {
@@ -367,9 +390,11 @@ static void no_file(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(forms),         TEST_CASE(mistakes),       TEST_CASE(damage),
-    TEST_CASE(precedence),    TEST_CASE(user_overlay),   TEST_CASE(storing),
-    TEST_CASE(comments_stay), TEST_CASE(stored_at_once), TEST_CASE(nowhere_to_store),
+    TEST_CASE(forms),          TEST_CASE(mistakes),
+    TEST_CASE(damage),         TEST_CASE(precedence),
+    TEST_CASE(user_overlay),   TEST_CASE(storing),
+    TEST_CASE(earlier_names),  TEST_CASE(comments_stay),
+    TEST_CASE(stored_at_once), TEST_CASE(nowhere_to_store),
     TEST_CASE(no_file),
 };
 TEST_SUITE(profile, false, cases);

@@ -327,11 +327,11 @@ static void settings_of_matrix_units(void **state) {
         {"wgmma", {128, 256, 4}, true},
         {"wgmma", {128, 256, 6}, false},
         {"wgmma", {100, 256, 4}, false},
-        {"wgmma_lean", {128, 256, 5, 3}, true},
-        {"wgmma_lean", {128, 256, 6, 3}, false},
-        {"wgmma_lean", {128, 192, 5, 3}, false},
-        {"wgmma_lean", {128, 256, 5, 5}, false},
-        {"wgmma_lean", {64, 256, 5, 3}, false},
+        {"wgmma_48k", {128, 256, 5, 3}, true},
+        {"wgmma_48k", {128, 256, 6, 3}, false},
+        {"wgmma_48k", {128, 192, 5, 3}, false},
+        {"wgmma_48k", {128, 256, 5, 5}, false},
+        {"wgmma_48k", {64, 256, 5, 3}, false},
     };
     for (uint32_t t = 0; grt_tunable(t); t++) {
         const struct grt_tunable *tunable = grt_tunable(t);

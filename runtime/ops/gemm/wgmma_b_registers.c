@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on Hopper's matrix units whose b is short both ways and stays in registers, in 48
 // KiB of shared memory, for Vulkan, which imports the kernel as PTX:
-// cl/nvidia/lib/gemm_wgmma_held.k. On OpenCL it runs for tests; wgmma_kept has more memory there.
+// cl/nvidia/lib/gemm_wgmma_b_registers.k. On OpenCL it runs for tests; wgmma_b_shared has more
+// memory there.
 //
 // H200, driver 580.159.04, 2026-11-15, us by this / by stream, f16 and bf16: 65536x256x256 23.7 /
 // 31.1 and 23.3 / 36.3, x192x192 24.1 / 23.8 and 24.0 / 29.9, x128x128 9.9 / 9.7 and 9.8 / 12.2,
@@ -18,7 +19,7 @@ static uint64_t tile_count(const struct gemm_case *g) {
 // The copy engine reads rows of a that are multiples of 16 bytes, and lanes 16 bytes of b at once.
 static bool usable(const struct gemm_case *g) {
     return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
-           tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
+           tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_48k");
 }
 
 // On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a
@@ -45,8 +46,8 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
                                      {"KEEP", gemm_keeps_c(meant)}};
     uint64_t groups = tile_count(g) < gemm_places(g) ? tile_count(g) : gemm_places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
-    gemm_dispatch(graph, g, "wgmma_held", specs, sizeof specs / sizeof specs[0], grid);
+    gemm_dispatch(graph, g, "wgmma_b_registers", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_held = {"wgmma_held", usable, pays, record,
-                                                     .gaps = true};
+const struct gemm_variant gemm_variant_wgmma_b_registers = {"wgmma_b_registers", usable, pays,
+                                                            record, .gaps = true};

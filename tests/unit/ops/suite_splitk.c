@@ -123,4 +123,4 @@ static void f32_error(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {TEST_CASE(cut), TEST_CASE(scratch), TEST_CASE(f32_error)};
-TEST_SUITE(tall, true, cases);
+TEST_SUITE(splitk, true, cases);

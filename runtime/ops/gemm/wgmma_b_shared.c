@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on Hopper's matrix units whose b is short both ways and stays in shared memory:
-// cl/nvidia/lib/gemm_wgmma_kept.k.
+// cl/nvidia/lib/gemm_wgmma_b_shared.k.
 //
 // On an H200 it does f16 65536x256x256 with 371 TFLOP/s, wgmma with 340; where there are few tiles
 // both take a launch's time. More figures: ci/records/2026-11-16-h200/products-tried.txt.
@@ -62,8 +62,8 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
         {"KEEP", gemm_keeps_c(meant)}};
     uint64_t groups = tile_count(g) < gemm_places(g) ? tile_count(g) : gemm_places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
-    gemm_dispatch(graph, g, "wgmma_kept", specs, sizeof specs / sizeof specs[0], grid);
+    gemm_dispatch(graph, g, "wgmma_b_shared", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_kept = {"wgmma_kept", usable, pays, record,
-                                                     .gaps = true};
+const struct gemm_variant gemm_variant_wgmma_b_shared = {"wgmma_b_shared", usable, pays, record,
+                                                         .gaps = true};

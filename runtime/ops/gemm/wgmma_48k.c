@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products on Hopper's matrix units in 48 KiB of shared memory, for Vulkan, which imports
-// the kernel as PTX: cl/nvidia/lib/gemm_wgmma_lean.k. On OpenCL it runs for tests; wgmma has more
+// the kernel as PTX: cl/nvidia/lib/gemm_wgmma_48k.k. On OpenCL it runs for tests; wgmma has more
 // memory there.
 //
 // On an H200 it does f16 8192^3 with 598 TFLOP/s, coop with 365. More figures:
@@ -46,11 +46,11 @@ static uint32_t setting_registers(const uint32_t *v) {
     return (v[BN] / 2 + 16 * v[AHEAD] + 40) * 2 / 3;
 }
 
-const struct grt_tunable gemm_wgmma_lean_tunable = {
+const struct grt_tunable gemm_wgmma_48k_tunable = {
     "gemm",
-    "wgmma_lean",
+    "wgmma_48k",
     1u << GRT_F16 | 1u << GRT_BF16,
-    GRT_KEY_GEMM_WGMMA_LEAN,
+    GRT_KEY_GEMM_WGMMA_48K,
     1,
     {{"BM", {128}}, {"BN", {128, 256}}, {"STAGES", {3, 4, 5}}, {"AHEAD", {1, 2, 3, 4}}},
     setting_possible,
@@ -83,7 +83,7 @@ struct choice {
 static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     uint32_t steps = gemm_ceil_div(g->k, 32);
-    if (gemm_sizes(g, &gemm_wgmma_lean_tunable, v) && v[BM]) {
+    if (gemm_sizes(g, &gemm_wgmma_48k_tunable, v) && v[BM]) {
         struct way way = {{ROWS, v[BN], 1, 0, 0}, v[STAGES], v[AHEAD]};
         return (struct choice){way, gemm_schedule_of(g, &way.tile, steps, false)};
     }
@@ -93,15 +93,15 @@ static struct choice choose(const struct gemm_case *g) {
         // parts.
         bool few = tile_count(g, ways[i].tile.bn) < 2 * (uint64_t)gemm_places(g);
         struct way way = ways[i];
-        way.tile.step = gemm_costs(g, GRT_KEY_GEMM_WGMMA_LEAN_STEP)[i];
-        way.tile.ends = gemm_costs(g, GRT_KEY_GEMM_WGMMA_LEAN_ENDS)[i];
+        way.tile.step = gemm_costs(g, GRT_KEY_GEMM_WGMMA_48K_STEP)[i];
+        way.tile.ends = gemm_costs(g, GRT_KEY_GEMM_WGMMA_48K_ENDS)[i];
         struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, few)};
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
 }
 
-void gemm_wgmma_lean_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+void gemm_wgmma_48k_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
     struct way way = choose(g).way;
     v[BM] = way.tile.bm;
     v[BN] = way.tile.bn;
@@ -115,13 +115,13 @@ void gemm_wgmma_lean_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMB
 // once.
 static bool usable(const struct gemm_case *g) {
     return gemm_in_chunks(g) && g->k > 0 && (g->desc->a_transposed || g->k % 8 == 0) &&
-           tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_lean");
+           tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_48k");
 }
 
 // On Vulkan, where half of the device has whole tiles to do and b is not short both ways, which is
-// for wgmma_held and stream; and where a long k can be cut. us by this / coop: 1024x280x39104 95 /
-// 455, 94x5088x4160 26 / 54, 23520x256x576 nt 31 / 36, but 576^3 10.4 / 6.5, 136x40x6208 17 / 7.5,
-// 21616x72x928 tn 33 / 26.
+// for wgmma_b_registers and stream; and where a long k can be cut. us by this / coop:
+// 1024x280x39104 95 / 455, 94x5088x4160 26 / 54, 23520x256x576 nt 31 / 36, but 576^3 10.4 / 6.5,
+// 136x40x6208 17 / 7.5, 21616x72x928 tn 33 / 26.
 static bool pays(const struct gemm_case *g) {
     uint64_t work = (uint64_t)g->m * g->n * g->batch * g->k;
     bool deep = g->k >= 2048;
@@ -145,8 +145,8 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
                                      {"VEC", 15 | gemm_alignment_of_c(g) << 4},
                                      {"SPLIT", s->parts > 1}};
     const uint32_t grid[3] = {s->groups, 1, 1};
-    gemm_dispatch(graph, &own, "wgmma_lean", specs, sizeof specs / sizeof specs[0], grid);
+    gemm_dispatch(graph, &own, "wgmma_48k", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_lean = {"wgmma_lean", usable,        pays,
-                                                     record,       .fills = true, .gaps = true};
+const struct gemm_variant gemm_variant_wgmma_48k = {"wgmma_48k", usable,        pays,
+                                                    record,      .fills = true, .gaps = true};

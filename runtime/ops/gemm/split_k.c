@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a long k and few tiles, such as a weight's gradient over a large batch: a workgroup
-// a tile would leave most of a device idle. So k is cut, the parts are a batch of products into
-// scratch, in f32, and one more kernel adds them up in a fixed order and does what follows a
-// product.
+// Split-K: products with a long k and few tiles, such as a weight's gradient over a large batch. A
+// workgroup a tile would leave most of a device idle. So k is cut, the parts are a batch of
+// products into scratch, in f32, and one more kernel adds them up in a fixed order and does what
+// follows a product.
 #include "case.h"
 
 #include "ops/op_support.h"
