@@ -44,6 +44,7 @@ struct grt_kernel_info {
     // Made of a source at run time, or NULL: its readings come when they are needed
     // (runtime/source/source.h).
     struct grt_source *source;
+    const char *file;  // of such: its name in messages
     bool opencl_only;  // of such: it has no other reading
     bool imports;  // its OpenCL reading can reach a Vulkan device as PTX (runtime/device/import.c)
 };

@@ -173,23 +173,54 @@ static void log_lines(const struct grt_kernel_info *info, const char *options, c
     }
 }
 
+// The mistake in a compiler's words, with its place in the text.
+static void find_mistake(const struct grt_kernel_info *info, const char *text, char *error) {
+    unsigned before = 0;
+    for (const char *at = prelude; *at; at++) {
+        before += *at == '\n';
+    }
+    grt_program_error(text, error, MAX_LOG_IN_ERROR);
+    grt_program_place(info->opencl, before, info->file, error, MAX_LOG_IN_ERROR);
+}
+
+// NVIDIA's compiler has no more than a warning for the line that calls an undeclared function, and
+// -w keeps it silent: a user's source that fails without a place is built again with warnings.
+static void find_warned(struct gcl_dev *dev, const struct grt_kernel_info *info,
+                        const char *options, cl_program program, char *error) {
+    char loud[MAX_OPTIONS];
+    const char *quiet = strstr(options, " -w ");
+    if (!quiet) {
+        return;
+    }
+    snprintf(loud, sizeof loud, "%.*s%s", (int)(quiet - options), options, quiet + 3);
+    gcl.clBuildProgram(program, 1, &dev->device, loud, NULL, NULL);
+    char *text = build_log(dev, program);
+    char found[MAX_LOG_IN_ERROR];
+    find_mistake(info, text, found);
+    if (text) {
+        log_lines(info, loud, text);
+    }
+    if (grt_program_placed(found)) {
+        snprintf(error, MAX_LOG_IN_ERROR, "%s", found);
+    }
+    free(text);
+}
+
 // After clBuildProgram(): the log, and when it failed the program's end.
 static cl_program built(struct gcl_dev *dev, const struct grt_kernel_info *info,
                         const char *options, cl_program program, cl_int code) {
     char *text = build_log(dev, program);
     char error[MAX_LOG_IN_ERROR];
-    grt_program_error(text, error, sizeof error);
-    unsigned before = 0;
-    for (const char *at = prelude; *at; at++) {
-        before += *at == '\n';
-    }
-    grt_program_place(info->opencl, before, error, sizeof error);
+    find_mistake(info, text, error);
     if (text) {
         log_lines(info, options, text);
     }
     if (code != CL_SUCCESS) {
         enum grt_status status = gcl_status(code, false);
         if (info->source && text && status != GRT_LOST) {
+            if (!grt_program_placed(error)) {
+                find_warned(dev, info, options, program, error);
+            }
             grt_fail(GRT_BAD_DATA, "%s", error);  // the user's file and line
         } else if (status == GRT_NO_MEMORY || status == GRT_LOST) {
             gcl_fail(dev, status, code, "kernel %s cannot be built", info->name);

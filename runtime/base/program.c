@@ -93,31 +93,72 @@ int grt_program_run(const char *const *argv, double seconds, char **said) {
     return WEXITSTATUS(status) == 127 ? GRT_PROGRAM_NONE : WEXITSTATUS(status);
 }
 
-static bool has_word(const char *at, size_t length, const char *word) {
+// ---- what compilers say ----
+
+// Where `word` stands in a line, in any case, with spaces allowed before a colon at its end
+// ("error   :" is ptxas's way); NULL: nowhere.
+static const char *find_word(const char *at, size_t length, const char *word) {
     size_t size = strlen(word);
-    for (size_t i = 0; i + size <= length; i++) {
+    bool colon = word[size - 1] == ':';
+    size -= colon;
+    for (size_t i = 0; i + size + colon <= length; i++) {
         if (strncasecmp(at + i, word, size) == 0) {
+            size_t end = i + size;
+            while (colon && end < length && at[end] == ' ') {
+                end++;
+            }
+            if (!colon || (end < length && at[end] == ':')) {
+                return at + i;
+            }
+        }
+    }
+    return NULL;
+}
+
+// Whether a line has a place, "a.k:7:".
+static bool has_place(const char *at, size_t length) {
+    for (size_t i = 1; i + 1 < length; i++) {
+        size_t digits = at[i] == ':' ? strspn(at + i + 1, "0123456789") : 0;
+        if (digits > 0 && i + 1 + digits < length && at[i + 1 + digits] == ':') {
             return true;
         }
     }
     return false;
 }
 
+// A linker's words of a function that is nowhere; NULL: the line has none.
+static const char *find_open(const char *at, size_t length) {
+    const char *found = find_word(at, length, "unresolved extern function");
+    return found ? found : find_word(at, length, "undefined reference to");
+}
+
+// The first line of the highest rank is the mistake. NVIDIA's compiler only warns of an undeclared
+// function, and its linker, which does not find it, names no line.
+enum rank { SILENCE, WARNING, WORDS, MISTAKE, PLACED_MISTAKE };
+static enum rank rank_of(const char *at, size_t length) {
+    bool mistake = find_word(at, length, "error:") || find_word(at, length, "fatal:") ||
+                   find_word(at, length, "implicit declaration of function") ||
+                   find_open(at, length);
+    if (mistake) {
+        return has_place(at, length) ? PLACED_MISTAKE : MISTAKE;
+    }
+    if (find_word(at, length, "warning:") || find_word(at, length, "note:")) {
+        return WARNING;
+    }
+    return strspn(at, " \t\r") < length ? WORDS : SILENCE;
+}
+
 void grt_program_error(const char *said, char *line, size_t capacity) {
     const char *found = NULL;
     size_t found_length = 0;
+    enum rank rank = SILENCE;
     for (const char *at = said ? said : ""; *at;) {
         size_t length = strcspn(at, "\n");
-        // NVIDIA's compiler only warns of an undeclared function, and its linker, which does not
-        // find it, names no line.
-        bool error = has_word(at, length, "error:") ||
-                     has_word(at, length, "implicit declaration of function");
-        if (length > 0 && (error || !found)) {
+        enum rank other = rank_of(at, length);
+        if (other > rank) {
+            rank = other;
             found = at;
             found_length = length;
-        }
-        if (error) {
-            break;
         }
         at += length + (at[length] == '\n');
     }
@@ -129,35 +170,74 @@ void grt_program_error(const char *said, char *line, size_t capacity) {
             found_length -= strlen(words[i]);
         }
     }
-    if (found) {
-        snprintf(line, capacity, "%.*s", (int)found_length, found);
-    } else {
+    if (rank == SILENCE) {
         snprintf(line, capacity, "the compiler said nothing");
+    } else if (rank == WARNING) {
+        snprintf(line, capacity,
+                 "the compiler refuses it and names no mistake: is every function defined?");
+    } else {
+        snprintf(line, capacity, "%.*s", (int)found_length, found);
     }
 }
 
-void grt_program_place(const char *text, unsigned before, char *line, size_t capacity) {
-    unsigned wanted = 0;
-    int rest = 0;
-    if (sscanf(line, "<kernel>:%u:%n", &wanted, &rest) != 1 || rest == 0 || wanted <= before) {
-        return;
+bool grt_program_placed(const char *line) {
+    return has_place(line, strlen(line));
+}
+
+// The line of `text`, from 1 on, that has the first use of a name; 0: none has.
+static unsigned line_with(const char *text, const char *name, size_t length) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    unsigned line = 1;
+    for (const char *at = text; *at;) {
+        size_t word = strspn(at, letters);
+        if (word == length && length > 0 && memcmp(at, name, length) == 0) {
+            return line;
+        }
+        line += word == 0 && *at == '\n';
+        at += word > 0 ? word : 1;
     }
-    wanted -= before;
-    char file[256] = "";
-    unsigned number = 0;  // that the file has for the line that `at` begins
+    return 0;
+}
+
+// File and line that the directives of `text` give its `wanted`-th line. False: they give none.
+static bool place_of(const char *text, unsigned wanted, char file[256], unsigned *number) {
     const char *at = text;
+    file[0] = '\0';
+    *number = 0;  // that the file has for the line that `at` begins
     for (unsigned k = 1; k < wanted && *at; k++) {
-        if (sscanf(at, "#line %u \"%255[^\"]\"", &number, file) != 2) {
-            number++;
+        if (sscanf(at, "#line %u \"%255[^\"]\"", number, file) != 2) {
+            (*number)++;
         }
         at += strcspn(at, "\n");
         at += *at == '\n';
     }
-    if (file[0] != '\0') {
-        char *words = strdup(line + rest);
-        if (words) {
-            snprintf(line, capacity, "%s:%u:%s", file, number, words);
-            free(words);
+    return file[0] != '\0';
+}
+
+void grt_program_place(const char *text, unsigned before, const char *name, char *line,
+                       size_t capacity) {
+    unsigned wanted = 0, number = 0;
+    int rest = 0;
+    char file[256];
+    char *words = strdup(line);
+    if (!words) {
+        return;
+    }
+    bool counted = sscanf(words, "<kernel>:%u:%n", &wanted, &rest) == 1 && rest > 0;
+    const char *open = find_open(words, strlen(words));
+    const char *quoted = open ? strchr(open, '\'') : NULL;
+    if (counted) {
+        wanted = wanted > before ? wanted - before : 0;
+        if (wanted > 0 && place_of(text, wanted, file, &number)) {
+            snprintf(line, capacity, "%s:%u:%s", file, number, words + rest);
+        }
+    } else if (!grt_program_placed(words)) {
+        wanted = quoted ? line_with(text, quoted + 1, strcspn(quoted + 1, "'")) : 0;
+        if (wanted > 0 && place_of(text, wanted, file, &number)) {
+            snprintf(line, capacity, "%s:%u: %s", file, number, open);
+        } else if (name) {
+            snprintf(line, capacity, "%s: %s", name, words);
         }
     }
+    free(words);
 }

@@ -74,7 +74,7 @@ static bool write_all(int fd, const void *data, size_t size) {
 }
 
 // Runs the first program that there is. False with the sentence.
-static bool run(const struct compiler *compiler, const char *file, const char *in,
+static bool run(const struct compiler *compiler, const char *file, const char *text, const char *in,
                 const char *out) {
     int code = GRT_PROGRAM_NONE;
     char *said = NULL;
@@ -97,6 +97,7 @@ static bool run(const struct compiler *compiler, const char *file, const char *i
     } else if (code != 0) {
         char line[512];
         grt_program_error(said, line, sizeof line);
+        grt_program_place(text, 0, file, line, sizeof line);
         grt_fail(GRT_BAD_DATA, "%s", line);
     }
     free(said);
@@ -122,7 +123,7 @@ static void *make(const struct compiler *compiler, const char *kind, const char 
     }
     int in_fd = grt_temporary_file(in, sizeof in);
     int out_fd = in_fd >= 0 ? grt_temporary_file(out, sizeof out) : -1;
-    if (out_fd >= 0 && write_all(in_fd, text, strlen(text)) && run(compiler, file, in, out)) {
+    if (out_fd >= 0 && write_all(in_fd, text, strlen(text)) && run(compiler, file, text, in, out)) {
         uint64_t bytes = 0;
         result = grt_whole_file_read(out, MAX_RESULT, &bytes);
         *size = (size_t)bytes;

@@ -131,6 +131,7 @@ static bool describe(struct grt_source *source, struct unit *unit) {
         read_as(source, "#include \"shaders/describe.h\"\n", unit->desc.before, unit->desc.behind);
     bool ok = text && grt_describe_kernel(&unit->described, source->file, text);
     unit->described.info.source = source;
+    unit->described.info.file = source->file;
     unit->described.info.opencl_only = unit->desc.opencl_only;
     free(text);
     return ok;

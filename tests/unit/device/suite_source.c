@@ -119,12 +119,6 @@ static void same_name(void **state) {
     free(other);
 }
 
-// NVIDIA's OpenCL compiles to PTX, in which a function may stay open.
-static bool links_late(void) {
-    const struct grt_dev_info *info = grt_dev_info(test.dev);
-    return info->backend == GRT_BACKEND_OPENCL && strstr(info->driver, "NVIDIA") != NULL;
-}
-
 static void mistakes(void **state) {
     (void)state;
     // Found by the compiler of the device.
@@ -134,9 +128,9 @@ static void mistakes(void **state) {
         {"tile[LID], tile[LID + REACH]", "tile[LID], tiles[LID + REACH]", "here.k:19:"},
         {"uint i = GROUP(0)", "uint i = GROUP(0) )", "here.k:12:"},
         {"side) {", "side) { a = missing;", "here.k:7:"},
-        // An undeclared function is found by a linker that knows no lines, where the compiler only
-        // warns of it: what a warning says is chosen by grt_program_error().
-        {"made[i] = blend", "made[i] = bland", links_late() ? "bland" : "here.k:19:"},
+        // NVIDIA's compiler of OpenCL only warns of an undeclared function, and its linker, which
+        // does not find it, knows no lines.
+        {"made[i] = blend", "made[i] = bland", "here.k:19:"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *text = changed(blur, rows[i].from, rows[i].to);
@@ -346,7 +340,7 @@ static void lists_agree(void **state) {
 static void places(void **state) {
     (void)state;
     static const char text[] =
-        "first;\n#line 7 \"one.k\"\nseven;\neight;\n#line 3 \"two.k\"\nthree;\n";
+        "first;\n#line 7 \"one.k\"\nseven;\neight;\n#line 3 \"two.k\"\nthree;\ngusty(gust(0));\n";
     static const struct {
         const char *said, *want;
     } rows[] = {
@@ -356,12 +350,21 @@ static void places(void **state) {
         {"<kernel>:3:1: error: of no file", "<kernel>:3:1: error: of no file"},
         {"<kernel>:1:1: error: before it", "<kernel>:1:1: error: before it"},
         {"two.k:3:1: error: as it is", "two.k:3:1: error: as it is"},
-        {"", ""},
+        // Words of linkers: the first use of the function, and not of one whose name begins so.
+        {"ptxas fatal   : Unresolved extern function 'gust'",
+         "two.k:4: Unresolved extern function 'gust'"},
+        {"error   : Undefined reference to 'gust' in ''",
+         "two.k:4: Undefined reference to 'gust' in ''"},
+        {"ptxas fatal   : Unresolved extern function 'gus'",
+         "me.k: ptxas fatal   : Unresolved extern function 'gus'"},
+        {"Unresolved extern function ''", "me.k: Unresolved extern function ''"},
+        {"ptxas input, line 55; error   : x", "me.k: ptxas input, line 55; error   : x"},
+        {"", "me.k: "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char line[64];
+        char line[128];
         snprintf(line, sizeof line, "%s", rows[i].said);
-        grt_program_place(text, 2, line, sizeof line);
+        grt_program_place(text, 2, "me.k", line, sizeof line);
         assert_string_equal(line, rows[i].want);
     }
 }
@@ -381,6 +384,23 @@ static void errors(void **state) {
         {"<kernel>:8:3: warning: implicit declaration of function 'gust' is invalid in C99\n"
          "Error: link failed\n",
          "<kernel>:8:3: warning: implicit declaration of function 'gust' is invalid in C99"},
+        // NVIDIA's OpenCL with -w, then without: words without a place are no mistakes.
+        {"(): Warning: Function blur is a kernel, so overriding noinline attribute. The function "
+         "may "
+         "be inlined when called.\n\nptxas fatal   : Unresolved extern function 'gust'\n",
+         "ptxas fatal   : Unresolved extern function 'gust'"},
+        {"<kernel>:19:27: warning: implicit declaration of function 'gust' is invalid in OpenCL\n"
+         "made[i] = gust(1);\n          ^\n"
+         "(): Warning: Function blur is a kernel, so overriding noinline attribute.\n",
+         "<kernel>:19:27: warning: implicit declaration of function 'gust' is invalid in OpenCL"},
+        {"(): Warning: Function blur is a kernel, so overriding noinline attribute.\n"
+         "<kernel>:12:5: error: use of undeclared identifier 'tiles'\n",
+         "<kernel>:12:5: error: use of undeclared identifier 'tiles'"},
+        {"error   : Undefined reference to 'gust' in ''\n<kernel>:3:1: error: x\n",
+         "<kernel>:3:1: error: x"},
+        {"(): Warning: Function blur is a kernel, so overriding noinline attribute.\n",
+         "the compiler refuses it and names no mistake: is every function defined?"},
+        {"a.k:2:1: warning: unused\nit is too long\n", "it is too long"},
         {"\nno such program\n", "no such program"},
         {"", "the compiler said nothing"},
         {NULL, "the compiler said nothing"},
