@@ -134,9 +134,18 @@ static bool in_chunks(const struct grt_row_part *part, uint32_t *pitch, uint32_t
     return whole_chunks(part) && part->range.buf && part->range.offset % 16 == 0;
 }
 
-static bool is_output(const struct grt_mlp_rows_desc *d, const struct grt_tensor *t,
-                      enum grt_dtype dtype) {
-    return t->dtype == dtype && grt_tensor_count(t) == d->rows * d->model.outputs;
+// Whether a tensor is [rows][outputs] of a type; rejects the graph otherwise.
+static bool is_output(struct grt_graph *graph, const struct grt_mlp_rows_desc *d, const char *name,
+                      const struct grt_tensor *t, enum grt_dtype dtype) {
+    if (!grt_op_tensor(graph, "mlp over rows", name, t)) {
+        return false;
+    }
+    if (t->dtype == dtype && grt_tensor_count(t) == d->rows * d->model.outputs) {
+        return true;
+    }
+    grt_graph_reject(graph, GRT_INVALID, "mlp over rows: %s must be %s [%llu][%u]", name,
+                     grt_dtype_text(dtype), (unsigned long long)d->rows, d->model.outputs);
+    return false;
 }
 
 static const char *misfit(struct rows_call *call, const struct grt_mlp_rows_desc *d) {
@@ -157,9 +166,6 @@ static const char *misfit(struct rows_call *call, const struct grt_mlp_rows_desc
         (at->far.numbers > 0 &&
          (!in_chunks(&at->far, &p->far_pitch, &p->far_step) || at->share == 0))) {
         return "rows of inputs must be whole runs of 16 bytes";
-    }
-    if ((d->y && !is_output(d, d->y, GRT_F32)) || (d->dy && !is_output(d, d->dy, d->dtype))) {
-        return "y must be f32 [rows][outputs], and dy so in the type of the products";
     }
     return NULL;
 }
@@ -209,7 +215,7 @@ static struct grt_range or_else(struct grt_range range, struct grt_range other) 
 
 void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_desc *d) {
     struct rows_call call;
-    if (!grt_op_tensor(graph, "mlp over rows", "y", d->y) || !begin(graph, d, &call)) {
+    if (!is_output(graph, d, "y", d->y, GRT_F32) || !begin(graph, d, &call)) {
         return;
     }
     const struct grt_row_places *at = &d->places;
@@ -230,7 +236,7 @@ void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_
 
 void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows_desc *d) {
     struct rows_call call;
-    if (!grt_op_tensor(graph, "mlp over rows", "dy", d->dy) || !begin(graph, d, &call) ||
+    if (!is_output(graph, d, "dy", d->dy, d->dtype) || !begin(graph, d, &call) ||
         !grt_op_scratch(graph, "mlp over rows", d->dy->label, d->scratch,
                         grt_mlp_rows_scratch(call.c.dev, d))) {
         return;
