@@ -215,7 +215,7 @@ static struct grt_range or_else(struct grt_range range, struct grt_range other) 
 
 void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_desc *d) {
     struct rows_call call;
-    if (!is_output(graph, d, "y", d->y, GRT_F32) || !begin(graph, d, &call)) {
+    if (!begin(graph, d, &call) || !is_output(graph, d, "y", d->y, GRT_F32)) {
         return;
     }
     const struct grt_row_places *at = &d->places;
@@ -236,7 +236,7 @@ void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_
 
 void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows_desc *d) {
     struct rows_call call;
-    if (!is_output(graph, d, "dy", d->dy, d->dtype) || !begin(graph, d, &call) ||
+    if (!begin(graph, d, &call) || !is_output(graph, d, "dy", d->dy, d->dtype) ||
         !grt_op_scratch(graph, "mlp over rows", d->dy->label, d->scratch,
                         grt_mlp_rows_scratch(call.c.dev, d))) {
         return;
