@@ -273,6 +273,10 @@ static int begin(struct train_ppo *t) {
 static int open_ppo(void *self) {
     struct train_ppo *t = self;
     const struct grt_config *c = &t->trainer.config.settings;
+    // What comes from a checkpoint was taken when its run began.
+    if (!t->file.archive && !grt_config_effective(c)) {
+        return command_exit_of(grt_last_status());
+    }
     int code = train_ppo_make(t);
     if (code) {
         return code;

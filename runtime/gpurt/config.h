@@ -137,6 +137,13 @@ GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *fro
 GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
 // Where a value is from, for messages: the file, or the name that stood on the command line.
 GRT_API const char *grt_config_source(const struct grt_config *config, enum grt_config_key key);
+// The same with line and column, "run.yaml:3:5: ", or "" for what stood on the command line.
+#define GRT_CONFIG_WHERE (GRT_CONFIG_TEXT_SIZE + 32)
+GRT_API void grt_config_where(const struct grt_config *config, enum grt_config_key key,
+                              char where[GRT_CONFIG_WHERE]);
+// False, with a sentence, where a key was given that has no effect beside the others, such as
+// huber_delta where the loss is mse. A value that switches off, 0 or false, may always be given.
+GRT_API bool grt_config_effective(const struct grt_config *config);
 // The field of a key, as a pointer to its C type.
 GRT_API const void *grt_config_value(const struct grt_config *config, enum grt_config_key key);
 // Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be

@@ -248,8 +248,10 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     // What can be known to fail is known before the data are read, and before anything is made or
     // moved.
     run->driver = make_run(run);
+    // A run that is resumed has keys that were taken when it began.
     if (!run->driver ||
         !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
+        (!desc->resume && !grt_config_effective(&run->task.config)) ||
         !grt_dataset_digest(run->task.data, &run->data_digest)) {
         goto undo_run;
     }

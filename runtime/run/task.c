@@ -49,10 +49,8 @@ static bool one_network(const struct grt_config *c) {
     for (uint32_t key = 0; key < GRT_CONFIG_KEY_COUNT; key++) {
         const struct grt_config_place *place = &c->places[key];
         if (place->given && task_key_of_kinds((enum grt_config_key)key)) {
-            char where[GRT_CONFIG_TEXT_SIZE + 32] = "";
-            if (place->file) {
-                snprintf(where, sizeof where, "%s:%u:%u: ", c->path, place->line, place->column);
-            }
+            char where[GRT_CONFIG_WHERE];
+            grt_config_where(c, (enum grt_config_key)key, where);
             return grt_fail(GRT_CONFIG,
                             "%s%s describes an mlp, and `model` is a list of layers, which has its "
                             "own: leave %s out, or the list",
@@ -207,10 +205,6 @@ static bool take_class_weights(struct grt_task *task) {
     uint32_t classes = task->info.classes;
     if (given->count == 0) {
         return true;
-    }
-    if (strcmp(task->config.loss, "cross_entropy") != 0) {
-        return grt_fail(GRT_CONFIG, "class_weights are for loss cross_entropy, not for %s",
-                        task->config.loss);
     }
     if (classes > 0 && given->count != classes) {
         return grt_fail(GRT_CONFIG,

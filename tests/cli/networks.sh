@@ -245,7 +245,11 @@ expect 0 "${side[@]}" checkpoint_dir=unweighed
 expect 0 "${side[@]}" checkpoint_dir=equal class_weights=2,2,2
 refuse 78 'class_weights has 2 numbers, and the targets of gusts.h5 are 3 classes' "${side[@]}" checkpoint_dir=none \
     class_weights=1,2
-refuse 78 'class_weights are for loss cross_entropy, not for mse' "${lift[@]}" checkpoint_dir=none class_weights=1,2
+refuse 78 'class_weights has no effect with loss mse: leave it out, or give loss cross_entropy' "${lift[@]}" \
+    checkpoint_dir=none class_weights=1,2
+refuse 78 'label_smoothing has no effect with loss mse' "${lift[@]}" checkpoint_dir=none label_smoothing=0.1
+refuse 78 'huber_delta has no effect with loss cross_entropy' "${side[@]}" checkpoint_dir=none huber_delta=2
+expect 0 "${lift[@]}" checkpoint_dir=off label_smoothing=0 momentum=0 nesterov=false
 refuse 78 'class_weights are all 0' "${side[@]}" checkpoint_dir=none class_weights=0,0,0
 refuse 78 'class_weights: -1 is not between 0 and' "${side[@]}" checkpoint_dir=none class_weights=1,-1,1
 

@@ -489,9 +489,65 @@ static void written(void **state) {
     assert_string_equal(text, "0.0");
 }
 
+// ---- keys without an effect ----
+
+static void effects(void **state) {
+    (void)state;
+    // A key, the setting with which it counts, and one with which it does not.
+    static const struct {
+        const char *key, *with, *without;
+    } rows[] = {
+        {"huber_delta=2", "loss=huber", "loss=mse"},
+        {"label_smoothing=0.1", "loss=cross_entropy", "loss=bce"},
+        {"class_weights=1,2", "loss=cross_entropy", "loss=l1"},
+        {"pooling=mean", "model=points", "model=mlp"},
+        {"head_depth=2", "model=points", "model=mlp"},
+        {"momentum=0.9", "optimizer=sgd", "optimizer=adam"},
+        {"nesterov=true", "optimizer=sgd", "optimizer=adamw"},
+        {"betas=0.9,0.95", "optimizer=adam", "optimizer=sgd"},
+        {"eps=1e-6", "optimizer=adamw", "optimizer=sgd"},
+        {"base_batch_size=64", "lr_rule=sqrt", "lr_rule=none"},
+        {"min_learning_rate=1e-5", "schedule=cosine", "schedule=step"},
+        {"lr_step=2", "schedule=step", "schedule=cosine"},
+        {"gamma=0.5", "schedule=step", "schedule=constant"},
+        {"loss_scale=1024", "precision=f16", "precision=bf16"},
+        {"growth_interval=100", "precision=f16", "precision=f32"},
+        {"min_delta=0.1", "patience=3", "patience=0"},
+        {"autotune_seconds=5", "autotune=true", "autotune=false"},
+    };
+    static struct grt_config c;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        grt_config_init(&c);
+        assert_true(grt_config_override(&c, rows[i].key));
+        assert_true(grt_config_override(&c, rows[i].with));
+        assert_true(grt_config_effective(&c));
+        assert_true(grt_config_override(&c, rows[i].without));
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "%.*s has no effect with %.*s ",
+                 (int)strcspn(rows[i].key, "="), rows[i].key, (int)strcspn(rows[i].without, "="),
+                 rows[i].without);
+        TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG, wanted);
+    }
+    // By the name that was given, with its place, and with what would make it count.
+    static const char text[] = "loss: mse\noptimizer: adam\ntraining:\n  smoothing: 0.1\n";
+    grt_config_init(&c);
+    assert_true(grt_config_parse(&c, "a.yaml", text, strlen(text)));
+    TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG,
+                 "a.yaml:4:3: smoothing has no effect with loss mse: leave it out, or give loss "
+                 "cross_entropy");
+    // What switches off may stand anywhere.
+    grt_config_init(&c);
+    assert_true(grt_config_override(&c, "loss=mse"));
+    assert_true(grt_config_override(&c, "label_smoothing=0.0"));
+    assert_true(grt_config_override(&c, "momentum=0"));
+    assert_true(grt_config_override(&c, "nesterov=false"));
+    assert_true(grt_config_effective(&c));
+    TEST_REFUSED(grt_config_effective(NULL), GRT_INVALID, "no config");
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(keys),      TEST_CASE(guides), TEST_CASE(forms),
-    TEST_CASE(mistakes),  TEST_CASE(kinds),  TEST_CASE(limits),
-    TEST_CASE(overrides), TEST_CASE(layers), TEST_CASE(written),
+    TEST_CASE(effects),  TEST_CASE(keys),    TEST_CASE(guides), TEST_CASE(forms),
+    TEST_CASE(mistakes), TEST_CASE(kinds),   TEST_CASE(limits), TEST_CASE(overrides),
+    TEST_CASE(layers),   TEST_CASE(written),
 };
 TEST_SUITE(config, false, cases);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys that have an effect only where another key has some value: given anywhere else they would be
+// a mistake that nobody notices.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "config_parts.h"
+
+static const struct {
+    enum grt_config_key key, of;
+    const char *words[3];  // of `of`; none: any but 0 and false
+} rows[] = {
+    {GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LOSS, {"huber"}},
+    {GRT_CONFIG_LABEL_SMOOTHING, GRT_CONFIG_LOSS, {"cross_entropy"}},
+    {GRT_CONFIG_CLASS_WEIGHTS, GRT_CONFIG_LOSS, {"cross_entropy"}},
+    {GRT_CONFIG_POOLING, GRT_CONFIG_MODEL, {"points"}},
+    {GRT_CONFIG_HEAD_DEPTH, GRT_CONFIG_MODEL, {"points"}},
+    {GRT_CONFIG_MOMENTUM, GRT_CONFIG_OPTIMIZER, {"sgd"}},
+    {GRT_CONFIG_NESTEROV, GRT_CONFIG_OPTIMIZER, {"sgd"}},
+    {GRT_CONFIG_BETAS, GRT_CONFIG_OPTIMIZER, {"adamw", "adam"}},
+    {GRT_CONFIG_EPS, GRT_CONFIG_OPTIMIZER, {"adamw", "adam"}},
+    {GRT_CONFIG_BASE_BATCH_SIZE, GRT_CONFIG_LR_RULE, {"sqrt"}},
+    {GRT_CONFIG_MIN_LEARNING_RATE, GRT_CONFIG_SCHEDULE, {"cosine"}},
+    {GRT_CONFIG_LR_STEP, GRT_CONFIG_SCHEDULE, {"step"}},
+    {GRT_CONFIG_GAMMA, GRT_CONFIG_SCHEDULE, {"step"}},
+    {GRT_CONFIG_LOSS_SCALE, GRT_CONFIG_PRECISION, {"f16"}},
+    {GRT_CONFIG_GROWTH_INTERVAL, GRT_CONFIG_PRECISION, {"f16"}},
+    {GRT_CONFIG_MIN_DELTA, GRT_CONFIG_PATIENCE, {NULL}},
+    {GRT_CONFIG_AUTOTUNE_SECONDS, GRT_CONFIG_AUTOTUNE, {NULL}},
+};
+
+void grt_config_where(const struct grt_config *config, enum grt_config_key key,
+                      char where[GRT_CONFIG_WHERE]) {
+    where[0] = '\0';
+    if (config && (unsigned)key < GRT_CONFIG_KEY_COUNT && config->places[key].file) {
+        const struct grt_config_place *place = &config->places[key];
+        snprintf(where, GRT_CONFIG_WHERE, "%s:%u:%u: ", config->path, place->line, place->column);
+    }
+}
+
+// Whether a value switches what it is of off.
+static bool is_off(const struct grt_config *c, enum grt_config_key key, char *text, size_t size) {
+    grt_config_value_text(c, key, text, size);
+    return strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
+}
+
+bool grt_config_effective(const struct grt_config *config) {
+    if (!config) {
+        return grt_fail(GRT_INVALID, "grt_config_effective: no config");
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char own[GRT_CONFIG_TEXT_SIZE], other[GRT_CONFIG_TEXT_SIZE];
+        const char *const *words = rows[i].words;
+        if (!grt_config_given(config, rows[i].key) ||
+            is_off(config, rows[i].key, own, sizeof own)) {
+            continue;
+        }
+        bool off = is_off(config, rows[i].of, other, sizeof other);
+        bool effective = words[0] ? false : !off;
+        for (size_t w = 0; words[w]; w++) {
+            effective = effective || strcmp(words[w], other) == 0;
+        }
+        if (!effective) {
+            char where[GRT_CONFIG_WHERE];
+            const char *name = config->places[rows[i].key].name;
+            const char *of = config_keys[rows[i].of].info.name;
+            grt_config_where(config, rows[i].key, where);
+            return grt_fail(GRT_CONFIG,
+                            "%s%s has no effect with %s %s: leave it out, or give %s %s", where,
+                            name[0] ? name : config_keys[rows[i].key].info.name, of, other, of,
+                            words[0] ? words[0] : "too");
+        }
+    }
+    return true;
+}
