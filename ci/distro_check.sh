@@ -4,8 +4,13 @@
 # Do the README's two commands work on another release? Makes a bare system of it, puts a clean
 # clone of this checkout's HEAD inside, and runs them there as root:
 #
-#   ci/distro_check.sh [--only quickstart|test] [--keep] SUITE [-- CTEST_ARGUMENT...]
+#   ci/distro_check.sh [--only quickstart|test|coop] [--keep] SUITE [-- CTEST_ARGUMENT...]
 #   ci/distro_check.sh trixie -- -R gemm
+#   ci/distro_check.sh --only coop sid
+#
+# --only coop builds, sees that a GEMM runs by cooperative matrices on Vulkan, and runs the suites
+# whose kernels may take them, with small cases. Mesa 26's lavapipe has them on the CPU, for f16 and
+# 8x8x8: of the variants `coop` runs there; stream, coop_deep and the fused MLP want 16x16x16.
 #
 # SUITE is a release of this machine's distribution, taken from this machine's own mirror (Debian:
 # bookworm, trixie, sid; Ubuntu: jammy, noble). One of another distribution needs --mirror URL and
@@ -23,7 +28,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=packages.sh
 . "$root/ci/packages.sh"
 
-usage="usage: ci/distro_check.sh [--only quickstart|test] [--keep] [--mirror URL --keyring FILE]
+usage="usage: ci/distro_check.sh [--only quickstart|test|coop] [--keep] [--mirror URL --keyring FILE]
        SUITE [-- CTEST_ARGUMENT...]"
 only=
 keep=0
@@ -51,7 +56,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$suite" ] || die "$usage"
-case $only in '' | quickstart | test) ;; *) die "--only quickstart or --only test, not '$only'" ;; esac
+case $only in '' | quickstart | test | coop) ;; *) die "--only quickstart, test or coop, not '$only'" ;; esac
 [ "$(id -u)" -eq 0 ] || die "root is needed: a system is made and entered"
 
 # debootstrap knows how releases differ by a script for each; of those it is too old for, all of one
@@ -149,9 +154,17 @@ failed=0
 mkdir -p "$top"
 timed system "a bare system" make_system
 [ "$failed" -eq 0 ] || exit 1
-if [ "$only" != test ]; then
+if [ "$only" = coop ]; then
+    suites='gaps|splitk|quarantine|nn|fused|mlprows|grads|network|layers|learner|precision|torch|optim|apart|gemm'
+    # shellcheck disable=SC2016  # the inner shell's words
+    timed coop "suites of cooperative matrices" inside bash -euc '
+        ci/build.sh release
+        build/release/gpurt bench gemm --backend vulkan --precision f16 --shape 64 --variant coop --time 0.01
+        GPURT_TEST_SMALL=1 ci/test.sh -R "^($1)[.]vulkan" "${@:2}"
+    ' bash "$suites" "$@"
+elif [ "$only" != test ]; then
     timed quickstart ci/quickstart.sh inside ci/quickstart.sh
     timed again "ci/quickstart.sh again" inside ci/quickstart.sh
 fi
-[ "$only" = quickstart ] || timed test "ci/test.sh${*:+ $*}" inside ci/test.sh "$@"
+[[ $only = quickstart || $only = coop ]] || timed test "ci/test.sh${*:+ $*}" inside ci/test.sh "$@"
 exit "$failed"

@@ -88,6 +88,9 @@ GRT_API void grt_op_reduce(struct grt_graph *graph, const struct grt_reduce_desc
 GRT_API uint64_t grt_op_reduce_scratch(const struct grt_dev *dev,
                                        const struct grt_reduce_desc *desc);
 
+// Softmax and the layer norm are for modules and programs of your own, forward only: gpurt's losses
+// and layers have them fused with what stands beside them.
+//
 // y = softmax of x over the last axis: exp(x - max) / sum exp(x - max). f32, equally many elements,
 // apart.
 GRT_API void grt_op_softmax(struct grt_graph *graph, const struct grt_tensor *y,
