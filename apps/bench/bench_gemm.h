@@ -11,6 +11,7 @@
 
 struct bench_gemm_shape {
     uint64_t m, n, k;
+    uint64_t trans;  // of `gpurt tune`: a place in BENCH_GEMM_TRANS, 2 for a and 1 for b transposed
 };
 
 struct bench_gemm_shapes {

@@ -35,6 +35,12 @@ static bool read_op(const char *text, void *into, char why[RANGES_WHY]) {
     return false;
 }
 
+static bool read_text(const char *text, void *into, char why[RANGES_WHY]) {
+    (void)why;
+    *(const char **)into = text;
+    return true;
+}
+
 // "60", "60s", "5m", "1h"
 static bool read_budget(const char *text, void *into, char why[RANGES_WHY]) {
     char *end = NULL;
@@ -67,6 +73,11 @@ static const struct option_row tune_options[] = {
      .fallback = "gemm",
      .read = read_op,
      .at = offsetof(struct tune, op)},
+    {.name = "data",
+     .value = "CONFIG.yaml",
+     .help = "tune the products of this training config",
+     .read = read_text,
+     .at = offsetof(struct tune, data)},
     {.name = "budget",
      .value = "TIME",
      .help = "time for all of it: 60s, 5m",
@@ -99,11 +110,13 @@ struct choice {
     uint32_t tunable, weight;
 };
 
-// The tunables for operands of one type: those of the device's variants, or those that were named.
-static bool choose_tunables(struct tune *tune, enum grt_dtype in, struct choice *chosen,
+// The tunables for operands of one type: those of the device's variants for products of this shape,
+// 0 rows for any, or those that were named.
+static bool choose_tunables(struct tune *tune, enum grt_dtype in,
+                            const struct bench_gemm_shape *shape, struct choice *chosen,
                             uint32_t *count) {
     const char *asked = tune->bench.gemm.variants;
-    struct tune_task task = {.kind = TUNE_VARIANTS, .in = in, .limit = 30};
+    struct tune_task task = {.kind = TUNE_VARIANTS, .in = in, .shape = *shape, .limit = 30};
     struct tune_answer answer;
     *count = 0;
     if (strcmp(asked, "auto") != 0 && strcmp(asked, "all") != 0) {
@@ -137,7 +150,7 @@ static bool add_job(struct tune *tune, const struct tune_job *job) {
     for (size_t i = 0; i < tune->job_count; i++) {
         if (tune->jobs[i].tunable == job->tunable && tune->jobs[i].in == job->in &&
             tune->jobs[i].pick.size == job->pick.size) {
-            if (!tune->table) {
+            if (!tune->table || tune->data) {
                 return true;  // of a run's products the first of a class stands for it
             }
             talk_error("%llux%llux%llu and %llux%llux%llu are both %s products; name one of them",
@@ -155,22 +168,23 @@ static bool add_job(struct tune *tune, const struct tune_job *job) {
     return true;
 }
 
-// The jobs of one tunable: its classes, or those of the shapes that were given.
-static bool add_jobs(struct tune *tune, const struct choice *choice, enum grt_dtype in) {
+// The jobs of one tunable: its classes, or that of the shape that was given.
+static bool add_jobs(struct tune *tune, const struct choice *choice, enum grt_dtype in,
+                     const struct bench_gemm_shape *shape) {
     const struct grt_tunable *tunable = grt_tunable(choice->tunable);
-    const struct bench_gemm_shapes *given = &tune->bench.gemm.shapes;
     bool largest_only = tune->level == TUNE_LEVEL_0 + 1;
-    struct tune_job job = {
-        .tunable = choice->tunable, .in = in, .given = given->count > 0, .weight = choice->weight};
+    struct tune_job job = {.tunable = choice->tunable,
+                           .in = in,
+                           .shape = *shape,
+                           .given = shape->m > 0,
+                           .weight = choice->weight};
     bool good = true;
-    for (size_t i = 0; good && i < given->count; i++) {
-        job.shape = given->values[i];
-        if (grt_tunable_pick(tunable, &tune->info, tune->profile, job.shape.m, job.shape.n, 1,
-                             &job.pick)) {
-            good = add_job(tune, &job);
-        }
+    if (job.given) {
+        return !grt_tunable_pick(tunable, &tune->info, tune->profile, shape->m, shape->n, 1,
+                                 &job.pick) ||
+               add_job(tune, &job);
     }
-    for (uint32_t size = 0; good && !given->count && size < tunable->classes; size++) {
+    for (uint32_t size = 0; good && size < tunable->classes; size++) {
         if (!tune_job_shape(tune, &job, (enum grt_size_class)size, 0)) {
             continue;
         }
@@ -182,6 +196,33 @@ static bool add_jobs(struct tune *tune, const struct choice *choice, enum grt_dt
     return good;
 }
 
+// The jobs for products of one type and shape; false with the exit code.
+static bool plan_shape(struct tune *tune, enum grt_dtype in, const struct bench_gemm_shape *shape,
+                       int *code) {
+    struct choice chosen[TUNE_MAX_TUNABLES];
+    uint32_t count = 0;
+    if (!choose_tunables(tune, in, shape, chosen, &count)) {
+        *code = talk_stopped() ? COMMAND_OK : COMMAND_NO_DEVICE;
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!add_jobs(tune, &chosen[i], in, shape)) {
+            *code = COMMAND_USAGE;
+            return false;
+        }
+    }
+    return true;
+}
+
+// The way of --trans, a place in BENCH_GEMM_TRANS.
+static uint32_t way_of(const struct tune *tune) {
+    uint32_t way = 0;
+    while (way < 3 && !(tune->bench.gemm.trans >> way & 1)) {
+        way++;
+    }
+    return tune->bench.gemm.trans ? way : 0;
+}
+
 // A plan of all jobs; false with the exit code.
 static bool plan(struct tune *tune, int *code) {
 #define X(name, text) GRT_##name,
@@ -189,19 +230,15 @@ static bool plan(struct tune *tune, int *code) {
 #undef X
     uint32_t asked = tune->bench.gemm.precisions;
     asked = asked ? asked : tune->info.caps.software ? 1 : 3;
+    const struct bench_gemm_shapes *given = &tune->bench.gemm.shapes;
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
-        struct choice chosen[TUNE_MAX_TUNABLES];
-        uint32_t count = 0;
-        if (!(asked >> p & 1)) {
-            continue;
-        }
-        if (!choose_tunables(tune, precisions[p], chosen, &count)) {
-            *code = talk_stopped() ? COMMAND_OK : COMMAND_NO_DEVICE;
-            return false;
-        }
-        for (uint32_t i = 0; i < count; i++) {
-            if (!add_jobs(tune, &chosen[i], precisions[p])) {
-                *code = COMMAND_USAGE;
+        for (size_t i = 0; (asked >> p & 1) && i < (given->count ? given->count : 1); i++) {
+            struct bench_gemm_shape shape = {0};
+            if (given->count) {
+                shape = given->values[i];
+            }
+            shape.trans = shape.trans ? shape.trans : way_of(tune);
+            if (!plan_shape(tune, precisions[p], &shape, code)) {
                 return false;
             }
         }
@@ -282,6 +319,27 @@ static int find_device(struct tune *tune) {
     return COMMAND_OK;
 }
 
+// The options that do not go together, and the products of --data.
+static int read_products(struct tune *tune) {
+    static struct grt_config config;
+    uint32_t ways = tune->bench.gemm.trans;
+    if (ways & (ways - 1)) {
+        talk_error("--trans: settings are for one way, such as tn");
+        return COMMAND_USAGE;
+    }
+    if (!tune->data) {
+        return COMMAND_OK;
+    }
+    if (tune->bench.gemm.shapes.count || tune->bench.gemm.precisions || ways != 1) {
+        talk_error("--data has shapes, types and transpositions: name no others");
+        return COMMAND_USAGE;
+    }
+    grt_config_init(&config);
+    return grt_config_read(&config, tune->data)
+               ? tune_products(&config, tune->profile, &tune->bench.gemm)
+               : command_exit_of(grt_last_status());
+}
+
 static int run_tune(struct tune *tune, int argc, char **argv) {
     struct output output = {0};
     char profile[4096];
@@ -291,6 +349,9 @@ static int run_tune(struct tune *tune, int argc, char **argv) {
     if (!code) {
         code = FILES_APART({FILE_KEPT, "the device's profile", kept ? profile : NULL},
                            {FILE_WRITTEN, "--output", tune->bench.common.output});
+    }
+    if (!code) {
+        code = read_products(tune);
     }
     if (!code) {
         code = output_open(&output, tune->bench.common.output);
@@ -319,7 +380,7 @@ static int run_tune(struct tune *tune, int argc, char **argv) {
 int cmd_tune(int argc, char **argv) {
     struct tune tune = {.worker.child = GRT_NO_CHILD};
     // The options of `bench gemm` that mean the same here; their values are fields of struct bench.
-    static const char *const shared[] = {"shape", "precision", "variant"};
+    static const char *const shared[] = {"shape", "precision", "trans", "variant"};
     struct option_row rows[TUNE_OPTIONS + sizeof shared / sizeof *shared];
     size_t count = TUNE_OPTIONS;
     memcpy(rows, tune_options, sizeof tune_options);
@@ -354,7 +415,7 @@ int tune_for_training(const struct tune_training *training) {
     tune.level = TUNE_LEVEL_0 + 1;
     int code = find_device(&tune);
     if (!code) {
-        code = training->products(tune.profile, &tune.bench.gemm, training->context);
+        code = tune_products(training->config, tune.profile, &tune.bench.gemm);
     }
     if (!code) {
         code = run_jobs(&tune);

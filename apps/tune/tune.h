@@ -3,6 +3,7 @@
 // user's profile. Three parts:
 //
 //     tune.c          what is tuned in which time, the rows, the profile
+//     tune_products.c which products a training run has
 //     tune_search.c   which setting is tried next; knows no device
 //     tune_worker.c   tries one in a child process, so that a crash or a hang costs that one only
 //
@@ -14,6 +15,7 @@
 
 #include "bench/bench_gemm.h"
 #include "base/child.h"
+#include "gpurt/config.h"
 #include "gpurt/gpurt.h"
 #include "cli/options.h"
 #include "gpurt/tunable.h"
@@ -24,13 +26,14 @@
 struct tune_training {
     const struct options *common;
     double seconds;
-    // Fills in shapes and precisions of the run, from what the device's profile gives it; an exit
-    // code.
-    int (*products)(const struct grt_profile *profile, struct bench_gemm_options *products,
-                    void *context);
-    void *context;
+    const struct grt_config *config;
 };
 int tune_for_training(const struct tune_training *training);
+
+// Fills in shapes and precisions of the run that a config describes, from what the device's profile
+// gives it. Returns an exit code; a mistake is said.
+int tune_products(const struct grt_config *settings, const struct grt_profile *profile,
+                  struct bench_gemm_options *o);
 
 // ---- search ----
 

@@ -18,6 +18,7 @@
     X(PRECISION, "precision", "types", NULL, TEXT, 0, 0)                                           \
     X(CLASS, "class", "class", NULL, TEXT, 0, 6)                                                   \
     X(SHAPE, "shape", "m x n x k", NULL, TEXT, 0, 15)                                              \
+    X(TRANS, "trans", "trans", NULL, TEXT, 0, 0)                                                   \
     X(BEFORE, "before", "before", NULL, TEXT, 0, 16)                                               \
     X(BEFORE_RATE, "before_gflop_per_s", "", "GFLOP/s", NUMBER, 2, 9)                              \
     X(AFTER, "after", "after", NULL, TEXT, 0, 16)                                                  \
@@ -113,7 +114,7 @@ bool tune_job_shape(struct tune *tune, struct tune_job *job, enum grt_size_class
             grt_tunable_pick(grt_tunable(job->tunable), &tune->info, tune->profile, n, n, 1,
                              &pick) &&
             pick.size == size) {
-            job->shape = (struct bench_gemm_shape){n, n, n};
+            job->shape = (struct bench_gemm_shape){n, n, n, job->shape.trans};
             job->pick = pick;
             found = true;
         }
@@ -280,6 +281,9 @@ static bool store(struct run *run) {
 }
 
 static bool print_row(const struct run *run, const char *result) {
+#define X(name, text) text,
+    static const char *const ways[] = {BENCH_GEMM_TRANS(X)};
+#undef X
     char before[96];
     char after[96];
     char shape[64];
@@ -292,6 +296,7 @@ static bool print_row(const struct run *run, const char *result) {
         [TUNE_PRECISION] = TABLE_CELL(.text = grt_dtype_text(run->job->in)),
         [TUNE_CLASS] = TABLE_CELL(.text = grt_size_class_text(run->job->pick.size)),
         [TUNE_SHAPE] = TABLE_CELL(.text = shape),
+        [TUNE_TRANS] = TABLE_CELL(.text = ways[run->job->shape.trans & 3]),
         [TUNE_BEFORE] = TABLE_CELL(.text = before),
         [TUNE_BEFORE_RATE] = {.known = run->before.median > 0,
                               .number = rate(run, run->before.median)},

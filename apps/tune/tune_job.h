@@ -22,7 +22,8 @@ struct tune_job {
 struct tune {
     struct bench bench;  // first: see options.h; the options of `bench gemm` are read into it
     const char *op;
-    double budget;  // seconds
+    const char *data;  // a training config whose products are tuned, or NULL
+    double budget;     // seconds
     uint32_t level;
     struct grt_dev_info info;
     struct grt_profile *profile;

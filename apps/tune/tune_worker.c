@@ -17,7 +17,8 @@
 
 // Odd in every way and small enough to be checked everywhere; then without what some variants do
 // not take.
-static const struct bench_gemm_shape ragged[] = {{203, 131, 77}, {200, 136, 72}, {192, 128, 64}};
+static const struct bench_gemm_shape ragged[] = {
+    {203, 131, 77, 0}, {200, 136, 72, 0}, {192, 128, 64, 0}};
 #define RAGGED_COUNT (sizeof ragged / sizeof *ragged)
 
 // ---- in the child ----
@@ -32,20 +33,33 @@ struct server {
 // The i-th variant for a product of this shape, or NULL; of `variant` alone, where that is given.
 static const char *variant_of(struct server *s, const struct bench_gemm_shape *shape,
                               enum grt_dtype in, const char *variant, uint32_t i) {
+    bool a_t = (shape->trans & 2) != 0, b_t = (shape->trans & 1) != 0;
     struct grt_tensor a = {.dtype = in, .rank = 2, .shape = {shape->m, shape->k}};
     struct grt_tensor b = {.dtype = in, .rank = 2, .shape = {shape->k, shape->n}};
     struct grt_tensor c = {.dtype = in, .rank = 2, .shape = {shape->m, shape->n}};
-    struct grt_gemm_desc desc = {.a = &a, .b = &b, .c = &c, .variant = variant};
+    if (a_t) {
+        a.shape[0] = shape->k;
+        a.shape[1] = shape->m;
+    }
+    if (b_t) {
+        b.shape[0] = shape->n;
+        b.shape[1] = shape->k;
+    }
+    struct grt_gemm_desc desc = {
+        .a = &a, .b = &b, .c = &c, .a_transposed = a_t, .b_transposed = b_t, .variant = variant};
     return grt_gemm_variant(s->bench.dev, &desc, i);
 }
 
-static const struct bench_gemm_shape *ragged_for(struct server *s, const struct tune_task *task) {
-    size_t i = 0;
-    while (i + 1 < RAGGED_COUNT &&
-           !variant_of(s, &ragged[i], task->in, grt_tunable(task->tunable)->variant, 0)) {
-        i++;
+static struct bench_gemm_shape ragged_for(struct server *s, const struct tune_task *task) {
+    struct bench_gemm_shape shape = {0};
+    for (size_t i = 0; i < RAGGED_COUNT; i++) {
+        shape = ragged[i];
+        shape.trans = task->shape.trans;
+        if (variant_of(s, &shape, task->in, grt_tunable(task->tunable)->variant, 0)) {
+            break;
+        }
     }
-    return &ragged[i];
+    return shape;
 }
 
 static void end_cases(struct server *s) {
@@ -67,10 +81,12 @@ static bool begin_cases(struct server *s, const struct tune_task *task) {
     s->tunable = task->tunable;
     for (int i = 0; i < 2; i++) {
         s->cases[i] = (struct bench_gemm_case){.bench = &s->bench,
-                                               .shape = i ? task->shape : *ragged_for(s, task),
+                                               .shape = i ? task->shape : ragged_for(s, task),
                                                .batch = 1,
                                                .in = task->in,
-                                               .out = task->in};
+                                               .out = task->in,
+                                               .a_transposed = (task->shape.trans & 2) != 0,
+                                               .b_transposed = (task->shape.trans & 1) != 0};
         if (bench_gemm_case_begin(&s->cases[i]) != BENCH_GOOD) {
             if (i) {
                 bench_gemm_case_end(&s->cases[0]);
@@ -215,12 +231,16 @@ static void add_tunables(const char *variant, bool used, const struct tune_task 
     }
 }
 
-// The tunables of variants that the device has for operands of this type, in their order: for a
-// product of ordinary size and for a large one, which another variant may serve.
+// The tunables of variants that the device has for operands of this type, in their order: for the
+// product that was named, or for one of ordinary size and for a large one, which another variant
+// may serve.
 static void list_variants(struct server *s, const struct tune_task *task,
                           struct tune_answer *answer) {
-    static const struct bench_gemm_shape sizes[] = {{512, 512, 512}, {4096, 4096, 4096}};
-    for (int size = 0; size < 2; size++) {
+    bool given = task->shape.m > 0;
+    const struct bench_gemm_shape sizes[] = {
+        given ? task->shape : (struct bench_gemm_shape){512, 512, 512, task->shape.trans},
+        {4096, 4096, 4096, task->shape.trans}};
+    for (int size = 0; size < (given ? 1 : 2); size++) {
         const char *name = NULL;
         for (uint32_t i = 0; (name = variant_of(s, &sizes[size], task->in, NULL, i)) != NULL; i++) {
             if (i == 0) {

@@ -30,6 +30,15 @@ expect 64 tune --level 7
 expect 64 tune --op sort
 expect 64 tune --device opencl:0 --variant tiled --shape 512,1024
 expect 69 tune --device opencl:0 --variant nosuch
+expect 64 tune --device opencl:0 --trans nn,tn
+expect 64 tune --device opencl:0 --data some.yaml --shape 64
+expect 66 tune --device opencl:0 --data "$tmp/none.yaml"
+
+# ---- operands that are stored transposed ----
+for way in nn tn; do
+    expect 0 "${tune[@]}" --level 0 --budget 60 --trans $way
+    [ "$(column trans)" = $way ] || wrong "--trans $way measures $(column trans)"
+done
 
 # ---- the file's name, and a setting that is as bad as can be ----
 expect 0 "${tune[@]}" --level 0 --budget 60
