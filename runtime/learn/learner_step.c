@@ -149,8 +149,27 @@ static struct grt_pass pass_of(const struct feed *f, bool training) {
                              .context = f->context};
 }
 
+// As one op where there is one and nobody looks at what is between: no layer's units go to memory.
+static bool forward_fused(struct feed *f) {
+    struct grt_learner *l = f->l;
+    struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
+    bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
+    if (f->saw || layers || !grt_fused_forward_usable(l->dev, &desc)) {
+        return false;
+    }
+    desc.x = &f->x;
+    desc.y = &f->y;
+    desc.state = l->state->range;
+    phase(f, "forward");
+    grt_op_fused_forward(f->graph, &desc);
+    return true;
+}
+
 // Returns x as the network took it.
 static struct grt_tensor record_forward(struct feed *f, bool training) {
+    if (!training && forward_fused(f)) {
+        return f->x;
+    }
     struct grt_tensor x = narrow_input(f);
     struct grt_pass pass = pass_of(f, training);
     phase(f, "forward");

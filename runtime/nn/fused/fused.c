@@ -109,3 +109,17 @@ void grt_op_fused(struct grt_graph *graph, const struct grt_fused_desc *desc) {
         grt_graph_reject(graph, GRT_UNSUPPORTED, "no fused op for this network");
     }
 }
+
+bool grt_fused_forward_usable(struct grt_dev *dev, const struct grt_fused_desc *desc) {
+    struct grt_mlp_fused_desc mlp;
+    return as_mlp(desc, &mlp) && grt_mlp_forward_usable(dev, &mlp);
+}
+
+void grt_op_fused_forward(struct grt_graph *graph, const struct grt_fused_desc *desc) {
+    struct grt_mlp_fused_desc mlp;
+    if (as_mlp(desc, &mlp)) {
+        grt_op_mlp_forward(graph, &mlp);
+    } else {
+        grt_graph_reject(graph, GRT_UNSUPPORTED, "no fused op for this network");
+    }
+}

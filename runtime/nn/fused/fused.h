@@ -34,5 +34,9 @@ uint64_t grt_fused_scratch(struct grt_dev *dev, const struct grt_fused_desc *des
 struct grt_range grt_fused_norms(struct grt_dev *dev, const struct grt_fused_desc *desc,
                                  uint32_t *count);
 void grt_op_fused(struct grt_graph *graph, const struct grt_fused_desc *desc);
+// The way forward alone: y of x, without a scratch. Whether there is such an op, and it is the
+// better choice.
+bool grt_fused_forward_usable(struct grt_dev *dev, const struct grt_fused_desc *desc);
+void grt_op_fused_forward(struct grt_graph *graph, const struct grt_fused_desc *desc);
 
 #endif

@@ -16,6 +16,7 @@ struct mlp_case {
     const struct grt_mlp_fused_desc *desc;
     uint32_t rows, inputs, depth, width, outputs;
     uint32_t tiled;  // rows that tiles are chosen for
+    bool alone;      // forward only
 };
 
 // How a variant cuts the work.
@@ -56,6 +57,11 @@ extern const struct mlp_variant mlp_variant_chain;
 extern const struct mlp_variant mlp_variant_coop;
 extern const struct mlp_variant mlp_variant_mma;
 extern const struct mlp_variant mlp_variant_plain;
+
+// KEEP of a pass: see shaders/mlp/lib/mlp.k.
+static inline uint32_t mlp_keep(const struct mlp_case *c) {
+    return c->alone ? 2 : c->desc->y != NULL;
+}
 
 // Whether a variant computes right here (mlp_check.c); warns once when it does not.
 bool mlp_trusted(const struct mlp_case *c, const struct mlp_variant *variant);

@@ -151,7 +151,7 @@ static void coop_pass(struct grt_graph *graph, const struct mlp_call *call) {
                                      {"ACROSS", pass->across},
                                      {"SLAB", pass->slab},
                                      {"ALIGNED", aligned(c)},
-                                     {"KEEP", c->desc->y != NULL}};
+                                     {"KEEP", mlp_keep(c)}};
     launch_pass(graph, call, "mlp_pass_coop", specs, sizeof specs / sizeof specs[0]);
 }
 
@@ -218,7 +218,7 @@ static void chain_pass(struct grt_graph *graph, const struct mlp_call *call) {
                                      {"CHUNK", pass.chunk},
                                      {"COLS", pass.cols},
                                      {"ALIGNED", aligned(c)},
-                                     {"KEEP", c->desc->y != NULL}};
+                                     {"KEEP", mlp_keep(c)}};
     launch_pass(graph, call, "mlp_pass_chain", specs, sizeof specs / sizeof specs[0]);
 }
 

@@ -83,11 +83,13 @@ static bool fits(const struct mlp_variant *variant, struct mlp_case *c) {
     return good;
 }
 
-static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
-                                        const struct grt_mlp_fused_desc *desc, uint32_t i) {
+static const struct mlp_variant *choose_for(struct mlp_case *c, struct grt_dev *dev,
+                                            const struct grt_mlp_fused_desc *desc, uint32_t i,
+                                            bool alone) {
     if (!dev || !desc || !fill_case(c, dev, desc)) {
         return NULL;
     }
+    c->alone = alone;
     for (uint32_t v = 0; v < 2 * VARIANT_COUNT; v++) {
         const struct mlp_variant *variant = variants[v % VARIANT_COUNT];
         bool first = v < VARIANT_COUNT;
@@ -96,6 +98,11 @@ static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
         }
     }
     return NULL;
+}
+
+static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
+                                        const struct grt_mlp_fused_desc *desc, uint32_t i) {
+    return choose_for(c, dev, desc, i, false);
 }
 
 const char *grt_mlp_fused_variant(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
@@ -212,12 +219,17 @@ static const char *misfit(const struct mlp_case *c, struct mlp_params *params) {
     if (!mlp_find_layers(c, params)) {
         return "the parameters are not those of the model";
     }
-    if (!params->elements || !d->params->master || !d->params->grad ||
+    if (!params->elements || !d->params->master || (!c->alone && !d->params->grad) ||
         (d->dtype != GRT_F32 && (!d->params->copy || d->params->copy->dtype != d->dtype))) {
         return "the parameters have no tensors of the type";
     }
     if (d->x->dtype != GRT_F32 || grt_tensor_count(d->x) != d->rows * c->inputs) {
         return "x must be f32 [rows][inputs]";
+    }
+    if (c->alone) {
+        bool there = d->y && d->y->dtype == GRT_F32 && d->state.buf &&
+                     grt_tensor_count(d->y) == d->rows * c->outputs;
+        return there ? NULL : "y must be f32 [rows][outputs], and there must be a state";
     }
     bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
     if (d->target->dtype != (classes ? GRT_U32 : GRT_F32) ||
@@ -278,10 +290,6 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     }
     variant->plan(c, &call->plan);
     const struct mlp_plan *plan = &call->plan;
-    struct sizes sizes = scratch_sizes(c, plan);
-    if (!grt_op_scratch(graph, "fused mlp", d->x->label, d->scratch, sizes.all)) {
-        return false;
-    }
     uint64_t samples = d->samples ? d->samples : d->rows;
     uint64_t numbers = samples * (d->loss == GRT_LOSS_CROSS_ENTROPY ? 1 : c->outputs);
     call->params.rows = c->rows;
@@ -292,11 +300,21 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     call->params.share = (float)(1.0 / (double)numbers);
     call->params.delta = d->delta > 0.0f ? d->delta : 1.0f;
     call->x = d->x->range;
-    call->target = d->target->range;
     call->y = range_or(d->y, grt_op_unused(graph));
     call->state = d->state;
     call->masters = d->params->master->range;
     call->weights = d->dtype == GRT_F32 ? call->masters : d->params->copy->range;
+    if (c->alone) {
+        call->target = call->x;
+        call->units = grt_op_unused_at(graph, 0);
+        call->losses = grt_op_unused_at(graph, 1);
+        return true;
+    }
+    struct sizes sizes = scratch_sizes(c, plan);
+    if (!grt_op_scratch(graph, "fused mlp", d->x->label, d->scratch, sizes.all)) {
+        return false;
+    }
+    call->target = d->target->range;
     call->grads = d->params->grad->range;
     call->units = grt_op_part(d->scratch, 0, plan->units_bytes);
     call->sums = grt_op_part(d->scratch, sizes.units, plan->parts * d->params->elements * 4);
@@ -312,33 +330,56 @@ static void record_phase(struct grt_graph *graph, const struct grt_mlp_fused_des
     }
 }
 
-void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
+// The variant, and what its launches are recorded with; NULL with the graph rejected.
+static const struct mlp_variant *open_call(struct grt_graph *graph, struct mlp_case *c,
+                                           const struct grt_mlp_fused_desc *desc, bool alone,
+                                           struct mlp_call *call) {
     if (!graph) {
-        grt_fail(GRT_INVALID, "grt_op_mlp_fused: no graph");
-        return;
+        grt_fail(GRT_INVALID, "fused mlp: no graph");
+        return NULL;
     }
     if (!desc) {
         grt_graph_reject(graph, GRT_INVALID, "fused mlp: no desc");
-        return;
+        return NULL;
     }
     if (!grt_op_tensor(graph, "fused mlp", "x", desc->x) ||
-        !grt_op_tensor(graph, "fused mlp", "target", desc->target) ||
-        (desc->y && !grt_op_tensor(graph, "fused mlp", "y", desc->y))) {
-        return;
+        (!alone && !grt_op_tensor(graph, "fused mlp", "target", desc->target)) ||
+        ((alone || desc->y) && !grt_op_tensor(graph, "fused mlp", "y", desc->y))) {
+        return NULL;
     }
-    struct mlp_case c;
-    struct mlp_call call;
     struct grt_dev *dev = grt_graph_dev(graph);
-    const struct mlp_variant *variant = choose(&c, dev, desc, 0);
+    const struct mlp_variant *variant = choose_for(c, dev, desc, 0, alone);
     if (!variant) {
         grt_graph_reject(graph, GRT_UNSUPPORTED,
                          "fused mlp: no variant '%s' for %u hidden layers of %u in %s on %s",
                          desc->variant ? desc->variant : "any", desc->model.depth,
                          desc->model.hidden, grt_dtype_text(desc->dtype),
                          grt_dev_info(dev)->selector);
-        return;
+        return NULL;
     }
-    if (fill_call(graph, &c, variant, &call)) {
+    return fill_call(graph, c, variant, call) ? variant : NULL;
+}
+
+bool grt_mlp_forward_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
+    struct mlp_case c;
+    const struct mlp_variant *variant = choose_for(&c, dev, desc, 0, true);
+    return variant && variant->better(&c);
+}
+
+void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
+    struct mlp_case c;
+    struct mlp_call call;
+    const struct mlp_variant *variant = open_call(graph, &c, desc, true, &call);
+    if (variant) {
+        variant->record_pass(graph, &call);
+    }
+}
+
+void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
+    struct mlp_case c;
+    struct mlp_call call;
+    const struct mlp_variant *variant = open_call(graph, &c, desc, false, &call);
+    if (variant) {
         record_phase(graph, desc, "forward");
         variant->record_pass(graph, &call);
         record_phase(graph, desc, "backward");

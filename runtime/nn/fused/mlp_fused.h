@@ -67,6 +67,11 @@ struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_f
                                      uint32_t *count);
 void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
 
+// The way forward alone, one launch: y of x. Of what is below `params` it looks at these and the
+// state. Whether it is to be had, and is the better choice.
+bool grt_mlp_forward_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
+void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
+
 #ifdef __cplusplus
 }
 #endif

@@ -85,7 +85,7 @@ static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     struct pass pass = choose_pass(c);
     const struct grt_spec pass_specs[] = {{"WG", pass.warps * 32},
                                           {"KIND", c->desc->dtype == GRT_BF16},
-                                          {"KEEP", c->desc->y != NULL},
+                                          {"KEEP", mlp_keep(c)},
                                           {"MT", pass.tiles},
                                           {"BUFS", c->width < 128 || roomy(c) ? 2 : 1}};
     const struct grt_range pass_ranges[] = {call->x,     call->target, call->weights, call->masters,

@@ -47,7 +47,7 @@ static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
     uint32_t wg = lanes(c);
     const struct grt_spec pass_specs[] = {
-        {"WG", wg}, {"VEC", c->inputs % 4 == 0}, {"KEEP", c->desc->y != NULL}};
+        {"WG", wg}, {"VEC", c->inputs % 4 == 0}, {"KEEP", mlp_keep(c)}};
     const struct grt_range pass_ranges[] = {call->x,     call->target, call->weights,
                                             call->units, call->y,      call->losses,
                                             call->state, call->x,      call->weights};

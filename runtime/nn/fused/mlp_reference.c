@@ -216,6 +216,9 @@ bool grt_mlp_reference(struct grt_mlp_reference *r) {
     for (uint32_t s = 0; s < r->period && s < r->rows; s++) {
         uint64_t copies = r->rows / r->period + (s < r->rows % r->period ? 1 : 0);
         forward(r, work, &u, s);
+        for (uint32_t o = 0; r->y && o < m->outputs; o++) {
+            r->y[(size_t)s * m->outputs + o] = u.h[(m->depth + 1) * pitch + o];
+        }
         r->mean += (double)copies * backward(r, work, &u, s);
         add_gradients(r, &u, (double)copies);
     }

@@ -25,6 +25,8 @@ struct grt_mlp_reference {
     const float *x;      // [period][inputs]
     const void *target;  // f32 [period][outputs]; for cross-entropy u32 [period]
 
+    double *y;  // [period][outputs], filled; or NULL
+
     // Out:
     double mean;    // loss, not scaled
     double *grads;  // like the parameters; the caller frees them

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused MLP: every usable variant against the oracle's gradients, loss and outputs, at the
-// edges of its tiles; the same bits on every run; gradients added; and what is refused.
+// edges of its tiles, forward alone too; the same bits on every run; gradients added; and what is
+// refused.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,35 @@ static void check(struct model *m, const float *got) {
     free(y);
 }
 
+static void record_forward(struct grt_graph *graph, void *context) {
+    grt_op_mlp_forward(graph, context);
+}
+
+// The outputs of forward alone, allocated: without targets or scratch, the same bits over each
+// pre-fill.
+static float *run_forward(struct model *m, struct grt_mlp_fused_desc one) {
+    size_t outputs = (size_t)m->s.rows * m->s.outputs;
+    float *first = test_alloc(m->y.bytes), *got = test_alloc(m->y.bytes);
+    one.target = NULL;
+    one.scratch = one.parts = (struct grt_range){0};
+    for (uint32_t f = 0; f < TEST_PREFILLS; f++) {
+        test_tensor_prefill(&m->y, test_prefills[f]);
+        test_run(test.dev, record_forward, &one);
+        test_tensor_read(&m->y, f == 0 ? first : got);
+        if (f > 0) {
+            test_same(test.dev, "another pre-fill", got, first, 4, outputs);
+        }
+    }
+    free(got);
+    return first;
+}
+
+static void check_forward(struct model *m, const struct grt_mlp_fused_desc *one) {
+    float *y = run_forward(m, *one);
+    near(m, "output of forward alone", m->s.depth, y, m->want.y, (size_t)m->s.rows * m->s.outputs);
+    free(y);
+}
+
 static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t *ran) {
     struct model m = {.s = *s, .kit = {.dtype = dtype}};
     struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
@@ -234,6 +264,7 @@ static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t
             float *got = run(&m, &one);
             check(&m, got);
             free(got);
+            check_forward(&m, &one);
             (*ran)++;
         }
     }
@@ -331,6 +362,9 @@ static void nan_is_found(void **state) {
                     loss += parts[k];
                 }
                 assert_true(isnan(loss));
+                float *y = run_forward(&m, one);
+                assert_true(isnan(y[0]) || isnan(y[1]));
+                free(y);
             }
         }
         end(&m);
@@ -340,6 +374,14 @@ static void nan_is_found(void **state) {
 static bool finishes(struct grt_mlp_fused_desc *desc) {
     struct grt_graph *graph = grt_graph_create(test.dev, "refused");
     grt_op_mlp_fused(graph, desc);
+    bool good = grt_graph_finish(graph);
+    grt_graph_destroy(&graph);
+    return good;
+}
+
+static bool finishes_forward(struct grt_mlp_fused_desc *desc) {
+    struct grt_graph *graph = grt_graph_create(test.dev, "refused");
+    grt_op_mlp_forward(graph, desc);
     bool good = grt_graph_finish(graph);
     grt_graph_destroy(&graph);
     return good;
@@ -370,6 +412,14 @@ static void refusals(void **state) {
     }
     desc.x = NULL;
     TEST_REFUSED(finishes(&desc), GRT_INVALID, "no tensor x");
+    desc.x = &m.x.tensor;
+    desc.first = 0;
+    desc.y = NULL;
+    TEST_REFUSED(finishes_forward(&desc), GRT_INVALID, "no tensor y");
+    if (there) {
+        desc.y = &m.x.tensor;
+        TEST_REFUSED(finishes_forward(&desc), GRT_INVALID, "[rows][outputs]");
+    }
     test_usable(test.dev);
     end(&m);
 }
