@@ -282,7 +282,10 @@ bool grt_graph_expect(struct grt_graph *graph, double seconds) {
         graph->costs[i] =
             guessed > 0.0 ? graph->costs[i] / guessed * seconds : seconds / graph->count;
     }
-    graph->calibrated = graph->cut_anew = true;
+    // What is one submit and stays within the limit stays as it is.
+    bool cut = graph->segment_count > 1 || seconds > graph->dev->desc.max_submit_ms * 1e-3;
+    graph->cut_anew = graph->cut_anew || cut;
+    graph->calibrated = true;
     return true;
 }
 

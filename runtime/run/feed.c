@@ -24,6 +24,7 @@
 
 struct recorded {
     uint32_t rows, steps, part, place;
+    bool expected;  // the time that it takes is told
     struct grt_graph *graph;
 };
 
@@ -68,14 +69,21 @@ static struct grt_graph *record(struct grt_feed *f, const struct grt_step_desc *
                             : grt_learner_step(f->desc.learner, desc);
 }
 
+// Tells how long a graph takes, once that is known.
+static bool expect(const struct grt_feed *f, struct recorded *r) {
+    bool tells = !r->expected && f->step_seconds > 0;
+    r->expected = r->expected || tells;
+    return !tells || grt_graph_expect(r->graph, f->step_seconds * (r->steps > 0 ? r->steps : 1));
+}
+
 // The graph for a number of rows and steps, made when it is first asked for.
 static struct grt_graph *graph_for(struct grt_feed *f, const struct grt_step_desc *desc,
                                    uint32_t place) {
     for (uint32_t i = 0; i < f->recorded_count; i++) {
-        const struct recorded *r = &f->recorded[i];
+        struct recorded *r = &f->recorded[i];
         if (r->rows == desc->rows && r->steps == desc->steps && r->part == desc->part &&
             r->place == place) {
-            return r->graph;
+            return expect(f, r) ? r->graph : NULL;
         }
     }
     // Positions may be sought at will, but there are only so many different batches in a file.
@@ -83,15 +91,12 @@ static struct grt_graph *graph_for(struct grt_feed *f, const struct grt_step_des
         grt_graph_destroy(&f->recorded[--f->recorded_count].graph);
     }
     struct grt_graph *graph = record(f, desc);
-    if (graph && f->step_seconds > 0 &&
-        !grt_graph_expect(graph, f->step_seconds * (desc->steps > 0 ? desc->steps : 1))) {
-        grt_graph_destroy(&graph);
+    if (!graph) {
+        return NULL;
     }
-    if (graph) {
-        f->recorded[f->recorded_count++] =
-            (struct recorded){desc->rows, desc->steps, desc->part, place, graph};
-    }
-    return graph;
+    struct recorded *r = &f->recorded[f->recorded_count++];
+    *r = (struct recorded){desc->rows, desc->steps, desc->part, place, false, graph};
+    return expect(f, r) ? graph : NULL;
 }
 
 // ---- batches of the loader ----
@@ -413,6 +418,22 @@ static bool prepare_rows(struct grt_feed *f) {
     return prepare_dropped(f) && prepare_stage(f);
 }
 
+// The graphs of an epoch's steps in runs as long as they come, and of its last batch. A run that is
+// cut elsewhere makes what it lacks.
+static bool bake_rows(struct grt_feed *f) {
+    uint32_t batch = f->desc.batch, rest = (uint32_t)(f->info.rows % batch);
+    uint64_t full = f->info.rows / batch;
+    for (uint32_t steps = 1; steps <= most_steps(f->desc.dev) && steps <= full; steps *= 2) {
+        bool longest = 2 * steps > most_steps(f->desc.dev) || 2 * steps > full;
+        const struct grt_step_desc desc = {.rows = batch, .steps = steps, .data = &f->rows};
+        if ((steps == 1 || longest || full / steps % 2 == 1) && !graph_for(f, &desc, 0)) {
+            return false;
+        }
+    }
+    const struct grt_step_desc last = {.rows = rest, .steps = 1, .data = &f->rows};
+    return rest == 0 || graph_for(f, &last, 0) != NULL;
+}
+
 // ---- the feed ----
 
 static bool prepare_clear(struct grt_feed *f) {
@@ -451,6 +472,7 @@ struct grt_feed *grt_feed_create(const struct grt_feed_desc *desc) {
     // Graphs of full batches are baked, and kernels compiled, before anybody looks at the clock.
     uint32_t rows = (uint32_t)(f->info.rows < desc->batch ? f->info.rows : desc->batch);
     uint32_t graphs = f->place_count == 0 ? 0 : f->part_count > 1 ? f->part_count : f->place_count;
+    good = good && (!desc->on_device || bake_rows(f));
     for (uint32_t i = 0; good && i < graphs; i++) {
         bool there = f->part_count == 1 || i * micro_of(f) < rows;
         good = !there || batch_graph(f, i % f->place_count, rows, i) != NULL;
