@@ -2,6 +2,7 @@
 #include "model_file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpurt/checkpoint.h"
@@ -42,7 +43,30 @@ static bool copy_value(struct grt_archive *to, const struct grt_archive_value *v
     return false;
 }
 
-// A copy in which `name_of` says what a tensor is called; NULL leaves it out.
+// PyTorch has the weights of a convolution as [outputs][channels][height][width]; here the channels
+// come last. No other parameter has four axes.
+static bool add_turned(struct grt_archive *to, const char *name, const struct grt_archive_tensor *t,
+                       bool channels_last) {
+    uint64_t shape[GRT_MAX_RANK] = {t->shape[0]};
+    uint64_t size = grt_dtype_size(t->dtype), of_output = t->bytes / size / t->shape[0];
+    uint64_t channels = channels_last ? t->shape[3] : t->shape[1], pixels = of_output / channels;
+    uint64_t fast = channels_last ? pixels : channels, slow = of_output / fast;
+    memcpy(shape + 1, t->shape + (channels_last ? 3 : 2), (channels_last ? 1 : 2) * sizeof *shape);
+    memcpy(shape + (channels_last ? 2 : 3), t->shape + 1, (channels_last ? 2 : 1) * sizeof *shape);
+    unsigned char *turned = malloc(t->bytes);
+    const unsigned char *data = t->data;
+    for (uint64_t i = 0; turned && i < t->bytes / size; i++) {
+        uint64_t output = i / of_output, at = i % of_output;
+        uint64_t from = output * of_output + at % fast * slow + at / fast;
+        memcpy(turned + i * size, data + from * size, size);
+    }
+    bool good = turned && grt_archive_add(to, name, t->dtype, t->rank, shape, turned);
+    free(turned);
+    return good;
+}
+
+// A copy in which `name_of` says what a tensor is called; NULL leaves it out. Names of a model are
+// with MODEL here and without it elsewhere, where convolutions lie otherwise too.
 static struct grt_archive *renamed(const struct grt_archive *from,
                                    const char *(*name_of)(const char *, char *), uint32_t *left) {
     struct grt_archive *to = grt_archive_create();
@@ -52,7 +76,9 @@ static struct grt_archive *renamed(const struct grt_archive *from,
         const struct grt_archive_tensor *t = &from->tensors[i];
         char room[GRT_ARCHIVE_NAME + sizeof MODEL];
         const char *name = name_of(t->name, room);
-        if (name) {
+        if (name && t->rank == 4 && t->bytes > 0 && begins(name, MODEL) != begins(t->name, MODEL)) {
+            good = add_turned(to, name, t, begins(t->name, MODEL));
+        } else if (name) {
             good = grt_archive_add(to, name, t->dtype, t->rank, t->shape, t->data);
         } else {
             ++*left;

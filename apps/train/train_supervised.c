@@ -82,7 +82,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     const struct grt_config *c = info.config;
     char model[384];
     char hidden[256];
-    char points[32] = "";
+    char points[48] = "";
     title[0] = '\0';
     if (strcmp(c->precision, "f16") != 0) {
         *shown &= ~BIT(SCALE);
@@ -93,7 +93,10 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     if (info.data.classes == 0) {
         *shown &= ~BIT(ACCURACY);
     }
-    if (info.data.points) {
+    if (info.data.height) {
+        snprintf(points, sizeof points, "%ux%u pixels of ", info.data.height,
+                 info.data.points / info.data.height);
+    } else if (info.data.points) {
         snprintf(points, sizeof points, "%u points of ", info.data.points);
     }
     talk_line("data        %s: %llu samples of %s%u features; %llu to train on, %llu to validate",

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/data: one data set of a file, as the threads that read it see it.
 //
-// Every shape is brought to three axes, [N] and [N][D] as [N][1][1] and [N][1][D]. What lies
+// Every shape is brought to three axes: [N] and [N][D] as [N][1][1] and [N][1][D], images
+// [N][H][W][C] as [N][H W][C]. What lies
 // together in the file is a tile: a chunk, or the whole array when it is contiguous. A tile is
 // [t0][t1][t2] elements, so the part of one row in it, the slab, is t1 * t2 elements in one piece:
 //
 //     array [N][4][5], tiles [2][2][5]:    tile (0,0)  | row 0: 10 elements | row 1: 10 elements |
 //                                          tile (0,1)  | row 0: the other 10 ...
+//
+// Tiles of images may have a part of each line: their middle axis is then counted by lines and
+// columns of tiles, and a slab is `tile_width` pixels of each line.
 //
 // Tiles at the edge are stored in full size, beyond the array's shape.
 #ifndef GRT_ARRAY_H
@@ -33,6 +37,8 @@ struct grt_array {
     uint64_t shape[3];
     uint32_t rank;           // in the file
     uint64_t tile[3];        // shape of a tile
+    uint64_t width;          // pixels of a line, of images; else shape[1]
+    uint64_t tile_width;     // the same of a tile
     uint64_t grid[3];        // tiles along each axis
     struct grt_tile *tiles;  // [grid0][grid1][grid2]
     uint64_t tile_bytes;     // before filters

@@ -51,12 +51,18 @@ static bool bad(const struct grt_dataset *data, const char *why, const struct gr
     return grt_fail(GRT_BAD_DATA, "%s: '%s' %s", data->path, array->name, why);
 }
 
+// Of images; else 0.
+static uint32_t height(const struct grt_array *array) {
+    return array->rank == 4 ? (uint32_t)(array->shape[1] / array->width) : 0;
+}
+
 // Whether all inputs have the same number of points, or none.
 static bool points_alike(const struct grt_dataset *data) {
     const struct grt_array *first = &data->arrays[0];
     uint32_t i = 1;
-    while (i < data->input_count && (data->arrays[i].rank == 3) == (first->rank == 3) &&
-           data->arrays[i].shape[1] == first->shape[1]) {
+    while (i < data->input_count && (data->arrays[i].rank >= 3) == (first->rank >= 3) &&
+           data->arrays[i].shape[1] == first->shape[1] &&
+           height(&data->arrays[i]) == height(first)) {
         i++;
     }
     return i == data->input_count;
@@ -67,7 +73,8 @@ static bool match_inputs(struct grt_dataset *data) {
     const struct grt_array *first = &data->arrays[0];
     data->flat = !points_alike(data);
     info->file_rows = first->shape[0];
-    info->points = first->rank == 3 && !data->flat ? (uint32_t)first->shape[1] : 0;
+    info->points = first->rank >= 3 && !data->flat ? (uint32_t)first->shape[1] : 0;
+    info->height = data->flat ? 0 : height(first);
     info->input_count = data->input_count;
     uint64_t features = 0;
     for (uint32_t i = 0; i < data->input_count; i++) {
@@ -76,7 +83,8 @@ static bool match_inputs(struct grt_dataset *data) {
         info->inputs[i] = (struct grt_dataset_input){
             .name = array->name,
             .first = (uint32_t)features,
-            .points = array->rank == 3 ? (uint32_t)array->shape[1] : 0,
+            .points = array->rank >= 3 ? (uint32_t)array->shape[1] : 0,
+            .height = height(array),
             .features = (uint32_t)array->shape[2],
         };
         features += array->shape[2] * (data->flat ? array->shape[1] : 1);
@@ -302,6 +310,8 @@ static struct grt_array kept_form(enum grt_element_type type, uint64_t rows, uin
                              .shape = {rows, points, features},
                              .rank = 3,
                              .tile = {rows, points, features},
+                             .width = points,
+                             .tile_width = points,
                              .grid = {1, 1, 1},
                              .tiles = &at_the_beginning};
     form.slab_bytes = points * features * grt_element_size(type);

@@ -45,11 +45,15 @@ static void describe(const struct grt_array *array, struct grt_array_info *info)
     bool chunked = array->tiles[0].stored > 0;
     for (int i = 0; i < (chunked ? 2 : 1); i++) {
         to[i][0] = from[i][0];
-        if (array->rank > 1) {
-            to[i][1] = array->rank == 2 ? from[i][2] : from[i][1];
-        }
+        uint64_t width = i == 0 ? array->width : array->tile_width;
         if (array->rank > 2) {
-            to[i][2] = from[i][2];
+            to[i][1] = array->rank == 4 ? from[i][1] / width : from[i][1];
+        }
+        if (array->rank == 4) {
+            to[i][2] = width;
+        }
+        if (array->rank > 1) {
+            to[i][array->rank - 1] = from[i][2];
         }
     }
     info->bytes =

@@ -192,16 +192,21 @@ static bool read_shape(hid_t space, struct grt_array *array, struct grt_fault *f
     int rank = H5Sget_simple_extent_ndims(space);
     if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || rank < 1 || rank > GRT_DATA_MAX_RANK) {
         return grt_fault(fault, GRT_BAD_DATA,
-                         "'%s' has %d axes; [N], [N][D] and [N][P][D] can be read", array->name,
-                         rank < 0 ? 0 : rank);
+                         "'%s' has %d axes; [N], [N][D], [N][P][D] and [N][H][W][C] can be read",
+                         array->name, rank < 0 ? 0 : rank);
     }
     H5Sget_simple_extent_dims(space, dims, NULL);
     array->rank = (uint32_t)rank;
     array->shape[0] = dims[0];
-    array->shape[1] = rank == 3 ? dims[1] : 1;
+    array->shape[1] = rank >= 3 ? dims[1] : 1;
     array->shape[2] = rank == 1 ? 1 : dims[rank - 1];
+    array->width = array->shape[1];
     uint64_t bytes = grt_element_size(array->element.type);
     bool countable = true;
+    if (rank == 4) {
+        array->width = dims[2];
+        countable = multiply(&array->shape[1], dims[2]);
+    }
     for (int i = 0; i < 3; i++) {
         if (array->shape[i] == 0) {
             return grt_fault(fault, GRT_BAD_DATA, "'%s' has no rows or no columns", array->name);
@@ -225,6 +230,7 @@ static bool too_large(const struct grt_array *array, uint64_t wanted, const stru
 static bool find_contiguous(hid_t set, const struct grt_file *file, struct grt_array *array,
                             struct grt_fault *fault) {
     memcpy(array->tile, array->shape, sizeof array->tile);
+    array->tile_width = array->width;
     array->tile_bytes =
         array->shape[0] * array->shape[1] * array->shape[2] * grt_element_size(array->element.type);
     haddr_t offset = H5Dget_offset(set);
@@ -277,6 +283,10 @@ static bool deflated(const struct grt_array *array) {
     return array->filter_count > 0 && array->filters[array->filter_count - 1] == GRT_FILTER_DEFLATE;
 }
 
+static uint64_t tiles_along(uint64_t extent, uint64_t tile) {
+    return tile == 0 ? 0 : extent / tile + (extent % tile != 0);
+}
+
 // Shape of a tile and of the grid, and that the file can hold so many.
 static bool read_chunk_shape(hid_t creation, const struct grt_file *file, struct grt_array *array,
                              struct grt_fault *fault) {
@@ -285,14 +295,23 @@ static bool read_chunk_shape(hid_t creation, const struct grt_file *file, struct
         return grt_fault(fault, GRT_BAD_DATA, "'%s' has chunks of another rank", array->name);
     }
     array->tile[0] = dims[0];
-    array->tile[1] = array->rank == 3 ? dims[1] : 1;
+    array->tile[1] = array->rank >= 3 ? dims[1] : 1;
     array->tile[2] = array->rank == 1 ? 1 : dims[array->rank - 1];
+    array->tile_width = array->tile[1];
     array->tile_bytes = grt_element_size(array->element.type);
-    uint64_t count = 1;
+    uint64_t count = 1, lines = array->shape[1] / array->width;
     bool countable = true;
+    if (array->rank == 4) {
+        array->tile_width = dims[2];
+        countable = multiply(&array->tile[1], dims[2]);
+    }
     for (int i = 0; i < 3; i++) {
         uint64_t tile = array->tile[i];
-        array->grid[i] = tile == 0 ? 0 : array->shape[i] / tile + (array->shape[i] % tile != 0);
+        array->grid[i] = tiles_along(array->shape[i], tile);
+        if (i == 1 && array->rank == 4) {
+            array->grid[i] = tiles_along(lines, dims[1]);
+            countable = countable && multiply(&array->grid[i], tiles_along(array->width, dims[2]));
+        }
         countable = countable && tile > 0 && multiply(&array->tile_bytes, tile) &&
                     multiply(&count, array->grid[i]);
     }
@@ -347,14 +366,18 @@ static bool list_kept(const struct grt_file *file, struct grt_array *array) {
 static bool list_tiles(hid_t set, const struct grt_file *file, struct grt_array *array,
                        struct grt_fault *fault) {
     uint64_t i = 0, total = 0;
-    hsize_t at[3] = {0};
-    const uint64_t *g = array->grid;
+    hsize_t at[GRT_DATA_MAX_RANK] = {0};
+    const uint64_t *g = array->grid, across = tiles_along(array->width, array->tile_width);
     for (uint64_t a = 0; a < g[0]; a++) {
         for (uint64_t b = 0; b < g[1]; b++) {
             for (uint64_t c = 0; c < g[2]; c++, i++) {
                 at[0] = a * array->tile[0];
-                at[1] = array->rank == 3 ? b * array->tile[1] : c * array->tile[2];
-                at[2] = c * array->tile[2];
+                at[1] = b * array->tile[1];
+                if (array->rank == 4) {
+                    at[1] = b / across * (array->tile[1] / array->tile_width);
+                    at[2] = b % across * array->tile_width;
+                }
+                at[array->rank == 1 ? 2 : array->rank - 1] = c * array->tile[2];
                 unsigned skipped = 0;
                 haddr_t offset = HADDR_UNDEF;
                 hsize_t stored = 0;

@@ -34,16 +34,16 @@ bool grt_sink_straight(const struct grt_sink *sink) {
     const struct grt_array *array = sink->array;
     return array->element.type == GRT_ELEMENT_F32 && sink->as == GRT_SINK_F32 && !sink->norm &&
            !array->element.swapped && array->tile[1] == array->shape[1] &&
-           array->tile[2] == array->shape[2] &&
+           array->tile_width == array->width && array->tile[2] == array->shape[2] &&
            (array->shape[1] == 1 || array->shape[2] == sink->pitch);
 }
 
-bool grt_sink_put(const struct grt_sink *sink, uint64_t row, uint64_t at, uint64_t b, uint64_t c,
-                  const unsigned char *slab, struct grt_fault *fault) {
+// Points that lie one behind the other, of features of tiles c.
+static bool put_points(const struct grt_sink *sink, uint64_t row, uint64_t at, uint64_t first_point,
+                       uint64_t points, uint64_t c, const unsigned char *slab,
+                       struct grt_fault *fault) {
     const struct grt_array *array = sink->array;
-    uint64_t first_point = b * array->tile[1], first_feature = c * array->tile[2];
-    uint64_t points = array->shape[1] - first_point, features = array->shape[2] - first_feature;
-    points = points < array->tile[1] ? points : array->tile[1];
+    uint64_t first_feature = c * array->tile[2], features = array->shape[2] - first_feature;
     features = features < array->tile[2] ? features : array->tile[2];
     unsigned char *out =
         sink->out + (at * sink->width + first_point * sink->pitch + first_feature) * sink->size;
@@ -58,6 +58,29 @@ bool grt_sink_put(const struct grt_sink *sink, uint64_t row, uint64_t at, uint64
     for (uint64_t p = 0; good && p < points; p++) {
         good = convert(sink, row, feature + p * sink->step, out + p * sink->pitch * sink->size,
                        slab + p * slab_pitch, features, fault);
+    }
+    return good;
+}
+
+bool grt_sink_put(const struct grt_sink *sink, uint64_t row, uint64_t at, uint64_t b, uint64_t c,
+                  const unsigned char *slab, struct grt_fault *fault) {
+    const struct grt_array *array = sink->array;
+    uint64_t first_point = b * array->tile[1], points = array->shape[1] - first_point;
+    if (array->tile_width == array->width) {
+        points = points < array->tile[1] ? points : array->tile[1];
+        return put_points(sink, row, at, first_point, points, c, slab, fault);
+    }
+    // A part of some lines of an image.
+    uint64_t across = (array->width + array->tile_width - 1) / array->tile_width;
+    uint64_t high = array->tile[1] / array->tile_width, line = b / across * high;
+    uint64_t lines = array->shape[1] / array->width - line, first = b % across * array->tile_width;
+    uint64_t wide = array->width - first;
+    lines = lines < high ? lines : high;
+    wide = wide < array->tile_width ? wide : array->tile_width;
+    bool good = true;
+    for (uint64_t l = 0; good && l < lines; l++) {
+        good = put_points(sink, row, at, (line + l) * array->width + first, wide, c,
+                          slab + l * (array->slab_bytes / high), fault);
     }
     return good;
 }

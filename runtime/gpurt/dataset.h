@@ -5,13 +5,13 @@
 //     file            inputs "pos" [N][3], "vel" [N][3]      targets "y" [N][2]
 //     a sample        x: pos | vel, 6 floats                 y: 2 floats, or one class
 //
-// Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D] and
-// [N][P][D] (point sets) are known shapes. Point sets of one P lie side by side point by point;
-// inputs of different P one behind the other, each as a whole. Elements are f16, f32, f64, u8, i32
-// or i64 of either byte order, contiguous or in chunks, plain or with the filters deflate and
-// shuffle; they become f32, or class numbers of 32 bits. Where x is normalised, whole numbers of 32
-// and 64 bits and doubles are so before they become f32: what is alike to f32 next to a large mean
-// stays apart.
+// Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D],
+// [N][P][D] (point sets) and [N][H][W][C] (images) are known shapes. Point sets of one P lie side
+// by side point by point, and so do pixels of images of one size; others one behind the other, each
+// as a whole. Elements are f16, f32, f64, u8, i32 or i64 of either byte order, contiguous or in
+// chunks, plain or with the filters deflate and shuffle; they become f32, or class numbers of 32
+// bits. Where x is normalised, whole numbers of 32 and 64 bits and doubles are so before they
+// become f32: what is alike to f32 next to a large mean stays apart.
 //
 // The HDF5 library opens the file, is asked where the bytes lie, and is closed again: from then on
 // rows are read with pread() by any number of threads, since the library serialises its calls.
@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define GRT_DATA_MAX_ARRAYS 16  // inputs, and targets, of one data set
-#define GRT_DATA_MAX_RANK 3
+#define GRT_DATA_MAX_RANK 4
 
 // What a row that is not finite (NaN, an infinity, or a double beyond f32) means.
 #define GRT_ON_NANS(X)                                                                             \
@@ -99,7 +99,8 @@ GRT_API void grt_dataset_close(struct grt_dataset **data);
 struct grt_dataset_input {
     const char *name;   // as in the desc; lives as long as the data set
     uint32_t first;     // feature of x that it begins with
-    uint32_t points;    // P of [N][P][D], or 0
+    uint32_t points;    // P of [N][P][D], pixels of [N][H][W][C], or 0
+    uint32_t height;    // H of [N][H][W][C], or 0
     uint32_t features;  // of a point, or of the row when there are no points
 };
 
@@ -107,7 +108,8 @@ struct grt_dataset_info {
     uint64_t file_rows;     // N
     uint64_t rows;          // without those dropped
     uint64_t part_rows[3];  // by enum grt_part
-    uint32_t points;        // P of [N][P][D], the same for all inputs; or 0
+    uint32_t points;        // P of [N][P][D], H W of images, the same for all inputs; or 0
+    uint32_t height;        // H of [N][H][W][C], or 0
     uint32_t features;      // of a point, or of the row when there are no points
     uint32_t x_width;       // floats of a row's x: features, or points times features
     uint32_t y_width;       // words of a row's y; 0 without targets

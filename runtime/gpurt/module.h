@@ -192,6 +192,33 @@ GRT_API struct grt_module *grt_geglu_create(void);
 // [a][b][c] becomes [a b c].
 GRT_API struct grt_module *grt_flatten_create(void);
 
+// Over images [height][width][channels], as PyTorch's Conv2d, whose weights are
+// [outputs][channels][size][size].
+struct grt_conv_desc {
+    uint32_t inputs;  // channels; 0: as many as there are
+    uint32_t outputs;
+    uint32_t size;     // of the window, both ways
+    uint32_t stride;   // 0: 1
+    uint32_t padding;  // with zeros, on all sides; below the size
+    bool no_bias;
+};
+#define grt_conv_desc(...) GRT_DESC(struct grt_conv_desc, __VA_ARGS__)
+// "weight" [outputs][size][size][channels], "bias" [outputs].
+GRT_API struct grt_module *grt_conv_create(const struct grt_conv_desc *desc);
+// y = (x - mean) / sqrt(variance + 1e-5) weight + bias of each feature, the last axis, over all
+// samples and places; in evaluation with the running mean and variance, which training moves by a
+// tenth a step. "weight", "bias"; buffers "running_mean", "running_var", "num_batches_tracked".
+GRT_API struct grt_module *grt_batch_norm_create(void);
+// The mean, padding being zeros, or the largest of each window of an image.
+struct grt_window_pool_desc {
+    enum grt_pool pool;
+    uint32_t size;
+    uint32_t stride;   // 0: the size
+    uint32_t padding;  // at most half the size
+};
+#define grt_window_pool_desc(...) GRT_DESC(struct grt_window_pool_desc, __VA_ARGS__)
+GRT_API struct grt_module *grt_window_pool_create(const struct grt_window_pool_desc *desc);
+
 // `count` numbers of the last axis, from `first` on.
 GRT_API struct grt_module *grt_columns_create(uint32_t first, uint32_t count);
 // One of several inputs that a sample is made of.
@@ -203,7 +230,8 @@ struct grt_input {
 };
 GRT_API struct grt_module *grt_input_create(const struct grt_input *input);
 
-// The mean or the largest over the first axis: [points][features] becomes [features].
+// The mean or the largest over all axes but the last: [points][features] becomes [features], and
+// [height][width][channels] becomes [channels].
 GRT_API struct grt_module *grt_pool_create(enum grt_pool pool);
 
 // The parts in turn; they belong to the sequence, also when it cannot be made. "0.weight",

@@ -135,6 +135,8 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "most workgroups of elementwise kernels; past that a lane takes more elements")              \
     X(ROW_BYTES, "nn.row_bytes", whole, "bytes", 1, 256, "16",                                     \
       "rows of a network's inputs are padded to a multiple of these")                              \
+    X(PATCH_MIB, "nn.patch_mib", whole, "MiB", 1, 65536, "256",                                    \
+      "patches of images that a convolution by products makes at a time")                          \
     X(MEM_FRACTION, "mem_fraction", real, "share", 0.05, 1, "0.9",                                 \
       "share of the free device memory that may be taken")                                         \
     X(AUTOTUNE, "autotune", whole, "level", 0, 3, "2", "how far `gpurt tune` searches")            \

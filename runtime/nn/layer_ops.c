@@ -36,18 +36,16 @@ struct grt_tensor grt_nn_flat(const struct grt_tensor *tensor) {
     return grt_nn_matrix(tensor, grt_tensor_count(tensor) / cols, cols);
 }
 
-static uint32_t kind(const struct grt_tensor *x) {
-    return x->dtype == GRT_BF16;  // the kernels' KIND
+uint32_t grt_nn_kind(const struct grt_tensor *x) {
+    return x->dtype == GRT_BF16;
 }
 
-// "block_f32" or "block_16": the kernel for the type of x.
-static const char *kernel_name(char name[32], const char *stem, const struct grt_tensor *x) {
-    snprintf(name, 32, "%s_%s", stem, x->dtype == GRT_F32 ? "f32" : "16");
+const char *grt_nn_kernel(char name[GRT_NN_KERNEL], const char *stem, const struct grt_tensor *x) {
+    snprintf(name, GRT_NN_KERNEL, "%s_%s", stem, x->dtype == GRT_F32 ? "f32" : "16");
     return name;
 }
 
-// Counted in 32 bits, through one binding.
-static bool reachable(struct grt_graph *graph, const struct grt_tensor *x) {
+bool grt_nn_reachable(struct grt_graph *graph, const struct grt_tensor *x) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     if (grt_tensor_count(x) <= grt_op_reach(dev)) {
         return true;
@@ -59,8 +57,13 @@ static bool reachable(struct grt_graph *graph, const struct grt_tensor *x) {
     return false;
 }
 
+// The kernels' NORM.
+static uint32_t norm_of(const struct grt_block *b) {
+    return !b->weight ? 0 : b->by_column ? 2 : 1;
+}
+
 void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
-    if (!reachable(graph, b->z)) {
+    if (!grt_nn_reachable(graph, b->z)) {
         return;
     }
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
@@ -68,21 +71,23 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
         .rows = (uint32_t)rows, .cols = (uint32_t)cols, .scale = 1.0f / (float)cols, .eps = 1e-5f};
     // An operand that is not there is bound to something harmless.
     struct grt_range z = b->z->range;
+    bool by_row = b->weight && !b->by_column;
     const struct grt_range ranges[] = {
         z,
         b->weight ? b->weight->master.range : z,
         b->weight ? b->bias->master.range : z,
         b->x ? b->x->range : z,
         b->h->range,
-        b->weight ? b->stats->range : grt_op_unused(graph),
+        by_row ? b->stats->range : grt_op_unused(graph),
+        b->by_column ? b->stats->range : z,
     };
-    char name[32];
-    const struct grt_kernel_desc kernel = {kernel_name(name, "block", b->z),
-                                           {{"KIND", kind(b->z)},
+    char name[GRT_NN_KERNEL];
+    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "block", b->z),
+                                           {{"KIND", grt_nn_kind(b->z)},
                                             {"ACT", (uint32_t)b->act},
-                                            {"NORM", b->weight != NULL},
+                                            {"NORM", norm_of(b)},
                                             {"ADD", b->x != NULL}}};
-    grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 6);
+    grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 7);
 }
 
 static bool same_place(const struct grt_tensor *a, const struct grt_tensor *b) {
@@ -91,14 +96,15 @@ static bool same_place(const struct grt_tensor *a, const struct grt_tensor *b) {
 
 static void add_to(struct grt_graph *graph, const struct grt_tensor *y,
                    const struct grt_tensor *x) {
-    if (!reachable(graph, y)) {
+    if (!grt_nn_reachable(graph, y)) {
         return;
     }
     uint64_t count = grt_tensor_count(y);
     const struct add_to_params params = {.n = (uint32_t)count};
     const struct grt_range ranges[2] = {x->range, y->range};
-    char name[32];
-    const struct grt_kernel_desc kernel = {kernel_name(name, "add_to", y), {{"KIND", kind(y)}}};
+    char name[GRT_NN_KERNEL];
+    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "add_to", y),
+                                           {{"KIND", grt_nn_kind(y)}}};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     grt_op_next(&pieces);
     grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 2);
@@ -114,32 +120,44 @@ void grt_nn_add(struct grt_graph *graph, const struct grt_tensor *y, const struc
     grt_op_block(graph, &(struct grt_block){.z = &first, .x = &second, .h = &sum});
 }
 
-static uint64_t block_chunk(uint64_t rows) {
+uint64_t grt_block_chunk(uint64_t rows) {
     uint64_t chunk = (rows + MAX_CHUNKS - 1) / MAX_CHUNKS;
     return chunk > CHUNK_ROWS ? chunk : CHUNK_ROWS;
 }
 
 // One of the two arrays of partial sums, at an offset a binding may have.
 static uint64_t sums_bytes(uint64_t rows, uint64_t cols) {
-    uint64_t chunks = (rows + block_chunk(rows) - 1) / block_chunk(rows);
+    uint64_t chunks = (rows + grt_block_chunk(rows) - 1) / grt_block_chunk(rows);
     return (chunks * cols * 4 + GRT_OP_PART_ALIGN - 1) / GRT_OP_PART_ALIGN * GRT_OP_PART_ALIGN;
 }
 
+// Behind those, for sums of all rows.
 uint64_t grt_block_scratch(uint64_t rows, uint64_t cols) {
-    return 2 * sums_bytes(rows, cols);
+    return 2 * sums_bytes(rows, cols) + 2 * sums_bytes(1, cols);
 }
 
-// Gradients of the norm's weight and bias.
-static void norm_gradients(struct grt_graph *graph, const struct grt_block *b) {
-    const struct grt_dev *dev = grt_graph_dev(graph);
-    uint64_t rows = b->z->shape[0], cols = b->z->shape[1], chunk = block_chunk(rows);
-    uint64_t chunks = (rows + chunk - 1) / chunk;
-    struct grt_tensor sums[2];
+void grt_block_parts(const struct grt_block *b, struct grt_tensor sums[2],
+                     struct grt_tensor totals[2]) {
+    uint64_t rows = b->z->shape[0], cols = b->z->shape[1], chunk = grt_block_chunk(rows);
+    uint64_t chunks = (rows + chunk - 1) / chunk, first = 2 * sums_bytes(rows, cols);
     for (uint32_t i = 0; i < 2; i++) {
-        sums[i] = grt_nn_matrix(b->scratch, chunks, cols);
+        sums[i] = (struct grt_tensor){.rank = 2, .shape = {chunks, cols}, .label = "sums"};
         sums[i].range =
             grt_op_part(b->scratch->range, i * sums_bytes(rows, cols), chunks * cols * 4);
+        totals[i] = (struct grt_tensor){.rank = 1, .shape = {cols}, .label = "totals"};
+        totals[i].range = grt_op_part(b->scratch->range, first + i * sums_bytes(1, cols), cols * 4);
     }
+}
+
+// Sums over all rows that the gradients of the norm's weight and bias are, into those; where they
+// are added there and b asks for the sums too, into totals first.
+static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
+                           struct grt_tensor totals[2]) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint64_t rows = b->z->shape[0], cols = b->z->shape[1], chunk = grt_block_chunk(rows);
+    uint64_t chunks = (rows + chunk - 1) / chunk;
+    struct grt_tensor sums[2];
+    grt_block_parts(b, sums, totals);
     const struct grt_range ranges[] = {
         b->dh->range,          b->z->range,     b->weight->master.range,
         b->bias->master.range, b->stats->range, sums[0].range,
@@ -148,23 +166,40 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b) {
         .rows = (uint32_t)rows, .cols = (uint32_t)cols, .chunk = (uint32_t)chunk};
     uint32_t wg = grt_dev_info(dev)->caps.software ? grt_op_wg(dev) : 32;
     const uint32_t groups[3] = {(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1};
-    char name[32];
-    const struct grt_kernel_desc kernel = {
-        kernel_name(name, "block_sums", b->z),
-        {{"WG", wg}, {"KIND", kind(b->z)}, {"ACT", (uint32_t)b->act}}};
+    char name[GRT_NN_KERNEL];
+    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "block_sums", b->z),
+                                           {{"WG", wg},
+                                            {"KIND", grt_nn_kind(b->z)},
+                                            {"ACT", (uint32_t)b->act},
+                                            {"BY_COLUMN", b->by_column}}};
     grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
-    grt_op_colsum(graph, grt_colsum_desc(.y = &b->weight->grad, .x = &sums[0], .add = b->add));
-    grt_op_colsum(graph, grt_colsum_desc(.y = &b->bias->grad, .x = &sums[1], .add = b->add));
+    const struct grt_tensor *grads[2] = {&b->weight->grad, &b->bias->grad};
+    for (uint32_t i = 0; i < 2; i++) {
+        bool apart = b->by_column && b->add;
+        grt_op_colsum(graph, grt_colsum_desc(.y = apart ? &totals[i] : grads[i], .x = &sums[i],
+                                             .add = b->add && !apart));
+        if (apart) {
+            grt_op_map(graph, grt_map_desc(.map = GRT_MAP_ADD, .y = grads[i], .a = grads[i],
+                                           .b = &totals[i], .alpha = 1.0f, .beta = 1.0f));
+        } else {
+            totals[i] = *grads[i];
+        }
+    }
 }
 
 void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
-    if (!reachable(graph, b->z)) {
+    if (!grt_nn_reachable(graph, b->z)) {
         return;
     }
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
-    const struct block_grad_params params = {
-        .rows = (uint32_t)rows, .cols = (uint32_t)cols, .scale = 1.0f / (float)cols};
+    const struct block_grad_params params = {.rows = (uint32_t)rows,
+                                             .cols = (uint32_t)cols,
+                                             .scale = 1.0f / (float)(b->by_column ? rows : cols)};
     struct grt_range z = b->z->range;
+    struct grt_tensor totals[2];
+    if (b->by_column) {
+        norm_gradients(graph, b, totals);
+    }
     const struct grt_range ranges[] = {
         b->dh->range,
         z,
@@ -172,21 +207,23 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         b->weight ? b->bias->master.range : z,
         b->weight ? b->stats->range : z,
         b->dz ? b->dz->range : z,
+        b->by_column ? totals[0].range : z,
+        b->by_column ? totals[1].range : z,
     };
-    char name[32];
+    char name[GRT_NN_KERNEL];
     const struct grt_kernel_desc kernel = {
-        kernel_name(name, "block_grad", b->z),
-        {{"KIND", kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", b->weight != NULL}}};
+        grt_nn_kernel(name, "block_grad", b->z),
+        {{"KIND", grt_nn_kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", norm_of(b)}}};
     if (b->dz) {
-        grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 6);
+        grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 8);
     }
-    if (b->weight) {
-        norm_gradients(graph, b);
+    if (b->weight && !b->by_column) {
+        norm_gradients(graph, b, totals);
     }
 }
 
 void grt_op_dropout(struct grt_graph *graph, const struct grt_dropout *d) {
-    if (!reachable(graph, d->x)) {
+    if (!grt_nn_reachable(graph, d->x)) {
         return;
     }
     uint64_t count = grt_tensor_count(d->x);
@@ -198,9 +235,9 @@ void grt_op_dropout(struct grt_graph *graph, const struct grt_dropout *d) {
                                           .p = d->p,
                                           .scale = 1.0f / (1.0f - d->p)};
     const struct grt_range ranges[3] = {d->x->range, d->y->range, d->state};
-    char name[32];
-    const struct grt_kernel_desc kernel = {kernel_name(name, "dropout", d->x),
-                                           {{"KIND", kind(d->x)}}};
+    char name[GRT_NN_KERNEL];
+    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "dropout", d->x),
+                                           {{"KIND", grt_nn_kind(d->x)}}};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     grt_op_next(&pieces);
     grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 3);
@@ -208,17 +245,18 @@ void grt_op_dropout(struct grt_graph *graph, const struct grt_dropout *d) {
 
 static void pool(struct grt_graph *graph, const struct grt_pooling *p, const char *stem,
                  const struct grt_range ranges[3]) {
-    if (!reachable(graph, p->x)) {
+    if (!grt_nn_reachable(graph, p->x)) {
         return;
     }
     uint64_t count = grt_tensor_count(p->y), cols = grt_op_cols(p->y);
     const struct pool_params params = {.rows = (uint32_t)(count / cols),
                                        .points = (uint32_t)p->points,
                                        .share = 1.0f / (float)p->points};
-    char name[32];
-    const struct grt_kernel_desc kernel = {
-        kernel_name(name, stem, p->x),
-        {{"COLS", (uint32_t)cols}, {"KIND", kind(p->x)}, {"LARGEST", p->pool == GRT_POOL_MAX}}};
+    char name[GRT_NN_KERNEL];
+    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, stem, p->x),
+                                           {{"COLS", (uint32_t)cols},
+                                            {"KIND", grt_nn_kind(p->x)},
+                                            {"LARGEST", p->pool == GRT_POOL_MAX}}};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     grt_op_next(&pieces);
     grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 3);
@@ -241,7 +279,7 @@ static bool all_reachable(struct grt_graph *graph, const struct grt_tensor *x) {
     struct grt_tensor words = *x;
     words.shape[0] = (grt_tensor_bytes(x) + 3) / 4;
     words.rank = 1;
-    return reachable(graph, grt_tensor_count(x) <= UINT32_MAX ? &words : x);
+    return grt_nn_reachable(graph, grt_tensor_count(x) <= UINT32_MAX ? &words : x);
 }
 
 // As gather.k calls it.

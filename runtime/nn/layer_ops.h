@@ -12,6 +12,13 @@ struct grt_tensor grt_nn_rows(const struct grt_tensor *tensor, uint64_t rows);
 // The same elements as [rows][cols].
 struct grt_tensor grt_nn_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
 
+// What kernels of layers call the type of x: their KIND, and "block_f32" or "block_16".
+#define GRT_NN_KERNEL 32
+uint32_t grt_nn_kind(const struct grt_tensor *x);
+const char *grt_nn_kernel(char name[GRT_NN_KERNEL], const char *stem, const struct grt_tensor *x);
+// Whether x can be counted in 32 bits through one binding; rejects the graph otherwise.
+bool grt_nn_reachable(struct grt_graph *graph, const struct grt_tensor *x);
+
 // A tensor of samples as a matrix: rows are all axes but the last.
 struct grt_tensor grt_nn_flat(const struct grt_tensor *tensor);
 // y = a + b, all of one type and shape; y may be either of them.
@@ -29,6 +36,7 @@ struct grt_block {
     enum grt_act act;
     const struct grt_param *weight, *bias;  // of the norm, or NULL
     const struct grt_tensor *stats;  // with a norm: f32 [rows][2], out in forward, in in backward
+    bool by_column;                  // the norm is of each column, stats [2][cols] go in
     // Backward only.
     const struct grt_tensor *dh, *dz;  // dz NULL: only the norm's gradients are wanted
     const struct grt_tensor *scratch;  // grt_block_scratch() bytes
@@ -37,6 +45,11 @@ struct grt_block {
 void grt_op_block(struct grt_graph *graph, const struct grt_block *block);
 void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *block);
 uint64_t grt_block_scratch(uint64_t rows, uint64_t cols);
+// Rows that are summed one after the other, and two tensors of a row for each such chunk, in the
+// scratch.
+uint64_t grt_block_chunk(uint64_t rows);
+void grt_block_parts(const struct grt_block *block, struct grt_tensor sums[2],
+                     struct grt_tensor totals[2]);
 
 // y = mask of x, see shaders/nn/lib/dropout.k.
 struct grt_dropout {

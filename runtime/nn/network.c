@@ -13,6 +13,7 @@
 
 #define MOST_LAYERS 4096  // of a network, repeated ones too
 #define MOST_WIDTH 1048576
+#define MOST_WINDOW 1024
 
 struct reading {
     const struct grt_network_desc *desc;
@@ -115,6 +116,31 @@ static bool only(const struct reading *r, const struct grt_node *map, const char
     return true;
 }
 
+// A flag under a key, or as it was without it.
+static bool read_flag(const struct reading *r, const struct grt_node *map, const char *key,
+                      bool *flag) {
+    const struct grt_node *value = entry(map, key);
+    const char *text = value && value->kind == GRT_NODE_TEXT ? value->text : "";
+    int given = value ? grt_flag_of(text) : *flag;
+    if (given < 0) {
+        return wrong(r, value, "%s wants true or false, not '%.40s'", key, text) != NULL;
+    }
+    *flag = given != 0;
+    return true;
+}
+
+// A number from `least` on under a key, or as it was without it.
+static bool read_number(const struct reading *r, const struct grt_node *map, const char *key,
+                        uint32_t least, uint32_t *number) {
+    const struct grt_node *value = entry(map, key);
+    bool zero =
+        value && least == 0 && value->kind == GRT_NODE_TEXT && strcmp(value->text, "0") == 0;
+    if (zero) {
+        *number = 0;
+    }
+    return !value || zero || read_whole(r, value, key, MOST_WINDOW, number);
+}
+
 // ---- layers ----
 
 static struct grt_module *make_list(struct reading *r, const struct grt_node *list,
@@ -123,31 +149,88 @@ static struct grt_module *make_list(struct reading *r, const struct grt_node *li
 static struct grt_module *make_linear(struct reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"outputs", "bias", NULL};
     struct grt_linear_desc desc = {0};
-    const struct grt_node *width = value, *bias = NULL;
+    const struct grt_node *width = value;
+    bool bias = true;
     if (value->kind == GRT_NODE_MAP) {
         width = entry(value, "outputs");
-        bias = entry(value, "bias");
         if (!only(r, value, "linear", keys)) {
             return NULL;
         }
         if (!width) {
             return wrong(r, value, "linear wants outputs");
         }
-    }
-    if (bias) {
-        const char *text = bias->kind == GRT_NODE_TEXT ? bias->text : "";
-        int flag = grt_flag_of(text);
-        if (flag < 0) {
-            return wrong(r, bias, "bias wants true or false, not '%.40s'", text);
+        if (!read_flag(r, value, "bias", &bias)) {
+            return NULL;
         }
-        desc.no_bias = flag == 0;
     }
+    desc.no_bias = !bias;
     return read_width(r, width, "linear", &desc.outputs) ? grt_linear_create(&desc) : NULL;
 }
 
+static struct grt_module *make_conv(struct reading *r, const struct grt_node *value) {
+    static const char *const keys[] = {"outputs", "size", "stride", "padding", "bias", NULL};
+    struct grt_conv_desc desc = {.size = 3, .stride = 1};
+    const struct grt_node *width = value;
+    bool bias = true, map = value->kind == GRT_NODE_MAP;
+    if (map) {
+        width = entry(value, "outputs");
+        if (!only(r, value, "conv", keys)) {
+            return NULL;
+        }
+        if (!width) {
+            return wrong(r, value, "conv wants outputs");
+        }
+        if (!read_number(r, value, "size", 1, &desc.size)) {
+            return NULL;
+        }
+    }
+    desc.padding = (desc.size - 1) / 2;
+    if (map && (!read_number(r, value, "stride", 1, &desc.stride) ||
+                !read_number(r, value, "padding", 0, &desc.padding) ||
+                !read_flag(r, value, "bias", &bias))) {
+        return NULL;
+    }
+    if (desc.padding >= desc.size) {
+        return wrong(r, entry(value, "padding"), "padding must be below the size, %u", desc.size);
+    }
+    desc.no_bias = !bias;
+    return read_width(r, width, "conv", &desc.outputs) ? grt_conv_create(&desc) : NULL;
+}
+
+static struct grt_module *make_window_pool(struct reading *r, const struct grt_node *value,
+                                           const char *what, enum grt_pool pool) {
+    static const char *const keys[] = {"size", "stride", "padding", NULL};
+    struct grt_window_pool_desc desc = {.pool = pool};
+    if (value->kind != GRT_NODE_MAP) {
+        return read_whole(r, value, what, MOST_WINDOW, &desc.size) ? grt_window_pool_create(&desc)
+                                                                   : NULL;
+    }
+    if (!only(r, value, what, keys) || !read_number(r, value, "size", 1, &desc.size) ||
+        !read_number(r, value, "stride", 1, &desc.stride) ||
+        !read_number(r, value, "padding", 0, &desc.padding)) {
+        return NULL;
+    }
+    if (desc.size == 0) {
+        return wrong(r, value, "%s wants a size", what);
+    }
+    if (desc.padding > desc.size / 2) {
+        return wrong(r, entry(value, "padding"), "padding is at most half the size, %u", desc.size);
+    }
+    return grt_window_pool_create(&desc);
+}
+
+static struct grt_module *make_max_pool(struct reading *r, const struct grt_node *value) {
+    return make_window_pool(r, value, "max_pool", GRT_POOL_MAX);
+}
+
+static struct grt_module *make_avg_pool(struct reading *r, const struct grt_node *value) {
+    return make_window_pool(r, value, "avg_pool", GRT_POOL_MEAN);
+}
+
 static struct grt_module *make_norm(struct reading *r, const struct grt_node *value) {
-    static const char *const words[] = {"layer"};
-    return read_word(r, value, "norm", words, 1) == 0 ? grt_layer_norm_create() : NULL;
+    static const char *const words[] = {"layer", "batch"};
+    int word = read_word(r, value, "norm", words, 2);
+    return word < 0 ? NULL : word == 0 ? grt_layer_norm_create() : grt_batch_norm_create();
 }
 
 static struct grt_module *make_dropout(struct reading *r, const struct grt_node *value) {
@@ -400,11 +483,14 @@ static const struct layer {
     bool hands_on;  // takes no sample itself: the layers inside do, or it names inputs
 } layers[] = {
     {"linear", "256, out, or {outputs: 256, bias: false}", make_linear},
-    {"norm", "layer", make_norm},
+    {"conv", "64, or {outputs: 64, size: 3, stride: 1, padding: 1, bias: true}", make_conv},
+    {"norm", "layer or batch", make_norm},
     {"dropout", "0.1", make_dropout},
     {"flatten", NULL, make_flatten},
     {"geglu", NULL, make_geglu},
     {"pool", "max or mean", make_pool},
+    {"max_pool", "2, or {size: 3, stride: 2, padding: 1}", make_max_pool},
+    {"avg_pool", "2, or {size: 3, stride: 2, padding: 1}", make_avg_pool},
     {"residual", "[layers], or {of: [layers], shortcut: [layers], activation: relu}", make_residual,
      true},
     {"repeat", "{times: 3, of: [layers]}", make_repeat, true},
@@ -421,7 +507,7 @@ static struct grt_module *unknown(struct reading *r, const struct grt_node *at, 
     if (closest) {
         return wrong(r, at, "no layer '%.40s'; did you mean '%s'?", name, closest);
     }
-    char list[256] = "";
+    char list[320] = "";
     size_t used = 0;
     for (size_t i = 0; i < LAYER_COUNT + GRT_ACT_COUNT - 1 && used < sizeof list; i++) {
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",

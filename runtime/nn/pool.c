@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean or the largest over the points of a sample.
+// The mean or the largest over the points of a sample, or over the pixels of an image.
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -8,6 +8,7 @@
 struct pool {
     struct grt_module base;
     enum grt_pool pool;
+    uint64_t points;
     struct grt_tensor *which;  // u32 like y: where the largest was
 };
 
@@ -25,17 +26,19 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     (void)prefix;
     struct pool *p = (struct pool *)module;
     char text[GRT_SHAPE_TEXT];
-    if (in->rank != 2) {
+    uint64_t features = in->dim[in->rank - 1];
+    if (in->rank < 2) {
         return grt_module_refuse(module, "takes samples of [points][features], not %s",
                                  grt_shape_text(in, text));
     }
     if (p->pool == GRT_POOL_MAX) {
         p->which =
             grt_net_tensor(net, grt_tensor_desc(.label = "which", .group = "acts", .dtype = GRT_U32,
-                                                .shape = {net->rows, in->dim[1]}));
+                                                .shape = {net->rows, features}));
     }
+    p->points = grt_shape_count(in) / features;
     module->operations = (double)grt_shape_count(in);
-    return (struct grt_shape){1, {in->dim[1]}};
+    return (struct grt_shape){1, {features}};
 }
 
 static void forward(struct grt_module *module, const struct grt_pass *pass,
@@ -49,7 +52,7 @@ static void forward(struct grt_module *module, const struct grt_pass *pass,
                                                    .y = y,
                                                    .which = p->which ? &which : NULL,
                                                    .pool = p->pool,
-                                                   .points = module->in.dim[0]});
+                                                   .points = p->points});
 }
 
 static void backward(struct grt_module *module, const struct grt_pass *pass,
@@ -69,7 +72,7 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
                                                             .y = dy,
                                                             .which = p->which ? &which : NULL,
                                                             .pool = p->pool,
-                                                            .points = module->in.dim[0]});
+                                                            .points = p->points});
 }
 
 static void destroy(struct grt_module *module) {

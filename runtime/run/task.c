@@ -77,7 +77,7 @@ static bool choose_model(struct grt_task *task) {
                    grt_config_set(c, GRT_CONFIG_MODEL, "mlp");
         }
     }
-    if (task->info.points > 0 && !grt_config_given(c, GRT_CONFIG_MODEL)) {
+    if (task->info.points > 0 && task->info.height == 0 && !grt_config_given(c, GRT_CONFIG_MODEL)) {
         return grt_config_set(c, GRT_CONFIG_MODEL, "points");
     }
     if (is_points(task) && task->info.points == 0) {
@@ -155,17 +155,23 @@ static struct grt_mlp_desc head_desc(const struct grt_config *c, uint32_t output
 
 _Static_assert(GRT_DATA_MAX_ARRAYS <= GRT_NETWORK_INPUTS, "a network may name every input");
 
+// Of a sample, or of an input of it.
+static struct grt_shape shape_of(uint32_t height, uint32_t points, uint32_t features) {
+    return height > 0   ? (struct grt_shape){3, {height, points / height, features}}
+           : points > 0 ? (struct grt_shape){2, {points, features}}
+                        : (struct grt_shape){1, {features}};
+}
+
 // The inputs of a sample, under the names that the network has for them.
 static uint32_t network_inputs(const struct grt_task *task,
                                struct grt_input inputs[GRT_DATA_MAX_ARRAYS]) {
     const struct grt_dataset_info *info = &task->info;
     for (uint32_t i = 0; i < info->input_count; i++) {
         const struct grt_dataset_input *from = &info->inputs[i];
-        inputs[i] = (struct grt_input){
-            .name = i < task->inputs.count ? task->inputs.values[i] : from->name,
-            .first = from->first,
-            .shape = from->points > 0 ? (struct grt_shape){2, {from->points, from->features}}
-                                      : (struct grt_shape){1, {from->features}}};
+        inputs[i] =
+            (struct grt_input){.name = i < task->inputs.count ? task->inputs.values[i] : from->name,
+                               .first = from->first,
+                               .shape = shape_of(from->height, from->points, from->features)};
     }
     return info->input_count;
 }
@@ -191,13 +197,15 @@ static struct grt_module *make_network(const void *of) {
                : grt_mlp_create(&mlp);
 }
 
-// Samples of points keep their shape for whoever can use it; a plain mlp takes all their numbers at
-// once.
+// Images and samples of points keep their shape for whoever can use it; a plain mlp takes all their
+// numbers at once.
 static struct grt_shape sample_shape(const struct grt_task *task) {
     const struct grt_dataset_info *info = &task->info;
-    bool keeps = is_points(task) || grt_config_given(&task->config, GRT_CONFIG_NETWORK);
-    return info->points > 0 && keeps ? (struct grt_shape){2, {info->points, info->features}}
-                                     : (struct grt_shape){1, {info->x_width}};
+    if (grt_config_given(&task->config, GRT_CONFIG_NETWORK)) {
+        return shape_of(info->height, info->points, info->features);
+    }
+    return is_points(task) ? shape_of(0, info->points, info->features)
+                           : shape_of(0, 0, info->x_width);
 }
 
 static bool take_class_weights(struct grt_task *task) {

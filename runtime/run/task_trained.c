@@ -92,6 +92,7 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
     return grt_archive_set_text(archive, "config", text) &&
            grt_archive_set_whole(archive, "features", info->features) &&
            grt_archive_set_whole(archive, "points", info->points) &&
+           (info->height == 0 || grt_archive_set_whole(archive, "height", info->height)) &&
            grt_archive_set_whole(archive, "outputs", task->learner.outputs) &&
            grt_archive_set_whole(archive, "classes", info->classes) &&
            (!info->mean || (add_mean(archive, info) && add_std(archive, info)));
@@ -159,8 +160,18 @@ static double *feature_numbers(const struct grt_archive *archive) {
 static bool check_shapes(const struct grt_task *task, const struct grt_archive *archive) {
     int64_t features = grt_archive_whole(archive, "features", 0);
     int64_t points = grt_archive_whole(archive, "points", 0);
-    if (features == task->info.features && points == task->info.points) {
+    int64_t height = grt_archive_whole(archive, "height", 0);
+    if (features == task->info.features && points == task->info.points &&
+        height == task->info.height) {
         return true;
+    }
+    if (height > 0 && task->info.height > 0) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: images are %ux%u of %u channels; the model of %s wants %lldx%lld of "
+                        "%lld",
+                        task->config.data, task->info.height, task->info.points / task->info.height,
+                        task->info.features, archive->path, (long long)height,
+                        (long long)(points / height), (long long)features);
     }
     return grt_fail(
         GRT_BAD_DATA,

@@ -66,7 +66,7 @@ void data_kit_write(const char *path, bool create, const struct data_kit_set *se
     assert_true(file >= 0);
     int rank = 0;
     uint64_t count = 1;
-    while (rank < 3 && set->shape[rank] > 0) {
+    while (rank < 4 && set->shape[rank] > 0) {
         count *= set->shape[rank++];
     }
     hid_t space = H5Screate_simple(rank, set->shape, NULL);

@@ -22,8 +22,8 @@ const char *data_kit_path(const char *name);
 struct data_kit_set {
     const char *name;
     hid_t type;        // in the file; 0: f32
-    hsize_t shape[3];  // ends at the first 0
-    hsize_t chunk[3];  // all 0: contiguous
+    hsize_t shape[4];  // ends at the first 0
+    hsize_t chunk[4];  // all 0: contiguous
     int deflate;       // level; 0: none
     bool shuffle;
     hid_t mem_type;    // of data; 0: double

@@ -50,6 +50,7 @@
     X(nn, D)                                                                                       \
     X(fused, D)                                                                                    \
     X(mlprows, D)                                                                                  \
+    X(images, D)                                                                                   \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
     X(network, D)                                                                                  \

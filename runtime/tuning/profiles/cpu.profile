@@ -14,6 +14,7 @@ gemm.tiled16.medium = 32 32 16 4 4
 gemm.tiled16.small = 32 32 16 4 4
 stream.wg = 1024
 nn.row_bytes = 1
+nn.patch_mib = 4
 autotune = 1
 
 from = derived: the A100 and RTX 3060 Laptop guide: a tenth of the RTX 3060 Laptop's, which has 3,840 lanes

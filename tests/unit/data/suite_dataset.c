@@ -62,12 +62,26 @@ static void every_type_layout_and_filter(void **state) {
                            H5T_STD_I32BE,  H5T_STD_I64LE,  H5T_STD_I64BE};
     // Chunks that cut rows, columns and points, and some that reach beyond the edge.
     static const struct {
-        hsize_t shape[3], chunk[3];
+        hsize_t shape[4], chunk[4];
     } layouts[] = {
-        {{41, 6}, {0}},          {{41, 6}, {8, 6}},        {{41, 6}, {8, 4}},
-        {{41, 6}, {41, 1}},      {{41, 1}, {5, 1}},        {{41}, {16}},
-        {{41, 5, 3}, {0}},       {{41, 5, 3}, {4, 5, 3}},  {{41, 5, 3}, {7, 2, 2}},
-        {{41, 5, 3}, {7, 2, 3}}, {{41, 5, 3}, {41, 5, 1}},
+        {{41, 6}, {0}},
+        {{41, 6}, {8, 6}},
+        {{41, 6}, {8, 4}},
+        {{41, 6}, {41, 1}},
+        {{41, 1}, {5, 1}},
+        {{41}, {16}},
+        {{41, 5, 3}, {0}},
+        {{41, 5, 3}, {4, 5, 3}},
+        {{41, 5, 3}, {7, 2, 2}},
+        {{41, 5, 3}, {7, 2, 3}},
+        {{41, 5, 3}, {41, 5, 1}},
+        // Images, whole and cut every way: lines, columns, channels.
+        {{41, 4, 5, 3}, {0}},
+        {{41, 4, 5, 3}, {1, 4, 5, 3}},
+        {{41, 4, 5, 3}, {8, 3, 5, 3}},
+        {{41, 4, 5, 3}, {8, 4, 2, 3}},
+        {{41, 4, 5, 3}, {6, 3, 2, 2}},
+        {{41, 4, 5, 3}, {41, 1, 5, 1}},
     };
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; k++) {
@@ -85,7 +99,9 @@ static void every_type_layout_and_filter(void **state) {
                 assert_non_null(data);
                 struct grt_dataset_info info = grt_dataset_info(data);
                 assert_int_equal(info.rows, 41);
-                assert_int_equal(info.points, layouts[k].shape[2] ? 5 : 0);
+                bool image = layouts[k].shape[3] > 0, points = layouts[k].shape[2] > 0;
+                assert_int_equal(info.points, image ? 4 * 5 : points ? 5 : 0);
+                assert_int_equal(info.height, image ? 4 : 0);
                 float *want = data_kit_read(path, "x"), *got = all_rows(data, NULL);
                 char what[64];
                 snprintf(what, sizeof what, "type %zu, layout %zu, filters %d", t, k, filters);

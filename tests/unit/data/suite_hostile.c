@@ -187,19 +187,21 @@ static void types_and_shapes(void **state) {
     }
     static const struct {
         int rank;
-        hsize_t shape[4];
+        hsize_t shape[5];
         const char *says;
     } shapes[] = {
         {0, {0}, "0 axes"},
-        {4, {2, 2, 2, 2}, "4 axes"},
+        {5, {2, 2, 2, 2, 2}, "5 axes"},
         {2, {0, 3}, "no rows"},
         {2, {3, 0}, "no rows or no columns"},
         {2, {1ull << 40, 1ull << 40}, "more than can be counted"},
         {3, {1ull << 30, 1ull << 30, 1ull << 30}, "more than can be counted"},
+        {4, {2, 1ull << 40, 1ull << 40, 2}, "more than can be counted"},
+        {4, {2, 3, 0, 2}, "no rows or no columns"},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         hid_t file = create(path), creation = H5Pcreate(H5P_DATASET_CREATE);
-        hsize_t chunk[4] = {1, 1, 1, 1};
+        hsize_t chunk[5] = {1, 1, 1, 1, 1};
         if (shapes[i].rank > 0) {
             H5Pset_chunk(creation, shapes[i].rank, chunk);
         }

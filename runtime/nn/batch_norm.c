@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = (x - mean) / sqrt(variance + 1e-5) weight + bias of each feature, as PyTorch's BatchNorm:
+// mean and variance are the batch's in training, and those kept since in evaluation.
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "image_ops.h"
+
+struct batch_norm {
+    struct grt_module base;
+    struct grt_param *weight, *bias, *running_mean, *running_var, *batches;
+    struct grt_tensor *stats;  // f32 [2][features]
+};
+
+static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in) {
+    struct batch_norm *n = (struct batch_norm *)module;
+    uint64_t width = in->dim[in->rank - 1];
+    const uint64_t shape[GRT_MAX_RANK] = {width}, one[GRT_MAX_RANK] = {1};
+    n->weight = grt_params_add(net->params, prefix, "weight", shape, GRT_INIT_ONES, 0.0f);
+    n->bias = grt_params_add(net->params, prefix, "bias", shape, GRT_INIT_ZEROS, 0.0f);
+    n->running_mean = grt_params_add_buffer(net->params, prefix, "running_mean", shape, 0.0f);
+    n->running_var = grt_params_add_buffer(net->params, prefix, "running_var", shape, 1.0f);
+    n->batches = grt_params_add_buffer(net->params, prefix, "num_batches_tracked", one, 0.0f);
+    n->stats = grt_net_tensor(
+        net, grt_tensor_desc(.label = "stats", .group = "acts", .shape = {2, width}));
+    grt_net_scratch(net, grt_block_scratch(net->rows * (grt_shape_count(in) / width), width));
+    module->operations = 8 * (double)grt_shape_count(in);
+    return *in;
+}
+
+static struct grt_block block(const struct batch_norm *n, const struct grt_tensor *z) {
+    return (struct grt_block){.z = z,
+                              .weight = n->weight,
+                              .bias = n->bias,
+                              .stats = n->stats,
+                              .by_column = true,
+                              .scratch = n->base.net->scratch};
+}
+
+static void forward(struct grt_module *module, const struct grt_pass *pass,
+                    const struct grt_tensor *x, const struct grt_tensor *y) {
+    const struct batch_norm *n = (struct batch_norm *)module;
+    struct grt_tensor z = grt_nn_flat(x), h = grt_nn_flat(y);
+    grt_op_batch_stats(pass->graph,
+                       &(struct grt_batch_stats){.x = &z,
+                                                 .stats = n->stats,
+                                                 .running_mean = n->running_mean,
+                                                 .running_var = n->running_var,
+                                                 .batches = n->batches,
+                                                 .from = !pass->training ? GRT_STATS_RUNNING
+                                                         : pass->again   ? GRT_STATS_OF_BATCH
+                                                                         : GRT_STATS_KEPT,
+                                                 .scratch = n->base.net->scratch});
+    struct grt_block b = block(n, &z);
+    b.h = &h;
+    grt_op_block(pass->graph, &b);
+}
+
+static void backward(struct grt_module *module, const struct grt_pass *pass,
+                     const struct grt_tensor *x, const struct grt_tensor *dy,
+                     const struct grt_tensor *dx, bool add_dx) {
+    (void)add_dx;
+    const struct batch_norm *n = (struct batch_norm *)module;
+    struct grt_tensor z = grt_nn_flat(x), dh = grt_nn_flat(dy), dz = {0};
+    struct grt_block b = block(n, &z);
+    b.dh = &dh;
+    b.add = pass->add_grads;
+    if (dx) {
+        dz = grt_nn_flat(dx);
+        b.dz = &dz;
+    }
+    grt_op_block_backward(pass->graph, &b);
+}
+
+static void destroy(struct grt_module *module) {
+    free(module);
+}
+
+static const struct grt_module_fns batch_norm_fns = {"batch_norm", declare, forward, backward,
+                                                     destroy};
+
+struct grt_module *grt_batch_norm_create(void) {
+    struct batch_norm *n = calloc(1, sizeof *n);
+    if (!n) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a module");
+        return NULL;
+    }
+    n->base.fns = &batch_norm_fns;
+    return &n->base;
+}

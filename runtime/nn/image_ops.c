@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image_ops.h"
+
+#include "gpurt/device.h"
+#include "ops/op_support.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/layer_params.k"
+
+#define EPS 1e-5f
+#define MOMENTUM 0.1f
+
+bool grt_window_fit(struct grt_window *w, const struct grt_module *module,
+                    const struct grt_shape *in) {
+    char text[GRT_SHAPE_TEXT];
+    if (in->rank != 3) {
+        return grt_module_refuse(module, "takes images of [height][width][channels], not %s",
+                                 grt_shape_text(in, text))
+                   .rank > 0;
+    }
+    uint64_t most = (uint64_t)1 << 30, border = 2 * (uint64_t)w->padding;
+    if (in->dim[0] > most || in->dim[1] > most || in->dim[2] > most || grt_shape_count(in) > most) {
+        return grt_module_refuse(module, "%s is too large", grt_shape_text(in, text)).rank > 0;
+    }
+    if (in->dim[0] + border < w->size || in->dim[1] + border < w->size) {
+        return grt_module_refuse(module, "%ux%u with padding %u does not fit into %s", w->size,
+                                 w->size, w->padding, grt_shape_text(in, text))
+                   .rank > 0;
+    }
+    w->height = (uint32_t)in->dim[0];
+    w->width = (uint32_t)in->dim[1];
+    w->channels = (uint32_t)in->dim[2];
+    w->out_height = (uint32_t)((in->dim[0] + border - w->size) / w->stride + 1);
+    w->out_width = (uint32_t)((in->dim[1] + border - w->size) / w->stride + 1);
+    return true;
+}
+
+static struct window_params params_of(const struct grt_window *w, uint64_t rows) {
+    return (struct window_params){.rows = (uint32_t)rows,
+                                  .height = w->height,
+                                  .width = w->width,
+                                  .channels = w->channels,
+                                  .out_height = w->out_height,
+                                  .out_width = w->out_width,
+                                  .size = w->size,
+                                  .stride = w->stride,
+                                  .padding = w->padding,
+                                  .share = 1.0f / ((float)w->size * (float)w->size)};
+}
+
+// Rows of `cols` numbers that lie one behind the other; nothing is summed over lanes, so a CPU's
+// lanes are side by side too.
+static void launch(struct grt_graph *graph, const struct grt_window *w, struct grt_kernel_desc *k,
+                   uint64_t rows, uint64_t cols, const struct grt_range *ranges, uint32_t count) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    const struct window_params params = params_of(w, rows);
+    uint32_t wg = grt_op_tree_wg(dev), each = grt_dev_info(dev)->caps.software ? 1 : 4, groups[3];
+    uint32_t lanes = grt_op_power_above((cols + each - 1) / each, wg);
+    k->specs[0] = (struct grt_spec){"WG", wg};
+    k->specs[1] = (struct grt_spec){"LANES", lanes};
+    grt_op_row_grid(dev, (rows + wg / lanes - 1) / (wg / lanes), groups);
+    grt_op_launch(graph, k, &params, sizeof params, ranges, count, groups);
+}
+
+void grt_op_patches(struct grt_graph *graph, const struct grt_window *w, const struct grt_tensor *x,
+                    const struct grt_tensor *y) {
+    if (!grt_nn_reachable(graph, x) || !grt_nn_reachable(graph, y)) {
+        return;
+    }
+    char name[GRT_NN_KERNEL];
+    struct grt_kernel_desc kernel = {grt_nn_kernel(name, "patches", x),
+                                     {{0}, {0}, {"KIND", grt_nn_kind(x)}}};
+    uint64_t rows = x->shape[0] * w->out_height * w->out_width * w->size;
+    launch(graph, w, &kernel, rows, (uint64_t)w->size * w->channels,
+           (const struct grt_range[]){x->range, y->range}, 2);
+}
+
+void grt_op_patches_backward(struct grt_graph *graph, const struct grt_window *w,
+                             const struct grt_tensor *dy, const struct grt_tensor *dx, bool add) {
+    if (!grt_nn_reachable(graph, dx) || !grt_nn_reachable(graph, dy)) {
+        return;
+    }
+    char name[GRT_NN_KERNEL];
+    struct grt_kernel_desc kernel = {grt_nn_kernel(name, "patches_grad", dx),
+                                     {{0}, {0}, {"KIND", grt_nn_kind(dx)}, {"ADD", add}}};
+    uint64_t rows = dx->shape[0] * w->height * w->width;
+    launch(graph, w, &kernel, rows, w->channels, (const struct grt_range[]){dy->range, dx->range},
+           2);
+}
+
+void grt_op_window(struct grt_graph *graph, const struct grt_window *w, enum grt_pool pool,
+                   const struct grt_tensor *x, const struct grt_tensor *y,
+                   const struct grt_tensor *which) {
+    if (!grt_nn_reachable(graph, x)) {
+        return;
+    }
+    char name[GRT_NN_KERNEL];
+    struct grt_kernel_desc kernel = {
+        grt_nn_kernel(name, "window", x),
+        {{0}, {0}, {"KIND", grt_nn_kind(x)}, {"LARGEST", pool == GRT_POOL_MAX}}};
+    uint64_t rows = x->shape[0] * w->out_height * w->out_width;
+    launch(
+        graph, w, &kernel, rows, w->channels,
+        (const struct grt_range[]){x->range, y->range, which ? which->range : grt_op_unused(graph)},
+        3);
+}
+
+void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w, enum grt_pool pool,
+                            const struct grt_tensor *dy, const struct grt_tensor *which,
+                            const struct grt_tensor *dx, bool add) {
+    if (!grt_nn_reachable(graph, dx)) {
+        return;
+    }
+    char name[GRT_NN_KERNEL];
+    struct grt_kernel_desc kernel = {
+        grt_nn_kernel(name, "window_grad", dx),
+        {{0}, {0}, {"KIND", grt_nn_kind(dx)}, {"ADD", add}, {"LARGEST", pool == GRT_POOL_MAX}}};
+    uint64_t rows = dx->shape[0] * w->height * w->width;
+    launch(graph, w, &kernel, rows, w->channels,
+           (const struct grt_range[]){dy->range, which ? which->range : grt_op_unused(graph),
+                                      dx->range},
+           3);
+}
+
+void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    if (!grt_nn_reachable(graph, b->x)) {
+        return;
+    }
+    uint64_t rows = b->x->shape[0], cols = b->x->shape[1], chunk = grt_block_chunk(rows);
+    uint64_t chunks = (rows + chunk - 1) / chunk, last = rows - (chunks - 1) * chunk;
+    struct grt_tensor sums[2], totals[2];
+    grt_block_parts(&(struct grt_block){.z = b->x, .scratch = b->scratch}, sums, totals);
+    if (b->from != GRT_STATS_RUNNING) {
+        const struct batch_sums_params params = {.rows = (uint32_t)rows,
+                                                 .cols = (uint32_t)cols,
+                                                 .chunk = (uint32_t)chunk,
+                                                 .share = 1.0f / (float)chunk,
+                                                 .last_share = 1.0f / (float)last};
+        uint32_t wg = grt_dev_info(dev)->caps.software ? grt_op_wg(dev) : 32;
+        char name[GRT_NN_KERNEL];
+        grt_op_launch(graph,
+                      grt_kernel_desc(.name = grt_nn_kernel(name, "batch_sums", b->x),
+                                      .specs = {{"WG", wg}, {"KIND", grt_nn_kind(b->x)}}),
+                      &params, sizeof params,
+                      (const struct grt_range[]){b->x->range, sums[0].range, sums[1].range}, 3,
+                      (const uint32_t[3]){(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1});
+    }
+    // One row has no variance: PyTorch refuses it, here it is 0.
+    const struct batch_stats_params params = {.cols = (uint32_t)cols,
+                                              .chunks = (uint32_t)chunks,
+                                              .chunk = (float)chunk,
+                                              .last = (float)last,
+                                              .share = 1.0f / (float)rows,
+                                              .unbiased = rows > 1 ? 1.0f / (float)(rows - 1) : 0,
+                                              .eps = EPS,
+                                              .momentum = MOMENTUM};
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = "batch_stats", .specs = {{"WG", grt_op_tree_wg(dev)},
+                                                                   {"FROM", (uint32_t)b->from}}),
+                  &params, sizeof params,
+                  (const struct grt_range[]){
+                      sums[0].range, sums[1].range, b->stats->range, b->running_mean->master.range,
+                      b->running_var->master.range, b->batches->master.range},
+                  6, (const uint32_t[3]){(uint32_t)cols, 1, 1});
+}
