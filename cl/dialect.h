@@ -39,6 +39,7 @@
 #define CONTRACT(state) CONTRACT_PRAGMA(OPENCL FP_CONTRACT state)
 
 #define F32X4(x, y, z, w) ((float4)(x, y, z, w))
+#define U32X4(x, y, z, w) ((uint4)(x, y, z, w))
 #define SPLAT4(x) ((float4)(x))
 FN float4 MAD4(float4 a, float4 b, float4 c) {
 #pragma OPENCL FP_CONTRACT ON

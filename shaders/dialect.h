@@ -30,6 +30,7 @@
 #define CONTRACT(state)
 // Four at once, for those who count operations: fused where that is one instruction.
 #define F32X4(x, y, z, w) vec4(x, y, z, w)
+#define U32X4(x, y, z, w) uvec4(x, y, z, w)
 #define SPLAT4(x) vec4(x)
 #define MAD4(a, b, c) ((a) * (b) + (c))
 

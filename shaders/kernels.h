@@ -120,6 +120,7 @@
     X(all, ppo, ppo_inputs)                                                                        \
     X(all, ppo, ppo_values)                                                                        \
     X(all, ppo, ppo_gae)                                                                           \
+    X(all, ppo, ppo_records)                                                                       \
     X(all, ppo, ppo_sums)                                                                          \
     X(all, ppo, ppo_norm)                                                                          \
     X(all, ppo, ppo_loss_f32)                                                                      \
@@ -171,6 +172,7 @@
     X(opencl, nvidia, mlp_grads_mma)                                                               \
     X(ptx, nvidia, mlp_rows_forward)                                                               \
     X(ptx, nvidia, mlp_rows_backward)                                                              \
+    X(ptx, nvidia, ppo_learn)                                                                      \
     X(opencl, nvidia, peak_mma)                                                                    \
     X(opencl, nvidia, gemm_split_mma_f32)                                                          \
     X(opencl, nvidia, probe_wgmma)                                                                 \

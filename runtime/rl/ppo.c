@@ -55,8 +55,8 @@ static const char *mistake(const struct grt_ppo_desc *d) {
     if (d->precision != GRT_F32 && d->precision != GRT_F16 && d->precision != GRT_BF16) {
         return "precision must be f32, f16 or bf16";
     }
-    if (d->variant && strcmp(d->variant, "layers") != 0) {
-        return "variant must be NULL or \"layers\"";
+    if (d->variant && strcmp(d->variant, "layers") != 0 && strcmp(d->variant, "rows") != 0) {
+        return "variant must be NULL, \"layers\" or \"rows\"";
     }
     return grt_optim_mistake(&d->optim);
 }
@@ -198,6 +198,11 @@ static bool declare_all(struct grt_ppo *ppo) {
     }
     grt_ppo_declare_apart(ppo, &ppo->actor);
     grt_ppo_declare_apart(ppo, &ppo->critic);
+    grt_ppo_declare_hidden(ppo, &ppo->actor);
+    grt_ppo_declare_hidden(ppo, &ppo->critic);
+    if (grt_ppo_learns(ppo)) {
+        ppo->records = declare(plan, "records", "rollout", GRT_U32, ppo->count, PPO_SECTIONS);
+    }
     grt_params_declare(&ppo->params, plan, true);
     uint64_t kept = grt_optim_tensors(&d->optim) * ppo->params.elements;
     ppo->kept = kept > 0 ? declare(plan, "optimizer", "optim", GRT_F32, kept, 0) : NULL;

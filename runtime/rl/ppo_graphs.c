@@ -278,12 +278,17 @@ static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t b
 // Minibatch number `batch`, whose rows have `count` places of the order from `first` on.
 static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t batch,
                          uint64_t first, uint64_t count) {
-    struct ppo_batch rows;
-    grt_ppo_forward_batch(ppo, graph, first, count, &rows);
-    record_loss(ppo, graph, batch, first, count);
-    grt_ppo_backward_batch(ppo, graph, &rows);
+    uint64_t left = count;  // rows of slopes of log_std
+    if (ppo->records) {
+        left = grt_ppo_learn_batch(ppo, graph, batch, first, count);
+    } else {
+        struct ppo_batch rows;
+        grt_ppo_forward_batch(ppo, graph, first, count, &rows);
+        record_loss(ppo, graph, batch, first, count);
+        grt_ppo_backward_batch(ppo, graph, &rows);
+    }
     if (ppo->log_std) {
-        struct grt_tensor slopes = grt_ppo_rows(ppo->dlog_std, count);
+        struct grt_tensor slopes = grt_ppo_rows(ppo->dlog_std, left);
         grt_op_colsum(graph,
                       grt_colsum_desc(.y = &ppo->log_std->grad, .x = &slopes,
                                       .scratch = unless(ppo->net.scratch, (struct grt_range){0})));
@@ -321,6 +326,9 @@ void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph) {
     record_values(ppo, graph);
     record_advantages(ppo, graph);
     record_list(ppo, graph);
+    if (ppo->records) {
+        grt_ppo_record_records(ppo, graph);
+    }
     if (ppo->norm) {
         record_moments(ppo, graph);
     }

@@ -2,6 +2,8 @@
 // The networks of PPO over rows of a trajectory: layer by layer on inputs that are gathered before,
 // or, where the device has kernels for it, straight from where observations lie
 // (nn/fused/mlp_rows.h).
+#include <string.h>
+
 #include "nn/layer_ops.h"
 #include "ops/op_support.h"
 #include "ppo_parts.h"
@@ -109,7 +111,8 @@ static struct grt_mlp_rows_desc apart(const struct grt_ppo *ppo, const struct pp
 void grt_ppo_declare_apart(struct grt_ppo *ppo, struct ppo_net *n) {
     const struct grt_shape in = {.rank = 1,
                                  .dim = {ppo->sizes->obs + (n->whole ? ppo->sizes->global : 0)}};
-    if (ppo->desc.variant || !grt_mlp_of(n->module, &in, &n->mlp)) {
+    if ((ppo->desc.variant && strcmp(ppo->desc.variant, "layers") == 0) ||
+        !grt_mlp_of(n->module, &in, &n->mlp)) {
         return;
     }
     struct grt_mlp_rows_desc d = apart(ppo, n, &ppo->learning);
@@ -118,6 +121,17 @@ void grt_ppo_declare_apart(struct grt_ppo *ppo, struct ppo_net *n) {
         return;
     }
     grt_net_scratch(&ppo->net, grt_mlp_rows_scratch(ppo->dev, &d));
+    n->apart = true;
+    n->learns = !ppo->desc.variant && grt_mlp_rows_learns(ppo->dev, &d, &grt_ppo_learner);
+}
+
+// When both are known.
+void grt_ppo_declare_hidden(struct grt_ppo *ppo, struct ppo_net *n) {
+    if (!n->apart || grt_ppo_learns(ppo)) {
+        return;
+    }
+    struct grt_mlp_rows_desc d = apart(ppo, n, &ppo->learning);
+    d.rows = ppo->batch;
     n->hidden = grt_plan_tensor(ppo->plan, grt_tensor_desc(.label = "hidden units", .group = "acts",
                                                            .dtype = GRT_U32,
                                                            .shape = {grt_mlp_rows_hidden(&d) / 4}));
@@ -135,11 +149,11 @@ static struct grt_mlp_rows_desc apart_from(const struct grt_ppo *ppo, const stru
 }
 
 // Those of a minibatch.
-static struct grt_mlp_rows_desc apart_batch(const struct grt_ppo *ppo, const struct ppo_net *n,
-                                            uint64_t first, uint64_t count) {
+struct grt_mlp_rows_desc grt_ppo_apart_batch(const struct grt_ppo *ppo, const struct ppo_net *n,
+                                             uint64_t first, uint64_t count) {
     struct grt_mlp_rows_desc d = apart_from(ppo, n, first, count);
     d.places.order = ppo->order->range;
-    d.hidden = n->hidden->range;
+    d.hidden = n->hidden ? n->hidden->range : (struct grt_range){0};
     return d;
 }
 
@@ -148,7 +162,7 @@ static struct grt_mlp_rows_desc apart_batch(const struct grt_ppo *ppo, const str
 void grt_ppo_forward_actor(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
                            uint64_t step, uint64_t first, uint64_t count) {
     struct ppo_net *n = &ppo->actor;
-    if (n->hidden) {
+    if (n->apart) {
         struct grt_mlp_rows_desc d = apart(ppo, n, a);
         struct grt_tensor y = grt_ppo_rows(n->y, count);
         d.places.first = step * a->rows + first;
@@ -174,7 +188,7 @@ static struct grt_tensor gathered(const struct grt_ppo *ppo, const struct ppo_ne
 void grt_ppo_forward_critic(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
                             uint64_t count) {
     struct ppo_net *n = &ppo->critic;
-    if (n->hidden) {
+    if (n->apart) {
         struct grt_mlp_rows_desc d = apart_from(ppo, n, first, count);
         struct grt_tensor y = grt_ppo_rows(n->y, count);
         d.y = &y;
@@ -188,8 +202,8 @@ void grt_ppo_forward_critic(struct grt_ppo *ppo, struct grt_graph *graph, uint64
 
 void grt_ppo_forward_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_t first,
                            uint64_t count, struct ppo_batch *batch) {
-    bool own = !ppo->actor.hidden || (!ppo->critic.hidden && !ppo->critic.whole);
-    bool both = !ppo->critic.hidden && ppo->critic.whole;
+    bool own = !ppo->actor.apart || (!ppo->critic.apart && !ppo->critic.whole);
+    bool both = !ppo->critic.apart && ppo->critic.whole;
     *batch = (struct ppo_batch){.first = first, .count = count};
     if (own || both) {
         record_inputs(ppo, graph, first, count, true, own, both);
@@ -198,8 +212,8 @@ void grt_ppo_forward_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_
     for (int i = 0; i < 2; i++) {
         struct ppo_net *n = nets[i];
         struct grt_tensor y = grt_ppo_rows(n->y, count);
-        if (n->hidden) {
-            struct grt_mlp_rows_desc d = apart_batch(ppo, n, first, count);
+        if (n->apart) {
+            struct grt_mlp_rows_desc d = grt_ppo_apart_batch(ppo, n, first, count);
             d.y = &y;
             grt_op_mlp_rows_forward(graph, &d);
         } else {
@@ -216,8 +230,8 @@ void grt_ppo_backward_batch(struct grt_ppo *ppo, struct grt_graph *graph,
     for (int i = 0; i < 2; i++) {
         struct ppo_net *n = nets[i];
         struct grt_tensor dy = grt_ppo_rows(n->dy, batch->count);
-        if (n->hidden) {
-            struct grt_mlp_rows_desc d = apart_batch(ppo, n, batch->first, batch->count);
+        if (n->apart) {
+            struct grt_mlp_rows_desc d = grt_ppo_apart_batch(ppo, n, batch->first, batch->count);
             d.dy = &dy;
             grt_op_mlp_rows_backward(graph, &d);
         } else {

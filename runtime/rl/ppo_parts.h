@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it with
-// the networks of ppo_nets.c, ppo_rungs.c chooses the size of its minibatches, ppo_run.c runs it,
+// the networks of ppo_nets.c and
+// ppo_learn.c, ppo_rungs.c chooses the size of its minibatches, ppo_run.c runs it,
 // ppo_undo.c takes an iteration back, ppo_phases.c says where its time goes, ppo_host.c runs it
 // from the host, ppo_watch.c shows what it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
@@ -19,11 +20,15 @@ struct ppo_net {
     struct grt_tensor *dy;     // in the net's type
     bool whole;                // it sees the whole too
     // Where rows go straight into the network: what it is, its first parameter, and hidden units of
-    // a minibatch; NULL: layer by layer.
+    // a minibatch, unless both networks learn in one launch.
     struct grt_mlp_desc mlp;
     uint32_t first_param;
     struct grt_tensor *hidden;
+    bool apart;   // rows go straight into it
+    bool learns;  // and back, with the loss, in one launch
 };
+
+extern const struct grt_mlp_rows_learner grt_ppo_learner;
 
 // A minibatch between its way forward and its way back.
 struct ppo_batch {
@@ -75,6 +80,7 @@ struct grt_ppo {
 
     struct grt_tensor *tallies, *list;  // of rows that count: see ppo_tally and ppo_list
     struct grt_tensor *order;           // of an epoch: positions of rows, [batches][batch] at most
+    struct grt_tensor *records;         // [count][PPO_SECTIONS]: ppo_records; NULL: not wanted
     struct grt_tensor *sums, *norms, *stats;
     struct grt_tensor *dlog_std;
     struct grt_tensor *norm;     // [3][obs]: mean, 1 / deviation, variance; NULL: not normalised
@@ -99,6 +105,17 @@ struct grt_tensor grt_ppo_rows(const struct grt_tensor *t, uint64_t rows);
 // Whether a network takes rows from where they lie, and room for it. When all parameters are
 // declared, and the sizes of what the copies see are known.
 void grt_ppo_declare_apart(struct grt_ppo *ppo, struct ppo_net *n);
+void grt_ppo_declare_hidden(struct grt_ppo *ppo, struct ppo_net *n);
+// A network over the rows of a minibatch, of the order from `first` on, where they go straight into
+// it.
+struct grt_mlp_rows_desc grt_ppo_apart_batch(const struct grt_ppo *ppo, const struct ppo_net *n,
+                                             uint64_t first, uint64_t count);
+// Whether both networks learn in one launch each; what that needs: words of a row side by side; and
+// a minibatch of it. Slopes of log_std are left in so many rows.
+bool grt_ppo_learns(const struct grt_ppo *ppo);
+void grt_ppo_record_records(const struct grt_ppo *ppo, struct grt_graph *graph);
+uint64_t grt_ppo_learn_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t batch,
+                             uint64_t first, uint64_t count);
 // What the actor gives for rows of a step, or the critic for those from a position of all steps on:
 // in their y.
 void grt_ppo_forward_actor(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_graph *graph,
@@ -157,6 +174,8 @@ bool grt_ppo_rungs_begin(struct grt_ppo *ppo);
 void grt_ppo_rungs_end(struct grt_ppo *ppo);
 // Takes the rung for the rows that were collected.
 bool grt_ppo_take_rung(struct grt_ppo *ppo);
+// Makes the first graph of the rungs below, where it is not made: while the device is busy.
+void grt_ppo_foresee(struct grt_ppo *ppo);
 // An epoch on that rung, and its graph; NULL with a sentence.
 struct ppo_epoch grt_ppo_epoch_of(const struct grt_ppo *ppo, uint32_t number);
 struct grt_graph *grt_ppo_epoch(struct grt_ppo *ppo, uint32_t number);

@@ -130,8 +130,11 @@ bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report) {
     }
     *report = (struct grt_ppo_report){.iteration = ppo->done + 1};
     double begun = grt_seconds();
-    bool ok = grt_graph_run(ppo->keep) && run(ppo, ppo->collect, report) &&
-              grt_ppo_update(ppo, report) && grt_ppo_conclude(ppo, begun, report);
+    bool ok = grt_graph_run(ppo->keep) && run(ppo, ppo->collect, report);
+    if (ok && !report->stopped) {
+        grt_ppo_foresee(ppo);
+    }
+    ok = ok && grt_ppo_update(ppo, report) && grt_ppo_conclude(ppo, begun, report);
     if (ok && !report->stopped) {
         grt_ppo_add_times(ppo->collect, (double *const[]){&report->acting, &report->valuing}, 2);
         ppo->pace = report->seconds;

@@ -9,7 +9,8 @@
 // An iteration takes the lowest rung on which its rows have room; places that are left over are
 // filled with idle rows (ppo_order). WHOLE is for iterations whose rows all count: nothing is left
 // over there. Another rung costs the time of recording alone, as all have the same kernels: half a
-// millisecond for an epoch of four minibatches, on two cores.
+// millisecond for an epoch of four minibatches, on two cores. Rows become fewer from iteration to
+// iteration while a policy learns, so the next rungs are recorded while the device collects.
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -19,6 +20,7 @@
 #include "shaders/ppo/lib/ppo_words.k"
 
 enum { LADDER = 32, WHOLE = LADDER, RUNGS };
+#define AHEAD 3  // rungs
 #define PIECE 128  // rows: what kernels of matrices take at once
 
 static uint64_t rows_on(const struct grt_ppo *ppo, uint32_t rung) {
@@ -63,6 +65,16 @@ struct grt_graph *grt_ppo_epoch(struct grt_ppo *ppo, uint32_t number) {
         *graph = grt_ppo_make_epoch(ppo, &epoch);
     }
     return *graph;
+}
+
+void grt_ppo_foresee(struct grt_ppo *ppo) {
+    const uint32_t newest = ppo->rung;
+    uint32_t below = newest == WHOLE ? LADDER - 1 : newest;
+    for (uint32_t i = 0; i < AHEAD && below > 0; i++) {
+        ppo->rung = --below;
+        grt_ppo_epoch(ppo, 0);  // one that fails is tried again, and said, when it is wanted
+    }
+    ppo->rung = newest;
 }
 
 bool grt_ppo_rungs_begin(struct grt_ppo *ppo) {

@@ -2,6 +2,8 @@
 // See mlp_rows.h. Kernels: cl/nvidia/mlp_rows_forward.k and mlp_rows_backward.k.
 #include "mlp_rows.h"
 
+#include <string.h>
+
 #include "mlp_case.h"
 #include "mlp_rows_parts.h"
 #include "ops/op_support.h"
@@ -188,10 +190,16 @@ static bool begin(struct grt_graph *graph, const struct grt_mlp_rows_desc *d,
     return true;
 }
 
+// `params`: what a kernel is told behind where rows lie.
+struct own_params {
+    const void *words;
+    uint32_t size;
+};
+
 static void launch(struct grt_graph *graph, const struct rows_call *call,
                    const struct grt_mlp_rows_desc *d, const char *kernel, uint32_t lanes,
                    const struct grt_spec own[2], const struct grt_range *ranges,
-                   uint32_t range_count, uint32_t groups) {
+                   uint32_t range_count, uint32_t groups, const struct own_params *more) {
     const struct mlp_case *c = &call->c;
     const struct grt_kernel_desc desc = {kernel,
                                          {{"WG", lanes},
@@ -205,7 +213,14 @@ static void launch(struct grt_graph *graph, const struct rows_call *call,
                                           {"ORDERED", d->places.order.buf != NULL},
                                           own[0],
                                           own[1]}};
-    grt_op_launch(graph, &desc, &call->params, sizeof call->params, ranges, range_count,
+    unsigned char params[GRT_MAX_PARAMS];
+    uint32_t size = sizeof call->params;
+    memcpy(params, &call->params, size);
+    if (more) {
+        memcpy(params + size, more->words, more->size);
+        size += more->size;
+    }
+    grt_op_launch(graph, &desc, params, size, ranges, range_count,
                   (const uint32_t[3]){groups, 1, 1});
 }
 
@@ -231,7 +246,22 @@ void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_
     uint64_t wanted = (padded(d) / PIECE + FORWARD_LANES / 32 - 1) / (FORWARD_LANES / 32);
     launch(graph, &call, d, "mlp_rows_forward", FORWARD_LANES,
            (const struct grt_spec[2]){{"KEEP", d->hidden.buf != NULL}}, ranges, 7,
-           (uint32_t)(wanted < most ? wanted : most));
+           (uint32_t)(wanted < most ? wanted : most), NULL);
+}
+
+// Sums of all workgroups become gradients.
+static void add_up(struct grt_graph *graph, const struct rows_call *call,
+                   const struct grt_mlp_rows_desc *d, uint32_t groups) {
+    uint64_t bytes = groups * d->params->elements * 4;
+    struct mlp_call add = {.c = &call->c, .params = call->params.mlp};
+    add.params.parts = groups;
+    add.sums = grt_op_part(d->scratch, 0, bytes);
+    add.losses = add.sums;
+    add.grads = d->params->grad->range;
+    add.norms = grt_op_part(d->scratch, grt_dev_align_up(call->c.dev, bytes),
+                            mlp_norm_count(&call->c) * 4ull);
+    add.state = d->state;
+    mlp_record_reduce(graph, &add, grt_op_unused(graph), call->c.depth + 1);
 }
 
 void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows_desc *d) {
@@ -259,14 +289,47 @@ void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows
                                        sums};
     launch(graph, &call, d, "mlp_rows_backward", back->tiles * BACKWARD_LANES,
            (const struct grt_spec[2]){{"TILES", back->tiles}, {"STAGES", back->stages}}, ranges, 7,
-           groups);
-    struct mlp_call add = {.c = &call.c, .params = call.params.mlp};
-    add.params.parts = groups;
-    add.sums = sums;
-    add.losses = sums;
-    add.grads = d->params->grad->range;
-    add.norms = grt_op_part(d->scratch, grt_dev_align_up(call.c.dev, bytes),
-                            mlp_norm_count(&call.c) * 4ull);
-    add.state = d->state;
-    mlp_record_reduce(graph, &add, grt_op_unused(graph), call.c.depth + 1);
+           groups, NULL);
+    add_up(graph, &call, d, groups);
+}
+
+// ---- there and back in one launch ----
+
+bool grt_mlp_rows_learns(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc,
+                         const struct grt_mlp_rows_learner *learner) {
+    // As ppo_learn.k counts it: inputs of two pieces of 32 rows, and 12 KiB.
+    uint64_t shared = 2ull * MOST_PIECE * row_chunks(desc) * 16 + (12u << 10);
+    return desc->model.depth == 2 && shared <= SHARED_BYTES &&
+           grt_kernel_builds(dev, learner->kernel) && mlp_rows_learner_trusted(dev, desc, learner);
+}
+
+uint32_t grt_mlp_rows_groups(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc) {
+    uint64_t pieces = padded(desc) / MOST_PIECE, most = mlp_units(dev);
+    return (uint32_t)(pieces < most ? pieces : most);
+}
+
+void grt_op_mlp_rows_learn(struct grt_graph *graph, const struct grt_mlp_rows_desc *d,
+                           const struct grt_mlp_rows_kernel *kernel) {
+    struct rows_call call;
+    if (!begin(graph, d, &call) ||
+        !grt_op_scratch(graph, "mlp over rows", kernel->name, d->scratch,
+                        grt_mlp_rows_scratch(call.c.dev, d))) {
+        return;
+    }
+    uint32_t groups = grt_mlp_rows_groups(call.c.dev, d), count = 6;
+    const struct grt_row_places *at = &d->places;
+    struct grt_range ranges[GRT_MAX_BINDINGS] = {
+        at->near.range,
+        or_else(at->far.range, at->near.range),
+        or_else(at->order, at->near.range),
+        d->params->copy->range,
+        d->params->master->range,
+        grt_op_part(d->scratch, 0, groups * d->params->elements * 4)};
+    for (uint32_t i = 0; i < kernel->range_count && count < GRT_MAX_BINDINGS; i++) {
+        ranges[count++] = kernel->ranges[i];
+    }
+    launch(graph, &call, d, kernel->name, BACKWARD_LANES,
+           (const struct grt_spec[2]){kernel->spec}, ranges, count, groups,
+           &(struct own_params){kernel->params, kernel->params_size});
+    add_up(graph, &call, d, groups);
 }

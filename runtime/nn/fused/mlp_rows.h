@@ -13,6 +13,7 @@
 #ifndef GRT_NN_MLP_ROWS_H
 #define GRT_NN_MLP_ROWS_H
 
+#include "gpurt/kernel.h"
 #include "gpurt/module.h"
 
 // Inputs of rows, one behind the other: numbers of 16 bits, zeros behind a row's last up to the
@@ -57,6 +58,31 @@ bool grt_mlp_of(const struct grt_module *module, const struct grt_shape *input,
 bool grt_mlp_rows_usable(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);
 uint64_t grt_mlp_rows_hidden(const struct grt_mlp_rows_desc *desc);
 uint64_t grt_mlp_rows_scratch(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);
+// A kernel of the caller's that goes there and back in one launch, the gradients of outputs being
+// its own affair: for two hidden layers. It has the constants and bindings of
+// mlp_rows_forward, sums [groups][elements of the parameters] in place of y, and then its own.
+struct grt_mlp_rows_kernel {
+    const char *name;
+    struct grt_spec spec;
+    const struct grt_range *ranges;
+    uint32_t range_count;
+    const void *params;  // behind those of rows
+    uint32_t params_size;
+};
+// And how it is checked, where it would serve for the first time, by a loss of
+// weight (y0 - target)^2 / 2, of the first output alone.
+struct grt_mlp_rows_learner {
+    const char *kernel, *op, *variant;  // see ops/verdict.h
+    // The gradients of that loss, over the rows that desc has; targets are by positions.
+    bool (*learn)(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc, const float *targets,
+                  uint32_t positions, float weight);
+};
+// Whether it can be had, for such a model; and its workgroups, for so many rows.
+bool grt_mlp_rows_learns(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc,
+                         const struct grt_mlp_rows_learner *learner);
+uint32_t grt_mlp_rows_groups(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);
+void grt_op_mlp_rows_learn(struct grt_graph *graph, const struct grt_mlp_rows_desc *desc,
+                           const struct grt_mlp_rows_kernel *kernel);
 void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_desc *desc);
 void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows_desc *desc);
 

@@ -8,5 +8,7 @@
 // Whether the kernels compute right here for such a model (mlp_rows_check.c); warns once when they
 // do not.
 bool mlp_rows_trusted(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);
+bool mlp_rows_learner_trusted(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc,
+                              const struct grt_mlp_rows_learner *learner);
 
 #endif

@@ -117,13 +117,13 @@ static void a_minibatch_has_the_gradient_of_its_rows(void **state) {
 static void so_it_has_in_16_bits(void **state) {
     (void)state;
     static const enum grt_dtype types[] = {GRT_F16, GRT_BF16};
-    static const char *const variants[] = {NULL, "layers"};
-    for (uint32_t i = 0; i < 4; i++) {
+    static const char *const variants[] = {NULL, "rows", "layers"};
+    for (uint32_t i = 0; i < 6; i++) {
         struct ppo_maker m = ppo_uavs();
         m.hidden = 64;
-        m.desc.precision = types[i / 2];
-        m.desc.variant = variants[i % 2];
-        check_minibatch(m, types[i / 2] == GRT_F16 ? 0.01 : 0.04);
+        m.desc.precision = types[i / 3];
+        m.desc.variant = variants[i % 3];
+        check_minibatch(m, types[i / 3] == GRT_F16 ? 0.01 : 0.04);
     }
 }
 
