@@ -46,7 +46,7 @@ struct grt_ppo_desc {
     double log_std;    // at the start; continuous actions
     struct grt_optim_desc optim;
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
-    // For tests and measurements: "layers" alone, or "rows", networks over rows with the loss apart;
+    // For tests and measurements: "layers" alone, or "rows": networks over rows, the loss apart.
     // NULL: the best.
     const char *variant;
     uint64_t seed;

@@ -122,7 +122,9 @@ void grt_ppo_declare_apart(struct grt_ppo *ppo, struct ppo_net *n) {
     }
     grt_net_scratch(&ppo->net, grt_mlp_rows_scratch(ppo->dev, &d));
     n->apart = true;
-    n->learns = !ppo->desc.variant && grt_mlp_rows_learns(ppo->dev, &d, &grt_ppo_learner);
+    // Of one choice there is nothing to learn.
+    n->learns = !ppo->desc.variant && ppo->sizes->choices != 1 &&
+                grt_mlp_rows_learns(ppo->dev, &d, &grt_ppo_learners[grt_ppo_head(ppo, n)]);
 }
 
 // When both are known.

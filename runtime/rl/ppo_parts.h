@@ -28,7 +28,9 @@ struct ppo_net {
     bool learns;  // and back, with the loss, in one launch
 };
 
-extern const struct grt_mlp_rows_learner grt_ppo_learner;
+// By what a network gives (PPO_LEARN_*); and which of them one has.
+extern const struct grt_mlp_rows_learner grt_ppo_learners[];
+uint32_t grt_ppo_head(const struct grt_ppo *ppo, const struct ppo_net *n);
 
 // A minibatch between its way forward and its way back.
 struct ppo_batch {

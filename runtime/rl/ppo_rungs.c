@@ -20,7 +20,7 @@
 #include "shaders/ppo/lib/ppo_words.k"
 
 enum { LADDER = 32, WHOLE = LADDER, RUNGS };
-#define AHEAD 3  // rungs
+#define AHEAD 3    // rungs
 #define PIECE 128  // rows: what kernels of matrices take at once
 
 static uint64_t rows_on(const struct grt_ppo *ppo, uint32_t rung) {

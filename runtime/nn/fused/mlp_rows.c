@@ -11,7 +11,7 @@
 
 #define WIDTH 64u  // hidden units of a layer: eight warps have eight each
 #define MAX_DEPTH 3u
-#define MAX_OUTPUTS 16u
+#define MAX_OUTPUTS MLP_ROWS_OUTPUTS
 #define CHUNK 8u        // numbers of 16 bytes
 #define PIECE 16u       // rows that a warp takes at a time
 #define MOST_PIECE 32u  // that a workgroup takes at a time, at most
@@ -311,9 +311,8 @@ uint32_t grt_mlp_rows_groups(struct grt_dev *dev, const struct grt_mlp_rows_desc
 void grt_op_mlp_rows_learn(struct grt_graph *graph, const struct grt_mlp_rows_desc *d,
                            const struct grt_mlp_rows_kernel *kernel) {
     struct rows_call call;
-    if (!begin(graph, d, &call) ||
-        !grt_op_scratch(graph, "mlp over rows", kernel->name, d->scratch,
-                        grt_mlp_rows_scratch(call.c.dev, d))) {
+    if (!begin(graph, d, &call) || !grt_op_scratch(graph, "mlp over rows", kernel->name, d->scratch,
+                                                   grt_mlp_rows_scratch(call.c.dev, d))) {
         return;
     }
     uint32_t groups = grt_mlp_rows_groups(call.c.dev, d), count = 6;
@@ -328,8 +327,7 @@ void grt_op_mlp_rows_learn(struct grt_graph *graph, const struct grt_mlp_rows_de
     for (uint32_t i = 0; i < kernel->range_count && count < GRT_MAX_BINDINGS; i++) {
         ranges[count++] = kernel->ranges[i];
     }
-    launch(graph, &call, d, kernel->name, BACKWARD_LANES,
-           (const struct grt_spec[2]){kernel->spec}, ranges, count, groups,
-           &(struct own_params){kernel->params, kernel->params_size});
+    launch(graph, &call, d, kernel->name, BACKWARD_LANES, (const struct grt_spec[2]){kernel->spec},
+           ranges, count, groups, &(struct own_params){kernel->params, kernel->params_size});
     add_up(graph, &call, d, groups);
 }

@@ -69,13 +69,24 @@ struct grt_mlp_rows_kernel {
     const void *params;  // behind those of rows
     uint32_t params_size;
 };
-// And how it is checked, where it would serve for the first time, by a loss of
-// weight (y0 - target)^2 / 2, of the first output alone.
+struct grt_mlp_rows_samples {
+    uint32_t count, positions;
+    double scale;         // of the slopes of a row
+    const float *y;       // [count][outputs]
+    const float *params;  // as above
+};
+// And how it is checked, where it would serve for the first time: by a loss of the caller's, for a
+// few samples that are taken over and over.
 struct grt_mlp_rows_learner {
     const char *kernel, *op, *variant;  // see ops/verdict.h
-    // The gradients of that loss, over the rows that desc has; targets are by positions.
-    bool (*learn)(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc, const float *targets,
-                  uint32_t positions, float weight);
+    uint32_t head;                      // the caller's: which loss
+    // The slopes of a sample's loss by its outputs y. `params` are numbers that the model has.
+    void (*slopes)(const struct grt_mlp_rows_learner *of, uint32_t sample, uint32_t outputs,
+                   const float *y, const float *params, double *slopes);
+    // The gradients of the mean loss over the rows that desc has. Position i has sample i % count,
+    // and row j sample j % count.
+    bool (*learn)(const struct grt_mlp_rows_learner *of, struct grt_dev *dev,
+                  const struct grt_mlp_rows_desc *desc, const struct grt_mlp_rows_samples *samples);
 };
 // Whether it can be had, for such a model; and its workgroups, for so many rows.
 bool grt_mlp_rows_learns(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc,

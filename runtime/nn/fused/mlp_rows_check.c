@@ -213,24 +213,28 @@ struct question {
     const struct grt_mlp_rows_learner *learner;  // NULL: the two kernels
 };
 
-// A learner has the first output alone to bring nearer to a target. So the others are where they
-// should be: outputs are known when this is asked.
-static void aim(struct trial *t) {
+// Squared errors whose slopes are those of a learner's loss: outputs are known when this is asked.
+static void aim(struct trial *t, const struct grt_mlp_rows_learner *learner) {
     uint32_t outputs = t->desc.model.outputs;
-    for (uint32_t i = 0; i < SAMPLES * outputs; i++) {
-        t->target[i] = i % outputs == 0 ? t->target[i] : t->out[i];
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        double slopes[MLP_ROWS_OUTPUTS] = {0};
+        const float *y = t->out + (size_t)i * outputs;
+        learner->slopes(learner, i, outputs, y, t->made.values, slopes);
+        for (uint32_t j = 0; j < outputs; j++) {
+            t->target[i * outputs + j] = (float)((double)y[j] - slopes[j] * outputs / 2);
+        }
     }
 }
 
 static bool go_learn(struct trial *t, const struct grt_mlp_rows_learner *learner) {
-    float targets[PLACES];
-    for (uint32_t i = 0; i < PLACES; i++) {
-        targets[i] = t->target[i % SAMPLES * t->desc.model.outputs];
-    }
     struct grt_mlp_rows_desc d = t->desc;
     d.places.order = t->order->range;
-    return learner->learn(t->made.params.dev, &d, targets, PLACES,
-                          2.0f / (float)d.model.outputs);
+    return learner->learn(learner, t->made.params.dev, &d,
+                          &(struct grt_mlp_rows_samples){.count = SAMPLES,
+                                                         .positions = PLACES,
+                                                         .scale = (double)SCALE_OF_ROW,
+                                                         .y = t->out,
+                                                         .params = t->made.values});
 }
 
 static enum grt_verdict run(const void *subject, bool fault) {
@@ -240,7 +244,7 @@ static enum grt_verdict run(const void *subject, bool fault) {
     if (t && begin(t, q->dev, q->desc)) {
         bool right = go_forward(t) && same_outputs(t);
         if (right && q->learner) {
-            aim(t);
+            aim(t, q->learner);
         }
         struct grt_mlp_reference want = {.model = t->desc.model,
                                          .loss = GRT_LOSS_MSE,
@@ -274,12 +278,11 @@ static bool trusted(struct grt_dev *dev, const struct grt_mlp_rows_desc *d,
     snprintf(what, sizeof what, "%s, %u and %u inputs, %u layers of %u, %s, %u outputs",
              grt_dtype_text(d->dtype), d->places.near.numbers, d->places.far.numbers, m->depth,
              m->hidden, grt_act_text(m->act), m->outputs);
-    return grt_check_trusts(
-        dev, &(struct grt_check){.op = learner ? learner->op : "mlp",
-                                 .variant = learner ? learner->variant : "rows",
-                                 .what = what,
-                                 .run = run,
-                                 .subject = &question});
+    return grt_check_trusts(dev, &(struct grt_check){.op = learner ? learner->op : "mlp",
+                                                     .variant = learner ? learner->variant : "rows",
+                                                     .what = what,
+                                                     .run = run,
+                                                     .subject = &question});
 }
 
 bool mlp_rows_trusted(struct grt_dev *dev, const struct grt_mlp_rows_desc *d) {

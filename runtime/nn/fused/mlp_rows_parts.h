@@ -5,6 +5,8 @@
 
 #include "mlp_rows.h"
 
+#define MLP_ROWS_OUTPUTS 16u  // at most
+
 // Whether the kernels compute right here for such a model (mlp_rows_check.c); warns once when they
 // do not.
 bool mlp_rows_trusted(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc);

@@ -113,17 +113,20 @@ static void a_minibatch_has_the_gradient_of_its_rows(void **state) {
     check_minibatch(ppo_uavs(), 5e-4);
 }
 
-// Hidden layers of 64 in 16 bits: a device may have kernels of its own for them.
+// Hidden layers of 64 in 16 bits: a device may have kernels of its own for them. Actions to choose
+// from, then continuous ones.
 static void so_it_has_in_16_bits(void **state) {
     (void)state;
     static const enum grt_dtype types[] = {GRT_F16, GRT_BF16};
     static const char *const variants[] = {NULL, "rows", "layers"};
-    for (uint32_t i = 0; i < 6; i++) {
-        struct ppo_maker m = ppo_uavs();
+    struct ppo_maker makers[] = {ppo_uavs(), ppo_pendulums()};
+    makers[1].copies = 18;  // 180 rows, too
+    for (uint32_t i = 0; i < 12; i++) {
+        struct ppo_maker m = makers[i / 6];
         m.hidden = 64;
-        m.desc.precision = types[i / 3];
+        m.desc.precision = types[i / 3 % 2];
         m.desc.variant = variants[i % 3];
-        check_minibatch(m, types[i / 3] == GRT_F16 ? 0.01 : 0.04);
+        check_minibatch(m, m.desc.precision == GRT_F16 ? 0.01 : 0.04);
     }
 }
 
