@@ -367,7 +367,9 @@ static bool list_tiles(hid_t set, const struct grt_file *file, struct grt_array 
                        struct grt_fault *fault) {
     uint64_t i = 0, total = 0;
     hsize_t at[GRT_DATA_MAX_RANK] = {0};
-    const uint64_t *g = array->grid, across = tiles_along(array->width, array->tile_width);
+    const uint64_t *g = array->grid;
+    uint64_t across = tiles_along(array->width, array->tile_width);
+    across = across > 0 ? across : 1;
     for (uint64_t a = 0; a < g[0]; a++) {
         for (uint64_t b = 0; b < g[1]; b++) {
             for (uint64_t c = 0; c < g[2]; c++, i++) {
