@@ -199,6 +199,7 @@ static void check_conv(const struct conv_case *t, enum grt_dtype dtype, bool bia
         &(struct grt_shape){3, {t->height, t->width, t->channels}}, t->rows, dtype);
     size_t depth = (size_t)t->size * t->size * t->channels;
     size_t outs = (size_t)(t->rows * grt_shape_count(&l.out));
+    size_t places = outs / t->outputs;
     size_t ins = (size_t)(t->rows * grt_shape_count(&l.in)), weights = t->outputs * depth;
     assert_int_equal(l.out.dim[0], oracle_window_out(t->height, &w));
     assert_int_equal(l.out.dim[1], oracle_window_out(t->width, &w));
@@ -233,13 +234,11 @@ static void check_conv(const struct conv_case *t, enum grt_dtype dtype, bool bia
     compare("conv dx", &l, got, dx, dx + ins, ins, unit(dtype) * 8, t->outputs + (double)depth);
     free(got);
     got = gradient(&l, 0);
-    compare("conv dweight", &l, got, dw, dw + weights, weights, 0x1p-23,
-            (double)(outs / t->outputs));
+    compare("conv dweight", &l, got, dw, dw + weights, weights, 0x1p-23, (double)places);
     free(got);
     if (bias) {
         got = gradient(&l, 1);
-        compare("conv dbias", &l, got, db, db + t->outputs, t->outputs, 0x1p-23,
-                (double)(outs / t->outputs));
+        compare("conv dbias", &l, got, db, db + t->outputs, t->outputs, 0x1p-23, (double)places);
         free(got);
     }
     free(y);
