@@ -33,10 +33,12 @@ static bool largest_product(const struct grt_task *task, struct product *p) {
     double most = 0;
     for (uint32_t i = 0; learner && (layer = grt_learner_layer(learner, i)) != NULL; i++) {
         if (!layer->parts && layer->parameters > 0 && layer->operations > most) {
-            uint64_t inputs = layer->in.dim[layer->in.rank - 1];
+            // A convolution's rows are the pixels that it gives, its inputs a whole patch.
+            uint64_t outputs = layer->out.dim[layer->out.rank - 1];
+            uint64_t rows = grt_shape_count(&layer->out) / outputs;
             most = layer->operations;
-            *p = (struct product){grt_shape_count(&layer->in) / inputs, inputs,
-                                  layer->out.dim[layer->out.rank - 1]};
+            *p = (struct product){rows, (uint64_t)(most / (2.0 * (double)rows * (double)outputs)),
+                                  outputs};
         }
     }
     grt_learner_destroy(&learner);

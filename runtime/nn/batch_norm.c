@@ -62,15 +62,8 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
                      const struct grt_tensor *dx, bool add_dx) {
     (void)add_dx;
     const struct batch_norm *n = (struct batch_norm *)module;
-    struct grt_tensor z = grt_nn_flat(x), dh = grt_nn_flat(dy), dz = {0};
-    struct grt_block b = block(n, &z);
-    b.dh = &dh;
-    b.add = pass->add_grads;
-    if (dx) {
-        dz = grt_nn_flat(dx);
-        b.dz = &dz;
-    }
-    grt_op_block_backward(pass->graph, &b);
+    struct grt_block b = block(n, x);
+    grt_nn_block_backward(pass, &b, x, dy, dx);
 }
 
 static void destroy(struct grt_module *module) {

@@ -222,6 +222,21 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
     }
 }
 
+void grt_nn_block_backward(const struct grt_pass *pass, const struct grt_block *block,
+                           const struct grt_tensor *x, const struct grt_tensor *dy,
+                           const struct grt_tensor *dx) {
+    struct grt_tensor z = grt_nn_flat(x), dh = grt_nn_flat(dy), dz = {0};
+    struct grt_block b = *block;
+    if (dx) {
+        dz = grt_nn_flat(dx);
+        b.dz = &dz;
+    }
+    b.z = &z;
+    b.dh = &dh;
+    b.add = pass->add_grads;
+    grt_op_block_backward(pass->graph, &b);
+}
+
 void grt_op_dropout(struct grt_graph *graph, const struct grt_dropout *d) {
     if (!grt_nn_reachable(graph, d->x)) {
         return;

@@ -44,6 +44,10 @@ struct grt_block {
 };
 void grt_op_block(struct grt_graph *graph, const struct grt_block *block);
 void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *block);
+// The same of samples: x, dy and dx, or NULL, take the places of z, dh and dz.
+void grt_nn_block_backward(const struct grt_pass *pass, const struct grt_block *block,
+                           const struct grt_tensor *x, const struct grt_tensor *dy,
+                           const struct grt_tensor *dx);
 uint64_t grt_block_scratch(uint64_t rows, uint64_t cols);
 // Rows that are summed one after the other, and two tensors of a row for each such chunk, in the
 // scratch.

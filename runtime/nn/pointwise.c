@@ -59,18 +59,12 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
                      const struct grt_tensor *dx, bool add_dx) {
     (void)add_dx;
     const struct pointwise *p = (struct pointwise *)module;
-    struct grt_tensor z = grt_nn_flat(x), dh = grt_nn_flat(dy), stats = stats_of(p, &z), dz = {0};
+    struct grt_tensor z = grt_nn_flat(x), stats = stats_of(p, &z);
     if (!dx && !p->norm) {
         return;
     }
     struct grt_block b = block(p, &z, &stats);
-    b.dh = &dh;
-    b.add = pass->add_grads;
-    if (dx) {
-        dz = grt_nn_flat(dx);
-        b.dz = &dz;
-    }
-    grt_op_block_backward(pass->graph, &b);
+    grt_nn_block_backward(pass, &b, x, dy, dx);
 }
 
 static void destroy(struct grt_module *module) {
