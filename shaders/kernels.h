@@ -91,17 +91,17 @@
     X(all, nn, add_to_16)                                                                          \
     X(all, nn, geglu_f32)                                                                          \
     X(all, nn, geglu_16)                                                                           \
-    X(all, nn, patches_f32)                                                                        \
-    X(all, nn, patches_16)                                                                         \
-    X(all, nn, patches_grad_f32)                                                                   \
-    X(all, nn, patches_grad_16)                                                                    \
-    X(all, nn, window_f32)                                                                         \
-    X(all, nn, window_16)                                                                          \
-    X(all, nn, window_grad_f32)                                                                    \
-    X(all, nn, window_grad_16)                                                                     \
-    X(all, nn, batch_sums_f32)                                                                     \
-    X(all, nn, batch_sums_16)                                                                      \
-    X(all, nn, batch_stats)                                                                        \
+    X(all, image, patches_f32)                                                                     \
+    X(all, image, patches_16)                                                                      \
+    X(all, image, patches_grad_f32)                                                                \
+    X(all, image, patches_grad_16)                                                                 \
+    X(all, image, window_f32)                                                                      \
+    X(all, image, window_16)                                                                       \
+    X(all, image, window_grad_f32)                                                                 \
+    X(all, image, window_grad_16)                                                                  \
+    X(all, image, batch_sums_f32)                                                                  \
+    X(all, image, batch_sums_16)                                                                   \
+    X(all, image, batch_stats)                                                                     \
     X(all, env, standing_probe)                                                                    \
     X(all, rl, worlds_totals)                                                                      \
     X(all, rl, worlds_random)                                                                      \

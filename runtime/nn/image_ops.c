@@ -4,7 +4,7 @@
 #include "gpurt/device.h"
 #include "ops/op_support.h"
 #include "shaders/host.h"
-#include "shaders/nn/lib/layer_params.k"
+#include "shaders/image/lib/image_params.k"
 
 #define EPS 1e-5f
 #define MOMENTUM 0.1f
