@@ -168,6 +168,23 @@ static bool fill(struct slot *slot, struct options *values) {
     return false;
 }
 
+// Whether a word NAME=VALUE gives an option as if it were a setting. Environments have settings with
+// the names of options, so words of PPO are left to it.
+static bool is_option(const struct parser *p, const char *word, char name[64]) {
+    char key[64];
+    snprintf(name, 64, "%.*s", (int)strcspn(word, "="), word);
+    bool known = is_setting(p, name, key);
+    for (char *c = name; *c; c++) {
+        *c = *c == '_' ? '-' : *c;
+    }
+    for (size_t i = 0; !known && strchr(word, '=') && i < p->count; i++) {
+        if (p->slots[i].text && strcmp(p->slots[i].name, name) == 0) {
+            return !(p->desc->keys & GRT_CONFIG_OF_PPO);
+        }
+    }
+    return false;
+}
+
 static int parse(struct parser *p, int argc, char **argv, struct options *values,
                  const char **words, size_t *word_count) {
     if (!make_table(p, argc)) {
@@ -198,7 +215,12 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
     }
     *word_count = (size_t)p->words->count;
     for (size_t i = 0; i < *word_count; i++) {
+        char name[64];
         words[i] = p->words->sval[i];
+        if (is_option(p, words[i], name)) {
+            talk_error("'%s': it is an option: give it as --%s VALUE", words[i], name);
+            return COMMAND_USAGE;
+        }
     }
     talk_set_level(values->quiet ? -1 : (int)values->verbose);
     return -1;

@@ -186,6 +186,10 @@ static int read_settings(struct train_es *t, const char *only, const char **word
     if (code) {
         return code;
     }
+    if (t->top_dirs && t->algo && strcmp(t->algo, "es") == 0) {
+        talk_error("top_dirs has no effect with algo es, which ranks all: leave it out");
+        return COMMAND_CONFIG;
+    }
     if (!t->env && !t->file.resume) {
         talk_error("which environment? --env NAME; see `gpurt %s --help`", t->trainer.kind->verb);
         return COMMAND_USAGE;

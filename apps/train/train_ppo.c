@@ -281,6 +281,11 @@ static int open_ppo(void *self) {
     if (code) {
         return code;
     }
+    if (!t->file.archive && grt_config_given(c, GRT_CONFIG_LOG_STD) &&
+        grt_worlds_sizes(t->worlds)->choices) {
+        talk_error("log_std has no effect with the discrete actions of %s: leave it out", c->env);
+        return COMMAND_CONFIG;
+    }
     if (!grt_ppo_prepare(t->ppo, t->trials)) {
         return command_exit_of(grt_last_status());
     }

@@ -20,6 +20,7 @@ static const struct {
     {GRT_CONFIG_NESTEROV, GRT_CONFIG_OPTIMIZER, {"sgd"}},
     {GRT_CONFIG_BETAS, GRT_CONFIG_OPTIMIZER, {"adamw", "adam"}},
     {GRT_CONFIG_EPS, GRT_CONFIG_OPTIMIZER, {"adamw", "adam"}},
+    {GRT_CONFIG_DECAY_OF, GRT_CONFIG_WEIGHT_DECAY, {NULL}},
     {GRT_CONFIG_BASE_BATCH_SIZE, GRT_CONFIG_LR_RULE, {"sqrt"}},
     {GRT_CONFIG_MIN_LEARNING_RATE, GRT_CONFIG_SCHEDULE, {"cosine"}},
     {GRT_CONFIG_LR_STEP, GRT_CONFIG_SCHEDULE, {"step"}},
@@ -39,9 +40,13 @@ void grt_config_where(const struct grt_config *config, enum grt_config_key key,
     }
 }
 
-// Whether a value switches what it is of off.
+// Whether a value switches what it is of off. AdamW's weight decay is on unless it is given as 0.
 static bool is_off(const struct grt_config *c, enum grt_config_key key, char *text, size_t size) {
     grt_config_value_text(c, key, text, size);
+    if (key == GRT_CONFIG_WEIGHT_DECAY && !grt_config_given(c, key) &&
+        strcmp(c->optimizer, "adamw") == 0) {
+        return false;
+    }
     return strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
 }
 

@@ -114,6 +114,8 @@ refuse 78 "which trains standing" train standing env=cartpole
 refuse 78 "--config FILE" train es es.yaml
 refuse 66 "missing.yaml" train es --config missing.yaml
 refuse 64 "give it as max_time=VALUE" train es --env cartpole --max-time 3
+refuse 64 "it is an option: give it as --resume VALUE" train es --env cartpole resume=a.h5
+refuse 78 "top_dirs has no effect with algo es" train es --env cartpole --algo es --top-dirs 3
 refuse 64 "no option '--batch-size'" train es --env cartpole --batch-size 3
 ! grep -q "setting" err || wrong "train es: batch_size is called a setting of it"
 cp es.yaml kept.yaml

@@ -506,6 +506,7 @@ static void effects(void **state) {
         {"nesterov=true", "optimizer=sgd", "optimizer=adamw"},
         {"betas=0.9,0.95", "optimizer=adam", "optimizer=sgd"},
         {"eps=1e-6", "optimizer=adamw", "optimizer=sgd"},
+        {"decay_of=matrices", "weight_decay=0.1", "weight_decay=0"},
         {"base_batch_size=64", "lr_rule=sqrt", "lr_rule=none"},
         {"min_learning_rate=1e-5", "schedule=cosine", "schedule=step"},
         {"lr_step=2", "schedule=step", "schedule=cosine"},
@@ -542,6 +543,14 @@ static void effects(void **state) {
     assert_true(grt_config_override(&c, "momentum=0"));
     assert_true(grt_config_override(&c, "nesterov=false"));
     assert_true(grt_config_effective(&c));
+    // AdamW decays by itself.
+    grt_config_init(&c);
+    assert_true(grt_config_override(&c, "decay_of=matrices"));
+    assert_true(grt_config_override(&c, "optimizer=adamw"));
+    assert_true(grt_config_effective(&c));
+    assert_true(grt_config_override(&c, "optimizer=sgd"));
+    TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG,
+                 "decay_of has no effect with weight_decay 0");
     TEST_REFUSED(grt_config_effective(NULL), GRT_INVALID, "no config");
 }
 
