@@ -10,8 +10,6 @@ set -euo pipefail
 
 "$root/ci/build.sh" release
 cd "$root"
-# A dependency that is never found would make every build a whole one.
-cmake --build --preset release | grep -q 'no work to do' || die "a second build finds work to do: see ninja -d explain"
 # No test found would count as success otherwise.
 ctest --preset release --parallel "$CMAKE_BUILD_PARALLEL_LEVEL" --output-on-failure \
     --no-tests=error "$@"

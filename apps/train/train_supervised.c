@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
+#include "cli/model_file.h"
 #include "cli/talk.h"
 #include "train.h"
 #include "gpurt/supervised.h"
@@ -16,8 +17,9 @@
 
 struct train {
     struct trainer trainer;  // first: see trainer.h
-    const char *epochs, *seed;
+    const char *epochs, *seed, *from;
     uint32_t resume, force;
+    struct grt_archive *first;  // of --from
     struct grt_supervised *run;
 };
 
@@ -29,6 +31,11 @@ static const struct option_row run_options[] = {
      .help = "passes over the data (default: 10)",
      .read = options_read_text,
      .at = AT(epochs)},
+    {.name = "from",
+     .value = "FILE",
+     .help = "weights to begin with, a checkpoint or .safetensors; what has another shape is drawn",
+     .read = options_read_text,
+     .at = AT(from)},
     {.name = "resume", .help = "go on from the newest whole checkpoint", .at = AT(resume)},
     {.name = "force", .help = "with --resume: go on though the data have changed", .at = AT(force)},
     {.name = "seed",
@@ -112,6 +119,14 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     }
     talk_line("model       %s, %u outputs, loss %s: %llu parameters, %s", model,
               info.learner.outputs, c->loss, (unsigned long long)info.parameters, info.variant);
+    if (t->from) {
+        char left[GRT_PARAM_NAME + 48] = "";
+        if (info.taken.left > 0) {
+            snprintf(left, sizeof left, "; %s%s drawn anew: %u", info.taken.first_left,
+                     info.taken.left > 1 ? " and others" : "", info.taken.left);
+        }
+        talk_line("from        %s: %u tensors%s", t->from, info.taken.count, left);
+    }
     talk_line("precision   %s", c->precision);
     talk_line(
         "batch       %llu x %llu: effective %u, in %u micro-batch%s; %llu steps an epoch, %llu "
@@ -167,17 +182,23 @@ static int read_settings(void *self, const char **words, size_t count) {
 static int files(void *self) {
     const struct train *t = self;
     const struct grt_config *c = &t->trainer.config.settings;
-    return FILES_APART(
-        {FILE_READ, "--config", t->trainer.config.config}, {FILE_READ, "--data", c->data},
-        {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir}, {FILE_WRITTEN, "--log", c->log},
-        {FILE_WRITTEN, "--output", t->trainer.config.common.output});
+    return FILES_APART({FILE_READ, "--config", t->trainer.config.config},
+                       {FILE_READ, "--data", c->data}, {FILE_READ, "--from", t->from},
+                       {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir},
+                       {FILE_WRITTEN, "--log", c->log},
+                       {FILE_WRITTEN, "--output", t->trainer.config.common.output});
 }
 
 static int open_run(void *self) {
     struct train *t = self;
+    t->first = t->from ? model_file_load(t->from) : NULL;
+    if (t->from && !t->first) {
+        return command_exit_of(grt_last_status());
+    }
     t->run =
         grt_supervised_create(&(struct grt_supervised_desc){.dev = t->trainer.dev,
                                                             .config = &t->trainer.config.settings,
+                                                            .from = t->first,
                                                             .resume = t->resume != 0,
                                                             .force = t->force != 0,
                                                             .stop = trainer_stop,
@@ -193,6 +214,7 @@ static int open_run(void *self) {
 static void close_run(void *self) {
     struct train *t = self;
     grt_supervised_destroy(&t->run);
+    grt_archive_destroy(&t->first);
     t->trainer.run = NULL;  // it was a part of that
 }
 

@@ -214,8 +214,9 @@ const char *config_closest(enum grt_config_scope scope, const char *name) {
 
 // ---- values ----
 
-enum grt_config_key config_key_for(enum grt_config_key key, bool list) {
-    return key == GRT_CONFIG_MODEL && list ? GRT_CONFIG_NETWORK : key;
+enum grt_config_key config_key_for(enum grt_config_key key, const char *text) {
+    bool layers = !text || text[strspn(text, " ")] == '[' || strchr(text, '(');
+    return key == GRT_CONFIG_MODEL && layers ? GRT_CONFIG_NETWORK : key;
 }
 
 // A list of layers and a kind of model are two ways to say one thing: the later counts.
@@ -233,7 +234,7 @@ static void forget_other(struct grt_config *config, enum grt_config_key key) {
 static bool set(struct grt_config *config, enum grt_config_key key, const char *name,
                 const char *text) {
     char why[CONFIG_WHY];
-    key = config_key_for(key, text[strspn(text, " ")] == '[');
+    key = config_key_for(key, text);
     if (!config_read_value(config, key, &(struct config_given){.texts = &text, .count = 1}, why)) {
         return grt_fail(GRT_CONFIG, "%s=%.200s: %s", name, text, why);
     }

@@ -31,8 +31,11 @@ struct config_given {
     bool list;
     uint32_t line, column;  // of a tree's text in the file
 };
-// The key that takes such a value: `model` with a list of layers is `network`.
-enum grt_config_key config_key_for(enum grt_config_key key, bool list);
+// The key that takes such a value: `model` with a list of layers, or with a name and what stands
+// behind it in parentheses, is `network`. `text` is NULL of a list.
+enum grt_config_key config_key_for(enum grt_config_key key, const char *text);
+// "a(b=1) | c" as the list that it means, "[{a: {b: 1}}, c]", or what is wrong.
+bool config_calls(const char *text, char *list, size_t capacity, char why[CONFIG_WHY]);
 // Sets a field, or says in `why` what is wanted. One text for a key that is a list is split at
 // commas.
 bool config_read_value(struct grt_config *config, enum grt_config_key key,

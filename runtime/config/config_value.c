@@ -231,6 +231,10 @@ static bool read_tree(const struct grt_config_key_info *info, const struct confi
     if (strlen(text) >= sizeof tree->text) {
         return WHY("%s has more than %zu characters", info->name, sizeof tree->text - 1);
     }
+    if (isalpha((unsigned char)text[0]) && strchr(text, '(')) {
+        *tree = (struct grt_config_tree){given->line, given->column, ""};
+        return config_calls(text, tree->text, sizeof tree->text, why);
+    }
     if (text[strspn(text, " \t\n")] != '[' && text[strspn(text, " \t\n")] != '-') {
         return WHY("%s wants a list, such as %s", info->name, info->words);
     }

@@ -176,15 +176,19 @@ static bool read_value(struct reader *r, enum grt_config_key key, const char *na
     char *texts[GRT_CONFIG_NUMBERS];
     size_t count = 0;
     yaml_mark_t value_at = r->event.start_mark;
-    key = config_key_for(key, r->event.type == YAML_SEQUENCE_START_EVENT);
+    bool scalar = r->event.type == YAML_SCALAR_EVENT;
+    key = config_key_for(key, scalar ? (const char *)r->event.data.scalar.value : NULL);
     if (config_keys[key].info.type == GRT_CONFIG_IS_TREE &&
         r->event.type == YAML_SEQUENCE_START_EVENT) {
         return read_tree(r, key, name, at);
     }
-    if (r->event.type == YAML_SCALAR_EVENT) {
+    if (scalar) {
         const char *text = scalar_text(r);
         return text && store(r, key, name, at, value_at,
-                             &(struct config_given){.texts = &text, .count = 1});
+                             &(struct config_given){.texts = &text,
+                                                    .count = 1,
+                                                    .line = (uint32_t)value_at.line + 1,
+                                                    .column = (uint32_t)value_at.column + 1});
     }
     bool good = deeper(r) && read_list(r, name, texts, &count) &&
                 store(r, key, name, at, value_at,

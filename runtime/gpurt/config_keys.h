@@ -76,10 +76,13 @@
     X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop|late", "",                          \
       "samples with NaN or Inf: refuse the file before the start, leave them out, or refuse them " \
       "when they are read, without a look at all of the file first")                               \
-    X(MODEL, model, WORD, "model", "mlp", 0, 0, "mlp|points=pointnet|small|medium|large",          \
+    X(MODEL, model, WORD, "model", "mlp", 0, 0,                                                    \
+      "mlp|points=pointnet|small|medium|large|resnet18|resnet34|resnet50|resnet101|resnet152|"     \
+      "wideresnet=wide_resnet=wrn",                                                                \
       "model.name model.type model_name model_type model_size architecture network.type",          \
-      "mlp, points (a point-set network), or an mlp of depth 3, hidden 16 (small), 6, 64 "         \
-      "(medium), 12, 128 (large)")                                                                 \
+      "mlp, points (a point-set network), an mlp of depth 3, hidden 16 (small), 6, 64 (medium), "  \
+      "12, 128 (large), or a network over images, such as resnet18, resnet18(stem=cifar, "         \
+      "zero_init=true) or wideresnet(depth=28, width=2)")                                          \
     X(NETWORK, network, TREE, "model", "", 0, 0, "[{linear: 64}, relu, {linear: out}]", "",        \
       "a list of layers; default: none, the network is of the kind that `model` says, which "      \
       "takes "                                                                                     \

@@ -130,6 +130,10 @@ struct grt_module {
     bool is_view;     // y has the numbers of x in their order: compositions give it the same memory
     bool has_parts;   // is a composition
     char where[112];  // "net.yaml:7:5: " for messages, or ""
+    // In the names of parameters, in place of what a composition calls its part: "conv1"; "": that
+    // word, its number mostly. `nameless`: none, "0.weight" is "weight".
+    char name[24];
+    bool nameless;
     struct grt_net *net;
     struct grt_shape in, out;
     double operations;  // of a sample, forward; declare sets it, compositions get their parts'
@@ -147,6 +151,9 @@ GRT_API void grt_module_forward(struct grt_module *module, const struct grt_pass
 GRT_API void grt_module_backward(struct grt_module *module, const struct grt_pass *pass,
                                  const struct grt_tensor *x, const struct grt_tensor *dy,
                                  const struct grt_tensor *dx, bool add_dx);
+// For compositions: the prefix of a part, which they call `own`.
+GRT_API void grt_module_prefix(const struct grt_module *part, const char *prefix, const char *own,
+                               char name[GRT_PARAM_NAME]);
 // For compositions, in declare: the module will be asked to add to dx.
 GRT_API void grt_module_meets(struct grt_module *module, const char *prefix);
 // Tells pass->saw, where there is one.
@@ -201,6 +208,9 @@ struct grt_conv_desc {
     uint32_t stride;   // 0: 1
     uint32_t padding;  // with zeros, on all sides; below the size
     bool no_bias;
+    // The weights are drawn as torchvision draws those of its networks: normal, of deviation
+    // sqrt(2 / (outputs size size)). Else uniform, as PyTorch's Conv2d.
+    bool kaiming;
 };
 #define grt_conv_desc(...) GRT_DESC(struct grt_conv_desc, __VA_ARGS__)
 // "weight" [outputs][size][size][channels], "bias" [outputs].
@@ -208,7 +218,12 @@ GRT_API struct grt_module *grt_conv_create(const struct grt_conv_desc *desc);
 // y = (x - mean) / sqrt(variance + 1e-5) weight + bias of each feature, the last axis, over all
 // samples and places; in evaluation with the running mean and variance, which training moves by a
 // tenth a step. "weight", "bias"; buffers "running_mean", "running_var", "num_batches_tracked".
-GRT_API struct grt_module *grt_batch_norm_create(void);
+struct grt_batch_norm_desc {
+    bool zero;  // the weights begin as 0, not 1: what the norm ends adds nothing at first
+};
+#define grt_batch_norm_desc(...) GRT_DESC(struct grt_batch_norm_desc, __VA_ARGS__)
+// NULL: all defaults.
+GRT_API struct grt_module *grt_batch_norm_create(const struct grt_batch_norm_desc *desc);
 // The mean, padding being zeros, or the largest of each window of an image.
 struct grt_window_pool_desc {
     enum grt_pool pool;
@@ -244,6 +259,38 @@ GRT_API struct grt_module *grt_residual_create(struct grt_module *body, struct g
 GRT_API struct grt_module *grt_branches_create(struct grt_module **parts, uint32_t count);
 // y = what the parts give for x, one behind the other along the last axis. "0.weight", ...
 GRT_API struct grt_module *grt_concat_create(struct grt_module **parts, uint32_t count);
+
+// Residual networks over images, with torchvision's parameters, names and first values:
+// "conv1.weight", "layer1.0.bn2.running_mean", "fc.bias".
+#define GRT_STEMS(X)                                                                               \
+    X(AUTO, "auto")      /* by the images: small up to 64x64 */                                    \
+    X(SMALL, "cifar")    /* 3x3 */                                                                 \
+    X(LARGE, "imagenet") /* 7x7 with stride 2, then the largest of 3x3 with stride 2 */
+
+enum grt_stem {
+#define X(name, text) GRT_STEM_##name,
+    GRT_STEMS(X)
+#undef X
+        GRT_STEM_COUNT,
+};
+struct grt_resnet_desc {
+    uint32_t depth;    // 18, 34, 50, 101 or 152
+    uint32_t outputs;  // 0: no linear layer behind the mean over the pixels
+    enum grt_stem stem;
+    bool zero_init;  // the last norm of each block begins with weights of 0
+};
+#define grt_resnet_desc(...) GRT_DESC(struct grt_resnet_desc, __VA_ARGS__)
+GRT_API struct grt_module *grt_resnet_create(const struct grt_resnet_desc *desc);
+// WRN-depth-width (Zagoruyko and Komodakis): norms and activations stand before convolutions.
+// "conv1.weight", "block1.layer.0.bn1.weight", "bn1.weight", "fc.weight".
+struct grt_wideresnet_desc {
+    uint32_t depth;    // 6 n + 4; 0: 28
+    uint32_t width;    // times 16, 32 and 64 channels; 0: 10
+    uint32_t outputs;  // 0: no linear layer behind the mean over the pixels
+    double dropout;    // between the convolutions of a block
+};
+#define grt_wideresnet_desc(...) GRT_DESC(struct grt_wideresnet_desc, __VA_ARGS__)
+GRT_API struct grt_module *grt_wideresnet_create(const struct grt_wideresnet_desc *desc);
 
 // "layers.0.weight", "layers.0.bias", ..., "norms.0.weight", "norms.0.bias", ... Over the last
 // axis.

@@ -28,7 +28,8 @@ extern "C" {
     X(UNIFORM, "uniform") /* in [-bound, bound) */                                                 \
     X(ONES, "ones")                                                                                \
     X(ZEROS, "zeros")                                                                              \
-    X(VALUE, "value") /* bound everywhere */
+    X(VALUE, "value")   /* bound everywhere */                                                     \
+    X(NORMAL, "normal") /* of mean 0 and deviation bound */
 
 enum grt_init {
 #define X(name, text) GRT_INIT_##name,

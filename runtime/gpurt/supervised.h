@@ -25,6 +25,8 @@ struct grt_supervised_desc {
     // alone.
     struct grt_module *(*make)(const void *of);
     const void *of;
+    // Tensors to begin with, of grt_task_begin_with(); used as long as the run lives. May be NULL.
+    const struct grt_archive *from;
     bool resume;
     bool force;     // resume though the data are others than those of the checkpoint
     bool lockstep;  // nothing is queued ahead, log lines are waited for: a stop is obeyed at once
@@ -50,6 +52,7 @@ struct grt_supervised_info {
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
     double data_seconds, cache_seconds, learner_seconds;  // what it took to begin
+    struct grt_task_taken taken;                          // of desc.from
     const char *cache_why;  // cache: auto: what decided where the data set is; else ""
 };
 GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run);

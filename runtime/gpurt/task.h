@@ -37,7 +37,8 @@ GRT_API bool grt_task_open(struct grt_task *task, const struct grt_config *confi
                            const struct grt_profile *profile, const struct grt_task_look *look);
 // The same for a trained model: config and normalisation come from its archive; `config` adds where
 // the data are and how they are read. Without targets for predictions. Rows are looked at late:
-// each is read once.
+// each is read once. An archive of weights alone has no config: then `config` has the network too,
+// and the data have targets, by which its outputs are counted.
 GRT_API bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
                                    const struct grt_config *config,
                                    const struct grt_profile *profile, bool targets);
@@ -50,6 +51,15 @@ GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *
 GRT_API bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive);
 // Parameters and buffers out of an archive into an allocated learner.
 GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
+
+// The same for a network that goes on learning something else: tensors of the same name and shape
+// are taken, the others stay as they were drawn. False with the sentence where none is taken.
+struct grt_task_taken {
+    uint32_t count, left;
+    char first_left[GRT_PARAM_NAME];
+};
+GRT_API bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
+                                 struct grt_task_taken *taken);
 
 // The loader of a part of the data, as the config says. `held` batches are used at once.
 GRT_API struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,

@@ -224,6 +224,9 @@ static struct grt_range piece_of(const struct grt_tensor *t, const struct grt_pi
     return grt_op_part(t->range, (first + pieces->first) * size, pieces->count * size);
 }
 
+// lavapipe ends a loop, silently, after 65535 turns (Mesa 22.3): a lane takes fewer.
+#define MOST_TURNS 32768
+
 // How the update is cut: each workgroup decides for itself, then takes a run of the elements.
 struct cut {
     uint32_t wg, groups;
@@ -241,6 +244,8 @@ static struct cut cut(const struct grt_dev *dev, uint64_t elements) {
         c.wg =
             grt_dev_info(dev)->backend == GRT_BACKEND_VULKAN && caps->subgroup ? caps->subgroup : 1;
         most = caps->compute_units ? caps->compute_units : 1;
+        uint64_t turns = (uint64_t)c.wg * MOST_TURNS, least = (elements + turns - 1) / turns;
+        most = most > least ? most : least;
     }
     while (!caps->software && 2 * c.adders <= c.wg && c.adders < grt_op_tree_wg(dev)) {
         c.adders *= 2;

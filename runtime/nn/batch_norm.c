@@ -8,6 +8,7 @@
 
 struct batch_norm {
     struct grt_module base;
+    struct grt_batch_norm_desc desc;
     struct grt_param *weight, *bias, *running_mean, *running_var, *batches;
     struct grt_tensor *stats;  // f32 [2][features]
 };
@@ -17,7 +18,8 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     struct batch_norm *n = (struct batch_norm *)module;
     uint64_t width = in->dim[in->rank - 1];
     const uint64_t shape[GRT_MAX_RANK] = {width}, one[GRT_MAX_RANK] = {1};
-    n->weight = grt_params_add(net->params, prefix, "weight", shape, GRT_INIT_ONES, 0.0f);
+    n->weight = grt_params_add(net->params, prefix, "weight", shape,
+                               n->desc.zero ? GRT_INIT_ZEROS : GRT_INIT_ONES, 0.0f);
     n->bias = grt_params_add(net->params, prefix, "bias", shape, GRT_INIT_ZEROS, 0.0f);
     n->running_mean = grt_params_add_buffer(net->params, prefix, "running_mean", shape, 0.0f);
     n->running_var = grt_params_add_buffer(net->params, prefix, "running_var", shape, 1.0f);
@@ -73,12 +75,13 @@ static void destroy(struct grt_module *module) {
 static const struct grt_module_fns batch_norm_fns = {"batch_norm", declare, forward, backward,
                                                      destroy};
 
-struct grt_module *grt_batch_norm_create(void) {
+struct grt_module *grt_batch_norm_create(const struct grt_batch_norm_desc *desc) {
     struct batch_norm *n = calloc(1, sizeof *n);
     if (!n) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a module");
         return NULL;
     }
     n->base.fns = &batch_norm_fns;
+    n->desc = desc ? *desc : (struct grt_batch_norm_desc){0};
     return &n->base;
 }

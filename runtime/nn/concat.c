@@ -31,8 +31,9 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     struct concat *c = (struct concat *)module;
     struct grt_shape all = {0};
     for (uint32_t i = 0; i < c->count; i++) {
-        char name[GRT_PARAM_NAME], one[GRT_SHAPE_TEXT], other[GRT_SHAPE_TEXT];
-        snprintf(name, sizeof name, "%.80s%u.", prefix, i);
+        char name[GRT_PARAM_NAME], one[GRT_SHAPE_TEXT], other[GRT_SHAPE_TEXT], number[12];
+        snprintf(number, sizeof number, "%u", i);
+        grt_module_prefix(c->parts[i], prefix, number, name);
         struct grt_shape out = grt_module_declare(c->parts[i], net, name, in);
         if (out.rank == 0) {
             return out;

@@ -68,10 +68,11 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     }
     uint64_t pixels = (uint64_t)w->out_height * w->out_width, depth = depth_of(c);
     float bound = (float)(1.0 / sqrt((double)depth));
+    float deviation = (float)sqrt(2.0 / ((double)c->desc.outputs * w->size * w->size));
     c->weight = grt_params_add(
         net->params, prefix, "weight",
         (const uint64_t[GRT_MAX_RANK]){c->desc.outputs, w->size, w->size, w->channels},
-        GRT_INIT_UNIFORM, bound);
+        c->desc.kaiming ? GRT_INIT_NORMAL : GRT_INIT_UNIFORM, c->desc.kaiming ? deviation : bound);
     if (!c->desc.no_bias) {
         c->bias = grt_params_add(net->params, prefix, "bias",
                                  (const uint64_t[GRT_MAX_RANK]){c->desc.outputs}, GRT_INIT_UNIFORM,

@@ -31,11 +31,9 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     struct grt_shape first = {0};
     for (uint32_t i = 0; i < m->count; i++) {
         char name[GRT_PARAM_NAME], one[GRT_SHAPE_TEXT], other[GRT_SHAPE_TEXT];
-        if (m->names) {
-            snprintf(name, sizeof name, "%.80s%s.", prefix, m->names[i]);
-        } else {
-            snprintf(name, sizeof name, "%.80s%u.", prefix, i);
-        }
+        char number[12];
+        snprintf(number, sizeof number, "%u", i);
+        grt_module_prefix(m->parts[i], prefix, m->names ? m->names[i] : number, name);
         struct grt_shape out = m->parts[i] ? grt_module_declare(m->parts[i], net, name, in) : *in;
         if (out.rank == 0) {
             return out;

@@ -144,6 +144,13 @@ struct grt_shape grt_module_declare(struct grt_module *module, struct grt_net *n
     return module->out;
 }
 
+void grt_module_prefix(const struct grt_module *part, const char *prefix, const char *own,
+                       char name[GRT_PARAM_NAME]) {
+    bool nameless = part && part->nameless;
+    const char *word = part && part->name[0] ? part->name : own;
+    snprintf(name, GRT_PARAM_NAME, "%.70s%s%s", prefix, nameless ? "" : word, nameless ? "" : ".");
+}
+
 void grt_module_meets(struct grt_module *module, const char *prefix) {
     if (!module->adds_dx && !module->net->inference) {
         module->lone = grt_net_activation(module->net, prefix, "dx", &module->in);

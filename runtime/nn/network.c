@@ -2,88 +2,15 @@
 // Makes modules of a list of layers. A new layer is its own file and a row of the table here.
 #include "gpurt/network.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/closest.h"
 #include "base/log.h"
-#include "config/tree.h"
+#include "network_parts.h"
 
 #define MOST_LAYERS 4096  // of a network, repeated ones too
-#define MOST_WIDTH 1048576
-#define MOST_WINDOW 1024
-
-struct reading {
-    const struct grt_network_desc *desc;
-    const char *path;
-    uint32_t made;
-    bool inside;  // a layer stands before: what comes in here is no sample
-    bool whole;   // a layer takes samples with all their inputs
-    bool taken[GRT_NETWORK_INPUTS];
-    uint32_t line, column;  // of the first layer `input`
-};
-
-static struct grt_module *wrong(const struct reading *r, const struct grt_node *at,
-                                const char *format, ...) GRT_PRINTF(3, 4);
-
-static struct grt_module *wrong(const struct reading *r, const struct grt_node *at,
-                                const char *format, ...) {
-    char text[384];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    grt_fail(GRT_CONFIG, "%s:%u:%u: %s", r->path, at->line, at->column, text);
-    return NULL;
-}
-
-static void say_where(struct grt_module *module, const struct reading *r,
-                      const struct grt_node *at) {
-    snprintf(module->where, sizeof module->where, "%.80s:%u:%u: ", r->path, at->line, at->column);
-}
-
-// ---- values ----
-
-static bool read_whole(const struct reading *r, const struct grt_node *value, const char *what,
-                       uint32_t most, uint32_t *whole) {
-    const char *text = value->kind == GRT_NODE_TEXT ? value->text : "";
-    char *end = NULL;
-    unsigned long number = strspn(text, "0123456789") > 0 ? strtoul(text, &end, 10) : 0;
-    if (!end || *end || number == 0 || number > most) {
-        return wrong(r, value, "%s wants a whole number from 1 to %u%s%.40s", what, most,
-                     text[0] ? ", not " : "", text) != NULL;
-    }
-    *whole = (uint32_t)number;
-    return true;
-}
-
-// The width of a layer: a number, or `out`.
-static bool read_width(const struct reading *r, const struct grt_node *value, const char *what,
-                       uint32_t *width) {
-    if (value->kind == GRT_NODE_TEXT && strcmp(value->text, "out") == 0) {
-        *width = r->desc->outputs;
-        return *width > 0 || wrong(r, value, "%s: nobody says how many `out` are", what);
-    }
-    return read_whole(r, value, what, MOST_WIDTH, width);
-}
-
-// The number of a word in a list of texts, or -1 with the sentence said.
-static int read_word(const struct reading *r, const struct grt_node *value, const char *what,
-                     const char *const *words, uint32_t count) {
-    char list[160] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (value->kind == GRT_NODE_TEXT && strcmp(value->text, words[i]) == 0) {
-            return (int)i;
-        }
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words[i]);
-    }
-    wrong(r, value, "%s: %.40s is none of %s", what,
-          value->kind == GRT_NODE_TEXT ? value->text : "this", list);
-    return -1;
-}
 
 static const char *const act_words[] = {
 #define X(name, text) text,
@@ -91,196 +18,149 @@ static const char *const act_words[] = {
 #undef X
 };
 
-// The value of a key of a map, or NULL; with `value` no map, the map's entry `fallback` is it.
-static const struct grt_node *entry(const struct grt_node *map, const char *key) {
-    for (const struct grt_node *e = map->first; e; e = e->next) {
-        if (strcmp(e->text, key) == 0) {
-            return e->first;
-        }
-    }
-    return NULL;
-}
-
-// Whether a map has other keys than these, ended by NULL; false with the sentence said.
-static bool only(const struct reading *r, const struct grt_node *map, const char *what,
-                 const char *const *keys) {
-    for (const struct grt_node *e = map->first; e; e = e->next) {
-        uint32_t i = 0;
-        while (keys[i] && strcmp(keys[i], e->text) != 0) {
-            i++;
-        }
-        if (!keys[i]) {
-            return wrong(r, e, "%s has no key '%.40s'", what, e->text) != NULL;
-        }
-    }
-    return true;
-}
-
-// A flag under a key, or as it was without it.
-static bool read_flag(const struct reading *r, const struct grt_node *map, const char *key,
-                      bool *flag) {
-    const struct grt_node *value = entry(map, key);
-    const char *text = value && value->kind == GRT_NODE_TEXT ? value->text : "";
-    int given = value ? grt_flag_of(text) : *flag;
-    if (given < 0) {
-        return wrong(r, value, "%s wants true or false, not '%.40s'", key, text) != NULL;
-    }
-    *flag = given != 0;
-    return true;
-}
-
-// A number from `least` on under a key, or as it was without it.
-static bool read_number(const struct reading *r, const struct grt_node *map, const char *key,
-                        uint32_t least, uint32_t *number) {
-    const struct grt_node *value = entry(map, key);
-    bool zero =
-        value && least == 0 && value->kind == GRT_NODE_TEXT && strcmp(value->text, "0") == 0;
-    if (zero) {
-        *number = 0;
-    }
-    return !value || zero || read_whole(r, value, key, MOST_WINDOW, number);
+static void say_where(struct grt_module *module, const struct network_reading *r,
+                      const struct grt_node *at) {
+    snprintf(module->where, sizeof module->where, "%.80s:%u:%u: ", r->path, at->line, at->column);
 }
 
 // ---- layers ----
 
-static struct grt_module *make_list(struct reading *r, const struct grt_node *list,
+static struct grt_module *make_list(struct network_reading *r, const struct grt_node *list,
                                     const char *what);
 
-static struct grt_module *make_linear(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_linear(struct network_reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"outputs", "bias", NULL};
     struct grt_linear_desc desc = {0};
     const struct grt_node *width = value;
     bool bias = true;
     if (value->kind == GRT_NODE_MAP) {
-        width = entry(value, "outputs");
-        if (!only(r, value, "linear", keys)) {
+        width = network_entry(value, "outputs");
+        if (!network_only(r, value, "linear", keys)) {
             return NULL;
         }
         if (!width) {
-            return wrong(r, value, "linear wants outputs");
+            return network_wrong(r, value, "linear wants outputs");
         }
-        if (!read_flag(r, value, "bias", &bias)) {
+        if (!network_flag(r, value, "bias", &bias)) {
             return NULL;
         }
     }
     desc.no_bias = !bias;
-    return read_width(r, width, "linear", &desc.outputs) ? grt_linear_create(&desc) : NULL;
+    return network_width(r, width, "linear", &desc.outputs) ? grt_linear_create(&desc) : NULL;
 }
 
-static struct grt_module *make_conv(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_conv(struct network_reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"outputs", "size", "stride", "padding", "bias", NULL};
     struct grt_conv_desc desc = {.size = 3, .stride = 1};
     const struct grt_node *width = value;
     bool bias = true, map = value->kind == GRT_NODE_MAP;
     if (map) {
-        width = entry(value, "outputs");
-        if (!only(r, value, "conv", keys)) {
+        width = network_entry(value, "outputs");
+        if (!network_only(r, value, "conv", keys)) {
             return NULL;
         }
         if (!width) {
-            return wrong(r, value, "conv wants outputs");
+            return network_wrong(r, value, "conv wants outputs");
         }
-        if (!read_number(r, value, "size", 1, &desc.size)) {
+        if (!network_number(r, value, "size", 1, &desc.size)) {
             return NULL;
         }
     }
     desc.padding = (desc.size - 1) / 2;
-    if (map && (!read_number(r, value, "stride", 1, &desc.stride) ||
-                !read_number(r, value, "padding", 0, &desc.padding) ||
-                !read_flag(r, value, "bias", &bias))) {
+    if (map && (!network_number(r, value, "stride", 1, &desc.stride) ||
+                !network_number(r, value, "padding", 0, &desc.padding) ||
+                !network_flag(r, value, "bias", &bias))) {
         return NULL;
     }
     if (desc.padding >= desc.size) {
-        return wrong(r, entry(value, "padding"), "padding must be below the size, %u", desc.size);
+        return network_wrong(r, network_entry(value, "padding"),
+                             "padding must be below the size, %u", desc.size);
     }
     desc.no_bias = !bias;
-    return read_width(r, width, "conv", &desc.outputs) ? grt_conv_create(&desc) : NULL;
+    return network_width(r, width, "conv", &desc.outputs) ? grt_conv_create(&desc) : NULL;
 }
 
-static struct grt_module *make_window_pool(struct reading *r, const struct grt_node *value,
+static struct grt_module *make_window_pool(struct network_reading *r, const struct grt_node *value,
                                            const char *what, enum grt_pool pool) {
     static const char *const keys[] = {"size", "stride", "padding", NULL};
     struct grt_window_pool_desc desc = {.pool = pool};
     if (value->kind != GRT_NODE_MAP) {
-        return read_whole(r, value, what, MOST_WINDOW, &desc.size) ? grt_window_pool_create(&desc)
-                                                                   : NULL;
+        return network_whole(r, value, what, NETWORK_MOST_WINDOW, &desc.size)
+                   ? grt_window_pool_create(&desc)
+                   : NULL;
     }
-    if (!only(r, value, what, keys) || !read_number(r, value, "size", 1, &desc.size) ||
-        !read_number(r, value, "stride", 1, &desc.stride) ||
-        !read_number(r, value, "padding", 0, &desc.padding)) {
+    if (!network_only(r, value, what, keys) || !network_number(r, value, "size", 1, &desc.size) ||
+        !network_number(r, value, "stride", 1, &desc.stride) ||
+        !network_number(r, value, "padding", 0, &desc.padding)) {
         return NULL;
     }
     if (desc.size == 0) {
-        return wrong(r, value, "%s wants a size", what);
+        return network_wrong(r, value, "%s wants a size", what);
     }
     if (desc.padding > desc.size / 2) {
-        return wrong(r, entry(value, "padding"), "padding is at most half the size, %u", desc.size);
+        return network_wrong(r, network_entry(value, "padding"),
+                             "padding is at most half the size, %u", desc.size);
     }
     return grt_window_pool_create(&desc);
 }
 
-static struct grt_module *make_max_pool(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_max_pool(struct network_reading *r, const struct grt_node *value) {
     return make_window_pool(r, value, "max_pool", GRT_POOL_MAX);
 }
 
-static struct grt_module *make_avg_pool(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_avg_pool(struct network_reading *r, const struct grt_node *value) {
     return make_window_pool(r, value, "avg_pool", GRT_POOL_MEAN);
 }
 
-static struct grt_module *make_norm(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_norm(struct network_reading *r, const struct grt_node *value) {
     static const char *const words[] = {"layer", "batch"};
-    int word = read_word(r, value, "norm", words, 2);
-    return word < 0 ? NULL : word == 0 ? grt_layer_norm_create() : grt_batch_norm_create();
+    int word = network_word(r, value, "norm", words, 2);
+    return word < 0 ? NULL : word == 0 ? grt_layer_norm_create() : grt_batch_norm_create(NULL);
 }
 
-static struct grt_module *make_dropout(struct reading *r, const struct grt_node *value) {
-    const char *text = value->kind == GRT_NODE_TEXT ? value->text : "";
-    char *end = NULL;
-    double p = strtod(text, &end);
-    if (!text[0] || *end || strspn(text, "0123456789.eE+-") != strlen(text) || !(p >= 0 && p < 1)) {
-        return wrong(r, value, "dropout wants a probability from 0 to below 1, not '%.40s'", text);
-    }
-    return grt_dropout_create(p);
+static struct grt_module *make_dropout(struct network_reading *r, const struct grt_node *value) {
+    double p = 0;
+    return network_share(r, value, "dropout", &p) ? grt_dropout_create(p) : NULL;
 }
 
-static struct grt_module *make_pool(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_pool(struct network_reading *r, const struct grt_node *value) {
     static const char *const words[] = {
 #define X(name, text) text,
         GRT_POOLS(X)
 #undef X
     };
-    int word = read_word(r, value, "pool", words, GRT_POOL_COUNT);
+    int word = network_word(r, value, "pool", words, GRT_POOL_COUNT);
     return word >= 0 ? grt_pool_create((enum grt_pool)word) : NULL;
 }
 
-static struct grt_module *make_flatten(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_flatten(struct network_reading *r, const struct grt_node *value) {
     (void)r;
     (void)value;
     return grt_flatten_create();
 }
 
-static struct grt_module *make_geglu(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_geglu(struct network_reading *r, const struct grt_node *value) {
     (void)r;
     (void)value;
     return grt_geglu_create();
 }
 
-static struct grt_module *make_residual(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_residual(struct network_reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"of", "shortcut", "activation", NULL};
     const struct grt_node *body = value, *shortcut = NULL, *act = NULL;
     int word = GRT_ACT_NONE;
     if (value->kind == GRT_NODE_MAP) {
-        body = entry(value, "of");
-        shortcut = entry(value, "shortcut");
-        act = entry(value, "activation");
-        if (!only(r, value, "residual", keys)) {
+        body = network_entry(value, "of");
+        shortcut = network_entry(value, "shortcut");
+        act = network_entry(value, "activation");
+        if (!network_only(r, value, "residual", keys)) {
             return NULL;
         }
         if (!body) {
-            return wrong(r, value, "residual wants a list of layers under `of`");
+            return network_wrong(r, value, "residual wants a list of layers under `of`");
         }
     }
-    if (act && (word = read_word(r, act, "activation", act_words, GRT_ACT_COUNT)) < 0) {
+    if (act && (word = network_word(r, act, "activation", act_words, GRT_ACT_COUNT)) < 0) {
         return NULL;
     }
     r->whole |= !shortcut && !r->inside;  // what is added is the sample
@@ -295,8 +175,8 @@ static struct grt_module *make_residual(struct reading *r, const struct grt_node
 
 // The entries of a list through `one`, each `times` times.
 static struct grt_module **
-make_parts(struct reading *r, const struct grt_node *list, uint32_t times, uint32_t *count,
-           struct grt_module *(*one)(struct reading *r, const struct grt_node *node)) {
+make_parts(struct network_reading *r, const struct grt_node *list, uint32_t times, uint32_t *count,
+           struct grt_module *(*one)(struct network_reading *r, const struct grt_node *node)) {
     uint32_t entries = 0;
     for (const struct grt_node *e = list->first; e; e = e->next) {
         entries++;
@@ -325,12 +205,12 @@ make_parts(struct reading *r, const struct grt_node *list, uint32_t times, uint3
     return parts;
 }
 
-static struct grt_module *make_layer(struct reading *r, const struct grt_node *node);
+static struct grt_module *make_layer(struct network_reading *r, const struct grt_node *node);
 
-static struct grt_module *make_repeated(struct reading *r, const struct grt_node *list,
+static struct grt_module *make_repeated(struct network_reading *r, const struct grt_node *list,
                                         const char *what, uint32_t times) {
     if (list->kind != GRT_NODE_LIST || !list->first) {
-        return wrong(r, list, "%s wants a list of layers", what);
+        return network_wrong(r, list, "%s wants a list of layers", what);
     }
     uint32_t count = 0;
     struct grt_module **parts = make_parts(r, list, times, &count, make_layer);
@@ -339,7 +219,7 @@ static struct grt_module *make_repeated(struct reading *r, const struct grt_node
     return made;
 }
 
-static struct grt_module *make_list(struct reading *r, const struct grt_node *list,
+static struct grt_module *make_list(struct network_reading *r, const struct grt_node *list,
                                     const char *what) {
     bool inside = r->inside;
     struct grt_module *made = make_repeated(r, list, what, 1);
@@ -347,45 +227,45 @@ static struct grt_module *make_list(struct reading *r, const struct grt_node *li
     return made;
 }
 
-static struct grt_module *make_repeat(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_repeat(struct network_reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"times", "of", NULL};
     const struct grt_node *times = NULL, *of = NULL;
     uint32_t count = 0;
-    if (value->kind == GRT_NODE_MAP && only(r, value, "repeat", keys)) {
-        times = entry(value, "times");
-        of = entry(value, "of");
+    if (value->kind == GRT_NODE_MAP && network_only(r, value, "repeat", keys)) {
+        times = network_entry(value, "times");
+        of = network_entry(value, "of");
     }
     if (!times || !of) {
         return value->kind == GRT_NODE_MAP && (times || of || !value->first)
-                   ? wrong(r, value, "repeat wants `times` and `of`")
+                   ? network_wrong(r, value, "repeat wants `times` and `of`")
                : value->kind == GRT_NODE_MAP
                    ? NULL
-                   : wrong(r, value, "repeat wants {times: 3, of: [...]}");
+                   : network_wrong(r, value, "repeat wants {times: 3, of: [...]}");
     }
-    return read_whole(r, times, "times", MOST_LAYERS, &count)
+    return network_whole(r, times, "times", MOST_LAYERS, &count)
                ? make_repeated(r, of, "repeat", count)
                : NULL;
 }
 
-static struct grt_module *make_branch(struct reading *r, const struct grt_node *node) {
+static struct grt_module *make_branch(struct network_reading *r, const struct grt_node *node) {
     return make_list(r, node, "a branch");
 }
 
-static struct grt_module *make_branches(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_branches(struct network_reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"of", "merge", NULL}, *const words[] = {"sum", "concat"};
     const struct grt_node *of = value, *merge = NULL;
     int word = 0;
     if (value->kind == GRT_NODE_MAP) {
-        of = entry(value, "of");
-        merge = entry(value, "merge");
-        if (!only(r, value, "branches", keys) ||
-            (merge && (word = read_word(r, merge, "merge", words, 2)) < 0)) {
+        of = network_entry(value, "of");
+        merge = network_entry(value, "merge");
+        if (!network_only(r, value, "branches", keys) ||
+            (merge && (word = network_word(r, merge, "merge", words, 2)) < 0)) {
             return NULL;
         }
     }
     if (!of || of->kind != GRT_NODE_LIST || !of->first || !of->first->next) {
-        return wrong(r, of ? of : value, "branches wants at least two lists of layers%s",
-                     of ? "" : " under `of`");
+        return network_wrong(r, of ? of : value, "branches wants at least two lists of layers%s",
+                             of ? "" : " under `of`");
     }
     uint32_t count = 0;
     struct grt_module **parts = make_parts(r, of, 1, &count, make_branch);
@@ -396,23 +276,23 @@ static struct grt_module *make_branches(struct reading *r, const struct grt_node
     return made;
 }
 
-static struct grt_module *make_columns(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_columns(struct network_reading *r, const struct grt_node *value) {
     static const char *const keys[] = {"first", "count", NULL};
     const struct grt_node *from = NULL, *how_many = NULL;
     uint32_t first = 0, count = 0;
     if (value->kind == GRT_NODE_MAP) {
-        if (!only(r, value, "columns", keys)) {
+        if (!network_only(r, value, "columns", keys)) {
             return NULL;
         }
-        from = entry(value, "first");
-        how_many = entry(value, "count");
+        from = network_entry(value, "first");
+        how_many = network_entry(value, "count");
     }
     if (!how_many) {
-        return wrong(r, value, "columns wants {first: 0, count: 3}");
+        return network_wrong(r, value, "columns wants {first: 0, count: 3}");
     }
     bool zero = !from || (from->kind == GRT_NODE_TEXT && strcmp(from->text, "0") == 0);
-    return (zero || read_whole(r, from, "first", MOST_WIDTH, &first)) &&
-                   read_whole(r, how_many, "count", MOST_WIDTH, &count)
+    return (zero || network_whole(r, from, "first", NETWORK_MOST_WIDTH, &first)) &&
+                   network_whole(r, how_many, "count", NETWORK_MOST_WIDTH, &count)
                ? grt_columns_create(first, count)
                : NULL;
 }
@@ -422,7 +302,7 @@ static const char *bare(const char *name) {
     return name + (name[0] == '/');
 }
 
-static struct grt_module *make_one_input(struct reading *r, const struct grt_node *node) {
+static struct grt_module *make_one_input(struct network_reading *r, const struct grt_node *node) {
     const struct grt_network_desc *d = r->desc;
     const char *text = node->kind == GRT_NODE_TEXT ? bare(node->text) : "";
     const char *names[GRT_NETWORK_INPUTS];
@@ -444,22 +324,22 @@ static struct grt_module *make_one_input(struct reading *r, const struct grt_nod
         return grt_input_create(found);
     }
     if (!text[0]) {
-        return wrong(r, node, "input wants a name: %s", list);
+        return network_wrong(r, node, "input wants a name: %s", list);
     }
     const char *closest = grt_closest(text, names, count, sizeof *names);
-    return closest ? wrong(r, node, "no input '%.60s'; did you mean '%s'?", text, closest)
-                   : wrong(r, node, "no input '%.60s'; inputs are %s", text, list);
+    return closest ? network_wrong(r, node, "no input '%.60s'; did you mean '%s'?", text, closest)
+                   : network_wrong(r, node, "no input '%.60s'; inputs are %s", text, list);
 }
 
 // A sample's input, or several one behind the other.
-static struct grt_module *make_input(struct reading *r, const struct grt_node *value) {
+static struct grt_module *make_input(struct network_reading *r, const struct grt_node *value) {
     if (r->desc->input_count == 0 || !r->desc->inputs) {
-        return wrong(r, value, "input: samples have one input here, which has no name");
+        return network_wrong(r, value, "input: samples have one input here, which has no name");
     }
     if (r->inside) {
-        return wrong(r, value,
-                     "input stands at the beginning of the network, or of its branches: "
-                     "here another layer comes before");
+        return network_wrong(r, value,
+                             "input stands at the beginning of the network, or of its branches: "
+                             "here another layer comes before");
     }
     if (r->line == 0) {
         r->line = value->line;
@@ -479,7 +359,7 @@ static struct grt_module *make_input(struct reading *r, const struct grt_node *v
 static const struct layer {
     const char *name;
     const char *value;  // what stands behind it; NULL: nothing
-    struct grt_module *(*make)(struct reading *r, const struct grt_node *value);
+    struct grt_module *(*make)(struct network_reading *r, const struct grt_node *value);
     bool hands_on;  // takes no sample itself: the layers inside do, or it names inputs
 } layers[] = {
     {"linear", "256, out, or {outputs: 256, bias: false}", make_linear},
@@ -501,11 +381,16 @@ static const struct layer {
 };
 #define LAYER_COUNT (sizeof layers / sizeof *layers)
 
-static struct grt_module *unknown(struct reading *r, const struct grt_node *at, const char *name) {
+static struct grt_module *unknown(struct network_reading *r, const struct grt_node *at,
+                                  const char *name) {
     const char *closest = grt_closest(name, layers, LAYER_COUNT, sizeof *layers);
     closest = closest ? closest : grt_closest(name, act_words, GRT_ACT_COUNT, sizeof *act_words);
+    for (uint32_t i = 0; !closest && network_name(i); i++) {
+        const char *known = network_name(i);
+        closest = grt_closest(name, &known, 1, sizeof known);
+    }
     if (closest) {
-        return wrong(r, at, "no layer '%.40s'; did you mean '%s'?", name, closest);
+        return network_wrong(r, at, "no layer '%.40s'; did you mean '%s'?", name, closest);
     }
     char list[320] = "";
     size_t used = 0;
@@ -513,18 +398,18 @@ static struct grt_module *unknown(struct reading *r, const struct grt_node *at, 
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
                                  i < LAYER_COUNT ? layers[i].name : act_words[i - LAYER_COUNT + 1]);
     }
-    return wrong(r, at, "no layer '%.40s'; layers are %s", name, list);
+    return network_wrong(r, at, "no layer '%.40s'; layers are %s", name, list);
 }
 
-static struct grt_module *make_named(struct reading *r, const struct grt_node *at, const char *name,
-                                     const struct grt_node *value) {
+static struct grt_module *make_named(struct network_reading *r, const struct grt_node *at,
+                                     const char *name, const struct grt_node *value) {
     for (size_t i = 0; i < LAYER_COUNT; i++) {
         if (strcmp(layers[i].name, name) == 0) {
             if (layers[i].value && !value) {
-                return wrong(r, at, "%s wants a value: %s", name, layers[i].value);
+                return network_wrong(r, at, "%s wants a value: %s", name, layers[i].value);
             }
             if (!layers[i].value && value) {
-                return wrong(r, value, "%s takes no value", name);
+                return network_wrong(r, value, "%s takes no value", name);
             }
             r->whole |= !r->inside && !layers[i].hands_on;
             return layers[i].make(r, value);
@@ -533,21 +418,24 @@ static struct grt_module *make_named(struct reading *r, const struct grt_node *a
     for (uint32_t act = 1; act < GRT_ACT_COUNT; act++) {
         if (strcmp(act_words[act], name) == 0) {
             r->whole |= !r->inside;
-            return value ? wrong(r, value, "%s takes no value", name)
+            return value ? network_wrong(r, value, "%s takes no value", name)
                          : grt_activation_create((enum grt_act)act);
         }
     }
-    return unknown(r, at, name);
+    bool known = false;
+    struct grt_module *made = network_named(r, name, value, &known);
+    r->whole |= known && !r->inside;
+    return known ? made : unknown(r, at, name);
 }
 
 // `relu`, or `linear: 64`.
-static struct grt_module *make_layer(struct reading *r, const struct grt_node *node) {
+static struct grt_module *make_layer(struct network_reading *r, const struct grt_node *node) {
     if (++r->made > MOST_LAYERS) {
-        return wrong(r, node, "more than %d layers", MOST_LAYERS);
+        return network_wrong(r, node, "more than %d layers", MOST_LAYERS);
     }
     const struct grt_node *one = node->kind == GRT_NODE_MAP ? node->first : NULL;
     if (node->kind == GRT_NODE_LIST || (node->kind == GRT_NODE_MAP && (!one || one->next))) {
-        return wrong(r, node, "a layer is one word, or one word with its value");
+        return network_wrong(r, node, "a layer is one word, or one word with its value");
     }
     struct grt_module *made =
         make_named(r, node, one ? one->text : node->text, one ? one->first : NULL);
@@ -559,7 +447,7 @@ static struct grt_module *make_layer(struct reading *r, const struct grt_node *n
 }
 
 // A network that names inputs takes all of them: data that nobody uses are a mistake.
-static bool all_taken(const struct reading *r) {
+static bool all_taken(const struct network_reading *r) {
     const char *taken = NULL, *left = NULL;
     for (uint32_t i = 0; i < r->desc->input_count && i < GRT_NETWORK_INPUTS; i++) {
         const char **first = r->taken[i] ? &taken : &left;
@@ -572,15 +460,30 @@ static bool all_taken(const struct reading *r) {
                     r->path, r->line, r->column, taken, left, left);
 }
 
+static bool is_named(const struct grt_node *node) {
+    const char *name = node->kind == GRT_NODE_MAP && node->first ? node->first->text : node->text;
+    uint32_t i = 0;
+    while (name && network_name(i) && strcmp(network_name(i), name) != 0) {
+        i++;
+    }
+    return name && network_name(i);
+}
+
 struct grt_module *grt_network_create(const struct grt_network_desc *desc) {
     if (!desc || !desc->text) {
         grt_fail(GRT_INVALID, "network: no %s", desc ? "text" : "desc");
         return NULL;
     }
-    struct reading r = {.desc = desc, .path = desc->path ? desc->path : "network"};
+    struct network_reading r = {.desc = desc, .path = desc->path ? desc->path : "network"};
     struct grt_node *tree = grt_tree_create(r.path, desc->text, desc->line ? desc->line : 1,
                                             desc->column ? desc->column : 1);
-    struct grt_module *made = tree ? make_list(&r, tree, "the network") : NULL;
+    // A network by name that stands alone is the whole network, so its parameters have its own
+    // names.
+    const struct grt_node *alone = tree && tree->kind == GRT_NODE_LIST ? tree->first : NULL;
+    bool named = alone && !alone->next && is_named(alone);
+    struct grt_module *made = !tree   ? NULL
+                              : named ? make_layer(&r, alone)
+                                      : make_list(&r, tree, "the network");
     for (const struct grt_node *layer = made ? tree->first : NULL; layer; layer = layer->next) {
         say_where(made, &r, layer);  // what the last one gives is what the network gives
     }

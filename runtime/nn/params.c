@@ -130,6 +130,13 @@ void grt_params_place(struct grt_params *params) {
 static void record_draw(struct grt_graph *graph, const struct grt_param *param,
                         struct grt_range rng, uint32_t stream) {
     const struct grt_tensor *w = &param->master;
+    if (param->init == GRT_INIT_NORMAL) {
+        grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_NORMAL, .y = w, .state = rng,
+                                             .stream = stream));
+        grt_op_map(graph,
+                   grt_map_desc(.map = GRT_MAP_SCALE, .y = w, .a = w, .alpha = param->bound));
+        return;
+    }
     if (param->init != GRT_INIT_UNIFORM) {
         float value = param->init == GRT_INIT_VALUE ? param->bound : 0.0f;
         grt_op_fill(graph, w, param->init == GRT_INIT_ONES ? 1.0f : value);

@@ -54,6 +54,13 @@ static struct grt_tensor *keep(struct grt_net *net, const char *name,
     return grt_net_tensor(net, &desc);
 }
 
+static void part_prefix(const struct grt_sequence *s, uint32_t i, const char *prefix,
+                        char name[GRT_PARAM_NAME]) {
+    char number[12];
+    snprintf(number, sizeof number, "%u", i);
+    grt_module_prefix(s->parts[i], prefix, number, name);
+}
+
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
                                 const struct grt_shape *in) {
     struct grt_sequence *s = (struct grt_sequence *)module;
@@ -64,7 +71,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     struct grt_plan_share share = grt_plan_share_begin(net->plan, "acts");
     for (uint32_t i = 0; i < s->count; i++) {
         char name[GRT_PARAM_NAME];
-        snprintf(name, sizeof name, "%.80s%u.", prefix, i);
+        part_prefix(s, i, prefix, name);
         shape = grt_module_declare(s->parts[i], net, name, &shape);
         if (shape.rank == 0) {
             return shape;
@@ -128,7 +135,9 @@ static void forward(struct grt_module *module, const struct grt_pass *pass,
         struct grt_tensor to = output(s, i, x, y);
         grt_module_forward(s->parts[i], pass, &from, &to);
         if (!s->parts[i]->has_parts && !s->parts[i]->is_view) {
-            grt_pass_saw(pass, &to, "activations of %s%u (%s)", s->prefix, i,
+            char name[GRT_PARAM_NAME];
+            part_prefix(s, i, s->prefix, name);
+            grt_pass_saw(pass, &to, "activations of %.*s (%s)", (int)strlen(name) - 1, name,
                          s->parts[i]->fns->kind);
         }
         from = to;

@@ -167,7 +167,7 @@ static bool set_targets(const struct grt_supervised *run, struct grt_run_start *
 static bool make_learner(struct grt_supervised *run) {
     struct grt_dev *dev = run->desc.dev;
     run->learner = grt_learner_create(dev, &run->task.learner);
-    if (!run->learner || !grt_learner_alloc(run->learner)) {
+    if (!run->learner || !grt_learner_alloc(run->learner) || !supervised_begin_with(run)) {
         return false;
     }
     struct grt_feed_desc feed = {.dev = dev,
@@ -317,6 +317,7 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .bytes = grt_dev_mem_use(run->desc.dev, NULL).current,
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
+        .taken = run->taken,
         .cache_why = run->cache_why,
         .data_seconds = run->data_seconds,
         .cache_seconds = run->cache_seconds,

@@ -53,6 +53,7 @@ struct supervised_loop {
 };
 
 struct grt_supervised {
+    struct grt_task_taken taken;  // of desc.from
     struct grt_supervised_desc desc;
     struct grt_config settings;  // a copy of desc.config: texts of the run are in it
     struct grt_task task;
@@ -90,6 +91,8 @@ bool supervised_save(void *self, const struct grt_run *run, struct grt_archive *
 bool supervised_load(void *self, const struct grt_run *run, const struct grt_archive *archive,
                      struct grt_run_place *place);
 // To the first step, with the first parameters.
+// Gives the learner the tensors that the run is to begin with.
+bool supervised_begin_with(struct grt_supervised *run);
 bool supervised_restart(struct grt_supervised *s);
 // The queue is empty, and goes on from this step.
 void supervised_begin_queue(struct grt_supervised *s, uint64_t step);

@@ -185,11 +185,15 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
     return true;
 }
 
+bool supervised_begin_with(struct grt_supervised *run) {
+    return !run->desc.from || grt_task_begin_with(run->learner, run->desc.from, &run->taken);
+}
+
 bool supervised_restart(struct grt_supervised *run) {
     struct grt_loader_position first = {0};
     run->place = (struct supervised_place){0};
     run->whole_step = UINT64_MAX;
     *grt_run_place(run->driver) = (struct grt_run_place){0};
-    return grt_learner_reset(run->learner, run->task.config.seed) &&
+    return grt_learner_reset(run->learner, run->task.config.seed) && supervised_begin_with(run) &&
            grt_feed_seek(run->train, first);
 }

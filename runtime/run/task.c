@@ -60,7 +60,8 @@ static bool one_network(const struct grt_config *c) {
     return true;
 }
 
-// small, medium and large are sizes of an mlp; what is given besides stands.
+// Networks over images are lists of layers; small, medium and large are sizes of an mlp, and what
+// is given besides stands.
 static bool choose_model(struct grt_task *task) {
     static const struct {
         const char *name;
@@ -69,6 +70,18 @@ static bool choose_model(struct grt_task *task) {
     struct grt_config *c = &task->config;
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
         return true;
+    }
+    if (strncmp(c->model, "resnet", 6) == 0 || strcmp(c->model, "wideresnet") == 0) {
+        char list[sizeof c->model + 2];
+        const struct grt_config_place place = c->places[GRT_CONFIG_MODEL];
+        snprintf(list, sizeof list, "[%s]", c->model);
+        if (!grt_config_set(c, GRT_CONFIG_NETWORK, list)) {
+            return false;
+        }
+        c->places[GRT_CONFIG_NETWORK] = place;
+        c->network.line = place.line;
+        c->network.column = place.column;
+        return one_network(c);
     }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (strcmp(c->model, sizes[i].name) == 0) {

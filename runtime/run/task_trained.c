@@ -180,14 +180,31 @@ static bool check_shapes(const struct grt_task *task, const struct grt_archive *
         (long long)features, (long long)points);
 }
 
+// Weights alone, as another program wrote them: the config says what network they are of, and the
+// targets of the data how many outputs it has.
+static bool open_weights(struct grt_task *task, const struct grt_config *config,
+                         const struct grt_profile *profile) {
+    task->config = *config;
+    task->inputs = config->inputs;
+    bool good = task_open(task, profile, &(struct task_opening){.look = {.late = true}});
+    task->learner.inference = true;
+    return good;
+}
+
 bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
                            const struct grt_config *config, const struct grt_profile *profile,
                            bool targets) {
     const char *text = grt_archive_text(archive, "config", NULL);
     memset(task, 0, sizeof *task);
+    if (!text && (grt_config_given(config, GRT_CONFIG_NETWORK) ||
+                  grt_config_given(config, GRT_CONFIG_MODEL))) {
+        return open_weights(task, config, profile);
+    }
     grt_config_init(&task->config);
     if (!text || !grt_archive_find(archive, STD) != !grt_archive_find(archive, MEAN)) {
-        return grt_fail(GRT_BAD_DATA, "%s holds no model that gpurt train supervised made",
+        return grt_fail(GRT_BAD_DATA,
+                        "%s holds no model that gpurt train supervised made; of weights alone, "
+                        "`model` says the network",
                         archive->path);
     }
     if (!grt_config_parse(&task->config, archive->path, text, strlen(text))) {
@@ -227,6 +244,43 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
         return false;
     }
     return true;
+}
+
+static bool same_shape(const struct grt_archive_tensor *a, const struct grt_tensor *b) {
+    bool same = a && a->dtype == b->dtype && a->rank == b->rank;
+    for (uint32_t i = 0; same && i < b->rank; i++) {
+        same = a->shape[i] == b->shape[i];
+    }
+    return same;
+}
+
+bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
+                         struct grt_task_taken *taken) {
+    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
+    *taken = (struct grt_task_taken){0};
+    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+        const struct grt_tensor *tensor;
+        const char *name = NULL;
+        for (uint32_t i = 0; (tensor = grt_learner_tensor(learner, roles[r], i, &name)); i++) {
+            char full[GRT_ARCHIVE_NAME];
+            snprintf(full, sizeof full, "model/%s", name);
+            if (!same_shape(grt_archive_find(archive, full), tensor)) {
+                if (taken->left++ == 0) {
+                    snprintf(taken->first_left, sizeof taken->first_left, "%.95s", name);
+                }
+            } else if (!grt_archive_give(archive, full, tensor)) {
+                return false;
+            } else {
+                taken->count++;
+            }
+        }
+    }
+    if (taken->count == 0) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s has no tensor of this network: none is called '%s' and has its shape",
+                        archive->path, taken->first_left);
+    }
+    return grt_learner_sync(learner);
 }
 
 bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive) {

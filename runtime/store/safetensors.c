@@ -19,10 +19,25 @@ static const char *const type_names[GRT_DTYPE_COUNT] = {
     [GRT_I32] = "I32", [GRT_I8] = "I8",   [GRT_U8] = "U8",
 };
 
+// PyTorch's count of batches is a scalar of 64 bits; here it is one f32.
+#define COUNT_TYPE "I64"
+#define COUNT_BYTES 8
+
+static bool is_count(const char *name) {
+    static const char ending[] = "num_batches_tracked";
+    size_t length = strlen(name);
+    return length >= sizeof ending - 1 && strcmp(name + length - (sizeof ending - 1), ending) == 0;
+}
+
+static bool is_stored_count(const struct grt_archive_tensor *t) {
+    return is_count(t->name) && t->dtype == GRT_F32 && t->bytes == sizeof(float);
+}
+
 // ---- reading ----
 
 struct entry {
     const char *name;
+    bool count;  // of batches
     enum grt_dtype dtype;
     uint32_t rank;
     uint64_t shape[GRT_MAX_RANK];
@@ -38,7 +53,7 @@ struct parse {
 
 static bool read_shape(const struct parse *p, struct entry *e, const json_t *shape) {
     size_t rank = json_array_size(shape);
-    uint64_t bytes = grt_dtype_size(e->dtype);
+    uint64_t bytes = e->count ? COUNT_BYTES : grt_dtype_size(e->dtype);
     if (!json_is_array(shape) || rank > GRT_MAX_RANK) {
         return grt_fail(GRT_BAD_DATA, "%s: %s: a shape of up to %d numbers is wanted", p->path,
                         e->name, GRT_MAX_RANK);
@@ -91,7 +106,8 @@ static bool read_entry(const struct parse *p, struct entry *e, const json_t *obj
             e->dtype = (enum grt_dtype)i;
         }
     }
-    if (e->dtype == GRT_DTYPE_COUNT) {
+    e->count = strcmp(type, COUNT_TYPE) == 0 && is_count(e->name);
+    if (e->dtype == GRT_DTYPE_COUNT && !e->count) {
         return grt_fail(GRT_BAD_DATA,
                         "%s: %.100s: elements of type %.16s are not taken; F32, F16, BF16, U32, "
                         "I32, I8 and U8 are",
@@ -128,6 +144,24 @@ static int by_begin(const void *a, const void *b) {
     return x->end < y->end ? -1 : x->end > y->end ? 1 : 0;
 }
 
+// A count as it is here; the largest f32 that is whole is enough of it.
+static float count_of(const unsigned char *bytes) {
+    uint64_t whole = 0;
+    for (uint32_t i = 0; i < COUNT_BYTES; i++) {
+        whole |= (uint64_t)bytes[i] << 8 * i;
+    }
+    return (float)(whole < 1u << 24 ? whole : 1u << 24);
+}
+
+static bool add_tensor(const struct parse *p, const struct entry *e) {
+    const unsigned char *data = p->data + e->begin;
+    if (e->count && e->end - e->begin == COUNT_BYTES) {
+        float count = count_of(data);
+        return grt_archive_add(p->archive, e->name, GRT_F32, 1, (const uint64_t[]){1}, &count);
+    }
+    return !e->count && grt_archive_add(p->archive, e->name, e->dtype, e->rank, e->shape, data);
+}
+
 // In the order of the file each begins where the one before ends, and the last ends with it.
 static bool add_tensors(const struct parse *p, struct entry *entries, size_t count) {
     uint64_t at = 0;
@@ -149,8 +183,7 @@ static bool add_tensors(const struct parse *p, struct entry *entries, size_t cou
     }
     for (size_t i = 0; i < count; i++) {
         bool before = grt_quiet(true);
-        bool added = grt_archive_add(p->archive, entries[i].name, entries[i].dtype, entries[i].rank,
-                                     entries[i].shape, p->data + entries[i].begin);
+        bool added = add_tensor(p, &entries[i]);
         grt_quiet(before);
         if (!added) {
             return grt_fail(GRT_BAD_DATA, "%s: '%.200s' is no name for a tensor, or no memory",
@@ -257,12 +290,16 @@ static json_t *metadata_of(const struct grt_archive *archive) {
     return metadata;
 }
 
+static uint64_t element_bytes(const struct grt_archive_tensor *t) {
+    return is_stored_count(t) ? COUNT_BYTES : grt_dtype_size(t->dtype);
+}
+
 // Wider elements first, so that every tensor lies at a multiple of its element's size.
 static uint32_t order_of(const struct grt_archive *archive, uint32_t *order) {
     uint32_t count = 0;
-    for (uint32_t size = 4; size > 0; size /= 2) {
+    for (uint32_t size = COUNT_BYTES; size > 0; size /= 2) {
         for (uint32_t i = 0; i < archive->tensor_count; i++) {
-            if (grt_dtype_size(archive->tensors[i].dtype) == size) {
+            if (element_bytes(&archive->tensors[i]) == size) {
                 order[count++] = i;
             }
         }
@@ -279,15 +316,16 @@ static char *header_text(const struct grt_archive *archive, const uint32_t *orde
     }
     for (uint32_t i = 0; i < archive->tensor_count; i++) {
         const struct grt_archive_tensor *t = &archive->tensors[order[i]];
-        uint64_t end = at + t->bytes;
+        bool count = is_stored_count(t);
+        uint64_t end = at + (count ? COUNT_BYTES : t->bytes);
         json_t *shape = json_array();
-        for (uint32_t k = 0; k < t->rank; k++) {
+        for (uint32_t k = 0; k < t->rank && !count; k++) {
             json_array_append_new(shape, json_integer((json_int_t)t->shape[k]));
         }
         json_object_set_new(header, t->name,
-                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_names[t->dtype],
-                                      "shape", shape, "data_offsets", (json_int_t)at,
-                                      (json_int_t)end));
+                            json_pack("{s:s, s:o, s:[I, I]}", "dtype",
+                                      count ? COUNT_TYPE : type_names[t->dtype], "shape", shape,
+                                      "data_offsets", (json_int_t)at, (json_int_t)end));
         at = end;
     }
     // What could not be allocated, or is no UTF-8, is missing.
@@ -304,6 +342,19 @@ static char *header_text(const struct grt_archive *archive, const uint32_t *orde
     }
     memset(padded + length, ' ', *size - length);
     return padded;
+}
+
+static bool write_elements(struct grt_whole_file *file, const struct grt_archive_tensor *t) {
+    if (!is_stored_count(t)) {
+        return grt_whole_file_write(file, t->data, t->bytes);
+    }
+    unsigned char bytes[COUNT_BYTES];
+    float count = *(const float *)t->data;
+    uint64_t whole = count > 0 && count < 0x1p63f ? (uint64_t)count : 0;
+    for (uint32_t i = 0; i < COUNT_BYTES; i++) {
+        bytes[i] = (unsigned char)(whole >> 8 * i);
+    }
+    return grt_whole_file_write(file, bytes, sizeof bytes);
 }
 
 static bool write_file(const struct grt_archive *archive, const uint32_t *order, const char *path) {
@@ -323,7 +374,7 @@ static bool write_file(const struct grt_archive *archive, const uint32_t *order,
                grt_whole_file_write(&file, header, size);
         for (uint32_t i = 0; good && i < archive->tensor_count; i++) {
             const struct grt_archive_tensor *t = &archive->tensors[order[i]];
-            good = grt_whole_file_write(&file, t->data, t->bytes);
+            good = write_elements(&file, t);
         }
         good = grt_whole_file_close(&file, good) && good;
     }

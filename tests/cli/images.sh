@@ -77,7 +77,7 @@ expect 0 predict --data plain.h5 --checkpoint "$(newest once)" -o y.h5
 import h5py, json, struct, numpy as np
 blob = open("once.safetensors", "rb").read()
 size = struct.unpack("<Q", blob[:8])[0]
-w = {k: np.frombuffer(blob, {"F32": "f4", "F64": "f8"}[v["dtype"]], offset=8 + size + v["data_offsets"][0],
+w = {k: np.frombuffer(blob, {"F32": "f4", "F64": "f8", "I64": "i8"}[v["dtype"]], offset=8 + size + v["data_offsets"][0],
                       count=int(np.prod(v["shape"]))).reshape(v["shape"]).astype("f8")
      for k, v in json.loads(blob[8:8 + size]).items() if k != "__metadata__"}
 assert w["0.weight"].shape == (6, 3, 5, 5) and w["4.body.0.weight"].shape == (8, 6, 3, 3), {k: v.shape for k, v in w.items()}
@@ -102,6 +102,37 @@ y = x @ w["7.weight"].T + w["7.bias"]
 got = h5py.File("y.h5")["y"][:]
 assert np.abs(got - y).max() < 1e-4 * np.abs(y).max(), np.abs(got - y).max()
 PY
+
+# A network by name: its weights alone, as another program has them, say the same, and begin a run.
+wide='model=wideresnet(depth=10, width=1)'
+names=(inputs=shots targets=lies batch_size=60)
+expect 0 train supervised --data plain.h5 "${names[@]}" "$wide" epochs=1 checkpoint_dir=wide -q
+expect 0 predict --data plain.h5 --checkpoint wide -o wide.h5
+expect 0 convert wide/best.h5 wide.safetensors
+"$python" - <<'PY' || wrong "the file is not as PyTorch has it"
+import json, struct
+blob = open("wide.safetensors", "rb").read()
+size = struct.unpack("<Q", blob[:8])[0]
+head = json.loads(blob[8:8 + size])
+count = head["block2.layer.0.bn1.num_batches_tracked"]
+assert count["dtype"] == "I64" and count["shape"] == [], count
+at = 8 + size + count["data_offsets"][0]
+assert struct.unpack("<q", blob[at:at + 8]) == (5,), blob[at:at + 8]
+assert head["block1.layer.0.conv1.weight"]["shape"] == [16, 16, 3, 3], head
+assert head["block3.layer.0.convShortcut.weight"]["shape"] == [64, 32, 1, 1], head
+del head["__metadata__"]
+head = json.dumps(head).encode()
+open("alone.safetensors", "wb").write(struct.pack("<Q", len(head)) + head + blob[8 + size:])
+PY
+refuse 65 'alone.safetensors holds no model that gpurt train supervised made; of weights alone' \
+    predict --data plain.h5 --checkpoint alone.safetensors -o alone.h5
+expect 0 predict --data plain.h5 --checkpoint alone.safetensors "$wide" "${names[@]}" -o alone.h5
+"$python" -c 'import h5py; a, b = (h5py.File(f)["y"][:] for f in ("wide.h5", "alone.h5")); assert (a == b).all()' ||
+    wrong "weights alone predict something else"
+expect 0 train supervised --data plain.h5 "${names[@]}" "$wide" --from alone.safetensors epochs=1 checkpoint_dir=again
+grep -q 'from  *alone.safetensors: 46 tensors$' out err || wrong "what is taken is not told: $(grep from out err)"
+refuse 65 'alone.safetensors has no tensor of this network' train supervised --data plain.h5 "${names[@]}" hidden=8 \
+    --from alone.safetensors checkpoint_dir=none
 
 refuse 65 'turned.h5: images are 7x9 of 3 channels; the model of once/best.h5 wants 9x7 of 3' \
     predict --data turned.h5 --checkpoint once -o no.h5

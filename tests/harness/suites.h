@@ -51,6 +51,7 @@
     X(fused, D)                                                                                    \
     X(mlprows, D)                                                                                  \
     X(images, D)                                                                                   \
+    X(resnet, D)                                                                                   \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
     X(network, D)                                                                                  \

@@ -374,12 +374,32 @@ static void layers(void **state) {
     assert_true(grt_config_override(&c, "model=[{linear: 4}, tanh]"));
     assert_true(grt_config_given(&c, GRT_CONFIG_NETWORK) &&
                 !grt_config_given(&c, GRT_CONFIG_MODEL));
+    // A name with keys in parentheses is a list of it.
+    assert_true(grt_config_override(&c, "model=wideresnet(depth=28, width=2)"));
+    assert_string_equal(c.network.text, "[{wideresnet: {depth: 28, width: 2}}]");
+    assert_true(grt_config_override(&c, "network=a(1, b = [2,3], c=(.5, -1e3)) | d | e()"));
+    assert_string_equal(c.network.text, "[{a: {\"0\": 1, b: [2, 3], c: [.5, -1e3]}}, d, {e: {}}]");
+    static const struct {
+        const char *text, *why;
+    } calls[] = {
+        {"model=a(", "a value is wanted at character 3 of 'a('"},
+        {"model=a(b=)", "a value is wanted at character 5"},
+        {"model=a(b=(1, 2)", "',' or ')' is wanted at character 11"},
+        {"model=a(b=(1]", "')' is wanted at character 7"},
+        {"model=a(1) b", "'|' or the end is wanted at character 6"},
+        {"model=a(1) | ", "a name is wanted at character 8"},
+        {"model=a(1 2)", "',' or ')' is wanted at character 5"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        TEST_REFUSED(grt_config_override(&c, calls[i].text), GRT_CONFIG, calls[i].why);
+    }
     TEST_REFUSED(grt_config_override(&c, "network=mlp"), GRT_CONFIG,
                  "network wants a list, such as [{linear: 64}, relu, {linear: out}]");
     static const struct {
         const char *text, *why;
     } rows[] = {
         {"model: [a, {b: [c}]\n", "a.yaml:1:"},
+        {"epochs: 1\nmodel: a(b=)\n", "a.yaml:2:8: a value is wanted"},
         {"model: [*a]\n", "a.yaml:1:"},
         {"model: [relu]\nnetwork: [tanh]\n", "given as model in line 1 already"},
         {"epochs: [1, 2]\n", "a.yaml:1:9: epochs wants a whole number, not a list"},

@@ -369,7 +369,7 @@ static float *buffer(const struct layer *l, uint32_t k) {
 
 static void check_norm(uint64_t rows, const struct grt_shape *in, enum grt_dtype dtype, bool add) {
     struct layer l;
-    layer_begin(&l, grt_batch_norm_create(), in, rows, dtype);
+    layer_begin(&l, grt_batch_norm_create(NULL), in, rows, dtype);
     size_t cols = (size_t)in->dim[in->rank - 1], all = (size_t)(rows * grt_shape_count(in));
     size_t lines = all / cols;
     // Far from 0 by many deviations: sums of squares would lose the variance.
@@ -446,7 +446,7 @@ static void running(void **state) {
     (void)state;
     enum { ROWS = 6, COLS = 3, STEPS = 20 };
     struct layer l;
-    layer_begin(&l, grt_batch_norm_create(), &(struct grt_shape){1, {COLS}}, ROWS, GRT_F32);
+    layer_begin(&l, grt_batch_norm_create(NULL), &(struct grt_shape){1, {COLS}}, ROWS, GRT_F32);
     assert_string_equal(l.params.buffers[0]->name, "running_mean");
     assert_string_equal(l.params.buffers[1]->name, "running_var");
     assert_string_equal(l.params.buffers[2]->name, "num_batches_tracked");
