@@ -102,6 +102,10 @@
     X(all, image, batch_sums_f32)                                                                  \
     X(all, image, batch_sums_16)                                                                   \
     X(all, image, batch_stats)                                                                     \
+    X(all, image, conv_tiled_f32)                                                                  \
+    X(all, image, conv_tiled_16)                                                                   \
+    X(all, image, conv_tiled_16f32)                                                                \
+    X(all, image, conv_sum)                                                                        \
     X(all, env, standing_probe)                                                                    \
     X(all, rl, worlds_totals)                                                                      \
     X(all, rl, worlds_random)                                                                      \
@@ -186,4 +190,6 @@
     X(opencl, nvidia, gemm_wgmma_b_shared_16)                                                      \
     X(opencl, nvidia, gemm_wgmma_b_shared_16f32)                                                   \
     X(ptx, nvidia, gemm_wgmma_b_registers_16)                                                      \
-    X(ptx, nvidia, gemm_wgmma_b_registers_16f32)
+    X(ptx, nvidia, gemm_wgmma_b_registers_16f32)                                                   \
+    X(ptx, nvidia, conv_wgmma_16)                                                                  \
+    X(ptx, nvidia, conv_wgmma_weight_16f32)

@@ -227,8 +227,8 @@ static uint64_t named_kinds(int argc, char **argv) {
     return named;
 }
 
-static int run_kinds(struct bench *bench, uint64_t chosen) {
-    bool going = true;
+static int run_kinds(struct bench *bench, uint64_t chosen, const struct bench_alone *alone) {
+    bool going = !alone || alone->run(bench);
     for (size_t k = 0; going && k < KIND_COUNT; k++) {
         going = !(chosen >> k & 1) || kinds[k].run(bench);
     }
@@ -247,7 +247,8 @@ static int run_kinds(struct bench *bench, uint64_t chosen) {
                                                                             : COMMAND_OK;
 }
 
-static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv) {
+static int run_bench(struct bench *bench, uint64_t chosen, const struct bench_alone *alone,
+                     int argc, char **argv) {
     struct output output;
     int code = output_open(&output, bench->common.output);
     if (code) {
@@ -267,7 +268,7 @@ static int run_bench(struct bench *bench, uint64_t chosen, int argc, char **argv
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),
         };
         if (table_open(&bench->table, &desc)) {
-            code = run_kinds(bench, chosen);
+            code = run_kinds(bench, chosen, alone);
             code = bench_progress_end(&bench->progress, &bench->table, code);
         }
         table_close(&bench->table);
@@ -327,7 +328,7 @@ static int bench_kinds(int argc, char **argv) {
         code = bench_rollout_options_check(&bench.rollout);
     }
     if (code < 0) {
-        code = run_bench(&bench, chosen, argc, argv);
+        code = run_bench(&bench, chosen, NULL, argc, argv);
     }
     ranges_destroy(&bench.sizes);
     ranges_destroy(&bench.counts);
@@ -335,6 +336,23 @@ static int bench_kinds(int argc, char **argv) {
     bench_rollout_options_end(&bench.rollout);
     free(words);
     return code;
+}
+
+int bench_alone(struct bench *bench, const struct bench_alone *alone, int argc, char **argv) {
+    struct option_list lists[] = {
+        alone->list,
+        OPTION_LIST("Options of all kinds", measure_options),
+        OPTION_LIST("Device options", options_device),
+        OPTION_LIST("Output options", options_output),
+        OPTION_LIST("General options", options_general),
+    };
+    const struct options_desc desc = {.verb = alone->verb,
+                                      .about = alone->about,
+                                      .lists = lists,
+                                      .list_count = sizeof lists / sizeof *lists};
+    size_t words = 0;
+    int code = options_parse(&desc, argc, argv, &bench->common, NULL, &words);
+    return code < 0 ? run_bench(bench, 0, alone, argc, argv) : code;
 }
 
 // Where on the command line the kind stands: first, or behind options; 0 when none is named. A word

@@ -29,6 +29,8 @@
     X(SET, "working_set", "rotating over", NULL, BYTES, 0, 0)                                      \
     X(COUNT, "dispatches", "dispatches", NULL, COUNT, 0, 0)                                        \
     X(SHAPE, "shape", "m x n x k", NULL, TEXT, 0, 15)                                              \
+    X(CONV, "images", "n x h x w x c x k", NULL, TEXT, 0, 18)                                      \
+    X(WINDOW, "window", "window", NULL, TEXT, 0, 7)                                                \
     X(BATCH, "batch", "batch", NULL, COUNT, 0, 0)                                                  \
     X(PRECISION, "precision", "types", NULL, TEXT, 0, 8)                                           \
     X(TRANS, "trans", "trans", NULL, TEXT, 0, 0)                                                   \
@@ -101,6 +103,17 @@ struct bench {
     bool missing;     // something asked for is not on this machine; the sentence was said
     uint32_t outcomes[BENCH_BROKEN + 1];
 };
+
+// A kind with a command line of its own whose rows are those of this table.
+struct bench_alone {
+    const char *verb;   // "bench conv"
+    const char *about;  // for --help, lines ended
+    struct option_list list;
+    bool (*run)(struct bench *bench);  // false when the bench must stop
+};
+// Reads the command line into the struct that begins with `bench`, and runs it; returns the exit
+// code.
+int bench_alone(struct bench *bench, const struct bench_alone *alone, int argc, char **argv);
 
 // Measures and prints; false when the bench must stop.
 #define X(name, options, help)                                                                     \

@@ -27,10 +27,9 @@ static struct grt_tensor *declare(struct bench_gemm_case *g, const char *label,
     return grt_plan_tensor(g->plan, g->batch > 1 ? &batched : &single);
 }
 
-// Fills x with random numbers by way of f32.
-static bool fill_random(struct bench_gemm_case *g, const struct grt_tensor *x, uint32_t stream) {
+bool bench_fill_random(struct bench *bench, const struct grt_tensor *x, uint32_t stream) {
     const struct grt_rng_state seed = {.seed = {20261101, 7}};
-    struct grt_dev *dev = g->bench->dev;
+    struct grt_dev *dev = bench->dev;
     struct grt_tensor y = *x;
     struct grt_graph *graph = NULL;
     bool good = false;
@@ -42,13 +41,13 @@ static bool fill_random(struct bench_gemm_case *g, const struct grt_tensor *x, u
     }
     if (x->dtype != GRT_F32) {
         wide = grt_buf_create(
-            dev, grt_buf_desc(.size = grt_tensor_bytes(&y), .label = "bench gemm in f32"));
+            dev, grt_buf_desc(.size = grt_tensor_bytes(&y), .label = "bench operands in f32"));
         if (!wide) {
             goto undo_state;
         }
         y.range = (struct grt_range){wide, 0, grt_tensor_bytes(&y)};
     }
-    graph = grt_graph_create(dev, "bench gemm operands");
+    graph = grt_graph_create(dev, "bench operands");
     if (graph) {
         grt_op_random(graph, grt_random_desc(.dist = GRT_DIST_UNIFORM, .y = &y,
                                              .state = {state, 0, 0}, .stream = stream));
@@ -105,8 +104,8 @@ enum bench_outcome bench_gemm_case_begin(struct bench_gemm_case *g) {
         outcome = BENCH_TOO_LARGE;
         goto undo;
     }
-    if (fill_random(g, &g->a, 1) && fill_random(g, &g->b, 2) && read_back(&g->a, g->host_a) &&
-        read_back(&g->b, g->host_b)) {
+    if (bench_fill_random(g->bench, &g->a, 1) && bench_fill_random(g->bench, &g->b, 2) &&
+        read_back(&g->a, g->host_a) && read_back(&g->b, g->host_b)) {
         return BENCH_GOOD;
     }
     outcome = bench_failure();

@@ -23,6 +23,9 @@ struct bench_gemm_case {
 enum bench_outcome bench_gemm_case_begin(struct bench_gemm_case *g);
 void bench_gemm_case_end(struct bench_gemm_case *g);
 
+// Fills x with numbers of its own stream from -1 to 1, by way of f32.
+bool bench_fill_random(struct bench *bench, const struct grt_tensor *x, uint32_t stream);
+
 struct grt_gemm_desc bench_gemm_case_desc(const struct bench_gemm_case *g, const char *variant);
 double bench_gemm_case_flops(const struct bench_gemm_case *g);
 

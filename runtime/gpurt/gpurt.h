@@ -5,6 +5,7 @@
 #define GPURT_H
 
 #include "buffer.h"
+#include "conv.h"
 #include "device.h"
 #include "env.h"
 #include "gemm.h"

@@ -29,62 +29,9 @@ bool grt_window_fit(struct grt_window *w, const struct grt_module *module,
     w->height = (uint32_t)in->dim[0];
     w->width = (uint32_t)in->dim[1];
     w->channels = (uint32_t)in->dim[2];
-    w->out_height = (uint32_t)((in->dim[0] + border - w->size) / w->stride + 1);
-    w->out_width = (uint32_t)((in->dim[1] + border - w->size) / w->stride + 1);
+    w->out_height = grt_window_places(w, w->height);
+    w->out_width = grt_window_places(w, w->width);
     return true;
-}
-
-static struct window_params params_of(const struct grt_window *w, uint64_t rows) {
-    return (struct window_params){.rows = (uint32_t)rows,
-                                  .height = w->height,
-                                  .width = w->width,
-                                  .channels = w->channels,
-                                  .out_height = w->out_height,
-                                  .out_width = w->out_width,
-                                  .size = w->size,
-                                  .stride = w->stride,
-                                  .padding = w->padding,
-                                  .share = 1.0f / ((float)w->size * (float)w->size)};
-}
-
-// Rows of `cols` numbers that lie one behind the other; nothing is summed over lanes, so a CPU's
-// lanes are side by side too.
-static void launch(struct grt_graph *graph, const struct grt_window *w, struct grt_kernel_desc *k,
-                   uint64_t rows, uint64_t cols, const struct grt_range *ranges, uint32_t count) {
-    const struct grt_dev *dev = grt_graph_dev(graph);
-    const struct window_params params = params_of(w, rows);
-    uint32_t wg = grt_op_tree_wg(dev), each = grt_dev_info(dev)->caps.software ? 1 : 4, groups[3];
-    uint32_t lanes = grt_op_power_above((cols + each - 1) / each, wg);
-    k->specs[0] = (struct grt_spec){"WG", wg};
-    k->specs[1] = (struct grt_spec){"LANES", lanes};
-    grt_op_row_grid(dev, (rows + wg / lanes - 1) / (wg / lanes), groups);
-    grt_op_launch(graph, k, &params, sizeof params, ranges, count, groups);
-}
-
-void grt_op_patches(struct grt_graph *graph, const struct grt_window *w, const struct grt_tensor *x,
-                    const struct grt_tensor *y) {
-    if (!grt_nn_reachable(graph, x) || !grt_nn_reachable(graph, y)) {
-        return;
-    }
-    char name[GRT_NN_KERNEL];
-    struct grt_kernel_desc kernel = {grt_nn_kernel(name, "patches", x),
-                                     {{0}, {0}, {"KIND", grt_nn_kind(x)}}};
-    uint64_t rows = x->shape[0] * w->out_height * w->out_width * w->size;
-    launch(graph, w, &kernel, rows, (uint64_t)w->size * w->channels,
-           (const struct grt_range[]){x->range, y->range}, 2);
-}
-
-void grt_op_patches_backward(struct grt_graph *graph, const struct grt_window *w,
-                             const struct grt_tensor *dy, const struct grt_tensor *dx, bool add) {
-    if (!grt_nn_reachable(graph, dx) || !grt_nn_reachable(graph, dy)) {
-        return;
-    }
-    char name[GRT_NN_KERNEL];
-    struct grt_kernel_desc kernel = {grt_nn_kernel(name, "patches_grad", dx),
-                                     {{0}, {0}, {"KIND", grt_nn_kind(dx)}, {"ADD", add}}};
-    uint64_t rows = dx->shape[0] * w->height * w->width;
-    launch(graph, w, &kernel, rows, w->channels, (const struct grt_range[]){dy->range, dx->range},
-           2);
 }
 
 void grt_op_window(struct grt_graph *graph, const struct grt_window *w, enum grt_pool pool,
@@ -98,7 +45,7 @@ void grt_op_window(struct grt_graph *graph, const struct grt_window *w, enum grt
         grt_nn_kernel(name, "window", x),
         {{0}, {0}, {"KIND", grt_nn_kind(x)}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = x->shape[0] * w->out_height * w->out_width;
-    launch(
+    grt_op_launch_windows(
         graph, w, &kernel, rows, w->channels,
         (const struct grt_range[]){x->range, y->range, which ? which->range : grt_op_unused(graph)},
         3);
@@ -115,10 +62,10 @@ void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w,
         grt_nn_kernel(name, "window_grad", dx),
         {{0}, {0}, {"KIND", grt_nn_kind(dx)}, {"ADD", add}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = dx->shape[0] * w->height * w->width;
-    launch(graph, w, &kernel, rows, w->channels,
-           (const struct grt_range[]){dy->range, which ? which->range : grt_op_unused(graph),
-                                      dx->range},
-           3);
+    grt_op_launch_windows(graph, w, &kernel, rows, w->channels,
+                          (const struct grt_range[]){
+                              dy->range, which ? which->range : grt_op_unused(graph), dx->range},
+                          3);
 }
 
 void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b) {

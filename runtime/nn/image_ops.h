@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/nn: windows over images, and ops that only modules of images use. Images are
-// [height][width][channels], a batch of them [rows][height][width][channels].
+// Inside runtime/nn: windows over images (ops/windows.h), and ops that only modules of images use.
 #ifndef GRT_NN_IMAGE_OPS_H
 #define GRT_NN_IMAGE_OPS_H
 
 #include "layer_ops.h"
+#include "ops/windows.h"
 
-struct grt_window {
-    uint32_t size, stride, padding;  // both ways
-    uint32_t height, width, channels;
-    uint32_t out_height, out_width;
-};
 // Fills in what follows from the shape of a sample; false, with the module's sentence, where no
 // window fits.
 bool grt_window_fit(struct grt_window *window, const struct grt_module *module,
                     const struct grt_shape *in);
-
-// y [rows][out_height][out_width][size][size][channels]: the numbers under each window of x, 0
-// outside the image.
-void grt_op_patches(struct grt_graph *graph, const struct grt_window *window,
-                    const struct grt_tensor *x, const struct grt_tensor *y);
-// dx from dy, or added to it: each pixel's sum over its patches.
-void grt_op_patches_backward(struct grt_graph *graph, const struct grt_window *window,
-                             const struct grt_tensor *dy, const struct grt_tensor *dx, bool add);
 
 // y [rows][out_height][out_width][channels]: the mean of each window, padding being zeros, or the
 // largest; then which [the same], u32, keeps where it was.

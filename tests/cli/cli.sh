@@ -26,6 +26,8 @@ refuse 64 "64Q" bench memory --size 64Q
 refuse 64 "count" bench launch --count 0
 refuse 64 "character 3" bench gemm --shape 8,8x8
 refuse 64 "f32 f16 bf16" bench gemm --precision f64
+refuse 64 "NxHxWxCxK is wanted" bench conv --shape 8x8x8x8
+refuse 64 "forward data weight" bench conv --pass sideways
 refuse 64 "nn nt tn tt" bench gemm --trans nx
 refuse 64 "cuda" bench --backend cuda
 refuse 64 "mem-fraction" bench --mem-fraction 2
@@ -75,6 +77,7 @@ if ! "$gpurt" devices --format csv | grep -v ',software,' | grep -qE '^(vulkan|o
 fi
 refuse 69 "ref:0" bench memory --backend ref --require-gpu
 expect 69 bench gemm --device ref:0 --shape 8 --variant turbo
+expect 69 bench conv --device ref:0 --shape 1x2x2x1x1 --variant turbo
 export GPURT_DEVICE=voodoo
 refuse 69 "voodoo" bench memory
 # A backend on the command line stands above a device that the environment names.
@@ -106,7 +109,8 @@ check() {
 quick=(--device ref:0 --time 0.01 --samples 1)
 for format in json jsonl csv md table; do
     for args in 'devices' 'devices -v' "bench memory --size 64KiB ${quick[*]}" \
-        "bench launch --count 1-4 ${quick[*]}" "bench gemm --shape 17x31x13,64 ${quick[*]}"; do
+        "bench launch --count 1-4 ${quick[*]}" "bench gemm --shape 17x31x13,64 ${quick[*]}" \
+        "bench conv --shape 2x5x4x3x6 --stride 2 ${quick[*]}"; do
         read -ra words <<<"$args"
         expect 0 "${words[@]}" --format "$format"
         check "$format" "${words[@]}" --format "$format"

@@ -52,6 +52,7 @@
     X(mlprows, D)                                                                                  \
     X(images, D)                                                                                   \
     X(resnet, D)                                                                                   \
+    X(conv, D)                                                                                     \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \
     X(network, D)                                                                                  \

@@ -7,22 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/half.h"
 #include "base/log.h"
+#include "ops/trial.h"
 #include "ops/verdict.h"
-
-// ---- numbers of every type ----
-
-static uint32_t narrow(enum grt_dtype dtype, float value) {
-    return dtype == GRT_F32 ? grt_bits_of_f32(value) : grt_16_of_f32(dtype, value);
-}
-
-static double widen(enum grt_dtype dtype, const unsigned char *bytes) {
-    uint32_t bits = 0;
-    memcpy(&bits, bytes, grt_dtype_size(dtype));
-    return (double)(dtype == GRT_F32 ? grt_f32_of_bits(bits)
-                                     : grt_f32_of_16(dtype, (uint16_t)bits));
-}
 
 // ---- a small product ----
 
@@ -52,25 +39,6 @@ struct trial {
     double *a_values, *b_values;  // as stored
     unsigned char *bytes;         // room for the largest of the three
 };
-
-static uint64_t next(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 40;  // 24 bits
-}
-
-// Numbers of 24 bits for f32, of 6 for the others: exact in every type, as are their sums in f32,
-// but not in 16 bits, so that a wrong way of rounding shows too.
-static bool fill(struct grt_tensor *tensor, uint64_t seed, double *values, unsigned char *bytes) {
-    uint32_t size = grt_dtype_size(tensor->dtype);
-    uint64_t count = grt_tensor_count(tensor);
-    for (uint64_t i = 0; i < count; i++) {
-        double unit = (double)next(&seed) * 0x1p-24;
-        values[i] = tensor->dtype == GRT_F32 ? 2 * unit - 1 : floor(64 * unit) / 16 - 2;
-        uint32_t bits = narrow(tensor->dtype, (float)values[i]);
-        memcpy(bytes + i * size, &bits, size);
-    }
-    return grt_buf_write(tensor->range.buf, tensor->range.offset, bytes, count * size);
-}
 
 static bool begin(struct trial *t, const struct gemm_case *g, const char *variant) {
     uint32_t size = size_of(g);
@@ -115,7 +83,8 @@ static bool begin(struct trial *t, const struct gemm_case *g, const char *varian
                                      .variant = variant};
     gemm_fill_case(&t->product, g->dev, &t->desc);
     t->product.stands_for = g;
-    return fill(&t->a, 1, t->a_values, t->bytes) && fill(&t->b, 2, t->b_values, t->bytes);
+    return grt_trial_fill(&t->a, 1, t->a_values, t->bytes) &&
+           grt_trial_fill(&t->b, 2, t->b_values, t->bytes);
 }
 
 static void end(struct trial *t) {
@@ -154,7 +123,7 @@ static bool right(const struct trial *t, bool fault) {
         return false;
     }
     for (uint64_t i = 0; i < count; i++) {
-        double got = widen(t->c.dtype, t->bytes + i * size);
+        double got = grt_trial_number(t->c.dtype, t->bytes + i * size);
         got += fault && i == count / 2 ? 1000.0 : 0.0;
         if (!agrees(t, i / cols, i % cols, got)) {
             grt_log(GRT_LOG_DEBUG, "gemm %s: element %llu, %llu of the check is %g",

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/ops/conv/: one convolution with all that was checked and derived, and the table of
+// variants.
+#ifndef GRT_CONV_CASE_H
+#define GRT_CONV_CASE_H
+
+#include "gpurt/conv.h"
+#include "device/internal.h"
+#include "ops/windows.h"
+#include "shaders/host.h"
+#include "shaders/image/lib/conv_params.k"
+
+struct conv_case {
+    struct grt_dev *dev;
+    const struct grt_conv2d_desc *desc;
+    struct grt_window window;
+    uint32_t rows, outputs;
+    enum grt_dtype type;  // of images and weights
+    enum grt_dtype out;   // of what is written
+    // In a check: the case that it stands for, whose tile it is to have; else NULL.
+    const struct conv_case *stands_for;
+};
+
+// A way to do a convolution. Rows stand in order of preference, and the first that is usable and
+// pays does it: patches at the latest.
+struct conv_variant {
+    const char *name;
+    // Whether it can do the case on this device.
+    bool (*usable)(const struct conv_case *c);
+    // Whether it should, before the rows that follow; NULL: always.
+    bool (*pays)(const struct conv_case *c);
+    // Records it; a failure is rejected to the graph.
+    void (*record)(struct grt_graph *graph, const struct conv_case *c);
+    uint64_t (*scratch)(const struct conv_case *c);  // bytes; NULL: none
+    bool trusted;                                    // made of ops that are checked themselves
+};
+
+extern const struct conv_variant *const conv_variants[];
+extern const uint32_t conv_variant_count;
+
+extern const struct conv_variant conv_variant_product;
+extern const struct conv_variant conv_variant_wgmma;
+extern const struct conv_variant conv_variant_wgmma_48k;
+extern const struct conv_variant conv_variant_tiled;
+extern const struct conv_variant conv_variant_patches;
+
+// What a convolution of these tensors is; they fit together.
+void conv_fill_case(struct conv_case *c, struct grt_dev *dev, const struct grt_conv2d_desc *desc);
+// Whether a variant may do this case (check.c).
+bool conv_trusted(const struct conv_case *c, const struct conv_variant *variant);
+
+// A tensor as a matrix.
+struct grt_tensor conv_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
+// Numbers of a patch.
+uint64_t conv_depth(const struct conv_case *c);
+// Pixels of an image of y.
+uint64_t conv_pixels(const struct conv_case *c);
+// What kernels are told of it, boxes and parts aside.
+struct conv_params conv_params_of(const struct conv_case *c);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit convolutions on Hopper's matrix units, through OpenCL with PTX inside, from boxes of
+// pixels: cl/nvidia/lib/conv_wgmma.k forward and back to x, conv_wgmma_weight.k for the weights.
+// wgmma_48k is the same in 48 KiB of shared memory, for Vulkan, which imports the kernels as PTX.
+#include <math.h>
+
+#include "case.h"
+#include "ops/gemm/case.h"
+#include "ops/op_support.h"
+
+// Boxes of pixels, by powers of two, and how many of them images are.
+struct boxes {
+    uint32_t w, h, images;
+    uint32_t across, down, deep;
+    uint64_t steps;  // boxes times taps that read something
+};
+
+struct way {
+    struct gemm_tile tile;  // bm pixels, or outputs
+    uint32_t stages, lanes;
+};
+
+struct choice {
+    struct way way;
+    struct boxes boxes;
+    struct gemm_schedule schedule;
+};
+
+static uint32_t ceil_div(uint32_t a, uint32_t b) {
+    return (a + b - 1) / b;
+}
+
+// Pixels of x of one rest are written together on the way back.
+static uint32_t rests_of(const struct conv_case *c) {
+    return c->desc->pass == GRT_CONV_DATA ? c->window.stride : 1;
+}
+
+// Taps of all boxes along one axis that read something inside an extent of `from`.
+static uint64_t taps_of(const struct conv_case *c, uint32_t boxes, uint32_t box, uint32_t from) {
+    const struct grt_window *w = &c->window;
+    int64_t s = w->stride;
+    uint64_t taps = 0;
+    for (uint32_t rest = 0; rest < rests_of(c); rest++) {
+        for (uint32_t i = 0; i < boxes; i++) {
+            for (int64_t k = 0; k < w->size; k++) {
+                bool back = c->desc->pass == GRT_CONV_DATA;
+                int64_t d = back ? (int64_t)rest + w->padding - k : k - (int64_t)w->padding;
+                int64_t rest_of_tap = ((d % s) + s) % s;
+                int64_t at = (int64_t)i * box + (d - rest_of_tap) / s;
+                int64_t there = back ? from : ((int64_t)from - rest_of_tap + s - 1) / s;
+                taps += !(back && rest_of_tap) && at + box > 0 && at < there;
+            }
+        }
+    }
+    return taps;
+}
+
+static struct boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_t w, uint32_t h) {
+    const struct grt_window *win = &c->window;
+    bool back = c->desc->pass == GRT_CONV_DATA;
+    uint32_t rests = rests_of(c);
+    uint32_t width = ceil_div(back ? win->width : win->out_width, rests);
+    uint32_t height = ceil_div(back ? win->height : win->out_height, rests);
+    struct boxes b = {.w = w, .h = h, .images = pixels >> (w + h)};
+    b.across = ceil_div(width, 1u << w);
+    b.down = ceil_div(height, 1u << h);
+    b.deep = ceil_div(c->rows, b.images);
+    b.steps = taps_of(c, b.across, 1u << w, back ? win->out_width : win->width) *
+              taps_of(c, b.down, 1u << h, back ? win->out_height : win->height) * b.deep;
+    return b;
+}
+
+// With the fewest steps, and of those the widest.
+static struct boxes best_boxes(const struct conv_case *c, uint32_t pixels) {
+    const struct grt_profile_value *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_WGMMA);
+    uint32_t set_w = (uint32_t)set->numbers[3], set_h = (uint32_t)set->numbers[4];
+    struct boxes best = {.steps = UINT64_MAX};
+    for (uint32_t w = 0; 1u << w <= pixels; w++) {
+        for (uint32_t h = 0; 1u << (w + h) <= pixels; h++) {
+            if ((set_w && set_w != 1u << w) || (set_h && set_h != 1u << h)) {
+                continue;
+            }
+            struct boxes b = boxes_of(c, pixels, w, h);
+            bool wider = b.steps == best.steps && b.w + b.h >= best.w + best.h;
+            best = b.steps < best.steps || wider ? b : best;
+        }
+    }
+    return best;
+}
+
+// What all ways of a variant have in common.
+struct kind {
+    uint32_t depth;  // numbers of a step
+    const struct way *ways, *weight_ways;
+    uint32_t way_count, weight_way_count;
+};
+
+// Microseconds that a step takes are of products (gemm.wgmma.step of the profile).
+static const struct way ways[] = {
+    {{128, 256, 1, 0.568, 1.2}, 4, 288},
+    {{256, 128, 1, 0.568, 1.2}, 4, 288},
+    {{128, 128, 1, 0.290, 0.9}, 5, 288},
+    {{128, 64, 2, 0.400, 0.8}, 3, 288},
+};
+static const struct way weight_ways[] = {
+    {{128, 256, 1, 0.568, 1.5}, 4, 288}, {{128, 128, 1, 0.290, 1.0}, 5, 288},
+    {{64, 256, 1, 0.300, 1.0}, 4, 160},  {{64, 192, 1, 0.240, 1.0}, 5, 160},
+    {{64, 64, 2, 0.300, 1.0}, 4, 160},
+};
+static const struct kind large = {64, ways, weight_ways, sizeof ways / sizeof *ways,
+                                  sizeof weight_ways / sizeof *weight_ways};
+
+// In 48 KiB; two workgroups on a compute unit.
+static const struct way small_ways[] = {
+    {{128, 128, 2, 0.200, 1.2}, 5, 288},
+    {{128, 64, 2, 0.130, 1.0}, 7, 288},
+};
+static const struct way small_weight_ways[] = {
+    {{128, 128, 2, 0.200, 1.2}, 5, 288},
+    {{64, 192, 2, 0.200, 1.2}, 5, 160},
+    {{64, 64, 4, 0.200, 1.0}, 8, 160},
+};
+static const struct kind small = {16, small_ways, small_weight_ways,
+                                  sizeof small_ways / sizeof *small_ways,
+                                  sizeof small_weight_ways / sizeof *small_weight_ways};
+
+static uint32_t blocks_of(uint32_t channels) {
+    return ceil_div(channels, 64);
+}
+
+// The product that it is, for what a schedule costs.
+static struct gemm_case product_of(const struct conv_case *c, const struct kind *kind,
+                                   const struct way *way, const struct boxes *b) {
+    const struct grt_window *w = &c->window;
+    uint32_t boxes = b->across * b->down * b->deep * rests_of(c) * rests_of(c);
+    struct gemm_case g = {.dev = c->dev, .batch = 1};
+    if (c->desc->pass == GRT_CONV_WEIGHT) {
+        g.m = c->outputs;
+        g.n = w->size * w->size * blocks_of(w->channels) * 64;
+        g.k = boxes * kind->depth;
+        return g;
+    }
+    bool back = c->desc->pass == GRT_CONV_DATA;
+    g.m = boxes * way->tile.bm;
+    g.n = back ? w->channels : c->outputs;
+    uint64_t steps = boxes > 0 ? (b->steps + boxes - 1) / boxes : 0;
+    g.k = (uint32_t)steps * blocks_of(back ? c->outputs : w->channels) * 64;
+    return g;
+}
+
+static struct gemm_schedule schedule_of(const struct conv_case *c, const struct kind *kind,
+                                        const struct way *way, const struct boxes *boxes) {
+    struct gemm_case g = product_of(c, kind, way, boxes);
+    return gemm_schedule_of(&g, &way->tile, ceil_div(g.k, kind->depth), true);
+}
+
+// Pixels of a box.
+static uint32_t box_of(const struct conv_case *c, const struct kind *kind, const struct way *way) {
+    return c->desc->pass == GRT_CONV_WEIGHT ? kind->depth : way->tile.bm;
+}
+
+static struct choice choice_of(const struct conv_case *c, const struct kind *kind,
+                               const struct way *way) {
+    struct choice this = {.way = *way, .boxes = best_boxes(c, box_of(c, kind, way))};
+    this.schedule = schedule_of(c, kind, way, &this.boxes);
+    return this;
+}
+
+// The tile that the profile sets.
+static struct way set_way(const struct grt_profile_value *set, const struct kind *kind) {
+    struct way way = {.tile = {(uint32_t)set->numbers[0], (uint32_t)set->numbers[1], 1, 0.5, 1},
+                      .stages = (uint32_t)set->numbers[2]};
+    way.lanes = way.tile.bm >= 128 ? 288 : 160;
+    bool room = way.stages * (way.tile.bm + way.tile.bn) * kind->depth * 2 <= 80u << 10;
+    way.tile.at_once = room && way.tile.bm * way.tile.bn <= 16384 ? 2 : 1;
+    return way;
+}
+
+static struct choice choose(const struct conv_case *c, const struct kind *kind) {
+    const struct grt_profile_value *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_WGMMA);
+    bool weight = c->desc->pass == GRT_CONV_WEIGHT;
+    const struct way *all = weight ? kind->weight_ways : kind->ways;
+    uint32_t count = weight ? kind->weight_way_count : kind->way_count;
+    if (set->numbers[0] > 0) {
+        struct way own = set_way(set, kind);
+        return choice_of(c, kind, &own);
+    }
+    struct choice best = {.schedule.time = INFINITY};
+    for (uint32_t i = 0; i < count; i++) {
+        struct choice this = choice_of(c, kind, &all[i]);
+        best = this.schedule.time < best.schedule.time ? this : best;
+    }
+    return best;
+}
+
+// The copy engine reads rows that are multiples of 16 bytes; rests are told apart by one bit.
+static bool suits(const struct conv_case *c) {
+    const struct grt_window *w = &c->window;
+    bool sixteen = c->type == GRT_F16 || c->type == GRT_BF16;
+    bool out = c->desc->pass == GRT_CONV_WEIGHT || c->out == c->type;
+    uint64_t x = (uint64_t)c->rows * w->height * w->width;
+    uint64_t y = (uint64_t)c->rows * w->out_height * w->out_width;
+    return sixteen && out && (w->channels | c->outputs) % 8 == 0 && w->stride <= 2 &&
+           w->height >= w->stride && w->width >= w->stride && w->size <= 16 && x < 1u << 30 &&
+           y < 1u << 30;
+}
+
+static bool usable(const struct conv_case *c) {
+    return suits(c) && grt_kernel_builds(c->dev, "probe_wgmma");
+}
+
+static bool usable_48k(const struct conv_case *c) {
+    return suits(c) && grt_kernel_builds(c->dev, "probe_wgmma_48k");
+}
+
+static bool pays(const struct conv_case *c) {
+    return c->window.channels >= 16 && c->outputs >= 16;
+}
+
+// Not measured yet: it runs for tests.
+static bool pays_48k(const struct conv_case *c) {
+    (void)c;
+    return false;
+}
+
+static void record_by(struct grt_graph *graph, const struct conv_case *c, const struct kind *kind) {
+    const struct grt_conv2d_desc *d = c->desc;
+    struct choice choice = choose(c->stands_for ? c->stands_for : c, kind);
+    if (c->stands_for) {  // of fewer pixels
+        struct boxes *b = &choice.boxes;
+        *b = boxes_of(c, box_of(c, kind, &choice.way), b->w, b->h);
+        choice.schedule = schedule_of(c, kind, &choice.way, b);
+    }
+    const struct gemm_schedule *s = &choice.schedule;
+    const struct way *way = &choice.way;
+    struct conv_params params = conv_params_of(c);
+    params.box_w = choice.boxes.w;
+    params.box_h = choice.boxes.h;
+    params.boxes_w = choice.boxes.across;
+    params.boxes_h = choice.boxes.down;
+    params.parts = s->parts;
+    params.whole = s->whole;
+    params.bunch = s->bunch;
+    const uint32_t groups[3] = {s->groups, 1, 1};
+    uint32_t type = c->type == GRT_BF16, beta = d->add, split = s->parts > 1;
+    if (d->pass == GRT_CONV_WEIGHT) {
+        uint32_t wide = blocks_of(c->window.channels) * 64;
+        grt_op_launch(graph,
+                      grt_kernel_desc(.name = "conv_wgmma_weight_16f32",
+                                      .specs = {{"WG", way->lanes},
+                                                {"KIND", type},
+                                                {"BETA", beta},
+                                                {"BM", way->tile.bm},
+                                                {"BN", way->tile.bn},
+                                                {"STAGES", way->stages},
+                                                {"SPLIT", split},
+                                                {"SINGLE", wide % way->tile.bn == 0},
+                                                {"DEPTH", kind->depth}}),
+                      &params, sizeof params,
+                      (const struct grt_range[]){d->x->range, d->y->range, d->w->range}, 3, groups);
+        return;
+    }
+    bool back = d->pass == GRT_CONV_DATA;
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = "conv_wgmma_16", .specs = {{"WG", way->lanes},
+                                                                     {"BACK", back},
+                                                                     {"KIND", type},
+                                                                     {"BETA", beta},
+                                                                     {"BIAS", d->bias != NULL},
+                                                                     {"BM", way->tile.bm},
+                                                                     {"BN", way->tile.bn},
+                                                                     {"STAGES", way->stages},
+                                                                     {"SPLIT", split},
+                                                                     {"DEPTH", kind->depth}}),
+                  &params, sizeof params,
+                  (const struct grt_range[]){back ? d->y->range : d->x->range, d->w->range,
+                                             back ? d->x->range : d->y->range,
+                                             d->bias ? d->bias->range : grt_op_unused(graph)},
+                  4, groups);
+}
+
+static void record(struct grt_graph *graph, const struct conv_case *c) {
+    record_by(graph, c, &large);
+}
+
+static void record_48k(struct grt_graph *graph, const struct conv_case *c) {
+    record_by(graph, c, &small);
+}
+
+const struct conv_variant conv_variant_wgmma = {"wgmma", usable, pays, record, NULL, false};
+const struct conv_variant conv_variant_wgmma_48k = {"wgmma_48k", usable_48k, pays_48k,
+                                                    record_48k,  NULL,       false};
