@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt data`: makes data with a known answer, and describes files.
+// `gpurt data`: makes data with a known answer, imports images, and describes files.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +11,14 @@
 #include "cli/files.h"
 #include "cli/options.h"
 #include "cli/talk.h"
+#include "data_import.h"
 
 struct data_options {
     struct options common;  // first: see options.h
     uint64_t samples, features, points, classes, chunk, deflate, seed;
     double noise;
+    uint64_t size;
+    uint32_t gray;
 };
 
 static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
@@ -94,6 +97,19 @@ static const struct option_row make_options[] = {
      .fallback = "0",
      .read = read_level,
      .at = AT(deflate)},
+};
+
+static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
+    return options_whole(text, 1, 4096, into, why);
+}
+
+static const struct option_row import_options[] = {
+    {.name = "size",
+     .value = "N",
+     .help = "of files of any size: N x N pixels, the shorter side scaled, the middle taken",
+     .read = read_size,
+     .at = AT(size)},
+    {.name = "gray", .help = "of files: one channel, not three", .at = AT(gray)},
 };
 
 // ---- make ----
@@ -280,21 +296,60 @@ static int info(const struct data_options *options, const char *path, int argc, 
 
 static const char about[] =
     "  data make regression|classification|points   writes x and y with a known answer\n"
+    "  data import SOURCE [LABELS.npy]              images of other programs: a folder with "
+    "CIFAR-10,\n"
+    "                                               CIFAR-100 or STL-10, one of folders of .png "
+    "and\n"
+    "                                               .jpg, a .npy or .npz; x and y, test/x and "
+    "test/y\n"
     "  data info FILE                               describes the data sets of an HDF5 file\n\n"
-    "The loss that the best model reaches is kept in the file, as the attribute noise_floor.\n";
+    "The loss that the best model reaches is kept by make in the file, as the attribute "
+    "noise_floor.\n";
+
+static int run(const struct data_options *options, const char **words, size_t count, int argc,
+               char **argv) {
+    static const char *const known[] = {"make", "import", "info"};
+    if (count == 2 && strcmp(words[0], "make") == 0) {
+        return make(options, words[1]);
+    }
+    if (count == 2 && strcmp(words[0], "info") == 0) {
+        return info(options, words[1], argc, argv);
+    }
+    if ((count == 2 || count == 3) && strcmp(words[0], "import") == 0) {
+        return data_import(&(struct data_import){.source = words[1],
+                                                 .labels = count == 3 ? words[2] : NULL,
+                                                 .output = options->common.output,
+                                                 .size = (uint32_t)options->size,
+                                                 .gray = options->gray});
+    }
+    for (size_t i = 0; count > 0 && i < sizeof known / sizeof *known; i++) {
+        if (strcmp(words[0], known[i]) == 0) {
+            count = 0;
+        }
+    }
+    if (count > 0) {
+        struct command_unknown unknown = {"command", words[0], "data ", "gpurt data --help"};
+        return command_unknown(&unknown, known, sizeof known / sizeof *known, sizeof *known);
+    }
+    talk_error(
+        "data: `make KIND`, `import SOURCE` or `info FILE` is wanted; see `gpurt data --help`");
+    return COMMAND_USAGE;
+}
 
 int cmd_data(int argc, char **argv) {
     struct data_options options = {.noise = -1};
     struct option_list lists[] = {
         OPTION_LIST("Options of make", make_options),
+        OPTION_LIST("Options of import", import_options),
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
     struct options_desc desc = {.verb = "data",
-                                .words = "make KIND | info FILE",
+                                .words = "make KIND | import SOURCE | info FILE",
                                 .about = about,
                                 .lists = lists,
                                 .list_count = sizeof lists / sizeof *lists};
+    static const char *const owners[] = {"make", "import"};
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t count = 0;
     if (!words) {
@@ -302,24 +357,14 @@ int cmd_data(int argc, char **argv) {
         return COMMAND_INTERNAL;
     }
     int code = options_parse(&desc, argc, argv, &options.common, words, &count);
-    if (code < 0) {
-        bool making = count == 2 && strcmp(words[0], "make") == 0;
-        bool asking = count == 2 && strcmp(words[0], "info") == 0;
-        if (asking && lists[0].given) {
-            talk_error("'--%s' is an option of `gpurt data make`", lists[0].given);
-            code = COMMAND_USAGE;
-        } else if (making) {
-            code = make(&options, words[1]);
-        } else if (asking) {
-            code = info(&options, words[1], argc, argv);
-        } else if (count > 0 && strcmp(words[0], "make") != 0 && strcmp(words[0], "info") != 0) {
-            static const char *const known[] = {"make", "info"};
-            struct command_unknown unknown = {"command", words[0], "data ", "gpurt data --help"};
-            code = command_unknown(&unknown, known, 2, sizeof *known);
-        } else {
-            talk_error("data: `make KIND` or `info FILE` is wanted; see `gpurt data --help`");
+    for (size_t i = 0; code < 0 && i < sizeof owners / sizeof *owners; i++) {
+        if (count > 1 && lists[i].given && strcmp(words[0], owners[i]) != 0) {
+            talk_error("'--%s' is an option of `gpurt data %s`", lists[i].given, owners[i]);
             code = COMMAND_USAGE;
         }
+    }
+    if (code < 0) {
+        code = run(&options, words, count, argc, argv);
     }
     free(words);
     return code;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt data import`.
+#ifndef APPS_DATA_IMPORT_H
+#define APPS_DATA_IMPORT_H
+
+#include <stdint.h>
+
+struct data_import {
+    const char *source, *labels, *output;
+    uint32_t size, gray;
+};
+
+int data_import(const struct data_import *import);
+
+#endif

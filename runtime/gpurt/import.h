@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Image data sets of other programs into one HDF5 file: x u8 [N][height][width][channels], y i32
+// [N] with classes from 0 on. Other parts stand in groups beside them, "test/x" and "test/y",
+// "unlabelled/x". What a source is is found by looking at it:
+//
+//     folder with data_batch_1.bin or train.bin       CIFAR-10, CIFAR-100, binary
+//     folder with data_batch_1, or train and meta     the same as Python pickled them
+//     folder with train_X.bin                         STL-10, binary
+//     folder of folders of .png and .jpg              a class each, or train/ and test/ of such
+//     file .npy or .npz                               arrays of NumPy
+#ifndef GRT_IMPORT_H
+#define GRT_IMPORT_H
+
+#include <stdint.h>
+
+#include "status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grt_import_desc {
+    const char *source;
+    const char *labels;  // of a source .npy: a second one with them; may be NULL
+    const char *path;    // appears under its name when it is complete
+    // Folders of images: all become so many pixels wide and high, the shorter side scaled to it
+    // and the middle of the longer one taken; 0: as they are, and all alike.
+    uint32_t size;
+    bool gray;                                     // folders of images: one channel, else three
+    bool (*stop)(void);                            // asked now and then; may be NULL
+    void (*progress)(uint64_t done, uint64_t of);  // may be NULL
+    void (*note)(const char *text);  // told of each image that is left out or changed; may be NULL
+};
+#define grt_import_desc(...) GRT_DESC(struct grt_import_desc, __VA_ARGS__)
+
+struct grt_import_result {
+    char kind[64];  // "CIFAR-10, binary"
+    uint64_t rows;  // of all parts
+    uint64_t left_out;
+    uint32_t height, width, channels, classes;
+};
+
+// Attributes of the file: gpurt_make (the kind), classes, class_names. False with the sentence.
+GRT_API bool grt_data_import(const struct grt_import_desc *desc, struct grt_import_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
