@@ -148,12 +148,6 @@ struct mlp_case {
     char kernels[24];  // "fused coop"
 };
 
-// What a product in the type may differ by: sums of another order may round the other way where
-// they are kept, in a few of many.
-static double allowed(enum grt_dtype precision) {
-    return precision == GRT_F32 ? 1e-4 : precision == GRT_F16 ? 5e-3 : 4e-2;
-}
-
 // Of the loss, in f16: such that the gradients of single samples are far from the smallest numbers,
 // as dynamic scaling would find it.
 static double scale_of(const struct mlp_case *c) {
@@ -162,6 +156,25 @@ static double scale_of(const struct mlp_case *c) {
         scale *= 2;
     }
     return c->precision == GRT_F16 ? scale : 1;
+}
+
+// What gradients may differ by, as the norm of the difference. The reference rounds where training
+// does, so what differs is the order of sums, and what matrix units leave out of them: a sum of
+// `width` products is off by SUM sqrt(width) of itself. Of numbers kept in 16 bits the share
+// SUM sqrt(width) / u is then rounded the other way, by u, so units are off by `off`, and by
+// sqrt(l) of that behind l layers. As large a share of them, times the density of a normal
+// distribution at 0, stands on the other side of relu, and its gradients are off altogether. Added
+// up over all layers as squares that is the first term. The second: gradients of units below the
+// smallest normal half are kept to 2^-25, and there are `scale` / (batch sqrt(width)) of the error.
+// 8 layers of 512 were off by 0.0061 on an H200 (2026-11) where 0.019 are allowed.
+static double allowed(const struct mlp_case *c) {
+    const double sum = 0x1p-22, density = 0.4;
+    double u = c->precision == GRT_F16 ? 0x1p-11 : 0x1p-8;
+    double layers = c->model->depth + 1.0, across = sqrt((double)c->model->hidden);
+    double off = sqrt(sum * across / u) * u;
+    double flips = density * off * 2 / 3 * layers * sqrt(layers);
+    double small = c->precision == GRT_F16 ? 0x1p-25 * c->batch * across / scale_of(c) : 0;
+    return c->precision == GRT_F32 ? 1e-4 : sqrt(flips) + small;
 }
 
 static bool make_samples(struct mlp_samples *s) {
@@ -374,9 +387,9 @@ static bool run_case(struct mlp_bench *bench, struct mlp_case *c) {
         outcome = status == GRT_NO_MEMORY ? "no memory" : "unsuited";
     } else if (!check(c, &stats)) {
         good = false;
-    } else if (!(c->error <= allowed(c->precision))) {
-        talk_error("mlp %s, batch %u, %s: gradients are off by %g", c->model->name, c->batch,
-                   c->kernels, c->error);
+    } else if (!(c->error <= allowed(c))) {
+        talk_error("mlp %s, batch %u, %s: gradients are off by %g, and %g is allowed",
+                   c->model->name, c->batch, c->kernels, c->error, allowed(c));
         outcome = "FAILED";
         bench->wrong++;
     } else {
