@@ -207,18 +207,32 @@ size_t grt_element_to_class(enum grt_element_type type, uint32_t *out, const voi
     return count;
 }
 
+// As many words as registers of every processor have.
+typedef uint32_t words4 __attribute__((vector_size(16)));
+
 bool grt_copy_finite(void *out, const void *in, size_t count) {
     unsigned char *to = out;
     const unsigned char *from = in;
-    uint32_t most = 0;
-    for (size_t i = 0; i < count; i++) {
+    const words4 exponent = (words4){0} + 0x7f800000u;
+    words4 odd = {0};
+    uint32_t any = 0;
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        words4 bits;
+        memcpy(&bits, from + 4 * i, sizeof bits);
+        memcpy(to + 4 * i, &bits, sizeof bits);
+        odd |= (words4)((bits & exponent) == exponent);
+    }
+    for (; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, from + 4 * i, 4);
         memcpy(to + 4 * i, &bits, 4);
-        bits &= 0x7f800000u;
-        most |= bits == 0x7f800000u ? 1 : 0;
+        any |= (bits & 0x7f800000u) == 0x7f800000u;
     }
-    return most == 0;
+    for (uint32_t k = 0; k < 4; k++) {
+        any |= odd[k];
+    }
+    return any == 0;
 }
 
 size_t grt_not_finite(const float *x, size_t count) {

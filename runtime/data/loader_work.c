@@ -80,11 +80,6 @@ static struct grt_slot *take(struct grt_loader *loader) {
         if (slot->state == GRT_SLOT_FREE) {
             slot->state = GRT_SLOT_MAKING;
             slot->number = loader->next_made++;
-            // One is woken for each slot that is freed; a slot freed out of turn is passed on here.
-            struct grt_slot *next = &loader->slots[loader->next_made % loader->slot_count];
-            if (loader->waiting > 0 && next->state == GRT_SLOT_FREE) {
-                pthread_cond_signal(&loader->freed);
-            }
             return slot;
         }
         loader->waiting++;
