@@ -338,6 +338,23 @@ bool grt_whole_file_save(const char *path, const void *data, uint64_t size) {
     return grt_whole_file_close(&file, written) && written;
 }
 
+bool grt_whole_file_twin(const char *whole, const char *path) {
+    struct stat from, there;
+    char temporary[GRT_WHOLE_FILE_PATH + 32];
+    bool any = lstat(path, &there) == 0;
+    if (stat(whole, &from) != 0 || !S_ISREG(from.st_mode) ||
+        (any && (there.st_mode != from.st_mode || access(path, W_OK) != 0))) {
+        return false;
+    }
+    snprintf(temporary, sizeof temporary, "%.4096s.%ld.tmp", path, (long)getpid());
+    unlink(temporary);
+    grt_unfinished_add(temporary);
+    bool good = link(whole, temporary) == 0 && rename(temporary, path) == 0;
+    unlink(temporary);  // still there where both were names of one file already
+    grt_unfinished_remove(temporary);
+    return good && sync_folder(path);
+}
+
 // ---- reading ----
 
 static void too_large(const char *path, uint64_t most) {

@@ -45,6 +45,10 @@ bool grt_whole_file_write(struct grt_whole_file *file, const void *data, uint64_
 bool grt_whole_file_close(struct grt_whole_file *file, bool keep);
 // All at once.
 bool grt_whole_file_save(const char *path, const void *data, uint64_t size);
+// Makes NAME another name of a file that is whole and on the disk, in place of one that is there.
+// False, with nothing changed, where the file system has no such names, or NAME is no file of the
+// same permissions: then it is to be written.
+bool grt_whole_file_twin(const char *whole, const char *path);
 
 // What is plainly in the way of writing there, asked before long work: an errno, or 0. Opens
 // nothing.

@@ -259,10 +259,36 @@ static bool write_best(struct grt_run *run) {
     return good;
 }
 
+// The best and the newest of one step are one file with two names. To write it a second time took 5
+// of the 78 ms that 20 epochs took on an H200 (2026-11).
+static bool write_both(struct grt_run *run) {
+    char newest[GRT_WHOLE_FILE_PATH + 64];
+    char best[GRT_WHOLE_FILE_PATH + 64];
+    grt_checkpoint_path(run->desc.dir, run->pending_step, newest, sizeof newest);
+    best_path(run, best, sizeof best);
+    if (!write_pending(run)) {
+        write_best(run);
+        return false;
+    }
+    if (!grt_whole_file_twin(newest, best)) {
+        return write_best(run);
+    }
+    grt_archive_destroy(&run->pending_best);
+    run->best_written = true;
+    run->best_unsaved = false;
+    return true;
+}
+
+static bool write_each(struct grt_run *run) {
+    bool good = write_best(run);
+    return write_pending(run) && good;
+}
+
 bool run_keep_flush(struct grt_run *run) {
     bool any = run->pending || run->pending_best;
-    bool good = write_best(run);
-    good = write_pending(run) && good;
+    bool one = run->pending && run->pending_best && !run->desc.file &&
+               run->pending_step == run->pending_best_step;
+    bool good = one ? write_both(run) : write_each(run);
     run->write_time = any ? grt_seconds() : run->write_time;
     return good;
 }
@@ -286,6 +312,7 @@ bool run_keep_save(struct grt_run *run, bool now) {
 bool run_keep_best(struct grt_run *run) {
     grt_archive_destroy(&run->pending_best);
     run->pending_best = make_archive(run);
+    run->pending_best_step = run->place.step;
     run->best_unsaved = !run->pending_best;
     return run->pending_best != NULL;
 }

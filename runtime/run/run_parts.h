@@ -42,6 +42,7 @@ struct grt_run {
     bool nonfinite;       // it was not saved: a tensor is not finite
     // Made and not yet written, since one was a moment ago; a newer one takes its place.
     struct grt_archive *pending, *pending_best;
+    uint64_t pending_best_step;
     uint64_t pending_step;
     double write_time;  // of the newest
 };
