@@ -75,6 +75,7 @@
     X(all, nn, tally)                                                                              \
     X(all, nn, optim)                                                                              \
     X(all, nn, gather)                                                                             \
+    X(all, nn, draw)                                                                               \
     X(all, nn, block_f32)                                                                          \
     X(all, nn, block_16)                                                                           \
     X(all, nn, block_grad_f32)                                                                     \

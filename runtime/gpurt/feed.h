@@ -76,6 +76,9 @@ struct grt_feed_done {
     double stalled;      // of these, at most, the device had nothing to do
     bool epoch_ended;
 };
+// Graphs that there are so far: those that are expected are recorded with the feed, others when
+// they are first wanted.
+GRT_API uint32_t grt_feed_graphs(const struct grt_feed *feed);
 // Runs up to `most` steps, not beyond the end of the epoch. Batches: no more than a window, and
 // waits for them; `more`: another call follows, so its first batch is fetched meanwhile. Rows on
 // the device: queues them and returns. When it fails, `done` still says what was run and the
@@ -88,10 +91,10 @@ GRT_API bool grt_feed_run(struct grt_feed *feed, uint32_t most, bool more,
 GRT_API uint64_t grt_feed_row_bytes(const struct grt_dev *dev, uint64_t row_bytes, bool several);
 // And at most so many besides, where tensors begin at multiples of a device's own number.
 GRT_API uint64_t grt_feed_padding(const struct grt_dev *dev);
-// Device bytes that a feed of rows on the device takes besides them, where a step has so many of x
-// and y and is cut into micro-batches or not.
+// Device bytes that a feed of rows on the device takes besides them at most, where a step has so
+// many of x and y, and so many samples, and is cut into micro-batches or not.
 GRT_API uint64_t grt_feed_rows_bytes(const struct grt_dev *dev, uint64_t x_bytes, uint64_t y_bytes,
-                                     bool cut);
+                                     uint32_t batch, bool cut);
 
 #ifdef __cplusplus
 }

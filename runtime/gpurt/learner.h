@@ -93,7 +93,13 @@ struct grt_step_rows {
     // launch. 0: each micro-batch is gathered where the model reads it.
     uint32_t staged;
     struct grt_range stage_x, stage_y;
+    // Or, where grt_learner_draws() says so, room for the numbers of their rows alone, u32: the
+    // kernels read rows where they lie.
+    struct grt_range drawn;
 };
+// Whether steps of such rows, or evaluations, can take `drawn` in place of a stage.
+GRT_API bool grt_learner_draws(const struct grt_learner *learner, const struct grt_step_rows *rows,
+                               bool evaluates);
 // Where the x or y of a step begins in a stage, in bytes, and what all of `step` of them take.
 GRT_API uint64_t grt_learner_stage(const struct grt_learner *learner, bool y, uint64_t step);
 

@@ -88,6 +88,10 @@ static void declare_state(struct grt_learner *l) {
     l->norm_parts = declare(l, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0, 0, 0);
     l->loss_parts = declare(l, "loss parts", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
     l->hits = declare(l, "hits", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
+    if (grt_learner_judges(l, l->micro, false)) {
+        uint64_t numbers = grt_fused_judge_numbers(l->micro);
+        l->judged = declare(l, "losses", "state", GRT_F32, numbers, 0, 0, 0);
+    }
 }
 
 struct grt_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t rows) {
@@ -98,6 +102,14 @@ struct grt_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t ro
                                    .dtype = l->desc.precision,
                                    .rows = rows,
                                    .params = &l->params};
+}
+
+bool grt_learner_judges(const struct grt_learner *l, uint64_t rows, bool ordered) {
+    struct grt_fused_desc fused = grt_learner_fused(l, rows);
+    bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
+    fused.ordered = ordered;
+    return !layers && l->desc.loss != GRT_LOSS_CROSS_ENTROPY &&
+           grt_fused_forward_usable(l->dev, &fused, true);
 }
 
 // Whether forward and backward are one op; false with the sentence said where that was asked for

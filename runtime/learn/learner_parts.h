@@ -36,6 +36,7 @@ struct grt_learner {
     float *weight_numbers;             // what is in it: desc.class_weights
     float weight_sum;
     struct grt_tensor *fused_scratch;
+    struct grt_tensor *judged;      // losses of an evaluation in one op, or NULL
     struct grt_tensor *kept_views;  // of each parameter in each part of kept
     char (*kept_names)[GRT_PARAM_NAME + 24];
 };
@@ -43,6 +44,9 @@ struct grt_learner {
 struct grt_fused_desc;
 // The fused op of a learner, without its operands.
 struct grt_fused_desc grt_learner_fused(const struct grt_learner *learner, uint64_t rows);
+// Whether the losses of an evaluation are one op, which counts no right answers; `ordered`: of rows
+// by their numbers.
+bool grt_learner_judges(const struct grt_learner *learner, uint64_t rows, bool ordered);
 // As grt_learner_evaluate(); `saw` is told of each activation when it is recorded.
 typedef void grt_learner_saw_fn(void *context, struct grt_graph *graph,
                                 const struct grt_tensor *tensor, const char *name);

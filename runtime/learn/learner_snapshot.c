@@ -9,6 +9,7 @@
 struct slot {
     struct grt_buf *buf;  // state, then history
     struct grt_graph *graph;
+    struct grt_graph *whole_graph;  // the same, and the whole of the tensors
     uint64_t mark;
 };
 
@@ -18,7 +19,6 @@ struct grt_snapshot {
     struct grt_learner *learner;
     struct slot slots[GRT_SNAPSHOT_SLOTS];
     struct grt_buf *whole;  // masters, buffers, then what the optimizer keeps
-    struct grt_graph *whole_graph;
 };
 
 static struct grt_buf *make_buf(struct grt_learner *l, uint64_t bytes) {
@@ -33,18 +33,32 @@ static void whole_of(const struct grt_learner *l, const struct grt_tensor *from[
     from[2] = l->kept;
 }
 
-// Copies one range behind the other. The first run waits for its end, so it is made here.
-static struct grt_graph *make_graph(struct grt_learner *l, struct grt_buf *into,
-                                    const struct grt_tensor *const *from, int count) {
-    struct grt_graph *graph = grt_graph_create(l->dev, "snapshot");
+// Copies one range behind the other.
+static void copy_all(struct grt_graph *graph, struct grt_buf *into,
+                     const struct grt_tensor *const *from, int count) {
     uint64_t at = 0;
-    for (int i = 0; graph && i < count; i++) {
+    for (int i = 0; i < count; i++) {
         if (from[i]) {
             uint64_t bytes = grt_tensor_bytes(from[i]);
             grt_graph_copy(graph, (struct grt_range){into, at, bytes},
                            (struct grt_range){from[i]->range.buf, from[i]->range.offset, bytes});
             at += bytes;
         }
+    }
+}
+
+// Of a slot, and of the whole where there is a place for it. The first run waits for its end, so it
+// is made here.
+static struct grt_graph *make_graph(struct grt_learner *l, struct grt_buf *slot,
+                                    struct grt_buf *whole) {
+    struct grt_graph *graph = grt_graph_create(l->dev, "snapshot");
+    const struct grt_tensor *first[2] = {l->state, l->history}, *rest[WHOLE];
+    whole_of(l, rest);
+    if (graph) {
+        copy_all(graph, slot, first, 2);
+    }
+    if (graph && whole) {
+        copy_all(graph, whole, rest, WHOLE);
     }
     if (graph && !(grt_graph_finish(graph) && grt_graph_finish(graph))) {
         grt_graph_destroy(&graph);
@@ -59,24 +73,20 @@ struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
         return NULL;
     }
     s->learner = l;
-    bool good = true;
+    const struct grt_tensor *from[WHOLE];
+    uint64_t bytes = 0;
+    whole_of(l, from);
+    for (int i = 0; i < WHOLE; i++) {
+        bytes += grt_tensor_bytes(from[i]);
+    }
+    s->whole = make_buf(l, bytes);
+    bool good = s->whole != NULL;
     for (uint32_t i = 0; good && i < GRT_SNAPSHOT_SLOTS; i++) {
-        const struct grt_tensor *from[2] = {l->state, l->history};
         struct slot *slot = &s->slots[i];
         slot->buf = make_buf(l, grt_tensor_bytes(l->state) + grt_tensor_bytes(l->history));
-        slot->graph = slot->buf ? make_graph(l, slot->buf, from, 2) : NULL;
-        good = slot->graph != NULL;
-    }
-    if (good) {
-        const struct grt_tensor *from[WHOLE];
-        uint64_t bytes = 0;
-        whole_of(l, from);
-        for (int i = 0; i < WHOLE; i++) {
-            bytes += grt_tensor_bytes(from[i]);
-        }
-        s->whole = make_buf(l, bytes);
-        s->whole_graph = s->whole ? make_graph(l, s->whole, from, WHOLE) : NULL;
-        good = s->whole_graph != NULL;
+        slot->graph = slot->buf ? make_graph(l, slot->buf, NULL) : NULL;
+        slot->whole_graph = slot->graph ? make_graph(l, slot->buf, s->whole) : NULL;
+        good = slot->whole_graph != NULL;
     }
     if (!good) {
         grt_snapshot_destroy(&s);
@@ -92,15 +102,15 @@ void grt_snapshot_destroy(struct grt_snapshot **snapshot) {
     *snapshot = NULL;
     for (uint32_t i = 0; i < GRT_SNAPSHOT_SLOTS; i++) {
         grt_graph_destroy(&s->slots[i].graph);
+        grt_graph_destroy(&s->slots[i].whole_graph);
         grt_buf_destroy(&s->slots[i].buf);
     }
-    grt_graph_destroy(&s->whole_graph);
     grt_buf_destroy(&s->whole);
     free(s);
 }
 
 bool grt_snapshot_take(struct grt_snapshot *s, uint32_t slot, bool whole) {
-    if (!grt_graph_run(s->slots[slot].graph) || (whole && !grt_graph_run(s->whole_graph))) {
+    if (!grt_graph_run(whole ? s->slots[slot].whole_graph : s->slots[slot].graph)) {
         return false;
     }
     s->slots[slot].mark = grt_dev_mark(s->learner->dev, GRT_LANE_MAIN);

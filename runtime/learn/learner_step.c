@@ -26,6 +26,7 @@ struct feed {
     bool evaluates;
     struct grt_range out;                // of a prediction
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
+    uint32_t order_first;                // of rows by their numbers: place of the first
     struct grt_range norms;              // of the gradients, where the model's op has them
     uint32_t norm_count;
     void (*saw)(void *context, struct grt_graph *graph, const struct grt_tensor *tensor,
@@ -66,6 +67,23 @@ uint64_t grt_learner_stage(const struct grt_learner *l, bool y, uint64_t step) {
     return step * grt_dev_align_up(l->dev, bytes);
 }
 
+// Elements of 4 bytes that the model takes as they are.
+static bool plain(const struct grt_tensor *t) {
+    return t->dtype == GRT_F32 || t->dtype == GRT_U32;
+}
+
+bool grt_learner_draws(const struct grt_learner *l, const struct grt_step_rows *rows,
+                       bool evaluates) {
+    if (!l || !rows || l->micro < l->desc.batch || !rows->y.range.buf || rows->norm.buf ||
+        rows->x.dtype != GRT_F32 || !plain(&rows->y)) {
+        return false;
+    }
+    struct grt_fused_desc fused = grt_learner_fused(l, l->desc.batch);
+    fused.ordered = true;
+    return evaluates ? l->judged && grt_learner_judges(l, l->desc.batch, true)
+                     : l->fused && grt_fused_usable(l->dev, &fused, true);
+}
+
 // The samples of a micro-batch, or of as many steps as there is room for, all at once with the
 // first of them.
 static void gather(struct feed *f, bool with_target) {
@@ -83,10 +101,18 @@ static void gather(struct feed *f, bool with_target) {
     if (with_target) {
         g.y = f->target.range;
     }
+    uint64_t at = data->staged > 0 ? f->step % data->staged : 0;
+    uint64_t left = (f->desc->steps > 0 ? f->desc->steps : 1) - f->step;
+    uint64_t steps = left < data->staged ? left : data->staged;
+    if (data->drawn.buf) {
+        f->order_first = (uint32_t)(at * f->rows);
+        g.rows = steps * f->rows;
+        if (at == 0) {
+            grt_op_draw(f->graph, &g, grt_op_part(data->drawn, 0, g.rows * 4));
+        }
+        return;
+    }
     if (data->staged > 0) {
-        uint64_t at = f->step % data->staged;
-        uint64_t left = (f->desc->steps > 0 ? f->desc->steps : 1) - f->step;
-        uint64_t steps = left < data->staged ? left : data->staged;
         f->x.range = grt_op_part(data->stage_x, grt_learner_stage(l, false, at), f->x.range.size);
         f->target.range =
             grt_op_part(data->stage_y, grt_learner_stage(l, true, at), f->target.range.size);
@@ -149,17 +175,29 @@ static struct grt_pass pass_of(const struct feed *f, bool training) {
                              .context = f->context};
 }
 
+// What a fused op reads: the micro-batch, or rows of all the data by their numbers.
+static void give_samples(struct feed *f, struct grt_fused_desc *desc) {
+    const struct grt_step_rows *data = f->desc->data;
+    desc->ordered = data && data->drawn.buf;
+    desc->x = desc->ordered ? &data->x : &f->x;
+    desc->target = desc->ordered ? &data->y : &f->target;
+    desc->state = f->l->state->range;
+    if (desc->ordered) {
+        desc->order = grt_op_part(data->drawn, 0, (f->order_first + f->x.shape[0]) * 4);
+        desc->order_first = f->order_first;
+    }
+}
+
 // As one op where there is one and nobody looks at what is between: no layer's units go to memory.
 static bool forward_fused(struct feed *f) {
     struct grt_learner *l = f->l;
     struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
     bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
-    if (f->saw || layers || !grt_fused_forward_usable(l->dev, &desc)) {
+    if (f->saw || layers || !grt_fused_forward_usable(l->dev, &desc, false)) {
         return false;
     }
-    desc.x = &f->x;
+    give_samples(f, &desc);
     desc.y = &f->y;
-    desc.state = l->state->range;
     phase(f, "forward");
     grt_op_fused_forward(f->graph, &desc);
     return true;
@@ -189,13 +227,11 @@ static struct grt_tensor record_forward(struct feed *f, bool training) {
 static void record_fused(struct feed *f) {
     struct grt_learner *l = f->l;
     struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
-    desc.x = &f->x;
-    desc.target = &f->target;
+    give_samples(f, &desc);
     desc.y = &f->y;
     desc.add = f->micro > 0;
     desc.samples = f->rows;
     desc.parts = parts(f, l->loss_parts);
-    desc.state = l->state->range;
     desc.scratch = l->fused_scratch->range;
     desc.phases = f->desc->phases;
     f->norms = grt_fused_norms(l->dev, &desc, &f->norm_count);
@@ -276,11 +312,33 @@ static void record_update_alone(struct feed *f) {
     record_update(f);
 }
 
+// Forward and the losses in one launch. How many numbers there are to add up; 0: there is no such
+// op, or somebody looks at what is between.
+static uint32_t record_judged(struct feed *f) {
+    struct grt_learner *l = f->l;
+    struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
+    if (f->saw || !l->judged || l->micro < l->desc.batch) {
+        return 0;
+    }
+    give_samples(f, &desc);
+    if (!grt_learner_judges(l, f->x.shape[0], desc.ordered)) {
+        return 0;
+    }
+    desc.parts = l->judged->range;
+    phase(f, "forward");
+    return grt_op_fused_judge(f->graph, &desc);
+}
+
 static void record_evaluation(struct feed *f) {
     struct grt_learner *l = f->l;
     bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
+    uint32_t judged = 0;
     f->evaluates = true;
     for (f->micro = first_micro(f); feed(f, true); f->micro++) {
+        judged = record_judged(f);
+        if (judged > 0) {
+            continue;
+        }
         record_forward(f, false);
         struct grt_tensor y = flat(f, &f->y);
         // A mean over one sample is a sum over samples.
@@ -300,12 +358,14 @@ static void record_evaluation(struct feed *f) {
         return;
     }
     const struct grt_step_rows *data = f->desc->data;
-    const struct tally_params params = {.parts = (uint32_t)f->micro * GRT_LOSS_PARTS,
+    const struct tally_params params = {.parts =
+                                            judged ? judged : (uint32_t)f->micro * GRT_LOSS_PARTS,
                                         .samples = (uint32_t)f->rows,
                                         .moved = data ? (uint32_t)f->rows : 0,
                                         .epoch = data ? data->epoch : 0,
                                         .counted = classes};
-    const struct grt_range ranges[] = {l->loss_parts->range, l->hits->range, l->state->range};
+    const struct grt_range ranges[] = {judged ? l->judged->range : l->loss_parts->range,
+                                       l->hits->range, l->state->range};
     grt_op_launch(f->graph,
                   grt_kernel_desc(.name = "tally", .specs = {{"WG", grt_op_tree_wg(l->dev)}}),
                   &params, sizeof params, ranges, 3, (const uint32_t[3]){1, 1, 1});
@@ -332,8 +392,9 @@ static bool has_samples(const struct grt_range *range, uint64_t bytes) {
 }
 
 // Why the samples cannot be had, or NULL.
-static const char *missing(const struct grt_learner *l, const struct grt_step_desc *d,
-                           uint64_t rows, bool with_target) {
+static const char *missing(const struct feed *f, uint64_t rows, bool with_target) {
+    const struct grt_learner *l = f->l;
+    const struct grt_step_desc *d = f->desc;
     uint64_t steps = d->steps > 0 ? d->steps : 1;
     if (rows > l->desc.batch) {
         return "more rows than the learner's batch";
@@ -356,7 +417,11 @@ static const char *missing(const struct grt_learner *l, const struct grt_step_de
              grt_tensor_count(&data->y) / data->y.shape[0] * 4 != grt_learner_y_bytes(l))) {
             return "the data's samples are not the learner's";
         }
-        if (data->staged > 0 &&
+        if (data->drawn.buf && (!grt_learner_draws(l, data, f->evaluates) || data->staged == 0 ||
+                                data->drawn.size / 4 < (uint64_t)data->staged * rows)) {
+            return "rows by their numbers want room for them and fused kernels";
+        }
+        if (data->staged > 0 && !data->drawn.buf &&
             (l->micro < l->desc.batch ||
              !has_samples(&data->stage_x, grt_learner_stage(l, false, data->staged)) ||
              (with_target &&
@@ -386,7 +451,7 @@ static struct grt_graph *record(struct feed *f, const char *label, record_fn *on
     }
     uint64_t rows = desc->rows > 0 ? desc->rows : l->desc.batch;
     bool predicts = one == record_prediction, updates = one == record_update_alone;
-    const char *why = updates && rows <= l->desc.batch ? NULL : missing(l, desc, rows, !predicts);
+    const char *why = updates && rows <= l->desc.batch ? NULL : missing(f, rows, !predicts);
     if (!why && (updates || one == record_gradients) && desc->steps > 1) {
         why = "several steps want an update between them";
     }
@@ -434,7 +499,8 @@ struct grt_graph *grt_learner_update(struct grt_learner *l, const struct grt_ste
 }
 
 struct grt_graph *grt_learner_evaluate(struct grt_learner *l, const struct grt_step_desc *desc) {
-    return record(&(struct feed){.l = l, .desc = desc}, "evaluation", record_evaluation);
+    return record(&(struct feed){.l = l, .desc = desc, .evaluates = true}, "evaluation",
+                  record_evaluation);
 }
 
 struct grt_graph *grt_learner_predict(struct grt_learner *l, const struct grt_step_desc *desc,

@@ -344,3 +344,20 @@ void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *g) {
                                                     {"NORM", from->norm.buf ? features : 0}}),
         &params, sizeof params, ranges, 8, (const uint32_t[3]){(uint32_t)groups, 1, 1});
 }
+
+void grt_op_draw(struct grt_graph *graph, const struct grt_gathering *d, struct grt_range numbers) {
+    const struct grt_step_rows *from = d->from;
+    uint32_t wg = grt_op_tree_wg(grt_graph_dev(graph));
+    const struct draw_params params = {.rows = (uint32_t)d->rows, .record = from->record};
+    const struct grt_range ranges[] = {
+        from->order.range,
+        from->dropped.range.buf ? from->dropped.range : grt_op_unused(graph),
+        d->state->range,
+        numbers,
+    };
+    uint64_t groups = (d->rows + wg - 1) / wg;
+    groups = groups < GATHER_GROUPS ? groups : GATHER_GROUPS;
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = "draw", .specs = {{"WG", wg}, {"EVAL", d->evaluates}}),
+                  &params, sizeof params, ranges, 4, (const uint32_t[3]){(uint32_t)groups, 1, 1});
+}

@@ -88,5 +88,9 @@ struct grt_gathering {
     struct grt_range x, y;    // y without a buffer: targets are not wanted
 };
 void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *gathering);
+// Of the same samples, the numbers of the rows that they are: u32, as many as `rows`; `first` is 0,
+// and x and y are not looked at.
+void grt_op_draw(struct grt_graph *graph, const struct grt_gathering *drawing,
+                 struct grt_range numbers);
 
 #endif

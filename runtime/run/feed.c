@@ -13,14 +13,14 @@
 
 // Steps of the largest graph over rows on the device: submits are few then. A CPU is slow enough to
 // be kept busy by small ones, and lavapipe takes a while over each graph.
-#define MOST_STEPS 32u
+#define MOST_STEPS 128u
 #define MOST_STEPS_SOFTWARE 8u
 #define STAGE_BYTES (32u << 20)  // gathered at once, at most
 #define TABLE_BYTES (64u << 10)  // of records of orders, or one record
 
 // Graphs that a feed needs: a full batch and the last one of an epoch for each place; or those of
-// 1, 2, 4 ... steps and the last one.
-#define MOST_RECORDED 8
+// 1, 2, 4 ... steps, of what is left of an epoch behind the longest, and the last one.
+#define MOST_RECORDED 12
 
 struct recorded {
     uint32_t rows, steps, part, place;
@@ -54,7 +54,7 @@ struct grt_feed {
 
     struct grt_step_rows rows;  // on the device
     struct grt_plan *stage;
-    struct grt_tensor *stage_x, *stage_y;
+    struct grt_tensor *stage_x, *stage_y, *drawn;
     uint32_t newest_staged;
     uint32_t *words;                    // the table of records
     uint64_t table_first, table_count;  // epochs in it
@@ -255,18 +255,26 @@ static bool run_batches(struct grt_feed *f, uint32_t most, bool more, struct grt
 
 // ---- rows on the device ----
 
+// Whether the table has the order of the epoch that is next.
+static bool has_record(const struct grt_feed *f) {
+    return f->table_count > 0 &&
+           (f->desc.evaluate ||
+            (f->next.epoch >= f->table_first && f->next.epoch - f->table_first < f->table_count));
+}
+
+static bool knows_place(const struct grt_feed *f) {
+    return f->placed && has_record(f);
+}
+
 // Tells the device where the next step begins, which it keeps count of from there on. An evaluation
 // is not shuffled: one record serves all of its epochs.
 static bool place(struct grt_feed *f) {
     struct grt_learn_state state;
     bool evaluates = f->desc.evaluate;
-    bool known =
-        f->table_count > 0 && (evaluates || (f->next.epoch >= f->table_first &&
-                                             f->next.epoch - f->table_first < f->table_count));
-    if (f->placed && known) {
+    if (knows_place(f)) {
         return true;
     }
-    if (!known) {
+    if (!has_record(f)) {
         uint64_t most = grt_buf_size(f->rows.order.range.buf) / 4 / f->rows.record;
         f->table_first = f->next.epoch;
         f->table_count = most;
@@ -303,13 +311,31 @@ static uint32_t staged_steps(const struct grt_dev *dev, uint64_t step_bytes, boo
     return steps < 2 || cut ? 0 : (uint32_t)steps;
 }
 
-// What the next graph has: full batches, a power of two of them, or the last one.
+// Where kernels read rows by their numbers, these are few bytes.
+static uint32_t drawn_steps(const struct grt_dev *dev, uint32_t batch) {
+    uint64_t steps = STAGE_BYTES / (4ull * batch);
+    steps = steps < most_steps(dev) ? steps : most_steps(dev);
+    return steps > 0 ? (uint32_t)steps : 1;
+}
+
+// Full batches of an epoch behind those in graphs of most steps: all in one graph, so that nothing
+// is between them.
+static uint32_t rest_of_epoch(const struct grt_feed *f) {
+    return (uint32_t)(f->info.rows / f->desc.batch % most_steps(f->desc.dev));
+}
+
+// What the next graph has: full batches, a power of two of them or the rest of an epoch, or the
+// last one.
 static struct grt_step_desc next_rows(const struct grt_feed *f, uint64_t most) {
     uint64_t left = f->info.rows - f->next.batch * f->desc.batch;
     uint64_t full = left / f->desc.batch;
     struct grt_step_desc desc = {.rows = f->desc.batch, .steps = 1, .data = &f->rows};
     if (full == 0) {
         desc.rows = (uint32_t)left;
+    }
+    if (full > 0 && full == rest_of_epoch(f) && full <= most) {
+        desc.steps = (uint32_t)full;
+        return desc;
     }
     while (2 * desc.steps <= most_steps(f->desc.dev) && 2 * desc.steps <= full &&
            2 * desc.steps <= most) {
@@ -319,6 +345,10 @@ static struct grt_step_desc next_rows(const struct grt_feed *f, uint64_t most) {
 }
 
 static bool run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *done) {
+    // What is queued before the table is written anew is waited for, and keeps the device busy.
+    if (!knows_place(f) && !grt_dev_wait(f->desc.dev)) {
+        return false;
+    }
     double start = grt_seconds();
     if (!place(f)) {
         return false;
@@ -340,15 +370,39 @@ static bool run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *do
     return true;
 }
 
+// Of either kind, whichever the learner will take.
 uint64_t grt_feed_rows_bytes(const struct grt_dev *dev, uint64_t x_bytes, uint64_t y_bytes,
-                             bool cut) {
+                             uint32_t batch, bool cut) {
     uint64_t step = grt_dev_align_up(dev, x_bytes) + grt_dev_align_up(dev, y_bytes);
-    return staged_steps(dev, step, cut) * step + grt_dev_align(dev);
+    uint64_t samples = staged_steps(dev, step, cut) * step;
+    uint64_t numbers = cut ? 0 : drawn_steps(dev, batch) * 4ull * batch;
+    return (samples > numbers ? samples : numbers) + grt_dev_align(dev);
+}
+
+static bool prepare_drawn(struct grt_feed *f) {
+    uint64_t epoch = f->info.batches_per_epoch;
+    uint32_t steps = drawn_steps(f->desc.dev, f->desc.batch);
+    steps = steps < epoch ? steps : (uint32_t)epoch;
+    const struct grt_tensor_desc desc = {.label = "numbers of rows",
+                                         .group = "batches",
+                                         .dtype = GRT_U32,
+                                         .shape = {(uint64_t)steps * f->desc.batch}};
+    f->stage = grt_plan_create(f->desc.dev);
+    f->drawn = f->stage ? grt_plan_tensor(f->stage, &desc) : NULL;
+    if (!f->drawn || !grt_plan_alloc(f->stage)) {
+        return false;
+    }
+    f->rows.staged = steps;
+    f->rows.drawn = f->drawn->range;
+    return true;
 }
 
 static bool prepare_stage(struct grt_feed *f) {
     const struct grt_learner *learner = f->desc.learner;
     bool cut = grt_learner_input(learner)->shape[0] < f->desc.batch;
+    if (grt_learner_draws(learner, &f->rows, f->desc.evaluate)) {
+        return prepare_drawn(f);
+    }
     uint32_t steps = staged_steps(
         f->desc.dev, grt_learner_stage(learner, false, 1) + grt_learner_stage(learner, true, 1),
         cut);
@@ -418,17 +472,28 @@ static bool prepare_rows(struct grt_feed *f) {
     return prepare_dropped(f) && prepare_stage(f);
 }
 
-// The graphs of an epoch's steps in runs as long as they come, and of its last batch. A run that is
-// cut elsewhere makes what it lacks.
+uint32_t grt_feed_graphs(const struct grt_feed *f) {
+    return f->recorded_count;
+}
+
+// The graphs of an epoch's steps in runs as long as they come, and of its last batch; and of an
+// epoch whose first step is done alone, as that of a run is. A run that is cut elsewhere makes what
+// it lacks.
 static bool bake_rows(struct grt_feed *f) {
     uint32_t batch = f->desc.batch, rest = (uint32_t)(f->info.rows % batch);
     uint64_t full = f->info.rows / batch;
-    for (uint32_t steps = 1; steps <= most_steps(f->desc.dev) && steps <= full; steps *= 2) {
-        bool longest = 2 * steps > most_steps(f->desc.dev) || 2 * steps > full;
+    // An epoch is graphs of most steps and one of the rest, but the first.
+    uint64_t most = most_steps(f->desc.dev), first = full > 0 ? (full - 1) % most : 0;
+    for (uint32_t steps = 1; steps <= most && steps <= full; steps *= 2) {
         const struct grt_step_desc desc = {.rows = batch, .steps = steps, .data = &f->rows};
-        if ((steps == 1 || longest || full / steps % 2 == 1) && !graph_for(f, &desc, 0)) {
+        bool comes = steps == 1 || steps == most || (first & steps) != 0;
+        if (comes && !graph_for(f, &desc, 0)) {
             return false;
         }
+    }
+    const struct grt_step_desc whole = {.rows = batch, .steps = rest_of_epoch(f), .data = &f->rows};
+    if (whole.steps > 0 && !graph_for(f, &whole, 0)) {
+        return false;
     }
     const struct grt_step_desc last = {.rows = rest, .steps = 1, .data = &f->rows};
     return rest == 0 || graph_for(f, &last, 0) != NULL;
@@ -519,7 +584,7 @@ void grt_feed_expect(struct grt_feed *f, double step_seconds) {
 
 void grt_feed_newest(const struct grt_feed *f, struct grt_tensor *x, struct grt_tensor *y) {
     uint32_t i = f->newest_place;
-    if (f->rows.staged > 0) {
+    if (f->rows.stage_x.buf) {
         *x = *grt_learner_input(f->desc.learner);
         *y = *grt_learner_target(f->desc.learner);
         x->range = f->rows.stage_x;
@@ -553,11 +618,31 @@ bool grt_feed_seek(struct grt_feed *f, struct grt_loader_position position) {
     return true;
 }
 
+// A step whose samples are brought to where they can be looked at.
+static bool gather_one(struct grt_feed *f, struct grt_tensor *x, struct grt_tensor *y) {
+    struct grt_feed_done done = {0};
+    struct grt_step_rows rows = f->rows;
+    struct grt_step_desc desc = next_rows(f, 1);
+    rows.staged = 0;
+    rows.drawn = (struct grt_range){0};
+    desc.data = &rows;
+    struct grt_graph *graph = place(f) ? record(f, &desc) : NULL;
+    bool good = graph && grt_graph_run(graph) && grt_dev_wait(f->desc.dev);
+    grt_graph_destroy(&graph);
+    f->newest_rows = desc.rows;
+    grt_feed_newest(f, x, y);
+    advance(f, 1, &done);
+    return good;
+}
+
 bool grt_feed_part(struct grt_feed *f, struct grt_loader_position position, uint32_t part,
                    struct grt_tensor *x, struct grt_tensor *y) {
     struct grt_feed_done done = {0};
     if (part >= f->part_count || !grt_feed_seek(f, position)) {
         return false;
+    }
+    if (f->rows.drawn.buf) {
+        return gather_one(f, x, y);
     }
     if (f->part_count == 1) {
         bool good = grt_feed_run(f, 1, false, &done) && grt_dev_wait(f->desc.dev);

@@ -11,8 +11,8 @@ struct grt_fit_besides grt_task_besides(struct grt_dev *dev, const struct grt_da
     uint64_t x = 4ull * info->x_width, y = 4ull * info->y_width;
     uint64_t feeds = info->part_rows[GRT_PART_VALIDATION] > 0 ? 2 : 1;
     if (cache == GRT_CACHE_DEVICE) {
-        uint64_t feed =
-            grt_feed_rows_bytes(dev, desc->batch * x, desc->batch * y, desc->accumulate > 1);
+        uint64_t feed = grt_feed_rows_bytes(dev, desc->batch * x, desc->batch * y, desc->batch,
+                                            desc->accumulate > 1);
         return (struct grt_fit_besides){.bytes = info->file_rows * (x + y) + feeds * feed};
     }
     return (struct grt_fit_besides){

@@ -65,6 +65,7 @@ static bool as_mlp(const struct grt_fused_desc *d, struct grt_mlp_fused_desc *fu
                                          .delta = d->delta,
                                          .dtype = d->dtype,
                                          .rows = d->rows,
+                                         .ordered = d->ordered,
                                          .params = d->params,
                                          .x = d->x,
                                          .target = d->target,
@@ -74,6 +75,8 @@ static bool as_mlp(const struct grt_fused_desc *d, struct grt_mlp_fused_desc *fu
                                          .parts = d->parts,
                                          .state = d->state,
                                          .scratch = d->scratch,
+                                         .order = d->order,
+                                         .order_first = d->order_first,
                                          .phases = d->phases};
     return true;
 }
@@ -110,9 +113,9 @@ void grt_op_fused(struct grt_graph *graph, const struct grt_fused_desc *desc) {
     }
 }
 
-bool grt_fused_forward_usable(struct grt_dev *dev, const struct grt_fused_desc *desc) {
+bool grt_fused_forward_usable(struct grt_dev *dev, const struct grt_fused_desc *desc, bool judged) {
     struct grt_mlp_fused_desc mlp;
-    return as_mlp(desc, &mlp) && grt_mlp_forward_usable(dev, &mlp);
+    return as_mlp(desc, &mlp) && grt_mlp_forward_usable(dev, &mlp, judged);
 }
 
 void grt_op_fused_forward(struct grt_graph *graph, const struct grt_fused_desc *desc) {
@@ -122,4 +125,17 @@ void grt_op_fused_forward(struct grt_graph *graph, const struct grt_fused_desc *
     } else {
         grt_graph_reject(graph, GRT_UNSUPPORTED, "no fused op for this network");
     }
+}
+
+uint32_t grt_op_fused_judge(struct grt_graph *graph, const struct grt_fused_desc *desc) {
+    struct grt_mlp_fused_desc mlp;
+    if (as_mlp(desc, &mlp)) {
+        return grt_op_mlp_judge(graph, &mlp);
+    }
+    grt_graph_reject(graph, GRT_UNSUPPORTED, "no fused op for this network");
+    return 0;
+}
+
+uint64_t grt_fused_judge_numbers(uint64_t rows) {
+    return grt_mlp_judge_numbers(rows);
 }

@@ -15,13 +15,15 @@ struct grt_fused_desc {
     float delta;
     enum grt_dtype dtype;
     uint64_t rows;
+    bool ordered;                     // rows of x by their numbers
     const struct grt_params *params;  // the module's, from the first on
 
     // What is below only grt_op_fused() looks at: see mlp_fused.h.
     const struct grt_tensor *x, *target, *y;
     bool add;
     uint64_t samples;
-    struct grt_range parts, state, scratch;
+    struct grt_range parts, state, scratch, order;
+    uint32_t order_first;
     bool phases;
 };
 
@@ -35,8 +37,11 @@ struct grt_range grt_fused_norms(struct grt_dev *dev, const struct grt_fused_des
                                  uint32_t *count);
 void grt_op_fused(struct grt_graph *graph, const struct grt_fused_desc *desc);
 // The way forward alone: y of x, without a scratch. Whether there is such an op, and it is the
-// better choice.
-bool grt_fused_forward_usable(struct grt_dev *dev, const struct grt_fused_desc *desc);
+// better choice; `judged`: for grt_op_fused_judge().
+bool grt_fused_forward_usable(struct grt_dev *dev, const struct grt_fused_desc *desc, bool judged);
 void grt_op_fused_forward(struct grt_graph *graph, const struct grt_fused_desc *desc);
+// To the losses, see grt_op_mlp_judge().
+uint32_t grt_op_fused_judge(struct grt_graph *graph, const struct grt_fused_desc *desc);
+uint64_t grt_fused_judge_numbers(uint64_t rows);
 
 #endif

@@ -16,7 +16,9 @@ struct mlp_case {
     const struct grt_mlp_fused_desc *desc;
     uint32_t rows, inputs, depth, width, outputs;
     uint32_t tiled;  // rows that tiles are chosen for
-    bool alone;      // forward only
+    bool alone;      // forward only,
+    bool judged;     // and the losses in place of y
+    bool ordered;    // rows by their numbers
 };
 
 // How a variant cuts the work.
@@ -35,7 +37,7 @@ struct mlp_call {
     const struct mlp_case *c;
     struct mlp_plan plan;
     struct mlp_params params;
-    struct grt_range x, target, y, state;
+    struct grt_range x, target, y, state, order;
     struct grt_range weights, masters, grads;
     struct grt_range units, sums, losses, norms;  // scratch
 };
@@ -60,7 +62,7 @@ extern const struct mlp_variant mlp_variant_plain;
 
 // KEEP of a pass: see shaders/mlp/lib/mlp.k.
 static inline uint32_t mlp_keep(const struct mlp_case *c) {
-    return c->alone ? 2 : c->desc->y != NULL;
+    return c->alone ? (c->judged ? 3 : 2) : c->desc->y != NULL;
 }
 
 // Whether a variant computes right here (mlp_check.c); warns once when it does not.

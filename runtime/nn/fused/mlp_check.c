@@ -25,12 +25,13 @@
 #define PERIOD 13u         // samples
 #define MOST_ROWS 600u     // more than two workgroups of any tile have
 #define LEAST_ROWS 101u    // several blocks of 16, and some left
+#define ORDER_FIRST 3u     // numbers of the order that are not asked for
 #define LOSS_SCALE 512.0f  // such that halves of gradients are neither small nor large
 
 struct trial {
     struct mlp_trial made;
     struct grt_mlp_fused_desc desc;
-    struct grt_tensor *scratch, *parts, *state;
+    struct grt_tensor *scratch, *parts, *state, *order;
     float *numbers;  // of the largest tensor
     float x[PERIOD * 128];
     union {
@@ -74,17 +75,21 @@ static bool declare(struct trial *t, const struct question *q) {
         .rows = rows,
         .tiles_for = c->tiled,
         .variant = q->variant->name,
+        .ordered = c->ordered,
         .params = &made->params,
         .x = mlp_trial_tensor(made, "x", GRT_F32, rows, m->inputs),
         .target = classes ? mlp_trial_tensor(made, "target", GRT_U32, rows, 0)
                           : mlp_trial_tensor(made, "target", GRT_F32, rows, m->outputs),
         .y = mlp_trial_tensor(made, "y", GRT_F32, rows, m->outputs),
     };
-    t->parts = mlp_trial_tensor(made, "parts", GRT_F32, GRT_LOSS_PARTS, 0);
+    uint64_t parts = c->judged ? grt_mlp_judge_numbers(rows) : GRT_LOSS_PARTS;
+    t->parts = mlp_trial_tensor(made, "parts", GRT_F32, parts, 0);
+    t->order = mlp_trial_tensor(made, "order", GRT_U32, rows + ORDER_FIRST, 0);
     t->state = mlp_trial_tensor(made, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     uint64_t bytes = grt_mlp_fused_scratch(c->dev, &t->desc);
     t->scratch = bytes > 0 ? mlp_trial_tensor(made, "scratch", GRT_F32, (bytes + 3) / 4, 0) : NULL;
-    return t->desc.x && t->desc.target && t->desc.y && t->parts && t->state && t->scratch;
+    return t->desc.x && t->desc.target && t->desc.y && t->parts && t->state && t->scratch &&
+           t->order;
 }
 
 static void make_samples(struct trial *t) {
@@ -102,12 +107,27 @@ static void make_samples(struct trial *t) {
     }
 }
 
+// Row i is to be sample i % PERIOD: by an order it is found elsewhere, the last row first.
+static uint64_t place_of(const struct trial *t, uint64_t row) {
+    return t->desc.ordered ? t->desc.rows - 1 - row : row;
+}
+
+static bool write_order(struct trial *t) {
+    uint32_t *numbers = (uint32_t *)(void *)t->numbers;
+    uint64_t count = ORDER_FIRST + t->desc.rows;
+    for (uint64_t i = 0; i < count; i++) {
+        numbers[i] = i < ORDER_FIRST ? 0 : (uint32_t)place_of(t, i - ORDER_FIRST);
+    }
+    return grt_buf_write(t->order->range.buf, t->order->range.offset, numbers, count * 4);
+}
+
 // The samples over and over.
 static bool write_rows(struct trial *t, const struct grt_tensor *to, const void *samples) {
     uint64_t bytes = grt_tensor_bytes(to) / t->desc.rows;
     unsigned char *all = (unsigned char *)t->numbers;
     for (uint64_t i = 0; i < t->desc.rows; i++) {
-        memcpy(all + i * bytes, (const unsigned char *)samples + i % PERIOD * bytes, bytes);
+        memcpy(all + place_of(t, i) * bytes, (const unsigned char *)samples + i % PERIOD * bytes,
+               bytes);
     }
     return grt_buf_write(to->range.buf, to->range.offset, all, t->desc.rows * bytes);
 }
@@ -124,9 +144,12 @@ static bool begin(struct trial *t, const struct question *q) {
     t->desc.scratch = t->scratch->range;
     t->desc.parts = t->parts->range;
     t->desc.state = t->state->range;
+    t->desc.order = t->order->range;
+    t->desc.order_first = ORDER_FIRST;
     const struct grt_learn_state state = {.loss_scale = LOSS_SCALE};
     make_samples(t);
-    return write_rows(t, t->desc.x, t->x) && write_rows(t, t->desc.target, &t->target) &&
+    return write_order(t) && write_rows(t, t->desc.x, t->x) &&
+           write_rows(t, t->desc.target, &t->target) &&
            grt_buf_write(t->state->range.buf, t->state->range.offset, &state, sizeof state);
 }
 
@@ -138,14 +161,18 @@ static void end(struct trial *t) {
 // ---- looking at it ----
 
 // Forward and back, or forward alone.
-static bool compute(struct trial *t, bool alone) {
+static bool compute(struct trial *t, const struct mlp_case *c) {
     struct grt_graph *graph = grt_graph_create(t->made.params.dev, "mlp check");
     bool good = graph != NULL;
     if (good) {
         grt_graph_fill(graph, t->made.params.grad->range, UINT32_MAX);
         grt_graph_fill(graph, t->parts->range, UINT32_MAX);
         grt_graph_fill(graph, t->desc.y->range, UINT32_MAX);
-        if (alone) {
+        if (c->judged) {
+            // What the op does not fill counts nothing.
+            grt_graph_fill(graph, t->parts->range, 0);
+            grt_op_mlp_judge(graph, &t->desc);
+        } else if (c->alone) {
             grt_op_mlp_forward(graph, &t->desc);
         } else {
             grt_op_mlp_fused(graph, &t->desc);
@@ -159,7 +186,7 @@ static bool compute(struct trial *t, bool alone) {
 static bool read_loss(struct trial *t, double *loss) {
     *loss = 0;
     bool good = mlp_trial_read(t->parts, t->numbers);
-    for (uint32_t i = 0; good && i < GRT_LOSS_PARTS; i++) {
+    for (uint64_t i = 0; good && i < grt_tensor_count(t->parts); i++) {
         *loss += (double)t->numbers[i];
     }
     return good;
@@ -185,9 +212,15 @@ static double allowed(const struct trial *t) {
                                     : 4 * layers * (t->desc.dtype == GRT_F16 ? 0x1p-11 : 0x1p-8);
 }
 
+// `elements`: that the loss is a sum over; 1: it is the mean.
+static bool loss_agrees(struct trial *t, const struct grt_mlp_reference *want, double elements) {
+    double loss = 0;
+    return read_loss(t, &loss) && fabs(loss / elements - want->mean) <= allowed(t) * want->mean;
+}
+
 static bool agrees(struct trial *t, const struct grt_mlp_reference *want, bool fault) {
-    double loss = 0, bound = allowed(t);
-    if (!read_loss(t, &loss) || !(fabs(loss - want->mean) <= bound * want->mean)) {
+    double bound = allowed(t);
+    if (!loss_agrees(t, want, 1)) {
         return false;
     }
     return mlp_trial_agrees(&t->made, want->grads, bound, t->numbers, fault);
@@ -210,14 +243,21 @@ static bool agrees_alone(struct trial *t, bool fault) {
     return good;
 }
 
+// `fault`: the sum is taken for another.
+static bool agrees_judged(struct trial *t, const struct grt_mlp_reference *want, bool fault) {
+    bool classes = t->desc.loss == GRT_LOSS_CROSS_ENTROPY;
+    double elements = (double)t->desc.rows * (classes ? 1 : t->desc.model.outputs);
+    return loss_agrees(t, want, fault ? 2 * elements : elements);
+}
+
 // With either sign, as no one knows which the driver's own has.
-static bool finds_nan(struct trial *t, bool alone) {
+static bool finds_nan(struct trial *t, const struct mlp_case *c) {
     static const uint32_t bits[] = {0x7fc00000u, 0xffc00000u};
     const struct grt_tensor *bias = &t->made.params.list[1]->master;
     for (uint32_t i = 0; i < 2; i++) {
         double number = 0;
-        if (!grt_buf_write(bias->range.buf, bias->range.offset, &bits[i], 4) ||
-            !compute(t, alone) || !(alone ? read_square(t, &number) : read_loss(t, &number)) ||
+        if (!grt_buf_write(bias->range.buf, bias->range.offset, &bits[i], 4) || !compute(t, c) ||
+            !(c->alone && !c->judged ? read_square(t, &number) : read_loss(t, &number)) ||
             isfinite(number)) {
             return false;
         }
@@ -244,10 +284,11 @@ static enum grt_verdict run(const void *subject, bool fault) {
             .y = t->y,
         };
         if (grt_mlp_reference(&want)) {
-            bool alone = q->c->alone;
-            bool right = compute(t, alone) &&
-                         (alone ? agrees_alone(t, fault) : agrees(t, &want, fault)) &&
-                         finds_nan(t, alone);
+            bool right = compute(t, q->c) &&
+                         (q->c->judged  ? agrees_judged(t, &want, fault)
+                          : q->c->alone ? agrees_alone(t, fault)
+                                        : agrees(t, &want, fault)) &&
+                         finds_nan(t, q->c);
             verdict = right ? GRT_VERDICT_RIGHT : GRT_VERDICT_WRONG;
         }
         free(want.grads);
@@ -265,11 +306,15 @@ bool mlp_trusted(const struct mlp_case *c, const struct mlp_variant *variant) {
     }
     const struct grt_mlp_desc *m = &c->desc->model;
     const struct question question = {c, variant};
-    char what[128];
-    snprintf(what, sizeof what, "%s, %u inputs, %u layers of %u, %s, %u outputs, %s, tiles of %u%s",
+    char what[160];
+    snprintf(what, sizeof what,
+             "%s, %u inputs, %u layers of %u, %s, %u outputs, %s, tiles of %u%s%s",
              grt_dtype_text(c->desc->dtype), m->inputs, m->depth, m->hidden, grt_act_text(m->act),
              m->outputs, grt_loss_text(c->desc->loss), block_of(&question),
-             c->alone ? ", forward alone" : "");
+             c->judged  ? ", losses alone"
+             : c->alone ? ", forward alone"
+                        : "",
+             c->ordered ? ", rows by an order" : "");
     return grt_check_trusts(
         c->dev,
         &(struct grt_check){

@@ -52,7 +52,8 @@ static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
                            .depth = m->depth,
                            .width = m->hidden,
                            .outputs = m->outputs,
-                           .tiled = (uint32_t)(tiled < MLP_MOST_ROWS ? tiled : MLP_MOST_ROWS)};
+                           .tiled = (uint32_t)(tiled < MLP_MOST_ROWS ? tiled : MLP_MOST_ROWS),
+                           .ordered = desc->ordered};
     bool width = m->hidden == 16 || m->hidden == 32 || m->hidden == 64 || m->hidden == 128;
     return width && m->inputs >= 1 && m->inputs <= MAX_INPUTS && m->outputs >= 1 &&
            m->outputs <= MAX_OUTPUTS && m->depth >= 1 && m->depth <= MAX_DEPTH && !m->residual &&
@@ -83,13 +84,17 @@ static bool fits(const struct mlp_variant *variant, struct mlp_case *c) {
     return good;
 }
 
+// What is asked of a variant: forward, loss and gradients; y alone; losses alone.
+enum way { THERE_AND_BACK, FORWARD, JUDGED };
+
 static const struct mlp_variant *choose_for(struct mlp_case *c, struct grt_dev *dev,
                                             const struct grt_mlp_fused_desc *desc, uint32_t i,
-                                            bool alone) {
+                                            enum way way) {
     if (!dev || !desc || !fill_case(c, dev, desc)) {
         return NULL;
     }
-    c->alone = alone;
+    c->alone = way != THERE_AND_BACK;
+    c->judged = way == JUDGED;
     for (uint32_t v = 0; v < 2 * VARIANT_COUNT; v++) {
         const struct mlp_variant *variant = variants[v % VARIANT_COUNT];
         bool first = v < VARIANT_COUNT;
@@ -102,7 +107,7 @@ static const struct mlp_variant *choose_for(struct mlp_case *c, struct grt_dev *
 
 static const struct mlp_variant *choose(struct mlp_case *c, struct grt_dev *dev,
                                         const struct grt_mlp_fused_desc *desc, uint32_t i) {
-    return choose_for(c, dev, desc, i, false);
+    return choose_for(c, dev, desc, i, THERE_AND_BACK);
 }
 
 const char *grt_mlp_fused_variant(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
@@ -137,12 +142,16 @@ uint32_t mlp_norm_count(const struct mlp_case *c) {
     return reduce_groups(c) * (c->depth + 1);
 }
 
+// Blocks are 4 rows at least; a launch of few rows may have more of them than it fills.
+uint64_t grt_mlp_judge_numbers(uint64_t rows) {
+    return rows / 4 + 1024;
+}
+
 static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_plan *plan) {
     struct sizes s;
     s.units = grt_dev_align_up(c->dev, plan->most_units);
     s.sums = s.units + grt_dev_align_up(c->dev, plan->most_parts * c->desc->params->elements * 4);
-    s.losses = s.sums +
-               grt_dev_align_up(c->dev, (c->rows / 4 + 1024) * 4ull);  // blocks are 4 rows at least
+    s.losses = s.sums + grt_dev_align_up(c->dev, grt_mlp_judge_numbers(c->rows) * 4);
     s.all = s.losses + grt_dev_align_up(c->dev, mlp_norm_count(c) * 4ull);
     return s;
 }
@@ -214,6 +223,12 @@ bool mlp_find_layers(const struct mlp_case *c, struct mlp_params *out) {
     return true;
 }
 
+// All rows of the call, or all that an order may name.
+static bool has_rows(const struct mlp_case *c, const struct grt_tensor *t, uint64_t cols) {
+    uint64_t count = grt_tensor_count(t);
+    return c->ordered ? count % cols == 0 : count == c->desc->rows * cols;
+}
+
 static const char *misfit(const struct mlp_case *c, struct mlp_params *params) {
     const struct grt_mlp_fused_desc *d = c->desc;
     if (!mlp_find_layers(c, params)) {
@@ -223,17 +238,20 @@ static const char *misfit(const struct mlp_case *c, struct mlp_params *params) {
         (d->dtype != GRT_F32 && (!d->params->copy || d->params->copy->dtype != d->dtype))) {
         return "the parameters have no tensors of the type";
     }
-    if (d->x->dtype != GRT_F32 || grt_tensor_count(d->x) != d->rows * c->inputs) {
+    if (d->x->dtype != GRT_F32 || !has_rows(c, d->x, c->inputs)) {
         return "x must be f32 [rows][inputs]";
     }
-    if (c->alone) {
+    if (c->ordered && (!d->order.buf || d->order.size / 4 < (uint64_t)d->order_first + d->rows)) {
+        return "the order must have a number for each row";
+    }
+    if (c->alone && !c->judged) {
         bool there = d->y && d->y->dtype == GRT_F32 && d->state.buf &&
                      grt_tensor_count(d->y) == d->rows * c->outputs;
         return there ? NULL : "y must be f32 [rows][outputs], and there must be a state";
     }
     bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
     if (d->target->dtype != (classes ? GRT_U32 : GRT_F32) ||
-        grt_tensor_count(d->target) != d->rows * (classes ? 1 : c->outputs)) {
+        !has_rows(c, d->target, classes ? 1 : c->outputs)) {
         return "the target must be f32 [rows][outputs], for cross-entropy u32 [rows]";
     }
     if (d->y && (d->y->dtype != GRT_F32 || grt_tensor_count(d->y) != d->rows * c->outputs)) {
@@ -300,14 +318,16 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     call->params.share = (float)(1.0 / (double)numbers);
     call->params.delta = d->delta > 0.0f ? d->delta : 1.0f;
     call->x = d->x->range;
-    call->y = range_or(d->y, grt_op_unused(graph));
+    call->y = range_or(c->judged ? NULL : d->y, grt_op_unused(graph));
     call->state = d->state;
+    call->order = c->ordered ? d->order : d->x->range;
+    call->params.first = c->ordered ? d->order_first : 0;
     call->masters = d->params->master->range;
     call->weights = d->dtype == GRT_F32 ? call->masters : d->params->copy->range;
     if (c->alone) {
-        call->target = call->x;
-        call->units = grt_op_unused_at(graph, 0);
-        call->losses = grt_op_unused_at(graph, 1);
+        call->target = c->judged ? d->target->range : call->x;
+        call->units = grt_op_unused_at(graph, c->judged ? 1 : 0);
+        call->losses = c->judged ? d->parts : grt_op_unused_at(graph, 1);
         return true;
     }
     struct sizes sizes = scratch_sizes(c, plan);
@@ -332,7 +352,7 @@ static void record_phase(struct grt_graph *graph, const struct grt_mlp_fused_des
 
 // The variant, and what its launches are recorded with; NULL with the graph rejected.
 static const struct mlp_variant *open_call(struct grt_graph *graph, struct mlp_case *c,
-                                           const struct grt_mlp_fused_desc *desc, bool alone,
+                                           const struct grt_mlp_fused_desc *desc, enum way way,
                                            struct mlp_call *call) {
     if (!graph) {
         grt_fail(GRT_INVALID, "fused mlp: no graph");
@@ -343,12 +363,12 @@ static const struct mlp_variant *open_call(struct grt_graph *graph, struct mlp_c
         return NULL;
     }
     if (!grt_op_tensor(graph, "fused mlp", "x", desc->x) ||
-        (!alone && !grt_op_tensor(graph, "fused mlp", "target", desc->target)) ||
-        ((alone || desc->y) && !grt_op_tensor(graph, "fused mlp", "y", desc->y))) {
+        (way != FORWARD && !grt_op_tensor(graph, "fused mlp", "target", desc->target)) ||
+        ((way == FORWARD || desc->y) && !grt_op_tensor(graph, "fused mlp", "y", desc->y))) {
         return NULL;
     }
     struct grt_dev *dev = grt_graph_dev(graph);
-    const struct mlp_variant *variant = choose_for(c, dev, desc, 0, alone);
+    const struct mlp_variant *variant = choose_for(c, dev, desc, 0, way);
     if (!variant) {
         grt_graph_reject(graph, GRT_UNSUPPORTED,
                          "fused mlp: no variant '%s' for %u hidden layers of %u in %s on %s",
@@ -360,25 +380,36 @@ static const struct mlp_variant *open_call(struct grt_graph *graph, struct mlp_c
     return fill_call(graph, c, variant, call) ? variant : NULL;
 }
 
-bool grt_mlp_forward_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
+bool grt_mlp_forward_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                            bool judged) {
     struct mlp_case c;
-    const struct mlp_variant *variant = choose_for(&c, dev, desc, 0, true);
+    const struct mlp_variant *variant = choose_for(&c, dev, desc, 0, judged ? JUDGED : FORWARD);
     return variant && variant->better(&c);
 }
 
 void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
     struct mlp_case c;
     struct mlp_call call;
-    const struct mlp_variant *variant = open_call(graph, &c, desc, true, &call);
+    const struct mlp_variant *variant = open_call(graph, &c, desc, FORWARD, &call);
     if (variant) {
         variant->record_pass(graph, &call);
     }
 }
 
+uint32_t grt_op_mlp_judge(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
+    struct mlp_case c;
+    struct mlp_call call;
+    const struct mlp_variant *variant = open_call(graph, &c, desc, JUDGED, &call);
+    if (variant) {
+        variant->record_pass(graph, &call);
+    }
+    return variant ? call.plan.blocks : 0;
+}
+
 void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {
     struct mlp_case c;
     struct mlp_call call;
-    const struct mlp_variant *variant = open_call(graph, &c, desc, false, &call);
+    const struct mlp_variant *variant = open_call(graph, &c, desc, THERE_AND_BACK, &call);
     if (variant) {
         record_phase(graph, desc, "forward");
         variant->record_pass(graph, &call);

@@ -34,6 +34,7 @@ struct grt_mlp_fused_desc {
     uint64_t rows;         // of x
     const char *variant;   // this row of the table only, for tests and measurements; or NULL
     uint64_t tiles_for;    // rows that tiles are chosen for, likewise; 0 means those of x
+    bool ordered;          // x and target have all rows there are, and `order` says which are taken
 
     // Whether it is usable is known from what is above; the scratch also takes the parameters:
     // list[first + 2 l] is the weight of layer l, then comes its bias. The copy and the masters are
@@ -42,7 +43,10 @@ struct grt_mlp_fused_desc {
     uint32_t first;
 
     // What is below only grt_op_mlp_fused() looks at.
-    const struct grt_tensor *x;       // [rows][inputs] f32
+    // [rows][inputs] f32; or, where rows are ordered, any number of them, and the same of targets
+    const struct grt_tensor *x;
+    struct grt_range order;  // u32: rows of x, those of this call from order_first on
+    uint32_t order_first;
     const struct grt_tensor *target;  // [rows][outputs] f32; for cross-entropy u32 [rows]
     const struct grt_tensor *y;       // out, [rows][outputs] f32; or NULL
     bool add;                         // to the gradients that are there
@@ -69,8 +73,14 @@ void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *
 
 // The way forward alone, one launch: y of x. Of what is below `params` it looks at these and the
 // state. Whether it is to be had, and is the better choice.
-bool grt_mlp_forward_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
+// `judged`: for grt_op_mlp_judge().
+bool grt_mlp_forward_usable(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                            bool judged);
 void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
+// The same to the losses of the targets, summed over elements, in place of y: numbers into
+// desc->parts, which are to be added up. Returns how many; at most grt_mlp_judge_numbers().
+uint32_t grt_op_mlp_judge(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
+uint64_t grt_mlp_judge_numbers(uint64_t rows);
 
 #ifdef __cplusplus
 }

@@ -87,9 +87,11 @@ static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
                                           {"KIND", c->desc->dtype == GRT_BF16},
                                           {"KEEP", mlp_keep(c)},
                                           {"MT", pass.tiles},
-                                          {"BUFS", c->width < 128 || roomy(c) ? 2 : 1}};
-    const struct grt_range pass_ranges[] = {call->x,     call->target, call->weights, call->masters,
-                                            call->units, call->y,      call->losses,  call->state};
+                                          {"BUFS", c->width < 128 || roomy(c) ? 2 : 1},
+                                          {"ORDERED", c->ordered}};
+    const struct grt_range pass_ranges[] = {call->x,       call->target, call->weights,
+                                            call->masters, call->units,  call->y,
+                                            call->losses,  call->state,  call->order};
     const uint32_t pass_groups[3] = {call->plan.blocks, 1, 1};
     mlp_launch(graph, call, "mlp_pass_mma", pass_specs, sizeof pass_specs / sizeof pass_specs[0],
                pass_ranges, sizeof pass_ranges / sizeof pass_ranges[0], pass_groups);

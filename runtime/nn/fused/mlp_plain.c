@@ -47,12 +47,12 @@ static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
     uint32_t wg = lanes(c);
     const struct grt_spec pass_specs[] = {
-        {"WG", wg}, {"VEC", c->inputs % 4 == 0}, {"KEEP", mlp_keep(c)}};
-    const struct grt_range pass_ranges[] = {call->x,     call->target, call->weights,
-                                            call->units, call->y,      call->losses,
-                                            call->state, call->x,      call->weights};
+        {"WG", wg}, {"VEC", c->inputs % 4 == 0}, {"KEEP", mlp_keep(c)}, {"ORDERED", c->ordered}};
+    const struct grt_range pass_ranges[] = {call->x, call->target, call->weights, call->units,
+                                            call->y, call->losses, call->state,   call->order,
+                                            call->x, call->weights};
     const uint32_t pass_groups[3] = {call->plan.blocks / wg, 1, 1};
-    mlp_launch(graph, call, "mlp_pass_f32", pass_specs, 3, pass_ranges, 9, pass_groups);
+    mlp_launch(graph, call, "mlp_pass_f32", pass_specs, 4, pass_ranges, 10, pass_groups);
 }
 
 static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {

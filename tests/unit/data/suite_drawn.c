@@ -53,9 +53,12 @@ static struct drawing draw_one(uint32_t *seed) {
 // A launch: rows `cursor` and up of an epoch.
 struct launch {
     struct grt_gathering gathering;
+    struct grt_range numbers;
 };
 static void record_launch(struct grt_graph *graph, void *context) {
-    grt_op_gather(graph, &((struct launch *)context)->gathering);
+    struct launch *launch = context;
+    grt_op_gather(graph, &launch->gathering);
+    grt_op_draw(graph, &launch->gathering, launch->numbers);
 }
 
 // What the device finds at positions cursor .. rows - 1; `file` holds the number of each row.
@@ -65,6 +68,7 @@ static void ask_device(const struct drawing *d, const struct grt_tensor *file, u
     struct test_tensor table = test_tensor(test.dev, GRT_U32, EPOCHS * record, 0);
     struct test_tensor dropped = test_tensor(test.dev, GRT_U32, MOST_DROPPED, 0);
     struct test_tensor to = test_tensor(test.dev, GRT_U32, count, 0);
+    struct test_tensor numbers = test_tensor(test.dev, GRT_U32, count, 0);
     struct test_tensor state = test_tensor(test.dev, GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     uint32_t *words = test_alloc(4 * EPOCHS * record), left_out[MOST_DROPPED] = {0};
     for (uint32_t i = 0; i < EPOCHS; i++) {
@@ -84,10 +88,17 @@ static void ask_device(const struct drawing *d, const struct grt_tensor *file, u
                                           .rows = count,
                                           .batch = count,
                                           .x_step = 4 * count,
-                                          .x = to.tensor.range}};
+                                          .x = to.tensor.range},
+                            .numbers = numbers.tensor.range};
     test_run(test.dev, record_launch, &launch);
     test_tensor_read(&to, got);
+    // What is gathered are the numbers of rows, which can also be had by themselves.
+    uint32_t *alone = test_alloc(4 * count);
+    test_tensor_read(&numbers, alone);
+    assert_memory_equal(alone, got, 4 * count);
+    free(alone);
     free(words);
+    test_tensor_end(&numbers);
     test_tensor_end(&table);
     test_tensor_end(&dropped);
     test_tensor_end(&to);

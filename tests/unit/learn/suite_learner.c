@@ -199,11 +199,12 @@ static void drawn_by_seed(void **state) {
 
 // Two epochs of samples in order and copied by the graph give the same as those from the device,
 // where they lie in another order: gathered for each micro-batch (staged 0), or for several steps
-// at once.
-static void gathers(uint32_t accumulate, uint32_t staged) {
+// at once, or read by their numbers, which want fused kernels.
+static void gathers(uint32_t accumulate, uint32_t staged, bool drawn) {
     struct learn_desc d = learn_small(GRT_F32);
     d.batch = 10;
     d.accumulate = accumulate;
+    d.variant = drawn ? "fused" : d.variant;
     enum { SAMPLES = 40 };
     struct learn l = learn_begin(&d, SAMPLES);
     struct grt_graph *graph = learn_step(&l, 0, 4);
@@ -243,6 +244,11 @@ static void gathers(uint32_t accumulate, uint32_t staged) {
                                  .staged = staged,
                                  .stage_x = stage_x.tensor.range,
                                  .stage_y = stage_y.tensor.range};
+    if (drawn) {
+        assert_true(grt_learner_draws(l.learner, &rows, false));
+        rows.drawn = stage_x.tensor.range;
+        rows.stage_x = rows.stage_y = (struct grt_range){0};
+    }
     graph = grt_learner_step(l.learner, grt_step_desc(.steps = 4, .data = &rows));
     assert_non_null(graph);
     for (uint32_t epoch = 0; epoch < 2; epoch++) {
@@ -266,10 +272,14 @@ static void gathers(uint32_t accumulate, uint32_t staged) {
 
 static void data_on_the_device(void **state) {
     (void)state;
-    gathers(2, 0);
-    gathers(1, 0);
-    gathers(1, 3);  // three steps at once, then the fourth
-    gathers(1, 4);
+    gathers(2, 0, false);
+    gathers(1, 0, false);
+    gathers(1, 3, false);  // three steps at once, then the fourth
+    gathers(1, 4, false);
+    if (grt_dev_info(test.dev)->caps.software) {  // whose fused kernels are for f32
+        gathers(1, 3, true);
+        gathers(1, 4, true);
+    }
 }
 
 // ---- learning ----

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused MLP: every usable variant against the oracle's gradients, loss and outputs, at the
-// edges of its tiles, forward alone too; the same bits on every run; gradients added; and what is
-// refused.
+// edges of its tiles, forward alone and to the losses alone too, and rows by their numbers; the
+// same bits on every run; gradients added; and what is refused.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +247,85 @@ static void check_forward(struct model *m, const struct grt_mlp_fused_desc *one)
     free(y);
 }
 
+static void record_judged(struct grt_graph *graph, void *context) {
+    grt_op_mlp_judge(graph, context);
+}
+
+// The losses alone: numbers that add up to the oracle's mean, times what it is over. What the op
+// does not write counts as nothing.
+static void check_judged(struct model *m, const struct grt_mlp_fused_desc *desc) {
+    const struct shape *s = &m->s;
+    struct grt_mlp_fused_desc one = *desc;
+    uint64_t count = grt_mlp_judge_numbers(s->rows);
+    struct test_tensor losses = test_tensor(test.dev, GRT_F32, count, 0);
+    float *numbers = test_alloc(count * sizeof *numbers);
+    one.y = NULL;
+    one.scratch = (struct grt_range){0};
+    one.parts = losses.tensor.range;
+    test_tensor_prefill(&losses, 0);
+    test_run(test.dev, record_judged, &one);
+    test_tensor_read(&losses, numbers);
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        sum += (double)numbers[i];
+    }
+    bool classes = s->loss == GRT_LOSS_CROSS_ENTROPY;
+    const float mean = (float)(sum / ((double)s->rows * (classes ? 1 : s->outputs)));
+    near(m, "loss alone", s->depth, &mean, &m->want.loss, 1);
+    free(numbers);
+    test_tensor_end(&losses);
+}
+
+// Rows of twice as many, in an order that is not theirs; `to` gets them.
+static void scatter(struct test_tensor *to, struct test_tensor *from, const uint32_t *places,
+                    uint32_t rows) {
+    uint64_t width = grt_tensor_count(&from->tensor) / rows;
+    uint32_t *near_ = test_alloc(from->bytes), *far_ = test_alloc(2 * from->bytes);
+    *to = test_tensor(test.dev, from->tensor.dtype, 2 * rows,
+                      from->tensor.rank > 1 ? from->tensor.shape[1] : 0);
+    test_tensor_read(from, near_);
+    memset(far_, 0xff, 2 * rows * width * 4);
+    for (uint32_t i = 0; i < rows; i++) {
+        memcpy(far_ + places[i] * width, near_ + i * width, width * 4);
+    }
+    test_tensor_write(to, far_);
+    free(near_);
+    free(far_);
+}
+
+// The same bits as with the rows one behind the other; rows that are not named are NaN.
+static void check_ordered(struct model *m, const struct grt_mlp_fused_desc *desc,
+                          const float *want) {
+    enum { FIRST = 5 };
+    uint32_t rows = m->s.rows, *order = test_alloc((FIRST + rows) * sizeof *order);
+    struct test_tensor x, target, numbers = test_tensor(test.dev, GRT_U32, FIRST + rows, 0);
+    for (uint32_t i = 0; i < FIRST + rows; i++) {
+        order[i] = i < FIRST ? 0 : 2 * (rows - 1 - (i - FIRST)) + 1;
+    }
+    scatter(&x, &m->x, order + FIRST, rows);
+    scatter(&target, &m->target, order + FIRST, rows);
+    test_tensor_write(&numbers, order);
+    struct grt_mlp_fused_desc one = *desc;
+    one.ordered = true;
+    one.x = &x.tensor;
+    one.target = &target.tensor;
+    one.order = numbers.tensor.range;
+    one.order_first = FIRST;
+    float *got = run(m, &one);
+    for (uint32_t k = 0; k < m->kit.params.count; k++) {
+        test_same(test.dev, "rows by their numbers", got + m->kit.param[k].first,
+                  want + m->kit.param[k].first, 4, m->kit.param[k].count);
+    }
+    check(m, got);
+    check_forward(m, &one);
+    check_judged(m, &one);
+    free(got);
+    free(order);
+    test_tensor_end(&x);
+    test_tensor_end(&target);
+    test_tensor_end(&numbers);
+}
+
 static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t *ran) {
     struct model m = {.s = *s, .kit = {.dtype = dtype}};
     struct grt_mlp_fused_desc desc = desc_of(&m, NULL);
@@ -263,8 +342,10 @@ static void check_variants(const struct shape *s, enum grt_dtype dtype, uint32_t
             one.tiles_for = t == 1 ? 1u << 22 : 0;
             float *got = run(&m, &one);
             check(&m, got);
-            free(got);
             check_forward(&m, &one);
+            check_judged(&m, &one);
+            check_ordered(&m, &one, got);
+            free(got);
             (*ran)++;
         }
     }
@@ -407,6 +488,11 @@ static void refusals(void **state) {
         desc.x = &m.y.tensor;
         TEST_REFUSED(finishes(&desc), GRT_INVALID, "[rows][inputs]");
         desc.x = &m.x.tensor;
+        desc.ordered = true;
+        desc.order = m.x.tensor.range;
+        desc.order_first = (uint32_t)(m.x.tensor.range.size / 4);
+        TEST_REFUSED(finishes(&desc), GRT_INVALID, "a number for each row");
+        desc.ordered = false;
         desc.first = 1;
         TEST_REFUSED(finishes(&desc), GRT_INVALID, "not those of the model");
     }

@@ -538,11 +538,49 @@ static void first_step_apart(void **state) {
     leave();
 }
 
+struct ahead {
+    const struct grt_supervised *run;
+    uint32_t epochs, behind;  // told; of which nothing of the next one was queued yet
+};
+
+static void look_ahead(void *context, const struct grt_run_report *r) {
+    struct ahead *a = context;
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_EVALUATE) {
+        a->epochs++;
+        a->behind += r->step < a->run->steps && a->run->loop.queued <= r->step;
+    }
+}
+
+// Rows on the device: graphs are recorded before the first step and not in the loop, and when a
+// validation has been read, steps of the next epoch are queued already, so the device goes on
+// meanwhile.
+static void work_ahead(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    static const char *const batches[] = {"batch_size=16", "batch_size=17", "batch_size=9"};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        struct ahead ahead = {0};
+        struct grt_config c = config_of("ahead", PAIRS("cache=device", "epochs=6", batches[i]));
+        struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+            .dev = test.dev, .config = &c, .report = look_ahead, .context = &ahead});
+        assert_non_null(run);
+        ahead.run = run;
+        uint32_t steps = grt_feed_graphs(run->train), checks = grt_feed_graphs(run->check);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        assert_int_equal(grt_feed_graphs(run->train), steps);
+        assert_int_equal(grt_feed_graphs(run->check), checks);
+        assert_int_equal(ahead.epochs, 6);
+        assert_int_equal(ahead.behind, 0);
+        grt_supervised_destroy(&run);
+    }
+    leave();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(first_step_apart), TEST_CASE(resumed),
     TEST_CASE(ways_of_data),     TEST_CASE(batches_in_pieces),
     TEST_CASE(lives_of_workers), TEST_CASE(nonfinite),
     TEST_CASE(short_memory),     TEST_CASE(caches_that_do_not_fit),
-    TEST_CASE(models),
+    TEST_CASE(models),           TEST_CASE(work_ahead),
 };
 TEST_SUITE(supervised, true, cases);
