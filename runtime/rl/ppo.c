@@ -274,7 +274,7 @@ static bool make(struct grt_ppo *ppo) {
         return false;
     }
     grt_params_place(&ppo->params);
-    return grt_ppo_draw(ppo) && begin(ppo) && grt_ppo_record(ppo);
+    return grt_ppo_draw(ppo) && begin(ppo) && grt_ppo_said_make(ppo) && grt_ppo_record(ppo);
 }
 
 struct grt_ppo *grt_ppo_create(struct grt_dev *dev, const struct grt_ppo_desc *desc) {
@@ -324,6 +324,7 @@ void grt_ppo_destroy(struct grt_ppo **ppo) {
     grt_module_destroy(&p->critic.module);
     grt_plan_destroy(&p->evaluating.plan);
     grt_plan_destroy(&p->plan);
+    grt_buf_destroy(&p->said);
     grt_params_finish(&p->params);
     grt_net_finish(&p->net);
     free(p);

@@ -320,6 +320,7 @@ void grt_ppo_record_begin(struct grt_ppo *ppo, struct grt_graph *graph) {
 void grt_ppo_record_end(struct grt_ppo *ppo, struct grt_graph *graph) {
     grt_ppo_record_observe(ppo, &ppo->learning, graph, ppo->desc.horizon);
     grt_op_worlds_totals(graph, ppo->desc.worlds, ppo->learning.totals->range);
+    grt_ppo_say(ppo, graph, ppo->learning.totals);
 }
 
 void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph) {
@@ -332,6 +333,7 @@ void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph) {
     if (ppo->norm) {
         record_moments(ppo, graph);
     }
+    grt_ppo_say(ppo, graph, ppo->norms);
 }
 
 static struct grt_graph *make_collect(struct grt_ppo *ppo) {
@@ -362,6 +364,8 @@ struct grt_graph *grt_ppo_make_epoch(struct grt_ppo *ppo, const struct ppo_epoch
         uint64_t first = batch * epoch->rows, left = epoch->places - first;
         record_batch(ppo, graph, batch, first, left < epoch->rows ? left : epoch->rows);
     }
+    grt_ppo_say(ppo, graph, ppo->stats);
+    grt_ppo_say(ppo, graph, ppo->state);
     return bake(graph);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it with
-// the networks of ppo_nets.c and
-// ppo_learn.c, ppo_rungs.c chooses the size of its minibatches, ppo_run.c runs it,
-// ppo_undo.c takes an iteration back, ppo_phases.c says where its time goes, ppo_host.c runs it
-// from the host, ppo_watch.c shows what it does, ppo_archive.c keeps it.
+// the networks of ppo_nets.c and ppo_learn.c, ppo_rungs.c chooses the size of its minibatches,
+// ppo_run.c runs it, ppo_said.c has what the host reads of it, ppo_undo.c takes an iteration back,
+// ppo_phases.c says where its time goes, ppo_host.c runs it from the host, ppo_watch.c shows what
+// it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
 #define GRT_RL_PPO_PARTS_H
 
@@ -89,10 +89,12 @@ struct grt_ppo {
     struct grt_tensor *counts;   // [obs]: rows that they are of
     struct grt_tensor *moments;  // sums of an iteration for them: ppo_moment_sums
     struct grt_tensor *kept, *state, *history, *norm_parts;
+    struct grt_buf *said;  // of an iteration, for the host: ppo_said.c
     struct grt_graph *keep, *collect;
     struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each
     struct grt_graph **epochs;  // [rung][epoch], made when they are first needed: ppo_rungs.c
     uint32_t rung;              // of the newest iteration
+    double place_seconds;       // of an epoch, for each of its places; 0: not known
     struct ppo_undo undos[PPO_UNDOS];
     uint32_t undo_count;
     double pace;              // seconds of the newest iteration; 0: none was done
@@ -130,6 +132,12 @@ void grt_ppo_forward_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint64_
                            uint64_t count, struct ppo_batch *batch);
 void grt_ppo_backward_batch(struct grt_ppo *ppo, struct grt_graph *graph,
                             const struct ppo_batch *batch);
+// What the host reads of an iteration, norms, stats, state and totals: room for it; the copy of one
+// to host memory, by the graph that makes it; and what the newest graph said.
+bool grt_ppo_said_make(struct grt_ppo *ppo);
+void grt_ppo_say(const struct grt_ppo *ppo, struct grt_graph *graph,
+                 const struct grt_tensor *tensor);
+bool grt_ppo_hear(const struct grt_ppo *ppo, const struct grt_tensor *tensor, void *data);
 // Words of a section.
 uint64_t grt_ppo_section(const struct ppo_actors *actors);
 // Declares what copies need to act for so many steps.

@@ -13,10 +13,6 @@
 
 #define SLOW_SECONDS 0.5  // a stop is obeyed within about this time
 
-static bool read(const struct grt_tensor *t, void *data) {
-    return grt_buf_read(t->range.buf, t->range.offset, data, grt_tensor_bytes(t));
-}
-
 void grt_ppo_add_times(struct grt_graph *graph, double *const seconds[], uint32_t places) {
     struct grt_phase_time times[GRT_MAX_PHASES];
     uint32_t count = grt_graph_times(graph, times, GRT_MAX_PHASES);
@@ -25,14 +21,18 @@ void grt_ppo_add_times(struct grt_graph *graph, double *const seconds[], uint32_
     }
 }
 
-// Means over the episodes that ended.
-static bool report_totals(const struct ppo_actors *a, struct grt_ppo_report *r) {
+// Means over the episodes that ended, of the copies that learn or of those of an evaluation.
+static bool report_totals(const struct grt_ppo *ppo, const struct ppo_actors *a,
+                          struct grt_ppo_report *r) {
+    const struct grt_range range = a->totals->range;
     uint32_t terms = grt_worlds_sizes(a->worlds)->terms;
     float *totals = calloc(1, grt_tensor_bytes(a->totals));
     if (!totals) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for totals");
     }
-    bool ok = read(a->totals, totals);
+    bool ok = a == &ppo->learning
+                  ? grt_ppo_hear(ppo, a->totals, totals)
+                  : grt_buf_read(range.buf, range.offset, totals, grt_tensor_bytes(a->totals));
     if (ok) {
         double each = totals[0] > 0 ? 1.0 / (double)totals[0] : 0.0;
         r->episodes = (double)totals[0];
@@ -46,10 +46,10 @@ static bool report_totals(const struct ppo_actors *a, struct grt_ppo_report *r) 
     return ok;
 }
 
-// Sums of the losses so far, over all workgroups.
+// Sums of the losses of the iteration's epochs so far, over all workgroups.
 static bool read_stats(const struct grt_ppo *ppo, double sums[PPO_STATS]) {
     float stats[PPO_MOST_GROUPS * (PPO_STATS + 1)];
-    if (!read(ppo->stats, stats)) {
+    if (!grt_ppo_hear(ppo, ppo->stats, stats)) {
         return false;
     }
     for (uint32_t k = 0; k < PPO_STATS; k++) {
@@ -65,7 +65,8 @@ static bool report_losses(const struct grt_ppo *ppo, struct grt_ppo_report *r) {
     double sums[PPO_STATS];
     uint32_t norms[PPO_NORMS];
     struct grt_learn_state state;
-    if (!read_stats(ppo, sums) || !read(ppo->norms, norms) || !read(ppo->state, &state)) {
+    if (!read_stats(ppo, sums) || !grt_ppo_hear(ppo, ppo->norms, norms) ||
+        !grt_ppo_hear(ppo, ppo->state, &state)) {
         return false;
     }
     double each = sums[PPO_STAT_ROWS] > 0 ? 1.0 / sums[PPO_STAT_ROWS] : 0.0;
@@ -86,10 +87,10 @@ static bool report_losses(const struct grt_ppo *ppo, struct grt_ppo_report *r) {
 }
 
 // Whether the policy has moved so far that the iteration's epochs end.
-static bool moved(const struct grt_ppo *ppo) {
+static bool moved(const struct grt_ppo *ppo, uint32_t epochs) {
     double sums[PPO_STATS];
-    return ppo->desc.target_kl > 0 && read_stats(ppo, sums) && sums[PPO_STAT_ROWS] > 0 &&
-           sums[PPO_STAT_KL] / sums[PPO_STAT_ROWS] > ppo->desc.target_kl;
+    return ppo->desc.target_kl > 0 && epochs > 0 && read_stats(ppo, sums) &&
+           sums[PPO_STAT_ROWS] > 0 && sums[PPO_STAT_KL] / sums[PPO_STAT_ROWS] > ppo->desc.target_kl;
 }
 
 // A graph of an iteration. One that takes long is run with a wait after each submit, so that a stop
@@ -101,7 +102,8 @@ static bool run(struct grt_ppo *ppo, struct grt_graph *graph, struct grt_ppo_rep
 
 bool grt_ppo_update(struct grt_ppo *ppo, struct grt_ppo_report *report) {
     bool ok = report->stopped || grt_ppo_take_rung(ppo);
-    while (ok && !report->stopped && report->epochs < ppo->desc.epochs && !moved(ppo)) {
+    while (ok && !report->stopped && report->epochs < ppo->desc.epochs &&
+           !moved(ppo, report->epochs)) {
         struct grt_graph *epoch = grt_ppo_epoch(ppo, report->epochs);
         ok = epoch && run(ppo, epoch, report);
         report->epochs += ok && !report->stopped;
@@ -114,10 +116,14 @@ bool grt_ppo_conclude(struct grt_ppo *ppo, double begun, struct grt_ppo_report *
         *report = (struct grt_ppo_report){.stopped = true};
         return grt_ppo_undo(ppo);
     }
-    bool ok = report_totals(&ppo->learning, report) && report_losses(ppo, report);
+    bool ok = report_totals(ppo, &ppo->learning, report) && report_losses(ppo, report);
     report->seconds = grt_seconds() - begun;
     for (uint32_t i = 0; ok && i < report->epochs; i++) {
         grt_ppo_add_times(grt_ppo_epoch(ppo, i), (double *const[]){&report->update}, 1);
+    }
+    if (ok && report->epochs > 0) {
+        const struct ppo_epoch epoch = grt_ppo_epoch_of(ppo, 0);
+        ppo->place_seconds = report->update / ((double)report->epochs * (double)epoch.places);
     }
     ppo->done += ok;
     ppo->fresh = ok;
@@ -248,7 +254,7 @@ bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_p
     if (!ok || report->stopped) {
         return ok;
     }
-    ok = take_totals(ppo, NULL) && report_totals(&ppo->evaluating, report);
+    ok = take_totals(ppo, NULL) && report_totals(ppo, &ppo->evaluating, report);
     report->rows = report->episodes * report->length * grt_worlds_sizes(worlds)->agents;
     report->seconds = grt_seconds() - start;
     return ok;

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "gpurt/buffer.h"
 #include "ppo_parts.h"
 #include "shaders/host.h"
 #include "shaders/ppo/lib/ppo_words.k"
@@ -42,9 +41,8 @@ static uint32_t rung_of(const struct grt_ppo *ppo, uint64_t counting) {
 }
 
 bool grt_ppo_take_rung(struct grt_ppo *ppo) {
-    const struct grt_range range = ppo->norms->range;
     uint32_t norms[PPO_NORMS];
-    if (!grt_buf_read(range.buf, range.offset, norms, sizeof norms)) {
+    if (!grt_ppo_hear(ppo, ppo->norms, norms)) {
         return false;
     }
     ppo->rung = rung_of(ppo, norms[PPO_COUNT]);
@@ -63,6 +61,10 @@ struct grt_graph *grt_ppo_epoch(struct grt_ppo *ppo, uint32_t number) {
     if (!*graph) {
         const struct ppo_epoch epoch = grt_ppo_epoch_of(ppo, number);
         *graph = grt_ppo_make_epoch(ppo, &epoch);
+        // What others took says how long it takes: its first run need not be waited for.
+        if (*graph && ppo->place_seconds > 0) {
+            grt_graph_expect(*graph, ppo->place_seconds * (double)epoch.places);
+        }
     }
     return *graph;
 }
