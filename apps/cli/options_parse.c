@@ -168,8 +168,8 @@ static bool fill(struct slot *slot, struct options *values) {
     return false;
 }
 
-// Whether a word NAME=VALUE gives an option as if it were a setting. Environments have settings with
-// the names of options, so words of PPO are left to it.
+// Whether a word NAME=VALUE gives an option as if it were a setting. Environments have settings
+// with the names of options, so words of PPO are left to it.
 static bool is_option(const struct parser *p, const char *word, char name[64]) {
     char key[64];
     snprintf(name, 64, "%.*s", (int)strcspn(word, "="), word);
