@@ -102,6 +102,9 @@
     X(all, image, window_grad_16)                                                                  \
     X(all, image, batch_sums_f32)                                                                  \
     X(all, image, batch_sums_16)                                                                   \
+    X(all, image, image_draw)                                                                      \
+    X(all, image, image_take_f32)                                                                  \
+    X(all, image, image_take_16)                                                                   \
     X(all, image, batch_stats)                                                                     \
     X(all, image, conv_tiled_f32)                                                                  \
     X(all, image, conv_tiled_16)                                                                   \

@@ -9,6 +9,7 @@
     X("data")                                                                                      \
     X("dataset")                                                                                   \
     X("dataloader")                                                                                \
+    X("transform")                                                                                 \
     X("model")                                                                                     \
     X("network")                                                                                   \
     X("training")                                                                                  \
@@ -73,6 +74,12 @@
       "share of the samples kept for validation")                                                  \
     X(NORMALIZE, normalize, FLAG, "data", "false", 0, 0, "", "normalise standardize standardise",  \
       "shift and scale inputs to mean 0, deviation 1; the numbers are stored with the model")      \
+    X(TRANSFORM, transform, TREE, "data", "", 0, 0, "random_crop(padding=4) | normalize",          \
+      "transform.train transforms train_transform",                                                \
+      "what happens to images before the network, step by step, at random in training: resize, "   \
+      "center_crop, random_crop, random_resized_crop, random_horizontal_flip, normalize; "         \
+      "default: "                                                                                  \
+      "nothing")                                                                                   \
     X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop|late", "",                          \
       "samples with NaN or Inf: refuse the file before the start, leave them out, or refuse them " \
       "when they are read, without a look at all of the file first")                               \

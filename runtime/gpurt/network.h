@@ -44,6 +44,18 @@ GRT_API struct grt_module *grt_network_create(const struct grt_network_desc *des
 // The same for a learner's desc.
 GRT_API struct grt_module *grt_network_make(const void *desc);
 
+// Transforms of images before a network, as a list of steps:
+//
+//     [{random_crop: {padding: 4}}, random_horizontal_flip, {normalize: {mean: 0.5, std: 0.25}}]
+//
+// What is random is drawn anew for each sample and step of training, and left out elsewhere.
+// Numbers mean what they mean in torchvision. `outputs` and `inputs` of the desc are not used.
+GRT_API struct grt_module *grt_transform_create(const struct grt_network_desc *desc);
+// What a pass of it took of each sample at last: u32 [rows][8] of top, left, height, width, and 1
+// where it was flipped; NULL: it has no such pass.
+GRT_API const struct grt_tensor *grt_transform_boxes(const struct grt_module *module,
+                                                     uint32_t pass);
+
 #ifdef __cplusplus
 }
 #endif

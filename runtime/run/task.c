@@ -189,9 +189,8 @@ static uint32_t network_inputs(const struct grt_task *task,
     return info->input_count;
 }
 
-// Kinds of models, for the learner's desc.
-static struct grt_module *make_network(const void *of) {
-    const struct grt_task *task = of;
+// Kinds of models.
+static struct grt_module *make_model(const struct grt_task *task) {
     const struct grt_config *c = &task->config;
     uint32_t outputs = task->learner.outputs;
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
@@ -210,15 +209,56 @@ static struct grt_module *make_network(const void *of) {
                : grt_mlp_create(&mlp);
 }
 
+// The model, behind the transforms of its images where there are any, for the learner's desc. Names
+// of parameters are those of the model alone.
+static struct grt_module *make_network(const void *of) {
+    const struct grt_task *task = of;
+    const struct grt_config *c = &task->config;
+    struct grt_module *parts[3] = {NULL}, *model = make_model(task);
+    uint32_t count = 0;
+    if (!model || !c->transform.text[0]) {
+        return model;
+    }
+    parts[count++] = grt_transform_create(
+        grt_network_desc(.text = c->transform.text,
+                         .path = grt_config_source(c, GRT_CONFIG_TRANSFORM),
+                         .line = c->transform.line, .column = c->transform.column));
+    if (!grt_config_given(c, GRT_CONFIG_NETWORK)) {
+        parts[count++] = grt_flatten_create();
+    }
+    model->nameless = true;
+    parts[count++] = model;
+    return parts[0] ? grt_sequence_create(parts, count) : (grt_module_destroy(&model), NULL);
+}
+
 // Images and samples of points keep their shape for whoever can use it; a plain mlp takes all their
 // numbers at once.
 static struct grt_shape sample_shape(const struct grt_task *task) {
     const struct grt_dataset_info *info = &task->info;
-    if (grt_config_given(&task->config, GRT_CONFIG_NETWORK)) {
+    if (grt_config_given(&task->config, GRT_CONFIG_NETWORK) || task->config.transform.text[0]) {
         return shape_of(info->height, info->points, info->features);
     }
     return is_points(task) ? shape_of(0, info->points, info->features)
                            : shape_of(0, 0, info->x_width);
+}
+
+// Transforms are of images, and their `normalize` is of numbers as they stand in the file.
+static bool check_transform(const struct grt_task *task) {
+    const struct grt_config *c = &task->config;
+    char where[GRT_CONFIG_WHERE];
+    if (!c->transform.text[0]) {
+        return true;
+    }
+    grt_config_where(c, GRT_CONFIG_TRANSFORM, where);
+    if (task->info.height == 0) {
+        return grt_fail(GRT_CONFIG, "%stransform: the samples of %s are no images [N][H][W][C]",
+                        where, c->data);
+    }
+    return !c->normalize ||
+           grt_fail(GRT_CONFIG,
+                    "%stransform: `normalize: true` comes before it: leave that out, and write "
+                    "`| normalize` at the end",
+                    where);
 }
 
 static bool take_class_weights(struct grt_task *task) {
@@ -308,7 +348,7 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }
-    good = good && describe_learner(task);
+    good = good && check_transform(task) && describe_learner(task);
     if (!good) {
         grt_task_close(task);
     }

@@ -103,6 +103,29 @@ got = h5py.File("y.h5")["y"][:]
 assert np.abs(got - y).max() < 1e-4 * np.abs(y).max(), np.abs(got - y).max()
 PY
 
+# Transforms are drawn by step and place: cache, workers and a resume change no bit of a run.
+changed=(train supervised --config net.yaml normalize=false epochs=3
+    'transform=random_crop(padding=2) | random_horizontal_flip | normalize(mean=0.5, std=0.25)')
+expect 0 "${changed[@]}" --data plain.h5 cache=device checkpoint_dir=drawn -q
+expect 0 "${changed[@]}" --data cut.h5 cache=none num_workers=3 epochs=1 checkpoint_dir=redrawn -q
+expect 0 "${changed[@]}" --data cut.h5 cache=none num_workers=1 checkpoint_dir=redrawn -q --resume
+expect 0 "${changed[@]}" --data plain.h5 'transform=random_crop(padding=2) | normalize(mean=0.5, std=0.25)' \
+    checkpoint_dir=other -q
+for run in drawn redrawn other; do expect 0 convert "$(newest $run)" $run.safetensors; done
+cmp -s <(tail -c 4000 drawn.safetensors) <(tail -c 4000 redrawn.safetensors) ||
+    wrong "with a transform, another cache and a resume give other bits"
+cmp -s <(tail -c 4000 drawn.safetensors) <(tail -c 4000 other.safetensors) && wrong "a flip changes nothing"
+# A checkpoint has its transform, and evaluates without chance: the whole image, normalized.
+expect 0 predict --data plain.h5 --checkpoint "$(newest drawn)" -o drawn.h5
+expect 0 predict --data plain.h5 --checkpoint "$(newest drawn)" -o redrawn.h5 batch_size=7
+"$python" -c 'import h5py, numpy as np
+a, b = (h5py.File(f)["y"][:] for f in ("drawn.h5", "redrawn.h5")); assert np.abs(a - b).max() < 1e-5' ||
+    wrong "an evaluation is drawn"
+refuse 78 'transform: `normalize: true` comes before it' "${train[@]}" --data plain.h5 transform=normalize checkpoint_dir=none
+refuse 78 "no transform 'random_flip'" "${train[@]}" --data plain.h5 normalize=false transform=random_flip checkpoint_dir=none
+expect 0 train supervised --data plain.h5 inputs=shots targets=lies hidden=8 depth=1 epochs=1 transform='resize(4) | normalize' \
+    checkpoint_dir=shrunk -q
+
 # A network by name: its weights alone, as another program has them, say the same, and begin a run.
 wide='model=wideresnet(depth=10, width=1)'
 names=(inputs=shots targets=lies batch_size=60)

@@ -52,6 +52,7 @@
     X(mlprows, D)                                                                                  \
     X(images, D)                                                                                   \
     X(resnet, D)                                                                                   \
+    X(transform, D)                                                                                \
     X(conv, D)                                                                                     \
     X(colsum, D)                                                                                   \
     X(grads, D)                                                                                    \

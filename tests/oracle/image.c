@@ -2,6 +2,7 @@
 #include "image.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t oracle_window_out(size_t extent, const struct oracle_window *w) {
@@ -165,4 +166,56 @@ void oracle_batch_norm_backward(size_t rows, size_t cols, const double *x, const
             dbias[c] += dy[r * cols + c];
         }
     }
+}
+
+// ---- boxes ----
+
+// The weights of all pixels of a box for pixel i of the result, [size].
+static void take_weights(size_t size, size_t out, size_t i, double *weights) {
+    double scale = (double)size / (double)out, support = scale > 1 ? scale : 1, sum = 0;
+    double centre = scale * ((double)i + 0.5);
+    double low = centre - support + 0.5, high = centre + support + 0.5;
+    size_t first = low > 0 ? (size_t)low : 0, last = high < (double)size ? (size_t)high : size;
+    for (size_t j = 0; j < size; j++) {
+        double away = fabs(((double)j - centre + 0.5) / support);
+        weights[j] = j >= first && j < last && away < 1 ? 1 - away : 0;
+        sum += weights[j];
+    }
+    for (size_t j = 0; j < size; j++) {
+        weights[j] /= sum;
+    }
+}
+
+// A pixel of the image or of what is around it.
+static double take_pixel(const struct oracle_take *t, const double *x, long row, long column,
+                         size_t c) {
+    long h = (long)t->height, w = (long)t->width;
+    if (t->reflect) {
+        row = row < 0 ? -row : row >= h ? 2 * (h - 1) - row : row;
+        column = column < 0 ? -column : column >= w ? 2 * (w - 1) - column : column;
+    }
+    bool inside = row >= 0 && row < h && column >= 0 && column < w;
+    return inside ? x[(size_t)(row * w + column) * t->channels + c] : 0;
+}
+
+void oracle_take(const struct oracle_take *t, const double *x, double *y) {
+    size_t h = (size_t)t->box[2], w = (size_t)t->box[3];
+    double *down = calloc(h, sizeof *down), *along = calloc(w, sizeof *along);
+    for (size_t i = 0; down && along && i < t->out_height * t->out_width; i++) {
+        size_t column = i % t->out_width;
+        take_weights(h, t->out_height, i / t->out_width, down);
+        take_weights(w, t->out_width, t->flip ? t->out_width - 1 - column : column, along);
+        for (size_t c = 0; c < t->channels; c++) {
+            double sum = 0;
+            for (size_t j = 0; j < h * w; j++) {
+                double weight = down[j / w] * along[j % w];
+                sum += weight == 0 ? 0
+                                   : weight * take_pixel(t, x, t->box[0] + (long)(j / w),
+                                                         t->box[1] + (long)(j % w), c);
+            }
+            y[i * t->channels + c] = sum * t->scale[c] + t->shift[c];
+        }
+    }
+    free(down);
+    free(along);
 }

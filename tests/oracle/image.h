@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of images from their formulas, in double precision: convolution, pooling of windows, batch
-// norm. Images are [height][width][channels], one behind the other.
+// norm, boxes of images. Images are [height][width][channels], one behind the other.
 #ifndef ORACLE_IMAGE_H
 #define ORACLE_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct oracle_window {
     size_t images, height, width, channels;
@@ -39,5 +40,16 @@ void oracle_batch_norm(size_t rows, size_t cols, const double *x, const double *
 // summed.
 void oracle_batch_norm_backward(size_t rows, size_t cols, const double *x, const double *weight,
                                 const double *dy, double *dx, double *dweight, double *dbias);
+
+// A box of an image in another size, bilinear with antialiasing as PyTorch's interpolate, turned
+// round where it is flipped, then scale and shift of each channel. Outside of the image are zeros,
+// or its mirror image.
+struct oracle_take {
+    size_t height, width, channels, out_height, out_width;
+    const int32_t *box;  // top, left, height, width
+    bool flip, reflect;
+    const double *scale, *shift;
+};
+void oracle_take(const struct oracle_take *take, const double *x, double *y);
 
 #endif

@@ -379,6 +379,8 @@ static void layers(void **state) {
     assert_string_equal(c.network.text, "[{wideresnet: {depth: 28, width: 2}}]");
     assert_true(grt_config_override(&c, "network=a(1, b = [2,3], c=(.5, -1e3)) | d | e()"));
     assert_string_equal(c.network.text, "[{a: {\"0\": 1, b: [2, 3], c: [.5, -1e3]}}, d, {e: {}}]");
+    assert_true(grt_config_override(&c, "transform=flip | normalize"));
+    assert_string_equal(c.transform.text, "[flip, normalize]");
     static const struct {
         const char *text, *why;
     } calls[] = {
@@ -399,6 +401,7 @@ static void layers(void **state) {
         const char *text, *why;
     } rows[] = {
         {"model: [a, {b: [c}]\n", "a.yaml:1:"},
+        {"transform: {train: \"a | b(\"}\n", "a.yaml:1:20: a value is wanted"},
         {"epochs: 1\nmodel: a(b=)\n", "a.yaml:2:8: a value is wanted"},
         {"model: [*a]\n", "a.yaml:1:"},
         {"model: [relu]\nnetwork: [tanh]\n", "given as model in line 1 already"},
@@ -465,6 +468,7 @@ static void written(void **state) {
     assert_true(b.network.line > 1 && b.network.column > 1);
     assert_true(b.groups.line > b.network.line && b.groups.column > 1);
     assert_true(b.actor.line > 1 && b.critic_network.line > b.actor.line);
+    b.transform.line = b.transform.column = 0;
     b.network.line = b.network.column = b.groups.line = b.groups.column = 0;
     b.actor.line = b.actor.column = b.critic_network.line = b.critic_network.column = 0;
     assert_memory_equal(&a, &b, offsetof(struct grt_config, places));
