@@ -137,8 +137,11 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "rows of a network's inputs are padded to a multiple of these")                              \
     X(PATCH_MIB, "nn.patch_mib", whole, "MiB", 1, 65536, "256",                                    \
       "patches of images that a convolution by products makes at a time")                          \
-    X(CONV_WGMMA, "conv.wgmma", whole, "BM BN STAGES BOX_W BOX_H", 0, 256, "0 0 0 0 0",            \
-      "tile of convolutions on Hopper, and pixels of its boxes. 0: by what they cost")             \
+    X(CONV_WGMMA, "conv.wgmma", whole, "BM BN STAGES DEPTH", 0, 256, "0 0 0 0",                    \
+      "tile of convolutions on Hopper. 0: by what they cost")                                      \
+    X(CONV_BOX, "conv.box", whole, "WIDTH HEIGHT", 0, 256, "0 0",                                  \
+      "pixels across and down of the boxes of such a tile, powers of two. 0: with the fewest "     \
+      "steps")                                                                                     \
     X(MEM_FRACTION, "mem_fraction", real, "share", 0.05, 1, "0.9",                                 \
       "share of the free device memory that may be taken")                                         \
     X(AUTOTUNE, "autotune", whole, "level", 0, 3, "2", "how far `gpurt tune` searches")            \

@@ -41,9 +41,8 @@ void grt_op_window(struct grt_graph *graph, const struct grt_window *w, enum grt
         return;
     }
     char name[GRT_NN_KERNEL];
-    struct grt_kernel_desc kernel = {
-        grt_nn_kernel(name, "window", x),
-        {{0}, {0}, {"KIND", grt_nn_kind(x)}, {"LARGEST", pool == GRT_POOL_MAX}}};
+    struct grt_kernel_desc kernel = {grt_nn_kernel(name, "window", x),
+                                     {{"KIND", grt_nn_kind(x)}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = x->shape[0] * w->out_height * w->out_width;
     grt_op_launch_windows(
         graph, w, &kernel, rows, w->channels,
@@ -60,7 +59,7 @@ void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w,
     char name[GRT_NN_KERNEL];
     struct grt_kernel_desc kernel = {
         grt_nn_kernel(name, "window_grad", dx),
-        {{0}, {0}, {"KIND", grt_nn_kind(dx)}, {"ADD", add}, {"LARGEST", pool == GRT_POOL_MAX}}};
+        {{"KIND", grt_nn_kind(dx)}, {"ADD", add}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = dx->shape[0] * w->height * w->width;
     grt_op_launch_windows(graph, w, &kernel, rows, w->channels,
                           (const struct grt_range[]){
@@ -83,14 +82,18 @@ void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b
                                                  .chunk = (uint32_t)chunk,
                                                  .share = 1.0f / (float)chunk,
                                                  .last_share = 1.0f / (float)last};
-        uint32_t wg = grt_dev_info(dev)->caps.software ? grt_op_wg(dev) : 32;
+        struct grt_slices lanes = grt_block_slices(dev);
+        uint32_t across = lanes.wg / lanes.slices;
         char name[GRT_NN_KERNEL];
-        grt_op_launch(graph,
-                      grt_kernel_desc(.name = grt_nn_kernel(name, "batch_sums", b->x),
-                                      .specs = {{"WG", wg}, {"KIND", grt_nn_kind(b->x)}}),
-                      &params, sizeof params,
-                      (const struct grt_range[]){b->x->range, sums[0].range, sums[1].range}, 3,
-                      (const uint32_t[3]){(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1});
+        grt_op_launch(
+            graph,
+            grt_kernel_desc(.name = grt_nn_kernel(name, "batch_sums", b->x),
+                            .specs = {{"WG", lanes.wg},
+                                      {"SLICES", lanes.slices},
+                                      {"KIND", grt_nn_kind(b->x)}}),
+            &params, sizeof params,
+            (const struct grt_range[]){b->x->range, sums[0].range, sums[1].range}, 3,
+            (const uint32_t[3]){(uint32_t)((cols + across - 1) / across), (uint32_t)chunks, 1});
     }
     // One row has no variance: PyTorch refuses it, here it is 0.
     const struct batch_stats_params params = {.cols = (uint32_t)cols,

@@ -62,6 +62,15 @@ static uint32_t norm_of(const struct grt_block *b) {
     return !b->weight ? 0 : b->by_column ? 2 : 1;
 }
 
+// Only the norm of rows sums over their lanes.
+static void launch_block(struct grt_graph *graph, const struct grt_block *b,
+                         const struct grt_kernel_desc *kernel, const void *params, uint32_t size,
+                         const struct grt_range *ranges, uint32_t count) {
+    bool by_row = b->weight && !b->by_column;
+    (by_row ? grt_op_launch_rows : grt_op_launch_apart)(
+        graph, kernel, b->z->shape[0], b->z->shape[1], params, size, ranges, count);
+}
+
 void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
     if (!grt_nn_reachable(graph, b->z)) {
         return;
@@ -87,7 +96,7 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
                                             {"ACT", (uint32_t)b->act},
                                             {"NORM", norm_of(b)},
                                             {"ADD", b->x != NULL}}};
-    grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 7);
+    launch_block(graph, b, &kernel, &params, sizeof params, ranges, 7);
 }
 
 static bool same_place(const struct grt_tensor *a, const struct grt_tensor *b) {
@@ -123,6 +132,12 @@ void grt_nn_add(struct grt_graph *graph, const struct grt_tensor *y, const struc
 uint64_t grt_block_chunk(uint64_t rows) {
     uint64_t chunk = (rows + MAX_CHUNKS - 1) / MAX_CHUNKS;
     return chunk > CHUNK_ROWS ? chunk : CHUNK_ROWS;
+}
+
+struct grt_slices grt_block_slices(const struct grt_dev *dev) {
+    const struct grt_caps *caps = &grt_dev_info(dev)->caps;
+    bool alone = caps->software && caps->subgroup <= 1;  // lanes change at each barrier
+    return alone ? (struct grt_slices){grt_op_wg(dev), 1} : (struct grt_slices){256, 8};
 }
 
 // One of the two arrays of partial sums, at an offset a binding may have.
@@ -164,11 +179,13 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
         sums[1].range};
     const struct block_sums_params params = {
         .rows = (uint32_t)rows, .cols = (uint32_t)cols, .chunk = (uint32_t)chunk};
-    uint32_t wg = grt_dev_info(dev)->caps.software ? grt_op_wg(dev) : 32;
-    const uint32_t groups[3] = {(uint32_t)((cols + wg - 1) / wg), (uint32_t)chunks, 1};
+    struct grt_slices lanes = grt_block_slices(dev);
+    uint32_t across = lanes.wg / lanes.slices;
+    const uint32_t groups[3] = {(uint32_t)((cols + across - 1) / across), (uint32_t)chunks, 1};
     char name[GRT_NN_KERNEL];
     const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "block_sums", b->z),
-                                           {{"WG", wg},
+                                           {{"WG", lanes.wg},
+                                            {"SLICES", lanes.slices},
                                             {"KIND", grt_nn_kind(b->z)},
                                             {"ACT", (uint32_t)b->act},
                                             {"BY_COLUMN", b->by_column}}};
@@ -215,7 +232,7 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         grt_nn_kernel(name, "block_grad", b->z),
         {{"KIND", grt_nn_kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", norm_of(b)}}};
     if (b->dz) {
-        grt_op_launch_rows(graph, &kernel, rows, cols, &params, sizeof params, ranges, 8);
+        launch_block(graph, b, &kernel, &params, sizeof params, ranges, 8);
     }
     if (b->weight && !b->by_column) {
         norm_gradients(graph, b, totals);

@@ -52,6 +52,12 @@ uint64_t grt_block_scratch(uint64_t rows, uint64_t cols);
 // Rows that are summed one after the other, and two tensors of a row for each such chunk, in the
 // scratch.
 uint64_t grt_block_chunk(uint64_t rows);
+// Lanes of a workgroup of kernels made of shaders/lib/slices.k, and how many slices they are: a
+// CPU's lanes are columns side by side.
+struct grt_slices {
+    uint32_t wg, slices;
+};
+struct grt_slices grt_block_slices(const struct grt_dev *dev);
 void grt_block_parts(const struct grt_block *block, struct grt_tensor sums[2],
                      struct grt_tensor totals[2]);
 

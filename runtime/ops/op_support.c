@@ -188,16 +188,32 @@ static uint32_t row_lanes(const struct grt_dev *dev, uint64_t cols) {
     return grt_op_power_above((cols + 3) / 4, grt_op_tree_wg(dev));
 }
 
-void grt_op_launch_rows(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
-                        uint64_t rows, uint64_t cols, const void *params, uint32_t params_size,
+static void launch_rows(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                        uint64_t rows, uint32_t lanes, const void *params, uint32_t params_size,
                         const struct grt_range *ranges, uint32_t range_count) {
     const struct grt_dev *dev = grt_graph_dev(graph);
-    uint32_t wg = grt_op_tree_wg(dev), lanes = row_lanes(dev, cols), groups[3];
+    uint32_t wg = grt_op_tree_wg(dev), groups[3];
     struct grt_kernel_desc full = *kernel;
     add_spec(&full, "WG", wg);
     add_spec(&full, "LANES", lanes);
     grt_op_row_grid(dev, (rows + wg / lanes - 1) / (wg / lanes), groups);
     grt_op_launch(graph, &full, params, params_size, ranges, range_count, groups);
+}
+
+void grt_op_launch_rows(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                        uint64_t rows, uint64_t cols, const void *params, uint32_t params_size,
+                        const struct grt_range *ranges, uint32_t range_count) {
+    launch_rows(graph, kernel, rows, row_lanes(grt_graph_dev(graph), cols), params, params_size,
+                ranges, range_count);
+}
+
+void grt_op_launch_apart(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                         uint64_t rows, uint64_t cols, const void *params, uint32_t params_size,
+                         const struct grt_range *ranges, uint32_t range_count) {
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint32_t each = dev->info.caps.software ? 1 : 4;
+    uint32_t lanes = grt_op_power_above((cols + each - 1) / each, grt_op_tree_wg(dev));
+    launch_rows(graph, kernel, rows, lanes, params, params_size, ranges, range_count);
 }
 
 void grt_op_stream(struct grt_graph *graph, const struct grt_pieces *pieces,

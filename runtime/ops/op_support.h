@@ -66,6 +66,10 @@ uint32_t grt_op_power_above(uint64_t value, uint32_t most);
 void grt_op_launch_rows(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
                         uint64_t rows, uint64_t cols, const void *params, uint32_t params_size,
                         const struct grt_range *ranges, uint32_t range_count);
+// The same where nothing is summed over a row's lanes: a CPU's lanes are side by side too.
+void grt_op_launch_apart(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
+                         uint64_t rows, uint64_t cols, const void *params, uint32_t params_size,
+                         const struct grt_range *ranges, uint32_t range_count);
 // Records a kernel over a grid.
 void grt_op_launch(struct grt_graph *graph, const struct grt_kernel_desc *kernel,
                    const void *params, uint32_t params_size, const struct grt_range *ranges,

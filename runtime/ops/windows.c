@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "windows.h"
 
-#include "gpurt/device.h"
 #include "op_support.h"
 #include "shaders/host.h"
 #include "shaders/image/lib/image_params.k"
@@ -23,16 +22,9 @@ static struct window_params params_of(const struct grt_window *w, uint64_t rows)
                                   .share = 1.0f / ((float)w->size * (float)w->size)};
 }
 
-// Nothing is summed over lanes, so a CPU's lanes are side by side too.
 void grt_op_launch_windows(struct grt_graph *graph, const struct grt_window *w,
-                           struct grt_kernel_desc *k, uint64_t rows, uint64_t cols,
+                           const struct grt_kernel_desc *k, uint64_t rows, uint64_t cols,
                            const struct grt_range *ranges, uint32_t count) {
-    const struct grt_dev *dev = grt_graph_dev(graph);
     const struct window_params params = params_of(w, rows);
-    uint32_t wg = grt_op_tree_wg(dev), each = grt_dev_info(dev)->caps.software ? 1 : 4, groups[3];
-    uint32_t lanes = grt_op_power_above((cols + each - 1) / each, wg);
-    k->specs[0] = (struct grt_spec){"WG", wg};
-    k->specs[1] = (struct grt_spec){"LANES", lanes};
-    grt_op_row_grid(dev, (rows + wg / lanes - 1) / (wg / lanes), groups);
-    grt_op_launch(graph, k, &params, sizeof params, ranges, count, groups);
+    grt_op_launch_apart(graph, k, rows, cols, &params, sizeof params, ranges, count);
 }

@@ -16,9 +16,10 @@ struct grt_window {
 uint32_t grt_window_places(const struct grt_window *window, uint32_t extent);
 
 // Records a kernel of shaders/image that has window_params: `rows` rows of `cols` numbers that lie
-// one behind the other. The first two constants, WG and LANES, are filled in here.
+// one behind the other. WG and LANES are added to
+// its constants.
 void grt_op_launch_windows(struct grt_graph *graph, const struct grt_window *window,
-                           struct grt_kernel_desc *kernel, uint64_t rows, uint64_t cols,
+                           const struct grt_kernel_desc *kernel, uint64_t rows, uint64_t cols,
                            const struct grt_range *ranges, uint32_t count);
 
 #endif

@@ -112,10 +112,10 @@ static void record_patches(struct grt_graph *graph, const struct conv_case *c, b
     char name[32];
     snprintf(name, sizeof name, "patches%s_%s", back ? "_grad" : "",
              c->type == GRT_F32 ? "f32" : "16");
-    struct grt_kernel_desc kernel = {name, {{0}, {0}, {"KIND", c->type == GRT_BF16}}};
+    struct grt_kernel_desc kernel = {name, {{"KIND", c->type == GRT_BF16}}};
     uint64_t rows = x->shape[0];
     if (back) {
-        kernel.specs[3] = (struct grt_spec){"ADD", c->desc->add};
+        kernel.specs[1] = (struct grt_spec){"ADD", c->desc->add};
         grt_op_launch_windows(graph, w, &kernel, rows * w->height * w->width, w->channels,
                               (const struct grt_range[]){patches->range, x->range}, 2);
     } else {

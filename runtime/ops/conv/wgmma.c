@@ -18,6 +18,7 @@ struct boxes {
 struct way {
     struct gemm_tile tile;  // bm pixels, or outputs
     uint32_t stages, lanes;
+    uint32_t depth;  // numbers of a step
 };
 
 struct choice {
@@ -70,74 +71,84 @@ static struct boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_
     return b;
 }
 
-// With the fewest steps, and of those the widest.
+// With the fewest steps, and of those the widest. For the weights pixels that lie apart take
+// longer: TFLOP/s in boxes of 1, 4x4 and 8x8 pixels 325, 349, 350 (24x24x64), 500, 527, 526 (16x16x128),
+// and 515, 576, 579 (8x8x256), where the first has 0.84 of the steps; forward 362, 352, 354, 560,
+// 545, 550 and 643, 620, 620 (H200, driver 580.159.04, 2026-11).
 static struct boxes best_boxes(const struct conv_case *c, uint32_t pixels) {
-    const struct grt_profile_value *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_WGMMA);
-    uint32_t set_w = (uint32_t)set->numbers[3], set_h = (uint32_t)set->numbers[4];
-    struct boxes best = {.steps = UINT64_MAX};
+    const double *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_BOX)->numbers;
+    struct boxes best = {0};
+    double least = INFINITY;
     for (uint32_t w = 0; 1u << w <= pixels; w++) {
         for (uint32_t h = 0; 1u << (w + h) <= pixels; h++) {
-            if ((set_w && set_w != 1u << w) || (set_h && set_h != 1u << h)) {
-                continue;
-            }
+            // What the profile sets and a tile cannot have is passed over.
+            bool other = set[0] * set[1] > 0 && set[0] * set[1] <= pixels &&
+                         (set[0] != 1u << w || set[1] != 1u << h);
             struct boxes b = boxes_of(c, pixels, w, h);
-            bool wider = b.steps == best.steps && b.w + b.h >= best.w + best.h;
-            best = b.steps < best.steps || wider ? b : best;
+            bool apart = c->desc->pass == GRT_CONV_WEIGHT && w + h < 4;
+            double cost = (double)b.steps * (apart ? 1.25 : 1.0) * (other ? 1e6 : 1.0);
+            bool wider = cost <= least && b.w + b.h >= best.w + best.h;
+            best = cost < least || wider ? b : best;
+            least = cost < least ? cost : least;
         }
     }
     return best;
 }
 
-// What all ways of a variant have in common.
+// The ways of a variant.
 struct kind {
-    uint32_t depth;  // numbers of a step
+    bool lean;  // in 48 KiB of shared memory
     const struct way *ways, *weight_ways;
     uint32_t way_count, weight_way_count;
 };
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
-// Microseconds that a step takes are of products (gemm.wgmma.step of the profile).
+// Microseconds that a step takes are of products (gemm.wgmma.step of the profile). What brought
+// nothing on an H200: all weights of 64 channels kept in shared memory with warpgroups that take
+// tiles in turns (forward 352 TFLOP/s, 365 without), a warpgroup that hands its registers on (560,
+// 562 at 16x16x128), all nine taps of 64 channels as one tile of the weights' gradient (241, 330).
 static const struct way ways[] = {
-    {{128, 256, 1, 0.568, 1.2}, 4, 288},
-    {{256, 128, 1, 0.568, 1.2}, 4, 288},
-    {{128, 128, 1, 0.290, 0.9}, 5, 288},
-    {{128, 64, 2, 0.400, 0.8}, 3, 288},
+    {{128, 256, 1, 0.568, 1.2}, 4, 288, 64},
+    {{256, 128, 1, 0.568, 1.2}, 4, 288, 64},
+    {{128, 128, 1, 0.290, 0.9}, 5, 288, 64},
+    {{128, 64, 2, 0.400, 0.8}, 3, 288, 64},
 };
 static const struct way weight_ways[] = {
-    {{128, 256, 1, 0.568, 1.5}, 4, 288}, {{128, 128, 1, 0.290, 1.0}, 5, 288},
-    {{64, 256, 1, 0.300, 1.0}, 4, 160},  {{64, 192, 1, 0.240, 1.0}, 5, 160},
-    {{64, 64, 2, 0.300, 1.0}, 4, 160},
+    {{128, 256, 1, 0.568, 1.5}, 4, 288, 64}, {{128, 128, 1, 0.290, 1.0}, 5, 288, 64},
+    {{64, 256, 1, 0.300, 1.0}, 4, 160, 64},  {{64, 192, 1, 0.240, 1.0}, 5, 160, 64},
+    {{64, 64, 2, 0.300, 1.0}, 4, 160, 64},
 };
-static const struct kind large = {64, ways, weight_ways, sizeof ways / sizeof *ways,
-                                  sizeof weight_ways / sizeof *weight_ways};
+static const struct kind large = {false, ways, weight_ways, COUNT(ways), COUNT(weight_ways)};
 
-// In 48 KiB; two workgroups on a compute unit.
-static const struct way small_ways[] = {
-    {{128, 128, 2, 0.200, 1.2}, 5, 288},
-    {{128, 64, 2, 0.130, 1.0}, 7, 288},
+// Several workgroups on a compute unit. The copy engine takes about as long for a row of 32 bytes
+// as for one of 128. TFLOP/s forward, 128x128 of 16 and 32: 192, 302 (16x16x128), 322, 396
+// (8x8x256); 64 channels, 128x64 of 16 and 32, 64x64 of 64: 90, 162, 168. Weights, 128x128 of 16
+// and 32: 218, 293 and 231, 312; 64 channels, 64x192: 154, 129 (H200, Vulkan, 2026-11).
+static const struct way lean_ways[] = {
+    {{128, 128, 2, 0.85, 1.2}, 2, 288, 32},
+    {{64, 64, 4, 1.65, 1.0}, 2, 160, 64},
 };
-static const struct way small_weight_ways[] = {
-    {{128, 128, 2, 0.200, 1.2}, 5, 288},
-    {{64, 192, 2, 0.200, 1.2}, 5, 160},
-    {{64, 64, 4, 0.200, 1.0}, 8, 160},
+static const struct way lean_weight_ways[] = {
+    {{128, 128, 2, 0.94, 2.0}, 2, 288, 32},
+    {{64, 192, 2, 0.67, 2.0}, 5, 160, 16},
 };
-static const struct kind small = {16, small_ways, small_weight_ways,
-                                  sizeof small_ways / sizeof *small_ways,
-                                  sizeof small_weight_ways / sizeof *small_weight_ways};
+static const struct kind lean = {true, lean_ways, lean_weight_ways, COUNT(lean_ways),
+                                 COUNT(lean_weight_ways)};
 
 static uint32_t blocks_of(uint32_t channels) {
     return ceil_div(channels, 64);
 }
 
 // The product that it is, for what a schedule costs.
-static struct gemm_case product_of(const struct conv_case *c, const struct kind *kind,
-                                   const struct way *way, const struct boxes *b) {
+static struct gemm_case product_of(const struct conv_case *c, const struct way *way,
+                                   const struct boxes *b) {
     const struct grt_window *w = &c->window;
     uint32_t boxes = b->across * b->down * b->deep * rests_of(c) * rests_of(c);
     struct gemm_case g = {.dev = c->dev, .batch = 1};
     if (c->desc->pass == GRT_CONV_WEIGHT) {
         g.m = c->outputs;
         g.n = w->size * w->size * blocks_of(w->channels) * 64;
-        g.k = boxes * kind->depth;
+        g.k = boxes * way->depth;
         return g;
     }
     bool back = c->desc->pass == GRT_CONV_DATA;
@@ -148,31 +159,47 @@ static struct gemm_case product_of(const struct conv_case *c, const struct kind 
     return g;
 }
 
-static struct gemm_schedule schedule_of(const struct conv_case *c, const struct kind *kind,
-                                        const struct way *way, const struct boxes *boxes) {
-    struct gemm_case g = product_of(c, kind, way, boxes);
-    return gemm_schedule_of(&g, &way->tile, ceil_div(g.k, kind->depth), true);
+static struct gemm_schedule schedule_of(const struct conv_case *c, const struct way *way,
+                                        const struct boxes *boxes) {
+    struct gemm_case g = product_of(c, way, boxes);
+    return gemm_schedule_of(&g, &way->tile, ceil_div(g.k, way->depth), true);
 }
 
 // Pixels of a box.
-static uint32_t box_of(const struct conv_case *c, const struct kind *kind, const struct way *way) {
-    return c->desc->pass == GRT_CONV_WEIGHT ? kind->depth : way->tile.bm;
+static uint32_t box_of(const struct conv_case *c, const struct way *way) {
+    return c->desc->pass == GRT_CONV_WEIGHT ? way->depth : way->tile.bm;
 }
 
-static struct choice choice_of(const struct conv_case *c, const struct kind *kind,
-                               const struct way *way) {
-    struct choice this = {.way = *way, .boxes = best_boxes(c, box_of(c, kind, way))};
-    this.schedule = schedule_of(c, kind, way, &this.boxes);
+static struct choice choice_of(const struct conv_case *c, const struct way *way) {
+    struct choice this = {.way = *way, .boxes = best_boxes(c, box_of(c, way))};
+    this.schedule = schedule_of(c, way, &this.boxes);
     return this;
 }
 
+// Bytes of shared memory.
+static uint32_t bytes_of(const struct way *way, bool is_lean) {
+    return way->stages * (way->tile.bm + way->tile.bn) * way->depth * 2 +
+           (way->lanes - 32) * (is_lean ? 16 : 128) + 1024;
+}
+
+static bool is_possible(const struct way *way, bool is_lean) {
+    const struct gemm_tile *t = &way->tile;
+    bool rows = t->bm == 64 || t->bm == 128 || t->bm == 256;
+    bool cols = t->bn == 64 || t->bn == 128 || t->bn == 192 || t->bn == 256;
+    bool deep = way->depth == 64 || (is_lean && (way->depth == 16 || way->depth == 32));
+    return rows && cols && deep && way->stages >= 2 && t->bm * t->bn <= 32768 &&
+           bytes_of(way, is_lean) <= (is_lean ? 48u : 226u) << 10;
+}
+
 // The tile that the profile sets.
-static struct way set_way(const struct grt_profile_value *set, const struct kind *kind) {
-    struct way way = {.tile = {(uint32_t)set->numbers[0], (uint32_t)set->numbers[1], 1, 0.5, 1},
-                      .stages = (uint32_t)set->numbers[2]};
+static struct way set_way(const double *set, bool is_lean) {
+    struct way way = {.tile = {(uint32_t)set[0], (uint32_t)set[1], 1, 0.5, 1},
+                      .stages = (uint32_t)set[2],
+                      .depth = set[3] > 0 ? (uint32_t)set[3] : 64};
     way.lanes = way.tile.bm >= 128 ? 288 : 160;
-    bool room = way.stages * (way.tile.bm + way.tile.bn) * kind->depth * 2 <= 80u << 10;
-    way.tile.at_once = room && way.tile.bm * way.tile.bn <= 16384 ? 2 : 1;
+    uint32_t room = (227u << 10) / bytes_of(&way, is_lean);
+    uint32_t fit = 65536 / (way.lanes * (way.tile.bm * way.tile.bn / (way.lanes - 32) + 56));
+    way.tile.at_once = room < 1 || fit < 1 ? 1 : room < fit ? room : fit;
     return way;
 }
 
@@ -181,13 +208,13 @@ static struct choice choose(const struct conv_case *c, const struct kind *kind) 
     bool weight = c->desc->pass == GRT_CONV_WEIGHT;
     const struct way *all = weight ? kind->weight_ways : kind->ways;
     uint32_t count = weight ? kind->weight_way_count : kind->way_count;
-    if (set->numbers[0] > 0) {
-        struct way own = set_way(set, kind);
-        return choice_of(c, kind, &own);
+    struct way own = set_way(set->numbers, kind->lean);
+    if (is_possible(&own, kind->lean)) {
+        return choice_of(c, &own);
     }
     struct choice best = {.schedule.time = INFINITY};
     for (uint32_t i = 0; i < count; i++) {
-        struct choice this = choice_of(c, kind, &all[i]);
+        struct choice this = choice_of(c, &all[i]);
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
@@ -217,10 +244,9 @@ static bool pays(const struct conv_case *c) {
     return c->window.channels >= 16 && c->outputs >= 16;
 }
 
-// Not measured yet: it runs for tests.
+// On OpenCL it runs for tests; wgmma has more memory there.
 static bool pays_48k(const struct conv_case *c) {
-    (void)c;
-    return false;
+    return c->dev->info.caps.imports && pays(c);
 }
 
 static void record_by(struct grt_graph *graph, const struct conv_case *c, const struct kind *kind) {
@@ -228,8 +254,8 @@ static void record_by(struct grt_graph *graph, const struct conv_case *c, const 
     struct choice choice = choose(c->stands_for ? c->stands_for : c, kind);
     if (c->stands_for) {  // of fewer pixels
         struct boxes *b = &choice.boxes;
-        *b = boxes_of(c, box_of(c, kind, &choice.way), b->w, b->h);
-        choice.schedule = schedule_of(c, kind, &choice.way, b);
+        *b = boxes_of(c, box_of(c, &choice.way), b->w, b->h);
+        choice.schedule = schedule_of(c, &choice.way, b);
     }
     const struct gemm_schedule *s = &choice.schedule;
     const struct way *way = &choice.way;
@@ -255,7 +281,8 @@ static void record_by(struct grt_graph *graph, const struct conv_case *c, const 
                                                 {"STAGES", way->stages},
                                                 {"SPLIT", split},
                                                 {"SINGLE", wide % way->tile.bn == 0},
-                                                {"DEPTH", kind->depth}}),
+                                                {"DEPTH", way->depth},
+                                                {"LEAN", kind->lean}}),
                       &params, sizeof params,
                       (const struct grt_range[]){d->x->range, d->y->range, d->w->range}, 3, groups);
         return;
@@ -271,7 +298,8 @@ static void record_by(struct grt_graph *graph, const struct conv_case *c, const 
                                                                      {"BN", way->tile.bn},
                                                                      {"STAGES", way->stages},
                                                                      {"SPLIT", split},
-                                                                     {"DEPTH", kind->depth}}),
+                                                                     {"DEPTH", way->depth},
+                                                                     {"LEAN", kind->lean}}),
                   &params, sizeof params,
                   (const struct grt_range[]){back ? d->y->range : d->x->range, d->w->range,
                                              back ? d->x->range : d->y->range,
@@ -284,7 +312,7 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
 }
 
 static void record_48k(struct grt_graph *graph, const struct conv_case *c) {
-    record_by(graph, c, &small);
+    record_by(graph, c, &lean);
 }
 
 const struct conv_variant conv_variant_wgmma = {"wgmma", usable, pays, record, NULL, false};
