@@ -137,6 +137,7 @@ static void go_to(struct grt_loader *loader, uint64_t number) {
                             : UINT64_MAX;
     for (uint32_t i = 0; i < loader->slot_count; i++) {
         loader->slots[i].state = GRT_SLOT_FREE;
+        loader->slots[i].given = false;
     }
 }
 
@@ -250,9 +251,8 @@ static void describe(const struct grt_loader *loader, const struct grt_slot *slo
     }
 }
 
-// With the lock held: wakes workers when half of the batches ahead are used up, all at once. Woken
-// for each slot that is freed, they and the caller spent more time in the system than with batches
-// of 4096 rows of 132 bytes.
+// With the lock held: wakes workers when half of the batches ahead are used up, all at once, so that
+// not every batch is a call to the system.
 static void wake_workers(struct grt_loader *loader, bool now) {
     uint64_t ahead = loader->next_made - loader->next_given;
     if (loader->waiting > 0 && (now || ahead <= loader->slot_count / 2)) {
@@ -275,10 +275,8 @@ static void wait_for(struct grt_loader *loader, struct grt_slot *slot, uint64_t 
 static struct grt_slot *make_next(struct grt_loader *loader) {
     uint64_t number = loader->next_given;
     struct grt_slot *slot = &loader->slots[number % loader->slot_count];
-    pthread_mutex_lock(&loader->lock);
-    bool given = slot->state == GRT_SLOT_GIVEN;
-    pthread_mutex_unlock(&loader->lock);
-    if (given) {
+    // Slots become GIVEN and are freed by the caller alone.
+    if (slot->given) {
         grt_fail(GRT_INVALID, "grt_loader_next: %u batches are held, the desc's `held` is %u",
                  loader->slot_count, loader->desc.held);
         return NULL;
@@ -327,8 +325,9 @@ bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
     }
     pthread_mutex_lock(&loader->lock);
     slot->state = GRT_SLOT_GIVEN;
-    pthread_mutex_unlock(&loader->lock);
     loader->next_given++;
+    pthread_mutex_unlock(&loader->lock);
+    slot->given = true;
     describe(loader, slot, batch);
     batch->waited = grt_seconds() - begun;
     return true;
@@ -343,6 +342,7 @@ void grt_loader_release(struct grt_loader *loader, const struct grt_batch *batch
     if (slot->state == GRT_SLOT_GIVEN) {
         slot->state = GRT_SLOT_FREE;
     }
+    slot->given = false;
     wake_workers(loader, false);
     pthread_mutex_unlock(&loader->lock);
 }

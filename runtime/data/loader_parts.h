@@ -23,6 +23,7 @@ struct grt_upload {
 
 struct grt_slot {
     enum grt_slot_state state;
+    bool given;           // the caller has it; nobody else looks at this
     uint64_t number;      // of its batch, counted through all epochs
     struct grt_buf *buf;  // pin; else NULL
     void *memory;         // plain; NULL with buf

@@ -24,6 +24,7 @@ struct feed {
     uint64_t first;  // row of the step that it begins with
     uint64_t step;
     bool evaluates;
+    uint64_t judged_to;                  // steps of an evaluation that are recorded
     struct grt_range out;                // of a prediction
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
     uint32_t order_first;                // of rows by their numbers: place of the first
@@ -183,7 +184,7 @@ static void give_samples(struct feed *f, struct grt_fused_desc *desc) {
     desc->target = desc->ordered ? &data->y : &f->target;
     desc->state = f->l->state->range;
     if (desc->ordered) {
-        desc->order = grt_op_part(data->drawn, 0, (f->order_first + f->x.shape[0]) * 4);
+        desc->order = grt_op_part(data->drawn, 0, (f->order_first + desc->rows) * 4);
         desc->order_first = f->order_first;
     }
 }
@@ -312,9 +313,27 @@ static void record_update_alone(struct feed *f) {
     record_update(f);
 }
 
-// Forward and the losses in one launch. How many numbers there are to add up; 0: there is no such
-// op, or somebody looks at what is between.
-static uint32_t record_judged(struct feed *f) {
+// Steps of rows by their numbers that one launch can take: those whose numbers are drawn, and whose
+// losses there is room for, each step's in blocks of its own, as by a launch for each.
+static uint64_t steps_at_once(const struct feed *f, struct grt_fused_desc desc) {
+    const struct grt_step_rows *data = f->desc->data;
+    const struct grt_learner *l = f->l;
+    if (!desc.ordered || f->desc->steps <= 1) {
+        return 1;
+    }
+    desc.tiles_for = f->rows;
+    uint64_t one = grt_fused_judge_blocks(l->dev, &desc);
+    uint64_t most = one > 0 ? grt_tensor_count(l->judged) / one : 1;
+    uint64_t drawn = data->staged - f->step % data->staged, left = f->desc->steps - f->step;
+    uint64_t steps = drawn < left ? drawn : left;
+    steps = steps < most ? steps : most;
+    desc.rows = steps * f->rows;
+    return steps > 1 && grt_fused_judge_blocks(l->dev, &desc) == steps * one ? steps : 1;
+}
+
+// Forward and the losses of one or several steps in one launch. How many numbers of a step there
+// are to add up; 0: there is no such op, or somebody looks at what is between.
+static uint32_t record_judged(struct feed *f, uint32_t *steps) {
     struct grt_learner *l = f->l;
     struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
     if (f->saw || !l->judged || l->micro < l->desc.batch) {
@@ -324,18 +343,26 @@ static uint32_t record_judged(struct feed *f) {
     if (!grt_learner_judges(l, f->x.shape[0], desc.ordered)) {
         return 0;
     }
+    *steps = (uint32_t)steps_at_once(f, desc);
+    desc.rows = *steps * f->x.shape[0];
+    desc.tiles_for = f->x.shape[0];
+    give_samples(f, &desc);
     desc.parts = l->judged->range;
     phase(f, "forward");
-    return grt_op_fused_judge(f->graph, &desc);
+    f->judged_to = f->step + *steps;
+    return grt_op_fused_judge(f->graph, &desc) / *steps;
 }
 
 static void record_evaluation(struct feed *f) {
     struct grt_learner *l = f->l;
     bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
-    uint32_t judged = 0;
+    uint32_t judged = 0, steps = 1;
     f->evaluates = true;
+    if (f->step < f->judged_to) {
+        return;
+    }
     for (f->micro = first_micro(f); feed(f, true); f->micro++) {
-        judged = record_judged(f);
+        judged = record_judged(f, &steps);
         if (judged > 0) {
             continue;
         }
@@ -361,7 +388,8 @@ static void record_evaluation(struct feed *f) {
     const struct tally_params params = {.parts =
                                             judged ? judged : (uint32_t)f->micro * GRT_LOSS_PARTS,
                                         .samples = (uint32_t)f->rows,
-                                        .moved = data ? (uint32_t)f->rows : 0,
+                                        .steps = steps,
+                                        .moved = data ? steps * (uint32_t)f->rows : 0,
                                         .epoch = data ? data->epoch : 0,
                                         .counted = classes};
     const struct grt_range ranges[] = {judged ? l->judged->range : l->loss_parts->range,

@@ -66,6 +66,7 @@ static bool as_mlp(const struct grt_fused_desc *d, struct grt_mlp_fused_desc *fu
                                          .dtype = d->dtype,
                                          .rows = d->rows,
                                          .ordered = d->ordered,
+                                         .tiles_for = d->tiles_for,
                                          .params = d->params,
                                          .x = d->x,
                                          .target = d->target,
@@ -134,6 +135,11 @@ uint32_t grt_op_fused_judge(struct grt_graph *graph, const struct grt_fused_desc
     }
     grt_graph_reject(graph, GRT_UNSUPPORTED, "no fused op for this network");
     return 0;
+}
+
+uint32_t grt_fused_judge_blocks(struct grt_dev *dev, const struct grt_fused_desc *desc) {
+    struct grt_mlp_fused_desc mlp;
+    return as_mlp(desc, &mlp) ? grt_mlp_judge_blocks(dev, &mlp) : 0;
 }
 
 uint64_t grt_fused_judge_numbers(uint64_t rows) {

@@ -16,6 +16,7 @@ struct grt_fused_desc {
     enum grt_dtype dtype;
     uint64_t rows;
     bool ordered;                     // rows of x by their numbers
+    uint64_t tiles_for;               // see mlp_fused.h
     const struct grt_params *params;  // the module's, from the first on
 
     // What is below only grt_op_fused() looks at: see mlp_fused.h.
@@ -43,5 +44,7 @@ void grt_op_fused_forward(struct grt_graph *graph, const struct grt_fused_desc *
 // To the losses, see grt_op_mlp_judge().
 uint32_t grt_op_fused_judge(struct grt_graph *graph, const struct grt_fused_desc *desc);
 uint64_t grt_fused_judge_numbers(uint64_t rows);
+// How many numbers it leaves, one behind the other of equally many rows; 0: not of equally many.
+uint32_t grt_fused_judge_blocks(struct grt_dev *dev, const struct grt_fused_desc *desc);
 
 #endif

@@ -142,16 +142,17 @@ uint32_t mlp_norm_count(const struct mlp_case *c) {
     return reduce_groups(c) * (c->depth + 1);
 }
 
-// Blocks are 4 rows at least; a launch of few rows may have more of them than it fills.
+// Blocks are 4 rows at least; a launch of few rows may have more of them than it fills, and one of
+// few rows a step has those of many steps.
 uint64_t grt_mlp_judge_numbers(uint64_t rows) {
-    return rows / 4 + 1024;
+    return rows / 4 + 8192;
 }
 
 static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_plan *plan) {
     struct sizes s;
     s.units = grt_dev_align_up(c->dev, plan->most_units);
     s.sums = s.units + grt_dev_align_up(c->dev, plan->most_parts * c->desc->params->elements * 4);
-    s.losses = s.sums + grt_dev_align_up(c->dev, grt_mlp_judge_numbers(c->rows) * 4);
+    s.losses = s.sums + grt_dev_align_up(c->dev, (c->rows / 4 + 1024) * 4ull);
     s.all = s.losses + grt_dev_align_up(c->dev, mlp_norm_count(c) * 4ull);
     return s;
 }
@@ -394,6 +395,20 @@ void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc
     if (variant) {
         variant->record_pass(graph, &call);
     }
+}
+
+uint32_t grt_mlp_judge_blocks(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
+    struct mlp_case c;
+    struct mlp_plan plan;
+    const struct mlp_variant *variant = choose_for(&c, dev, desc, 0, JUDGED);
+    if (!variant) {
+        return 0;
+    }
+    variant->plan(&c, &plan);
+    // A lane of "plain" takes rows in turns where there are more than lanes.
+    bool filled = plan.padded == c.rows &&
+                  (variant != &mlp_variant_plain || (uint64_t)plan.blocks * 4 == plan.padded);
+    return filled ? plan.blocks : 0;
 }
 
 uint32_t grt_op_mlp_judge(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {

@@ -81,6 +81,9 @@ void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc
 // desc->parts, which are to be added up. Returns how many; at most grt_mlp_judge_numbers().
 uint32_t grt_op_mlp_judge(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
 uint64_t grt_mlp_judge_numbers(uint64_t rows);
+// How many it leaves, each of equally many rows, in their order; 0: there is no such op, or the
+// rows do not fill its blocks.
+uint32_t grt_mlp_judge_blocks(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
 
 #ifdef __cplusplus
 }

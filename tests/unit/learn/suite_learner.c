@@ -282,6 +282,77 @@ static void data_on_the_device(void **state) {
     }
 }
 
+// Evaluations of rows by their numbers: two steps of one graph are one launch of the network, and
+// come to the same bits as two graphs of a step, and as samples that are copied in that order.
+static void evaluates_at_once(void **state) {
+    (void)state;
+    enum { SAMPLES = 64, BATCH = 32 };
+    struct learn_desc d = learn_small(GRT_F32);
+    d.batch = BATCH;
+    d.variant = "fused";
+    const struct grt_dev_info *info = grt_dev_info(test.dev);
+    // Blocks of losses are of four rows there, up to eight for each core.
+    bool known = info->backend != GRT_BACKEND_VULKAN && info->caps.compute_units >= 2;
+    if (!info->caps.software) {
+        return;  // fused kernels in f32 are for CPUs
+    }
+    struct learn l = learn_begin(&d, SAMPLES);
+    struct grt_order order = grt_order(SAMPLES, 1, 0, 3);
+    struct grt_draw draw = {.part = GRT_PART_ALL, .window = 1};
+    uint32_t words[64];
+    uint64_t record = grt_order_record(&order, &draw);
+    assert_true(record <= 64);
+    grt_order_words(&order, &draw, 0, words);
+    struct test_tensor x = test_tensor(test.dev, GRT_F32, SAMPLES, 8);
+    struct test_tensor y = test_tensor(test.dev, GRT_F32, SAMPLES, 2);
+    struct test_tensor records = test_tensor(test.dev, GRT_U32, record, 0);
+    struct test_tensor drawn = test_tensor(test.dev, GRT_U32, SAMPLES, 0);
+    test_tensor_write(&x, l.data.x);
+    test_tensor_write(&y, l.data.y);
+    test_tensor_write(&records, words);
+    struct grt_step_rows rows = {.x = x.tensor,
+                                 .y = y.tensor,
+                                 .order = records.tensor,
+                                 .record = (uint32_t)record,
+                                 .epoch = SAMPLES,
+                                 .staged = 2};
+    assert_true(grt_learner_draws(l.learner, &rows, true));
+    rows.drawn = drawn.tensor.range;
+    const uint32_t ways[] = {2, 1, 0};  // steps of a graph; 0: copied
+    struct grt_learn_state first = {0};
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        struct grt_learn_state s = learn_state(&l);
+        s.eval_loss = s.eval_samples = s.eval_hits = 0;
+        assert_true(grt_learner_set_state(l.learner, &s));
+        uint32_t stride = ways[w] > 0 ? ways[w] : 1;
+        for (uint32_t step = 0; step < 2; step += stride) {
+            struct grt_step_desc desc = {.steps = ways[w], .data = &rows};
+            if (ways[w] == 0) {
+                desc = (struct grt_step_desc){.x = x.tensor.range, .y = y.tensor.range};
+                desc.x.offset += step * BATCH * 8 * 4;
+                desc.y.offset += step * BATCH * 2 * 4;
+                desc.x.size = BATCH * 8 * 4;
+                desc.y.size = BATCH * 2 * 4;
+            }
+            struct grt_graph *graph = grt_learner_evaluate(l.learner, &desc);
+            assert_non_null(graph);
+            assert_true(!known || ways[w] != 2 || grt_graph_stats(graph).dispatches == 3);
+            learn_run(graph, 1);
+            grt_graph_destroy(&graph);
+        }
+        s = learn_state(&l);
+        first = w == 0 ? s : first;
+        assert_true(s.eval_samples == (float)SAMPLES && s.eval_cursor == 0);
+        assert_true(isfinite(s.eval_loss) && s.eval_loss > 0);
+        assert_memory_equal(&s.eval_loss, &first.eval_loss, sizeof s.eval_loss);
+    }
+    test_tensor_end(&x);
+    test_tensor_end(&y);
+    test_tensor_end(&records);
+    test_tensor_end(&drawn);
+    learn_end(&l);
+}
+
 // ---- learning ----
 
 // Whether a model learns the sum of squares of its inputs to a tenth of the loss it begins with.
@@ -453,7 +524,7 @@ static void refusals(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(torch_mlp),          TEST_CASE(torch_points),         TEST_CASE(accumulation),
     TEST_CASE(recompute),          TEST_CASE(same_bits_twice),      TEST_CASE(drawn_by_seed),
-    TEST_CASE(data_on_the_device),
+    TEST_CASE(data_on_the_device), TEST_CASE(evaluates_at_once),
 
     TEST_CASE(learns_downhill),    TEST_CASE(evaluate_and_predict), TEST_CASE(names_and_phases),
     TEST_CASE(refusals),
