@@ -72,9 +72,9 @@ static struct boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_
 }
 
 // With the fewest steps, and of those the widest. For the weights pixels that lie apart take
-// longer: TFLOP/s in boxes of 1, 4x4 and 8x8 pixels 325, 349, 350 (24x24x64), 500, 527, 526 (16x16x128),
-// and 515, 576, 579 (8x8x256), where the first has 0.84 of the steps; forward 362, 352, 354, 560,
-// 545, 550 and 643, 620, 620 (H200, driver 580.159.04, 2026-11).
+// longer: TFLOP/s in boxes of 1, 4x4 and 8x8 pixels 325, 349, 350 (24x24x64), 500, 527, 526
+// (16x16x128) and 515, 576, 579 (8x8x256), where the first has 0.84 of the steps; forward 362, 352,
+// 354, then 560, 545, 550 and 643, 620, 620 (H200, driver 580.159.04, 2026-11).
 static struct boxes best_boxes(const struct conv_case *c, uint32_t pixels) {
     const double *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_BOX)->numbers;
     struct boxes best = {0};
