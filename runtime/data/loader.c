@@ -251,8 +251,8 @@ static void describe(const struct grt_loader *loader, const struct grt_slot *slo
     }
 }
 
-// With the lock held: wakes workers when half of the batches ahead are used up, all at once, so that
-// not every batch is a call to the system.
+// With the lock held: wakes workers when half of the batches ahead are used up, all at once, so
+// that not every batch is a call to the system.
 static void wake_workers(struct grt_loader *loader, bool now) {
     uint64_t ahead = loader->next_made - loader->next_given;
     if (loader->waiting > 0 && (now || ahead <= loader->slot_count / 2)) {
