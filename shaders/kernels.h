@@ -138,6 +138,7 @@
     X(all, gemm, gemm_plain_16f32)                                                                 \
     X(all, gemm, gemm_sum_f32)                                                                     \
     X(all, gemm, gemm_sum_16)                                                                      \
+    X(all, gemm, gemm_pad)                                                                         \
     X(all, gemm, gemm_tiled_f32)                                                                   \
     X(all, gemm, gemm_tiled_16)                                                                    \
     X(all, gemm, gemm_tiled_16f32)                                                                 \
@@ -174,8 +175,8 @@
     X(opencl, intel, gemm_xmx8_16f32)                                                              \
     X(opencl, intel, gemm_xmx16_16f32)                                                             \
     X(opencl, nvidia, probe_mma)                                                                   \
-    X(opencl, nvidia, gemm_mma_16)                                                                 \
-    X(opencl, nvidia, gemm_mma_16f32)                                                              \
+    X(ptx, nvidia, gemm_mma_16)                                                                    \
+    X(ptx, nvidia, gemm_mma_16f32)                                                                 \
     X(opencl, nvidia, mlp_pass_mma)                                                                \
     X(opencl, nvidia, mlp_grads_mma)                                                               \
     X(ptx, nvidia, mlp_rows_forward)                                                               \

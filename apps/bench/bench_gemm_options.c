@@ -100,22 +100,24 @@ static bool read_shape(const char **at, struct bench_gemm_shape *shape) {
     return read_extent(at, &shape->k);
 }
 
+// Behind those of an earlier --shape.
 static bool read_shapes(const char *text, void *into, char why[RANGES_WHY]) {
     struct bench_gemm_shapes *shapes = into;
-    size_t most = 1;
+    size_t most = shapes->count + 1;
     for (const char *at = text; *at; at++) {
         most += *at == ',';
     }
-    free(shapes->values);
-    shapes->count = 0;
-    shapes->values = calloc(most, sizeof *shapes->values);
-    if (!shapes->values) {
+    struct bench_gemm_shape *values = realloc(shapes->values, most * sizeof *values);
+    if (!values) {
         snprintf(why, RANGES_WHY, "out of memory");
         return false;
     }
+    shapes->values = values;
     for (const char *at = text;; at++) {
         const char *begin = at;
-        if (!read_shape(&at, &shapes->values[shapes->count++]) || (*at && *at != ',')) {
+        struct bench_gemm_shape *shape = &values[shapes->count++];
+        *shape = (struct bench_gemm_shape){0};
+        if (!read_shape(&at, shape) || (*at && *at != ',')) {
             snprintf(why, RANGES_WHY,
                      "at character %td: MxNxK is wanted, as in 4096x4096x64, or N for NxNxN, each "
                      "from 1 to %u",
@@ -147,9 +149,10 @@ static bool read_variants(const char *text, void *into, char why[RANGES_WHY]) {
 const struct option_row bench_gemm_options[7] = {
     {.name = "shape",
      .value = "MxNxK,...",
-     .help = "shapes, N for NxNxN (default: by device)",
+     .help = "shapes, N for NxNxN; may be repeated (default: by device)",
      .read = read_shapes,
-     .at = AT(shapes)},
+     .at = AT(shapes),
+     .each = true},
     {.name = "batch-count",
      .value = "LIST",
      .help = "products of one batch",

@@ -30,6 +30,7 @@ struct option_row {
     const char *fallback;   // default, read like a value; NULL leaves the field zero
     options_read_fn *read;  // NULL for a flag
     size_t at;              // offset of the field
+    bool each;              // of several on the command line each is read, not the last alone
 };
 
 // Rows under one heading of --help.

@@ -157,6 +157,12 @@ static bool fill(struct slot *slot, struct options *values) {
         text = slot->text->sval[slot->text->count - 1];
         slot->list->given = row->name;
     }
+    for (int i = 0; row->each && i + 1 < slot->text->count; i++) {
+        if (!row->read(slot->text->sval[i], into, why)) {
+            talk_error("--%s '%s': %s", row->name, slot->text->sval[i], why);
+            return false;
+        }
+    }
     if (!text || row->read(text, into, why)) {
         return true;
     }

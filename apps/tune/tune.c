@@ -146,6 +146,17 @@ static bool choose_tunables(struct tune *tune, enum grt_dtype in,
     return true;
 }
 
+// One setting for another shape, too.
+static bool add_shape(struct tune_job *job, const struct bench_gemm_shape *shape) {
+    if (job->also_count == TUNE_MAX_SHAPES - 1) {
+        talk_error("more than %u shapes are %s products", TUNE_MAX_SHAPES,
+                   grt_size_class_text(job->pick.size));
+        return false;
+    }
+    job->also[job->also_count++] = *shape;
+    return true;
+}
+
 static bool add_job(struct tune *tune, const struct tune_job *job) {
     for (size_t i = 0; i < tune->job_count; i++) {
         if (tune->jobs[i].tunable == job->tunable && tune->jobs[i].in == job->in &&
@@ -153,13 +164,7 @@ static bool add_job(struct tune *tune, const struct tune_job *job) {
             if (!tune->table || tune->data) {
                 return true;  // of a run's products the first of a class stands for it
             }
-            talk_error("%llux%llux%llu and %llux%llux%llu are both %s products; name one of them",
-                       (unsigned long long)tune->jobs[i].shape.m,
-                       (unsigned long long)tune->jobs[i].shape.n,
-                       (unsigned long long)tune->jobs[i].shape.k, (unsigned long long)job->shape.m,
-                       (unsigned long long)job->shape.n, (unsigned long long)job->shape.k,
-                       grt_size_class_text(job->pick.size));
-            return false;
+            return add_shape(&tune->jobs[i], &job->shape);
         }
     }
     if (tune->job_count < TUNE_MAX_JOBS) {

@@ -75,14 +75,26 @@ static void values_text(const struct grt_tunable *tunable, const uint32_t *value
     }
 }
 
+static const struct bench_gemm_shape *shape_at(const struct tune_job *job, uint32_t i) {
+    return i == 0 ? &job->shape : &job->also[i - 1];
+}
+
+// Of one product of every shape.
 static double rate(const struct run *run, double seconds) {
-    const struct bench_gemm_shape *s = &run->job->shape;
-    return seconds > 0 ? 2e-9 * (double)s->m * (double)s->n * (double)s->k / seconds : 0;
+    double work = 0;
+    for (uint32_t i = 0; i <= run->job->also_count; i++) {
+        const struct bench_gemm_shape *s = shape_at(run->job, i);
+        work += 2e-9 * (double)s->m * (double)s->n * (double)s->k;
+    }
+    return seconds > 0 ? work / seconds : 0;
 }
 
 static void shape_text(const struct tune_job *job, char text[64]) {
-    snprintf(text, 64, "%llux%llux%llu", (unsigned long long)job->shape.m,
-             (unsigned long long)job->shape.n, (unsigned long long)job->shape.k);
+    int used = snprintf(text, 64, "%llux%llux%llu", (unsigned long long)job->shape.m,
+                        (unsigned long long)job->shape.n, (unsigned long long)job->shape.k);
+    if (job->also_count > 0) {
+        snprintf(text + used, (size_t)(64 - used), " and %u more", job->also_count);
+    }
 }
 
 // What matters most first: a terminal of 80 columns shows no more.
@@ -158,7 +170,14 @@ static struct tune_task task_of(const struct run *run, enum tune_task_kind kind)
                                                          : seconds};
 }
 
-// Tries candidate i; its time is 0 when it is not usable.
+// A product of one more shape.
+static void add_time(struct tune_time *sum, const struct tune_time *more) {
+    sum->median += more->median;
+    sum->fastest += more->fastest;
+    sum->spread = sum->spread > more->spread ? sum->spread : more->spread;
+}
+
+// Tries candidate i for all shapes; its time is 0 when it is not usable.
 static enum tune_news try_one(struct run *run, size_t i, struct tune_time *time) {
     struct tune_task task = task_of(run, TUNE_TRY);
     struct tune_answer answer;
@@ -168,13 +187,22 @@ static enum tune_news try_one(struct run *run, size_t i, struct tune_time *time)
     task.fault = fault(run->tune, i);
     task.hopeless = run->tried ? 1.5 * run->best.fastest : slow(run->tune);
     *time = (struct tune_time){0};
-    enum tune_news news = tune_worker_ask(&run->tune->worker, &task, &answer);
-    if (news == TUNE_STOPPED || news == TUNE_NOBODY) {
-        return news;
+    enum tune_news news = TUNE_ANSWERED;
+    struct tune_time sum = {0};
+    bool good = true;
+    for (uint32_t shape = 0; good && shape <= run->job->also_count; shape++) {
+        task.shape = *shape_at(run->job, shape);
+        news = tune_worker_ask(&run->tune->worker, &task, &answer);
+        if (news == TUNE_STOPPED || news == TUNE_NOBODY) {
+            return news;
+        }
+        task.fault = TUNE_NO_FAULT;
+        good = news == TUNE_ANSWERED && answer.good;
+        add_time(&sum, &answer.times[0]);
     }
     run->tried++;
-    if (news == TUNE_ANSWERED && answer.good) {
-        *time = answer.times[0];
+    if (good) {
+        *time = sum;
         return news;
     }
     run->failed++;
@@ -225,6 +253,12 @@ static bool duel(struct run *run, const struct bench_gemm_shape *shape,
     return tune_worker_ask(&run->tune->worker, &task, answer) == TUNE_ANSWERED && answer->good;
 }
 
+// Whether the second of a duel is slower by more than the noise.
+static bool is_slower(const struct tune_answer *answer) {
+    double spread = answer->times[0].spread + answer->times[1].spread;
+    return answer->times[1].median > answer->times[0].median * (1 + spread);
+}
+
 // A setting without classes serves every product, so one that was found for a shape of the user's
 // must not make the others slower: whether it is no worse for the cube that is tuned otherwise.
 static bool harmless(struct run *run) {
@@ -235,14 +269,11 @@ static bool harmless(struct run *run) {
         !tune_job_shape(run->tune, &other, run->job->pick.size, most)) {
         return true;
     }
-    if (!duel(run, &other.shape, &answer)) {
-        return false;
-    }
-    double spread = answer.times[0].spread + answer.times[1].spread;
-    return answer.times[1].median <= answer.times[0].median * (1 + spread);
+    return duel(run, &other.shape, &answer) && !is_slower(&answer);
 }
 
-// Whether the best beats what was in use round by round, and makes nothing else slower.
+// Whether the best beats what was in use round by round, for one of the shapes at least, and makes
+// nothing else slower.
 static bool wins(struct run *run) {
     struct tune_answer answer;
     if (run->search.best == 0) {
@@ -251,12 +282,22 @@ static bool wins(struct run *run) {
     if (run->before.median <= 0) {
         return true;  // what was in use does not run here
     }
-    if (!duel(run, &run->job->shape, &answer)) {
-        return false;
+    struct tune_time before = {0}, best = {0};
+    bool any = false;
+    for (uint32_t i = 0; i <= run->job->also_count; i++) {
+        if (!duel(run, shape_at(run->job, i), &answer)) {
+            return false;
+        }
+        add_time(&before, &answer.times[0]);
+        add_time(&best, &answer.times[1]);
+        any = any || answer.wins;
+        if (run->job->also_count > 0 && is_slower(&answer)) {
+            return false;
+        }
     }
-    run->before = answer.times[0];
-    run->best = answer.times[1];
-    return answer.wins && run->best.median < run->before.median && harmless(run);
+    run->before = before;
+    run->best = best;
+    return any && best.median < before.median && harmless(run);
 }
 
 static bool store(struct run *run) {

@@ -8,12 +8,16 @@
 
 #define TUNE_LEVEL_0 1u  // --level is kept with 1 added: 0 is "not given"
 #define TUNE_MAX_JOBS 64
+#define TUNE_MAX_SHAPES 16
 
 struct tune_job {
     uint32_t tunable;
     enum grt_dtype in;
     struct bench_gemm_shape shape;
-    bool given;            // the shape is the user's
+    bool given;  // the shape is the user's
+    // Others of the user's that have the same setting.
+    struct bench_gemm_shape also[TUNE_MAX_SHAPES - 1];
+    uint32_t also_count;
     uint32_t weight;       // its share of the time
     struct grt_pick pick;  // class of the shape, and what is in use
     bool measured;

@@ -28,7 +28,6 @@ worst=1024
 expect 64 tune --budget never
 expect 64 tune --level 7
 expect 64 tune --op sort
-expect 64 tune --device opencl:0 --variant tiled --shape 512,1024
 expect 69 tune --device opencl:0 --variant nosuch
 expect 64 tune --device opencl:0 --trans nn,tn
 expect 64 tune --device opencl:0 --data some.yaml --shape 64
@@ -39,6 +38,11 @@ for way in nn tn; do
     expect 0 "${tune[@]}" --level 0 --budget 60 --trans $way
     [ "$(column trans)" = $way ] || wrong "--trans $way measures $(column trans)"
 done
+
+# ---- several shapes have one setting: one row, and one that is better for all of them ----
+expect 0 "${tune[@]}" --level 0 --budget 60 --shape 2048x8x8 --shape 64x8x8,32x8x8
+[ "$(wc -l <"$tmp/out")" = 2 ] || wrong "shapes of one class have more than one row"
+[ "$(column shape)" = '4096x8x8 and 3 more' ] || wrong "shapes are not all taken: $(column shape)"
 
 # ---- the file's name, and a setting that is as bad as can be ----
 expect 0 "${tune[@]}" --level 0 --budget 60

@@ -57,6 +57,10 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down) {
     return across <= most[0] && down <= most[1] && g->batch <= most[2];
 }
 
+bool gemm_worth_importing(const struct gemm_case *g) {
+    return (double)g->m * g->n * g->k * g->batch >= 0x1p24;
+}
+
 bool gemm_in_vectors(const struct gemm_case *g) {
     const struct gemm_params *p = &g->params;
     uint32_t rows = (g->desc->a_transposed ? g->m : g->k) | (g->desc->b_transposed ? g->k : g->n);

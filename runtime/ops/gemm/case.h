@@ -17,7 +17,8 @@ struct gemm_case {
     uint32_t m, n, k, batch;
     enum grt_dtype in, out;
     struct gemm_params params;
-    bool gaps;  // between rows or matrices: what a variant reads beyond a row is not its own
+    bool gaps;      // between rows or matrices: what a variant reads beyond a row is not its own
+    uint64_t room;  // bytes of scratch
     // In a check: the product that it stands for, whose tile it is to have; else NULL.
     const struct gemm_case *stands_for;
 };
@@ -36,8 +37,9 @@ struct gemm_variant {
     bool (*pays)(const struct gemm_case *g);
     // Records the product; a failure is rejected to the graph.
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
-    bool fills;  // keeps the device busy without split-K
-    bool gaps;   // what lies between rows and matrices changes nothing, and is not changed
+    bool fills;           // keeps the device busy without split-K
+    bool gaps;            // what lies between rows and matrices changes nothing, and is not changed
+    bool made_of_others;  // another variant multiplies, and has its own check
 };
 
 extern const struct gemm_variant *const gemm_variants[];
@@ -48,6 +50,7 @@ extern const struct gemm_variant gemm_variant_wgmma;
 extern const struct gemm_variant gemm_variant_wgmma_b_registers;
 extern const struct gemm_variant gemm_variant_wgmma_48k;
 extern const struct gemm_variant gemm_variant_wgmma_b_shared;
+extern const struct gemm_variant gemm_variant_padded;
 extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_xmx;
 extern const struct gemm_variant gemm_variant_stream;
@@ -64,7 +67,9 @@ extern const struct gemm_variant gemm_variant_plain;
 
 // What a product of these tensors is; they fit together.
 void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d);
-// Records the product by the first variant that serves.
+// The first variant that serves, or NULL.
+const struct gemm_variant *gemm_first(const struct gemm_case *g);
+// Records the product by it.
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
 
 // ---- split_k.c: k in `parts` of `each`, the last maybe shorter; 1 part if that does not pay ----
@@ -76,17 +81,22 @@ uint64_t gemm_cut_bytes(const struct gemm_case *g, const struct gemm_cut *cut);
 void gemm_record_cut(struct grt_graph *graph, const struct gemm_case *g,
                      const struct gemm_cut *cut);
 
+// ---- padded.c: bytes of scratch for copies of operands with aligned rows ----
+uint64_t gemm_padded_bytes(const struct gemm_case *g);
+
 // ---- schedule.c: tiles of c, and parts of k, for workgroups that stay ----
 
-// A tile of c, and what it was seen to cost: microseconds for a step along k, and for beginning and
-// ending.
+// A tile of c, and what it was seen to cost: microseconds for a step along k, when a compute unit
+// is full of such tiles, and for beginning and ending.
 struct gemm_tile {
     uint32_t bm, bn;
     uint32_t at_once;  // workgroups on a compute unit
     double step, ends;
+    bool leaves;   // a workgroup a tile; else they stay, each with tensor maps of its own
+    double alone;  // a step of a workgroup that has a compute unit for itself; 0: as long
 };
-// The first `whole` tiles are done whole, the others in `parts` each, which are added `bunch` at a
-// time; see cl/nvidia/lib/wgmma_units.k.
+// The first `whole` tiles are done whole, the others in `parts` each, which convolutions add
+// `bunch` at a time; see cl/nvidia/lib/wgmma_units.k.
 struct gemm_schedule {
     uint32_t whole, parts, bunch;
     uint32_t groups;
@@ -111,6 +121,11 @@ void gemm_split_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS])
 void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_wgmma_48k_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+
+// Microseconds that a product is expected to take by a variant, the launch aside.
+double gemm_mma_time(const struct gemm_case *g);
+double gemm_wgmma_time(const struct gemm_case *g);
+double gemm_wgmma_48k_time(const struct gemm_case *g);
 
 // What is worth trying for products in parts, by cooperative matrices and by mma.sync.
 #define GEMM_SPLIT_KNOBS                                                                           \
@@ -139,6 +154,9 @@ bool gemm_keeps_c(const struct gemm_case *g);
 // Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on
 // the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
+// Whether a product has enough work for a kernel that Vulkan imports as PTX, which NVIDIA's driver
+// compiles at every start.
+bool gemm_worth_importing(const struct gemm_case *g);
 // Whether every stored row of a and b is whole vectors of 4 floats.
 bool gemm_in_vectors(const struct gemm_case *g);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.

@@ -164,7 +164,7 @@ static enum grt_verdict run(const void *subject, bool fault) {
 }
 
 bool gemm_trusted(const struct gemm_case *g, const struct gemm_variant *variant) {
-    if (variant == &gemm_variant_plain) {
+    if (variant == &gemm_variant_plain || variant->made_of_others) {
         return true;
     }
     char what[96];

@@ -181,6 +181,7 @@ void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_g
     struct layout c = layout("c", d->c, d->ldc, d->c_step);
     struct layout a = d->a ? layout("a", d->a, d->lda, d->a_step) : c;
     struct layout b = d->b ? layout("b", d->b, d->ldb, d->b_step) : c;
+    g->room = d->scratch.buf ? grt_op_room(d->scratch) : 0;
     g->gaps = has_gaps(&a) || has_gaps(&b) || has_gaps(&c);
     g->params = (struct gemm_params){
         .m = g->m,
@@ -272,8 +273,12 @@ static const struct gemm_variant *variant_at(const struct gemm_case *g, uint32_t
     return NULL;
 }
 
+const struct gemm_variant *gemm_first(const struct gemm_case *g) {
+    return variant_at(g, 0);
+}
+
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g) {
-    const struct gemm_variant *variant = variant_at(g, 0);
+    const struct gemm_variant *variant = gemm_first(g);
     if (variant) {
         variant->record(graph, g);
         return;
@@ -289,8 +294,13 @@ uint64_t grt_op_gemm_scratch(struct grt_dev *dev, const struct grt_gemm_desc *de
     }
     struct gemm_case g;
     gemm_fill_case(&g, dev, desc);
+    g.room = UINT64_MAX;
+    const struct gemm_variant *padded = &gemm_variant_padded;
+    bool wanted = desc->variant ? strcmp(desc->variant, padded->name) == 0 : padded->pays(&g);
+    uint64_t copies = wanted && gemm_first(&g) == padded ? gemm_padded_bytes(&g) : 0;
     struct gemm_cut cut = gemm_cut_of(&g);
-    return gemm_cut_bytes(&g, &cut);
+    uint64_t parts = gemm_cut_bytes(&g, &cut);
+    return copies > parts ? copies : parts;
 }
 
 // Whether there is room for the parts, and the variant would leave the device idle. The graph is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit products on NVIDIA's matrix units, sm_80 and newer, through OpenCL with PTX inside:
-// cl/nvidia/lib/gemm_mma.k.
+// 16-bit products on NVIDIA's matrix units, sm_80 and newer, through OpenCL with PTX inside, and
+// through Vulkan, which imports the kernel as PTX: cl/nvidia/lib/gemm_mma.k.
+#include <math.h>
 #include <stdio.h>
 
 #include "case.h"
@@ -11,8 +12,8 @@ struct tile {
     uint32_t stages;
 };
 
-// Large tiles where they fill the device, smaller ones where they would leave it idle. Shared
-// memory is at most 48 KiB but for the first.
+// What they cost the profile says, for steps of their bk. Shared memory is at most 48 KiB but for
+// the first.
 //
 // Products that wgmma cannot do on Hopper (rows that are no multiples of 16 bytes) come here too.
 // TFLOP/s of f16 4096^3 and 8192^3 on an H200 (driver 580.159.04, 2026-11), where mma.sync gives
@@ -84,48 +85,92 @@ const struct grt_tunable gemm_mma_tunable = {
 
 // ---- the variant ----
 
-static struct tile choose_tile(const struct gemm_case *g) {
-    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
-    if (gemm_sizes(g, &gemm_mma_tunable, v) && v[BM]) {
-        return tile_of(v);
-    }
-    const struct gemm_case *meant = gemm_meant(g);
-    uint32_t units = gemm_units(g);
-    uint32_t last = sizeof tiles / sizeof tiles[0] - 1;
-    // What Hopper's other kernels need includes shared memory beyond 48 KiB.
-    bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
-    for (uint32_t i = roomy ? 0 : 1; i < last; i++) {
-        const struct tile *t = &tiles[i];
-        uint64_t count = (uint64_t)gemm_ceil_div(meant->m, t->bm) * gemm_ceil_div(meant->n, t->bn) *
-                         meant->batch;
-        // Twice as many for the largest: with fewer the last round is too empty.
-        if (count >= units * (i == 0 ? 2 : 1) && meant->m > t->bm / 2 && meant->n > t->bn / 2) {
-            return *t;
-        }
-    }
-    return tiles[last];
+struct choice {
+    struct tile tile;
+    struct gemm_tile costs;
+    struct gemm_schedule schedule;
+};
+
+// How many times as long a step takes because of rows that begin anywhere.
+static double ragged(const struct gemm_case *g) {
+    uint32_t a = gemm_alignment(g->params.lda | g->params.a_batch);
+    uint32_t b = gemm_alignment(g->params.ldb | g->params.b_batch);
+    uint32_t least = a < b ? a : b;
+    return least == 3 ? 1 : gemm_costs(g, GRT_KEY_GEMM_MMA_RAGGED)[2 - least];
 }
 
+// With Vulkan a compute unit has the shared memory of one workgroup for all that it holds.
+static uint32_t fitting(const struct gemm_case *g, const struct tile *t, uint32_t fit) {
+    uint32_t room = g->dev->info.caps.shmem / (t->stages * (t->bm + t->bn) * t->bk * 2);
+    return !g->dev->info.caps.imports || fit < room ? fit : room > 1 ? room : 1;
+}
+
+static struct choice choose(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    if (gemm_sizes(g, &gemm_mma_tunable, v) && v[BM]) {
+        struct choice set = {tile_of(v), {v[BM], v[BN], 1, 0, 0, true, 0}, {0}};
+        set.schedule = gemm_schedule_of(g, &set.costs, gemm_ceil_div(g->k, v[BK]), false);
+        return set;
+    }
+    struct choice best = {.schedule.time = INFINITY};
+    // What Hopper's other kernels need includes shared memory beyond 48 KiB, on OpenCL.
+    bool roomy = !g->dev->info.caps.imports && grt_kernel_builds(g->dev, "probe_wgmma");
+    for (uint32_t i = roomy ? 0 : 1; i < sizeof tiles / sizeof tiles[0]; i++) {
+        const struct tile *t = &tiles[i];
+        struct choice this = {*t, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};
+        uint32_t fit = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_MMA_FIT)[i];
+        this.costs.at_once = fitting(g, t, fit);
+        this.costs.step =
+            gemm_costs(g, GRT_KEY_GEMM_MMA_STEP)[i] * ragged(g) * this.costs.at_once / fit;
+        this.costs.alone = gemm_costs(g, GRT_KEY_GEMM_MMA_ALONE)[i] * ragged(g);
+        this.costs.ends = gemm_costs(g, GRT_KEY_GEMM_MMA_ENDS)[i];
+        this.schedule = gemm_schedule_of(g, &this.costs, gemm_ceil_div(g->k, t->bk), true);
+        best = this.schedule.time < best.schedule.time ? this : best;
+    }
+    return best;
+}
+
+double gemm_mma_time(const struct gemm_case *g) {
+    return choose(g).schedule.time;
+}
+
+// Vulkan imports the kernel as PTX, where it takes Hopper's.
 static bool usable(const struct gemm_case *g) {
-    return (g->in == GRT_F16 || g->in == GRT_BF16) && grt_kernel_builds(g->dev, "probe_mma");
+    const char *probe = g->dev->info.caps.imports ? "probe_wgmma_48k" : "probe_mma";
+    return (g->in == GRT_F16 || g->in == GRT_BF16) && grt_kernel_builds(g->dev, probe);
+}
+
+// On Vulkan us by this / by coop, H200, 2026-11-17: 63x170x13784 11 / 18, 1566x187x2040 19 / 30,
+// 10019x32x1024 tn 19 / 22, 64x64x52200 10 / 12. Many rows with a short b are stream's.
+static bool pays(const struct gemm_case *g) {
+    const struct gemm_variant *stream = &gemm_variant_stream;
+    return !g->dev->info.caps.imports ||
+           (gemm_worth_importing(g) && !(stream->usable(g) && stream->pays(g)));
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
-    struct tile t = choose_tile(g);
-    uint32_t vec = gemm_alignment(g->params.lda) | gemm_alignment(g->params.ldb) << 2 |
-                   gemm_alignment(g->params.ldc) << 4;
+    struct choice choice = choose(gemm_meant(g));
+    const struct tile *t = &choice.tile;
+    if (g->stands_for) {  // of another k
+        choice.schedule = gemm_schedule_of(g, &choice.costs, gemm_ceil_div(g->k, t->bk), false);
+    }
+    struct gemm_case own = gemm_scheduled(g, &choice.schedule);
+    uint32_t vec = gemm_alignment(g->params.lda | g->params.a_batch) |
+                   gemm_alignment(g->params.ldb | g->params.b_batch) << 2 |
+                   gemm_alignment_of_c(g) << 4;
     const struct grt_spec specs[] = {
-        {"WG", tile_lanes(&t)},
-        {"BM", t.bm},
-        {"BN", t.bn},
-        {"BK", t.bk},
-        {"WM", t.wm},
-        {"WN", t.wn},
-        {"STAGES", t.stages},
+        {"WG", tile_lanes(t)},
+        {"BM", t->bm},
+        {"BN", t->bn},
+        {"BK", t->bk},
+        {"WM", t->wm},
+        {"WN", t->wn},
+        {"STAGES", t->stages},
         {"VEC", vec},
-        {"HALF_SUMS", g->desc->half_sums && g->in == GRT_F16 && g->out == GRT_F16}};
-    const uint32_t groups[3] = {gemm_ceil_div(g->n, t.bn), gemm_ceil_div(g->m, t.bm), g->batch};
-    gemm_dispatch(graph, g, "mma", specs, sizeof specs / sizeof specs[0], groups);
+        {"HALF_SUMS", g->desc->half_sums && g->in == GRT_F16 && g->out == GRT_F16},
+        {"SPLIT", choice.schedule.parts > 1}};
+    const uint32_t groups[3] = {choice.schedule.groups, 1, 1};
+    gemm_dispatch(graph, &own, "mma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_mma = {"mma", usable, NULL, record};
+const struct gemm_variant gemm_variant_mma = {"mma", usable, pays, record, .fills = true};

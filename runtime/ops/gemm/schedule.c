@@ -14,6 +14,9 @@
 // Numbers of the setting gemm.schedule.
 enum { MEMORY, CACHE, STORE, READ, MEET };
 
+// Workgroups of a launch that every device takes.
+#define MOST_IN_A_ROW 65535u
+
 static const double *costs(const struct gemm_case *g) {
     return gemm_costs(g, GRT_KEY_GEMM_SCHEDULE);
 }
@@ -25,24 +28,29 @@ static uint32_t places(const struct gemm_tile *t) {
 
 static uint32_t slots(const struct gemm_case *g, const struct gemm_tile *t) {
     uint32_t all = gemm_units(g) * t->at_once;
-    return all < MOST_GROUPS ? all : MOST_GROUPS;
+    return all < MOST_GROUPS || t->leaves ? all : MOST_GROUPS;
+}
+
+// Parts wait for each other: they must all be on the device at once. Two workgroups on a compute
+// unit are certain to fit, whatever registers a compiler takes; one with Vulkan's shared memory.
+static uint32_t waiting(const struct gemm_case *g, const struct gemm_tile *t) {
+    uint32_t most = g->dev->info.caps.imports ? 1 : 2;
+    return gemm_units(g) * (t->at_once < most ? t->at_once : most);
 }
 
 static uint64_t tile_count(const struct gemm_case *g, const struct gemm_tile *t) {
     return (uint64_t)gemm_ceil_div(g->m, t->bm) * gemm_ceil_div(g->n, t->bn) * g->batch;
 }
 
-// Few are added at once; of many, about the root of them.
+// Of kernels that do not wait: few are added at once; of many, about the root of them.
 static uint32_t bunch_of(uint32_t parts) {
     return parts <= 6 ? parts : (uint32_t)ceil(sqrt(parts));
 }
 
-static double adding(const struct gemm_case *g, const struct gemm_tile *t, uint32_t parts) {
+// A part is stored, all meet, and each workgroup reads as much as one part has.
+static double adding(const struct gemm_case *g, const struct gemm_tile *t) {
     const double *c = costs(g);
-    double size = t->bm * t->bn / 1024.0;
-    uint32_t bunch = bunch_of(parts), bunches = gemm_ceil_div(parts, bunch);
-    double time = c[MEET] + size * (c[STORE] + c[READ] * bunch);
-    return bunches == 1 ? time : time + c[MEET] + size * (c[STORE] + c[READ] * bunches);
+    return c[MEET] + t->bm * t->bn / 1024.0 * (c[STORE] + c[READ]);
 }
 
 static double power(double x) {
@@ -52,28 +60,38 @@ static double power(double x) {
 // Of all tiles, when the matrix units take `units` microseconds.
 static double time_of(const struct gemm_case *g, const struct gemm_tile *t, double units) {
     double rows = g->m, columns = g->n, depth = g->k;
-    double memory = g->batch * (rows * depth + depth * columns + rows * columns) * 2;
+    double size = grt_dtype_size(g->in);
+    double memory = g->batch * (rows * depth + depth * columns + rows * columns) * size;
     double high = rows < t->bm ? rows : t->bm, wide = columns < t->bn ? columns : t->bn;
-    double cache = (double)tile_count(g, t) * (high + wide) * depth * 2;
+    double cache = (double)tile_count(g, t) * (high + wide) * depth * size;
     double sum = power(units) + power(memory / costs(g)[MEMORY]) + power(cache / costs(g)[CACHE]);
     return cbrt(sum * sum);
+}
+
+// Of `count` workgroups that the device holds at once, `steps` each.
+static double last_round(const struct gemm_case *g, const struct gemm_tile *t, uint64_t count,
+                         uint32_t steps) {
+    uint64_t at_once = (count + gemm_units(g) - 1) / gemm_units(g);
+    double step = t->step * (double)at_once / t->at_once;
+    double least = t->alone > 0 ? t->alone : t->step;
+    return count > 0 ? steps * (step > least ? step : least) + t->ends : 0;
 }
 
 struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct gemm_tile *t,
                                       uint32_t steps, bool cut) {
     uint64_t count = tile_count(g, t);
     uint64_t full = count / slots(g, t), rest = count % slots(g, t);
-    double round = steps * t->step + t->ends;
+    double rounds = (double)full * (steps * t->step + t->ends);
     struct gemm_schedule best = {.parts = 1, .bunch = 1};
     best.whole = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-    best.time = time_of(g, t, (double)(full + (rest > 0)) * round);
-    uint32_t room = slots(g, t) < places(t) ? slots(g, t) : places(t);
-    uint32_t most = rest > 0 && cut && count < UINT32_MAX ? room / (uint32_t)rest : 1;
-    most = most < steps / 2 ? most : steps / 2;
-    for (uint32_t parts = 2; parts <= most; parts++) {
+    best.time = time_of(g, t, rounds + last_round(g, t, rest, steps));
+    uint32_t room = waiting(g, t) < places(t) ? waiting(g, t) : places(t);
+    uint32_t most_parts = rest > 0 && cut && count < UINT32_MAX ? room / (uint32_t)rest : 1;
+    most_parts = most_parts < steps / 2 ? most_parts : steps / 2;
+    for (uint32_t parts = 2; parts <= most_parts; parts++) {
         uint32_t each = gemm_ceil_div(steps, parts);
-        double units = (double)full * round + each * t->step + t->ends;
-        double time = time_of(g, t, units) + adding(g, t, parts);
+        double units = rounds + last_round(g, t, rest * parts, each);
+        double time = time_of(g, t, units) + adding(g, t);
         bool whole = gemm_ceil_div(steps, each) == parts;  // every part has some of k
         if (whole && time < best.time) {
             best =
@@ -81,7 +99,8 @@ struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct ge
         }
     }
     uint64_t all = best.whole + (count - best.whole) * best.parts;
-    best.groups = (uint32_t)(all < slots(g, t) ? all : slots(g, t));
+    uint32_t most = t->leaves ? MOST_IN_A_ROW : slots(g, t);
+    best.groups = (uint32_t)(all < most ? all : most);
     return best;
 }
 
@@ -89,6 +108,5 @@ struct gemm_case gemm_scheduled(const struct gemm_case *g, const struct gemm_sch
     struct gemm_case own = *g;
     own.params.parts = s->parts;
     own.params.whole = s->whole;
-    own.params.bunch = s->bunch;
     return own;
 }

@@ -108,7 +108,7 @@ static bool pays(const struct gemm_case *g) {
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct tile t = choose(g);
     uint32_t vec = gemm_alignment(g->params.lda) | gemm_alignment(g->params.ldb) << 2 |
-                   gemm_alignment(g->params.ldc) << 4;
+                   gemm_alignment_of_c(g) << 4;
     const struct grt_spec specs[] = {
         {"WG", tile_lanes(&t)}, {"BM", t.bm}, {"BN", t.bn}, {"BK", t.bk},
         {"WM", t.wm},           {"WN", t.wn}, {"VEC", vec}};

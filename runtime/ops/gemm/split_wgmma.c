@@ -5,7 +5,9 @@
 //
 // On an H200 it does 4096^3 with 90 TFLOP/s, `split` with 55, cuBLAS in f32 with 51. More figures:
 // ci/records/2026-11-16-h200/products-tried.txt.
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "case.h"
 
@@ -60,54 +62,68 @@ static const struct tile {
     uint32_t bm, bn, bk;
 } tiles[] = {{128, 128, 32}, {64, 128, 16}, {64, 64, 32}};
 
-// Nanoseconds that all tiles of this kind take, in rounds.
-static uint64_t cost(const struct gemm_case *g, uint32_t i) {
-    const struct tile *t = &tiles[i];
-    uint64_t step = (uint64_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_STEP)[i];
-    uint64_t ends = (uint64_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_ENDS)[i];
-    uint32_t fit = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_FIT)[i];
-    return gemm_rounds(g, t->bm, t->bn, fit) * (gemm_ceil_div(g->k, t->bk) * step + ends);
+struct choice {
+    uint32_t v[3];
+    struct gemm_tile costs;
+    struct gemm_schedule schedule;
+};
+
+static struct choice choose(const struct gemm_case *g) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    if (gemm_sizes(g, &gemm_split_wgmma_tunable, v) && v[BM]) {
+        struct choice set = {{v[BM], v[BN], v[BK]}, {v[BM], v[BN], 1, 0, 0, true, 0}, {0}};
+        set.schedule = gemm_schedule_of(g, &set.costs, gemm_ceil_div(g->k, v[BK]), false);
+        return set;
+    }
+    struct choice best = {.schedule.time = INFINITY};
+    for (uint32_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        const struct tile *t = &tiles[i];
+        struct choice this = {{t->bm, t->bn, t->bk}, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};
+        this.costs.at_once = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_FIT)[i];
+        this.costs.step = gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_STEP)[i] / 1000;
+        this.costs.alone = gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_ALONE)[i] / 1000;
+        this.costs.ends = gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_ENDS)[i] / 1000;
+        this.schedule = gemm_schedule_of(g, &this.costs, gemm_ceil_div(g->k, t->bk), true);
+        best = this.schedule.time < best.schedule.time ? this : best;
+    }
+    return best;
 }
 
 void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
-    if (gemm_sizes(g, &gemm_split_wgmma_tunable, v) && v[BM]) {
-        return;
-    }
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < sizeof tiles / sizeof tiles[0]; i++) {
-        best = cost(g, i) < cost(g, best) ? i : best;
-    }
-    v[BM] = tiles[best].bm;
-    v[BN] = tiles[best].bn;
-    v[BK] = tiles[best].bk;
+    struct choice choice = choose(g);
+    memcpy(v, choice.v, sizeof choice.v);
 }
 
 // ---- the variant ----
 
-// Of larger grids NVIDIA's OpenCL makes several, which the kernel does not see
-// (cl/nvidia/lib/launch.k).
 static bool usable(const struct gemm_case *g) {
-    return g->in == GRT_F32 && gemm_ceil_div(g->m, 64) <= UINT16_MAX && g->batch <= UINT16_MAX &&
-           grt_kernel_builds(g->dev, "probe_wgmma_48k");
+    return g->in == GRT_F32 && grt_kernel_builds(g->dev, "probe_wgmma_48k");
 }
 
-// Where most of its smallest tile is filled. NVIDIA's Vulkan compiles an imported kernel at every
-// start, for which a small product, 512^3 say, gains too little.
+// us by this / by split_mma on OpenCL, by split on Vulkan (H200, 2026-11-17): 1768x422x64 nt 6.3 /
+// 7.4, 6.7 / 14.1; 10019x32x1024 tn 38 / 42, 38 / 46; 63x170x13784 14 / 29, 18 / 26; but 1024 of
+// 16x16x104 20 / 10.
 static bool pays(const struct gemm_case *g) {
-    double work = (double)g->m * g->n * g->k * g->batch;
-    return gemm_split_pays(g) && g->m > 48 && g->n > 48 &&
-           (!g->dev->info.caps.imports || work >= 0x1p28);
+    return gemm_split_pays(g) && (g->m > 32 || g->n > 32) &&
+           (!g->dev->info.caps.imports || gemm_worth_importing(g));
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
-    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
-    gemm_split_wgmma_tile(gemm_meant(g), v);
-    uint32_t vec = gemm_alignment(g->params.lda) | gemm_alignment(g->params.ldb) << 2 |
-                   gemm_alignment(g->params.ldc) << 4;
-    const struct grt_spec specs[] = {
-        {"WG", lanes(v)}, {"BM", v[BM]}, {"BN", v[BN]}, {"BK", v[BK]}, {"VEC", vec}};
-    const uint32_t groups[3] = {gemm_ceil_div(g->n, v[BN]), gemm_ceil_div(g->m, v[BM]), g->batch};
-    gemm_dispatch(graph, g, "split_wgmma", specs, sizeof specs / sizeof specs[0], groups);
+    struct choice choice = choose(gemm_meant(g));
+    const uint32_t *v = choice.v;
+    if (g->stands_for) {  // of another k
+        choice.schedule = gemm_schedule_of(g, &choice.costs, gemm_ceil_div(g->k, v[BK]), false);
+    }
+    struct gemm_case own = gemm_scheduled(g, &choice.schedule);
+    uint32_t vec = gemm_alignment(g->params.lda | g->params.a_batch) |
+                   gemm_alignment(g->params.ldb | g->params.b_batch) << 2 |
+                   gemm_alignment_of_c(g) << 4;
+    const struct grt_spec specs[] = {{"WG", lanes(v)}, {"BM", v[BM]},
+                                     {"BN", v[BN]},    {"BK", v[BK]},
+                                     {"VEC", vec},     {"SPLIT", choice.schedule.parts > 1}};
+    const uint32_t groups[3] = {choice.schedule.groups, 1, 1};
+    gemm_dispatch(graph, &own, "split_wgmma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_split_wgmma = {"split_wgmma", usable, pays, record};
+const struct gemm_variant gemm_variant_split_wgmma = {"split_wgmma", usable, pays, record,
+                                                      .fills = true};

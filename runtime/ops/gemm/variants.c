@@ -10,6 +10,7 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_wgmma_b_registers,
     &gemm_variant_wgmma_48k,
     &gemm_variant_wgmma,
+    &gemm_variant_padded,
     &gemm_variant_mma,
     &gemm_variant_xmx,
     &gemm_variant_stream,

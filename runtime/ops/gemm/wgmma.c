@@ -16,8 +16,9 @@ struct way {
 
 // What they cost the profile says, for steps of 64 of k.
 static const struct way ways[] = {
-    {{128, 256, 0, 0, 0}, 4, 288}, {{128, 128, 0, 0, 0}, 4, 288}, {{64, 128, 0, 0, 0}, 4, 160},
-    {{128, 64, 0, 0, 0}, 4, 288},  {{64, 128, 0, 0, 0}, 2, 160},  {{64, 64, 0, 0, 0}, 4, 160},
+    {{128, 256, 0, 0, 0, false, 0}, 4, 288}, {{128, 128, 0, 0, 0, false, 0}, 4, 288},
+    {{64, 128, 0, 0, 0, false, 0}, 4, 160},  {{128, 64, 0, 0, 0, false, 0}, 4, 288},
+    {{64, 128, 0, 0, 0, false, 0}, 2, 160},  {{64, 64, 0, 0, 0, false, 0}, 4, 160},
 };
 #define WAY_COUNT (sizeof ways / sizeof ways[0])
 
@@ -49,7 +50,8 @@ static uint32_t setting_shmem(const uint32_t *v) {
 
 static struct way way_of(const uint32_t *v) {
     uint32_t room = (227u << 10) / (setting_shmem(v) ? setting_shmem(v) : 1);
-    return (struct way){{v[BM], v[BN], room < 3 ? room : 3, 0, 0}, v[STAGES], setting_lanes(v)};
+    return (struct way){
+        {v[BM], v[BN], room < 3 ? room : 3, 0, 0, false, 0}, v[STAGES], setting_lanes(v)};
 }
 
 static bool setting_possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
@@ -98,10 +100,15 @@ static struct choice choose(const struct gemm_case *g) {
     struct choice best = {.schedule.time = INFINITY};
     for (uint32_t i = heavy ? 1 : 0; i < WAY_COUNT; i++) {
         struct way way = way_with_costs(g, i);
-        struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, true)};
+        // With the code that cuts k the largest tile has too few registers.
+        struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, i > 0)};
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
+}
+
+double gemm_wgmma_time(const struct gemm_case *g) {
+    return choose(g).schedule.time;
 }
 
 void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
@@ -118,9 +125,12 @@ static bool usable(const struct gemm_case *g) {
            grt_kernel_builds(g->dev, "probe_wgmma");
 }
 
-// Matrices that fill a quarter of the smallest tile are quicker by mma: 4096 of 32^3 7.5 us.
+// Microseconds that it takes to begin, beyond those of mma: it makes tensor maps first (H200,
+// 2026-11-17: 16 of 64x64x160 4.0 us, by mma 3.5; 1768x422x64 nt 5.1 and 4.3).
+#define BEGIN 1.5
+
 static bool pays(const struct gemm_case *g) {
-    return g->m > 32 || g->n > 32;
+    return (g->m > 32 || g->n > 32) && gemm_wgmma_time(g) + BEGIN < gemm_mma_time(g);
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {

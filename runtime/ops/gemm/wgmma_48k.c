@@ -69,9 +69,9 @@ struct way {
 
 // What they cost the profile says, for steps of 32 of k.
 static const struct way ways[] = {
-    {{ROWS, 256, 1, 0, 0}, 5, 3},
-    {{ROWS, 128, 1, 0, 0}, 10, 3},
-    {{ROWS, 64, 1, 0, 0}, 10, 3},
+    {{ROWS, 256, 1, 0, 0, false, 0}, 5, 3},
+    {{ROWS, 128, 1, 0, 0, false, 0}, 10, 3},
+    {{ROWS, 64, 1, 0, 0, false, 0}, 10, 3},
 };
 #define WAY_COUNT (sizeof ways / sizeof ways[0])
 
@@ -84,18 +84,15 @@ static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     uint32_t steps = gemm_ceil_div(g->k, 32);
     if (gemm_sizes(g, &gemm_wgmma_48k_tunable, v) && v[BM]) {
-        struct way way = {{ROWS, v[BN], 1, 0, 0}, v[STAGES], v[AHEAD]};
+        struct way way = {{ROWS, v[BN], 1, 0, 0, false, 0}, v[STAGES], v[AHEAD]};
         return (struct choice){way, gemm_schedule_of(g, &way.tile, steps, false)};
     }
     struct choice best = {.schedule.time = INFINITY};
     for (uint32_t i = 0; i < WAY_COUNT; i++) {
-        // After whole rounds parts bring nothing: 4864^3 444 us whole, 477 with the last round in
-        // parts.
-        bool few = tile_count(g, ways[i].tile.bn) < 2 * (uint64_t)gemm_places(g);
         struct way way = ways[i];
         way.tile.step = gemm_costs(g, GRT_KEY_GEMM_WGMMA_48K_STEP)[i];
         way.tile.ends = gemm_costs(g, GRT_KEY_GEMM_WGMMA_48K_ENDS)[i];
-        struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, few)};
+        struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, true)};
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
@@ -118,16 +115,24 @@ static bool usable(const struct gemm_case *g) {
            tile_count(g, 128) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_48k");
 }
 
-// On Vulkan, where half of the device has whole tiles to do and b is not short both ways, which is
-// for wgmma_b_registers and stream; and where a long k can be cut. us by this / coop:
-// 1024x280x39104 95 / 455, 94x5088x4160 26 / 54, 23520x256x576 nt 31 / 36, but 576^3 10.4 / 6.5,
-// 136x40x6208 17 / 7.5, 21616x72x928 tn 33 / 26.
+// Microseconds that it takes to begin, beyond those of mma, and how much longer steps take where an
+// operand is transposed (H200, 2026-11-17: 320^3 8.4 us, by mma 4.8; 4096^3 nn 556 TFLOP/s, nt
+// 434).
+#define BEGIN 2.5
+#define TURNED 1.3
+
+double gemm_wgmma_48k_time(const struct gemm_case *g) {
+    bool turned = g->desc->a_transposed || g->desc->b_transposed;
+    return choose(g).schedule.time * (turned ? TURNED : 1) + BEGIN;
+}
+
+// On Vulkan, where it is quicker than mma; for less work cooperative matrices serve, since NVIDIA's
+// Vulkan compiles an imported kernel at every start. us by this / by mma / by coop (H200,
+// 2026-11-17): 14080x512x576 23 / 38 / 36, 64x3264x5184 20 / 32 / 39, but 64x64x52200 13 / 10 / 12,
+// 1768x422x64 nt 6.6 / 5.3 / 9.8.
 static bool pays(const struct gemm_case *g) {
-    uint64_t work = (uint64_t)g->m * g->n * g->batch * g->k;
-    bool deep = g->k >= 2048;
-    bool busy = tile_count(g, g->n <= 128 ? 128 : 256) * 2 > gemm_places(g) &&
-                (g->n > 256 || g->k > 256) && (g->n >= 128 || deep);
-    return g->dev->info.caps.imports && (busy || (deep && work >= 1u << 29));
+    return g->dev->info.caps.imports && gemm_worth_importing(g) &&
+           gemm_wgmma_48k_time(g) < gemm_mma_time(g);
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products whose operands are parts of larger arrays: rows and matrices with gaps between
 // them, heads that interleave. What lies in the gaps is NaN and must not be seen; the gaps of c
-// must stay as they were.
+// must stay as they were. And products of shapes that nobody chose, with and without gaps, by the
+// variant that serves them.
 #include "harness/gemm_kit.h"
 
 #include <math.h>
@@ -110,7 +111,13 @@ static void compare(const struct wide *w, enum grt_dtype dtype, const struct spr
     free(inside);
 }
 
-static void check(const struct wide *w, enum grt_dtype dtype) {
+static uint64_t scratch_for(struct grt_gemm_desc desc, const char *variant) {
+    desc.variant = variant;
+    return grt_op_gemm_scratch(test.dev, &desc);
+}
+
+// By every variant, or by the one that the device chooses.
+static void check(const struct wide *w, enum grt_dtype dtype, bool chosen) {
     struct spread x[4] = {
         spread(dtype, w->batch, w->a_transposed ? w->k : w->m, w->a_transposed ? w->m : w->k,
                w->lda, w->a_step, (double)NAN),
@@ -133,23 +140,26 @@ static void check(const struct wide *w, enum grt_dtype dtype) {
                                  .b_step = w->b_step,
                                  .c_step = w->c_step};
     struct operand scratch = {0};
-    uint64_t bytes = grt_op_gemm_scratch(test.dev, &desc);
+    uint64_t bytes = scratch_for(desc, NULL);
+    uint64_t for_copies = chosen ? 0 : scratch_for(desc, "padded");
+    bytes = for_copies > bytes ? for_copies : bytes;
     if (bytes > 0) {
         scratch = operand(GRT_F32, 0, 1, bytes / 4);
         desc.scratch = scratch.t.tensor.range;
     }
     unsigned char *got = test_alloc(x[2].all.t.bytes);
     assert_non_null(grt_gemm_variant(test.dev, &desc, 0));
-    for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v); v++) {
-        if (variant_passed_over(v, grt_gemm_variant(test.dev, &desc, v))) {
+    for (uint32_t v = 0; grt_gemm_variant(test.dev, &desc, v) && (v == 0 || !chosen); v++) {
+        const char *name = grt_gemm_variant(test.dev, &desc, v);
+        if (!chosen && variant_passed_over(v, name)) {
             continue;
         }
         struct grt_gemm_desc one = desc;
-        one.variant = grt_gemm_variant(test.dev, &desc, v);
+        one.variant = chosen ? NULL : name;
         operand_write(&x[2].all);
         test_run(test.dev, record, &one);
         test_tensor_read(&x[2].all.t, got);
-        compare(w, dtype, x, one.variant, got);
+        compare(w, dtype, x, name, got);
     }
     free(got);
     operand_end(&scratch);
@@ -200,9 +210,56 @@ static void products(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (!test.small || i == 0) {
-            check(&rows[i], GRT_F32);
-            check(&rows[i], GRT_F16);
+            check(&rows[i], GRT_F32, false);
+            check(&rows[i], GRT_F16, false);
         }
+    }
+}
+
+// ---- shapes that nobody chose ----
+
+#define DRAWN 500u
+
+static uint64_t below(uint64_t *state, uint64_t count) {
+    return test_next(state) % count;
+}
+
+// From 1 to `most`, as many small ones as large: as it comes, a multiple of 8, or of 32.
+static uint64_t drawn_size(uint64_t *state, uint64_t most) {
+    static const uint64_t units[] = {1, 1, 8, 32};
+    uint64_t size = 1 + below(state, 1 + below(state, most)), unit = units[below(state, 4)];
+    return (size + unit - 1) / unit * unit;
+}
+
+// Elements from row to row: as many as a row has, or more.
+static uint32_t drawn_ld(uint64_t *state, uint64_t cols) {
+    return below(state, 3) == 0 ? (uint32_t)(cols + below(state, 20)) : 0;
+}
+
+static struct wide draw(uint64_t *state) {
+    // Of any kind; few rows or columns with a long k; one row.
+    static const uint64_t most[][3] = {{70, 70, 90}, {70, 70, 90}, {20, 20, 1500}, {1, 200, 200}};
+    const uint64_t *limit = most[below(state, 4)];
+    struct wide w = {.m = drawn_size(state, limit[0]),
+                     .n = drawn_size(state, limit[1]),
+                     .k = drawn_size(state, limit[2]),
+                     .batch = below(state, 4) == 0 ? 1 + below(state, 5) : 0,
+                     .a_transposed = below(state, 2),
+                     .b_transposed = below(state, 2),
+                     .add = below(state, 4) == 0,
+                     .beta = below(state, 4) == 0 ? -0.5f : 0.0f};
+    w.lda = drawn_ld(state, w.a_transposed ? w.m : w.k);
+    w.ldb = drawn_ld(state, w.b_transposed ? w.k : w.n);
+    w.ldc = drawn_ld(state, w.n);
+    return w;
+}
+
+static void drawn(void **state) {
+    (void)state;
+    uint64_t seed = 1;
+    for (uint32_t i = 0; i < (test.small ? DRAWN / 25 : DRAWN); i++) {
+        struct wide w = draw(&seed);
+        check(&w, below(&seed, 2) ? GRT_F16 : GRT_F32, true);
     }
 }
 
@@ -237,5 +294,6 @@ static void refusals(void **state) {
     test_usable(test.dev);
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(products), TEST_CASE(refusals)};
+static const struct CMUnitTest cases[] = {TEST_CASE(products), TEST_CASE(drawn),
+                                          TEST_CASE(refusals)};
 TEST_SUITE(gaps, true, cases);

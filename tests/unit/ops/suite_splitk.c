@@ -79,6 +79,36 @@ static void scratch(void **state) {
     test_usable(test.dev);
 }
 
+// Whoever ends last adds up the parts, in the same order: the same bits on every run.
+static void same_bits(void **state) {
+    (void)state;
+    static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
+    for (size_t i = 0; i < (test.small ? 1 : sizeof types / sizeof *types); i++) {
+        // Rows that the copy engine takes, then others.
+        for (uint64_t odd = 0; odd < 2; odd++) {
+            const struct product p = {
+                .m = 48 + odd, .n = 40 + odd, .k = 4096 + odd, .in = types[i], .out = GRT_F32};
+            struct made x;
+            made_begin(&x, &p);
+            const char *variant = NULL;
+            for (uint32_t v = 0; (variant = made_variant(&x, v)); v++) {
+                void *first = made_run(&x, variant);
+                for (int again = 0; again < (test.small ? 1 : 4); again++) {
+                    void *got = made_run(&x, variant);
+                    if (memcmp(first, got, x.c.t.bytes) != 0) {
+                        print_error("gemm %s of %s: other sums in another run\n", variant,
+                                    grt_dtype_text(p.in));
+                        fail();
+                    }
+                    free(got);
+                }
+                free(first);
+            }
+            made_end(&x);
+        }
+    }
+}
+
 // ---- the error of f32 ----
 
 // The oracle's bound holds for any sum of k products; this one for a good one. With random signs,
@@ -122,5 +152,6 @@ static void f32_error(void **state) {
     }
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(cut), TEST_CASE(scratch), TEST_CASE(f32_error)};
+static const struct CMUnitTest cases[] = {TEST_CASE(cut), TEST_CASE(scratch), TEST_CASE(same_bits),
+                                          TEST_CASE(f32_error)};
 TEST_SUITE(splitk, true, cases);
