@@ -16,9 +16,9 @@
 // A list of steps by itself, over `rows` images.
 struct kit {
     struct grt_module *module;
-    struct grt_params params;
+    struct grt_params *params;
     struct grt_plan *plan;
-    struct grt_net net;
+    struct grt_net *net;  // the module keeps its place
     struct grt_shape in, out;
     uint64_t rows;
     struct grt_tensor *x, *y;
@@ -35,15 +35,17 @@ static struct kit begin_in(enum grt_dtype dtype, const char *text, const struct 
     struct grt_tensor_desc y = {.label = "y", .dtype = dtype, .shape = {rows}};
     k.module = grt_transform_create(grt_network_desc(.text = text));
     assert_non_null(k.module);
-    grt_params_init(&k.params, test.dev, dtype);
+    k.params = test_alloc(sizeof *k.params);
+    grt_params_init(k.params, test.dev, dtype);
     k.plan = grt_plan_create(test.dev);
-    k.net = (struct grt_net){.dev = test.dev,
-                             .plan = k.plan,
-                             .params = &k.params,
-                             .dtype = dtype,
-                             .rows = rows,
-                             .seed = 77};
-    k.out = grt_module_declare(k.module, &k.net, "", in);
+    k.net = test_alloc(sizeof *k.net);
+    *k.net = (struct grt_net){.dev = test.dev,
+                              .plan = k.plan,
+                              .params = k.params,
+                              .dtype = dtype,
+                              .rows = rows,
+                              .seed = 77};
+    k.out = grt_module_declare(k.module, k.net, "", in);
     assert_true(k.out.rank == 3);
     memcpy(x.shape + 1, in->dim, sizeof in->dim);
     memcpy(y.shape + 1, k.out.dim, sizeof k.out.dim);
@@ -87,8 +89,10 @@ static float *result(const struct kit *k) {
 
 static void end(struct kit *k) {
     grt_module_destroy(&k->module);
-    grt_net_finish(&k->net);
-    grt_params_finish(&k->params);
+    grt_net_finish(k->net);
+    grt_params_finish(k->params);
+    free(k->net);
+    free(k->params);
     grt_plan_destroy(&k->plan);
     grt_buf_destroy(&k->state);
     free(k->images);
