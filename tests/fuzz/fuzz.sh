@@ -22,7 +22,7 @@ trap 'rm -rf "$tmp"' EXIT
 config=$root/runtime/config
 store=$root/runtime/store
 whole=$root/runtime/base/whole_file.c
-sources_config="$config/config.c $config/config_value.c $config/config_yaml.c $config/tree.c $whole"
+sources_config="$config/config.c $config/calls.c $config/config_value.c $config/config_yaml.c $config/tree.c $whole"
 sources_safetensors="$store/safetensors.c $store/archive.c $whole"
 data=$root/runtime/data
 sources_filter="$data/filter.c $data/element.c $data/fault.c"
