@@ -63,7 +63,7 @@ _gpurt() {
             case $verb-$COMP_CWORD in
             bench-* | train-2) words="$(_gpurt_kinds "$verb") $words" ;;
             play-2 | eval-2) words="$environments $words" ;;
-            data-*) words="make info regression classification points $words" ;;
+            data-*) words="make info regression classification points shapes $words" ;;
             esac
         fi
     fi

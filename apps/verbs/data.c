@@ -15,7 +15,7 @@
 
 struct data_options {
     struct options common;  // first: see options.h
-    uint64_t samples, features, points, classes, chunk, deflate, seed;
+    uint64_t samples, features, points, classes, pixels, chunk, deflate, seed;
     double noise;
     uint64_t size;
     uint32_t gray;
@@ -27,6 +27,10 @@ static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
 
 static bool read_some(const char *text, void *into, char why[RANGES_WHY]) {
     return options_whole(text, 1, 1u << 20, into, why);
+}
+
+static bool read_pixels(const char *text, void *into, char why[RANGES_WHY]) {
+    return options_whole(text, 8, 1024, into, why);
 }
 
 static bool read_level(const char *text, void *into, char why[RANGES_WHY]) {
@@ -71,10 +75,16 @@ static const struct option_row make_options[] = {
      .at = AT(points)},
     {.name = "classes",
      .value = "C",
-     .help = "classification: how many",
+     .help = "classification, shapes (at most 10): how many",
      .fallback = "10",
      .read = read_some,
      .at = AT(classes)},
+    {.name = "pixels",
+     .value = "N",
+     .help = "shapes: of a side",
+     .fallback = "16",
+     .read = read_pixels,
+     .at = AT(pixels)},
     {.name = "noise",
      .value = "F",
      .help = "deviation of what no model can know (default: 0.1, classification 1)",
@@ -147,6 +157,7 @@ static int make(const struct data_options *options, const char *word) {
         grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
                       .samples = options->samples, .features = (uint32_t)options->features,
                       .points = (uint32_t)options->points, .classes = (uint32_t)options->classes,
+                      .pixels = (uint32_t)options->pixels,
                       .noise = options->noise, .seed = options->seed, .chunk = options->chunk,
                       .deflate = (uint32_t)options->deflate, .stop = talk_stopped,
                       .progress = show_progress));
@@ -295,7 +306,10 @@ static int info(const struct data_options *options, const char *path, int argc, 
 // ---- the verb ----
 
 static const char about[] =
-    "  data make regression|classification|points   writes x and y with a known answer\n"
+    "  data make KIND                               writes x and y with a known answer; kinds: "
+    "regression,\n"
+    "                                               classification, points, and shapes, which are "
+    "images\n"
     "  data import SOURCE [LABELS.npy]              images of other programs: a folder with "
     "CIFAR-10,\n"
     "                                               CIFAR-100 or STL-10, one of folders of .png "

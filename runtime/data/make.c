@@ -7,9 +7,7 @@
 //     classification  x = centre of its class + noise; with classes of equal size and round noise
 //                     the nearest centre is the best guess, so rows nearest to another are the
 //                     floor
-//
-// Numbers come from a generator with a state of 64 bits for each row, so a row does not depend on
-// those before it.
+//     shapes          images, make_shapes.c
 #include "gpurt/make.h"
 
 #include <errno.h>
@@ -20,8 +18,10 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "attributes.h"
 #include "base/log.h"
 #include "base/whole_file.h"
+#include "make_parts.h"
 
 #define DIRECTIONS 4
 #define BLOCK_BYTES (4u << 20)  // rows made and written at once
@@ -37,35 +37,30 @@ const char *grt_make_text(enum grt_make make) {
 
 // ---- random numbers ----
 
-struct source {
-    uint64_t state;
-    double spare;
-    bool has_spare;
-};
-
-static uint64_t next_bits(struct source *source) {
+static uint64_t next_bits(struct grt_make_source *source) {
     uint64_t x = source->state += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
 }
 
-static double uniform(struct source *source) {
+double grt_make_uniform(struct grt_make_source *source) {
     return ((double)(next_bits(source) >> 11) + 0.5) * 0x1p-53;
 }
 
-static double normal(struct source *source) {
+double grt_make_normal(struct grt_make_source *source) {
     source->has_spare = !source->has_spare;
     if (!source->has_spare) {
         return source->spare;
     }
-    double radius = sqrt(-2.0 * log(uniform(source))), angle = 6.283185307179586 * uniform(source);
+    double radius = sqrt(-2.0 * log(grt_make_uniform(source)));
+    double angle = 6.283185307179586 * grt_make_uniform(source);
     source->spare = radius * sin(angle);
     return radius * cos(angle);
 }
 
-static struct source source_of(uint64_t seed, uint64_t row) {
-    struct source source = {.state = seed};
+struct grt_make_source grt_make_source(uint64_t seed, uint64_t row) {
+    struct grt_make_source source = {.state = seed};
     source.state = next_bits(&source) + row * 0xd1342543de82ef95u;
     return source;
 }
@@ -74,7 +69,8 @@ static struct source source_of(uint64_t seed, uint64_t row) {
 
 struct making {
     struct grt_make_desc desc;  // defaults filled in
-    uint64_t width;             // floats of a row's x
+    uint64_t width;             // numbers of a row's x
+    uint32_t size;              // bytes of one
     double *directions;         // [DIRECTIONS][features], or [classes][features] centres
     double signs[DIRECTIONS];
     uint64_t missed;  // classification: rows nearest to another centre
@@ -107,14 +103,21 @@ static uint32_t nearest(const struct making *m, const float *x) {
     return found;
 }
 
-static void make_row(struct making *m, uint64_t row, float *x, void *y) {
+static void make_row(struct making *m, uint64_t row, void *into, void *y) {
     const struct grt_make_desc *d = &m->desc;
-    struct source source = source_of(d->seed, row + 1);
+    struct grt_make_source source = grt_make_source(d->seed, row + 1);
+    float *x = into;
+    if (d->make == GRT_MAKE_SHAPES) {
+        int32_t class = (int32_t)(grt_make_uniform(&source) * d->classes);
+        grt_make_shape(&source, (uint32_t) class, d->pixels, d->noise, into);
+        memcpy(y, &class, sizeof class);
+        return;
+    }
     if (d->make == GRT_MAKE_CLASSIFICATION) {
-        int32_t class = (int32_t)(uniform(&source) * d->classes);
+        int32_t class = (int32_t)(grt_make_uniform(&source) * d->classes);
         const double *centre = m->directions + (size_t) class * d->features;
         for (uint32_t i = 0; i < d->features; i++) {
-            x[i] = (float)(centre[i] + d->noise * normal(&source));
+            x[i] = (float)(centre[i] + d->noise * grt_make_normal(&source));
         }
         m->missed += nearest(m, x) != (uint32_t) class;
         memcpy(y, &class, sizeof class);
@@ -124,26 +127,26 @@ static void make_row(struct making *m, uint64_t row, float *x, void *y) {
     uint32_t points = d->make == GRT_MAKE_POINTS ? d->points : 1;
     for (uint32_t p = 0; p < points; p++) {
         float *at = x + (size_t)p * d->features;
-        struct source centre = source_of(d->seed ^ 0x5bd1e995u, row + 1);
+        struct grt_make_source centre = grt_make_source(d->seed ^ 0x5bd1e995u, row + 1);
         for (uint32_t i = 0; i < d->features; i++) {
             at[i] =
-                (float)(points == 1 ? normal(&source) : normal(&centre) + 0.5 * normal(&source));
+                (float)(points == 1 ? grt_make_normal(&source) : grt_make_normal(&centre) + 0.5 * grt_make_normal(&source));
         }
         sum += teach(m, at);
     }
-    float value = (float)(sum / points + d->noise * normal(&source));
+    float value = (float)(sum / points + d->noise * grt_make_normal(&source));
     memcpy(y, &value, sizeof value);
 }
 
 // Directions have length 1; centres are normal in each feature.
 static void draw_answer(struct making *m) {
-    struct source source = source_of(m->desc.seed, 0);
+    struct grt_make_source source = grt_make_source(m->desc.seed, 0);
     bool classes = m->desc.make == GRT_MAKE_CLASSIFICATION;
     uint32_t count = classes ? m->desc.classes : DIRECTIONS;
     for (uint32_t k = 0; k < count; k++) {
         double *w = m->directions + (size_t)k * m->desc.features, square = 0;
         for (uint32_t i = 0; i < m->desc.features; i++) {
-            w[i] = normal(&source);
+            w[i] = grt_make_normal(&source);
             square += w[i] * w[i];
         }
         for (uint32_t i = 0; !classes && i < m->desc.features; i++) {
@@ -157,29 +160,24 @@ static void draw_answer(struct making *m) {
 
 // ---- the file ----
 
-static bool put_attribute(hid_t file, const char *name, hid_t type, const void *value) {
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool good = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
-    H5Aclose(attribute);
-    H5Sclose(space);
-    return good;
+static bool has_classes(const struct grt_make_desc *d) {
+    return d->make == GRT_MAKE_CLASSIFICATION || d->make == GRT_MAKE_SHAPES;
 }
 
+// Of shapes nobody knows the floor.
 static bool put_attributes(hid_t file, const struct making *m) {
     const struct grt_make_desc *d = &m->desc;
-    bool classes = d->make == GRT_MAKE_CLASSIFICATION;
-    const char *kind = grt_make_text(d->make);
-    double floor = classes ? (double)m->missed / (double)d->samples : d->noise * d->noise;
-    hid_t text = H5Tcopy(H5T_C_S1);
-    H5Tset_size(text, strlen(kind) + 1);
-    bool good = put_attribute(file, "gpurt_make", text, kind) &&
-                put_attribute(file, "seed", H5T_NATIVE_UINT64, &d->seed) &&
-                put_attribute(file, "noise", H5T_NATIVE_DOUBLE, &d->noise) &&
-                put_attribute(file, "noise_floor", H5T_NATIVE_DOUBLE, &floor) &&
-                (!classes || put_attribute(file, "classes", H5T_NATIVE_UINT32, &d->classes));
-    H5Tclose(text);
-    return good;
+    bool shapes = d->make == GRT_MAKE_SHAPES;
+    double floor = d->make == GRT_MAKE_CLASSIFICATION ? (double)m->missed / (double)d->samples
+                                                      : d->noise * d->noise;
+    return grt_attribute_put_text(file, "gpurt_make", grt_make_text(d->make)) &&
+           grt_attribute_put(file, "seed", H5T_NATIVE_UINT64, &d->seed) &&
+           grt_attribute_put(file, "noise", H5T_NATIVE_DOUBLE, &d->noise) &&
+           (shapes || grt_attribute_put(file, "noise_floor", H5T_NATIVE_DOUBLE, &floor)) &&
+           (!has_classes(d) ||
+            grt_attribute_put(file, "classes", H5T_NATIVE_UINT32, &d->classes)) &&
+           (!shapes || grt_attribute_put_texts(file, "class_names", grt_make_shape_names,
+                                               d->classes, NULL));
 }
 
 static hid_t create_set(hid_t file, const char *name, hid_t type, int rank, const hsize_t *shape,
@@ -187,7 +185,8 @@ static hid_t create_set(hid_t file, const char *name, hid_t type, int rank, cons
     hid_t space = H5Screate_simple(rank, shape, NULL);
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     if (d->chunk > 0) {
-        hsize_t chunk[3] = {d->chunk < d->samples ? d->chunk : d->samples, shape[1], shape[2]};
+        hsize_t chunk[4] = {d->chunk < d->samples ? d->chunk : d->samples, shape[1], shape[2],
+                            shape[3]};
         H5Pset_chunk(creation, rank, chunk);
         if (d->deflate > 0) {
             H5Pset_shuffle(creation);
@@ -202,7 +201,7 @@ static hid_t create_set(hid_t file, const char *name, hid_t type, int rank, cons
 
 static bool put_rows(hid_t set, hid_t type, int rank, const hsize_t *shape, uint64_t first,
                      uint64_t count, const void *data) {
-    hsize_t start[3] = {first, 0, 0}, extent[3] = {count, shape[1], shape[2]};
+    hsize_t start[4] = {first}, extent[4] = {count, shape[1], shape[2], shape[3]};
     hid_t whole = H5Dget_space(set), piece = H5Screate_simple(rank, extent, NULL);
     bool good = H5Sselect_hyperslab(whole, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
                 H5Dwrite(set, type, piece, whole, H5P_DEFAULT, data) >= 0;
@@ -213,31 +212,37 @@ static bool put_rows(hid_t set, hid_t type, int rank, const hsize_t *shape, uint
 
 // Whole chunks at a time: a chunk written twice is compressed twice.
 static uint64_t block_rows(const struct making *m) {
-    uint64_t rows = BLOCK_BYTES / (m->width * 4), chunk = m->desc.chunk > 0 ? m->desc.chunk : 1;
+    uint64_t rows = BLOCK_BYTES / (m->width * m->size), chunk = m->desc.chunk > 0 ? m->desc.chunk : 1;
     rows = rows < chunk ? chunk : rows - rows % chunk;
     return rows < m->desc.samples ? rows : m->desc.samples;
 }
 
 static bool write_sets(hid_t file, struct making *m, bool *stopped) {
     const struct grt_make_desc *d = &m->desc;
-    bool points = d->make == GRT_MAKE_POINTS, classes = d->make == GRT_MAKE_CLASSIFICATION;
-    const hsize_t x_shape[3] = {d->samples, points ? d->points : d->features, d->features};
-    const hsize_t y_shape[3] = {d->samples, 1, 1};
-    int x_rank = points ? 3 : 2, y_rank = classes ? 1 : 2;
+    bool points = d->make == GRT_MAKE_POINTS, shapes = d->make == GRT_MAKE_SHAPES;
+    bool classes = has_classes(d);
+    const hsize_t flat[4] = {d->samples, points ? d->points : d->features, d->features};
+    const hsize_t images[4] = {d->samples, d->pixels, d->pixels, 3};
+    const hsize_t *x_shape = shapes ? images : flat;
+    const hsize_t y_shape[4] = {d->samples, 1};
+    int x_rank = shapes ? 4 : points ? 3 : 2, y_rank = classes ? 1 : 2;
+    hid_t x_type = shapes ? H5T_NATIVE_UINT8 : H5T_NATIVE_FLOAT;
     hid_t y_type = classes ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT;
-    hid_t x_set = create_set(file, "x", H5T_IEEE_F32LE, x_rank, x_shape, d);
+    hid_t x_set =
+        create_set(file, "x", shapes ? H5T_STD_U8LE : H5T_IEEE_F32LE, x_rank, x_shape, d);
     hid_t y_set =
         create_set(file, "y", classes ? H5T_STD_I32LE : H5T_IEEE_F32LE, y_rank, y_shape, d);
     uint64_t block = block_rows(m);
-    float *x = malloc(block * m->width * sizeof *x);
+    uint64_t row_bytes = m->width * m->size;
+    unsigned char *x = malloc(block * row_bytes);
     uint32_t *y = malloc(block * sizeof *y);
     bool good = x_set >= 0 && y_set >= 0 && x && y;
     for (uint64_t first = 0; good && first < d->samples; first += block) {
         uint64_t count = d->samples - first < block ? d->samples - first : block;
         for (uint64_t i = 0; i < count; i++) {
-            make_row(m, first + i, x + i * m->width, y + i);
+            make_row(m, first + i, x + i * row_bytes, y + i);
         }
-        good = put_rows(x_set, H5T_NATIVE_FLOAT, x_rank, x_shape, first, count, x) &&
+        good = put_rows(x_set, x_type, x_rank, x_shape, first, count, x) &&
                put_rows(y_set, y_type, y_rank, y_shape, first, count, y);
         if (good && d->progress) {  // what it calls would hide the reason of a failure
             d->progress(first + count, d->samples);
@@ -255,7 +260,7 @@ static bool write_sets(hid_t file, struct making *m, bool *stopped) {
 static bool enough_room(const struct making *m, const char *temporary) {
     const struct grt_make_desc *d = &m->desc;
     struct statvfs disk;
-    double needed = (double)d->samples * (double)(m->width + 1) * 4;
+    double needed = (double)d->samples * (double)(m->width * m->size + 4);
     bool known = d->deflate == 0 && statvfs(temporary, &disk) == 0;
     double left = known ? (double)disk.f_bavail * (double)disk.f_frsize : needed;
     return left >= needed || grt_fail(GRT_IO, "%s: needs %.1f MB, and %.1f MB are left on the disk",
@@ -284,6 +289,10 @@ static bool check_desc(const struct grt_make_desc *d) {
                       : d->samples == 0 || d->features == 0 ? "no samples or no features"
                       : d->features > 1u << 20 || d->points > 1u << 20 || d->classes > 1u << 20
                           ? "more than 2^20 features, points or classes"
+                      : d->pixels > 1024 || (d->pixels > 0 && d->pixels < 8)
+                          ? "not 8 to 1024 pixels a side"
+                      : d->make == GRT_MAKE_SHAPES && d->classes > GRT_MAKE_SHAPE_COUNT
+                          ? "more than 10 classes of shapes"
                       : d->samples > 1ull << 40 ? "more than 2^40 samples"
                       : d->deflate > 9          ? "deflate above 9"
                                                 : NULL;
@@ -296,16 +305,19 @@ bool grt_data_make(const struct grt_make_desc *desc) {
     }
     struct making m = {.desc = *desc};
     struct grt_make_desc *d = &m.desc;
-    bool classes = d->make == GRT_MAKE_CLASSIFICATION;
+    bool centres = d->make == GRT_MAKE_CLASSIFICATION, shapes = d->make == GRT_MAKE_SHAPES;
     d->points = d->points > 0 ? d->points : 64;
     d->classes = d->classes > 0 ? d->classes : 10;
-    d->noise = d->noise >= 0 ? d->noise : classes ? 1.0 : 0.1;
+    d->pixels = d->pixels > 0 ? d->pixels : 16;
+    d->noise = d->noise >= 0 ? d->noise : centres ? 1.0 : 0.1;
     d->chunk = d->chunk == 0 && d->deflate > 0 ? 1024 : d->chunk;
-    m.width = (uint64_t)d->features * (d->make == GRT_MAKE_POINTS ? d->points : 1);
-    uint64_t largest = UINT32_MAX / (m.width * 4);  // rows of a chunk: HDF5 allows 4 GiB
+    m.width = shapes ? (uint64_t)d->pixels * d->pixels * 3
+                     : (uint64_t)d->features * (d->make == GRT_MAKE_POINTS ? d->points : 1);
+    m.size = shapes ? 1 : 4;
+    uint64_t largest = UINT32_MAX / (m.width * m.size);  // rows of a chunk: HDF5 allows 4 GiB
     d->chunk = d->chunk < largest ? d->chunk : largest;
     m.directions =
-        calloc((size_t)(classes ? d->classes : DIRECTIONS) * d->features, sizeof *m.directions);
+        calloc((size_t)(centres ? d->classes : DIRECTIONS) * d->features, sizeof *m.directions);
     if (!m.directions) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to make data");
     }

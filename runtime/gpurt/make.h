@@ -15,7 +15,8 @@ extern "C" {
 #define GRT_MAKES(X)                                                                               \
     X(REGRESSION, "regression")         /* x [N][D] normal; y [N][1] smooth in x, plus noise */    \
     X(CLASSIFICATION, "classification") /* x [N][D] around one centre a class; y [N] i32 */        \
-    X(POINTS, "points")                 /* x [N][P][D]; y [N][1] the same for any order of points */
+    X(POINTS, "points") /* x [N][P][D]; y [N][1] the same for any order of points */               \
+    X(SHAPES, "shapes") /* x [N][S][S][3] u8, one shape of any place, size, colour; y [N] i32 */
 
 enum grt_make {
 #define X(name, text) GRT_MAKE_##name,
@@ -31,8 +32,10 @@ struct grt_make_desc {
     uint64_t samples;
     uint32_t features;
     uint32_t points;   // points: 0: 64
-    uint32_t classes;  // classification: 0: 10
-    double noise;      // standard deviation of what no model can know; negative: 0.1, classes 1
+    uint32_t classes;  // classification, shapes (at most 10): 0: 10
+    uint32_t pixels;   // shapes: of a side, 8 to 1024; 0: 16
+    double noise;      // standard deviation of what no model can know; negative: 0.1, classes 1;
+                       // of shapes in parts of 255
     uint64_t seed;
     uint64_t chunk;      // rows of a chunk; 0: contiguous, or 1024 with deflate
     uint32_t deflate;    // 0 to 9; 0: none. Shuffle goes with it
@@ -41,8 +44,8 @@ struct grt_make_desc {
 };
 #define grt_make_desc(...) GRT_DESC(struct grt_make_desc, __VA_ARGS__)
 
-// Writes /x and /y. Attributes of the file: gpurt_make ("regression"), seed, noise, classes, and
-// noise_floor, the mean squared error (classification: share of rows taken for another class) that
+// Writes /x and /y. Attributes of the file: gpurt_make ("regression"), seed, noise, classes,
+// class_names (of shapes), and, but for shapes, noise_floor, the mean squared error (classification: share of rows taken for another class) that
 // no model goes below but by luck.
 GRT_API bool grt_data_make(const struct grt_make_desc *desc);
 

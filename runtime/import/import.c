@@ -14,9 +14,9 @@
 
 #include "base/log.h"
 #include "base/whole_file.h"
+#include "data/attributes.h"
 
 #define BLOCK_BYTES (4u << 20)  // of images written at once
-#define MOST_ATTRIBUTE 60000    // bytes: HDF5 keeps attributes below 64 KiB
 
 static const struct import_reader *const readers[] = {
     &import_numpy, &import_cifar10,          &import_cifar10_pickled, &import_cifar100,
@@ -77,45 +77,13 @@ static void forget_names(struct import *import) {
 
 // ---- the file ----
 
-static bool put_attribute(hid_t file, const char *name, hid_t type, hid_t space,
-                          const void *value) {
-    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool good = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
-    H5Aclose(attribute);
-    H5Sclose(space);
-    return good;
-}
-
-static bool put_text(hid_t file, const char *name, const char *text) {
-    hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, strlen(text) + 1);
-    bool good = put_attribute(file, name, type, H5Screate(H5S_SCALAR), text);
-    H5Tclose(type);
-    return good;
-}
-
-// One text of the same length for each class.
 static bool put_names(hid_t file, const struct import *import) {
-    size_t longest = 1;
-    for (uint32_t i = 0; i < import->classes; i++) {
-        size_t length = strlen(import->names[i]) + 1;
-        longest = length > longest ? length : longest;
-    }
-    if (longest * import->classes > MOST_ATTRIBUTE) {
+    bool fits = true;
+    bool good = grt_attribute_put_texts(file, "class_names", (const char *const *)import->names,
+                                        import->classes, &fits);
+    if (!fits) {
         import_note(import, "the names of %u classes are too long for the file", import->classes);
-        return true;
     }
-    char *texts = calloc(import->classes + 1, longest);
-    for (uint32_t i = 0; texts && i < import->classes; i++) {
-        snprintf(texts + i * longest, longest, "%s", import->names[i]);
-    }
-    hsize_t count = import->classes;
-    hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, longest);
-    bool good =
-        texts && put_attribute(file, "class_names", type, H5Screate_simple(1, &count, NULL), texts);
-    H5Tclose(type);
-    free(texts);
     return good;
 }
 
@@ -206,9 +174,9 @@ static bool write_sets(struct writing *w, hid_t file) {
     for (uint32_t i = 0; good && i < import->part_count; i++) {
         good = import->parts[i].rows == 0 || write_part(w, file, i);
     }
-    return good && put_text(file, "gpurt_make", w->reader->kind) &&
-           (import->classes == 0 || put_attribute(file, "classes", H5T_NATIVE_UINT32,
-                                                  H5Screate(H5S_SCALAR), &import->classes)) &&
+    return good && grt_attribute_put_text(file, "gpurt_make", w->reader->kind) &&
+           (import->classes == 0 ||
+            grt_attribute_put(file, "classes", H5T_NATIVE_UINT32, &import->classes)) &&
            (!import->names || put_names(file, import));
 }
 

@@ -55,6 +55,11 @@ for i in $(seq 1 40); do
 done
 expect 0 data make classification --samples 600 --features 4 --classes 5 --seed 3 -o "$tmp/c.h5"
 expect 0 data make points --samples 100 --features 3 --points 6 --chunk 30 --deflate 2 -o "$tmp/p.h5"
+refuse 64 "8 to 1024" data make shapes --pixels 4 -o "$tmp/s.h5"
+expect 0 data make shapes --samples 20 --pixels 8 --classes 4 -o "$tmp/s.h5"
+expect 0 data info "$tmp/s.h5"
+said 'shapes, 4 classes'
+said '^x +u8 +20 x 8 x 8 x 3 '
 expect 0 data info "$tmp/r.h5"
 said 'regression, noise floor 0\.01'
 said '^x +f32 +600 x 8 '
