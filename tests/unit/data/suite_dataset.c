@@ -601,7 +601,7 @@ static void made_shapes(void **state) {
         int class = (int)y[i];
         assert_in_range(class, 0, 9);
         sums[class] += box_share(x + (size_t)i * SIDE * SIDE * 3, SIDE);
-        counts[class] ++;
+        counts[class]++;
     }
     for (int c = 0; c < 10; c++) {
         assert_true(counts[c] > 10);
