@@ -4,30 +4,21 @@
 // precision over the same rounded numbers, at the ends and at random places; and no place may still
 // hold what it was poisoned with. What fails its check is not timed.
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/half.h"
 #include "bench.h"
+#include "bench_conv.h"
 #include "bench_gemm_case.h"
 #include "bench_more.h"
 #include "cli/command.h"
 #include "cli/talk.h"
 
-#define PLACES 64
-#define POISON 0xff  // of every byte: NaN in every type
-#define MOST_SHAPES 64
 #define MOST_RUNS 1024u
 #define MAX_EXTENT (1u << 20)
 
-struct conv_shape {
-    uint32_t rows, height, width, channels, outputs;
-    uint32_t size, stride, padding;  // size 0: by the options
-};
-
 // Layers of ResNet-18 at 32x32, with a stem of 3x3, and at 96x96; rows are filled in.
-static const struct conv_shape resnet18[] = {
+static const struct bench_conv_shape resnet18[] = {
     {0, 32, 32, 3, 64, 3, 1, 1},    {0, 32, 32, 64, 64, 3, 1, 1},   {0, 32, 32, 64, 128, 3, 2, 1},
     {0, 16, 16, 128, 128, 3, 1, 1}, {0, 16, 16, 128, 256, 3, 2, 1}, {0, 8, 8, 256, 256, 3, 1, 1},
     {0, 8, 8, 256, 512, 3, 2, 1},   {0, 4, 4, 512, 512, 3, 1, 1},   {0, 96, 96, 3, 64, 7, 2, 3},
@@ -35,15 +26,6 @@ static const struct conv_shape resnet18[] = {
     {0, 12, 12, 128, 128, 3, 1, 1}, {0, 6, 6, 256, 256, 3, 1, 1},   {0, 3, 3, 512, 512, 3, 1, 1},
 };
 #define LAYERS (sizeof resnet18 / sizeof *resnet18)
-
-struct conv_bench {
-    struct bench bench;  // first: see options.h
-    struct conv_shape shapes[MOST_SHAPES];
-    size_t shape_count;
-    uint32_t size, stride, padding, rows;
-    uint32_t precisions, passes;  // bits
-    const char *variants;
-};
 
 // ---- options ----
 
@@ -57,9 +39,9 @@ static bool read_extent(const char **at, uint32_t *value) {
     return *at > digits && number >= 1 && number <= MAX_EXTENT;
 }
 
-static bool read_shape(const char **at, struct conv_shape *s) {
+static bool read_shape(const char **at, struct bench_conv_shape *s) {
     uint32_t *const fields[] = {&s->rows, &s->height, &s->width, &s->channels, &s->outputs};
-    *s = (struct conv_shape){0};
+    *s = (struct bench_conv_shape){0};
     for (size_t i = 0; i < 5; i++) {
         if (i > 0 && *(*at)++ != 'x') {
             return false;
@@ -73,17 +55,17 @@ static bool read_shape(const char **at, struct conv_shape *s) {
 
 // Fills shapes and their count, which lie one behind the other.
 static bool read_shapes(const char *text, void *into, char why[RANGES_WHY]) {
-    struct conv_bench *b =
-        (struct conv_bench *)((char *)into - offsetof(struct conv_bench, shapes));
+    struct bench_conv *b =
+        (struct bench_conv *)((char *)into - offsetof(struct bench_conv, shapes));
     b->shape_count = 0;
     for (const char *at = text;; at++) {
         const char *begin = at;
-        if (b->shape_count == MOST_SHAPES || !read_shape(&at, &b->shapes[b->shape_count++]) ||
+        if (b->shape_count == BENCH_CONV_SHAPES || !read_shape(&at, &b->shapes[b->shape_count++]) ||
             (*at && *at != ',')) {
             snprintf(why, RANGES_WHY,
                      "at character %td: NxHxWxCxK is wanted, as in 256x24x24x64x64, each from 1 to "
                      "%u, and no more than %d of them",
-                     begin - text + 1, MAX_EXTENT, MOST_SHAPES);
+                     begin - text + 1, MAX_EXTENT, BENCH_CONV_SHAPES);
             return false;
         }
         if (!*at) {
@@ -107,29 +89,6 @@ static bool read_padding(const char *text, void *into, char why[RANGES_WHY]) {
     return ok;
 }
 
-static bool read_words(const char *text, const char *const *names, size_t count, uint32_t *bits,
-                       char why[RANGES_WHY]) {
-    *bits = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ","), i = 0;
-        while (i < count && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0)) {
-            i++;
-        }
-        if (i == count) {
-            int n = snprintf(why, RANGES_WHY, "known are");
-            for (i = 0; i < count && n > 0 && n < RANGES_WHY; i++) {
-                n += snprintf(why + n, (size_t)(RANGES_WHY - n), " %s", names[i]);
-            }
-            return false;
-        }
-        *bits |= 1u << i;
-        at += length;
-        if (!*at) {
-            return true;
-        }
-    }
-}
-
 #define X(name, text) GRT_##name,
 static const enum grt_dtype precisions[] = {BENCH_GEMM_PRECISIONS(X)};
 #undef X
@@ -138,16 +97,16 @@ static const enum grt_dtype precisions[] = {BENCH_GEMM_PRECISIONS(X)};
 static bool read_precisions(const char *text, void *into, char why[RANGES_WHY]) {
 #define X(name, text) text,
     static const char *const names[] = {BENCH_GEMM_PRECISIONS(X)};
-    return read_words(text, names, PRECISIONS, into, why);
+    return options_bits(text, names, PRECISIONS, into, why);
 }
 
 static bool read_passes(const char *text, void *into, char why[RANGES_WHY]) {
     static const char *const names[] = {GRT_CONV_PASSES(X)};
 #undef X
-    return read_words(text, names, GRT_CONV_PASS_COUNT, into, why);
+    return options_bits(text, names, GRT_CONV_PASS_COUNT, into, why);
 }
 
-#define AT(field) offsetof(struct conv_bench, field)
+#define AT(field) offsetof(struct bench_conv, field)
 static const struct option_row options[] = {
     {.name = "shape",
      .value = "NxHxWxCxK,...",
@@ -197,29 +156,11 @@ static const struct option_row options[] = {
 
 // ---- one convolution ----
 
-struct conv_run {
-    struct conv_bench *b;
-    struct conv_shape s;
-    enum grt_conv_pass pass;
-    enum grt_dtype type;
-    struct grt_plan *plan;
-    struct grt_tensor tensors[3];  // x, w, y
-    void *host[3];
-    struct grt_tensor *scratch;
-    uint32_t written;
-    const char *variant;
-    struct bench_timing timing;
-    uint32_t count;
-    double error;
-};
-
-enum { X_OF, W_OF, Y_OF };
-
-static struct grt_conv2d_desc desc_of(const struct conv_run *r, const char *variant) {
+static struct grt_conv2d_desc desc_of(const struct bench_conv_run *r, const char *variant) {
     return (struct grt_conv2d_desc){.pass = r->pass,
-                                    .x = &r->tensors[X_OF],
-                                    .w = &r->tensors[W_OF],
-                                    .y = &r->tensors[Y_OF],
+                                    .x = &r->tensors[BENCH_CONV_X],
+                                    .w = &r->tensors[BENCH_CONV_W],
+                                    .y = &r->tensors[BENCH_CONV_Y],
                                     .stride = r->s.stride,
                                     .padding = r->s.padding,
                                     .scratch =
@@ -227,11 +168,11 @@ static struct grt_conv2d_desc desc_of(const struct conv_run *r, const char *vari
                                     .variant = variant};
 }
 
-static uint32_t places_of(const struct conv_shape *s, uint32_t extent) {
+static uint32_t places_of(const struct bench_conv_shape *s, uint32_t extent) {
     return (extent + 2 * s->padding - s->size) / s->stride + 1;
 }
 
-static void end(struct conv_run *r) {
+static void end(struct bench_conv_run *r) {
     grt_graph_destroy(&r->timing.graph);
     for (int i = 0; i < 3; i++) {
         free(r->host[i]);
@@ -241,14 +182,16 @@ static void end(struct conv_run *r) {
 }
 
 // The tensors as they will be; their ranges follow.
-static void shape_tensors(struct conv_run *r) {
-    const struct conv_shape *s = &r->s;
+static void shape_tensors(struct bench_conv_run *r) {
+    const struct bench_conv_shape *s = &r->s;
     const uint64_t shapes[3][4] = {
         {s->rows, s->height, s->width, s->channels},
         {s->outputs, s->size, s->size, s->channels},
         {s->rows, places_of(s, s->height), places_of(s, s->width), s->outputs}};
     static const char *const labels[] = {"x", "w", "y"};
-    r->written = r->pass == GRT_CONV_FORWARD ? Y_OF : r->pass == GRT_CONV_DATA ? X_OF : W_OF;
+    r->written = r->pass == GRT_CONV_FORWARD ? BENCH_CONV_Y
+                 : r->pass == GRT_CONV_DATA  ? BENCH_CONV_X
+                                             : BENCH_CONV_W;
     for (int i = 0; i < 3; i++) {
         struct grt_tensor *t = &r->tensors[i];
         *t = (struct grt_tensor){.rank = 4, .dtype = r->type};
@@ -256,11 +199,11 @@ static void shape_tensors(struct conv_run *r) {
         memcpy(t->shape, shapes[i], sizeof shapes[i]);
     }
     if (r->pass == GRT_CONV_WEIGHT) {
-        r->tensors[W_OF].dtype = GRT_F32;
+        r->tensors[BENCH_CONV_W].dtype = GRT_F32;
     }
 }
 
-static enum bench_outcome begin(struct conv_run *r) {
+static enum bench_outcome begin(struct bench_conv_run *r) {
     struct grt_dev *dev = r->b->bench.dev;
     struct grt_tensor *planned[3];
     enum bench_outcome outcome = BENCH_BROKEN;
@@ -305,7 +248,7 @@ undo:
 }
 
 static struct grt_graph *record(void *context, uint32_t count) {
-    struct conv_run *r = context;
+    struct bench_conv_run *r = context;
     struct grt_conv2d_desc desc = desc_of(r, r->variant);
     struct grt_graph *graph = grt_graph_create(r->b->bench.dev, "bench conv");
     if (!graph) {
@@ -323,173 +266,21 @@ static struct grt_graph *record(void *context, uint32_t count) {
     return graph;
 }
 
-// ---- the check ----
-
-static double element(const struct conv_run *r, uint32_t which, uint64_t i) {
-    enum grt_dtype dtype = r->tensors[which].dtype;
-    return dtype == GRT_F32 ? (double)((const float *)r->host[which])[i]
-                            : (double)grt_f32_of_16(dtype, ((const uint16_t *)r->host[which])[i]);
-}
-
-struct sum {
-    double value, squares, terms;
-};
-
-static void add(struct sum *sum, double term) {
-    sum->value += term;
-    sum->squares += term * term;
-    sum->terms += 1;
-}
-
-// The pixel of x that tap (ky, kx) of pixel (oy, ox) of y reads, or -1.
-static int64_t pixel_at(const struct conv_run *r, uint64_t image, uint64_t oy, uint64_t ox,
-                        uint64_t ky, uint64_t kx) {
-    const struct conv_shape *s = &r->s;
-    int64_t y = (int64_t)(oy * s->stride + ky) - s->padding;
-    int64_t x = (int64_t)(ox * s->stride + kx) - s->padding;
-    if (y < 0 || x < 0 || y >= s->height || x >= s->width) {
-        return -1;
-    }
-    return ((int64_t)image * s->height + y) * s->width + x;
-}
-
-static struct sum sum_forward(const struct conv_run *r, uint64_t at) {
-    const struct conv_shape *s = &r->s;
-    const uint64_t *y = r->tensors[Y_OF].shape;
-    uint64_t o = at % y[3], ox = at / y[3] % y[2], oy = at / y[3] / y[2] % y[1];
-    struct sum sum = {0};
-    for (uint64_t tap = 0; tap < (uint64_t)s->size * s->size; tap++) {
-        int64_t pixel = pixel_at(r, at / y[3] / y[2] / y[1], oy, ox, tap / s->size, tap % s->size);
-        for (uint64_t c = 0; pixel >= 0 && c < s->channels; c++) {
-            add(&sum, element(r, X_OF, (uint64_t)pixel * s->channels + c) *
-                          element(r, W_OF, (o * s->size * s->size + tap) * s->channels + c));
-        }
-    }
-    return sum;
-}
-
-static struct sum sum_data(const struct conv_run *r, uint64_t at) {
-    const struct conv_shape *s = &r->s;
-    const uint64_t *y = r->tensors[Y_OF].shape;
-    uint64_t c = at % s->channels, left = at / s->channels % s->width;
-    uint64_t top = at / s->channels / s->width % s->height;
-    uint64_t image = at / s->channels / s->width / s->height;
-    struct sum sum = {0};
-    for (uint64_t tap = 0; tap < (uint64_t)s->size * s->size; tap++) {
-        int64_t down = (int64_t)(top + s->padding) - (int64_t)(tap / s->size);
-        int64_t across = (int64_t)(left + s->padding) - (int64_t)(tap % s->size);
-        if (down < 0 || across < 0 || down % s->stride != 0 || across % s->stride != 0 ||
-            (uint64_t)down / s->stride >= y[1] || (uint64_t)across / s->stride >= y[2]) {
-            continue;
-        }
-        uint64_t pixel =
-            (image * y[1] + (uint64_t)down / s->stride) * y[2] + (uint64_t)across / s->stride;
-        for (uint64_t o = 0; o < s->outputs; o++) {
-            add(&sum, element(r, Y_OF, pixel * s->outputs + o) *
-                          element(r, W_OF, (o * s->size * s->size + tap) * s->channels + c));
-        }
-    }
-    return sum;
-}
-
-static struct sum sum_weight(const struct conv_run *r, uint64_t at) {
-    const struct conv_shape *s = &r->s;
-    const uint64_t *y = r->tensors[Y_OF].shape;
-    uint64_t c = at % s->channels, tap = at / s->channels % ((uint64_t)s->size * s->size);
-    uint64_t o = at / s->channels / ((uint64_t)s->size * s->size);
-    struct sum sum = {0};
-    for (uint64_t i = 0; i < y[0] * y[1] * y[2]; i++) {
-        int64_t pixel =
-            pixel_at(r, i / y[2] / y[1], i / y[2] % y[1], i % y[2], tap / s->size, tap % s->size);
-        if (pixel >= 0) {
-            add(&sum, element(r, Y_OF, i * s->outputs + o) *
-                          element(r, X_OF, (uint64_t)pixel * s->channels + c));
-        }
-    }
-    return sum;
-}
-
-// In units of what is allowed, as bench_gemm_check() allows it. On the way back by patches each
-// product of a tap is rounded before they are added, and so may be each here.
-static double error_at(const struct conv_run *r, uint64_t at) {
-    struct sum sum = r->written == Y_OF   ? sum_forward(r, at)
-                     : r->written == X_OF ? sum_data(r, at)
-                                          : sum_weight(r, at);
-    enum grt_dtype out = r->tensors[r->written].dtype;
-    double allowed =
-        (r->type == GRT_F32 ? 4 : 32) * 0x1p-24 * sqrt(sum.terms + 1) * sqrt(sum.squares) +
-        0x1p-126;
-    double unit = out == GRT_F16 ? 0x1p-11 : out == GRT_BF16 ? 0x1p-8 : 0;
-    bool rounded = r->pass == GRT_CONV_DATA && strcmp(r->variant, "patches") == 0;
-    allowed += unit * fabs(sum.value) + (unit > 0 ? 0x1p-25 : 0) +
-               (rounded ? 2 * unit * sqrt(sum.squares) : 0);
-    return fabs(element(r, r->written, at) - sum.value) / allowed;
-}
-
-// The first number that was never written, or their count.
-static uint64_t untouched(const struct grt_tensor *t, const void *numbers) {
-    const uint32_t *wide = numbers;
-    const uint16_t *narrow = numbers;
-    uint64_t count = grt_tensor_count(t), i = 0;
-    if (grt_dtype_size(t->dtype) == 4) {
-        while (i < count && wide[i] != UINT32_MAX) {
-            i++;
-        }
-        return i;
-    }
-    while (i < count && narrow[i] != UINT16_MAX) {
-        i++;
-    }
-    return i;
-}
-
-static enum bench_outcome check(struct conv_run *r) {
-    const struct grt_tensor *t = &r->tensors[r->written];
-    uint64_t count = grt_tensor_count(t), random = 88172645463325252u;
-    memset(r->host[r->written], POISON, grt_tensor_bytes(t));
-    if (!grt_buf_write(t->range.buf, t->range.offset, r->host[r->written], grt_tensor_bytes(t)) ||
-        !grt_graph_finish(r->timing.graph) ||
-        !grt_buf_read(t->range.buf, t->range.offset, r->host[r->written], grt_tensor_bytes(t))) {
-        return BENCH_BROKEN;
-    }
-    uint64_t hole = untouched(t, r->host[r->written]);
-    if (hole < count) {
-        talk_error("conv %s: number %llu was not written", r->variant, (unsigned long long)hole);
-        return BENCH_WRONG;
-    }
-    // Sums over all pixels are long.
-    uint32_t places = r->pass == GRT_CONV_WEIGHT ? PLACES / 8 : PLACES;
-    r->error = 0;
-    for (uint32_t place = 0; place < places; place++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        uint64_t at = place == 0 || count < 2 ? 0 : place == 1 ? count - 1 : random % count;
-        double here = error_at(r, at);
-        r->error = here <= r->error ? r->error : here;  // a NaN is taken, and stays
-        if (!(here <= 1)) {
-            talk_error("conv %s: number %llu is %g, off by %.3g times what is allowed", r->variant,
-                       (unsigned long long)at, element(r, r->written, at), here);
-            return BENCH_WRONG;
-        }
-    }
-    return BENCH_GOOD;
-}
-
 // ---- rows ----
 
 // The name of the best product of this type: its instruction is what the device has.
-static const char *instruction(const struct conv_run *r) {
+static const char *instruction(const struct bench_conv_run *r) {
     const struct grt_tensor t = {.dtype = r->type, .rank = 2, .shape = {4096, 4096}};
     const char *name =
         grt_gemm_variant(r->b->bench.dev, grt_gemm_desc(.a = &t, .b = &t, .c = &t), 0);
     return name ? name : "plain";
 }
 
-static bool print_one(struct conv_run *r, enum bench_outcome outcome, const struct stats *stats) {
-    const struct conv_shape *s = &r->s;
+static bool print_one(struct bench_conv_run *r, enum bench_outcome outcome,
+                      const struct stats *stats) {
+    const struct bench_conv_shape *s = &r->s;
     struct bench *bench = &r->b->bench;
-    const uint64_t *y = r->tensors[Y_OF].shape;
+    const uint64_t *y = r->tensors[BENCH_CONV_Y].shape;
     double flops =
         2.0 * (double)(y[0] * y[1] * y[2]) * s->size * s->size * s->channels * s->outputs;
     double rate = stats->median > 0 ? flops / stats->median : 0;
@@ -514,7 +305,7 @@ static bool print_one(struct conv_run *r, enum bench_outcome outcome, const stru
     return bench_row(bench, cells, outcome, stats, r->timing.device_timer);
 }
 
-static bool run_variant(struct conv_run *r) {
+static bool run_variant(struct bench_conv_run *r) {
     struct bench *bench = &r->b->bench;
     struct stats stats = {0};
     bench_progress_row(&bench->progress, "conv: %ux%ux%ux%ux%u %s by %s", r->s.rows, r->s.height,
@@ -525,7 +316,7 @@ static bool run_variant(struct conv_run *r) {
         r->timing = (struct bench_timing){
             .replays = 1, .device_timer = grt_dev_info(bench->dev)->caps.timestamps != 0};
         r->timing.graph = record(r, 1);
-        outcome = r->timing.graph ? check(r) : bench_failure();
+        outcome = r->timing.graph ? bench_conv_check(r) : bench_failure();
         if (outcome == BENCH_GOOD) {
             r->count = bench_fill_run(&r->timing, MOST_RUNS, record, r);
             outcome = r->count && bench_time(bench, &r->timing, &stats) ? BENCH_GOOD : BENCH_BROKEN;
@@ -540,7 +331,7 @@ static bool run_variant(struct conv_run *r) {
 }
 
 // All variants asked for of one pass.
-static bool run_pass(struct conv_run *r) {
+static bool run_pass(struct bench_conv_run *r) {
     struct bench *bench = &r->b->bench;
     const char *asked = r->b->variants;
     bool every = strcmp(asked, "all") == 0, any = false, good = true;
@@ -567,14 +358,14 @@ static bool run_pass(struct conv_run *r) {
     return good;
 }
 
-static void default_shapes(struct conv_bench *b, bool software) {
+static void default_shapes(struct bench_conv *b, bool software) {
     for (size_t i = 0; i < LAYERS && b->shape_count == i; i++) {
         b->shapes[b->shape_count] = resnet18[i];
         b->shapes[b->shape_count++].rows = b->rows ? b->rows : software ? 4 : 1024;
     }
 }
 
-static bool is_whole(const struct conv_shape *s) {
+static bool is_whole(const struct bench_conv_shape *s) {
     if (s->padding < s->size && s->size <= s->height + 2 * s->padding &&
         s->size <= s->width + 2 * s->padding) {
         return true;
@@ -584,7 +375,7 @@ static bool is_whole(const struct conv_shape *s) {
     return false;
 }
 
-static bool walk(struct conv_bench *b) {
+static bool walk(struct bench_conv *b) {
     bool software = grt_dev_info(b->bench.dev)->caps.software != 0;
     uint64_t shown = BENCH_BIT(CONV) | BENCH_BIT(WINDOW) | BENCH_BIT(TEST) | BENCH_BIT(PRECISION) |
                      BENCH_BIT(VARIANT) | BENCH_BIT(MS) | BENCH_BIT(PEAK) | BENCH_BIT(SPREAD) |
@@ -601,10 +392,10 @@ static bool walk(struct conv_bench *b) {
     for (size_t i = 0; i < b->shape_count * PRECISIONS * GRT_CONV_PASS_COUNT; i++) {
         uint32_t pass = (uint32_t)(i % GRT_CONV_PASS_COUNT);
         uint32_t type = (uint32_t)(i / GRT_CONV_PASS_COUNT % PRECISIONS);
-        struct conv_run r = {.b = b,
-                             .s = b->shapes[i / GRT_CONV_PASS_COUNT / PRECISIONS],
-                             .pass = (enum grt_conv_pass)pass,
-                             .type = precisions[type]};
+        struct bench_conv_run r = {.b = b,
+                                   .s = b->shapes[i / GRT_CONV_PASS_COUNT / PRECISIONS],
+                                   .pass = (enum grt_conv_pass)pass,
+                                   .type = precisions[type]};
         if (!(b->passes >> pass & 1) || !(b->precisions >> type & 1)) {
             continue;
         }
@@ -621,11 +412,11 @@ static bool walk(struct conv_bench *b) {
 }
 
 static bool run(struct bench *bench) {
-    return walk((struct conv_bench *)bench);
+    return walk((struct bench_conv *)bench);
 }
 
 int bench_conv(int argc, char **argv) {
-    struct conv_bench b = {0};
+    struct bench_conv b = {0};
     return bench_alone(&b.bench,
                        &(struct bench_alone){.verb = "bench conv",
                                              .about = "Measures convolutions, checked against sums "

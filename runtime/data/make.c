@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "attributes.h"
 #include "base/log.h"
 #include "base/whole_file.h"
+#include "hdf5_put.h"
 #include "make_parts.h"
 
 #define DIRECTIONS 4
@@ -130,7 +130,8 @@ static void make_row(struct making *m, uint64_t row, void *into, void *y) {
         struct grt_make_source centre = grt_make_source(d->seed ^ 0x5bd1e995u, row + 1);
         for (uint32_t i = 0; i < d->features; i++) {
             at[i] =
-                (float)(points == 1 ? grt_make_normal(&source) : grt_make_normal(&centre) + 0.5 * grt_make_normal(&source));
+                (float)(points == 1 ? grt_make_normal(&source)
+                                    : grt_make_normal(&centre) + 0.5 * grt_make_normal(&source));
         }
         sum += teach(m, at);
     }
@@ -176,8 +177,8 @@ static bool put_attributes(hid_t file, const struct making *m) {
            (shapes || grt_attribute_put(file, "noise_floor", H5T_NATIVE_DOUBLE, &floor)) &&
            (!has_classes(d) ||
             grt_attribute_put(file, "classes", H5T_NATIVE_UINT32, &d->classes)) &&
-           (!shapes || grt_attribute_put_texts(file, "class_names", grt_make_shape_names,
-                                               d->classes, NULL));
+           (!shapes ||
+            grt_attribute_put_texts(file, "class_names", grt_make_shape_names, d->classes, NULL));
 }
 
 static hid_t create_set(hid_t file, const char *name, hid_t type, int rank, const hsize_t *shape,
@@ -199,20 +200,10 @@ static hid_t create_set(hid_t file, const char *name, hid_t type, int rank, cons
     return set;
 }
 
-static bool put_rows(hid_t set, hid_t type, int rank, const hsize_t *shape, uint64_t first,
-                     uint64_t count, const void *data) {
-    hsize_t start[4] = {first}, extent[4] = {count, shape[1], shape[2], shape[3]};
-    hid_t whole = H5Dget_space(set), piece = H5Screate_simple(rank, extent, NULL);
-    bool good = H5Sselect_hyperslab(whole, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
-                H5Dwrite(set, type, piece, whole, H5P_DEFAULT, data) >= 0;
-    H5Sclose(piece);
-    H5Sclose(whole);
-    return good;
-}
-
 // Whole chunks at a time: a chunk written twice is compressed twice.
 static uint64_t block_rows(const struct making *m) {
-    uint64_t rows = BLOCK_BYTES / (m->width * m->size), chunk = m->desc.chunk > 0 ? m->desc.chunk : 1;
+    uint64_t rows = BLOCK_BYTES / (m->width * m->size),
+             chunk = m->desc.chunk > 0 ? m->desc.chunk : 1;
     rows = rows < chunk ? chunk : rows - rows % chunk;
     return rows < m->desc.samples ? rows : m->desc.samples;
 }
@@ -228,8 +219,7 @@ static bool write_sets(hid_t file, struct making *m, bool *stopped) {
     int x_rank = shapes ? 4 : points ? 3 : 2, y_rank = classes ? 1 : 2;
     hid_t x_type = shapes ? H5T_NATIVE_UINT8 : H5T_NATIVE_FLOAT;
     hid_t y_type = classes ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT;
-    hid_t x_set =
-        create_set(file, "x", shapes ? H5T_STD_U8LE : H5T_IEEE_F32LE, x_rank, x_shape, d);
+    hid_t x_set = create_set(file, "x", shapes ? H5T_STD_U8LE : H5T_IEEE_F32LE, x_rank, x_shape, d);
     hid_t y_set =
         create_set(file, "y", classes ? H5T_STD_I32LE : H5T_IEEE_F32LE, y_rank, y_shape, d);
     uint64_t block = block_rows(m);
@@ -242,8 +232,8 @@ static bool write_sets(hid_t file, struct making *m, bool *stopped) {
         for (uint64_t i = 0; i < count; i++) {
             make_row(m, first + i, x + i * row_bytes, y + i);
         }
-        good = put_rows(x_set, x_type, x_rank, x_shape, first, count, x) &&
-               put_rows(y_set, y_type, y_rank, y_shape, first, count, y);
+        good = grt_rows_put(x_set, x_type, x_rank, x_shape, first, count, x) &&
+               grt_rows_put(y_set, y_type, y_rank, y_shape, first, count, y);
         if (good && d->progress) {  // what it calls would hide the reason of a failure
             d->progress(first + count, d->samples);
         }

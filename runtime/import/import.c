@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "base/whole_file.h"
-#include "data/attributes.h"
+#include "data/hdf5_put.h"
 
 #define BLOCK_BYTES (4u << 20)  // of images written at once
 
@@ -103,17 +103,6 @@ static hid_t create_set(hid_t file, const char *group, const char *name, hid_t t
     return set;
 }
 
-static bool put_rows(hid_t set, hid_t type, int rank, const hsize_t *shape, uint64_t first,
-                     uint64_t count, const void *data) {
-    hsize_t start[4] = {first}, extent[4] = {count, shape[1], shape[2], shape[3]};
-    hid_t whole = H5Dget_space(set), piece = H5Screate_simple(rank, extent, NULL);
-    bool good = H5Sselect_hyperslab(whole, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
-                H5Dwrite(set, type, piece, whole, H5P_DEFAULT, data) >= 0;
-    H5Sclose(piece);
-    H5Sclose(whole);
-    return good;
-}
-
 struct writing {
     struct import *import;
     const struct import_reader *reader;
@@ -155,9 +144,9 @@ static bool write_part(struct writing *w, hid_t file, uint32_t part) {
         uint64_t got = read_block(w, part, first, count);
         good = !w->failed;
         if (good && w->left_out == before && got == count) {
-            good =
-                put_rows(sets.x, H5T_NATIVE_UINT8, 4, shape, first, count, w->x) &&
-                (!p->labelled || put_rows(sets.y, H5T_NATIVE_INT32, 1, shape, first, count, w->y));
+            good = grt_rows_put(sets.x, H5T_NATIVE_UINT8, 4, shape, first, count, w->x) &&
+                   (!p->labelled ||
+                    grt_rows_put(sets.y, H5T_NATIVE_INT32, 1, shape, first, count, w->y));
         }
         if (good && import->desc->progress) {
             import->desc->progress(w->done, w->all);

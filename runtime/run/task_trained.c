@@ -244,26 +244,39 @@ static bool same_shape(const struct grt_archive_tensor *a, const struct grt_tens
     return same;
 }
 
-bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
+// Gives the learner its tensors of the archive. Those that are missing or of another shape fail, or
+// are left and counted where `taken` is given.
+static bool give_tensors(struct grt_learner *learner, const struct grt_archive *archive,
                          struct grt_task_taken *taken) {
     static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
-    *taken = (struct grt_task_taken){0};
     for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
         const struct grt_tensor *tensor;
         const char *name = NULL;
         for (uint32_t i = 0; (tensor = grt_learner_tensor(learner, roles[r], i, &name)); i++) {
             char full[GRT_ARCHIVE_NAME];
             snprintf(full, sizeof full, "model/%s", name);
-            if (!same_shape(grt_archive_find(archive, full), tensor)) {
+            if (taken && !same_shape(grt_archive_find(archive, full), tensor)) {
                 if (taken->left++ == 0) {
                     snprintf(taken->first_left, sizeof taken->first_left, "%.95s", name);
                 }
-            } else if (!grt_archive_give(archive, full, tensor)) {
+                continue;
+            }
+            if (!grt_archive_give(archive, full, tensor)) {
                 return false;
-            } else {
+            }
+            if (taken) {
                 taken->count++;
             }
         }
+    }
+    return true;
+}
+
+bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
+                         struct grt_task_taken *taken) {
+    *taken = (struct grt_task_taken){0};
+    if (!give_tensors(learner, archive, taken)) {
+        return false;
     }
     if (taken->count == 0) {
         return grt_fail(GRT_BAD_DATA,
@@ -274,17 +287,5 @@ bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *
 }
 
 bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive) {
-    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
-    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
-        const struct grt_tensor *tensor;
-        const char *name = NULL;
-        for (uint32_t i = 0; (tensor = grt_learner_tensor(learner, roles[r], i, &name)); i++) {
-            char full[GRT_ARCHIVE_NAME];
-            snprintf(full, sizeof full, "model/%s", name);
-            if (!grt_archive_give(archive, full, tensor)) {
-                return false;
-            }
-        }
-    }
-    return grt_learner_sync(learner);
+    return give_tensors(learner, archive, NULL) && grt_learner_sync(learner);
 }

@@ -8,14 +8,10 @@
 
 // ---- operands ----
 
-static struct oracle_format format_of(enum grt_dtype dtype) {
-    return dtype == GRT_F16 ? oracle_f16 : dtype == GRT_BF16 ? oracle_bf16 : oracle_f32;
-}
-
 void operand_write(struct operand *o) {
     uint32_t size = grt_dtype_size(o->t.tensor.dtype);
     unsigned char *bytes = test_alloc(o->count * size);
-    struct oracle_format format = format_of(o->t.tensor.dtype);
+    struct oracle_format format = test_format(o->t.tensor.dtype);
     for (size_t i = 0; i < o->count; i++) {
         uint32_t bits = oracle_narrow(format, o->value[i]);
         memcpy(bytes + i * size, &bits, size);
@@ -81,7 +77,7 @@ struct oracle_value *made_want(const struct made *x) {
             .add = x->add.value ? x->add.value + z * mn : NULL,
             .grad_act = grt_act_text(p->grad_act),
             .saved = x->saved.value ? x->saved.value + z * mn : NULL,
-            .out = format_of(p->out),
+            .out = test_format(p->out),
             .sum_u = p->half_sums ? 0x1p-11 : 0,
         };
         want[i] = oracle_gemm(&g, i % mn / p->n, i % mn % p->n);
@@ -170,7 +166,7 @@ float gemm_element(enum grt_dtype dtype, const void *bytes, size_t i) {
     uint32_t bits = 0;
     uint32_t size = grt_dtype_size(dtype);
     memcpy(&bits, (const unsigned char *)bytes + i * size, size);
-    return (float)oracle_widen(format_of(dtype), bits);
+    return (float)oracle_widen(test_format(dtype), bits);
 }
 
 // ---- against the oracle ----

@@ -223,6 +223,26 @@ void test_tensor_write(struct test_tensor *t, const void *data) {
     tensor_set(t, data, 0);
 }
 
+struct oracle_format test_format(enum grt_dtype dtype) {
+    return dtype == GRT_F16 ? oracle_f16 : dtype == GRT_BF16 ? oracle_bf16 : oracle_f32;
+}
+
+double test_number(enum grt_dtype dtype, const void *numbers, size_t i) {
+    return dtype == GRT_F32 ? (double)((const float *)numbers)[i]
+                            : oracle_widen(test_format(dtype), ((const uint16_t *)numbers)[i]);
+}
+
+void test_tensor_put(struct test_tensor *t, const double *values, size_t count) {
+    uint32_t size = grt_dtype_size(t->tensor.dtype);
+    unsigned char *bytes = test_alloc(count * size);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = oracle_narrow(test_format(t->tensor.dtype), values[i]);
+        memcpy(bytes + i * size, &bits, size);
+    }
+    test_tensor_write(t, bytes);
+    free(bytes);
+}
+
 void test_tensor_read(struct test_tensor *t, void *data) {
     unsigned char *bytes = test_alloc(t->total);
     bool read = grt_buf_read(t->tensor.range.buf, 0, bytes, t->total);

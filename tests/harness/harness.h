@@ -145,9 +145,14 @@ struct test_tensor test_tensor_shape(struct grt_dev *dev, enum grt_dtype dtype, 
                                      const uint64_t *shape);
 void test_tensor_prefill(struct test_tensor *t, uint32_t pattern);
 void test_tensor_write(struct test_tensor *t, const void *data);
+// Numbers, rounded to the tensor's type.
+void test_tensor_put(struct test_tensor *t, const double *values, size_t count);
 // Checks the canaries too.
 void test_tensor_read(struct test_tensor *t, void *data);
 void test_tensor_end(struct test_tensor *t);
+struct oracle_format test_format(enum grt_dtype dtype);
+// The i-th of numbers of a type.
+double test_number(enum grt_dtype dtype, const void *numbers, size_t i);
 struct grt_buf *test_buf(struct grt_dev *dev, uint64_t size, enum grt_buf_kind kind);
 
 // ---- running ----

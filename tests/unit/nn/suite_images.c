@@ -23,13 +23,10 @@ struct layer {
     double *param[2];  // weight and bias, as the kernels see them; NULL: none
 };
 
-static struct oracle_format format_of(enum grt_dtype dtype) {
-    return dtype == GRT_F16 ? oracle_f16 : oracle_bf16;
-}
-
 static double rounded(enum grt_dtype dtype, double v) {
-    return dtype == GRT_F32 ? v
-                            : oracle_widen(format_of(dtype), oracle_narrow(format_of(dtype), v));
+    return dtype == GRT_F32
+               ? v
+               : oracle_widen(test_format(dtype), oracle_narrow(test_format(dtype), v));
 }
 
 // One rounding to the type of the activations, relative.
@@ -37,26 +34,14 @@ static double unit(enum grt_dtype dtype) {
     return dtype == GRT_F32 ? 0x1p-24 : dtype == GRT_F16 ? 0x1p-11 : 0x1p-8;
 }
 
-static void write(struct test_tensor *t, enum grt_dtype dtype, const double *values, size_t count) {
-    uint16_t *small = test_alloc(count * sizeof *small);
-    float *wide = test_alloc(count * sizeof *wide);
-    for (size_t i = 0; i < count; i++) {
-        wide[i] = (float)values[i];
-        small[i] = dtype == GRT_F32 ? 0 : (uint16_t)oracle_narrow(format_of(dtype), values[i]);
-    }
-    test_tensor_write(t, dtype == GRT_F32 ? (void *)wide : (void *)small);
-    free(small);
-    free(wide);
-}
-
 static float *read(struct test_tensor *t, enum grt_dtype dtype, size_t count) {
-    uint16_t *small = test_alloc(count * sizeof *small);
+    void *numbers = test_alloc(count * grt_dtype_size(dtype));
     float *wide = test_alloc(count * sizeof *wide);
-    test_tensor_read(t, dtype == GRT_F32 ? (void *)wide : (void *)small);
-    for (size_t i = 0; dtype != GRT_F32 && i < count; i++) {
-        wide[i] = (float)oracle_widen(format_of(dtype), small[i]);
+    test_tensor_read(t, numbers);
+    for (size_t i = 0; i < count; i++) {
+        wide[i] = (float)test_number(dtype, numbers, i);
     }
-    free(small);
+    free(numbers);
     return wide;
 }
 
@@ -71,7 +56,7 @@ static double *drawn(struct test_tensor *t, enum grt_dtype dtype, uint64_t rows,
         values[i] = rounded(dtype, (double)learn_number(stream, (uint32_t)i));
     }
     *t = test_tensor_shape(test.dev, dtype, shape->rank + 1, axes);
-    write(t, dtype, values, count);
+    test_tensor_put(t, values, count);
     return values;
 }
 
@@ -289,7 +274,7 @@ static void check_pool(const struct conv_case *t, bool largest, enum grt_dtype d
     for (size_t i = 0; i < ins; i++) {
         l.x_values[i] = -1.0 - floor(8 * (l.x_values[i] + 1)) / 8;
     }
-    write(&l.x, dtype, l.x_values, ins);
+    test_tensor_put(&l.x, l.x_values, ins);
     double *y = test_alloc(outs * sizeof *y), *dx = test_alloc(2 * ins * sizeof *dx);
     oracle_window_pool(&w, largest, l.x_values, y);
     oracle_window_pool_backward(&w, largest, l.x_values, l.dy_values, dx);
@@ -377,7 +362,7 @@ static void check_norm(uint64_t rows, const struct grt_shape *in, enum grt_dtype
         double far = dtype == GRT_F32 ? 30.0 : 2.0;
         l.x_values[i] = rounded(dtype, (double)(float)(far + 0.5 * l.x_values[i]));
     }
-    write(&l.x, dtype, l.x_values, all);
+    test_tensor_put(&l.x, l.x_values, all);
     double *y = test_alloc(all * sizeof *y), *dx = test_alloc(2 * all * sizeof *dx);
     double *of_cols = test_alloc(4 * cols * sizeof *of_cols);
     double *mean = of_cols, *variance = of_cols + cols, *dw = of_cols + 2 * cols,
@@ -456,7 +441,7 @@ static void running(void **state) {
         for (uint32_t i = 0; i < ROWS * COLS; i++) {
             x[i] = (double)(learn_number(60 + step, i) + (float)(i % COLS));
         }
-        write(&l.x, GRT_F32, x, ROWS * COLS);
+        test_tensor_put(&l.x, x, ROWS * COLS);
         oracle_batch_norm(ROWS, COLS, x, l.param[0], l.param[1], y, of_batch, of_batch + COLS);
         for (int c = 0; c < COLS; c++) {
             mean[c] = 0.9 * mean[c] + 0.1 * of_batch[c];

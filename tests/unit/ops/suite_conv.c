@@ -44,10 +44,6 @@ struct work {
     const char *variant;
 };
 
-static struct oracle_format format_of(enum grt_dtype dtype) {
-    return dtype == GRT_F16 ? oracle_f16 : oracle_bf16;
-}
-
 static size_t count_of(const struct work *k, uint32_t i) {
     return (size_t)grt_tensor_count(&k->tensors[i].tensor);
 }
@@ -59,19 +55,6 @@ static double *drawn(size_t count, uint64_t seed) {
         values[i] = floor(64 * test_unit(&seed)) / 16 - 2;
     }
     return values;
-}
-
-static void put(struct test_tensor *t, const double *values, size_t count) {
-    enum grt_dtype dtype = t->tensor.dtype;
-    uint16_t *small = test_alloc(count * sizeof *small);
-    float *wide = test_alloc(count * sizeof *wide);
-    for (size_t i = 0; i < count; i++) {
-        wide[i] = (float)values[i];
-        small[i] = dtype == GRT_F32 ? 0 : (uint16_t)oracle_narrow(format_of(dtype), values[i]);
-    }
-    test_tensor_write(t, dtype == GRT_F32 ? (void *)wide : (void *)small);
-    free(small);
-    free(wide);
 }
 
 static void begin(struct work *k) {
@@ -90,7 +73,7 @@ static void begin(struct work *k) {
         k->tensors[i] =
             test_tensor_shape(test.dev, wide ? GRT_F32 : k->dtype, i == B ? 1 : 4, axes[i]);
         k->values[i] = drawn(count_of(k, i), 7 + i);
-        put(&k->tensors[i], k->values[i], count_of(k, i));
+        test_tensor_put(&k->tensors[i], k->values[i], count_of(k, i));
     }
     size_t count = count_of(k, k->written);
     k->want = test_alloc(2 * count * sizeof *k->want);
@@ -144,11 +127,6 @@ static void record(struct grt_graph *graph, void *context) {
     grt_op_conv2d(graph, &desc);
 }
 
-static double number(enum grt_dtype dtype, const void *numbers, size_t i) {
-    return dtype == GRT_F32 ? (double)((const float *)numbers)[i]
-                            : oracle_widen(format_of(dtype), ((const uint16_t *)numbers)[i]);
-}
-
 static void check_variant(struct work *k) {
     struct grt_conv2d_desc desc = desc_of(k);
     uint64_t bytes = grt_op_conv2d_scratch(test.dev, &desc);
@@ -158,7 +136,7 @@ static void check_variant(struct work *k) {
     size_t count = count_of(k, k->written);
     void *got = NULL;
     if (k->add) {
-        put(out, k->values[k->written], count);
+        test_tensor_put(out, k->values[k->written], count);
         test_run(test.dev, record, k);
         got = test_alloc(count * grt_dtype_size(out->tensor.dtype));
         test_tensor_read(out, got);
@@ -180,7 +158,7 @@ static void check_variant(struct work *k) {
     for (size_t i = 0; i < count; i++) {
         double bound = (2 * terms + 8) * 0x1p-24 * k->size[i] + unit * fabs(k->want[i]) +
                        (rounded ? unit * k->size[i] : 0) + 1e-12;
-        test_compare_value(&c, i, (float)number(out->tensor.dtype, got, i),
+        test_compare_value(&c, i, (float)test_number(out->tensor.dtype, got, i),
                            (struct oracle_value){k->want[i], bound});
     }
     test_compare_end(&c);

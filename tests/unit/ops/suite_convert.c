@@ -34,10 +34,6 @@ static void *convert(struct grt_dev *dev, enum grt_dtype to, enum grt_dtype from
     return result;
 }
 
-static struct oracle_format format_of(enum grt_dtype dtype) {
-    return dtype == GRT_F16 ? oracle_f16 : dtype == GRT_BF16 ? oracle_bf16 : oracle_f32;
-}
-
 static uint32_t element(const void *data, enum grt_dtype dtype, size_t i) {
     return dtype == GRT_F32 ? ((const uint32_t *)data)[i] : ((const uint16_t *)data)[i];
 }
@@ -48,10 +44,10 @@ static void check(enum grt_dtype to, enum grt_dtype from, const void *data, size
     struct test_compare c = test_compare(test.dev, "convert %s to %s of %zu", grt_dtype_text(from),
                                          grt_dtype_text(to), count);
     for (size_t i = 0; i < count; i++) {
-        double value = oracle_widen(format_of(from), element(data, from, i));
-        uint32_t want = oracle_narrow(format_of(to), value);
+        double value = oracle_widen(test_format(from), element(data, from, i));
+        uint32_t want = oracle_narrow(test_format(to), value);
         uint32_t bits = element(got, to, i);
-        if (!isnan(value) || !oracle_is_nan(format_of(to), bits)) {
+        if (!isnan(value) || !oracle_is_nan(test_format(to), bits)) {
             test_compare_bits(&c, i, bits, want);
         }
     }
@@ -88,7 +84,7 @@ static void all_ties(void **state) {
     static const enum grt_dtype types[2] = {GRT_F16, GRT_BF16};
     uint32_t *values = test_alloc(4 * 65536 * sizeof *values);
     for (int t = 0; t < 2; t++) {
-        struct oracle_format format = format_of(types[t]);
+        struct oracle_format format = test_format(types[t]);
         size_t count = 0;
         for (uint32_t bits = 0; bits < 65536; bits += test.small ? 61 : 1) {
             double here = oracle_widen(format, bits);

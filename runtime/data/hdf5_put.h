@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of the HDF5 files that gpurt writes. Each returns whether HDF5 took it.
-#ifndef GRT_ATTRIBUTES_H
-#define GRT_ATTRIBUTES_H
+// What every writer of data files puts into HDF5. Each returns whether HDF5 took it.
+#ifndef GRT_HDF5_PUT_H
+#define GRT_HDF5_PUT_H
 
 #include <hdf5.h>
 #include <stdbool.h>
@@ -15,5 +15,9 @@ bool grt_attribute_put_text(hid_t file, const char *name, const char *text);
 // where they are too long for an attribute.
 bool grt_attribute_put_texts(hid_t file, const char *name, const char *const *texts, uint32_t count,
                              bool *fits);
+
+// Rows of a data set of 1 to 4 axes, the first of them being rows; shape[0] is not read.
+bool grt_rows_put(hid_t set, hid_t type, int rank, const hsize_t *shape, uint64_t first,
+                  uint64_t count, const void *data);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attributes.h"
+#include "hdf5_put.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,5 +49,19 @@ bool grt_attribute_put_texts(hid_t file, const char *name, const char *const *te
     bool good = all && put(file, name, type, H5Screate_simple(1, &shape, NULL), all);
     H5Tclose(type);
     free(all);
+    return good;
+}
+
+bool grt_rows_put(hid_t set, hid_t type, int rank, const hsize_t *shape, uint64_t first,
+                  uint64_t count, const void *data) {
+    hsize_t start[4] = {first}, extent[4] = {count};
+    for (int i = 1; i < rank; i++) {
+        extent[i] = shape[i];
+    }
+    hid_t whole = H5Dget_space(set), piece = H5Screate_simple(rank, extent, NULL);
+    bool good = H5Sselect_hyperslab(whole, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
+                H5Dwrite(set, type, piece, whole, H5P_DEFAULT, data) >= 0;
+    H5Sclose(piece);
+    H5Sclose(whole);
     return good;
 }
