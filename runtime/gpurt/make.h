@@ -45,8 +45,8 @@ struct grt_make_desc {
 #define grt_make_desc(...) GRT_DESC(struct grt_make_desc, __VA_ARGS__)
 
 // Writes /x and /y. Attributes of the file: gpurt_make ("regression"), seed, noise, classes,
-// class_names (of shapes), and, but for shapes, noise_floor, the mean squared error (classification:
-// share of rows taken for another class) that no model goes below but by luck.
+// class_names (of shapes), and noise_floor (not of shapes): the mean squared error, or the share of
+// rows taken for another class, that no model goes below but by luck.
 GRT_API bool grt_data_make(const struct grt_make_desc *desc);
 
 #ifdef __cplusplus

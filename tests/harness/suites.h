@@ -22,6 +22,7 @@
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \
+    X(made, H)                                                                                     \
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
     X(buffer, D)                                                                                   \
