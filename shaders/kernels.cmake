@@ -62,7 +62,7 @@ function(gpurt_opencl_reading files name out)
         COMMAND ${CMAKE_C_COMPILER} -E -undef -nostdinc -x c -I. -I../cl -MD -MF ${out}/${name}.cl.d
             -MT ${out}/${name}.cl.h -o ${out}/${name}.cl ${out}/${name}.cl.k
         COMMAND ${CMAKE_COMMAND} -DIN=${out}/${name}.cl -DOUT=${out}/${name}.cl.h
-            -P ${shaders}/embed.cmake
+            -DDEPFILE=${out}/${name}.cl.d -DFOLDER=${shaders} -P ${shaders}/embed.cmake
         DEPENDS ${out}/${name}.cl.k ${PROJECT_SOURCE_DIR}/cl/dialect.h ${shaders}/embed.cmake
         BYPRODUCTS ${out}/${name}.cl
         DEPFILE ${out}/${name}.cl.d WORKING_DIRECTORY ${shaders}

@@ -161,7 +161,20 @@ static void record_update(struct grt_graph *graph, void *context) {
 // Observations before: COUNT of mean 2, deviation 1/2. Now SAMPLES normed ones.
 #define COUNT 1000.0f
 
-static void update_follows_the_formulas(bool ranks) {
+// Returns of either sign, none above 0, or some that are no number.
+enum returns { RETURNS_OF_BOTH_SIGNS, RETURNS_BELOW_ZERO, RETURNS_BROKEN };
+#define WORST -1e30  // of a broken one, to the oracle
+
+static float returned(enum returns kind, int side, uint64_t *random) {
+    // Whole numbers: ties happen.
+    float whole = (float)((int)(test_unit(random) * 60) * ENVS);
+    if (kind == RETURNS_BROKEN && (side == 4 || side == 11 || side == 12)) {
+        return side == 4 ? NAN : side == 11 ? INFINITY : -INFINITY;
+    }
+    return whole - (float)(ENVS * (kind == RETURNS_BELOW_ZERO ? 70 : 20));
+}
+
+static void update_follows_the_formulas(bool ranks, enum returns kind) {
     struct update u = {.control = test_tensor(test.dev, GRT_U32, 4, 0),
                        .results = test_tensor(test.dev, GRT_F32, ROWS, SIDES),
                        .weight = test_tensor(test.dev, GRT_F32, DIRS, 0),
@@ -175,11 +188,11 @@ static void update_follows_the_formulas(bool ranks) {
     float results[ROWS][SIDES], norm[3][OBS],
         report[REPORT] = {[9] = 0.9f, [10] = 0.999f, [11] = COUNT};
     float theta[4 * QUADS], moments[2 * 4 * QUADS];
-    double returns[SIDES], samples = 0, good = 0, falls = 0, mean = 0;
+    double returns[SIDES], samples = 0, good = 0, falls = 0, mean = 0, steps = 0, size_of_it = 0;
+    double best = -INFINITY, most_good = 0;
     for (int i = 0; i < SIDES; i++) {
-        // Whole numbers: ties happen.
-        results[0][i] = (float)((int)(test_unit(&random) * 60) * ENVS);
-        results[1][i] = 40.0f;
+        results[0][i] = returned(kind, i, &random);
+        results[1][i] = 40.0f + (float)(i * 5 % 7);
         results[2][i] = (float)(i % 3);
         results[3][i] = 80.0f + (float)i;
         results[4][i] = 12.0f;
@@ -188,10 +201,14 @@ static void update_follows_the_formulas(bool ranks) {
                 12.0f *
                 (k < OBS ? 0.5f * (float)test_unit(&random) : 1.5f + (float)test_unit(&random));
         }
-        returns[i] = (double)results[0][i] / ENVS;
+        returns[i] = isfinite(results[0][i]) ? (double)results[0][i] / ENVS : WORST;
         samples += 12;
         mean += returns[i] / SIDES;
+        size_of_it += fabs(returns[i]) / SIDES;
+        best = fmax(best, returns[i]);
         good += (double)results[1][i];
+        most_good = fmax(most_good, (double)results[1][i]);
+        steps += (double)results[3][i] / (ENVS * SIDES);
         falls += (double)results[2][i] / (ENVS * SIDES);
     }
     for (int k = 0; k < OBS; k++) {
@@ -222,6 +239,13 @@ static void update_follows_the_formulas(bool ranks) {
     double weight[DIRS];
     bool used[DIRS];
     oracle_ars_weights(returns, DIRS, TOP, weight, used);
+    // A direction that has a side without a number stands in its place, and is not used.
+    for (int d = 0; d < DIRS; d++) {
+        if (returns[2 * d] == WORST || returns[2 * d + 1] == WORST) {
+            used[d] = false;
+            weight[d] = 0;
+        }
+    }
     double scale = oracle_ars_scale(returns, used, DIRS, 0.05);
     if (ranks) {
         oracle_es_weights(returns, DIRS, weight);
@@ -233,7 +257,23 @@ static void update_follows_the_formulas(bool ranks) {
         test_compare_exact(&c, (uint64_t)d, (double)got_used[d], ranks || used[d] ? 1 : 0);
     }
     const double bound = 64 * ORACLE_U;  // a few dozen additions of numbers of one sign
-    test_compare_value(&c, 100, got_report[0], (struct oracle_value){mean, bound * mean});
+    // What has no number in it has no mean.
+    if (kind != RETURNS_BROKEN) {
+        test_compare_value(&c, 100, got_report[0], (struct oracle_value){mean, bound * size_of_it});
+        test_compare_exact(&c, 101, (double)got_report[1], best);
+    }
+    if (!ranks) {
+        // The deviation of the used returns, as the scale has it.
+        double count = 0;
+        for (int d = 0; d < DIRS; d++) {
+            count += used[d];
+        }
+        double spread = 0.05 / (count * scale);
+        test_compare_value(&c, 102, got_report[2], (struct oracle_value){spread, bound * spread});
+    }
+    test_compare_value(&c, 105, got_report[5], (struct oracle_value){steps, bound * steps});
+    most_good /= ENVS * LENGTH;
+    test_compare_value(&c, 106, got_report[6], (struct oracle_value){most_good, bound * most_good});
     test_compare_value(&c, 103, got_report[3],
                        (struct oracle_value){good / (ENVS * SIDES * LENGTH), bound});
     test_compare_value(&c, 104, got_report[4], (struct oracle_value){falls, bound});
@@ -282,12 +322,16 @@ static void update_follows_the_formulas(bool ranks) {
 
 static void ars_update(void **state) {
     (void)state;
-    update_follows_the_formulas(false);
+    update_follows_the_formulas(false, RETURNS_OF_BOTH_SIGNS);
+    update_follows_the_formulas(false, RETURNS_BELOW_ZERO);
+    update_follows_the_formulas(false, RETURNS_BROKEN);
 }
 
 static void rank_update(void **state) {
     (void)state;
-    update_follows_the_formulas(true);
+    update_follows_the_formulas(true, RETURNS_OF_BOTH_SIGNS);
+    update_follows_the_formulas(true, RETURNS_BELOW_ZERO);
+    update_follows_the_formulas(true, RETURNS_BROKEN);
 }
 
 static const struct CMUnitTest cases[] = {
