@@ -68,6 +68,10 @@
     X(all, nn, loss_16)                                                                            \
     X(all, nn, cross_entropy_f32)                                                                  \
     X(all, nn, cross_entropy_16)                                                                   \
+    X(all, nn, nt_xent_unit)                                                                       \
+    X(all, nn, nt_xent)                                                                            \
+    X(all, nn, nt_xent_grad_f32)                                                                   \
+    X(all, nn, nt_xent_grad_16)                                                                    \
     X(all, nn, weighted_mean)                                                                      \
     X(all, nn, columns)                                                                            \
     X(all, nn, columns16)                                                                          \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses: the mean over a batch and its gradient with respect
 // to what the model gave, in one kernel. Names, defaults and means are PyTorch's: over all
-// elements, for cross-entropy over samples.
+// elements, for cross-entropy over samples, for NT-Xent over rows.
 //
 // The kernel's workgroups leave partial sums; whoever finishes the step adds them in order. They
 // are already shares of the mean: the loss of a step is the sum of the parts of all its
@@ -20,7 +20,8 @@ extern "C" {
     X(HUBER, "huber")                                                                              \
     X(CROSS_ENTROPY, "cross_entropy") /* y: logits; targets: u32 classes, one a sample */          \
     X(BCE, "bce")                     /* y: logits */                                              \
-    X(L1, "l1")
+    X(L1, "l1")                                                                                    \
+    X(NT_XENT, "nt_xent") /* y: two views of each sample; no targets */
 
 enum grt_loss {
 #define X(name, text) GRT_LOSS_##name,
@@ -29,6 +30,8 @@ enum grt_loss {
         GRT_LOSS_COUNT,
 };
 GRT_API const char *grt_loss_text(enum grt_loss loss);
+// Whether it compares what the model gave with something that the data have.
+GRT_API bool grt_loss_has_targets(enum grt_loss loss);
 
 #define GRT_LOSS_PARTS 128  // partial sums of one micro-batch: GRT_OP_PART_ALIGN bytes of them
 
@@ -42,7 +45,7 @@ struct grt_loss_desc {
     const struct grt_tensor *class_weights;
     float weight_sum;
     const struct grt_tensor *y;       // [rows][outputs] f32
-    const struct grt_tensor *target;  // like y; for cross-entropy u32 [rows]
+    const struct grt_tensor *target;  // like y; for cross-entropy u32 [rows]; NULL for NT-Xent
     // like y, f32, f16 or bf16: gradient times the loss scale; or NULL
     const struct grt_tensor *dy;
     uint64_t samples;        // that the mean is over; 0 means the rows of y
@@ -52,9 +55,20 @@ struct grt_loss_desc {
     // f32, GRT_LOSS_PARTS of them; or buf NULL, where dy is wanted.
     // With class weights: the targets' weights, as shares of their mean.
     struct grt_range hits;
+    // Of NT-Xent: 0 means 0.5, at least GRT_LEAST_TEMPERATURE; the rows of a block, 0: all of them;
+    // and grt_loss_scratch() bytes. In a block, which has an even number of rows and of which the
+    // last may be shorter, the row half of it further is the other view of the same sample. All
+    // other rows of all blocks are what it is told apart from.
+    float temperature;
+    uint64_t block;
+    struct grt_range scratch;
 };
+// Exponents of f32 reach no further: exp(-2 / 0.025).
+#define GRT_LEAST_TEMPERATURE 0.025
 #define grt_loss_desc(...) GRT_DESC(struct grt_loss_desc, __VA_ARGS__)
 GRT_API void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *desc);
+// Bytes that a loss of y [rows][cols] needs besides; 0 for most.
+GRT_API uint64_t grt_loss_scratch(enum grt_loss loss, uint64_t rows, uint64_t cols);
 // Divides gradients and `count` parts of a loss by the sum of as many parts of the targets'
 // weights; by nothing, to 0, where that is 0.
 GRT_API void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grads,

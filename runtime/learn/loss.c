@@ -4,6 +4,7 @@
 #include "gpurt/device.h"
 #include "ops/op_support.h"
 #include "gpurt/optim.h"
+#include "loss_parts.h"
 #include "shaders/host.h"
 #include "shaders/nn/lib/loss_params.k"
 #include "shaders/nn/lib/nn_words.k"
@@ -11,6 +12,10 @@
 #define X(name, text) _Static_assert((unsigned)GRT_LOSS_##name == LOSS_##name, text);
 GRT_LOSSES(X)
 #undef X
+
+bool grt_loss_has_targets(enum grt_loss loss) {
+    return loss != GRT_LOSS_NT_XENT;
+}
 
 static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
     if (!grt_op_tensor(graph, "loss", "y", d->y) ||
@@ -64,6 +69,10 @@ static uint32_t logit_lanes(const struct grt_dev *dev, uint64_t cols) {
 void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
     if (!graph || !d) {
         grt_graph_reject(graph, GRT_INVALID, "loss: no desc");
+        return;
+    }
+    if (d->loss == GRT_LOSS_NT_XENT) {
+        loss_nt_xent(graph, d);
         return;
     }
     if (!check(graph, d)) {

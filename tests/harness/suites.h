@@ -63,6 +63,7 @@
     X(optim, D)                                                                                    \
     X(groups, D)                                                                                   \
     X(apart, D)                                                                                    \
+    X(contrast, D)                                                                                 \
     X(buffers, D)                                                                                  \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \

@@ -44,6 +44,14 @@ double oracle_widen(struct oracle_format format, uint32_t bits);
 uint32_t oracle_narrow(struct oracle_format format, double value);
 bool oracle_is_nan(struct oracle_format format, uint32_t bits);
 
+// ---- NT-Xent (nt_xent.c) ----
+
+// The loss of rows in blocks, in which the row half a block further is the other view; and its
+// slope along the i-th number, by central differences.
+double oracle_nt_xent(const double *z, size_t rows, size_t cols, size_t block, double tau);
+double oracle_nt_xent_slope(double *z, size_t rows, size_t cols, size_t block, double tau,
+                            size_t i);
+
 // ---- elementary functions (math.c) ----
 
 // A function of shaders/lib/math.k: recip, div (of two), sqrt, exp, log, tanh, sigmoid, sin, cos,

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// NT-Xent: rows of length 1, then the loss, then its gradient, a kernel each.
+//
+//     scratch   unit [rows][cols] | g [rows][cols] | 1 / length [rows] | lse [rows]     f32
+#include "gpurt/device.h"
+#include "gpurt/optim.h"
+#include "loss_parts.h"
+#include "ops/op_support.h"
+#include "shaders/host.h"
+#include "shaders/nn/lib/loss_params.k"
+
+// Products of rows go by tiles of this side, a lane for each number. On CPUs smaller ones cost less
+// where there are few rows.
+static uint32_t tile_of(const struct grt_dev *dev) {
+    return grt_dev_info(dev)->caps.software ? 8 : 16;
+}
+
+static uint64_t aligned(uint64_t bytes) {
+    return (bytes + GRT_OP_PART_ALIGN - 1) / GRT_OP_PART_ALIGN * GRT_OP_PART_ALIGN;
+}
+
+uint64_t grt_loss_scratch(enum grt_loss loss, uint64_t rows, uint64_t cols) {
+    return loss == GRT_LOSS_NT_XENT ? 2 * aligned(rows * cols * 4) + 2 * aligned(rows * 4) : 0;
+}
+
+static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
+    if (!grt_op_tensor(graph, "loss", "y", d->y) ||
+        (d->dy && !grt_op_tensor(graph, "loss", "dy", d->dy))) {
+        return false;
+    }
+    uint64_t count = grt_tensor_count(d->y), rows = d->y->shape[0];
+    const char *why = NULL;
+    if (d->y->rank != 2 || d->y->dtype != GRT_F32 || count > grt_op_reach(grt_graph_dev(graph))) {
+        why = "what the model gave must be [rows][outputs] of f32 that a binding reaches";
+    } else if (d->target) {
+        why = "there are no targets";
+    } else if (rows % 2 != 0 || d->block % 2 != 0) {
+        why = "rows come in pairs, two views of each sample";
+    } else if (d->dy &&
+               (grt_tensor_count(d->dy) != count ||
+                (d->dy->dtype != GRT_F32 && d->dy->dtype != GRT_F16 && d->dy->dtype != GRT_BF16))) {
+        why = "the gradient must be f32, f16 or bf16, one for each output";
+    } else if (!d->parts.buf || !d->state.buf) {
+        why = "no room for the parts, or no state";
+    } else if (d->class_weights || d->hits.buf) {
+        why = "there are no classes";
+    } else if (d->temperature != 0.0f && !(d->temperature >= (float)GRT_LEAST_TEMPERATURE)) {
+        why = "the temperature is below 0.025";
+    }
+    if (why) {
+        grt_graph_reject(graph, GRT_INVALID, "loss nt_xent of '%s': %s", d->y->label, why);
+        return false;
+    }
+    return grt_op_scratch(graph, "loss nt_xent", d->y->label, d->scratch,
+                          grt_loss_scratch(GRT_LOSS_NT_XENT, rows, d->y->shape[1]));
+}
+
+void loss_nt_xent(struct grt_graph *graph, const struct grt_loss_desc *d) {
+    if (!check(graph, d)) {
+        return;
+    }
+    const struct grt_dev *dev = grt_graph_dev(graph);
+    uint64_t rows = d->y->shape[0], cols = d->y->shape[1], numbers = rows * cols * 4;
+    uint32_t tile = tile_of(dev);
+    const struct nt_xent_params params = {
+        .rows = (uint32_t)rows,
+        .cols = (uint32_t)cols,
+        .block = (uint32_t)(d->block > 0 && d->block < rows ? d->block : rows),
+        .share = (float)(1.0 / (double)(d->samples ? d->samples : rows)),
+        .rate = 1.0f / (d->temperature > 0.0f ? d->temperature : 0.5f)};
+    struct grt_range unit = grt_op_part(d->scratch, 0, numbers);
+    struct grt_range g = grt_op_part(d->scratch, aligned(numbers), numbers);
+    struct grt_range over = grt_op_part(d->scratch, 2 * aligned(numbers), rows * 4);
+    struct grt_range lse =
+        grt_op_part(d->scratch, 2 * aligned(numbers) + aligned(rows * 4), rows * 4);
+    grt_op_launch_rows(graph, grt_kernel_desc(.name = "nt_xent_unit"), rows, cols, &params,
+                       sizeof params, (const struct grt_range[]){d->y->range, unit, over}, 3);
+    const uint32_t groups[3] = {GRT_LOSS_PARTS, 1, 1};
+    grt_op_launch(
+        graph, grt_kernel_desc(.name = "nt_xent", .specs = {{"WG", tile * tile}, {"TILE", tile}}),
+        &params, sizeof params,
+        (const struct grt_range[]){unit, lse, grt_op_part(d->parts, 0, GRT_LOSS_PARTS * 4)}, 3,
+        groups);
+    if (!d->dy) {
+        return;
+    }
+    bool narrow = d->dy->dtype != GRT_F32;
+    uint64_t tiles = (rows + tile - 1) / tile;
+    const uint32_t grid[3] = {(uint32_t)(tiles < 65535 ? tiles : 65535), 1, 1};
+    grt_op_launch(
+        graph,
+        grt_kernel_desc(.name = narrow ? "nt_xent_grad_16" : "nt_xent_grad_f32",
+                        .specs = {{"WG", tile * tile},
+                                  {"TILE", tile},
+                                  {"KIND", d->dy->dtype == GRT_BF16}}),
+        &params, sizeof params,
+        (const struct grt_range[]){unit, over, lse, g, d->dy->range,
+                                   grt_op_part(d->state, 0, sizeof(struct grt_learn_state))},
+        6, grid);
+}
