@@ -31,7 +31,7 @@ _gpurt() {
         fi
     else
         case $before in
-        info | convert) takes=FILE ;;
+        info | convert | report | compare) takes=FILE ;;
         -*)
             takes=$(_gpurt_help "${command[@]}" --help | awk -v name="$before" '
                 /^ +-/ && ($1 == name || $1 == name "," || $2 == name) {

@@ -23,6 +23,8 @@ static const struct verb {
     {"devices", "list every device and what it can do", cmd_devices},
     {"doctor", "say what is missing on this machine and how to mend it", cmd_doctor},
     {"bench", "find the best training settings; measure memory, launches, products", cmd_bench},
+    {"report", "devices side by side: a page of results from any machines", cmd_report},
+    {"compare", "what became better or worse between two files of results", cmd_compare},
     {"data", "make data with a known answer, and describe HDF5 files", cmd_data},
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},

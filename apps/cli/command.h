@@ -10,6 +10,7 @@
 // The numbers of BSD's sysexits, and the shell's for a command that was interrupted.
 #define COMMAND_EXITS(X)                                                                           \
     X(OK, 0, "all went well")                                                                      \
+    X(BELOW, 1, "a figure is below what --fail-under asks for")                                    \
     X(USAGE, 64, "the command line is wrong")                                                      \
     X(DATA, 65, "the input data are bad")                                                          \
     X(NO_INPUT, 66, "an input file cannot be read")                                                \
@@ -50,6 +51,8 @@ int cmd_devices(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_data(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_train(int argc, char **argv);

@@ -65,10 +65,15 @@ offers_files gpurt devices -o ''
 offers_files gpurt play standing --checkpoint ''
 offers_files gpurt doctor --root ''
 offers_files gpurt convert ''
+offers_files gpurt report ''
+offers_files gpurt report a.json --md ''
+offers_files gpurt compare ''
+offers "--md" gpurt report a.json --m
+offers "--fail-under --format" gpurt compare a.json b.json --f
 
 # ---- the man page ----
 for words in devices doctor bench "bench data" "bench mlp" "bench ppo" "bench all" data tune profile \
-    "train supervised" "train es" "train standing" "train ppo" "train uav" eval "eval uav" predict convert play; do
+    "train supervised" "train es" "train standing" "train ppo" "train uav" eval "eval uav" predict convert play report compare; do
     # shellcheck disable=SC2086  # several words
     while read -r option; do
         grep -qF -- "${option//-/\\-}" "$source/apps/gpurt.1" || wrong "the man page lacks $option of $words"

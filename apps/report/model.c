@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model's memory is a list of chunks, freed together; its arrays grow by doubling.
+#include "model.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+#include "base/visible.h"
+
+struct chunk {
+    struct chunk *next;
+    max_align_t data[];
+};
+
+const char *report_nature_text(enum report_nature nature) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        REPORT_NATURES(X)
+#undef X
+    };
+    return texts[nature];
+}
+
+void report_init(struct report *report) {
+    *report = (struct report){0};
+}
+
+void report_finish(struct report *report) {
+    struct chunk *chunk = report->chunks;
+    while (chunk) {
+        struct chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    for (size_t i = 0; i < report->curve_count; i++) {
+        free(report->curves[i].points);
+    }
+    free(report->contenders);
+    free(report->sources);
+    free(report->rows);
+    free(report->curves);
+    *report = (struct report){0};
+}
+
+bool report_good(const struct report *report) {
+    return !report->no_memory;
+}
+
+void *report_alloc(struct report *report, size_t size) {
+    struct chunk *chunk = calloc(1, sizeof *chunk + size);
+    if (!chunk) {
+        report->no_memory = true;
+        return NULL;
+    }
+    chunk->next = report->chunks;
+    report->chunks = chunk;
+    return chunk->data;
+}
+
+const char *report_text(struct report *report, const char *text) {
+    char visible[REPORT_TEXT];
+    size_t length = text ? grt_visible(text, visible, sizeof visible) : 0;
+    char *copy = length ? report_alloc(report, length + 1) : NULL;
+    if (!copy) {
+        return "";
+    }
+    memcpy(copy, visible, length);
+    return copy;
+}
+
+// Room for one more of `size` bytes; false when memory is out.
+static bool grow(struct report *report, void *array, size_t count, size_t size) {
+    void **items = array;
+    if (count & (count - 1) || report->no_memory) {
+        return !report->no_memory;
+    }
+    void *more = realloc(*items, (count ? 2 * count : 1) * size);
+    report->no_memory = !more;
+    if (more) {
+        *items = more;
+    }
+    return more != NULL;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+uint32_t report_add_contender(struct report *report, const struct report_contender *contender) {
+    struct report *r = report;
+    char name[REPORT_TEXT], backend[REPORT_TEXT], label[3 * REPORT_TEXT];
+    grt_visible(contender->name ? contender->name : "", name, sizeof name);
+    grt_visible(contender->backend ? contender->backend : "", backend, sizeof backend);
+    for (uint32_t i = 0; i < r->contender_count; i++) {
+        const struct report_contender *c = &r->contenders[i];
+        if (same_text(c->name, name) && same_text(c->backend, backend) &&
+            same_text(c->peer, contender->peer) && c->baseline == contender->baseline) {
+            return i;
+        }
+    }
+    if (!grow(r, &r->contenders, r->contender_count, sizeof *r->contenders)) {
+        return REPORT_NONE;
+    }
+    const char *api = contender->peer ? contender->peer : backend;
+    snprintf(label, sizeof label, "%s%s%s%s", name, *api ? " · " : "", api,
+             contender->baseline ? " (baseline)" : "");
+    r->contenders[r->contender_count] = (struct report_contender){
+        .name = report_text(r, name),
+        .backend = report_text(r, backend),
+        .peer = contender->peer ? report_text(r, contender->peer) : NULL,
+        .baseline = contender->baseline,
+        .label = report_text(r, label),
+    };
+    return (uint32_t)r->contender_count++;
+}
+
+// A copy of cells and their texts; NULL with a count above 0 when memory is out.
+static struct report_cell *copy_cells(struct report *r, const struct report_cell *cells,
+                                      size_t count) {
+    struct report_cell *copy = count ? report_alloc(r, count * sizeof *copy) : NULL;
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = (struct report_cell){.key = report_text(r, cells[i].key),
+                                       .text = cells[i].text ? report_text(r, cells[i].text) : NULL,
+                                       .number = cells[i].number};
+    }
+    return copy;
+}
+
+uint32_t report_add_source(struct report *report, const struct report_source *source) {
+    struct report *r = report;
+    if (!grow(r, &r->sources, r->source_count, sizeof *r->sources)) {
+        return REPORT_NONE;
+    }
+    struct report_source *s = &r->sources[r->source_count];
+    *s = *source;
+    s->file = report_text(r, source->file);
+    s->schema = report_text(r, source->schema);
+    s->version = report_text(r, source->version);
+    s->command = report_text(r, source->command);
+    s->date = report_text(r, source->date);
+    s->settings = report_text(r, source->settings);
+    s->facts = copy_cells(r, source->facts, source->fact_count);
+    s->fact_count = s->facts ? source->fact_count : 0;
+    s->row_count = 0;
+    return (uint32_t)r->source_count++;
+}
+
+const struct report_cell *report_cell(const struct report_row *row, const char *key) {
+    for (size_t i = 0; i < row->cell_count; i++) {
+        if (strcmp(row->cells[i].key, key) == 0) {
+            return &row->cells[i];
+        }
+    }
+    return NULL;
+}
+
+double report_number(const struct report_row *row, const char *key) {
+    const struct report_cell *cell = report_cell(row, key);
+    return cell && !cell->text ? cell->number : NAN;
+}
+
+double report_share(const struct report_bench *bench, double a, double b) {
+    return bench->lower ? b / a : a / b;
+}
+
+// The text that names the case of a row.
+static void subject_text(const struct report_row *row, const char *settings,
+                         char text[REPORT_TEXT]) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (const struct report_part *p = row->bench->parts; p->key; p++) {
+        const struct report_cell *cell = report_cell(row, p->key);
+        char number[REPORT_QUANTITY];
+        if (!cell || used >= REPORT_TEXT) {
+            continue;
+        }
+        if (!cell->text && p->bytes) {
+            report_quantity(cell->number, "B", number);
+        } else if (!cell->text) {
+            snprintf(number, sizeof number, "%.10g", cell->number);
+        }
+        const char *value = cell->text ? cell->text : number;
+        if (!p->usual || strcmp(value, p->usual) != 0) {
+            used += (size_t)snprintf(text + used, REPORT_TEXT - used, "%s%s",
+                                     p->before ? p->before : "", value);
+        }
+    }
+    if (row->bench->settings && *settings && used < REPORT_TEXT) {
+        snprintf(text + used, REPORT_TEXT - used, " %s", settings);
+    }
+}
+
+// How the row came out, and its figure.
+static void judge(struct report_row *row) {
+    const struct report_cell *check = report_cell(row, "check");
+    const struct report_cell *spread = report_cell(row, "spread");
+    double value = report_number(row, row->bench->value);
+    check = check ? check : report_cell(row, "status");
+    row->check = check && check->text ? check->text : "ok";
+    bool right = strcmp(row->check, "ok") == 0;
+    // A rate of 0 is none, and a time of 0 none either.
+    row->good = right && isfinite(value) && value > 0;
+    if (right && !row->good) {
+        row->check = "no figure";
+    }
+    row->value = row->good ? value * row->bench->scale : 0;
+    if (row->good && spread && !spread->text && spread->number > 0 && isfinite(spread->number)) {
+        row->spread = spread->number;
+    }
+}
+
+bool report_add_row(struct report *report, uint32_t source, uint32_t contender,
+                    const struct report_bench *bench, const struct report_cell *cells,
+                    size_t count) {
+    struct report *r = report;
+    char subject[REPORT_TEXT];
+    if (source >= r->source_count || contender >= r->contender_count ||
+        r->row_count >= REPORT_MAX_ROWS || count > REPORT_MAX_CELLS ||
+        !grow(r, &r->rows, r->row_count, sizeof *r->rows)) {
+        return false;
+    }
+    struct report_source *s = &r->sources[source];
+    struct report_row *row = &r->rows[r->row_count];
+    *row = (struct report_row){
+        .bench = bench, .source = source, .contender = contender, .nature = s->nature};
+    row->cells = copy_cells(r, cells, count);
+    row->cell_count = row->cells ? count : 0;
+    row->date = s->date;
+    judge(row);
+    subject_text(row, s->settings, subject);
+    row->subject = report_text(r, subject);
+    r->row_count++;
+    s->row_count++;
+    r->settled = false;
+    return !r->no_memory;
+}
+
+struct report_curve *report_add_curve(struct report *report, const struct report_curve *curve) {
+    struct report *r = report;
+    if (!grow(r, &r->curves, r->curve_count, sizeof *r->curves)) {
+        return NULL;
+    }
+    struct report_curve *c = &r->curves[r->curve_count++];
+    *c = (struct report_curve){.source = curve->source,
+                               .contender = curve->contender,
+                               .group = report_text(r, curve->group),
+                               .what = report_text(r, curve->what),
+                               .name = report_text(r, curve->name)};
+    return c;
+}
+
+void report_add_point(struct report *report, struct report_curve *curve,
+                      struct report_point point) {
+    if (isfinite(point.step) && isfinite(point.seconds) && isfinite(point.value) &&
+        curve->count < REPORT_MAX_POINTS &&
+        grow(report, &curve->points, curve->count, sizeof *curve->points)) {
+        curve->points[curve->count++] = point;
+    }
+}
+
+int report_order(const char *a, const char *b) {
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            size_t zeros_a = strspn(a, "0"), zeros_b = strspn(b, "0");
+            size_t length_a = strspn(a + zeros_a, "0123456789");
+            size_t length_b = strspn(b + zeros_b, "0123456789");
+            int order = length_a == length_b  ? strncmp(a + zeros_a, b + zeros_b, length_a)
+                        : length_a < length_b ? -1
+                                              : 1;
+            if (order) {
+                return order;
+            }
+            a += zeros_a + length_a;
+            b += zeros_b + length_b;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
+// By bench, case and contender; of the same, what is chosen comes first.
+static int by_case(const void *left, const void *right) {
+    const struct report_row *a = left, *b = right;
+    int order = a->bench < b->bench ? -1 : a->bench > b->bench;
+    order = order ? order : report_order(a->subject, b->subject);
+    order = order ? order : strcmp(a->subject, b->subject);
+    order = order ? order : (a->contender > b->contender) - (a->contender < b->contender);
+    order = order ? order : -strcmp(a->date, b->date);
+    order = order ? order : (a->good < b->good) - (a->good > b->good);
+    if (!order && a->good && a->value != b->value) {
+        order = (a->value > b->value) == a->bench->lower ? 1 : -1;
+    }
+    return order ? order : (a->source > b->source) - (a->source < b->source);
+}
+
+// Rows of one case, [first, last): shares of the best of those that are chosen.
+static void rank(struct report_row *first, const struct report_row *last) {
+    const struct report_row *best = NULL;
+    uint32_t rivals = 0;
+    for (const struct report_row *row = first; row < last; row++) {
+        if (row->chosen && row->good) {
+            best = !best || report_share(row->bench, row->value, best->value) > 1 ? row : best;
+            rivals++;
+        }
+    }
+    for (struct report_row *row = first; row < last; row++) {
+        bool counts = row->chosen && row->good;
+        row->of_best = counts ? report_share(row->bench, row->value, best->value) : 0;
+        row->rivals = rivals;
+    }
+}
+
+size_t report_case_end(const struct report *report, size_t first) {
+    const struct report_row *row = &report->rows[first];
+    size_t last = first + 1;
+    while (last < report->row_count && report->rows[last].bench == row->bench &&
+           strcmp(report->rows[last].subject, row->subject) == 0) {
+        last++;
+    }
+    return last;
+}
+
+void report_settle(struct report *report) {
+    struct report *r = report;
+    if (r->row_count > 0) {
+        qsort(r->rows, r->row_count, sizeof *r->rows, by_case);
+    }
+    for (size_t i = 0; i < r->row_count; i++) {
+        struct report_row *row = &r->rows[i];
+        row->chosen = i == 0 || row->bench != row[-1].bench ||
+                      row->contender != row[-1].contender ||
+                      strcmp(row->subject, row[-1].subject) != 0;
+    }
+    for (size_t first = 0, last; first < r->row_count; first = last) {
+        last = report_case_end(r, first);
+        rank(&r->rows[first], &r->rows[last]);
+    }
+    r->settled = true;
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt report` and `gpurt compare` as a person uses them: the records of this repository, results
+# with known regressions, files that are broken, and names that are meant to become markup or
+# formulas. Usage: report.sh GPURT SOURCE_DIR
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: report.sh GPURT SOURCE_DIR}")
+source=$(realpath "${2:?usage: report.sh GPURT SOURCE_DIR}")
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+cd "$tmp" || exit 1
+
+# result FILE DEVICE DATE ROW...: what gpurt bench would write. A row is "SHAPE GFLOPS SPREAD CHECK".
+result() {
+    local file=$1 device=$2 date=$3 comma='' row
+    shift 3
+    {
+        printf '{"schema":"gpurt.bench/1","gpurt":"0.1.0","command":["gpurt","bench","gemm"],"date":"%s",' "$date"
+        printf '"device":{"name":"%s","backend":"vulkan","driver_version":"1"},"rows":[' "$device"
+        for row in "$@"; do
+            read -r shape rate spread check <<<"$row"
+            printf '%s{"kind":"gemm","shape":"%s","batch":1,"precision":"f32","trans":"nn","gflop_per_s":%s,' \
+                "$comma" "$shape" "$rate"
+            printf '"spread":%s,"check":"%s"}' "$spread" "$check"
+            comma=,
+        done
+        printf ']}\n'
+    } >"$file"
+}
+
+# ---- regressions ----
+result old.json A 2026-01-01T00:00:00Z '8x8x8 100 0.001 ok' '16x16x16 100 0.2 ok' '32x32x32 100 0 ok' '64x64x64 5 0 ok'
+result new.json A 2026-01-02T00:00:00Z '8x8x8 90 0.001 ok' '16x16x16 90 0.2 ok' '32x32x32 120 0 ok' '48x48x48 5 0 ok'
+expect 0 compare old.json new.json
+said '^8x8x8 f32 +100 G +90\.0 G +0\.900 +0\.2% +worse$'
+said '^16x16x16 f32 .* same$'
+said '^32x32x32 f32 .* 1\.200 .* better$'
+told '1 better, 1 worse, 1 the same within their spread, 0 broken, 0 mended; 1 missing, 1 new'
+[ "$(wc -L <out)" -le 80 ] || wrong "compare: a line of more than 80 columns"
+expect 1 compare old.json new.json --fail-under 0.95
+told 'gemm 8x8x8 f32 on A · vulkan: 0\.900 of the baseline, at most 0\.902'
+told '1 of 3 figures below 0.95'
+! grep -q '16x16x16' err || wrong "a figure within its spread is called a regression"
+expect 0 compare old.json new.json --fail-under 0.9
+expect 0 compare new.json new.json --fail-under 1
+result bad.json A 2026-01-02T00:00:00Z '8x8x8 0 0 FAILED'
+expect 1 compare old.json bad.json --fail-under 0.5
+told "8x8x8 f32 on A · vulkan: was right, is 'FAILED'"
+expect 0 compare old.json new.json --format csv
+said '^gemm,8x8x8 f32,1e\+11,9e\+10,FLOP/s,0\.9,.*,worse,0$'
+expect 0 compare old.json new.json --format json -o changes.json
+/usr/bin/python3 -c 'import json; assert len(json.load(open("changes.json"))["rows"]) == 3' || wrong "compare --format json"
+expect 1 report new.json --baseline old.json --fail-under 0.95 --md fail.md
+told 'at most 0\.902'
+grep -q '1 below 0.95 of the baseline' fail.md || wrong "the Markdown lacks what is below"
+expect 0 report old.json new.json --baseline old.json --md pass.md
+grep -q '| 8x8x8 f32 | A · vulkan | 100 GFLOP/s | 90.0 GFLOP/s | 0.900' pass.md || wrong "the Markdown lacks a change"
+
+# ---- what is wrong on the command line ----
+refuse 64 'files of' report
+refuse 64 '--baseline' report new.json --fail-under 0.9
+refuse 64 'two files' compare old.json
+refuse 64 'above 0' compare old.json new.json --fail-under 0
+refuse 66 'nowhere.json' report nowhere.json
+refuse 64 'new.json' report new.json --md new.json
+refuse 64 'x.md' report new.json --md x.md --csv x.md
+result other.json A 2026-01-01T00:00:00Z '7x7x7 1 0 ok'
+refuse 65 'nothing to compare' compare old.json other.json
+
+# ---- broken and foreign files: one line each ----
+: >empty.json
+refuse 65 'is empty' report empty.json
+head -c 200 old.json >cut.json
+refuse 65 'line 1' report old.json cut.json --md x.md
+[ ! -e x.md ] || wrong "a report was written though a file is broken"
+sed 's|gpurt.bench/1|gpurt.bench/7|' old.json >later.json
+refuse 65 'another version of gpurt' report later.json
+head -c 70000 /dev/urandom >noise.json
+refuse 65 'noise.json' report noise.json
+mkdir folder.json
+refuse 66 'folder.json' report folder.json
+
+# ---- names that would like to be markup, formulas or commands ----
+evil='<script>alert(1)</script>|`x`[y](http://z)=1'
+result evil.json "$evil" 2026-01-01T00:00:00Z '=SUM(A1)<img/src=x/onerror=alert(2)> 5 0 ok' '8x8x8 6 0 ok'
+expect 0 report evil.json old.json --md evil.md --csv evil.csv --title "</title><script>alert(3)</script>"
+/usr/bin/python3 - <<'EOF' || wrong "hostile names"
+import csv
+rows = list(csv.DictReader(open("evil.csv", encoding="utf-8", newline="")))
+assert len(rows) == 6, rows
+for row in rows:
+    for text in row.values():
+        assert text[:1] not in ("=", "+", "-", "@", "\t"), text
+assert any(row["case"].startswith("'=SUM(A1)<img") for row in rows), rows
+markdown = open("evil.md", encoding="utf-8").read()
+for word in ("<script", "<img", "[y](", "http://"):
+    assert word not in markdown, word
+EOF
+
+# ---- a large report stays under what a job summary takes, and says what is left out ----
+/usr/bin/python3 - <<'EOF'
+import json
+rows = [{"kind": "gemm", "shape": f"{i}x{i}x{i}", "precision": "<" * 60, "gflop_per_s": i + 1, "check": "ok"} for i in range(9000)]
+json.dump({"schema": "gpurt.bench/1", "device": {"name": "A", "backend": "vulkan"}, "rows": rows}, open("large.json", "w"))
+EOF
+expect 0 report large.json --md large.md
+[ "$(wc -c <large.md)" -lt 1024000 ] || wrong "the Markdown has $(wc -c <large.md) bytes"
+grep -qE '^[0-9]+ more figures do not fit' large.md || wrong "nothing says that figures are left out"
+
+# ---- the records of this repository, all of them ----
+shopt -s nullglob
+records=("$source"/ci/records/*/*.json "$source"/ci/records/*/mlp-*.jsonl "$source"/ci/records/*/learning-cartpole*.jsonl)
+[ "${#records[@]}" -gt 40 ] || wrong "only ${#records[@]} records were found"
+expect 0 report "${records[@]}"
+said 'Matrix products: NVIDIA H200'
+[ "$(wc -L <out)" -le 80 ] || wrong "report: a line of more than 80 columns"
+expect 0 report "${records[@]}" --md records.md --csv records.csv
+[ "$(grep -c '' records.csv)" -gt 200 ] || wrong "the CSV has few rows"
+
+exit "$failed"
