@@ -172,6 +172,9 @@
     X(opencl, cpu, gemm_panel_16)                                                                  \
     X(opencl, cpu, gemm_panel_16f32)                                                               \
     X(opencl, cpu, peak_panel)                                                                     \
+    X(opencl, cpu, conv_pack_f32)                                                                  \
+    X(opencl, cpu, conv_panel_f32)                                                                 \
+    X(opencl, cpu, conv_panel_weight_f32)                                                          \
     X(opencl, intel, probe_xmx8)                                                                   \
     X(opencl, intel, probe_xmx16)                                                                  \
     X(opencl, intel, gemm_xmx8_16)                                                                 \

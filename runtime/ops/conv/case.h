@@ -41,6 +41,7 @@ extern const uint32_t conv_variant_count;
 extern const struct conv_variant conv_variant_product;
 extern const struct conv_variant conv_variant_wgmma;
 extern const struct conv_variant conv_variant_wgmma_48k;
+extern const struct conv_variant conv_variant_panel;
 extern const struct conv_variant conv_variant_tiled;
 extern const struct conv_variant conv_variant_patches;
 

@@ -36,7 +36,7 @@ struct trial {
     uint32_t written;       // which of the three
 };
 
-static bool begin(struct trial *t, const struct conv_case *c, const char *variant) {
+static bool begin(struct trial *t, const struct conv_case *c, const struct conv_variant *variant) {
     const struct grt_conv2d_desc *d = c->desc;
     struct grt_window w = c->window;
     uint32_t room = w.size > 2 * w.padding ? w.size - 2 * w.padding : 1;
@@ -58,7 +58,7 @@ static bool begin(struct trial *t, const struct conv_case *c, const char *varian
     };
     t->written = d->pass == GRT_CONV_FORWARD ? Y : d->pass == GRT_CONV_DATA ? X : W;
     t->desc = (struct grt_conv2d_desc){
-        .pass = d->pass, .stride = w.stride, .padding = w.padding, .variant = variant};
+        .pass = d->pass, .stride = w.stride, .padding = w.padding, .variant = variant->name};
     t->desc.x = &t->tensors[X];
     t->desc.w = &t->tensors[W];
     t->desc.y = &t->tensors[Y];
@@ -71,9 +71,22 @@ static bool begin(struct trial *t, const struct conv_case *c, const char *varian
             return false;
         }
         most = grt_tensor_count(planned[i]) > most ? grt_tensor_count(planned[i]) : most;
+        t->tensors[i] = *planned[i];
     }
-    if (!t->plan || !grt_plan_alloc(t->plan)) {
+    if (!t->plan) {
         return false;
+    }
+    conv_fill_case(&t->conv, c->dev, &t->desc);
+    t->conv.stands_for = c;
+    uint64_t bytes = variant->scratch && variant->usable(&t->conv) ? variant->scratch(&t->conv) : 0;
+    const struct grt_tensor *scratch =
+        bytes ? grt_plan_tensor(t->plan, grt_tensor_desc(.label = "scratch", .shape = {bytes / 4}))
+              : NULL;
+    if ((bytes && !scratch) || !grt_plan_alloc(t->plan)) {
+        return false;
+    }
+    if (scratch) {
+        t->desc.scratch = scratch->range;
     }
     t->bytes = malloc((size_t)most * 4 + 4);
     for (uint32_t i = 0; t->bytes && i < COUNT; i++) {
@@ -84,12 +97,7 @@ static bool begin(struct trial *t, const struct conv_case *c, const char *varian
             return false;
         }
     }
-    if (!t->bytes) {
-        return false;
-    }
-    conv_fill_case(&t->conv, c->dev, &t->desc);
-    t->conv.stands_for = c;
-    return true;
+    return t->bytes != NULL;
 }
 
 static void end(struct trial *t) {
@@ -174,7 +182,7 @@ static enum grt_verdict run(const void *subject, bool fault) {
     struct trial t = {.plan = NULL};
     enum grt_verdict verdict = GRT_VERDICT_UNKNOWN;
     struct grt_graph *graph = NULL;
-    if (begin(&t, q->conv, q->variant->name) && q->variant->usable(&t.conv)) {
+    if (begin(&t, q->conv, q->variant) && q->variant->usable(&t.conv)) {
         graph = grt_graph_create(q->conv->dev, "conv check");
     }
     if (graph) {
