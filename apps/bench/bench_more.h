@@ -13,6 +13,7 @@
     X(data, "the loader alone: samples/s, and the share of raw reading")                           \
     X(mlp, "the training step of an MLP alone, per model and batch size")                          \
     X(conv, "convolutions, forward and both gradients, by the layers of ResNet-18")                \
+    X(images, "whole training steps of image networks, per model, resolution and batch size")      \
     X(ppo, "whole iterations of PPO, where their time goes, and beside them a loop of the host")
 
 #define X(name, help) int bench_##name(int argc, char **argv);

@@ -96,6 +96,16 @@ for kind in 'mlp --device ref:0' '--device ref:0 mlp'; do
     recorded bench mlp --device ref:0 --model
 done
 
+# ---- the step of an image network alone ----
+expect 0 bench images --device ref:0 --model wideresnet-10-1 --resolution 4 --batch-sizes 2 --time 0.01 --format json
+"$json" <"$tmp/out" || wrong "bench images: not JSON"
+grep -q '"check": *"ok"' "$tmp/out" || wrong "bench images: its check failed"
+recorded bench images --device ref:0 --model
+expect 69 bench images --device ref:0 --model wideresnet-10-1 --resolution 4 --batch-sizes 2 --mem-limit 100KB
+said ' OOM$'
+refuse 64 "wideresnet-28-10 is wanted" bench images --device ref:0 --model resnet19
+refuse 64 "known are f32" bench images --device ref:0 --precision f33
+
 # ---- training steps ----
 quick=(--device ref:0 --steps 2 --model 'depth=1,hidden=4')
 refuse 64 "small, medium" bench --model tiny

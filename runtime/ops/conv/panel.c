@@ -19,7 +19,8 @@ struct tile {
 
 struct shape {
     struct tile tile;
-    uint32_t block, step;  // channels of a copy; pixels of the copy from one of the tile to the next
+    uint32_t block;  // channels of a copy
+    uint32_t step;   // pixels of it from one of the tile to the next
     uint32_t room;
     struct conv_panel_params params;
     uint32_t groups[3];
@@ -60,8 +61,8 @@ static struct tile tile_of(const struct conv_case *c, uint32_t height, uint32_t 
             continue;
         }
         // Loading the weights costs as much as two pixels, and so does a row of pixels.
-        double cost = (double)ceil_div(height, rows) * ceil_div(width, cols) *
-                      (rows * cols + 2 + 0.1 * rows);
+        double cost =
+            (double)ceil_div(height, rows) * ceil_div(width, cols) * (rows * cols + 2 + 0.1 * rows);
         if (least_cost == 0 || cost < least_cost) {
             least_cost = cost;
             best.rows = rows;
@@ -215,20 +216,20 @@ static bool pays(const struct conv_case *c) {
 static void record_weight(struct grt_graph *graph, const struct conv_case *c,
                           const struct shape *s) {
     const struct grt_conv2d_desc *d = c->desc;
-    grt_op_launch(graph,
-                  grt_kernel_desc(.name = "conv_panel_weight_f32",
-                                  .specs = {{"WG", 1},
-                                            {"ADD", d->add},
-                                            {"VW", s->tile.vector},
-                                            {"NV", s->tile.vectors},
-                                            {"MR", s->tile.cols},
-                                            {"CB", s->block},
-                                            {"STEP", s->step},
-                                            {"ROOM", s->room},
-                                            {"ROOM_DY", MOST_DY},
-                                            {"ROOM_SUMS", MOST_SUMS}}),
-                  &s->params, sizeof s->params,
-                  (const struct grt_range[]){d->x->range, d->y->range, d->w->range}, 3, s->groups);
+    grt_op_launch(
+        graph,
+        grt_kernel_desc(.name = "conv_panel_weight_f32", .specs = {{"WG", 1},
+                                                                   {"ADD", d->add},
+                                                                   {"VW", s->tile.vector},
+                                                                   {"NV", s->tile.vectors},
+                                                                   {"MR", s->tile.cols},
+                                                                   {"CB", s->block},
+                                                                   {"STEP", s->step},
+                                                                   {"ROOM", s->room},
+                                                                   {"ROOM_DY", MOST_DY},
+                                                                   {"ROOM_SUMS", MOST_SUMS}}),
+        &s->params, sizeof s->params,
+        (const struct grt_range[]){d->x->range, d->y->range, d->w->range}, 3, s->groups);
 }
 
 static void record(struct grt_graph *graph, const struct conv_case *c) {
@@ -243,27 +244,26 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
     const struct conv_pack_params pack = {c->window.size * c->window.size, c->window.channels,
                                           c->outputs};
     struct grt_range packed = grt_op_part(d->scratch, 0, scratch(c));
-    grt_op_launch(graph,
-                  grt_kernel_desc(.name = "conv_pack_f32",
-                                  .specs = {{"WG", 1},
-                                            {"PASS", data},
-                                            {"NR", s.tile.vector * s.tile.vectors}}),
-                  &pack, sizeof pack, (const struct grt_range[]){d->w->range, packed}, 2,
-                  (const uint32_t[3]){pack.taps, panels_of(&s), 1});
+    grt_op_launch(
+        graph,
+        grt_kernel_desc(.name = "conv_pack_f32", .specs = {{"WG", 1},
+                                                           {"PASS", data},
+                                                           {"NR", s.tile.vector * s.tile.vectors}}),
+        &pack, sizeof pack, (const struct grt_range[]){d->w->range, packed}, 2,
+        (const uint32_t[3]){pack.taps, panels_of(&s), 1});
     const struct grt_tensor *in = data ? d->y : d->x, *out = data ? d->x : d->y;
     grt_op_launch(graph,
-                  grt_kernel_desc(.name = "conv_panel_f32",
-                                  .specs = {{"WG", 1},
-                                            {"PASS", data},
-                                            {"ADD", d->add},
-                                            {"BIAS", d->bias != NULL},
-                                            {"VW", s.tile.vector},
-                                            {"NV", s.tile.vectors},
-                                            {"TR", s.tile.rows},
-                                            {"TW", s.tile.cols},
-                                            {"CB", s.block},
-                                            {"STEP", s.step},
-                                            {"ROOM", s.room}}),
+                  grt_kernel_desc(.name = "conv_panel_f32", .specs = {{"WG", 1},
+                                                                      {"PASS", data},
+                                                                      {"ADD", d->add},
+                                                                      {"BIAS", d->bias != NULL},
+                                                                      {"VW", s.tile.vector},
+                                                                      {"NV", s.tile.vectors},
+                                                                      {"TR", s.tile.rows},
+                                                                      {"TW", s.tile.cols},
+                                                                      {"CB", s.block},
+                                                                      {"STEP", s.step},
+                                                                      {"ROOM", s.room}}),
                   &s.params, sizeof s.params,
                   (const struct grt_range[]){in->range, packed, out->range,
                                              d->bias ? d->bias->range : grt_op_unused(graph)},

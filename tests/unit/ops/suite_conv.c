@@ -24,7 +24,7 @@ static const struct conv_case shapes[] = {
     {9, 6, 5, 64, 72, 3, 1, 1, false}, {2, 13, 11, 24, 40, 5, 2, 2, false},
     {2, 8, 8, 16, 64, 1, 2, 0, true},  {150, 3, 3, 16, 24, 3, 1, 1, false},
     {2, 9, 7, 8, 24, 1, 1, 0, true},   {2, 2, 9, 1, 1, 2, 3, 1, false},
-    {4, 5, 5, 72, 8, 3, 1, 0, true},
+    {4, 5, 5, 72, 8, 3, 1, 0, true},   {1, 20, 19, 3, 5, 3, 1, 1, true},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
