@@ -106,6 +106,14 @@ double test_unit(uint64_t *state);  // [0, 1)
 float test_float(uint64_t *state, enum test_input input);
 // How often gpurt and its tests have asked for memory so far; drivers are not counted.
 uint64_t test_allocations(void);
+
+// How files came to the disk since `done` was emptied: f a file, d a folder by fsync(), r a rename.
+// With `fail` one of f and d, that fsync() fails.
+struct test_files {
+    char done[64];
+    char fail;
+};
+extern struct test_files test_files;
 // Allocated; freed by the caller. Never NULL.
 float *test_floats(uint64_t seed, enum test_input input, size_t count);
 void *test_alloc(size_t bytes);

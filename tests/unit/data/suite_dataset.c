@@ -349,6 +349,59 @@ static void rows_that_are_not_finite(void **state) {
     }
 }
 
+static bool both_batches(struct grt_loader *loader) {
+    struct grt_batch batch;
+    for (int i = 0; i < 2; i++) {
+        if (!grt_loader_next(loader, &batch)) {
+            return false;
+        }
+        grt_loader_release(loader, &batch);
+    }
+    return true;
+}
+
+// Files that nobody has looked at: whoever reads a row finds what is wrong in it, be it read in
+// order or far apart, whatever its width, wherever it stands.
+static void late_rows_that_are_not_finite(void **state) {
+    (void)state;
+    enum { ROWS = 64, MOST = 37 };
+    static double x[ROWS * MOST], y[ROWS * MOST];
+    static const int widths[] = {1, 3, 16, MOST};
+    const double values[] = {NAN, INFINITY, -INFINITY};
+    for (int trial = 0; trial < 96; trial++) {
+        int width = widths[trial % 4], deflate = trial / 4 % 2, shuffle = trial / 8 % 2;
+        bool target = trial / 16 % 2;
+        uint64_t row = (uint64_t)(trial * 29 % ROWS);
+        int column = trial % 3 == 0 ? width - 1 : trial * 5 % width;
+        for (int i = 0; i < ROWS * MOST; i++) {
+            x[i] = y[i] = data_kit_value((uint64_t)i);
+        }
+        (target ? y : x)[row * (uint64_t)width + (uint64_t)column] = values[trial / 32];
+        const char *path = data_kit_path("late.h5");
+        struct data_kit_set set = {
+            .name = "x", .shape = {ROWS, (hsize_t)width}, .deflate = deflate, .data = x};
+        set.chunk[0] = deflate ? 9 : 0;
+        set.chunk[1] = (hsize_t)width;
+        data_kit_write(path, true, &set);
+        set.name = "y";
+        set.data = y;
+        data_kit_write(path, false, &set);
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .check_late = true));
+        assert_non_null(data);
+        struct grt_loader *loader =
+            grt_loader_create(grt_loader_desc(.data = data, .part = GRT_PART_ALL, .batch = ROWS / 2,
+                                              .shuffle = shuffle > 0));
+        assert_non_null(loader);
+        char text[96];
+        snprintf(text, sizeof text, "row %llu of the %s is not finite (column %d",
+                 (unsigned long long)row, target ? "targets" : "inputs", column);
+        TEST_REFUSED(both_batches(loader), GRT_BAD_DATA, text);
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+    }
+}
+
 static void targets_that_are_no_shares(void **state) {
     (void)state;
     const char *path = data_kit_path("shares.h5");
@@ -529,10 +582,16 @@ static void bad_descs(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    DATA_CASE(every_type_layout_and_filter), DATA_CASE(every_half),
-    DATA_CASE(inputs_lie_side_by_side),      DATA_CASE(inputs_of_different_points),
-    DATA_CASE(classes_are_whole_numbers),    DATA_CASE(rows_that_are_not_finite),
-    DATA_CASE(targets_that_are_no_shares),   DATA_CASE(normalisation),
-    DATA_CASE(small_compressed_data),        DATA_CASE(bad_descs),
+    DATA_CASE(every_type_layout_and_filter),
+    DATA_CASE(every_half),
+    DATA_CASE(inputs_lie_side_by_side),
+    DATA_CASE(inputs_of_different_points),
+    DATA_CASE(classes_are_whole_numbers),
+    DATA_CASE(rows_that_are_not_finite),
+    DATA_CASE(late_rows_that_are_not_finite),
+    DATA_CASE(targets_that_are_no_shares),
+    DATA_CASE(normalisation),
+    DATA_CASE(small_compressed_data),
+    DATA_CASE(bad_descs),
 };
 TEST_SUITE(dataset, false, cases);

@@ -447,6 +447,42 @@ static void evaluate_and_predict(void **state) {
     learn_end(&l);
 }
 
+// Where all logits are equal the first class is the answer, and where none is a number no class is.
+static void ties_are_no_hits(void **state) {
+    (void)state;
+    struct learn_desc d = learn_small(GRT_F32);
+    d.model.outputs = 4;
+    d.loss = GRT_LOSS_CROSS_ENTROPY;
+    enum { ROWS = 19 };
+    struct learn l = learn_begin(&d, ROWS);
+    const struct grt_step_desc step = {.rows = ROWS, .x = {l.x}, .y = {l.y}};
+    struct grt_graph *evaluate = grt_learner_evaluate(l.learner, &step);
+    assert_non_null(evaluate);
+    uint32_t firsts = 0;
+    for (size_t r = 0; r < ROWS; r++) {
+        firsts += l.data.classes[r] == 0;
+    }
+    assert_in_range(firsts, 1, ROWS - 1);
+    for (int nan = 0; nan < 2; nan++) {
+        const struct grt_tensor *t;
+        for (uint32_t i = 0; (t = grt_learner_tensor(l.learner, GRT_TENSOR_PARAM, i, NULL)); i++) {
+            float *numbers = test_alloc(grt_tensor_bytes(t));
+            for (uint64_t k = 0; k < grt_tensor_count(t); k++) {
+                numbers[k] = nan ? NAN : 0.0f;
+            }
+            assert_true(grt_buf_write(t->range.buf, t->range.offset, numbers, grt_tensor_bytes(t)));
+            free(numbers);
+        }
+        assert_true(grt_learner_sync(l.learner));
+        struct grt_learn_state before = learn_state(&l);
+        learn_run(evaluate, 1);
+        float hits = learn_state(&l).eval_hits - before.eval_hits;
+        assert_true(hits == (nan ? 0.0f : (float)firsts));
+    }
+    grt_graph_destroy(&evaluate);
+    learn_end(&l);
+}
+
 static void names_and_phases(void **state) {
     (void)state;
     struct learn_desc d = learn_small(GRT_F32);
@@ -522,11 +558,13 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(torch_mlp),          TEST_CASE(torch_points),         TEST_CASE(accumulation),
-    TEST_CASE(recompute),          TEST_CASE(same_bits_twice),      TEST_CASE(drawn_by_seed),
+    TEST_CASE(torch_mlp),          TEST_CASE(torch_points),
+    TEST_CASE(accumulation),       TEST_CASE(recompute),
+    TEST_CASE(same_bits_twice),    TEST_CASE(drawn_by_seed),
     TEST_CASE(data_on_the_device), TEST_CASE(evaluates_at_once),
 
-    TEST_CASE(learns_downhill),    TEST_CASE(evaluate_and_predict), TEST_CASE(names_and_phases),
+    TEST_CASE(learns_downhill),    TEST_CASE(evaluate_and_predict),
+    TEST_CASE(ties_are_no_hits),   TEST_CASE(names_and_phases),
     TEST_CASE(refusals),
 };
 TEST_SUITE(learner, true, cases);

@@ -252,6 +252,72 @@ static void schedules(void **state) {
     assert_true(fabs(grt_lr_for_batch(1e-3, 1024, 256) - 2e-3) < 1e-12);
 }
 
+// Steps that a float no longer counts one by one: both sides of every stair, of a length whose
+// quotients are rounded up and down, and the wave.
+static void schedules_of_millions(void **state) {
+    (void)state;
+    enum { PERIOD = 4000005, TOTAL = 40000000 };
+    struct grt_optim_desc rows[3];
+    for (int i = 0; i < 3; i++) {
+        rows[i] = with(GRT_OPTIM_SGD, 0.3);
+    }
+    rows[0].schedule = GRT_SCHEDULE_STEP;
+    rows[0].period = PERIOD;
+    rows[0].gamma = 0.5;
+    rows[1].schedule = GRT_SCHEDULE_COSINE;
+    rows[1].total = TOTAL;
+    rows[1].min_lr = 0.01;
+    rows[2].warmup = TOTAL;
+    for (int i = 0; i < 3; i++) {
+        struct rig r;
+        rig_begin(&r, &rows[i], GRT_F32);
+        rig_set(&r, 1.0f);
+        struct test_compare compare = test_compare(test.dev, "millions of steps, schedule %d", i);
+        for (uint32_t k = 1; k < 20; k++) {
+            struct grt_learn_state s = rig_state(&r);
+            s.steps = i == 0 ? k / 2 * PERIOD - 1 + k % 2 : k * (TOTAL / 20) + k;
+            s.steps = k == 1 ? 0 : s.steps;
+            rig_write_all(r.state, &s);
+            rig_step(&r);
+            test_compare_value(&compare, k, rig_state(&r).lr,
+                               (struct oracle_value){schedule(&rows[i], s.steps), 64 * ORACLE_U});
+        }
+        test_compare_end(&compare);
+        rig_end(&r);
+    }
+}
+
+// One plain step: where the norm is as small as what is added to it, both count.
+static void tiny_norms_are_clipped(void **state) {
+    (void)state;
+    struct grt_optim_desc d = with(GRT_OPTIM_SGD, 1e5);
+    d.max_norm = 1e-6;
+    for (int times = 1; times <= 100; times *= 10) {
+        struct rig r;
+        rig_begin(&r, &d, GRT_F32);
+        rig_set(&r, 1.0f);
+        float before[COUNT], after[COUNT], grads[COUNT];
+        rig_gather(&r, r.params.master, 0, before);
+        double norm = 1e-7 * times, squares = 0;
+        for (int i = 0; i < COUNT; i++) {
+            grads[i] = (float)(norm / sqrt(COUNT) * (i % 3 ? 1.1 : -0.7));
+            squares += (double)grads[i] * (double)grads[i];
+        }
+        double clip = fmin(1, 1e-6 / (sqrt(squares) + 1e-6));
+        rig_set_grads(&r, grads);
+        rig_step(&r);
+        rig_gather(&r, r.params.master, 0, after);
+        struct test_compare compare = test_compare(test.dev, "clipped, norm %g", norm);
+        for (int i = 0; i < COUNT; i++) {
+            double want = (double)before[i] - 1e5 * clip * (double)grads[i];
+            test_compare_value(&compare, (size_t)i, after[i],
+                               (struct oracle_value){want, 4 * ORACLE_U});
+        }
+        test_compare_end(&compare);
+        rig_end(&r);
+    }
+}
+
 // ---- loss scale ----
 
 static void same_parameters(struct rig *r, const float *before, bool same) {
@@ -305,14 +371,22 @@ static void loss_scale(void **state) {
     assert_true(rows[0].loss_scale == -1024.0f && rows[2].loss_scale == -256.0f);
     assert_true(rows[3].loss_scale == 128.0f && rows[3].grad_norm > 0.0f);
     assert_true(isinf(rows[0].grad_norm) || isnan(rows[0].grad_norm));
-    // A scale that can fall no further ends the run.
+    // Twice the largest power of two is no number: the scale stays.
     struct grt_learn_state s = rig_state(&r);
+    s.loss_scale = 0x1p127f;
+    s.good = 2;
+    rig_write_all(r.state, &s);
+    rig_step(&r);
+    assert_true(rig_state(&r).loss_scale == 0x1p127f);
+    assert_true(rig_state(&r).good == 0 && rig_state(&r).halted == 0);
+    // A scale that can fall no further ends the run.
+    s = rig_state(&r);
     s.loss_scale = 0x1p-14f;
     rig_write_all(r.state, &s);
     grads[0] = NAN;
     rig_set_grads(&r, grads);
     rig_step(&r);
-    assert_int_equal(rig_state(&r).halted, 11);
+    assert_int_equal(rig_state(&r).halted, 12);
     rig_end(&r);
 }
 
@@ -534,8 +608,9 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(optimizers),       TEST_CASE(tiny_moments), TEST_CASE(small_windows),
-    TEST_CASE(schedules),        TEST_CASE(loss_scale),   TEST_CASE(halt_and_skip),
-    TEST_CASE(same_bits_as_ref), TEST_CASE(refusals),
+    TEST_CASE(optimizers), TEST_CASE(tiny_moments),          TEST_CASE(small_windows),
+    TEST_CASE(schedules),  TEST_CASE(schedules_of_millions), TEST_CASE(tiny_norms_are_clipped),
+    TEST_CASE(loss_scale), TEST_CASE(halt_and_skip),         TEST_CASE(same_bits_as_ref),
+    TEST_CASE(refusals),
 };
 TEST_SUITE(optim, true, cases);

@@ -321,6 +321,35 @@ static void one_file(void **state) {
     leave();
 }
 
+// Scores below zero that grow worse, and one that is no number: the best stays what it was, through
+// a stop at every step, in one file and in a folder.
+static void the_best_is_behind(void **state) {
+    (void)state;
+    enter();
+    const struct grt_run_start start = {.steps = 9, .evaluate_every = 2};
+    const struct toy scored = {.scores = {[2] = -5, [4] = -1, [6] = NAN, [8] = -4, [9] = -2}};
+    for (uint64_t stop = 0; stop < 9; stop++) {
+        for (int one = 0; one < 2; one++) {
+            char name[16], best[32];
+            snprintf(name, sizeof name, "b%u-%d%s", (unsigned)stop, one, one ? ".h5" : "");
+            snprintf(best, sizeof best, one ? "b%u-%d-best.h5" : "b%u-%d/best.h5", (unsigned)stop,
+                     one);
+            struct grt_run_desc desc = {.dir = one ? NULL : in_folder(name),
+                                        .file = one ? in_folder(name) : NULL};
+            struct toy t = scored;
+            t.stop_at = stop;
+            assert_int_equal(go(&t, desc, start), stop ? GRT_ENDED_SIGNAL : GRT_ENDED_ITERATIONS);
+            if (stop) {
+                struct toy rest = scored;
+                desc.resume = true;
+                assert_int_equal(go(&rest, desc, start), GRT_ENDED_ITERATIONS);
+            }
+            assert_int_equal(step_in(in_folder(best)), 4);
+        }
+    }
+    leave();
+}
+
 // A tensor that is not finite ends the run, and replaces nothing.
 static void nonfinite(void **state) {
     (void)state;
@@ -359,7 +388,8 @@ static void places(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(what_is_due), TEST_CASE(stopped_anywhere), TEST_CASE(ends),
-    TEST_CASE(one_file),    TEST_CASE(nonfinite),        TEST_CASE(places),
+    TEST_CASE(what_is_due), TEST_CASE(stopped_anywhere),   TEST_CASE(ends),
+    TEST_CASE(one_file),    TEST_CASE(the_best_is_behind), TEST_CASE(nonfinite),
+    TEST_CASE(places),
 };
 TEST_SUITE(run, false, cases);

@@ -109,6 +109,125 @@ static enum grt_ending train(const struct grt_config *c, bool resume, struct wat
     return end;
 }
 
+// ---- data that do not behave ----
+
+#define MOST_EPOCHS 16
+
+// What each epoch came to.
+struct epochs {
+    uint32_t count;
+    double trained[MOST_EPOCHS], judged[MOST_EPOCHS];
+    uint64_t stop_at, step;
+    uint32_t rollbacks;
+    double factors[4];
+};
+
+static void on_epoch(void *context, const struct grt_run_report *r) {
+    struct epochs *e = context;
+    e->step = r->step;
+    if (r->news != GRT_RUN_NEWS_ROW) {
+        return;
+    }
+    if (r->row->event == GRT_RUN_EVALUATE && e->count < MOST_EPOCHS) {
+        e->trained[e->count] = r->row->numbers[GRT_FIELD_TRAIN_LOSS];
+        e->judged[e->count] = r->row->numbers[GRT_FIELD_LOSS];
+        e->count++;
+    }
+    if (r->row->event == GRT_RUN_ROLLBACK && e->rollbacks < 4) {
+        e->factors[e->rollbacks] = r->row->numbers[GRT_FIELD_LR_FACTOR];
+        e->rollbacks++;
+    }
+}
+
+static bool on_epoch_stop(void *context) {
+    const struct epochs *e = context;
+    return e->stop_at > 0 && e->step >= e->stop_at;
+}
+
+static enum grt_ending train_epochs(const struct grt_config *c, bool resume, struct epochs *e) {
+    struct grt_supervised *run =
+        grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                            .config = c,
+                                                            .resume = resume,
+                                                            .lockstep = e->stop_at > 0,
+                                                            .stop = on_epoch_stop,
+                                                            .report = on_epoch,
+                                                            .context = e});
+    assert_non_null(run);
+    enum grt_ending end = grt_run_go(grt_supervised_driver(run));
+    grt_supervised_destroy(&run);
+    return end;
+}
+
+static uint32_t least_of(const double *numbers, uint32_t count) {
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        least = numbers[i] < numbers[least] ? i : least;
+    }
+    return least;
+}
+
+// Noise is learnt by heart: the training loss falls to the end, that of the validation rises from
+// some epoch on. That epoch is the best, before a stop and after it.
+static void the_best_is_not_the_last(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    assert_true(grt_data_make(
+        grt_make_desc(.path = data_path, .samples = 80, .features = 4, .noise = 1, .seed = 1)));
+    const char *const pairs[] = {"epochs=10",           "hidden=32",
+                                 "learning_rate=0.005", "validation_split=0.25",
+                                 "schedule=constant",   NULL};
+    const uint64_t per_epoch = 4;  // 60 rows, 16 at a time
+    struct epochs whole = {0};
+    struct grt_config c = config_of("heart", pairs);
+    assert_int_equal(train_epochs(&c, false, &whole), GRT_ENDED_EPOCHS);
+    assert_int_equal(whole.count, 10);
+    uint32_t best = least_of(whole.judged, 10);
+    assert_int_equal(least_of(whole.trained, 10), 9);
+    assert_in_range(best, 1, 6);
+    struct epochs part = {.stop_at = (best + 2) * per_epoch + 1};
+    struct grt_config again = config_of("again", pairs);
+    assert_int_equal(train_epochs(&again, false, &part), GRT_ENDED_SIGNAL);
+    part = (struct epochs){0};
+    assert_int_equal(train_epochs(&again, true, &part), GRT_ENDED_EPOCHS);
+    const char *const dirs[] = {"heart", "again"};
+    for (int k = 0; k < 2; k++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s/best.h5", folder, dirs[k]);
+        struct grt_archive *archive = grt_checkpoint_load(path);
+        assert_non_null(archive);
+        assert_int_equal(grt_archive_whole(archive, "step", 0), (best + 1) * per_epoch);
+        grt_archive_destroy(&archive);
+    }
+    leave();
+}
+
+// With a rate of almost nothing every way to cut an epoch has the same mean over its rows, trained
+// on and validated: a short last batch counts by its rows.
+static void short_batches_count_by_their_rows(void **state) {
+    (void)state;
+    enter(GRT_MAKE_REGRESSION);
+    // 270 rows and 30: whole; 200 and 70; 256 and 14, of which the validation fills no batch; 27
+    // and 3 of each.
+    const char *const batches[] = {"batch_size=270", "batch_size=200", "batch_size=256",
+                                   "batch_size=29"};
+    const char *const ways[] = {"cache=none", "cache=device"};
+    struct epochs want = {0};
+    for (int k = 0; k < 8; k++) {
+        struct epochs e = {0};
+        char dir[16];
+        snprintf(dir, sizeof dir, "short%d", k);
+        struct grt_config c =
+            config_of(dir, PAIRS(batches[k / 2], ways[k % 2], "epochs=1", "learning_rate=1e-12"));
+        assert_int_equal(train_epochs(&c, false, &e), GRT_ENDED_EPOCHS);
+        want = k == 0 ? e : want;
+        assert_int_equal(e.count, 1);
+        assert_true(fabs(e.trained[0] - want.trained[0]) < 1e-5 * want.trained[0]);
+        assert_true(fabs(e.judged[0] - want.judged[0]) < 1e-5 * want.judged[0]);
+    }
+    leave();
+}
+
 // 300 samples, 270 of them to train on: 17 steps an epoch, the last of 14 samples.
 #define LAST "step-000000000034.h5"
 
@@ -292,6 +411,11 @@ static void nonfinite(void **state) {
     assert_int_equal(train(&c, false, &w), GRT_ENDED_NONFINITE);
     assert_int_equal(w.rows[GRT_RUN_ROLLBACK], 3);
     assert_int_equal(w.rows[GRT_RUN_NONFINITE], 4);
+    struct epochs e = {0};
+    c = config_of("factors", wild);
+    assert_true(grt_config_override(&c, "on_nan_loss=rollback"));
+    assert_int_equal(train_epochs(&c, false, &e), GRT_ENDED_NONFINITE);
+    assert_true(e.factors[0] == 0.5 && e.factors[1] == 0.25 && e.factors[2] == 0.125);
     // Left out: it goes on to the end, with parameters that are finite.
     c = config_of("skip", wild);
     assert_true(grt_config_override(&c, "on_nan_loss=skip"));
@@ -579,10 +703,17 @@ static void work_ahead(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(first_step_apart), TEST_CASE(resumed),
-    TEST_CASE(ways_of_data),     TEST_CASE(batches_in_pieces),
-    TEST_CASE(lives_of_workers), TEST_CASE(nonfinite),
-    TEST_CASE(short_memory),     TEST_CASE(caches_that_do_not_fit),
-    TEST_CASE(models),           TEST_CASE(work_ahead),
+    TEST_CASE(first_step_apart),
+    TEST_CASE(resumed),
+    TEST_CASE(ways_of_data),
+    TEST_CASE(batches_in_pieces),
+    TEST_CASE(the_best_is_not_the_last),
+    TEST_CASE(short_batches_count_by_their_rows),
+    TEST_CASE(lives_of_workers),
+    TEST_CASE(nonfinite),
+    TEST_CASE(short_memory),
+    TEST_CASE(caches_that_do_not_fit),
+    TEST_CASE(models),
+    TEST_CASE(work_ahead),
 };
 TEST_SUITE(supervised, true, cases);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/whole_file.h"
 #include "gpurt/checkpoint.h"
 
 static char folder[64];
@@ -298,6 +299,57 @@ static void folders(void **state) {
     leave();
 }
 
+// Steps beyond the one that is stored are another run's: `keep` neither counts nor removes them.
+static void later_steps_stay(void **state) {
+    (void)state;
+    enter();
+    struct grt_archive *archive = sample(1, 3);
+    struct grt_checkpoint_dir dir = {.dir = folder};
+    for (uint64_t step = 100; step <= 500; step += 100) {
+        assert_true(grt_checkpoint_store(&dir, archive, step));
+    }
+    assert_true(there(100) && there(500));
+    dir.keep = 2;
+    assert_true(grt_checkpoint_store(&dir, archive, 250));
+    assert_false(there(100));
+    assert_true(there(200) && there(250) && there(300) && there(400) && there(500));
+    grt_archive_destroy(&archive);
+    leave();
+}
+
+// The bytes are on the disk before the name is, and the name before the save is done. What the disk
+// refuses is said, and leaves the file as it was.
+static void durable(void **state) {
+    (void)state;
+    enter();
+    struct grt_archive *archive = sample(1, 3);
+    char path[256];
+    snprintf(path, sizeof path, "%s", in_folder("d.h5"));
+    test_files = (struct test_files){0};
+    assert_true(grt_checkpoint_save(archive, path));
+    assert_string_equal(test_files.done, "frd");
+    test_files = (struct test_files){0};
+    assert_true(grt_archive_set_whole(archive, "step", 77));
+    assert_true(grt_checkpoint_save(archive, path));
+    assert_string_equal(test_files.done, "frd");
+    assert_true(grt_archive_set_whole(archive, "step", 78));
+    for (int i = 0; i < 2; i++) {
+        test_files = (struct test_files){.fail = "fd"[i]};
+        TEST_REFUSED(grt_checkpoint_save(archive, path), GRT_IO, "Input/output error");
+        struct grt_archive *kept = grt_checkpoint_load(path);
+        assert_non_null(kept);
+        assert_int_equal(grt_archive_whole(kept, "step", 0), i == 0 ? 77 : 78);
+        grt_archive_destroy(&kept);
+        assert_string_equal(test_files.done, i == 0 ? "f" : "frd");
+    }
+    test_files = (struct test_files){0};
+    // A second name for the same bytes is a name: its folder goes to the disk.
+    assert_true(grt_whole_file_twin(path, in_folder("twin.h5")));
+    assert_string_equal(test_files.done, "rd");
+    grt_archive_destroy(&archive);
+    leave();
+}
+
 // ---- killed ----
 
 // Saves one after the other until it is killed; every tensor tells its step.
@@ -447,7 +499,7 @@ static void full_disk(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(round_trip), TEST_CASE(refusals), TEST_CASE(bit_flips),
-    TEST_CASE(folders),    TEST_CASE(killed),   TEST_CASE(full_disk),
+    TEST_CASE(round_trip),       TEST_CASE(refusals), TEST_CASE(bit_flips), TEST_CASE(folders),
+    TEST_CASE(later_steps_stay), TEST_CASE(durable),  TEST_CASE(killed),    TEST_CASE(full_disk),
 };
 TEST_SUITE(checkpoint, false, cases);
