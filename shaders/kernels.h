@@ -109,6 +109,11 @@
     X(all, image, image_draw)                                                                      \
     X(all, image, image_take_f32)                                                                  \
     X(all, image, image_take_16)                                                                   \
+    X(all, image, image_draw_colour)                                                               \
+    X(all, image, image_view_f32)                                                                  \
+    X(all, image, image_view_16)                                                                   \
+    X(all, image, image_blur_f32)                                                                  \
+    X(all, image, image_blur_16)                                                                   \
     X(all, image, batch_stats)                                                                     \
     X(all, image, conv_tiled_f32)                                                                  \
     X(all, image, conv_tiled_16)                                                                   \

@@ -231,7 +231,8 @@ static bool read_tree(const struct grt_config_key_info *info, const struct confi
     if (strlen(text) >= sizeof tree->text) {
         return WHY("%s has more than %zu characters", info->name, sizeof tree->text - 1);
     }
-    bool steps = info == &config_keys[GRT_CONFIG_TRANSFORM].info;
+    bool steps = info == &config_keys[GRT_CONFIG_TRANSFORM].info ||
+                 info == &config_keys[GRT_CONFIG_EVAL_TRANSFORM].info;
     if (isalpha((unsigned char)text[0]) && (steps || strchr(text, '('))) {
         *tree = (struct grt_config_tree){given->line, given->column, ""};
         return config_calls(text, tree->text, sizeof tree->text, why);

@@ -77,9 +77,12 @@
     X(TRANSFORM, transform, TREE, "data", "", 0, 0, "random_crop(padding=4) | normalize",          \
       "transform.train transforms train_transform",                                                \
       "what happens to images before the network, step by step, at random in training: resize, "   \
-      "center_crop, random_crop, random_resized_crop, random_horizontal_flip, normalize; "         \
-      "default: "                                                                                  \
-      "nothing")                                                                                   \
+      "center_crop, random_crop, random_resized_crop, random_horizontal_flip, color_jitter, "      \
+      "random_grayscale, gaussian_blur, random_erasing, cutout, normalize; default: nothing")      \
+    X(EVAL_TRANSFORM, eval_transform, TREE, "data", "", 0, 0, "center_crop(32) | normalize",       \
+      "transform.eval transform.val transform.test val_transform test_transform",                  \
+      "the steps of evaluations where they are others; default: those of `transform`, with "       \
+      "nothing at random: the middle, and no changes of colours")                                  \
     X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop|late", "",                          \
       "samples with NaN or Inf: refuse the file before the start, leave them out, or refuse them " \
       "when they are read, without a look at all of the file first")                               \

@@ -55,6 +55,12 @@ GRT_API struct grt_module *grt_transform_create(const struct grt_network_desc *d
 // where it was flipped; NULL: it has no such pass.
 GRT_API const struct grt_tensor *grt_transform_boxes(const struct grt_module *module,
                                                      uint32_t pass);
+// What it did to the colours of each sample at last: u32 [rows][12], words as COLOUR_* of
+// shaders/image/lib/transform_params.k say; NULL: it has no such pass, or that changes no colours.
+GRT_API const struct grt_tensor *grt_transform_colours(const struct grt_module *module,
+                                                       uint32_t pass);
+// Other steps for evaluations, before the module is declared; they give the same shape.
+GRT_API bool grt_transform_evaluate(struct grt_module *module, const struct grt_network_desc *desc);
 
 #ifdef __cplusplus
 }

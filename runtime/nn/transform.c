@@ -1,284 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transforms of images before a network: a list of steps becomes passes over the images, each of
-// them one box of an image, a flip and a normalization.
+// them one box of an image, a flip, changes of colours and a normalization.
 //
-//     resize(40) | random_crop(32) | random_horizontal_flip | normalize
-//     |- pass --||- pass -------------------------------------------|
+//     resize(40) | random_crop(32) | random_horizontal_flip | color_jitter(0.4) | normalize
+//     |- pass --||- pass ----------------------------------------------------------------|
 //
-// In training what is random is drawn anew for each sample and step (shaders/image/image_draw.k);
-// in evaluation nothing is. It has no parameters, and no gradient goes back through it.
+// In training what is random is drawn anew for each sample and step (shaders/image/image_draw.k,
+// image_draw_colour.k); in evaluation nothing is. A pass without colours is one launch over pixels
+// (image_take); one with colours has a workgroup for each view (image_view), and a second launch
+// for the blur, whose pixels need all of their neighbours (image_blur). It has no parameters, and
+// no gradient goes back through it.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/closest.h"
 #include "base/log.h"
 #include "image_ops.h"
-#include "network_parts.h"
 #include "ops/op_support.h"
 #include "shaders/host.h"
+#include "transform_parts.h"
 #include "shaders/image/lib/transform_params.k"
 
-#define MOST_STEPS 16
-#define CHANNELS 4  // with numbers of their own; the last of them serves all behind it
-#define MOST_SIDE 16384
-
-enum step_kind { STEP_BOX, STEP_FLIP, STEP_NORMALIZE };
-
-// Of a step what its kind has.
-struct step {
-    enum step_kind kind;
-    const char *name;
-    uint32_t box;
-    uint32_t size[2];  // height and width; 0: as the image
-    uint32_t shorter;  // of resize: of the shorter side
-    uint32_t padding;
-    bool reflect;
-    double flip, area[2], ratio[2];
-    double scale[CHANNELS], shift[CHANNELS];
-};
+#define MOST_GROUPS 65535  // of a launch: what every device has
 
 struct pass {
     struct transform_params params;  // but for rows and what a step of training has
-    float log_shape;                 // logarithm of the result's ratio, for evaluations
-    bool boxed, normal;
+    struct colour_params colours;    // the same
+    struct view_params view;
+    float log_shape;           // logarithm of the result's ratio, for evaluations
+    int last;                  // rank of its newest step
+    bool normal, coloured;     // has a step that changes colours, blurs or erases
     struct grt_tensor *boxes;  // u32 [rows][BOX_WORDS]
+    struct grt_tensor *drawn;  // u32 [rows][COLOUR_WORDS], or NULL
     struct grt_tensor *y;      // NULL of the last
+};
+
+struct list {
+    struct transform_step steps[TRANSFORM_STEPS];
+    struct pass passes[TRANSFORM_STEPS];
+    uint32_t step_count, pass_count;
 };
 
 struct transform {
     struct grt_module base;
-    struct step steps[MOST_STEPS];
-    struct pass passes[MOST_STEPS];
-    uint32_t step_count, pass_count;
+    struct list training, evaluation;  // the second with no steps: as the first
 };
-
-// ---- the list ----
-
-// The value of a step by its name, or by its number where it has none.
-static const struct grt_node *argument(const struct grt_node *map, const char *key,
-                                       const char *number) {
-    const struct grt_node *named = map ? network_entry(map, key) : NULL;
-    return named || !map ? named : network_entry(map, number);
-}
-
-// As many numbers as there are, or `least` of one; 0 with the sentence said.
-static uint32_t read_reals(const struct network_reading *r, const struct grt_node *value,
-                           const char *what, double low, double high, double *numbers,
-                           uint32_t most) {
-    const struct grt_node *one = value->kind == GRT_NODE_LIST ? value->first : value;
-    uint32_t count = 0;
-    for (; one && count < most; one = value->kind == GRT_NODE_LIST ? one->next : NULL) {
-        const char *text = one->kind == GRT_NODE_TEXT ? one->text : "";
-        char *end = NULL;
-        double number = strtod(text, &end);
-        if (!text[0] || *end || strspn(text, "0123456789.eE+-") != strlen(text) ||
-            !(number >= low && number <= high)) {
-            network_wrong(r, one, "%s wants numbers from %g to %g, not '%.40s'", what, low, high,
-                          text);
-            return 0;
-        }
-        numbers[count++] = number;
-    }
-    if (one || count == 0) {
-        network_wrong(r, value, "%s wants 1 to %u numbers", what, most);
-        return 0;
-    }
-    return count;
-}
-
-// Two numbers, the second not below the first.
-static bool read_range(const struct network_reading *r, const struct grt_node *value,
-                       const char *what, double low, double high, double range[2]) {
-    if (!value) {
-        return true;
-    }
-    uint32_t count = read_reals(r, value, what, low, high, range, 2);
-    return count == 2 && range[0] <= range[1]
-               ? true
-               : count > 0 && network_wrong(r, value, "%s wants two numbers, (0.5, 1)", what);
-}
-
-static bool read_size(const struct network_reading *r, const struct grt_node *value,
-                      const struct step *step, uint32_t size[2]) {
-    double sides[2] = {0};
-    uint32_t count = read_reals(r, value, step->name, 1, MOST_SIDE, sides, 2);
-    if (count > 0 && (sides[0] != floor(sides[0]) || sides[1] != floor(sides[1]))) {
-        return network_wrong(r, value, "%s wants whole pixels", step->name) != NULL;
-    }
-    size[0] = (uint32_t)sides[0];
-    size[1] = (uint32_t)sides[count == 2];
-    return count > 0;
-}
-
-static bool wants_size(const struct network_reading *r, const struct grt_node *at,
-                       const struct grt_node *map, struct step *step) {
-    const struct grt_node *size = argument(map, "size", "0");
-    return size ? read_size(r, size, step, step->size)
-                : network_wrong(r, at, "%s wants a size: %s(32)", step->name, step->name) != NULL;
-}
-
-static bool read_resize(const struct network_reading *r, const struct grt_node *at,
-                        const struct grt_node *map, struct step *step) {
-    const struct grt_node *size = argument(map, "size", "0");
-    step->box = BOX_WHOLE;
-    if (!wants_size(r, at, map, step)) {
-        return false;
-    }
-    if (size->kind != GRT_NODE_LIST) {
-        step->shorter = step->size[0];
-    }
-    return true;
-}
-
-static bool read_center_crop(const struct network_reading *r, const struct grt_node *at,
-                             const struct grt_node *map, struct step *step) {
-    step->box = BOX_MIDDLE;
-    return wants_size(r, at, map, step);
-}
-
-static bool read_random_crop(const struct network_reading *r, const struct grt_node *at,
-                             const struct grt_node *map, struct step *step) {
-    static const char *const modes[] = {"constant", "reflect"};
-    const struct grt_node *size = argument(map, "size", "0");
-    const struct grt_node *padding = argument(map, "padding", "1");
-    const struct grt_node *mode = argument(map, "padding_mode", "2");
-    double around = 0;
-    int word = mode ? network_word(r, mode, "padding_mode", modes, 2) : 0;
-    (void)at;
-    step->box = BOX_CROP;
-    if (word < 0 || (size && !read_size(r, size, step, step->size)) ||
-        (padding && read_reals(r, padding, "padding", 0, MOST_SIDE, &around, 1) == 0)) {
-        return false;
-    }
-    step->reflect = word == 1;
-    step->padding = (uint32_t)around;
-    return true;
-}
-
-static bool read_flip(const struct network_reading *r, const struct grt_node *at,
-                      const struct grt_node *map, struct step *step) {
-    const struct grt_node *p = argument(map, "p", "0");
-    (void)at;
-    step->kind = STEP_FLIP;
-    step->flip = 0.5;
-    return !p || read_reals(r, p, "p", 0, 1, &step->flip, 1) > 0;
-}
-
-static bool read_resized_crop(const struct network_reading *r, const struct grt_node *at,
-                              const struct grt_node *map, struct step *step) {
-    step->box = BOX_RESIZED;
-    step->area[0] = 0.08;
-    step->area[1] = 1;
-    step->ratio[0] = 3.0 / 4;
-    step->ratio[1] = 4.0 / 3;
-    return wants_size(r, at, map, step) &&
-           read_range(r, argument(map, "scale", "1"), "scale", 1e-6, 1, step->area) &&
-           read_range(r, argument(map, "ratio", "2"), "ratio", 1e-3, 1e3, step->ratio);
-}
-
-// One number for all channels, or one each.
-static bool read_channels(const struct network_reading *r, const struct grt_node *value,
-                          const char *what, double low, double numbers[CHANNELS]) {
-    uint32_t count = value ? read_reals(r, value, what, low, 1e6, numbers, CHANNELS) : CHANNELS;
-    for (uint32_t i = count; count > 0 && i < CHANNELS; i++) {
-        numbers[i] = numbers[count - 1];
-    }
-    return count > 0;
-}
-
-// Numbers of bytes are from 0 to 255; torchvision's mean and std are of numbers from 0 to 1.
-static bool read_normalize(const struct network_reading *r, const struct grt_node *at,
-                           const struct grt_node *map, struct step *step) {
-    double mean[CHANNELS] = {0.485, 0.456, 0.406, 0.5}, std[CHANNELS] = {0.229, 0.224, 0.225, 0.25};
-    double range = 255;
-    const struct grt_node *most = argument(map, "range", "2");
-    (void)at;
-    step->kind = STEP_NORMALIZE;
-    if (!read_channels(r, argument(map, "mean", "0"), "mean", -1e6, mean) ||
-        !read_channels(r, argument(map, "std", "1"), "std", 1e-6, std) ||
-        (most && read_reals(r, most, "range", 1e-6, 1e6, &range, 1) == 0)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < CHANNELS; i++) {
-        step->scale[i] = 1 / (range * std[i]);
-        step->shift[i] = -mean[i] / std[i];
-    }
-    return true;
-}
-
-// A step is a row here.
-static const struct step_row {
-    const char *name;
-    const char *const keys[5];  // the numbers stand for those that come first
-    bool (*read)(const struct network_reading *r, const struct grt_node *at,
-                 const struct grt_node *map, struct step *step);
-} step_rows[] = {
-    {"resize", {"size", "0"}, read_resize},
-    {"center_crop", {"size", "0"}, read_center_crop},
-    {"random_crop", {"size", "padding", "padding_mode", "0"}, read_random_crop},
-    {"random_horizontal_flip", {"p", "0"}, read_flip},
-    {"random_resized_crop", {"size", "scale", "ratio", "0"}, read_resized_crop},
-    {"normalize", {"mean", "std", "range", "0"}, read_normalize},
-};
-#define ROW_COUNT (sizeof step_rows / sizeof *step_rows)
-
-static bool unknown(const struct network_reading *r, const struct grt_node *at, const char *name) {
-    const char *closest = grt_closest(name, step_rows, ROW_COUNT, sizeof *step_rows);
-    char list[160] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < ROW_COUNT && used < sizeof list; i++) {
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                 step_rows[i].name);
-    }
-    return closest ? network_wrong(r, at, "no transform '%.40s'; did you mean '%s'?", name, closest)
-                   : network_wrong(r, at, "no transform '%.40s'; there are %s", name, list);
-}
-
-// `normalize`, or `resize: {size: 32}`, or `resize: 32`.
-static bool read_step(const struct network_reading *r, const struct grt_node *node,
-                      struct step *step) {
-    const struct grt_node *one = node->kind == GRT_NODE_MAP ? node->first : NULL;
-    if (node->kind == GRT_NODE_LIST || (node->kind == GRT_NODE_MAP && (!one || one->next))) {
-        return network_wrong(r, node, "a transform is one word, or one word with its values") !=
-               NULL;
-    }
-    const char *name = one ? one->text : node->text;
-    const struct step_row *row = step_rows;
-    while (row < step_rows + ROW_COUNT && strcmp(row->name, name) != 0) {
-        row++;
-    }
-    if (row == step_rows + ROW_COUNT) {
-        return unknown(r, node, name);
-    }
-    // A value alone is the first one.
-    struct grt_node first = {.kind = GRT_NODE_MAP, .text = (char[]){"0"}};
-    struct grt_node alone = {.kind = GRT_NODE_MAP, .first = &first};
-    const struct grt_node *map = one ? one->first : NULL;
-    if (map && map->kind != GRT_NODE_MAP) {
-        first.first = (struct grt_node *)(uintptr_t)map;
-        map = &alone;
-    }
-    for (const struct grt_node *e = map ? map->first : NULL; e; e = e->next) {
-        bool known = strspn(e->text, "0123") == strlen(e->text) && strlen(e->text) == 1;
-        for (size_t i = 0; row->keys[i]; i++) {
-            known = known || strcmp(row->keys[i], e->text) == 0;
-        }
-        if (!known) {
-            return network_wrong(r, e, "%s has no value '%.40s'", name, e->text) != NULL;
-        }
-    }
-    *step = (struct step){.name = row->name};
-    return row->read(r, node, map, step);
-}
 
 // ---- passes ----
 
-static struct pass *next_pass(struct transform *t, uint64_t height, uint64_t width,
-                              uint64_t channels) {
-    struct pass *p = &t->passes[t->pass_count++];
-    *p = (struct pass){.params = {.height = (uint32_t)height,
+static struct pass *next_pass(struct list *l, uint64_t height, uint64_t width, uint64_t channels) {
+    struct pass *p = &l->passes[l->pass_count++];
+    *p = (struct pass){.last = -1,
+                       .params = {.height = (uint32_t)height,
                                   .width = (uint32_t)width,
                                   .channels = (uint32_t)channels,
                                   .out_height = (uint32_t)height,
@@ -291,7 +65,8 @@ static struct pass *next_pass(struct transform *t, uint64_t height, uint64_t wid
     return p;
 }
 
-static bool set_box(struct transform *t, struct pass *p, const struct step *s) {
+static bool set_box(const struct grt_module *module, struct pass *p,
+                    const struct transform_step *s) {
     struct transform_params *m = &p->params;
     uint64_t shorter = m->height < m->width ? m->height : m->width;
     uint32_t h = s->size[0] ? s->size[0] : m->height, w = s->size[1] ? s->size[1] : m->width;
@@ -301,12 +76,12 @@ static bool set_box(struct transform *t, struct pass *p, const struct step *s) {
     }
     bool cuts = s->box == BOX_MIDDLE || s->box == BOX_CROP;
     if (cuts && (h > m->height || w > m->width)) {
-        return grt_module_refuse(&t->base, "%s: %ux%u is more than the image has, %ux%u", s->name,
-                                 h, w, m->height, m->width)
+        return grt_module_refuse(module, "%s: %ux%u is more than the image has, %ux%u", s->name, h,
+                                 w, m->height, m->width)
                    .rank > 0;
     }
     if (s->reflect && (s->padding >= m->height || s->padding >= m->width)) {
-        return grt_module_refuse(&t->base, "%s: an image of %ux%u cannot be mirrored %u pixels far",
+        return grt_module_refuse(module, "%s: an image of %ux%u cannot be mirrored %u pixels far",
                                  s->name, m->height, m->width, s->padding)
                    .rank > 0;
     }
@@ -322,71 +97,262 @@ static bool set_box(struct transform *t, struct pass *p, const struct step *s) {
         m->ratio_high = (float)log(s->ratio[1]);
     }
     p->log_shape = (float)log((double)w / h);
-    p->boxed = true;
     return true;
 }
 
-static void set_normal(struct pass *p, const struct step *s) {
+static bool set_colours(const struct grt_module *module, struct pass *p,
+                        const struct transform_step *s) {
+    struct colour_params *m = &p->colours;
+    uint32_t channels = p->params.channels, h = p->params.out_height, w = p->params.out_width;
+    if ((s->kind == TRANSFORM_JITTER || s->kind == TRANSFORM_GREY) && channels != 1 &&
+        channels != 3) {
+        return grt_module_refuse(module, "%s is of images of 1 or 3 channels, not %u", s->name,
+                                 channels)
+                   .rank > 0;
+    }
+    if ((s->kind == TRANSFORM_JITTER || s->kind == TRANSFORM_GREY) && p->normal) {
+        return grt_module_refuse(module, "%s comes before normalize", s->name).rank > 0;
+    }
+    if (s->kind == TRANSFORM_BLUR && (s->taps / 2 >= h || s->taps / 2 >= w)) {
+        return grt_module_refuse(module, "%s: an image of %ux%u cannot be mirrored %u pixels far",
+                                 s->name, h, w, s->taps / 2)
+                   .rank > 0;
+    }
+    p->coloured = true;
+    switch (s->kind) {
+    case TRANSFORM_JITTER:
+        m->jitter = (float)s->p;
+        m->operations = s->operations;
+        m->brightness_low = (float)s->factors[0][0];
+        m->brightness_high = (float)s->factors[0][1];
+        m->contrast_low = (float)s->factors[1][0];
+        m->contrast_high = (float)s->factors[1][1];
+        m->saturation_low = (float)s->factors[2][0];
+        m->saturation_high = (float)s->factors[2][1];
+        m->hue_low = (float)s->factors[3][0];
+        m->hue_high = (float)s->factors[3][1];
+        break;
+    case TRANSFORM_GREY:
+        m->grey = (float)s->p;
+        break;
+    case TRANSFORM_BLUR:
+        p->view.taps = s->taps;
+        m->blur = (float)s->p;
+        m->sigma_low = (float)s->sigma[0];
+        m->sigma_high = (float)s->sigma[1];
+        break;
+    default:
+        m->erase = (float)s->p;
+        m->erase_kind = s->erase;
+        m->erase_size = s->size[0];
+        m->area_low = (float)s->area[0];
+        m->area_high = (float)s->area[1];
+        if (s->erase == ERASE_AREA) {
+            // torchvision's ratio is height over width here
+            m->ratio_low = (float)-log(s->ratio[1]);
+            m->ratio_high = (float)-log(s->ratio[0]);
+        }
+        p->view.fill0 = (float)s->fill[0];
+        p->view.fill1 = (float)s->fill[1];
+        p->view.fill2 = (float)s->fill[2];
+        p->view.fill3 = (float)s->fill[3];
+    }
+    return true;
+}
+
+// What was erased before is normalized too.
+static void set_normal(struct pass *p, const struct transform_step *s) {
     struct transform_params *m = &p->params;
     float *scales[] = {&m->scale0, &m->scale1, &m->scale2, &m->scale3};
     float *shifts[] = {&m->shift0, &m->shift1, &m->shift2, &m->shift3};
-    for (uint32_t i = 0; i < CHANNELS; i++) {
+    float *fills[] = {&p->view.fill0, &p->view.fill1, &p->view.fill2, &p->view.fill3};
+    for (uint32_t i = 0; i < TRANSFORM_CHANNELS; i++) {
         *scales[i] = (float)s->scale[i];
         *shifts[i] = (float)s->shift[i];
+        *fills[i] = (float)((double)*fills[i] * s->scale[i] + s->shift[i]);
     }
     p->normal = true;
 }
 
-// Steps go into the newest pass as long as they come in its order: box, flip, normalization.
-static bool make_passes(struct transform *t, const struct grt_shape *in) {
-    struct pass *p = next_pass(t, in->dim[0], in->dim[1], in->dim[2]);
-    for (uint32_t i = 0; i < t->step_count; i++) {
-        const struct step *s = &t->steps[i];
-        bool flips = p->params.flip > 0;
-        bool full = s->kind == STEP_BOX    ? p->boxed || flips || p->normal
-                    : s->kind == STEP_FLIP ? flips || p->normal
-                                           : p->normal;
-        if (full) {
-            p = next_pass(t, p->params.out_height, p->params.out_width, in->dim[2]);
-        }
-        if (s->kind == STEP_BOX && !set_box(t, p, s)) {
-            return false;
-        }
-        if (s->kind == STEP_FLIP) {
-            p->params.flip = (float)s->flip;
-        } else if (s->kind == STEP_NORMALIZE) {
-            set_normal(p, s);
+// Numbers that colours are cut off at: what `normalize` takes for the largest.
+static double largest(const struct list *l) {
+    for (uint32_t i = 0; i < l->step_count; i++) {
+        if (l->steps[i].kind == TRANSFORM_NORMALIZE) {
+            return l->steps[i].range;
         }
     }
-    return true;
+    return 255;
+}
+
+// Steps go into the newest pass as long as they come in its order, which is that of their kinds;
+// erasing may stand behind the normalization too.
+static bool make_passes(const struct grt_module *module, struct list *l,
+                        const struct grt_shape *in) {
+    struct pass *p = next_pass(l, in->dim[0], in->dim[1], in->dim[2]);
+    bool good = true, normal = false;
+    for (uint32_t i = 0; good && i < l->step_count; i++) {
+        const struct transform_step *s = &l->steps[i];
+        int rank = s->kind == TRANSFORM_ERASE && p->normal && p->colours.erase_kind == ERASE_NONE
+                       ? TRANSFORM_NORMALIZE + 1
+                       : (int)s->kind;
+        if (rank <= p->last) {
+            p = next_pass(l, p->params.out_height, p->params.out_width, in->dim[2]);
+            p->normal = normal;
+            rank = (int)s->kind;
+        }
+        p->last = rank;
+        if (s->kind == TRANSFORM_BOX) {
+            good = set_box(module, p, s);
+        } else if (s->kind == TRANSFORM_FLIP) {
+            p->params.flip = (float)s->p;
+        } else if (s->kind == TRANSFORM_NORMALIZE) {
+            set_normal(p, s);
+            normal = true;
+        } else {
+            good = set_colours(module, p, s);
+        }
+    }
+    return good;
+}
+
+// What a view shares with the box that it is of.
+static struct view_params view_of(const struct pass *p, double most) {
+    struct view_params view = p->view;
+    const struct transform_params *m = &p->params;
+    view.height = m->height;
+    view.width = m->width;
+    view.channels = m->channels;
+    view.out_height = m->out_height;
+    view.out_width = m->out_width;
+    view.reflect = m->reflect;
+    view.most = (float)most;
+    view.scale0 = m->scale0;
+    view.scale1 = m->scale1;
+    view.scale2 = m->scale2;
+    view.scale3 = m->scale3;
+    view.shift0 = m->shift0;
+    view.shift1 = m->shift1;
+    view.shift2 = m->shift2;
+    view.shift3 = m->shift3;
+    return view;
 }
 
 // ---- the module ----
 
-static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
-                                const struct grt_shape *in) {
-    struct transform *t = (struct transform *)module;
-    char text[GRT_SHAPE_TEXT];
-    if (in->rank != 3 || in->dim[0] > MOST_SIDE || in->dim[1] > MOST_SIDE ||
-        in->dim[2] > MOST_SIDE) {
-        return grt_module_refuse(module, "takes images of [height][width][channels], not %s",
-                                 grt_shape_text(in, text));
-    }
-    if (!make_passes(t, in)) {
+static struct grt_shape declare_list(struct grt_module *module, struct list *l, struct grt_net *net,
+                                     const char *prefix, const struct grt_shape *in) {
+    struct grt_shape out = *in;
+    if (!make_passes(module, l, in)) {
         return (struct grt_shape){0};
     }
-    struct grt_shape out = *in;
-    for (uint32_t i = 0; i < t->pass_count; i++) {
-        struct pass *p = &t->passes[i];
+    for (uint32_t i = 0; i < l->pass_count; i++) {
+        struct pass *p = &l->passes[i];
         out = (struct grt_shape){3, {p->params.out_height, p->params.out_width, in->dim[2]}};
         p->params.stream = net->streams++;
         p->boxes =
             grt_net_tensor(net, grt_tensor_desc(.label = "boxes", .group = "acts", .dtype = GRT_U32,
                                                 .shape = {net->rows, BOX_WORDS}));
-        p->y = i + 1 < t->pass_count ? grt_net_activation(net, prefix, "y", &out) : NULL;
-        module->operations += 16.0 * (double)grt_shape_count(&out);
+        if (p->coloured) {
+            p->colours.out_height = p->params.out_height;
+            p->colours.out_width = p->params.out_width;
+            p->colours.stream = net->streams++;
+            p->drawn = grt_net_tensor(net, grt_tensor_desc(.label = "colours", .group = "acts",
+                                                           .dtype = GRT_U32,
+                                                           .shape = {net->rows, COLOUR_WORDS}));
+            p->view = view_of(p, largest(l));
+            grt_net_scratch(net, net->inference ? 0 : net->rows * grt_shape_count(&out) * 4);
+        }
+        p->y = i + 1 < l->pass_count ? grt_net_activation(net, prefix, "y", &out) : NULL;
+        module->operations +=
+            (p->coloured ? 64.0 + 4 * p->view.taps : 16.0) * (double)grt_shape_count(&out);
     }
     return out;
+}
+
+static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
+                                const struct grt_shape *in) {
+    struct transform *t = (struct transform *)module;
+    char text[GRT_SHAPE_TEXT], other[GRT_SHAPE_TEXT];
+    if (in->rank != 3 || in->dim[0] > TRANSFORM_SIDE || in->dim[1] > TRANSFORM_SIDE ||
+        in->dim[2] > TRANSFORM_SIDE) {
+        return grt_module_refuse(module, "takes images of [height][width][channels], not %s",
+                                 grt_shape_text(in, text));
+    }
+    struct grt_shape out = declare_list(module, &t->training, net, prefix, in);
+    if (out.rank == 0 || t->evaluation.step_count == 0) {
+        return out;
+    }
+    struct grt_shape evaluated = declare_list(module, &t->evaluation, net, prefix, in);
+    if (evaluated.rank > 0 && !grt_shape_equal(&evaluated, &out)) {
+        return grt_module_refuse(module,
+                                 "gives %s in training, and %s in evaluations by eval_transform",
+                                 grt_shape_text(&out, text), grt_shape_text(&evaluated, other));
+    }
+    return evaluated;
+}
+
+static void draw_boxes(const struct grt_pass *pass, const struct transform_params *p,
+                       struct grt_range boxes) {
+    struct grt_pieces pieces = grt_op_pieces(pass->graph, p->rows, BOX_WORDS * 4);
+    grt_op_next(&pieces);
+    grt_op_stream(pass->graph, &pieces,
+                  grt_kernel_desc(.name = "image_draw", .specs = {{"TRAIN", pass->training}}), p,
+                  sizeof *p,
+                  (const struct grt_range[]){
+                      pass->training ? pass->state : grt_op_unused(pass->graph), boxes},
+                  2);
+}
+
+static void take(const struct grt_pass *pass, const struct transform_params *p,
+                 struct grt_range boxes, const struct grt_tensor *x, const struct grt_tensor *y) {
+    char name[GRT_NN_KERNEL];
+    struct grt_pieces pieces =
+        grt_op_pieces(pass->graph, (uint64_t)p->rows * p->out_height * p->out_width, 4);
+    grt_op_next(&pieces);
+    grt_op_stream(pass->graph, &pieces,
+                  grt_kernel_desc(.name = grt_nn_kernel(name, "image_take", x),
+                                  .specs = {{"KIND", grt_nn_kind(x)}}),
+                  p, sizeof *p, (const struct grt_range[]){x->range, boxes, y->range}, 3);
+}
+
+static uint32_t groups_of(uint64_t count) {
+    return (uint32_t)(count < MOST_GROUPS ? count : MOST_GROUPS);
+}
+
+// A view of each image, with its colours.
+static void see(const struct transform *t, const struct pass *of, const struct grt_pass *pass,
+                struct grt_range boxes, const struct grt_tensor *x, const struct grt_tensor *y) {
+    const struct grt_dev *dev = grt_graph_dev(pass->graph);
+    struct colour_params c = of->colours;
+    struct view_params v = of->view;
+    uint64_t rows = x->shape[0], seed = t->base.net->seed;
+    struct grt_range drawn = grt_op_part(of->drawn->range, 0, rows * COLOUR_WORDS * 4);
+    struct grt_range z = grt_op_part(t->base.net->scratch->range, 0,
+                                     rows * v.out_height * v.out_width * v.channels * 4);
+    char name[GRT_NN_KERNEL];
+    c.rows = v.rows = (uint32_t)rows;
+    c.micro = pass->micro;
+    c.seed0 = (uint32_t)seed;
+    c.seed1 = (uint32_t)(seed >> 32);
+    struct grt_pieces pieces = grt_op_pieces(pass->graph, rows, COLOUR_WORDS * 4);
+    grt_op_next(&pieces);
+    grt_op_stream(pass->graph, &pieces, grt_kernel_desc(.name = "image_draw_colour"), &c, sizeof c,
+                  (const struct grt_range[]){pass->state, drawn}, 2);
+    grt_op_launch(pass->graph,
+                  grt_kernel_desc(.name = grt_nn_kernel(name, "image_view", x),
+                                  .specs = {{"WG", grt_op_tree_wg(dev)}, {"KIND", grt_nn_kind(x)}}),
+                  &v, sizeof v, (const struct grt_range[]){x->range, boxes, drawn, z, y->range}, 5,
+                  (const uint32_t[3]){groups_of(rows), 1, 1});
+    if (v.taps == 0) {
+        return;
+    }
+    uint64_t down = (v.out_height + BLUR_TILE - 1) / BLUR_TILE;
+    uint64_t across = (v.out_width + BLUR_TILE - 1) / BLUR_TILE;
+    grt_op_launch(pass->graph,
+                  grt_kernel_desc(.name = grt_nn_kernel(name, "image_blur", x),
+                                  .specs = {{"WG", grt_op_tree_wg(dev)}, {"KIND", grt_nn_kind(x)}}),
+                  &v, sizeof v, (const struct grt_range[]){drawn, z, y->range}, 3,
+                  (const uint32_t[3]){groups_of(rows * v.channels * down * across), 1, 1});
 }
 
 static void run_pass(const struct transform *t, const struct pass *of, const struct grt_pass *pass,
@@ -394,7 +360,6 @@ static void run_pass(const struct transform *t, const struct pass *of, const str
     struct transform_params p = of->params;
     uint64_t seed = t->base.net->seed, rows = x->shape[0];
     struct grt_range boxes = grt_op_part(of->boxes->range, 0, rows * BOX_WORDS * 4);
-    char name[GRT_NN_KERNEL];
     if (!grt_nn_reachable(pass->graph, x) || !grt_nn_reachable(pass->graph, y)) {
         return;
     }
@@ -405,29 +370,23 @@ static void run_pass(const struct transform *t, const struct pass *of, const str
     if (!pass->training) {
         p.ratio_low = p.ratio_high = of->log_shape;
     }
-    struct grt_pieces pieces = grt_op_pieces(pass->graph, rows, BOX_WORDS * 4);
-    grt_op_next(&pieces);
-    grt_op_stream(pass->graph, &pieces,
-                  grt_kernel_desc(.name = "image_draw", .specs = {{"TRAIN", pass->training}}), &p,
-                  sizeof p,
-                  (const struct grt_range[]){
-                      pass->training ? pass->state : grt_op_unused(pass->graph), boxes},
-                  2);
-    pieces = grt_op_pieces(pass->graph, rows * p.out_height * p.out_width, 4);
-    grt_op_next(&pieces);
-    grt_op_stream(pass->graph, &pieces,
-                  grt_kernel_desc(.name = grt_nn_kernel(name, "image_take", x),
-                                  .specs = {{"KIND", grt_nn_kind(x)}}),
-                  &p, sizeof p, (const struct grt_range[]){x->range, boxes, y->range}, 3);
+    draw_boxes(pass, &p, boxes);
+    if (of->coloured && pass->training) {
+        see(t, of, pass, boxes, x, y);
+    } else {
+        take(pass, &p, boxes, x, y);
+    }
 }
 
 static void forward(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y) {
     const struct transform *t = (const struct transform *)module;
+    const struct list *l =
+        pass->training || t->evaluation.step_count == 0 ? &t->training : &t->evaluation;
     struct grt_tensor from = *x;
-    for (uint32_t i = 0; i < t->pass_count; i++) {
-        struct grt_tensor to = t->passes[i].y ? grt_nn_rows(t->passes[i].y, x->shape[0]) : *y;
-        run_pass(t, &t->passes[i], pass, &from, &to);
+    for (uint32_t i = 0; i < l->pass_count; i++) {
+        struct grt_tensor to = l->passes[i].y ? grt_nn_rows(l->passes[i].y, x->shape[0]) : *y;
+        run_pass(t, &l->passes[i], pass, &from, &to);
         from = to;
     }
 }
@@ -451,43 +410,65 @@ static void destroy(struct grt_module *module) {
 static const struct grt_module_fns transform_fns = {"transform", declare, forward, backward,
                                                     destroy};
 
-struct grt_module *grt_transform_create(const struct grt_network_desc *desc) {
-    if (!desc || !desc->text) {
-        grt_fail(GRT_INVALID, "transform: no %s", desc ? "text" : "desc");
-        return NULL;
-    }
+static bool read_list(const struct grt_network_desc *desc, struct transform *t, struct list *l) {
     struct network_reading r = {.desc = desc, .path = desc->path ? desc->path : "transform"};
-    struct transform *t = calloc(1, sizeof *t);
-    struct grt_node *tree = t ? grt_tree_create(r.path, desc->text, desc->line ? desc->line : 1,
-                                                desc->column ? desc->column : 1)
-                              : NULL;
+    struct grt_node *tree = grt_tree_create(r.path, desc->text, desc->line ? desc->line : 1,
+                                            desc->column ? desc->column : 1);
     bool good = tree != NULL;
     if (good && (tree->kind != GRT_NODE_LIST || !tree->first)) {
         good = network_wrong(&r, tree, "a list of transforms is wanted") != NULL;
     }
     for (const struct grt_node *node = good ? tree->first : NULL; good && node; node = node->next) {
-        good = t->step_count < MOST_STEPS
-                   ? read_step(&r, node, &t->steps[t->step_count++])
-                   : network_wrong(&r, node, "more than %d transforms", MOST_STEPS) != NULL;
+        good = l->step_count < TRANSFORM_STEPS
+                   ? transform_step_read(&r, node, &l->steps[l->step_count++])
+                   : network_wrong(&r, node, "more than %d transforms", TRANSFORM_STEPS) != NULL;
     }
-    if (!t) {
-        grt_fail(GRT_NO_MEMORY, "no host memory for a module");
-    } else if (good) {
+    if (good && !t->base.where[0]) {
         snprintf(t->base.where, sizeof t->base.where, "%.80s:%u:%u: ", r.path, tree->line,
                  tree->column);
-        t->base.fns = &transform_fns;
-        t->base.adds_dx = true;
     }
     grt_tree_destroy(&tree);
-    if (!good) {
+    return good;
+}
+
+struct grt_module *grt_transform_create(const struct grt_network_desc *desc) {
+    if (!desc || !desc->text) {
+        grt_fail(GRT_INVALID, "transform: no %s", desc ? "text" : "desc");
+        return NULL;
+    }
+    struct transform *t = calloc(1, sizeof *t);
+    if (!t) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a module");
+        return NULL;
+    }
+    t->base.fns = &transform_fns;
+    t->base.adds_dx = true;
+    if (!read_list(desc, t, &t->training)) {
         free(t);
         return NULL;
     }
     return &t->base;
 }
 
+static struct transform *transform_of(const struct grt_module *module) {
+    return module && module->fns == &transform_fns ? (struct transform *)(uintptr_t)module : NULL;
+}
+
+bool grt_transform_evaluate(struct grt_module *module, const struct grt_network_desc *desc) {
+    struct transform *t = transform_of(module);
+    if (!t || !desc || !desc->text) {
+        return grt_fail(GRT_INVALID, "transform: no %s", t ? "text of evaluations" : "module");
+    }
+    t->evaluation = (struct list){0};
+    return read_list(desc, t, &t->evaluation);
+}
+
 const struct grt_tensor *grt_transform_boxes(const struct grt_module *module, uint32_t pass) {
-    const struct transform *t =
-        module && module->fns == &transform_fns ? (const struct transform *)module : NULL;
-    return t && pass < t->pass_count ? t->passes[pass].boxes : NULL;
+    const struct transform *t = transform_of(module);
+    return t && pass < t->training.pass_count ? t->training.passes[pass].boxes : NULL;
+}
+
+const struct grt_tensor *grt_transform_colours(const struct grt_module *module, uint32_t pass) {
+    const struct transform *t = transform_of(module);
+    return t && pass < t->training.pass_count ? t->training.passes[pass].drawn : NULL;
 }

@@ -209,6 +209,25 @@ static struct grt_module *make_model(const struct grt_task *task) {
                : grt_mlp_create(&mlp);
 }
 
+// What is given for a key with steps or layers.
+static struct grt_network_desc text_of(const struct grt_config *c, enum grt_config_key key,
+                                       const struct grt_config_tree *tree) {
+    return (struct grt_network_desc){.text = tree->text,
+                                     .path = grt_config_source(c, key),
+                                     .line = tree->line,
+                                     .column = tree->column};
+}
+
+static struct grt_module *make_transform(const struct grt_config *c) {
+    struct grt_network_desc steps = text_of(c, GRT_CONFIG_TRANSFORM, &c->transform);
+    struct grt_network_desc others = text_of(c, GRT_CONFIG_EVAL_TRANSFORM, &c->eval_transform);
+    struct grt_module *module = grt_transform_create(&steps);
+    if (module && c->eval_transform.text[0] && !grt_transform_evaluate(module, &others)) {
+        grt_module_destroy(&module);
+    }
+    return module;
+}
+
 // The model, behind the transforms of its images where there are any, for the learner's desc. Names
 // of parameters are those of the model alone.
 static struct grt_module *make_network(const void *of) {
@@ -219,10 +238,7 @@ static struct grt_module *make_network(const void *of) {
     if (!model || !c->transform.text[0]) {
         return model;
     }
-    parts[count++] = grt_transform_create(
-        grt_network_desc(.text = c->transform.text,
-                         .path = grt_config_source(c, GRT_CONFIG_TRANSFORM),
-                         .line = c->transform.line, .column = c->transform.column));
+    parts[count++] = make_transform(c);
     if (!grt_config_given(c, GRT_CONFIG_NETWORK)) {
         parts[count++] = grt_flatten_create();
     }
@@ -246,6 +262,10 @@ static struct grt_shape sample_shape(const struct grt_task *task) {
 static bool check_transform(const struct grt_task *task) {
     const struct grt_config *c = &task->config;
     char where[GRT_CONFIG_WHERE];
+    if (!c->transform.text[0] && c->eval_transform.text[0]) {
+        grt_config_where(c, GRT_CONFIG_EVAL_TRANSFORM, where);
+        return grt_fail(GRT_CONFIG, "%seval_transform: there is no `transform` of training", where);
+    }
     if (!c->transform.text[0]) {
         return true;
     }

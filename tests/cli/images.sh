@@ -29,6 +29,8 @@ with h5py.File("plain.h5", "w") as f:
 with h5py.File("cut.h5", "w") as f:
     f.create_dataset("shots", data=shots, chunks=(40, 4, 3, 2), compression="gzip", shuffle=True)
     f["lies"] = lies.astype("i4")
+with h5py.File("few.h5", "w") as f:
+    f["shots"], f["lies"] = shots[:20], lies[:20].astype("i4")
 with h5py.File("turned.h5", "w") as f:
     f["shots"], f["lies"] = shots.transpose(0, 2, 1, 3), lies.astype("i4")
 PY
@@ -105,16 +107,18 @@ PY
 
 # Transforms are drawn by step and place: cache, workers and a resume change no bit of a run.
 changed=(train supervised --config net.yaml normalize=false epochs=3
-    'transform=random_crop(padding=2) | random_horizontal_flip | normalize(mean=0.5, std=0.25)')
+    'transform=random_crop(padding=2) | random_horizontal_flip | color_jitter(0.4, 0.4, 0.4, 0.1, p=0.8) | gaussian_blur(3) |
+        normalize(mean=0.5, std=0.25)')
 expect 0 "${changed[@]}" --data plain.h5 cache=device checkpoint_dir=drawn -q
 expect 0 "${changed[@]}" --data cut.h5 cache=none num_workers=3 epochs=1 checkpoint_dir=redrawn -q
 expect 0 "${changed[@]}" --data cut.h5 cache=none num_workers=1 checkpoint_dir=redrawn -q --resume
-expect 0 "${changed[@]}" --data plain.h5 'transform=random_crop(padding=2) | normalize(mean=0.5, std=0.25)' \
-    checkpoint_dir=other -q
+expect 0 "${changed[@]}" --data plain.h5 checkpoint_dir=other -q \
+    'transform=random_crop(padding=2) | random_horizontal_flip | color_jitter(0.4, 0.4, 0.4, p=0.8) | gaussian_blur(3) |
+        normalize(mean=0.5, std=0.25)'
 for run in drawn redrawn other; do expect 0 convert "$(newest $run)" $run.safetensors; done
 cmp -s <(tail -c 4000 drawn.safetensors) <(tail -c 4000 redrawn.safetensors) ||
     wrong "with a transform, another cache and a resume give other bits"
-cmp -s <(tail -c 4000 drawn.safetensors) <(tail -c 4000 other.safetensors) && wrong "a flip changes nothing"
+cmp -s <(tail -c 4000 drawn.safetensors) <(tail -c 4000 other.safetensors) && wrong "a hue changes nothing"
 # A checkpoint has its transform, and evaluates without chance: the whole image, normalized.
 expect 0 predict --data plain.h5 --checkpoint "$(newest drawn)" -o drawn.h5
 expect 0 predict --data plain.h5 --checkpoint "$(newest drawn)" -o redrawn.h5 batch_size=7
@@ -123,8 +127,20 @@ a, b = (h5py.File(f)["y"][:] for f in ("drawn.h5", "redrawn.h5")); assert np.abs
     wrong "an evaluation is drawn"
 refuse 78 'transform: `normalize: true` comes before it' "${train[@]}" --data plain.h5 transform=normalize checkpoint_dir=none
 refuse 78 "no transform 'random_flip'" "${train[@]}" --data plain.h5 normalize=false transform=random_flip checkpoint_dir=none
-expect 0 train supervised --data plain.h5 inputs=shots targets=lies hidden=8 depth=1 epochs=1 transform='resize(4) | normalize' \
-    checkpoint_dir=shrunk -q
+shrunk=(train supervised --data few.h5 inputs=shots targets=lies hidden=8 depth=1 epochs=1 -q)
+expect 0 "${shrunk[@]}" transform='resize(4) | normalize' checkpoint_dir=shrunk
+# As guides write it; and evaluations with steps of their own.
+expect 0 "${shrunk[@]}" checkpoint_dir=guide batch_size=10 \
+    transform='random_resized_crop(size=96, scale=(0.08,1.0)) | random_horizontal_flip | color_jitter(0.8,0.8,0.8,0.2,p=0.8) | random_grayscale(p=0.2) | gaussian_blur(kernel_size=9) | normalize'
+expect 0 "${shrunk[@]}" transform='random_crop(5) | normalize' checkpoint_dir=middle
+expect 0 "${shrunk[@]}" transform='random_crop(5) | normalize' eval_transform='resize((5, 5)) | normalize' checkpoint_dir=whole
+for run in middle whole; do expect 0 predict --data few.h5 --checkpoint $run -o $run.h5; done
+"$python" -c 'import h5py, numpy as np
+a, b = (h5py.File(f)["y"][:] for f in ("middle.h5", "whole.h5")); assert np.abs(a - b).max() > 1e-3' ||
+    wrong "eval_transform changes nothing"
+refuse 78 'gives [5][5][3] in training, and [4][4][3] in evaluations' "${shrunk[@]}" transform='random_crop(5)' \
+    eval_transform='center_crop(4)' checkpoint_dir=none
+refuse 78 'eval_transform: there is no `transform` of training' "${shrunk[@]}" eval_transform='center_crop(4)' checkpoint_dir=none
 
 # A network by name: its weights alone, as another program has them, say the same, and begin a run.
 wide='model=wideresnet(depth=10, width=1)'

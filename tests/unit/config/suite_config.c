@@ -469,6 +469,7 @@ static void written(void **state) {
     assert_true(b.groups.line > b.network.line && b.groups.column > 1);
     assert_true(b.actor.line > 1 && b.critic_network.line > b.actor.line);
     b.transform.line = b.transform.column = 0;
+    b.eval_transform.line = b.eval_transform.column = 0;
     b.network.line = b.network.column = b.groups.line = b.groups.column = 0;
     b.actor.line = b.actor.column = b.critic_network.line = b.critic_network.column = 0;
     assert_memory_equal(&a, &b, offsetof(struct grt_config, places));

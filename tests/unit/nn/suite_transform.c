@@ -5,120 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpurt/learner.h"
 #include "gpurt/network.h"
 #include "harness/harness.h"
-#include "harness/learn_kit.h"
+#include "harness/transform_kit.h"
 #include "oracle/image.h"
 
-#define WORDS 8  // of a box
-
-// A list of steps by itself, over `rows` images.
-struct kit {
-    struct grt_module *module;
-    struct grt_params *params;
-    struct grt_plan *plan;
-    struct grt_net *net;  // the module keeps its place
-    struct grt_shape in, out;
-    uint64_t rows;
-    struct grt_tensor *x, *y;
-    struct grt_buf *state;
-    float *images;
-    bool training;
-    uint32_t micro;
-};
-
-static struct kit begin_in(enum grt_dtype dtype, const char *text, const struct grt_shape *in,
-                           uint64_t rows) {
-    struct kit k = {.in = *in, .rows = rows, .training = true};
-    struct grt_tensor_desc x = {.label = "x", .dtype = dtype, .shape = {rows}};
-    struct grt_tensor_desc y = {.label = "y", .dtype = dtype, .shape = {rows}};
-    k.module = grt_transform_create(grt_network_desc(.text = text));
-    assert_non_null(k.module);
-    k.params = test_alloc(sizeof *k.params);
-    grt_params_init(k.params, test.dev, dtype);
-    k.plan = grt_plan_create(test.dev);
-    k.net = test_alloc(sizeof *k.net);
-    *k.net = (struct grt_net){.dev = test.dev,
-                              .plan = k.plan,
-                              .params = k.params,
-                              .dtype = dtype,
-                              .rows = rows,
-                              .seed = 77};
-    k.out = grt_module_declare(k.module, k.net, "", in);
-    assert_true(k.out.rank == 3);
-    memcpy(x.shape + 1, in->dim, sizeof in->dim);
-    memcpy(y.shape + 1, k.out.dim, sizeof k.out.dim);
-    k.x = grt_plan_tensor(k.plan, &x);
-    k.y = grt_plan_tensor(k.plan, &y);
-    assert_true(grt_plan_alloc(k.plan));
-    k.state = test_buf(test.dev, sizeof(struct grt_learn_state), GRT_BUF_DEVICE);
-    uint64_t count = grt_tensor_count(k.x);
-    k.images = test_alloc(count * sizeof *k.images);
-    uint16_t *small = test_alloc(count * sizeof *small);
-    for (uint64_t i = 0; i < count; i++) {
-        k.images[i] = (float)(learn_hash(5, (uint32_t)i) % 256);
-        small[i] = (uint16_t)oracle_narrow(oracle_f16, (double)k.images[i]);
-    }
-    assert_true(grt_buf_write(k.x->range.buf, k.x->range.offset,
-                              dtype == GRT_F32 ? (void *)k.images : (void *)small,
-                              count * grt_dtype_size(dtype)));
-    free(small);
-    return k;
-}
-
-static struct kit begin(const char *text, const struct grt_shape *in, uint64_t rows) {
-    return begin_in(GRT_F32, text, in, rows);
-}
-
-// The result, f32 or f16, in f32.
-static float *result(const struct kit *k) {
-    uint64_t count = grt_tensor_count(k->y);
-    if (k->y->dtype == GRT_F32) {
-        return learn_read(k->y);
-    }
-    uint16_t *small = test_alloc(count * sizeof *small);
-    float *wide = test_alloc(count * sizeof *wide);
-    assert_true(grt_buf_read(k->y->range.buf, k->y->range.offset, small, count * sizeof *small));
-    for (uint64_t i = 0; i < count; i++) {
-        wide[i] = (float)oracle_widen(oracle_f16, small[i]);
-    }
-    free(small);
-    return wide;
-}
-
-static void end(struct kit *k) {
-    grt_module_destroy(&k->module);
-    grt_net_finish(k->net);
-    grt_params_finish(k->params);
-    free(k->net);
-    free(k->params);
-    grt_plan_destroy(&k->plan);
-    grt_buf_destroy(&k->state);
-    free(k->images);
-}
-
-static void record(struct grt_graph *graph, void *context) {
-    const struct kit *k = context;
-    const struct grt_pass pass = {.graph = graph,
-                                  .training = k->training,
-                                  .micro = k->micro,
-                                  .state = {k->state, 0, sizeof(struct grt_learn_state)}};
-    grt_module_forward(k->module, &pass, k->x, k->y);
-}
-
-static void run(struct kit *k, uint32_t step) {
-    const struct grt_learn_state state = {.steps = step};
-    assert_true(grt_buf_write(k->state, 0, &state, sizeof state));
-    test_run(test.dev, record, k);
-}
-
-static int32_t *boxes_of(const struct kit *k, uint32_t pass) {
-    const struct grt_tensor *boxes = grt_transform_boxes(k->module, pass);
-    assert_non_null(boxes);
-    int32_t *words = test_alloc(k->rows * WORDS * sizeof *words);
-    assert_true(grt_buf_read(boxes->range.buf, boxes->range.offset, words, k->rows * WORDS * 4));
-    return words;
+static struct transform_kit begin(const char *text, const struct grt_shape *in, uint64_t rows) {
+    return transform_begin(GRT_F32, text, NULL, in, rows);
 }
 
 // ---- what is taken ----
@@ -131,12 +24,12 @@ struct taken_pass {
 
 static void check_taken(const char *text, const struct grt_shape *in, enum grt_dtype dtype,
                         bool training, const struct taken_pass *passes, uint32_t count) {
-    struct kit k = begin_in(dtype, text, in, 5);
+    struct transform_kit k = transform_begin(dtype, text, NULL, in, 5);
     uint64_t channels = in->dim[2], height = in->dim[0], width = in->dim[1];
     uint64_t numbers = k.rows * height * width * channels;
     double *from = test_alloc(numbers * sizeof *from), largest = 0;
     k.training = training;
-    run(&k, 3);
+    transform_run(&k, 3);
     for (uint64_t i = 0; i < numbers; i++) {
         from[i] = (double)k.images[i];
     }
@@ -144,15 +37,15 @@ static void check_taken(const char *text, const struct grt_shape *in, enum grt_d
         const struct taken_pass *t = &passes[p];
         uint64_t of_image = (uint64_t)t->height * t->width * channels;
         double *to = test_alloc(k.rows * of_image * sizeof *to);
-        int32_t *boxes = boxes_of(&k, p);
+        int32_t *boxes = transform_boxes(&k, p);
         for (uint64_t row = 0; row < k.rows; row++) {
             oracle_take(&(struct oracle_take){.height = height,
                                               .width = width,
                                               .channels = channels,
                                               .out_height = t->height,
                                               .out_width = t->width,
-                                              .box = boxes + row * WORDS,
-                                              .flip = boxes[row * WORDS + 4] != 0,
+                                              .box = boxes + row * BOX_SIZE,
+                                              .flip = boxes[row * BOX_SIZE + 4] != 0,
                                               .reflect = t->reflect,
                                               .scale = t->scale,
                                               .shift = t->shift},
@@ -171,7 +64,7 @@ static void check_taken(const char *text, const struct grt_shape *in, enum grt_d
     for (uint64_t i = 0; i < numbers; i++) {
         largest = fmax(largest, fabs(from[i]));
     }
-    float *got = result(&k);
+    float *got = transform_result(&k);
     double bound = dtype == GRT_F32 ? 4e-6 : count * 0x1p-11;
     struct test_compare compare = test_compare(test.dev, "%s, %s", text, grt_dtype_text(dtype));
     for (uint64_t i = 0; i < numbers; i++) {
@@ -180,7 +73,7 @@ static void check_taken(const char *text, const struct grt_shape *in, enum grt_d
     test_compare_end(&compare);
     free(got);
     free(from);
-    end(&k);
+    transform_end(&k);
 }
 
 #define PLAIN                                                                                      \
@@ -223,20 +116,15 @@ static void taken(void **state) {
 
 // ---- how it is drawn ----
 
-static double uniform(uint64_t *seed) {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) * 0x1p-53;
-}
-
 // torchvision's get_params() of random_resized_crop.
 static void torchvision_box(uint64_t *seed, double height, double width, double box[4]) {
     for (int i = 0; i < 10; i++) {
-        double area = height * width * (0.08 + 0.92 * uniform(seed));
-        double ratio = exp(log(3.0 / 4) + (log(4.0 / 3) - log(3.0 / 4)) * uniform(seed));
+        double area = height * width * (0.08 + 0.92 * transform_uniform(seed));
+        double ratio = exp(log(3.0 / 4) + (log(4.0 / 3) - log(3.0 / 4)) * transform_uniform(seed));
         double w = rint(sqrt(area * ratio)), h = rint(sqrt(area / ratio));
         if (w > 0 && w <= width && h > 0 && h <= height) {
-            box[0] = floor(uniform(seed) * (height - h + 1));
-            box[1] = floor(uniform(seed) * (width - w + 1));
+            box[0] = floor(transform_uniform(seed) * (height - h + 1));
+            box[1] = floor(transform_uniform(seed) * (width - w + 1));
             box[2] = h;
             box[3] = w;
             return;
@@ -251,49 +139,26 @@ static void torchvision_box(uint64_t *seed, double height, double width, double 
     box[3] = w;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// Kolmogorov and Smirnov's distance of two samples, and the bound of one in a thousand.
-static void check_alike(const char *what, double *a, size_t n, double *b, size_t m) {
-    double worst = 0, bound = 1.95 * sqrt((double)(n + m) / ((double)n * (double)m));
-    qsort(a, n, sizeof *a, by_size);
-    qsort(b, m, sizeof *b, by_size);
-    for (size_t i = 0, j = 0; i < n; i++) {
-        while (j < m && b[j] <= a[i]) {
-            j++;
-        }
-        bool last = i + 1 == n || a[i + 1] > a[i];
-        double apart = fabs((double)(i + 1) / (double)n - (double)j / (double)m);
-        worst = last && apart > worst ? apart : worst;
-    }
-    if (worst > bound) {
-        fail_msg("%s: drawn otherwise than torchvision draws it, by %g of %g", what, worst, bound);
-    }
-}
-
 // Images of a long shape too, for which many tries fail.
 static void resized_crops(void **state) {
     (void)state;
     enum { ROWS = 4000, PEER = 40000 };
     const struct grt_shape shapes[] = {{3, {48, 48, 1}}, {3, {12, 60, 1}}};
     for (size_t s = 0; s < 2; s++) {
-        struct kit k = begin("[{random_resized_crop: 2}]", &shapes[s], ROWS);
+        struct transform_kit k = begin("[{random_resized_crop: 2}]", &shapes[s], ROWS);
         double height = (double)shapes[s].dim[0], width = (double)shapes[s].dim[1];
         double *ours = test_alloc(ROWS * sizeof *ours), *theirs = test_alloc(PEER * sizeof *theirs);
         uint64_t seed = 9;
         double(*peer)[4] = test_alloc(PEER * sizeof *peer);
-        run(&k, 0);
-        int32_t *boxes = boxes_of(&k, 0);
+        transform_run(&k, 0);
+        int32_t *boxes = transform_boxes(&k, 0);
         for (size_t i = 0; i < PEER; i++) {
             torchvision_box(&seed, height, width, peer[i]);
         }
         static const char *const what[] = {"top", "left", "height", "width", "area"};
         for (int w = 0; w < 5; w++) {
             for (size_t i = 0; i < ROWS; i++) {
-                const int32_t *b = boxes + i * WORDS;
+                const int32_t *b = boxes + i * BOX_SIZE;
                 ours[i] = w < 4 ? b[w] : (double)b[2] * b[3];
                 assert_true(b[0] >= 0 && b[1] >= 0 && b[2] > 0 && b[3] > 0 &&
                             b[0] + b[2] <= (int32_t)height && b[1] + b[3] <= (int32_t)width);
@@ -301,13 +166,13 @@ static void resized_crops(void **state) {
             for (size_t i = 0; i < PEER; i++) {
                 theirs[i] = w < 4 ? peer[i][w] : peer[i][2] * peer[i][3];
             }
-            check_alike(what[w], ours, ROWS, theirs, PEER);
+            transform_alike(what[w], ours, ROWS, theirs, PEER);
         }
         free(peer);
         free(ours);
         free(theirs);
         free(boxes);
-        end(&k);
+        transform_end(&k);
     }
 }
 
@@ -315,13 +180,14 @@ static void resized_crops(void **state) {
 static void crops_and_flips(void **state) {
     (void)state;
     enum { ROWS = 8100, PLACES = 9 };
-    struct kit k = begin("[{random_crop: {padding: 4}}, {random_horizontal_flip: {p: 0.3}}]",
-                         &(struct grt_shape){3, {6, 5, 1}}, ROWS);
-    run(&k, 12);
-    int32_t *boxes = boxes_of(&k, 0);
+    struct transform_kit k =
+        begin("[{random_crop: {padding: 4}}, {random_horizontal_flip: {p: 0.3}}]",
+              &(struct grt_shape){3, {6, 5, 1}}, ROWS);
+    transform_run(&k, 12);
+    int32_t *boxes = transform_boxes(&k, 0);
     uint32_t places[PLACES][PLACES] = {{0}}, flips = 0, high_flips = 0, high = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        const int32_t *b = boxes + i * WORDS;
+        const int32_t *b = boxes + i * BOX_SIZE;
         assert_true(b[0] >= -4 && b[0] <= 4 && b[1] >= -4 && b[1] <= 4 && b[2] == 6 && b[3] == 5);
         places[b[0] + 4][b[1] + 4]++;
         flips += b[4] == 1;
@@ -339,43 +205,43 @@ static void crops_and_flips(void **state) {
     assert_true(fabs(flips - 0.3 * ROWS) < 4 * sqrt(0.21 * ROWS));
     assert_true(fabs(high_flips - 0.3 * high) < 4 * sqrt(0.21 * high));
     free(boxes);
-    end(&k);
+    transform_end(&k);
 }
 
 // By step, micro-batch and place alone.
 static void counters(void **state) {
     (void)state;
     enum { ROWS = 64 };
-    struct kit k =
+    struct transform_kit k =
         begin("[{random_crop: {padding: 9}}]", &(struct grt_shape){3, {10, 10, 1}}, ROWS);
-    run(&k, 5);
-    int32_t *first = boxes_of(&k, 0);
-    run(&k, 6);
-    int32_t *later = boxes_of(&k, 0);
+    transform_run(&k, 5);
+    int32_t *first = transform_boxes(&k, 0);
+    transform_run(&k, 6);
+    int32_t *later = transform_boxes(&k, 0);
     k.micro = 1;
-    run(&k, 5);
-    int32_t *other = boxes_of(&k, 0);
+    transform_run(&k, 5);
+    int32_t *other = transform_boxes(&k, 0);
     k.micro = 0;
-    run(&k, 5);
-    int32_t *again = boxes_of(&k, 0);
+    transform_run(&k, 5);
+    int32_t *again = transform_boxes(&k, 0);
     k.training = false;
-    run(&k, 5);
-    int32_t *still = boxes_of(&k, 0);
+    transform_run(&k, 5);
+    int32_t *still = transform_boxes(&k, 0);
     uint32_t same_later = 0, same_other = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        const size_t at = i * WORDS;
+        const size_t at = i * BOX_SIZE;
         same_later += first[at] == later[at] && first[at + 1] == later[at + 1];
         same_other += first[at] == other[at] && first[at + 1] == other[at + 1];
         assert_true(still[at] == 0 && still[at + 1] == 0 && still[at + 4] == 0);
     }
     assert_true(same_later < 4 && same_other < 4);
-    assert_memory_equal(first, again, ROWS * WORDS * 4);
+    assert_memory_equal(first, again, ROWS * BOX_SIZE * 4);
     free(first);
     free(later);
     free(other);
     free(again);
     free(still);
-    end(&k);
+    transform_end(&k);
 }
 
 static void refused(void **state) {
@@ -385,7 +251,7 @@ static void refused(void **state) {
     } rows[] = {
         {"[]", "a list of transforms is wanted"},
         {"[resizes]", "1:2: no transform 'resizes'; did you mean 'resize'?"},
-        {"[color]", "no transform 'color'; there are resize, center_crop"},
+        {"[tint]", "no transform 'tint'; there are resize, center_crop"},
         {"[resize]", "1:2: resize wants a size: resize(32)"},
         {"[{resize: 0}]", "1:11: resize wants numbers from 1 to 16384, not '0'"},
         {"[{resize: 2.5}]", "resize wants whole pixels"},
