@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "suites.h"
 
 #define EXIT_USAGE 64
@@ -36,7 +38,8 @@ static int usage(FILE *to) {
                 "Runs the suites (all without SUITE) on a device (default: ref).\n"
                 "  --device SELECTOR  vulkan:0, opencl:0, ref, or part of a device's name\n"
                 "  --case PATTERN     only cases whose name matches, with * and ?\n"
-                "  --list             print the suites, H: run once, D: run per device\n"
+                "  --list             print the suites, H: run once, D: run per device, and the\n"
+                "                     seconds that each took last, by device\n"
                 "\n"
                 "GPURT_TEST_SMALL=1 shrinks the cases; GPURT_TEST_BIG=1 adds those of many GiB.\n");
     return to == stdout ? 0 : EXIT_USAGE;
@@ -91,13 +94,52 @@ static bool device_there(void) {
     return there;
 }
 
-static int run_suite(const struct test_suite *suite) {
+// ---- what suites took last ----
+
+// A file for each suite and device beside the program: tests that run at once do not meet. Where
+// nothing can be written, nothing is known.
+#define TIMES "gpurt-test-times"
+
+static void note_time(const char *name, double seconds) {
+    char path[sizeof test.here + 128];
+    snprintf(path, sizeof path, "%s/" TIMES, test.here);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/" TIMES "/%s", test.here, name);
+    FILE *file = fopen(path, "w");
+    if (file) {
+        fprintf(file, "%.3f\n", seconds);
+        fclose(file);
+    }
+}
+
+// Seconds, or below 0 where nobody knows.
+static double last_time(const char *suite, const char *where) {
+    char path[sizeof test.here + 128], text[32] = "";
+    snprintf(path, sizeof path, "%s/" TIMES "/%s.%s", test.here, suite, where);
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        return -1;
+    }
+    bool read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    return read ? strtod(text, NULL) : -1;
+}
+
+static int run_suite(const struct test_suite *suite, bool whole) {
     // The name of the group is all that tells apart the output of two devices.
     char name[64];
     snprintf(name, sizeof name, "%s.%s", suite->name, suite->on_device ? test.selector : "host");
-    return _cmocka_run_group_tests(name, suite->cases, suite->case_count,
-                                   suite->on_device ? open_devices : NULL,
-                                   suite->on_device ? close_devices : NULL);
+    double begun = grt_seconds();
+    int failed = _cmocka_run_group_tests(name, suite->cases, suite->case_count,
+                                         suite->on_device ? open_devices : NULL,
+                                         suite->on_device ? close_devices : NULL);
+    // ref:0 and ref are one; a selector that is a part of a name may hold anything.
+    size_t length = strlen(suite->name) + 1;
+    name[length + strcspn(name + length, ":")] = '\0';
+    if (whole && failed == 0 && !strpbrk(name, "/ ")) {
+        note_time(name, grt_seconds() - begun);
+    }
+    return failed;
 }
 
 static const struct test_suite *find_suite(const char *name) {
@@ -110,8 +152,17 @@ static const struct test_suite *find_suite(const char *name) {
 }
 
 static int list_suites(void) {
+    static const char *const places[] = {"host", "ref", "opencl", "vulkan"};
+    find_here();
     for (size_t i = 0; i < SUITE_COUNT; i++) {
-        printf("%s %c\n", suites[i]->name, suites[i]->on_device ? 'D' : 'H');
+        printf("%s %c", suites[i]->name, suites[i]->on_device ? 'D' : 'H');
+        for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+            double seconds = last_time(suites[i]->name, places[k]);
+            if (seconds >= 0) {
+                printf("  %s %.2f s", places[k], seconds);
+            }
+        }
+        printf("\n");
     }
     return 0;
 }
@@ -176,7 +227,7 @@ int main(int argc, char **argv) {
     }
     int failed = 0;
     for (size_t i = 0; i < count; i++) {
-        failed += run_suite(chosen[i]) != 0;
+        failed += run_suite(chosen[i], !filter && !test.small) != 0;
     }
     return failed > 0 ? 1 : 0;
 }
