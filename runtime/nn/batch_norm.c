@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = (x - mean) / sqrt(variance + 1e-5) weight + bias of each feature, as PyTorch's BatchNorm:
 // mean and variance are the batch's in training, and those kept since in evaluation.
+//
+// Passes over an image's activations, in reading and writing, of norm and relu: forward 3 (x for the
+// statistics; x, y) and backward 5 (x, dy for the sums; x, dy, dx) where the activation is the norm's
+// own, else 5 and 8; of norm, shortcut and relu: forward 4 with grt_batch_norm_adds(), else 8.
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "batch_norm.h"
 #include "image_ops.h"
+#include "sequence.h"
 
 struct batch_norm {
     struct grt_module base;
     struct grt_batch_norm_desc desc;
+    enum grt_act act;
+    struct grt_tensor shortcut;  // of the next forward; no buffer: none
+    enum grt_act last_act;       // behind that
     struct grt_param *weight, *bias, *running_mean, *running_var, *batches;
     struct grt_tensor *stats;  // f32 [2][features]
 };
@@ -33,6 +42,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
 
 static struct grt_block block(const struct batch_norm *n, const struct grt_tensor *z) {
     return (struct grt_block){.z = z,
+                              .act = n->act,
                               .weight = n->weight,
                               .bias = n->bias,
                               .stats = n->stats,
@@ -42,8 +52,8 @@ static struct grt_block block(const struct batch_norm *n, const struct grt_tenso
 
 static void forward(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y) {
-    const struct batch_norm *n = (struct batch_norm *)module;
-    struct grt_tensor z = grt_nn_flat(x), h = grt_nn_flat(y);
+    struct batch_norm *n = (struct batch_norm *)module;
+    struct grt_tensor z = grt_nn_flat(x), h = grt_nn_flat(y), shortcut = {0};
     grt_op_batch_stats(pass->graph,
                        &(struct grt_batch_stats){.x = &z,
                                                  .stats = n->stats,
@@ -56,6 +66,13 @@ static void forward(struct grt_module *module, const struct grt_pass *pass,
                                                  .scratch = n->base.net->scratch});
     struct grt_block b = block(n, &z);
     b.h = &h;
+    if (n->shortcut.range.buf) {
+        shortcut = grt_nn_flat(&n->shortcut);
+        b.x = &shortcut;
+        b.act = n->last_act;
+        b.act_last = true;
+        n->shortcut.range.buf = NULL;
+    }
     grt_op_block(pass->graph, &b);
 }
 
@@ -74,6 +91,36 @@ static void destroy(struct grt_module *module) {
 
 static const struct grt_module_fns batch_norm_fns = {"batch_norm", declare, forward, backward,
                                                      destroy};
+
+static struct batch_norm *norm_of(struct grt_module *module) {
+    return module && module->fns == &batch_norm_fns ? (struct batch_norm *)module : NULL;
+}
+
+bool grt_batch_norm_takes(struct grt_module *module, enum grt_act act) {
+    struct batch_norm *n = norm_of(module);
+    if (!n || n->act != GRT_ACT_NONE) {
+        return false;
+    }
+    n->act = act;
+    return true;
+}
+
+struct grt_module *grt_batch_norm_last(struct grt_module *module) {
+    const struct grt_sequence *s = module ? grt_sequence_of(module) : NULL;
+    while (s) {
+        module = s->parts[s->count - 1];
+        s = grt_sequence_of(module);
+    }
+    const struct batch_norm *n = norm_of(module);
+    return n && n->act == GRT_ACT_NONE ? module : NULL;
+}
+
+void grt_batch_norm_adds(struct grt_module *norm, const struct grt_tensor *shortcut,
+                         enum grt_act act) {
+    struct batch_norm *n = (struct batch_norm *)norm;
+    n->shortcut = *shortcut;
+    n->last_act = act;
+}
 
 struct grt_module *grt_batch_norm_create(const struct grt_batch_norm_desc *desc) {
     struct batch_norm *n = calloc(1, sizeof *n);

@@ -33,6 +33,7 @@ void grt_nn_columns(struct grt_graph *graph, const struct grt_tensor *y, uint64_
 struct grt_block {
     const struct grt_tensor *z, *h;  // [rows][cols], net's dtype
     const struct grt_tensor *x;      // residual, or NULL
+    bool act_last;                   // forward: h = act(norm(z) + x)
     enum grt_act act;
     const struct grt_param *weight, *bias;  // of the norm, or NULL
     const struct grt_tensor *stats;  // with a norm: f32 [rows][2], out in forward, in in backward

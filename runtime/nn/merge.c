@@ -6,11 +6,16 @@
 //
 // Backward takes the sum's gradient through every part; the parts' gradients of x are added in
 // their order.
+//
+// Two parts and relu, or no activation, are one pass over memory, z0 + z1 to y; and none of z0 where
+// part 0 ends with a batch norm, which then gives y. Relu's slope is as well known from y as from
+// the sum.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "batch_norm.h"
 #include "gpurt/ops.h"
 #include "layer_ops.h"
 
@@ -21,6 +26,9 @@ struct merge {
     uint32_t count;
     enum grt_act act;
     struct grt_tensor **z;     // what each part gives
+    bool at_once;              // no sum is kept
+    struct grt_module *norm;   // the batch norm at the end of part 0 that gives y, or NULL
+    struct grt_tensor y;       // at_once: of the newest forward
     struct grt_tensor *sum;    // before the activation
     struct grt_tensor *d_sum;  // and its gradient
 };
@@ -48,13 +56,14 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
                 grt_shape_text(&out, other));
         }
         if (m->parts[i]) {
-            m->z[i] = grt_net_activation(net, name, "z", &out);
+            m->norm = m->at_once && i == 0 ? grt_batch_norm_last(m->parts[0]) : m->norm;
+            m->z[i] = i == 0 && m->norm ? NULL : grt_net_activation(net, name, "z", &out);
             if (i > 0) {
                 grt_module_meets(m->parts[i], name);
             }
         }
     }
-    m->sum = grt_net_activation(net, prefix, "sum", &first);
+    m->sum = m->at_once ? NULL : grt_net_activation(net, prefix, "sum", &first);
     if (!net->inference && m->act != GRT_ACT_NONE) {
         m->d_sum = grt_net_activation(net, prefix, "dsum", &first);
     }
@@ -62,10 +71,37 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     return first;
 }
 
+static void forward_at_once(struct merge *m, const struct grt_pass *pass,
+                            const struct grt_tensor *x, const struct grt_tensor *y) {
+    struct grt_tensor z[2] = {*x, *x};
+    // The norm at the end of part 0 wants the other part first.
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t i = m->norm ? 1 - k : k;
+        bool last = m->norm && i == 0;
+        if (last) {
+            grt_batch_norm_adds(m->norm, &z[1], m->act);
+        }
+        if (m->parts[i]) {
+            z[i] = last ? *y : grt_nn_rows(m->z[i], x->shape[0]);
+            grt_module_forward(m->parts[i], pass, x, &z[i]);
+        }
+    }
+    if (!m->norm) {
+        struct grt_tensor a = grt_nn_flat(&z[0]), b = grt_nn_flat(&z[1]), h = grt_nn_flat(y);
+        grt_op_block(pass->graph, &(struct grt_block){
+                                      .z = &a, .x = &b, .h = &h, .act = m->act, .act_last = true});
+    }
+    m->y = *y;
+}
+
 static void forward(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y) {
     struct merge *m = (struct merge *)module;
     uint64_t rows = x->shape[0];
+    if (m->at_once) {
+        forward_at_once(m, pass, x, y);
+        return;
+    }
     struct grt_tensor sum = m->act == GRT_ACT_NONE ? *y : grt_nn_rows(m->sum, rows), so_far = *x;
     for (uint32_t i = 0; i < m->count; i++) {
         struct grt_tensor z = m->parts[i] ? grt_nn_rows(m->z[i], rows) : *x;
@@ -95,7 +131,7 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     struct grt_tensor d = *dy;
     if (m->act != GRT_ACT_NONE) {
         d = grt_nn_rows(m->d_sum, rows);
-        struct grt_tensor sum = grt_nn_rows(m->sum, rows);
+        struct grt_tensor sum = m->at_once ? m->y : grt_nn_rows(m->sum, rows);
         struct grt_tensor z = grt_nn_flat(&sum), dh = grt_nn_flat(dy), dz = grt_nn_flat(&d);
         grt_op_block_backward(pass->graph,
                               &(struct grt_block){.z = &z, .act = m->act, .dh = &dh, .dz = &dz});
@@ -147,6 +183,7 @@ static struct grt_module *create(const struct grt_module_fns *fns, const char *c
     m->names = names;
     m->count = count;
     m->act = act;
+    m->at_once = count == 2 && (act == GRT_ACT_NONE || act == GRT_ACT_RELU);
     m->base.has_parts = true;
     m->base.adds_dx = !parts[0] || parts[0]->adds_dx;
     return &m->base;

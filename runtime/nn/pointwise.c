@@ -48,6 +48,9 @@ static struct grt_tensor stats_of(const struct pointwise *p, const struct grt_te
 static void forward(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y) {
     const struct pointwise *p = (struct pointwise *)module;
+    if (module->is_view) {  // the norm before it has done it
+        return;
+    }
     struct grt_tensor z = grt_nn_flat(x), h = grt_nn_flat(y), stats = stats_of(p, &z);
     struct grt_block b = block(p, &z, &stats);
     b.h = &h;
@@ -60,7 +63,7 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     (void)add_dx;
     const struct pointwise *p = (struct pointwise *)module;
     struct grt_tensor z = grt_nn_flat(x), stats = stats_of(p, &z);
-    if (!dx && !p->norm) {
+    if (module->is_view || (!dx && !p->norm)) {
         return;
     }
     struct grt_block b = block(p, &z, &stats);

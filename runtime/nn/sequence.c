@@ -19,7 +19,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "batch_norm.h"
 #include "layer_ops.h"
+#include "pointwise.h"
 #include "sequence.h"
 
 // Which of the two tensors what part i gives has its turn in.
@@ -29,6 +31,17 @@ static uint32_t turn_of(const struct grt_sequence *s, uint32_t i) {
         turn ^= !s->parts[k]->is_view;
     }
     return turn;
+}
+
+// A batch norm computes the activation behind it, which then is a view. The last part is not: its
+// memory is the caller's.
+static void join(struct grt_sequence *s) {
+    for (uint32_t i = 0; i + 2 < s->count; i++) {
+        enum grt_act act;
+        if (grt_activation_of(s->parts[i + 1], &act) && grt_batch_norm_takes(s->parts[i], act)) {
+            s->parts[i + 1]->is_view = true;
+        }
+    }
 }
 
 // A view gives no memory to keep, so a segment does not end with one. Few parts would save nothing.
@@ -67,6 +80,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     struct grt_shape shape = *in;
     uint64_t widest[2] = {0};
     snprintf(s->prefix, sizeof s->prefix, "%s", prefix);
+    join(s);
     cut(s, net);
     struct grt_plan_share share = grt_plan_share_begin(net->plan, "acts");
     for (uint32_t i = 0; i < s->count; i++) {
