@@ -2,9 +2,9 @@
 // y = (x - mean) / sqrt(variance + 1e-5) weight + bias of each feature, as PyTorch's BatchNorm:
 // mean and variance are the batch's in training, and those kept since in evaluation.
 //
-// Passes over an image's activations, in reading and writing, of norm and relu: forward 3 (x for the
-// statistics; x, y) and backward 5 (x, dy for the sums; x, dy, dx) where the activation is the norm's
-// own, else 5 and 8; of norm, shortcut and relu: forward 4 with grt_batch_norm_adds(), else 8.
+// Passes over the activations, in reading and writing. Norm and relu: forward 3 (x for the
+// statistics; x, y) and backward 5 (x, dy for the sums; x, dy, dx) where the activation is the
+// norm's own, else 5 and 8. Norm, shortcut and relu: forward 4 by grt_batch_norm_adds(), else 8.
 #include <stdlib.h>
 
 #include "base/log.h"

@@ -95,7 +95,9 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
                                            {{"KIND", grt_nn_kind(b->z)},
                                             {"ACT", (uint32_t)b->act},
                                             {"NORM", norm_of(b)},
-                                            {"ADD", !b->x ? 0 : b->act_last ? 2 : 1}}};
+                                            {"ADD", !b->x         ? 0
+                                                    : b->act_last ? 2
+                                                                  : 1}}};
     launch_block(graph, b, &kernel, &params, sizeof params, ranges, 7);
 }
 

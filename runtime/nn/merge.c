@@ -7,9 +7,9 @@
 // Backward takes the sum's gradient through every part; the parts' gradients of x are added in
 // their order.
 //
-// Two parts and relu, or no activation, are one pass over memory, z0 + z1 to y; and none of z0 where
-// part 0 ends with a batch norm, which then gives y. Relu's slope is as well known from y as from
-// the sum.
+// Two parts and relu, or no activation, are one pass over memory, z0 + z1 to y; and z0 is nowhere
+// where part 0 ends with a batch norm, which then gives y. Relu's slope is as well known from y as
+// from the sum.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

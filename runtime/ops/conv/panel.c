@@ -82,7 +82,10 @@ static uint32_t room_of(const struct conv_case *c, uint32_t used) {
 static bool cut(struct shape *s, uint32_t height, uint32_t width, uint32_t reach, uint32_t pixels) {
     struct conv_panel_params *p = &s->params;
     uint32_t tr = s->tile.rows, tw = s->tile.cols;
-    uint32_t strip = least(most(pixels / (width ? width : 1), 1), height);
+    if (height == 0 || width == 0) {
+        return false;
+    }
+    uint32_t strip = least(most(pixels / width, 1), height);
     p->copy_width = (ceil_div(width, tw) * tw - 1) * s->step + 1 + reach;
     for (;; strip /= 2) {
         strip = strip ? ceil_div(strip, tr) * tr : 0;
