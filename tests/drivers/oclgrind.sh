@@ -46,6 +46,15 @@ rm "$tmp/log"
     >"$tmp/out" 2>&1 || fail "a case failed"
 [ ! -s "$tmp/log" ] || fail "complaints above"
 cases=$(grep -c '^\[ *OK' "$tmp/out")
+# Kernels of learners; each run begins the log anew. Of evolution strategies the update: a hundred
+# thousand draws of noise, one by one, would take a minute.
+for suite in es colsum grads; do
+    pattern='*'
+    [ "$suite" != es ] || pattern='*_update'
+    "$test" --device opencl:0 --case "$pattern" "$suite" >"$tmp/out" 2>&1 || fail "a case of $suite failed"
+    [ ! -s "$tmp/log" ] || fail "complaints above"
+    cases=$((cases + $(grep -c '^\[ *OK' "$tmp/out")))
+done
 
 # Compiled kernels on disk: PoCL's are not kept, the simulator's are. Each run is a process of its
 # own and would begin the log anew.

@@ -402,6 +402,29 @@ static void late_rows_that_are_not_finite(void **state) {
     }
 }
 
+// Numbers that f32 cannot tell apart are said, with how many of how many: three steps of 64 hold all
+// of one column, the others are apart.
+static void numbers_too_close_for_f32(void **state) {
+    (void)state;
+    double x[120];
+    for (int i = 0; i < 40; i++) {
+        x[3 * i] = x[3 * i + 2] = i;
+        x[3 * i + 1] = 1e9 + 3.0 * i;
+    }
+    const char *path = data_kit_path("close.h5");
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){.name = "x", .type = H5T_IEEE_F64LE, .shape = {40, 3}, .data = x});
+    test_log.quiet = true;
+    struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
+    test_log.quiet = false;
+    assert_non_null(data);
+    assert_non_null(strstr(test_log.newest,
+                           "f32 tells 3 of 40 values apart in input column 1 (by a sample of rows; "
+                           "such columns: 1)"));
+    grt_dataset_close(&data);
+}
+
 static void targets_that_are_no_shares(void **state) {
     (void)state;
     const char *path = data_kit_path("shares.h5");
@@ -582,16 +605,11 @@ static void bad_descs(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    DATA_CASE(every_type_layout_and_filter),
-    DATA_CASE(every_half),
-    DATA_CASE(inputs_lie_side_by_side),
-    DATA_CASE(inputs_of_different_points),
-    DATA_CASE(classes_are_whole_numbers),
-    DATA_CASE(rows_that_are_not_finite),
-    DATA_CASE(late_rows_that_are_not_finite),
-    DATA_CASE(targets_that_are_no_shares),
-    DATA_CASE(normalisation),
-    DATA_CASE(small_compressed_data),
-    DATA_CASE(bad_descs),
+    DATA_CASE(every_type_layout_and_filter),  DATA_CASE(every_half),
+    DATA_CASE(inputs_lie_side_by_side),       DATA_CASE(inputs_of_different_points),
+    DATA_CASE(classes_are_whole_numbers),     DATA_CASE(rows_that_are_not_finite),
+    DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
+    DATA_CASE(targets_that_are_no_shares),    DATA_CASE(normalisation),
+    DATA_CASE(small_compressed_data),         DATA_CASE(bad_descs),
 };
 TEST_SUITE(dataset, false, cases);

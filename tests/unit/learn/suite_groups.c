@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpurt/task.h"
+
 #include "backends/backend.h"
 
 // ---- the formulas ----
@@ -211,6 +213,23 @@ static void refusals(void **state) {
     TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "must not be below 0");
     d.optim.group_count = GRT_OPTIM_GROUPS + 1;
     TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "more than 16 groups");
+    // A config's list is as long at most.
+    char text[1024] = "groups=[";
+    for (uint32_t i = 0; i <= GRT_OPTIM_GROUPS; i++) {
+        struct grt_config config;
+        struct grt_optim_desc read = {0};
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s{match: p%u, lr: 0.1}]", i ? ", " : "", i);
+        grt_config_init(&config);
+        assert_true(grt_config_override(&config, text));
+        text[strlen(text) - 1] = '\0';
+        if (i < GRT_OPTIM_GROUPS) {
+            assert_true(grt_task_optimizer(&config, &read));
+            assert_int_equal(read.group_count, i + 1);
+        } else {
+            TEST_REFUSED(grt_task_optimizer(&config, &read), GRT_CONFIG, "at most 16 are taken");
+        }
+    }
     // An update without the table.
     struct grt_optim_desc plain = with(GRT_OPTIM_SGD, 0.1, 0);
     struct rig r;

@@ -498,6 +498,14 @@ static void names_and_phases(void **state) {
     assert_string_equal(name, "exp_avg_sq.layers.0.weight");
     assert_int_equal(grt_tensor_count(t), 128);
     assert_null(grt_learner_tensor(l.learner, GRT_TENSOR_OPTIM, 16, NULL));
+    // Each byte is of one of these groups.
+    static const char *const groups[] = {"params", "grads", "optim",  "acts",
+                                         "state",  "io",    "scratch"};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        bytes += grt_learner_bytes(l.learner, groups[i]);
+    }
+    assert_int_equal(bytes, grt_learner_bytes(l.learner, NULL));
     assert_int_equal(grt_learner_parameters(l.learner), 8 * 16 + 16 + 2 * (256 + 16) + 32 + 2);
     struct grt_graph *graph =
         grt_learner_step(l.learner, grt_step_desc(.x = {l.x}, .y = {l.y}, .phases = true));

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/run.h"
 
@@ -46,6 +47,8 @@ struct toy {
     enum grt_run_event last;
     char text[512];
     double eta;
+    double seconds;              // of the newest row; they never go back
+    double trained, trained_at;  // of the first row of a step, and of the newest
 };
 
 static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
@@ -121,6 +124,15 @@ static void on_report(void *context, const struct grt_run_report *r) {
         t->rows[r->row->event]++;
         t->last = r->row->event;
         t->eta = r->row->eta;
+        if (grt_run_row_has(r->row, GRT_FIELD_SECONDS)) {
+            double seconds = r->row->numbers[GRT_FIELD_SECONDS];
+            assert_true(seconds >= t->seconds);
+            t->seconds = seconds;
+            if (r->row->event == GRT_RUN_TRAIN) {
+                t->trained = t->rows[GRT_RUN_TRAIN] == 1 ? seconds : t->trained;
+                t->trained_at = seconds;
+            }
+        }
         assert_true(r->row->event == GRT_RUN_START || grt_run_row_has(r->row, GRT_FIELD_SECONDS));
     }
     if (r->news == GRT_RUN_NEWS_FAULT || r->news == GRT_RUN_NEWS_NOTE) {
@@ -200,6 +212,26 @@ static void what_is_due(void **state) {
                         (struct grt_run_start){.steps = 17, .max_steps = 4, .evaluate_every = 5}),
                      GRT_ENDED_MAX_STEPS);
     assert_true(t.step == 4 && t.evaluated[4] == 1);
+    leave();
+}
+
+// Rows tell the time since the run began, those of a resumed run with what went before.
+static void seconds_add_up(void **state) {
+    (void)state;
+    enter();
+    const struct grt_run_start start = {.steps = 6, .evaluate_every = 3};
+    struct grt_run_desc desc = {.dir = in_folder("time"), .limits = {.max_time = 1000}};
+    struct toy t = {.stop_at = 3};
+    double begun = grt_seconds();
+    assert_int_equal(go(&t, desc, start), GRT_ENDED_SIGNAL);
+    double first = grt_seconds() - begun;
+    assert_true(t.seconds > 0 && t.seconds <= first);
+    struct toy rest = {0};
+    desc.resume = true;
+    assert_int_equal(go(&rest, desc, start), GRT_ENDED_ITERATIONS);
+    // The checkpoint was made after the last step.
+    assert_true(rest.trained > t.trained_at && t.trained_at > t.trained);
+    assert_true(rest.seconds <= grt_seconds() - begun);
     leave();
 }
 
@@ -388,8 +420,8 @@ static void places(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(what_is_due), TEST_CASE(stopped_anywhere),   TEST_CASE(ends),
-    TEST_CASE(one_file),    TEST_CASE(the_best_is_behind), TEST_CASE(nonfinite),
-    TEST_CASE(places),
+    TEST_CASE(what_is_due), TEST_CASE(seconds_add_up), TEST_CASE(stopped_anywhere),
+    TEST_CASE(ends),        TEST_CASE(one_file),       TEST_CASE(the_best_is_behind),
+    TEST_CASE(nonfinite),   TEST_CASE(places),
 };
 TEST_SUITE(run, false, cases);
