@@ -114,6 +114,9 @@
     X(all, image, image_view_16)                                                                   \
     X(all, image, image_blur_f32)                                                                  \
     X(all, image, image_blur_16)                                                                   \
+    X(all, image, image_mix_draw)                                                                  \
+    X(all, image, image_mix_f32)                                                                   \
+    X(all, image, image_mix_16)                                                                    \
     X(all, image, batch_stats)                                                                     \
     X(all, image, conv_tiled_f32)                                                                  \
     X(all, image, conv_tiled_16)                                                                   \

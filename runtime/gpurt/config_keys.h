@@ -78,7 +78,8 @@
       "transform.train transforms train_transform",                                                \
       "what happens to images before the network, step by step, at random in training: resize, "   \
       "center_crop, random_crop, random_resized_crop, random_horizontal_flip, color_jitter, "      \
-      "random_grayscale, gaussian_blur, random_erasing, cutout, normalize; default: nothing")      \
+      "random_grayscale, gaussian_blur, random_erasing, cutout, normalize, mixup, cutmix; "        \
+      "default: nothing")                                                                          \
     X(EVAL_TRANSFORM, eval_transform, TREE, "data", "", 0, 0, "center_crop(32) | normalize",       \
       "transform.eval transform.val transform.test val_transform test_transform",                  \
       "the steps of evaluations where they are others; default: those of `transform`, with "       \

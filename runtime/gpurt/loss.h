@@ -44,6 +44,9 @@ struct grt_loss_desc {
     // when all micro-batches are there.
     const struct grt_tensor *class_weights;
     float weight_sum;
+    // Of cross-entropy without class weights: samples are mixed, each with the one before it, the
+    // first with the last; the share of a sample itself, f32; or NULL.
+    const struct grt_tensor *mix;
     const struct grt_tensor *y;       // [rows][outputs] f32
     const struct grt_tensor *target;  // like y; for cross-entropy u32 [rows]; NULL for NT-Xent
     // like y, f32, f16 or bf16: gradient times the loss scale; or NULL

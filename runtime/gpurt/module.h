@@ -61,6 +61,9 @@ struct grt_net {
     bool inference;        // forward only: nothing is kept
     uint64_t seed;         // of modules that draw numbers
     uint32_t streams;      // of such modules so far, each has its own
+    // Where a module mixes the samples of a micro-batch in training (transform): f32, the first
+    // number is the share of each sample itself, the rest is of the one before it; else NULL.
+    const struct grt_tensor *mix;
     // Bytes that some op needs for a moment; grows in declare. The owner of the net makes the
     // tensor before the plan is allocated, and every recorded op may use it.
     uint64_t scratch_bytes;

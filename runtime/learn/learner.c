@@ -169,6 +169,11 @@ static bool declare_network(struct grt_learner *l) {
         return grt_fail(GRT_CONFIG, "%scross_entropy wants one number for each class, not %s",
                         l->module->where, grt_shape_text(&out, text));
     }
+    if (l->net.mix && (d->loss != GRT_LOSS_CROSS_ENTROPY || d->class_weights)) {
+        return grt_fail(GRT_CONFIG,
+                        "%smixup and cutmix are for cross_entropy without class_weights",
+                        l->module->where);
+    }
     if (!d->inference && l->params.numbers == 0) {
         return grt_fail(GRT_CONFIG, "%sthe network has no parameters: there is nothing to learn",
                         l->module->where);

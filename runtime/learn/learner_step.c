@@ -256,8 +256,8 @@ static void record_micro(struct feed *f) {
         f->graph,
         grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta,
                       .label_smoothing = l->desc.label_smoothing, .class_weights = l->class_weights,
-                      .weight_sum = l->weight_sum, .y = &y, .target = &f->target, .dy = &dy,
-                      .samples = f->rows, .parts = parts(f, l->loss_parts),
+                      .weight_sum = l->weight_sum, .mix = l->net.mix, .y = &y, .target = &f->target,
+                      .dy = &dy, .samples = f->rows, .parts = parts(f, l->loss_parts),
                       .state = l->state->range,
                       .hits = l->class_weights ? parts(f, l->hits) : (struct grt_range){0}));
     phase(f, "backward");

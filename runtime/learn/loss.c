@@ -104,7 +104,8 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
                                                 {"GRAD", d->dy != NULL},
                                                 {"HITS", d->hits.buf && !weighted},
                                                 {"SMOOTH", d->label_smoothing > 0.0f},
-                                                {"WEIGHTED", weighted}}};
+                                                {"WEIGHTED", weighted},
+                                                {"MIXED", d->mix != NULL}}};
         const struct grt_range hits =
             d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused(graph);
         const struct grt_range ranges[] = {d->y->range,
@@ -113,8 +114,9 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
                                            parts,
                                            state,
                                            hits,
-                                           weighted ? d->class_weights->range : d->y->range};
-        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
+                                           weighted ? d->class_weights->range : d->y->range,
+                                           d->mix ? d->mix->range : d->y->range};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 8, groups);
         return;
     }
     const struct loss_params params = {.n = (uint32_t)(rows * cols),

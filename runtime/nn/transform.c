@@ -20,6 +20,7 @@
 #include "ops/op_support.h"
 #include "shaders/host.h"
 #include "transform_parts.h"
+#include "shaders/image/lib/mix_params.k"
 #include "shaders/image/lib/transform_params.k"
 
 #define MOST_GROUPS 65535  // of a launch: what every device has
@@ -33,13 +34,17 @@ struct pass {
     bool normal, coloured;     // has a step that changes colours, blurs or erases
     struct grt_tensor *boxes;  // u32 [rows][BOX_WORDS]
     struct grt_tensor *drawn;  // u32 [rows][COLOUR_WORDS], or NULL
-    struct grt_tensor *y;      // NULL of the last
+    struct grt_tensor *y;      // NULL of the last, but where samples are mixed
 };
 
 struct list {
     struct transform_step steps[TRANSFORM_STEPS];
     struct pass passes[TRANSFORM_STEPS];
     uint32_t step_count, pass_count;
+    // Behind all passes of training, where the last step mixes samples.
+    const struct transform_step *mixes;
+    struct mix_draw_params mix;
+    struct grt_tensor *mixed_by;  // u32 [MIX_WORDS]
 };
 
 struct transform {
@@ -192,6 +197,11 @@ static bool make_passes(const struct grt_module *module, struct list *l,
     bool good = true, normal = false;
     for (uint32_t i = 0; good && i < l->step_count; i++) {
         const struct transform_step *s = &l->steps[i];
+        if (s->kind == TRANSFORM_MIX) {
+            l->mixes = s;
+            return i + 1 == l->step_count ||
+                   grt_module_refuse(module, "%s comes last, once", s->name).rank > 0;
+        }
         int rank = s->kind == TRANSFORM_ERASE && p->normal && p->colours.erase_kind == ERASE_NONE
                        ? TRANSFORM_NORMALIZE + 1
                        : (int)s->kind;
@@ -262,9 +272,19 @@ static struct grt_shape declare_list(struct grt_module *module, struct list *l, 
             p->view = view_of(p, largest(l));
             grt_net_scratch(net, net->inference ? 0 : net->rows * grt_shape_count(&out) * 4);
         }
-        p->y = i + 1 < l->pass_count ? grt_net_activation(net, prefix, "y", &out) : NULL;
+        p->y =
+            i + 1 < l->pass_count || l->mixes ? grt_net_activation(net, prefix, "y", &out) : NULL;
         module->operations +=
             (p->coloured ? 64.0 + 4 * p->view.taps : 16.0) * (double)grt_shape_count(&out);
+    }
+    if (l->mixes) {
+        l->mix = (struct mix_draw_params){.stream = net->streams++,
+                                          .height = (uint32_t)out.dim[0],
+                                          .width = (uint32_t)out.dim[1],
+                                          .cut = l->mixes->cut,
+                                          .alpha = (float)l->mixes->alpha};
+        l->mixed_by = grt_net_tensor(
+            net, grt_tensor_desc(.label = "mix", .group = "acts", .shape = {MIX_WORDS}));
     }
     return out;
 }
@@ -279,6 +299,9 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
                                  grt_shape_text(in, text));
     }
     struct grt_shape out = declare_list(module, &t->training, net, prefix, in);
+    if (out.rank > 0) {
+        net->mix = t->training.mixed_by;
+    }
     if (out.rank == 0 || t->evaluation.step_count == 0) {
         return out;
     }
@@ -378,6 +401,31 @@ static void run_pass(const struct transform *t, const struct pass *of, const str
     }
 }
 
+static void mix(const struct transform *t, const struct list *l, const struct grt_pass *pass,
+                const struct grt_tensor *x, const struct grt_tensor *y) {
+    struct mix_draw_params draw = l->mix;
+    const struct mix_params p = {.rows = (uint32_t)x->shape[0],
+                                 .height = (uint32_t)x->shape[1],
+                                 .width = (uint32_t)x->shape[2],
+                                 .channels = (uint32_t)x->shape[3],
+                                 .cut = draw.cut};
+    uint64_t seed = t->base.net->seed;
+    char name[GRT_NN_KERNEL];
+    draw.micro = pass->micro;
+    draw.seed0 = (uint32_t)seed;
+    draw.seed1 = (uint32_t)(seed >> 32);
+    grt_op_launch(pass->graph, grt_kernel_desc(.name = "image_mix_draw"), &draw, sizeof draw,
+                  (const struct grt_range[]){pass->state, l->mixed_by->range}, 2,
+                  (const uint32_t[3]){1, 1, 1});
+    struct grt_pieces pieces = grt_op_pieces(pass->graph, grt_tensor_count(x), 4);
+    grt_op_next(&pieces);
+    grt_op_stream(pass->graph, &pieces,
+                  grt_kernel_desc(.name = grt_nn_kernel(name, "image_mix", x),
+                                  .specs = {{"KIND", grt_nn_kind(x)}}),
+                  &p, sizeof p, (const struct grt_range[]){x->range, l->mixed_by->range, y->range},
+                  3);
+}
+
 static void forward(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y) {
     const struct transform *t = (const struct transform *)module;
@@ -385,9 +433,13 @@ static void forward(struct grt_module *module, const struct grt_pass *pass,
         pass->training || t->evaluation.step_count == 0 ? &t->training : &t->evaluation;
     struct grt_tensor from = *x;
     for (uint32_t i = 0; i < l->pass_count; i++) {
-        struct grt_tensor to = l->passes[i].y ? grt_nn_rows(l->passes[i].y, x->shape[0]) : *y;
+        bool inner = i + 1 < l->pass_count || (l->mixes && pass->training);
+        struct grt_tensor to = inner ? grt_nn_rows(l->passes[i].y, x->shape[0]) : *y;
         run_pass(t, &l->passes[i], pass, &from, &to);
         from = to;
+    }
+    if (l->mixes && pass->training) {
+        mix(t, l, pass, &from, y);
     }
 }
 

@@ -18,6 +18,7 @@ enum transform_kind {
     TRANSFORM_BLUR,
     TRANSFORM_ERASE,
     TRANSFORM_NORMALIZE,
+    TRANSFORM_MIX,  // of all samples at once
 };
 
 // Of a step what its kind has.
@@ -36,6 +37,8 @@ struct transform_step {
     uint32_t taps;         // of the blur
     double sigma[2];
     uint32_t erase;
+    double alpha;  // of mixup and cutmix
+    bool cut;
     double fill[TRANSFORM_CHANNELS];
     double scale[TRANSFORM_CHANNELS], shift[TRANSFORM_CHANNELS], range;
 };

@@ -285,6 +285,21 @@ static bool read_cutout(const struct network_reading *r, const struct grt_node *
            read_channels(r, argument(map, "value", "2"), "value", -1e6, step->fill);
 }
 
+static bool read_mixup(const struct network_reading *r, const struct grt_node *at,
+                       const struct grt_node *map, struct transform_step *step) {
+    const struct grt_node *alpha = argument(map, "alpha", "0");
+    (void)at;
+    step->kind = TRANSFORM_MIX;
+    step->alpha = 1;
+    return !alpha || read_reals(r, alpha, "alpha", 0.01, 1000, &step->alpha, 1) > 0;
+}
+
+static bool read_cutmix(const struct network_reading *r, const struct grt_node *at,
+                        const struct grt_node *map, struct transform_step *step) {
+    step->cut = true;
+    return read_mixup(r, at, map, step);
+}
+
 // A step is a row here.
 static const struct step_row {
     const char *name;
@@ -303,6 +318,8 @@ static const struct step_row {
     {"random_erasing", {"p", "scale", "ratio", "value"}, read_erasing},
     {"cutout", {"size", "p", "value"}, read_cutout},
     {"normalize", {"mean", "std", "range"}, read_normalize},
+    {"mixup", {"alpha"}, read_mixup},
+    {"cutmix", {"alpha"}, read_cutmix},
 };
 #define ROW_COUNT (sizeof step_rows / sizeof *step_rows)
 

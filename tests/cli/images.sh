@@ -108,13 +108,13 @@ PY
 # Transforms are drawn by step and place: cache, workers and a resume change no bit of a run.
 changed=(train supervised --config net.yaml normalize=false epochs=3
     'transform=random_crop(padding=2) | random_horizontal_flip | color_jitter(0.4, 0.4, 0.4, 0.1, p=0.8) | gaussian_blur(3) |
-        normalize(mean=0.5, std=0.25)')
+        normalize(mean=0.5, std=0.25) | mixup(0.3)')
 expect 0 "${changed[@]}" --data plain.h5 cache=device checkpoint_dir=drawn -q
 expect 0 "${changed[@]}" --data cut.h5 cache=none num_workers=3 epochs=1 checkpoint_dir=redrawn -q
 expect 0 "${changed[@]}" --data cut.h5 cache=none num_workers=1 checkpoint_dir=redrawn -q --resume
 expect 0 "${changed[@]}" --data plain.h5 checkpoint_dir=other -q \
     'transform=random_crop(padding=2) | random_horizontal_flip | color_jitter(0.4, 0.4, 0.4, p=0.8) | gaussian_blur(3) |
-        normalize(mean=0.5, std=0.25)'
+        normalize(mean=0.5, std=0.25) | mixup(0.3)'
 for run in drawn redrawn other; do expect 0 convert "$(newest $run)" $run.safetensors; done
 cmp -s <(tail -c 4000 drawn.safetensors) <(tail -c 4000 redrawn.safetensors) ||
     wrong "with a transform, another cache and a resume give other bits"
@@ -138,6 +138,7 @@ for run in middle whole; do expect 0 predict --data few.h5 --checkpoint $run -o 
 "$python" -c 'import h5py, numpy as np
 a, b = (h5py.File(f)["y"][:] for f in ("middle.h5", "whole.h5")); assert np.abs(a - b).max() > 1e-3' ||
     wrong "eval_transform changes nothing"
+refuse 78 'mixup and cutmix are for cross_entropy' "${shrunk[@]}" transform='normalize | cutmix' loss=mse checkpoint_dir=none
 refuse 78 'gives [5][5][3] in training, and [4][4][3] in evaluations' "${shrunk[@]}" transform='random_crop(5)' \
     eval_transform='center_crop(4)' checkpoint_dir=none
 refuse 78 'eval_transform: there is no `transform` of training' "${shrunk[@]}" eval_transform='center_crop(4)' checkpoint_dir=none

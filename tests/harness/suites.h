@@ -53,6 +53,7 @@
     X(mlprows, D)                                                                                  \
     X(images, D)                                                                                   \
     X(resnet, D)                                                                                   \
+    X(mix, D)                                                                                      \
     X(colours, D)                                                                                  \
     X(transform, D)                                                                                \
     X(conv, D)                                                                                     \

@@ -138,3 +138,20 @@ void transform_alike(const char *what, double *a, size_t n, double *b, size_t m)
         fail_msg("%s: drawn otherwise than torchvision draws it, by %g of %g", what, worst, bound);
     }
 }
+
+void transform_refuse(const char *text, const char *evaluated, const struct grt_shape *in,
+                      const char *why) {
+    struct grt_params params;
+    struct grt_module *module = grt_transform_create(grt_network_desc(.text = text));
+    assert_non_null(module);
+    assert_true(!evaluated || grt_transform_evaluate(module, grt_network_desc(.text = evaluated)));
+    grt_params_init(&params, test.dev, GRT_F32);
+    struct grt_plan *plan = grt_plan_create(test.dev);
+    struct grt_net net = {
+        .dev = test.dev, .plan = plan, .params = &params, .dtype = GRT_F32, .rows = 2};
+    TEST_REFUSED(grt_module_declare(module, &net, "", in).rank > 0, GRT_CONFIG, why);
+    grt_module_destroy(&module);
+    grt_net_finish(&net);
+    grt_params_finish(&params);
+    grt_plan_destroy(&plan);
+}

@@ -33,6 +33,9 @@ float *transform_result(const struct transform_kit *kit);
 int32_t *transform_boxes(const struct transform_kit *kit, uint32_t pass);
 uint32_t *transform_colours(const struct transform_kit *kit, uint32_t pass);
 void transform_end(struct transform_kit *kit);
+// That a list is refused when it is declared, with this sentence.
+void transform_refuse(const char *text, const char *evaluated, const struct grt_shape *in,
+                      const char *why);
 
 // A number in [0, 1) of another generator than the kernels'.
 double transform_uniform(uint64_t *seed);

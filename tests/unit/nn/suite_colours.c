@@ -401,23 +401,6 @@ static void evaluated(void **state) {
     transform_end(&k);
 }
 
-static void refuse_declared(const char *text, const char *evaluated, const struct grt_shape *in,
-                            const char *why) {
-    struct grt_params params;
-    struct grt_module *module = grt_transform_create(grt_network_desc(.text = text));
-    assert_non_null(module);
-    assert_true(!evaluated || grt_transform_evaluate(module, grt_network_desc(.text = evaluated)));
-    grt_params_init(&params, test.dev, GRT_F32);
-    struct grt_plan *plan = grt_plan_create(test.dev);
-    struct grt_net net = {
-        .dev = test.dev, .plan = plan, .params = &params, .dtype = GRT_F32, .rows = 2};
-    TEST_REFUSED(grt_module_declare(module, &net, "", in).rank > 0, GRT_CONFIG, why);
-    grt_module_destroy(&module);
-    grt_net_finish(&net);
-    grt_params_finish(&params);
-    grt_plan_destroy(&plan);
-}
-
 static void refused(void **state) {
     (void)state;
     static const struct {
@@ -444,12 +427,12 @@ static void refused(void **state) {
                      rows[i].why);
     }
     const struct grt_shape two = {3, {8, 8, 2}}, small = {3, {3, 8, 3}};
-    refuse_declared("[{color_jitter: 0.5}]", NULL, &two, "images of 1 or 3 channels, not 2");
-    refuse_declared("[random_grayscale]", NULL, &two, "images of 1 or 3 channels, not 2");
-    refuse_declared("[{gaussian_blur: 7}]", NULL, &small, "cannot be mirrored 3 pixels far");
-    refuse_declared("[normalize, {color_jitter: 0.5}]", NULL, &small, "comes before normalize");
-    refuse_declared("[{resize: [4, 4]}]", "[{resize: [4, 5]}]", &small,
-                    "gives [4][4][3] in training, and [4][5][3] in evaluations");
+    transform_refuse("[{color_jitter: 0.5}]", NULL, &two, "images of 1 or 3 channels, not 2");
+    transform_refuse("[random_grayscale]", NULL, &two, "images of 1 or 3 channels, not 2");
+    transform_refuse("[{gaussian_blur: 7}]", NULL, &small, "cannot be mirrored 3 pixels far");
+    transform_refuse("[normalize, {color_jitter: 0.5}]", NULL, &small, "comes before normalize");
+    transform_refuse("[{resize: [4, 4]}]", "[{resize: [4, 5]}]", &small,
+                     "gives [4][4][3] in training, and [4][5][3] in evaluations");
     TEST_REFUSED(grt_transform_evaluate(NULL, NULL), GRT_INVALID, "transform: no module");
     assert_null(grt_transform_colours(NULL, 0));
 }
