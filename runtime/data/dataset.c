@@ -320,13 +320,14 @@ static struct grt_array kept_form(enum grt_element_type type, uint64_t rows, uin
 }
 
 static void choose_forms(struct grt_dataset *data) {
-    const struct grt_dataset_info *info = &data->info;
+    struct grt_dataset_info *info = &data->info;
     data->form_x = kept_form(kept_type(data->arrays, data->input_count), info->file_rows,
                              info->x_width / info->features, info->features);
     data->form_y = kept_form(info->classes > 0
                                  ? GRT_ELEMENT_F32
                                  : kept_type(data->arrays + data->input_count, data->target_count),
                              info->file_rows, 1, info->y_width);
+    info->kept_bytes = data->form_x.tile_bytes + data->form_y.tile_bytes;
 }
 
 struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {

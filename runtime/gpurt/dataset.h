@@ -115,6 +115,7 @@ struct grt_dataset_info {
     uint32_t y_width;       // words of a row's y; 0 without targets
     uint32_t classes;       // y is one u32 below this; 0: y is f32
     uint64_t row_bytes;     // of one row in the file, before filters
+    uint64_t kept_bytes;    // of all rows where they are kept, in memory or on the device
     bool filtered;          // some array is compressed: rows come in chunks
     uint64_t window_rows;   // that are mixed at a time; 0: all
     const double *mean,

@@ -13,7 +13,7 @@ struct grt_fit_besides grt_task_besides(struct grt_dev *dev, const struct grt_da
     if (cache == GRT_CACHE_DEVICE) {
         uint64_t feed = grt_feed_rows_bytes(dev, desc->batch * x, desc->batch * y, desc->batch,
                                             desc->accumulate > 1);
-        return (struct grt_fit_besides){.bytes = info->file_rows * (x + y) + feeds * feed};
+        return (struct grt_fit_besides){.bytes = info->kept_bytes + feeds * feed};
     }
     return (struct grt_fit_besides){
         .bytes = feeds * grt_feed_padding(dev),
@@ -35,7 +35,7 @@ static bool fits_on_device(struct grt_dev *dev, const struct grt_task *task,
     *fits = fit.fits;
     if (alone) {
         snprintf(why, GRT_CACHE_WHY, "%.1f MB, a step %.1f MB, and %.1f MB may be taken of %s",
-                 (double)data.bytes / 1e6, (double)fit.needed / 1e6,
+                 (double)task->info.kept_bytes / 1e6, (double)fit.needed / 1e6,
                  (double)(fit.left + data.bytes) / 1e6, grt_dev_info(dev)->selector);
     }
     return true;

@@ -157,6 +157,11 @@ refuse 64 "no kind of bench '64'" bench 64
 # Steps that take their rows from the device wait for no data, and the recommendation says so.
 expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64 --num-workers 0 --cache device --apply "$tmp/dev.yaml"
 grep -q 'cache: device' "$tmp/dev.yaml" || wrong "bench --cache device --apply: no cache in the config"
+# Rows of u8 lie there as bytes: as f32 these would take 6.1 MB.
+expect 0 data make shapes --samples 2000 -o "$tmp/u8.h5"
+expect 0 train supervised --device ref:0 --data "$tmp/u8.h5" depth=1 hidden=4 loss=cross_entropy batch_size=8 \
+    max_steps=1 checkpoint_dir="$tmp/u8" --mem-limit 4MB
+told '^cache +device \(auto\): the data set takes 1.5 MB'
 expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64 --num-workers 2 --time 0.2 --format json
 # A share of the step, which may be written as 6e-05.
 tr -d ' \n' <"$tmp/out" | sed -n 's/.*"input_stall":\([0-9.e-]*\),.*/\1/p' |
