@@ -157,8 +157,8 @@ static int make(const struct data_options *options, const char *word) {
         grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
                       .samples = options->samples, .features = (uint32_t)options->features,
                       .points = (uint32_t)options->points, .classes = (uint32_t)options->classes,
-                      .pixels = (uint32_t)options->pixels,
-                      .noise = options->noise, .seed = options->seed, .chunk = options->chunk,
+                      .pixels = (uint32_t)options->pixels, .noise = options->noise,
+                      .seed = options->seed, .chunk = options->chunk,
                       .deflate = (uint32_t)options->deflate, .stop = talk_stopped,
                       .progress = show_progress));
     talk_clear();

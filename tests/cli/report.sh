@@ -12,7 +12,7 @@ source=$(realpath "${2:?usage: report.sh GPURT SOURCE_DIR}")
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
 cd "$tmp" || exit 1
 
-# result FILE DEVICE DATE ROW...: what gpurt bench would write. A row is "SHAPE GFLOPS SPREAD CHECK".
+# result FILE DEVICE DATE ROW...: what gpurt bench writes. A row is "SHAPE GFLOPS SPREAD CHECK".
 result() {
     local file=$1 device=$2 date=$3 comma='' row
     shift 3

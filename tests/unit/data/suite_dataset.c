@@ -402,8 +402,8 @@ static void late_rows_that_are_not_finite(void **state) {
     }
 }
 
-// Numbers that f32 cannot tell apart are said, with how many of how many: three steps of 64 hold all
-// of one column, the others are apart.
+// Numbers that f32 cannot tell apart are said, with how many of how many: three steps of 64 hold
+// all of one column, the others are apart.
 static void numbers_too_close_for_f32(void **state) {
     (void)state;
     double x[120];
