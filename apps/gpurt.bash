@@ -11,8 +11,11 @@ _gpurt() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local verb=${COMP_WORDS[1]} words='' takes='' environments='standing cartpole pendulum uav uav_flight'
     local command=("$verb")
-    # Kinds of training and of benchmarks have options of their own.
+    # Kinds of training, of benchmarks and of evaluations have options of their own.
     case $verb in
+    eval)
+        case ${COMP_WORDS[2]} in knn | linear) command+=("${COMP_WORDS[2]}") ;; esac
+        ;;
     train | bench)
         if [ "$COMP_CWORD" -gt 2 ] && [[ ${COMP_WORDS[2]} != -* ]]; then
             command+=("${COMP_WORDS[2]}")
@@ -62,7 +65,8 @@ _gpurt() {
                 /^  +(-[a-z], )?--/ { print $1 == "" || $1 ~ /^--/ ? $1 : $2 }')
             case $verb-$COMP_CWORD in
             bench-* | train-2) words="$(_gpurt_kinds "$verb") $words" ;;
-            play-2 | eval-2) words="$environments $words" ;;
+            play-2) words="$environments $words" ;;
+            eval-2) words="knn linear $environments $words" ;;
             data-*) words="make info regression classification points shapes $words" ;;
             esac
         fi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt train supervised`: a row for each epoch, progress in between. The training itself is the
-// library's, runtime/gpurt/supervised.h.
+// `gpurt train supervised` and `gpurt train simclr`, which has other defaults: a row for each
+// epoch, progress in between. The training itself is the library's, runtime/gpurt/supervised.h.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +52,7 @@ static const struct option_row run_options[] = {
     X(LOSS, EVALUATE, TRAIN_LOSS, "loss", "loss", NULL, NUMBER, 6, 10)                             \
     X(CHECK, EVALUATE, LOSS, "evaluate_loss", "validation", NULL, NUMBER, 6, 10)                   \
     X(ACCURACY, EVALUATE, ACCURACY, "evaluate_accuracy", "accuracy", NULL, SHARE, 2, 8)            \
+    X(KNN, EVALUATE, KNN, "evaluate_knn", "kNN", NULL, SHARE, 2, 8)                                \
     X(BEST, EVALUATE, BEST, "best", "best", NULL, TEXT, 0, 4)                                      \
     X(LR, EVALUATE, LR, "lr", "lr", NULL, NUMBER, 7, 9)                                            \
     X(SCALE, EVALUATE, LOSS_SCALE, "loss_scale", "loss scale", NULL, NUMBER, 0, 0)                 \
@@ -83,6 +84,31 @@ static void explain(const struct grt_config *c) {
     }
 }
 
+// What samples are told apart from.
+static void explain_pairs(const struct grt_supervised_info *info) {
+    const struct grt_learner_desc *l = &info->learner;
+    uint32_t micro = (l->batch + l->accumulate - 1) / l->accumulate;
+    if (l->views < 2) {
+        return;
+    }
+    if (l->accumulate > 1 && !l->exact) {
+        talk_line("views       2 a sample, each told apart from the %u others of its micro-batch: "
+                  "%u micro-batches are no batch of %u here. accumulate_exact=true tells it apart "
+                  "from all %u, in about a third more time",
+                  2 * micro - 1, l->accumulate, l->batch, 2 * l->batch - 1);
+    } else if (l->accumulate > 1) {
+        talk_line("views       2 a sample, each told apart from the %u others of all %u "
+                  "micro-batches; norms over a batch are over a micro-batch",
+                  2 * l->batch - 1, l->accumulate);
+    } else {
+        talk_line("views       2 a sample, each told apart from the %u others of its batch",
+                  2 * micro - 1);
+    }
+    if (!info->config->transform.text[0]) {
+        talk_line("views       no transform: they differ by what the network drops, or not at all");
+    }
+}
+
 static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     const struct train *t = self;
     struct grt_supervised_info info = grt_supervised_info(t->run);
@@ -99,6 +125,12 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     }
     if (info.data.classes == 0) {
         *shown &= ~BIT(ACCURACY);
+    }
+    if (info.knn_every == 0) {
+        *shown &= ~BIT(KNN);
+    }
+    if (info.learner.views > 1) {
+        *shown &= ~BIT(CHECK);
     }
     if (info.data.height) {
         snprintf(points, sizeof points, "%ux%u pixels of ", info.data.height,
@@ -134,6 +166,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
         (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.learner.batch,
         info.learner.accumulate, info.learner.accumulate == 1 ? "" : "es",
         (unsigned long long)info.steps_per_epoch, (unsigned long long)info.steps);
+    explain_pairs(&info);
     char groups[48] = "";
     if (info.learner.optim.group_count > 0) {
         snprintf(groups, sizeof groups, "; %u group%s of parameters",
@@ -164,10 +197,44 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
 
 // ---- the run ----
 
+// Defaults of SimCLR. What goes with another optimizer, or with a learning rate of one's own, is
+// left as it is.
+static bool set_simclr(struct grt_config *c) {
+    static const struct {
+        enum grt_config_key key;
+        const char *text;
+        enum grt_config_key unless;  // this one is given
+    } defaults[] = {
+        {GRT_CONFIG_MODEL, "resnet18", GRT_CONFIG_NETWORK},
+        {GRT_CONFIG_LOSS, "nt_xent", GRT_CONFIG_LOSS},
+        {GRT_CONFIG_VALIDATION_SPLIT, "0", GRT_CONFIG_VALIDATION_SPLIT},
+        {GRT_CONFIG_DROP_LAST, "true", GRT_CONFIG_DROP_LAST},
+        {GRT_CONFIG_EPOCHS, "100", GRT_CONFIG_MAX_STEPS},
+        {GRT_CONFIG_WEIGHT_DECAY, "0.0001", GRT_CONFIG_OPTIMIZER},
+        {GRT_CONFIG_DECAY_OF, "matrices", GRT_CONFIG_WEIGHT_DECAY},
+        {GRT_CONFIG_SCHEDULE, "cosine", GRT_CONFIG_SCHEDULE},
+        {GRT_CONFIG_LR_RULE, "sqrt", GRT_CONFIG_LEARNING_RATE},
+        {GRT_CONFIG_LEARNING_RATE, "0.001", GRT_CONFIG_OPTIMIZER},
+    };
+    bool given[GRT_CONFIG_KEY_COUNT], good = true;
+    for (uint32_t i = 0; i < GRT_CONFIG_KEY_COUNT; i++) {
+        given[i] = grt_config_given(c, (enum grt_config_key)i);
+    }
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+        if (!given[defaults[i].key] && !given[defaults[i].unless]) {
+            good = good && grt_config_set(c, defaults[i].key, defaults[i].text);
+        }
+    }
+    return good;
+}
+
 static int read_settings(void *self, const char **words, size_t count) {
     struct train *t = self;
     struct grt_config *c = &t->trainer.config.settings;
     int code = train_config_read(&t->trainer.config, words, count);
+    if (!code && strcmp(t->trainer.kind->verb, "train simclr") == 0 && !set_simclr(c)) {
+        code = command_exit_of(grt_last_status());
+    }
     if (!code && ((t->epochs && !grt_config_set(c, GRT_CONFIG_EPOCHS, t->epochs)) ||
                   (t->seed && !grt_config_set(c, GRT_CONFIG_SEED, t->seed)))) {
         code = command_exit_of(grt_last_status());
@@ -218,18 +285,14 @@ static void close_run(void *self) {
     t->trainer.run = NULL;  // it was a part of that
 }
 
-int train_supervised(int argc, char **argv) {
+static int train(const char *verb, const char *about, int argc, char **argv) {
     const struct option_list lists[] = {
         OPTION_LIST("Options", train_config_options),
         OPTION_LIST("Run", run_options),
     };
     const struct train_kind kind = {
-        .verb = "train supervised",
-        .about = "Trains a network on an HDF5 file. Settings come from the config, and KEY=VALUE "
-                 "changes\nthem: batch_size=4096 precision=f16 optimizer=adam learning_rate=3e-4.\n"
-                 "A row for each epoch goes to standard output. Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 "
-                 "ends after\nthe step with a checkpoint and exit code 75; --resume goes on and "
-                 "reaches the same bits.\n",
+        .verb = verb,
+        .about = about,
         .keys = GRT_CONFIG_OF_SUPERVISED,
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists,
@@ -246,4 +309,29 @@ int train_supervised(int argc, char **argv) {
         .close = close_run,
     };
     return trainer_main(&kind, argc, argv);
+}
+
+#define ROWS                                                                                       \
+    "A row for each epoch goes to standard output. Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 ends "       \
+    "after\nthe step with a checkpoint and exit code 75; --resume goes on and reaches the same "   \
+    "bits.\n"
+
+int train_supervised(int argc, char **argv) {
+    return train("train supervised",
+                 "Trains a network on an HDF5 file. Settings come from the config, and KEY=VALUE "
+                 "changes\nthem: batch_size=4096 precision=f16 optimizer=adam "
+                 "learning_rate=3e-4.\n" ROWS,
+                 argc, argv);
+}
+
+int train_simclr(int argc, char **argv) {
+    return train(
+        "train simclr",
+        "Trains a network on samples alone: of two random views of each it learns which belong "
+        "together\n(NT-Xent). The keys are those of `gpurt train supervised`, with other defaults: "
+        "model=resnet18,\nepochs=100, schedule=cosine, and crops and flips of images as transform. "
+        "Also\ntemperature=0.5 projection=512,128 accumulate=4 accumulate_exact=true "
+        "knn_every=10.\nWhere the file has classes y, nearest neighbours are tried now and then; "
+        "`gpurt eval knn` and\n`gpurt eval linear` try the end.\n" ROWS,
+        argc, argv);
 }

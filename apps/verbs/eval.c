@@ -7,6 +7,7 @@
 #include "cli/devices.h"
 #include "cli/table.h"
 #include "cli/talk.h"
+#include "eval_features.h"
 #include "gpurt/supervised.h"
 #include "train/eval_policy.h"
 #include "train/train_config.h"
@@ -110,6 +111,9 @@ static int run(void *values, int argc, char **argv) {
 }
 
 int cmd_eval(int argc, char **argv) {
+    if (argc > 1 && eval_features_knows(argv[1])) {
+        return eval_features(argc, argv);
+    }
     // A word that is neither an option nor KEY=VALUE is an environment.
     if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '=')) {
         return eval_policy(argc, argv);
@@ -129,8 +133,9 @@ int cmd_eval(int argc, char **argv) {
              .about =
                  "The loss of a network that `gpurt train supervised` trained, over the samples of "
                  "a file.\nKEY=VALUE says how they are read: batch_size=4096 num_workers=4.\n"
-                 "`gpurt eval ENV --checkpoint FILE` tries a policy instead; see `gpurt eval uav "
-                 "--help`.\n",
+                 "`gpurt eval knn` and `gpurt eval linear` try what it makes of samples before its "
+                 "last layers.\n`gpurt eval ENV --checkpoint FILE` tries a policy instead; see "
+                 "`gpurt eval uav --help`.\n",
              .lists = lists,
              .list_count = sizeof lists / sizeof *lists},
         .size = sizeof(struct eval),

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/talk.h"
 #include "gpurt/checkpoint.h"
+#include "gpurt/features.h"
 #include "gpurt/supervised.h"
 #include "train/train_config.h"
 
@@ -14,6 +15,7 @@ struct predict {
     struct train_config config;  // first: see train_config.h
     const char *output;
     const char *format;  // NULL: by the name
+    uint32_t embeddings;
 };
 
 static bool read_format(const char *text, void *into, char why[RANGES_WHY]) {
@@ -36,6 +38,9 @@ static const struct option_row predict_options[] = {
      .help = "form of the predictions (default: by the name, else h5)",
      .read = read_format,
      .at = offsetof(struct predict, format)},
+    {.name = "embeddings",
+     .help = "what the network gives before its last layers instead, with the file's classes",
+     .at = offsetof(struct predict, embeddings)},
 };
 
 // The form that the name asks for, where --format does not; NULL with the sentence.
@@ -133,12 +138,14 @@ static int run(void *values, int argc, char **argv) {
     struct grt_dev *dev = NULL;
     int code = form ? train_config_open(&p->config, p->output, &model, &dev) : COMMAND_USAGE;
     if (!code) {
-        archive = grt_predict(dev, model, &p->config.settings, talk_stopped);
+        archive = p->embeddings
+                      ? grt_features_archive(dev, model, &p->config.settings, talk_stopped)
+                      : grt_predict(dev, model, &p->config.settings, talk_stopped);
         code = archive ? save(archive, p->output, form) : command_exit_of(grt_last_status());
     }
     if (archive && !code) {
-        talk_line("%llu predictions in %s", (unsigned long long)archive->tensors[0].shape[0],
-                  p->output);
+        talk_line("%llu %s in %s", (unsigned long long)archive->tensors[0].shape[0],
+                  p->embeddings ? "embeddings" : "predictions", p->output);
     }
     grt_archive_destroy(&archive);
     grt_archive_destroy(&model);
@@ -166,7 +173,8 @@ int cmd_predict(int argc, char **argv) {
                  "as the\nattribute y_is says, and probability [N][outputs] has their softmax or "
                  "sigmoid; of classes,\nclass [N] is the likeliest. As CSV: a column for each, "
                  "named "
-                 "y0, y1 and so on.\n",
+                 "y0, y1 and so on.\nWith --embeddings: embedding [N][width] f32, and class [N] "
+                 "as the file has them.\n",
              .lists = lists,
              .list_count = sizeof lists / sizeof *lists},
         .size = sizeof(struct predict),

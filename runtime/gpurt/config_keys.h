@@ -118,9 +118,9 @@
     X(LOSS, loss, WORD, "model", "auto", 0, 0,                                                     \
       "auto|mse=mse_loss=mseloss=l2|huber=huberloss=smooth_l1=smoothl1loss|"                       \
       "cross_entropy=ce=cross-entropy=crossentropyloss|"                                           \
-      "bce=bce_with_logits=bcewithlogitsloss|l1=mae=l1loss",                                       \
+      "bce=bce_with_logits=bcewithlogitsloss|l1=mae=l1loss|nt_xent=ntxent=nt-xent=ntxentloss",     \
       "criterion loss_fn loss.name loss.type loss_function",                                       \
-      "auto: cross_entropy for whole-number targets, else mse")                                    \
+      "auto: cross_entropy for whole-number targets, else mse; nt_xent has no targets")            \
     X(HUBER_DELTA, huber_delta, REAL, "model", "1", 1e-9, 1e9, "", "delta loss.delta",             \
       "where the Huber loss turns from square to linear")                                          \
     X(LABEL_SMOOTHING, label_smoothing, REAL, "model", "0", 0, 0.999999, "", "smoothing",          \
@@ -128,6 +128,12 @@
     X(CLASS_WEIGHTS, class_weights, REALS, "model", "", 0, 1e9, "", "loss.weight",                 \
       "of cross_entropy: a weight for each class, in training: the loss is the weighted mean, as " \
       "PyTorch's; default: 1 for each")                                                            \
+    X(TEMPERATURE, temperature, REAL, "model", "0.5", 0.025, 1000, "",                             \
+      "tau loss.temperature nt_xent_temperature", "of nt_xent: cosines are divided by it")         \
+    X(PROJECTION, projection, WHOLES, "model", "[512, 128]", 1, 65536, "",                         \
+      "projection_head projection_dims",                                                           \
+      "of nt_xent: widths of the layers behind the network whose outputs are compared, relu "      \
+      "between them; evaluations leave them out")                                                  \
     X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
       "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
     X(TARGET_LOSS, target_loss, REAL, "training", "0", 0, 1000000000, "",                          \
@@ -146,6 +152,13 @@
       "grad_accum_steps accumulation_steps",                                                       \
       "batches that make one step together, as one of batch_size * accumulate samples would; "     \
       "default: 1, or by the device's profile where batch_size is not given either")               \
+    X(ACCUMULATE_EXACT, accumulate_exact, FLAG, "training", "false", 0, 0, "",                     \
+      "exact_accumulation grad_cache gradcache",                                                   \
+      "of nt_xent: samples are told apart from those of all micro-batches of a step, not of "      \
+      "their own alone; each goes forward twice")                                                  \
+    X(KNN_EVERY, knn_every, WHOLE, "training", "0", 0, 1000000, "", "knn_interval",                \
+      "of nt_xent: epochs between trials by nearest neighbours, where the file has labels; 0: a "  \
+      "tenth of all")                                                                              \
     X(AUTO_ACCUMULATE, auto_accumulate, FLAG, "training", "false", 0, 0, "",                       \
       "auto_find_batch_size",                                                                      \
       "split a batch that does not fit into micro-batches of the same result")                     \

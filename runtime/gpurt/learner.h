@@ -11,7 +11,7 @@
 //     batch of 256, accumulate 2:   | micro-batch of 128 | micro-batch of 128 | -> update
 //
 // Same seed, device and driver: same bits. Samples are of any shape, in f32; targets are f32 like
-// what the network gives, or one u32 class.
+// what the network gives, or one u32 class; without targets, a word that nobody reads.
 #ifndef GRT_NN_LEARNER_H
 #define GRT_NN_LEARNER_H
 
@@ -41,8 +41,17 @@ struct grt_learner_desc {
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
     uint32_t batch;            // samples of a step
     uint32_t accumulate;       // micro-batches a step is cut into; 0 means 1
-    bool recompute;            // activation checkpointing
-    bool inference;            // no gradients, no optimizer: evaluate and predict only
+    // How often the network sees each sample of a batch, as rows of their own that draw their own
+    // random numbers: first all samples, then all again. 0 means 1; NT-Xent wants 2.
+    uint32_t views;
+    float temperature;  // of NT-Xent; 0 means 0.5
+    // Of NT-Xent: rows are told apart from those of all micro-batches, as in one large batch
+    // (GradCache, arXiv 2101.06983): all go forward, then comes the loss, then each goes forward
+    // again, with the same random numbers, and back. Norms over a batch stay those of a
+    // micro-batch.
+    bool exact;
+    bool recompute;  // activation checkpointing
+    bool inference;  // no gradients, no optimizer: evaluate and predict only
     uint64_t seed;
     const char *variant;  // "layers" or "fused" only, for tests and measurements; NULL: the best
 };
@@ -149,7 +158,7 @@ GRT_API struct grt_graph *grt_learner_predict(struct grt_learner *learner,
                                               struct grt_range out);
 
 // The micro-batch's tensors: x [micro][...] f32, y [micro][outputs] f32 or u32 [micro], and what
-// the network gave, f32.
+// the network gave, f32, a row for each view.
 GRT_API const struct grt_tensor *grt_learner_input(const struct grt_learner *learner);
 GRT_API const struct grt_tensor *grt_learner_target(const struct grt_learner *learner);
 GRT_API const struct grt_tensor *grt_learner_output(const struct grt_learner *learner);

@@ -35,6 +35,7 @@ struct grt_network_desc {
     const char *path;       // of the file that the text is from, for messages; NULL: "network"
     uint32_t line, column;  // where it begins there, from 1; 0 means 1
     uint32_t outputs;       // what `out` stands for; 0: `out` is refused
+    bool features;          // networks by name end before the layer that gives `out`
     const struct grt_input *inputs;  // that a sample is made of, by name; NULL: `input` is refused
     uint32_t input_count;            // GRT_NETWORK_INPUTS at most
 };

@@ -62,7 +62,8 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(EPISODE_LENGTH, "episode_length")                                                            \
     X(EPOCH, "epoch") /* from 1 */                                                                 \
     X(LOSS, "loss")                                                                                \
-    X(ACCURACY, "accuracy")       /* share of the samples whose class was found */                 \
+    X(ACCURACY, "accuracy") /* share of the samples whose class was found */                       \
+    X(KNN, "knn")           /* the same by nearest neighbours, without a layer trained for it */   \
     X(TRAIN_LOSS, "train_loss")   /* of an evaluation: of training since the one before */         \
     X(RETURN, "return")           /* mean sum of the rewards of an episode */                      \
     X(BEST_RETURN, "best_return") /* of the best direction */                                      \

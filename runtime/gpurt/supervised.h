@@ -53,6 +53,7 @@ struct grt_supervised_info {
     uint64_t steps_per_epoch, steps;
     double data_seconds, cache_seconds, learner_seconds;  // what it took to begin
     struct grt_task_taken taken;                          // of desc.from
+    uint64_t knn_every;     // epochs between trials by nearest neighbours; 0: none
     const char *cache_why;  // cache: auto: what decided where the data set is; else ""
 };
 GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run);

@@ -21,6 +21,7 @@ struct grt_task {
     struct grt_dataset_info info;
     struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet
     float class_weights[GRT_CONFIG_NUMBERS];  // of the learner, where the config has them
+    bool features;  // the network ends before the layers of what it was trained for
     // What the network calls its inputs: a trained one keeps its names for data under others.
     struct grt_config_names inputs;
 };
@@ -42,6 +43,17 @@ GRT_API bool grt_task_open(struct grt_task *task, const struct grt_config *confi
 GRT_API bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
                                    const struct grt_config *config,
                                    const struct grt_profile *profile, bool targets);
+// The same for what a trained network makes of samples before its last layers: `samples` are those
+// of the config's data that are meant, with their classes where `targets` is given.
+struct grt_task_samples {
+    const char *inputs;   // NULL: as the config says, or the model
+    const char *targets;  // classes; NULL: none
+    double validation_split;
+};
+GRT_API bool grt_task_open_features(struct grt_task *task, const struct grt_archive *archive,
+                                    const struct grt_config *config,
+                                    const struct grt_profile *profile,
+                                    const struct grt_task_samples *samples);
 GRT_API void grt_task_close(struct grt_task *task);
 
 // Adds to an archive what grt_task_open_trained() needs.

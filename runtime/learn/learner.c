@@ -29,6 +29,12 @@ static const char *mistake(const struct grt_learner_desc *d) {
     if (d->accumulate > d->batch) {
         return "more micro-batches than samples";
     }
+    if (d->loss == GRT_LOSS_NT_XENT ? !d->inference && d->views != 2 : d->views > 1 || d->exact) {
+        return "nt_xent wants two views of each sample, and no other loss does";
+    }
+    if (d->temperature != 0.0f && !(d->temperature >= (float)GRT_LEAST_TEMPERATURE)) {
+        return "the temperature is below 0.025";
+    }
     if (!(d->huber_delta >= 0.0f)) {
         return "huber_delta must not be below 0";
     }
@@ -55,29 +61,29 @@ static struct grt_tensor *declare(struct grt_learner *l, const char *label, cons
 
 // What comes before the network, and what it gives.
 static struct grt_tensor *declare_samples(struct grt_learner *l, const char *label,
-                                          const char *group, enum grt_dtype dtype,
+                                          const char *group, enum grt_dtype dtype, uint64_t rows,
                                           const struct grt_shape *shape) {
-    struct grt_tensor_desc desc = {
-        .label = label, .group = group, .dtype = dtype, .shape = {l->micro}};
+    struct grt_tensor_desc desc = {.label = label, .group = group, .dtype = dtype, .shape = {rows}};
     memcpy(desc.shape + 1, shape->dim, shape->rank * sizeof *shape->dim);
     return grt_net_tensor(&l->net, &desc);
 }
 
 static void declare_input(struct grt_learner *l) {
-    l->x = declare_samples(l, "input", "io", GRT_F32, &l->desc.input);
-    if (l->net.dtype != GRT_F32) {
-        l->x16 = declare_samples(l, "input16", "acts", l->net.dtype, &l->desc.input);
+    l->x = declare_samples(l, "input", "io", GRT_F32, l->micro, &l->desc.input);
+    if (l->net.dtype != GRT_F32 || l->views > 1) {
+        l->x16 = declare_samples(l, l->views > 1 ? "views" : "input16", "acts", l->net.dtype,
+                                 l->views * l->micro, &l->desc.input);
     }
 }
 
 static void declare_output(struct grt_learner *l) {
     const struct grt_shape *out = &l->module->out;
-    l->target = l->desc.loss == GRT_LOSS_CROSS_ENTROPY
-                    ? declare(l, "target", "io", GRT_U32, l->micro, 0, 0, 0)
-                    : declare(l, "target", "io", GRT_F32, l->micro, l->outputs, 0, 0);
-    l->y = declare_samples(l, "output", "acts", GRT_F32, out);
+    bool words = l->desc.loss == GRT_LOSS_CROSS_ENTROPY || !grt_loss_has_targets(l->desc.loss);
+    l->target = words ? declare(l, "target", "io", GRT_U32, l->micro, 0, 0, 0)
+                      : declare(l, "target", "io", GRT_F32, l->micro, l->outputs, 0, 0);
+    l->y = declare_samples(l, "output", "acts", GRT_F32, l->views * l->micro, out);
     if (l->net.dtype != GRT_F32 && !l->module->f32_output) {
-        l->y16 = declare_samples(l, "output16", "acts", l->net.dtype, out);
+        l->y16 = declare_samples(l, "output16", "acts", l->net.dtype, l->views * l->micro, out);
     }
 }
 
@@ -97,7 +103,8 @@ static void declare_state(struct grt_learner *l) {
 struct grt_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t rows) {
     return (struct grt_fused_desc){.module = l->module,
                                    .input = l->desc.input,
-                                   .loss = l->desc.loss,
+                                   .loss = grt_loss_has_targets(l->desc.loss) ? l->desc.loss
+                                                                              : GRT_LOSS_MSE,
                                    .delta = l->desc.huber_delta,
                                    .dtype = l->desc.precision,
                                    .rows = rows,
@@ -109,7 +116,7 @@ bool grt_learner_judges(const struct grt_learner *l, uint64_t rows, bool ordered
     bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
     fused.ordered = ordered;
     return !layers && l->desc.loss != GRT_LOSS_CROSS_ENTROPY &&
-           grt_fused_forward_usable(l->dev, &fused, true);
+           grt_loss_has_targets(l->desc.loss) && grt_fused_forward_usable(l->dev, &fused, true);
 }
 
 // Whether forward and backward are one op; false with the sentence said where that was asked for
@@ -118,8 +125,9 @@ static bool choose_fused(struct grt_learner *l) {
     const struct grt_learner_desc *d = &l->desc;
     struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
     bool asked = d->variant && strcmp(d->variant, "fused") == 0;
-    l->fused = !d->inference && !d->recompute && d->label_smoothing == 0.0f && !d->class_weights &&
-               (asked || !d->variant) && grt_fused_usable(l->dev, &fused, asked);
+    l->fused = !d->inference && !d->recompute && grt_loss_has_targets(d->loss) &&
+               d->label_smoothing == 0.0f && !d->class_weights && (asked || !d->variant) &&
+               grt_fused_usable(l->dev, &fused, asked);
     return !asked || l->fused ||
            grt_fail(GRT_UNSUPPORTED, "learner: no fused kernels for such a model in %s on %s",
                     grt_dtype_text(d->precision), grt_dev_info(l->dev)->selector);
@@ -182,12 +190,29 @@ static bool declare_network(struct grt_learner *l) {
     return declare_weights(l);
 }
 
+// What a loss over rows needs besides.
+static void declare_contrast(struct grt_learner *l) {
+    const struct grt_learner_desc *d = &l->desc;
+    uint64_t samples = l->exact ? d->accumulate * l->micro : l->micro;
+    uint64_t bytes = d->inference ? 0 : grt_loss_scratch(d->loss, l->views * samples, l->outputs);
+    if (bytes > 0) {
+        l->loss_scratch = declare(l, "loss", "acts", GRT_F32, bytes / 4, 0, 0, 0);
+    }
+    if (l->exact) {
+        l->all_x = declare_samples(l, "all inputs", "acts", GRT_F32, samples, &d->input);
+        l->all_y = declare(l, "all outputs", "acts", GRT_F32, l->views * samples, l->outputs, 0, 0);
+        l->all_dy = declare(l, "all output gradients", "acts", l->net.dtype, l->views * samples,
+                            l->outputs, 0, 0);
+    }
+}
+
 static bool declare_rest(struct grt_learner *l) {
     const struct grt_learner_desc *d = &l->desc;
     grt_params_declare(&l->params, l->plan, !d->inference);
     declare_state(l);
     if (!d->inference) {
-        l->dy = declare_samples(l, "output gradient", "acts", l->net.dtype, &l->module->out);
+        l->dy = declare_samples(l, "output gradient", "acts", l->net.dtype, l->views * l->micro,
+                                &l->module->out);
         if (l->fused) {
             struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
             uint64_t bytes = grt_fused_scratch(l->dev, &fused);
@@ -205,6 +230,7 @@ static bool declare_rest(struct grt_learner *l) {
             return false;
         }
     }
+    declare_contrast(l);
     if (l->net.scratch_bytes > 0) {
         l->net.scratch =
             declare(l, "scratch", "scratch", GRT_F32, (l->net.scratch_bytes + 3) / 4, 0, 0, 0);
@@ -218,7 +244,7 @@ static bool declare_all(struct grt_learner *l) {
                               .plan = l->plan,
                               .params = &l->params,
                               .dtype = d->precision,
-                              .rows = l->micro,
+                              .rows = l->views * l->micro,
                               .recompute = d->recompute,
                               .inference = d->inference || l->fused,
                               .seed = d->seed};
@@ -243,6 +269,8 @@ struct grt_learner *grt_learner_create(struct grt_dev *dev, const struct grt_lea
     snprintf(l->variant, sizeof l->variant, "%s", desc->variant ? desc->variant : "");
     l->desc.variant = desc->variant ? l->variant : NULL;
     l->micro = (desc->batch + l->desc.accumulate - 1) / l->desc.accumulate;
+    l->views = desc->views > 1 && !desc->inference ? desc->views : 1;
+    l->exact = desc->exact && !desc->inference && l->desc.accumulate > 1;
     l->module = desc->make(desc->of);
     l->plan = l->module && choose_fused(l) ? grt_plan_create(dev) : NULL;
     if (!l->plan || !declare_all(l)) {

@@ -17,15 +17,20 @@ struct grt_learner {
     struct grt_module *module;
     bool allocated;
     bool fused;
+    bool exact;                 // the loss is over all micro-batches at once
     uint64_t micro;             // samples of a micro-batch
+    uint64_t views;             // rows of the network for each of them
     uint64_t outputs;           // of a sample
     struct grt_tensor *x;       // [micro][input] f32
-    struct grt_tensor *x16;     // the same in the net's type; NULL with f32
+    struct grt_tensor *x16;     // [views micro][input] in the net's type; NULL: the same as x
     struct grt_tensor *target;  // [micro][outputs] f32, or [micro] u32
-    struct grt_tensor *y;       // [micro][outputs] f32
-    struct grt_tensor *y16;   // the same in the net's type, where the network gives that; else NULL
-    struct grt_tensor *dy;    // [micro][outputs] in the net's type
-    struct grt_tensor *kept;  // by the optimizer: f32, one or two times the parameters' range
+    struct grt_tensor *y;       // [views micro][outputs] f32
+    struct grt_tensor *y16;  // the same in the net's type, where the network gives that; else NULL
+    struct grt_tensor *dy;   // [views micro][outputs] in the net's type
+    struct grt_tensor *loss_scratch;  // f32, or NULL
+    // Of all micro-batches, where the loss is exact: x, y and dy; else NULL.
+    struct grt_tensor *all_x, *all_y, *all_dy;
+    struct grt_tensor *kept;     // by the optimizer: f32, one or two times the parameters' range
     struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
     struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
     struct grt_tensor *norm_parts;

@@ -24,6 +24,7 @@ struct feed {
     uint64_t first;  // row of the step that it begins with
     uint64_t step;
     bool evaluates;
+    bool again;                          // the micro-batch goes forward a second time
     uint64_t judged_to;                  // steps of an evaluation that are recorded
     struct grt_range out;                // of a prediction
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
@@ -130,6 +131,14 @@ static void gather(struct feed *f, bool with_target) {
     grt_op_gather(f->graph, &g);
 }
 
+// The network's rows of so many samples.
+static void see(struct feed *f, uint64_t samples) {
+    f->y = grt_nn_rows(f->l->y, f->l->views * samples);
+    if (f->l->dy) {
+        f->dy = grt_nn_rows(f->l->dy, f->l->views * samples);
+    }
+}
+
 // Brings the samples of a micro-batch to where the model reads them; false when there is none left.
 static bool feed(struct feed *f, bool with_target) {
     struct grt_learner *l = f->l;
@@ -141,25 +150,33 @@ static bool feed(struct feed *f, bool with_target) {
     uint64_t left = f->rows - f->first, rows = left < l->micro ? left : l->micro;
     phase(f, "input");
     f->x = source(f, l->x, rows, d->x);
+    with_target = with_target && grt_loss_has_targets(l->desc.loss);
     f->target = source(f, l->target, rows, with_target ? d->y : (struct grt_range){0});
-    f->y = grt_nn_rows(l->y, rows);
-    if (l->dy) {
-        f->dy = grt_nn_rows(l->dy, rows);
-    }
+    see(f, rows);
     if (d->data) {
         gather(f, with_target);
     }
     return true;
 }
 
-// x as the module takes it.
+// x as the module takes it: in its type, and as often as it sees each sample.
 static struct grt_tensor narrow_input(const struct feed *f) {
     if (!f->l->x16) {
         return f->x;
     }
-    struct grt_tensor x16 = grt_nn_rows(f->l->x16, f->x.shape[0]);
-    grt_op_convert(f->graph, &x16, &f->x);
-    return x16;
+    uint64_t views = f->l->views, samples = f->x.shape[0];
+    struct grt_tensor all = grt_nn_rows(f->l->x16, views * samples);
+    struct grt_tensor first = grt_nn_rows(f->l->x16, samples);
+    if (first.dtype == f->x.dtype) {
+        grt_graph_copy(f->graph, first.range, f->x.range);
+    } else {
+        grt_op_convert(f->graph, &first, &f->x);
+    }
+    for (uint64_t view = 1; view < views; view++) {
+        struct grt_range to = grt_op_part(all.range, view * first.range.size, first.range.size);
+        grt_graph_copy(f->graph, to, first.range);
+    }
+    return all;
 }
 
 static struct grt_range parts(const struct feed *f, const struct grt_tensor *of) {
@@ -169,6 +186,7 @@ static struct grt_range parts(const struct feed *f, const struct grt_tensor *of)
 static struct grt_pass pass_of(const struct feed *f, bool training) {
     return (struct grt_pass){.graph = f->graph,
                              .training = training,
+                             .again = f->again,
                              .add_grads = f->micro > 0,
                              .state = f->l->state->range,
                              .micro = (uint32_t)f->micro,
@@ -194,7 +212,7 @@ static bool forward_fused(struct feed *f) {
     struct grt_learner *l = f->l;
     struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
     bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
-    if (f->saw || layers || !grt_fused_forward_usable(l->dev, &desc, false)) {
+    if (f->saw || layers || l->views > 1 || !grt_fused_forward_usable(l->dev, &desc, false)) {
         return false;
     }
     give_samples(f, &desc);
@@ -215,7 +233,7 @@ static struct grt_tensor record_forward(struct feed *f, bool training) {
     if (!f->l->y16) {
         grt_module_forward(f->l->module, &pass, &x, &f->y);
     } else {
-        struct grt_tensor y16 = grt_nn_rows(f->l->y16, f->x.shape[0]);
+        struct grt_tensor y16 = grt_nn_rows(f->l->y16, f->l->views * f->x.shape[0]);
         grt_module_forward(f->l->module, &pass, &x, &y16);
         grt_op_convert(f->graph, &f->y, &y16);
     }
@@ -244,6 +262,27 @@ static struct grt_tensor flat(const struct feed *f, const struct grt_tensor *t) 
     return grt_nn_matrix(t, t->shape[0], f->l->outputs);
 }
 
+// The loss of rows of the network, a gradient where dy is given, of a mean over `samples`.
+static struct grt_loss_desc loss_of(const struct feed *f, const struct grt_tensor *y,
+                                    const struct grt_tensor *dy, uint64_t samples) {
+    const struct grt_learner *l = f->l;
+    struct grt_loss_desc d = {.loss = l->desc.loss,
+                              .delta = l->desc.huber_delta,
+                              .y = y,
+                              .target = &f->target,
+                              .dy = dy,
+                              .samples = samples,
+                              .parts = parts(f, l->loss_parts),
+                              .state = l->state->range};
+    if (!grt_loss_has_targets(d.loss)) {
+        d.target = NULL;
+        d.samples = samples * l->views;
+        d.temperature = l->desc.temperature;
+        d.scratch = l->loss_scratch ? l->loss_scratch->range : (struct grt_range){0};
+    }
+    return d;
+}
+
 static void record_micro(struct feed *f) {
     struct grt_learner *l = f->l;
     if (l->fused) {
@@ -252,14 +291,13 @@ static void record_micro(struct feed *f) {
     }
     struct grt_tensor x = record_forward(f, true);
     struct grt_tensor y = flat(f, &f->y), dy = flat(f, &f->dy);
-    grt_op_loss(
-        f->graph,
-        grt_loss_desc(.loss = l->desc.loss, .delta = l->desc.huber_delta,
-                      .label_smoothing = l->desc.label_smoothing, .class_weights = l->class_weights,
-                      .weight_sum = l->weight_sum, .mix = l->net.mix, .y = &y, .target = &f->target,
-                      .dy = &dy, .samples = f->rows, .parts = parts(f, l->loss_parts),
-                      .state = l->state->range,
-                      .hits = l->class_weights ? parts(f, l->hits) : (struct grt_range){0}));
+    struct grt_loss_desc loss = loss_of(f, &y, &dy, f->rows);
+    loss.label_smoothing = l->desc.label_smoothing;
+    loss.class_weights = l->class_weights;
+    loss.weight_sum = l->weight_sum;
+    loss.mix = l->net.mix;
+    loss.hits = l->class_weights ? parts(f, l->hits) : (struct grt_range){0};
+    grt_op_loss(f->graph, &loss);
     phase(f, "backward");
     struct grt_pass pass = pass_of(f, true);
     grt_module_backward(l->module, &pass, &x, &f->dy, NULL, false);
@@ -275,9 +313,57 @@ static bool step_ends(const struct feed *f) {
     return f->micro * f->l->micro >= f->rows;
 }
 
+// Bytes of a micro-batch's rows in a tensor of all of them, cut to `samples`.
+static struct grt_range share_of(const struct feed *f, const struct grt_tensor *all, uint64_t rows,
+                                 uint64_t samples) {
+    uint64_t bytes = grt_tensor_bytes(all) / all->shape[0] * rows;
+    return grt_op_part(all->range, f->micro * f->l->micro * bytes, samples * bytes);
+}
+
+// A micro-batch forward, its samples and what became of them kept.
+static void record_first(struct feed *f) {
+    const struct grt_learner *l = f->l;
+    uint64_t samples = f->x.shape[0];
+    record_forward(f, true);
+    grt_graph_copy(f->graph, share_of(f, l->all_x, 1, samples), f->x.range);
+    grt_graph_copy(f->graph, share_of(f, l->all_y, l->views, samples), f->y.range);
+}
+
+// The loss over all micro-batches, then each forward again, and back.
+static void record_second(struct feed *f) {
+    struct grt_learner *l = f->l;
+    struct grt_tensor y = grt_nn_rows(l->all_y, l->views * f->rows);
+    struct grt_tensor dy = grt_nn_rows(l->all_dy, l->views * f->rows);
+    uint64_t count = f->micro;
+    f->micro = 0;
+    struct grt_loss_desc loss = loss_of(f, &y, &dy, f->rows);
+    loss.block = l->views * l->micro;
+    grt_op_loss(f->graph, &loss);
+    f->again = true;
+    for (f->micro = 0; f->micro < count; f->micro++) {
+        uint64_t left = f->rows - f->micro * l->micro, rows = left < l->micro ? left : l->micro;
+        f->x = grt_nn_rows(l->x, rows);
+        see(f, rows);
+        grt_graph_copy(f->graph, f->x.range, share_of(f, l->all_x, 1, rows));
+        struct grt_tensor x = record_forward(f, true);
+        grt_graph_copy(f->graph, f->dy.range, share_of(f, l->all_dy, l->views, rows));
+        phase(f, "backward");
+        struct grt_pass pass = pass_of(f, true);
+        grt_module_backward(l->module, &pass, &x, &f->dy, NULL, false);
+    }
+    f->again = false;
+}
+
 static void record_gradients(struct feed *f) {
     for (f->micro = first_micro(f); feed(f, true); f->micro++) {
-        record_micro(f);
+        if (f->l->exact) {
+            record_first(f);
+        } else {
+            record_micro(f);
+        }
+    }
+    if (step_ends(f) && f->l->exact) {
+        record_second(f);
     }
     if (step_ends(f) && f->l->class_weights) {
         grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->loss_parts->range,
@@ -289,16 +375,16 @@ static void record_gradients(struct feed *f) {
 static void record_update(struct feed *f) {
     struct grt_learner *l = f->l;
     phase(f, "optimizer");
-    grt_op_update(f->graph,
-                  grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
-                                  .state = l->state, .history = l->history,
-                                  .loss_parts = l->loss_parts->range,
-                                  .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
-                                  .norm_parts = l->norm_parts, .norms = f->norms,
-                                  .norm_count = f->norm_count,
-                                  .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
-                                  .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
-                                  .scaling = l->desc.precision == GRT_F16, .rates = l->rates));
+    grt_op_update(
+        f->graph,
+        grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
+                        .state = l->state, .history = l->history,
+                        .loss_parts = l->loss_parts->range,
+                        .loss_part_count = (l->exact ? 1 : (uint32_t)f->micro) * GRT_LOSS_PARTS,
+                        .norm_parts = l->norm_parts, .norms = f->norms, .norm_count = f->norm_count,
+                        .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
+                        .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
+                        .scaling = l->desc.precision == GRT_F16, .rates = l->rates));
 }
 
 static void record_step(struct feed *f) {
@@ -369,13 +455,7 @@ static void record_evaluation(struct feed *f) {
         record_forward(f, false);
         struct grt_tensor y = flat(f, &f->y);
         // A mean over one sample is a sum over samples.
-        struct grt_loss_desc loss = {.loss = l->desc.loss,
-                                     .delta = l->desc.huber_delta,
-                                     .y = &y,
-                                     .target = &f->target,
-                                     .samples = 1,
-                                     .parts = parts(f, l->loss_parts),
-                                     .state = l->state->range};
+        struct grt_loss_desc loss = loss_of(f, &y, NULL, 1);
         if (classes) {
             loss.hits = parts(f, l->hits);
         }
@@ -424,8 +504,13 @@ static const char *missing(const struct feed *f, uint64_t rows, bool with_target
     const struct grt_learner *l = f->l;
     const struct grt_step_desc *d = f->desc;
     uint64_t steps = d->steps > 0 ? d->steps : 1;
+    with_target = with_target && grt_loss_has_targets(l->desc.loss);
     if (rows > l->desc.batch) {
         return "more rows than the learner's batch";
+    }
+    if (l->views > 1 && l->x16->dtype != GRT_F32 && rows % 2 != 0 &&
+        grt_learner_x_bytes(l) / 4 % 2 != 0) {
+        return "an odd number of samples of an odd number of 16-bit floats cannot be seen twice";
     }
     const struct grt_step_rows *data = d->data;
     if (d->part > 0) {

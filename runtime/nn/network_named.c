@@ -12,7 +12,9 @@ static bool read_outputs(const struct network_reading *r, const struct grt_node 
                                  .text = (char[]){"out"},
                                  .line = r->desc->line,
                                  .column = r->desc->column};
-    if (given && given->kind == GRT_NODE_TEXT && strcmp(given->text, "none") == 0) {
+    bool none = given ? given->kind == GRT_NODE_TEXT && strcmp(given->text, "none") == 0
+                      : r->desc->features;
+    if (none) {
         *outputs = 0;
         return true;
     }

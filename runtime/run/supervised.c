@@ -105,11 +105,14 @@ static bool make_loaders(struct grt_supervised *run) {
     if (!run->train_loader) {
         return false;
     }
-    if (task->info.part_rows[GRT_PART_VALIDATION] > 0) {
+    // Without targets there is nothing to compare with.
+    bool checks =
+        task->info.part_rows[GRT_PART_VALIDATION] > 0 && grt_loss_has_targets(task->learner.loss);
+    if (checks) {
         run->check_loader =
             grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, GRT_FEED_HELD);
     }
-    return run->check_loader || task->info.part_rows[GRT_PART_VALIDATION] == 0;
+    return run->check_loader || !checks;
 }
 
 // How many steps there are, which the schedule needs to know.
@@ -186,15 +189,13 @@ static bool make_learner(struct grt_supervised *run) {
 
 // ---- where it begins ----
 
-static const struct grt_trainer trainer = {
-    .kind = "supervised",
-    .all = GRT_ENDED_EPOCHS,
-    .keeps_best = true,
-    .advance = supervised_advance,
-    .evaluate = supervised_evaluate,
-    .save = supervised_save,
-    .load = supervised_load,
-};
+#define TRAINER(name)                                                                              \
+    {                                                                                              \
+        .kind = name, .all = GRT_ENDED_EPOCHS, .keeps_best = true, .advance = supervised_advance,  \
+        .evaluate = supervised_evaluate, .save = supervised_save, .load = supervised_load          \
+    }
+static const struct grt_trainer with_targets = TRAINER("supervised"), without = TRAINER("simclr");
+#undef TRAINER
 
 static struct grt_run *make_run(const struct grt_supervised *run) {
     const struct grt_config *c = &run->settings;
@@ -220,7 +221,8 @@ static bool begin(struct grt_supervised *run) {
     grt_run_row_text(&about, GRT_FIELD_PRECISION, c->precision);
     grt_run_row_set(&about, GRT_FIELD_BATCH, run->task.learner.batch);
     grt_run_row_set(&about, GRT_FIELD_ACCUMULATE, run->task.learner.accumulate);
-    struct grt_run_start start = {.trainer = &trainer,
+    bool targets = grt_loss_has_targets(run->task.learner.loss);
+    struct grt_run_start start = {.trainer = targets ? &with_targets : &without,
                                   .self = run,
                                   .dev = run->desc.dev,
                                   .steps = c->epochs * run->steps_per_epoch,
@@ -267,6 +269,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     if (!count_steps(run) || !make_learner(run) || !begin(run)) {
         goto undo_run;
     }
+    supervised_begin_knn(run);
     run->data_seconds = opened - start;
     run->cache_seconds = filled - opened;
     run->learner_seconds = grt_seconds() - filled;
@@ -319,6 +322,7 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .steps = run->steps,
         .taken = run->taken,
         .cache_why = run->cache_why,
+        .knn_every = run->knn_every,
         .data_seconds = run->data_seconds,
         .cache_seconds = run->cache_seconds,
         .learner_seconds = run->learner_seconds,

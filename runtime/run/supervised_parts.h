@@ -71,6 +71,7 @@ struct grt_supervised {
     struct supervised_loop loop;
     uint64_t whole_step;  // that the newest settled snapshot of the tensors is of; UINT64_MAX: none
     uint32_t rollbacks;
+    uint64_t knn_every;  // epochs between trials by nearest neighbours; 0: none
 };
 
 // Whether an epoch, or the run, ended at `step` and its evaluation was stopped: it comes first when
@@ -96,6 +97,11 @@ bool supervised_begin_with(struct grt_supervised *run);
 bool supervised_restart(struct grt_supervised *s);
 // The queue is empty, and goes on from this step.
 void supervised_begin_queue(struct grt_supervised *s, uint64_t step);
+
+// Finds out whether there are trials by nearest neighbours; makes one where it is due, and adds it
+// to the row of the evaluation.
+void supervised_begin_knn(struct grt_supervised *s);
+void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct grt_run_row *row);
 
 // What the sums of evaluations in the learner's state come to.
 void supervised_tally(const struct grt_learner *learner, const struct grt_learn_state *state,

@@ -413,5 +413,6 @@ bool supervised_evaluate(void *self, struct grt_run *run, bool more, struct grt_
         }
     }
     end_epoch(s, row);
+    supervised_knn(s, run, row);
     return true;
 }

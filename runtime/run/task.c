@@ -17,6 +17,8 @@ TASK_WORD_FN(pool_of, GRT_POOLS)
 TASK_WORD_FN(cache_of, GRT_CACHES)
 TASK_WORD_FN(on_nan_of, GRT_ON_NANS)
 
+#define PAIRS 256  // samples of a batch that are told apart
+
 // Sets what the config does not give.
 static bool set_default(struct grt_config *config, enum grt_config_key key, uint64_t value) {
     char text[32];
@@ -127,6 +129,16 @@ static bool choose_loss(struct grt_config *config) {
            grt_config_set(config, GRT_CONFIG_LOSS, whole ? "cross_entropy" : "mse");
 }
 
+// Samples are told apart from those of their batch: as many as SimCLR's small runs have, whatever
+// the device would like.
+static bool choose_pairs(struct grt_task *task) {
+    struct grt_config *c = &task->config;
+    uint64_t rows = task->info.part_rows[GRT_PART_TRAIN];
+    uint64_t most = rows > c->accumulate ? rows / c->accumulate : 1;
+    return set_default(c, GRT_CONFIG_BATCH_SIZE, most < PAIRS ? most : PAIRS) &&
+           set_default(c, GRT_CONFIG_NUM_WORKERS, 2);
+}
+
 // Batch, workers and accumulation of the device's profile, by the size of the model.
 static bool choose_batch(struct grt_task *task, const struct grt_profile *profile) {
     static const enum grt_profile_key keys[3][3] = {
@@ -136,6 +148,9 @@ static bool choose_batch(struct grt_task *task, const struct grt_profile *profil
     };
     struct grt_config *c = &task->config;
     uint64_t weights = 0;
+    if (!grt_loss_has_targets((enum grt_loss)loss_of(c->loss))) {
+        return choose_pairs(task);
+    }
     for (uint64_t i = 0; i < c->depth; i++) {
         uint64_t width = c->hidden.values[i < c->hidden.count ? i : 0];
         weights += width * width;
@@ -189,10 +204,16 @@ static uint32_t network_inputs(const struct grt_task *task,
     return info->input_count;
 }
 
+// Whether the network's outputs are compared with each other, behind layers of their own.
+static bool has_head(const struct grt_task *task) {
+    return !grt_loss_has_targets((enum grt_loss)loss_of(task->config.loss));
+}
+
 // Kinds of models.
 static struct grt_module *make_model(const struct grt_task *task) {
     const struct grt_config *c = &task->config;
-    uint32_t outputs = task->learner.outputs;
+    bool features = task->features || has_head(task);
+    uint32_t outputs = features ? 0 : task->learner.outputs;
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
         struct grt_input inputs[GRT_DATA_MAX_ARRAYS];
         uint32_t count = network_inputs(task, inputs);
@@ -200,7 +221,8 @@ static struct grt_module *make_model(const struct grt_task *task) {
                                                    .path = grt_config_source(c, GRT_CONFIG_NETWORK),
                                                    .line = c->network.line,
                                                    .column = c->network.column, .outputs = outputs,
-                                                   .inputs = inputs, .input_count = count));
+                                                   .features = features, .inputs = inputs,
+                                                   .input_count = count));
     }
     struct grt_mlp_desc mlp = grt_task_mlp(c, is_points(task) ? 0 : outputs);
     return is_points(task)
@@ -228,23 +250,54 @@ static struct grt_module *make_transform(const struct grt_config *c) {
     return module;
 }
 
-// The model, behind the transforms of its images where there are any, for the learner's desc. Names
-// of parameters are those of the model alone.
+// Layers behind the model, for what it is trained by alone.
+static struct grt_module *make_head(const struct grt_config *c) {
+    struct grt_module *parts[2 * GRT_CONFIG_NUMBERS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->projection.count; i++) {
+        parts[count++] =
+            grt_linear_create(grt_linear_desc(.outputs = (uint32_t)c->projection.values[i]));
+        if (i + 1 < c->projection.count) {
+            parts[count++] = grt_activation_create(GRT_ACT_RELU);
+        }
+    }
+    struct grt_module *head = grt_sequence_create(parts, count);
+    if (head) {
+        snprintf(head->name, sizeof head->name, "projection");
+    }
+    return head;
+}
+
+// The model, behind the transforms of its images and before a head, where there are any, for the
+// learner's desc. Names of parameters are those of the model alone, so that it is the same network
+// with another head.
 static struct grt_module *make_network(const void *of) {
     const struct grt_task *task = of;
     const struct grt_config *c = &task->config;
-    struct grt_module *parts[3] = {NULL}, *model = make_model(task);
+    struct grt_module *parts[4] = {NULL}, *model = make_model(task);
     uint32_t count = 0;
-    if (!model || !c->transform.text[0]) {
+    bool head = has_head(task) && !task->features, whole = model != NULL;
+    if (!model || (!c->transform.text[0] && !head)) {
         return model;
     }
-    parts[count++] = make_transform(c);
-    if (!grt_config_given(c, GRT_CONFIG_NETWORK)) {
-        parts[count++] = grt_flatten_create();
+    if (c->transform.text[0]) {
+        parts[count++] = make_transform(c);
+        if (!grt_config_given(c, GRT_CONFIG_NETWORK)) {
+            parts[count++] = grt_flatten_create();
+        }
     }
     model->nameless = true;
     parts[count++] = model;
-    return parts[0] ? grt_sequence_create(parts, count) : (grt_module_destroy(&model), NULL);
+    if (head) {
+        parts[count++] = make_head(c);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        whole = whole && parts[i];
+    }
+    for (uint32_t i = 0; !whole && i < count; i++) {
+        grt_module_destroy(&parts[i]);
+    }
+    return whole ? grt_sequence_create(parts, count) : NULL;
 }
 
 // Images and samples of points keep their shape for whoever can use it; a plain mlp takes all their
@@ -256,6 +309,25 @@ static struct grt_shape sample_shape(const struct grt_task *task) {
     }
     return is_points(task) ? shape_of(0, info->points, info->features)
                            : shape_of(0, 0, info->x_width);
+}
+
+// Two views of a sample have to differ: as SimCLR has it for small images, where nothing else is
+// given.
+static bool choose_transform(struct grt_task *task) {
+    struct grt_config *c = &task->config;
+    const struct grt_dataset_info *info = &task->info;
+    char text[224];
+    if (!has_head(task) || task->features || info->height == 0 || c->normalize ||
+        grt_config_given(c, GRT_CONFIG_TRANSFORM)) {
+        return true;
+    }
+    snprintf(text, sizeof text,
+             "random_resized_crop(size=(%u, %u)) | random_horizontal_flip%s | normalize",
+             info->height, info->points / info->height,
+             info->features == 3
+                 ? " | color_jitter(0.4, 0.4, 0.4, 0.1, p=0.8) | random_grayscale(p=0.2)"
+                 : "");
+    return grt_config_set(c, GRT_CONFIG_TRANSFORM, text);
 }
 
 // Transforms are of images, and their `normalize` is of numbers as they stand in the file.
@@ -308,7 +380,10 @@ static bool describe_learner(struct grt_task *task) {
         .make = make_network,
         .of = task,
         .input = sample_shape(task),
-        .outputs = info->classes > 0 ? info->classes : info->y_width,
+        .outputs = task->features      ? 0
+                   : has_head(task)    ? (uint32_t)c->projection.values[c->projection.count - 1]
+                   : info->classes > 0 ? info->classes
+                                       : info->y_width,
         .loss = (enum grt_loss)loss_of(c->loss),
         .huber_delta = (float)c->huber_delta,
         .label_smoothing = (float)c->label_smoothing,
@@ -318,6 +393,13 @@ static bool describe_learner(struct grt_task *task) {
         .recompute = c->activation_checkpointing,
         .seed = c->seed,
     };
+    if (task->features) {
+        task->learner.loss = GRT_LOSS_MSE;
+    } else if (has_head(task)) {
+        task->learner.views = 2;
+        task->learner.temperature = (float)c->temperature;
+        task->learner.exact = c->accumulate_exact;
+    }
     return take_class_weights(task) && grt_task_optimizer(c, &task->learner.optim);
 }
 
@@ -330,12 +412,15 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
         targets[i] = c->targets.values[i];
     }
     bool late = strcmp(c->on_nan, "late") == 0;
+    bool no_targets =
+        opening->no_targets ||
+        (!opening->class_targets && !grt_loss_has_targets((enum grt_loss)loss_of(c->loss)));
+    bool classes = opening->class_targets || strcmp(c->loss, "cross_entropy") == 0;
     task->data = grt_dataset_open(grt_dataset_desc(
             .path = c->data, .inputs = inputs, .input_count = c->inputs.count, .targets = targets,
-            .target_count = opening->no_targets ? 0 : c->targets.count,
-            .no_targets = opening->no_targets,
-            .class_targets = strcmp(c->loss, "cross_entropy") == 0 && !opening->no_targets,
-            .classes = opening->classes, .share_targets = strcmp(c->loss, "bce") == 0,
+            .target_count = no_targets ? 0 : c->targets.count, .no_targets = no_targets,
+            .class_targets = classes && !no_targets, .classes = opening->classes,
+            .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
             .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
             .normalise = c->normalize, .validation_split = c->validation_split, .seed = c->seed,
             .shuffle_window = c->shuffle_window, .mean = opening->mean, .std = opening->std,
@@ -368,7 +453,7 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }
-    good = good && check_transform(task) && describe_learner(task);
+    good = good && choose_transform(task) && check_transform(task) && describe_learner(task);
     if (!good) {
         grt_task_close(task);
     }

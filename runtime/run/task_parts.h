@@ -23,6 +23,7 @@ struct task_opening {
     bool no_targets;
     const double *mean, *std;  // of a trained model, or NULL
     uint32_t classes;          // of a trained model; 0: by the file
+    bool class_targets;        // whatever the loss is
     struct grt_task_look look;
 };
 

@@ -9,18 +9,33 @@
 
 // What the model and the meaning of its numbers depend on.
 static const enum grt_config_key kept_keys[] = {
-    GRT_CONFIG_INPUTS,         GRT_CONFIG_TARGETS,
-    GRT_CONFIG_NORMALIZE,      GRT_CONFIG_TRANSFORM,
-    GRT_CONFIG_MODEL,          GRT_CONFIG_NETWORK,
-    GRT_CONFIG_DEPTH,          GRT_CONFIG_HIDDEN,
-    GRT_CONFIG_ACTIVATION,     GRT_CONFIG_RESIDUAL,
-    GRT_CONFIG_LAYER_NORM,     GRT_CONFIG_POOLING,
-    GRT_CONFIG_HEAD_DEPTH,     GRT_CONFIG_LOSS,
-    GRT_CONFIG_HUBER_DELTA,    GRT_CONFIG_LABEL_SMOOTHING,
-    GRT_CONFIG_CLASS_WEIGHTS,  GRT_CONFIG_PRECISION,
-    GRT_CONFIG_SEED,           GRT_CONFIG_VALIDATION_SPLIT,
-    GRT_CONFIG_OPTIMIZER,      GRT_CONFIG_SHUFFLE,
-    GRT_CONFIG_SHUFFLE_WINDOW, GRT_CONFIG_EVAL_TRANSFORM,
+    GRT_CONFIG_INPUTS,
+    GRT_CONFIG_TARGETS,
+    GRT_CONFIG_NORMALIZE,
+    GRT_CONFIG_TRANSFORM,
+    GRT_CONFIG_MODEL,
+    GRT_CONFIG_NETWORK,
+    GRT_CONFIG_DEPTH,
+    GRT_CONFIG_HIDDEN,
+    GRT_CONFIG_ACTIVATION,
+    GRT_CONFIG_RESIDUAL,
+    GRT_CONFIG_LAYER_NORM,
+    GRT_CONFIG_POOLING,
+    GRT_CONFIG_HEAD_DEPTH,
+    GRT_CONFIG_LOSS,
+    GRT_CONFIG_HUBER_DELTA,
+    GRT_CONFIG_LABEL_SMOOTHING,
+    GRT_CONFIG_CLASS_WEIGHTS,
+    GRT_CONFIG_PRECISION,
+    GRT_CONFIG_SEED,
+    GRT_CONFIG_VALIDATION_SPLIT,
+    GRT_CONFIG_OPTIMIZER,
+    GRT_CONFIG_SHUFFLE,
+    GRT_CONFIG_SHUFFLE_WINDOW,
+    GRT_CONFIG_EVAL_TRANSFORM,
+    GRT_CONFIG_TEMPERATURE,
+    GRT_CONFIG_PROJECTION,
+    GRT_CONFIG_ACCUMULATE_EXACT,
 };
 
 #define MEAN "data/mean"
@@ -170,25 +185,45 @@ static bool check_shapes(const struct grt_task *task, const struct grt_archive *
         (long long)features, (long long)points);
 }
 
+// Which samples are meant, in the order of the file, and what of the network.
+static bool take_samples(struct grt_task *task, const struct grt_task_samples *samples,
+                         struct task_opening *opening) {
+    struct grt_config *c = &task->config;
+    char split[32];
+    snprintf(split, sizeof split, "%.17g", samples->validation_split);
+    task->features = true;
+    opening->no_targets = !samples->targets;
+    opening->class_targets = samples->targets != NULL;
+    opening->classes = 0;
+    return (!samples->inputs || grt_config_set(c, GRT_CONFIG_INPUTS, samples->inputs)) &&
+           (!samples->targets || grt_config_set(c, GRT_CONFIG_TARGETS, samples->targets)) &&
+           grt_config_set(c, GRT_CONFIG_VALIDATION_SPLIT, split) &&
+           grt_config_set(c, GRT_CONFIG_SHUFFLE, "false") &&
+           grt_config_set(c, GRT_CONFIG_DROP_LAST, "false");
+}
+
 // Weights alone, as another program wrote them: the config says what network they are of, and the
 // targets of the data how many outputs it has.
 static bool open_weights(struct grt_task *task, const struct grt_config *config,
-                         const struct grt_profile *profile) {
+                         const struct grt_profile *profile,
+                         const struct grt_task_samples *samples) {
+    struct task_opening opening = {.look = {.late = true}};
     task->config = *config;
     task->inputs = config->inputs;
-    bool good = task_open(task, profile, &(struct task_opening){.look = {.late = true}});
+    bool good =
+        (!samples || take_samples(task, samples, &opening)) && task_open(task, profile, &opening);
     task->learner.inference = true;
     return good;
 }
 
-bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
-                           const struct grt_config *config, const struct grt_profile *profile,
-                           bool targets) {
+static bool open_archive(struct grt_task *task, const struct grt_archive *archive,
+                         const struct grt_config *config, const struct grt_profile *profile,
+                         bool targets, const struct grt_task_samples *samples) {
     const char *text = grt_archive_text(archive, "config", NULL);
     memset(task, 0, sizeof *task);
     if (!text && (grt_config_given(config, GRT_CONFIG_NETWORK) ||
                   grt_config_given(config, GRT_CONFIG_MODEL))) {
-        return open_weights(task, config, profile);
+        return open_weights(task, config, profile, samples);
     }
     grt_config_init(&task->config);
     if (!text || !grt_archive_find(archive, STD) != !grt_archive_find(archive, MEAN)) {
@@ -222,18 +257,33 @@ bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *arch
         .classes = (uint32_t)grt_archive_whole(archive, "classes", 0),
         .look = {.late = true}};
     task->config.normalize = opening.mean != NULL;
-    bool opened = task_open(task, profile, &opening);
+    bool opened =
+        (!samples || take_samples(task, samples, &opening)) && task_open(task, profile, &opening);
     free(numbers);
     if (!opened) {
         return false;
     }
-    task->learner.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
+    if (!samples) {
+        task->learner.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
+    }
     task->learner.inference = true;
     if (!check_shapes(task, archive)) {
         grt_task_close(task);
         return false;
     }
     return true;
+}
+
+bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
+                           const struct grt_config *config, const struct grt_profile *profile,
+                           bool targets) {
+    return open_archive(task, archive, config, profile, targets, NULL);
+}
+
+bool grt_task_open_features(struct grt_task *task, const struct grt_archive *archive,
+                            const struct grt_config *config, const struct grt_profile *profile,
+                            const struct grt_task_samples *samples) {
+    return open_archive(task, archive, config, profile, samples->targets != NULL, samples);
 }
 
 static bool same_shape(const struct grt_archive_tensor *a, const struct grt_tensor *b) {

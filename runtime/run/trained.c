@@ -61,6 +61,11 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
     if (!begin(&w, dev, model, config, part, true)) {
         return false;
     }
+    if (!grt_loss_has_targets(w.task.learner.loss)) {
+        finish(&w);
+        return grt_fail(GRT_CONFIG, "a network that was trained without targets has no loss on "
+                                    "samples: `gpurt eval knn` and `gpurt eval linear` try it");
+    }
     double start = grt_seconds();
     struct grt_feed *feed = grt_feed_create(&(struct grt_feed_desc){.dev = dev,
                                                                     .learner = w.learner,

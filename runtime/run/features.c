@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples through a trained network, batch by batch, up to its last layers.
+#include "gpurt/features.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "gpurt/buffer.h"
+#include "gpurt/feed.h"
+
+#define QUERIES 0.2  // share of the samples, where no others are there
+
+void grt_features_finish(struct grt_features *f) {
+    free(f->x);
+    free(f->classes);
+    *f = (struct grt_features){0};
+}
+
+void grt_features_of_finish(struct grt_features_of *of) {
+    grt_features_finish(&of->bank);
+    grt_features_finish(&of->queries);
+    grt_features_finish(&of->bank_x);
+    grt_features_finish(&of->queries_x);
+}
+
+// ---- which samples ----
+
+struct choice {
+    const char *inputs, *targets;  // of the bank; inputs NULL: as the model has them
+    bool labelled;                 // the bank has classes
+    bool test;                     // the queries are test/x and test/y
+};
+
+static bool has(const struct grt_file_info *file, const char *name) {
+    for (uint32_t i = 0; i < file->count; i++) {
+        const char *found = file->arrays[i].name;
+        if (strcmp(found + (found[0] == '/'), name + (name[0] == '/')) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *first_of(const struct grt_config_names *names, const char *otherwise) {
+    return names->count > 0 ? names->values[0] : otherwise;
+}
+
+// A model may have been trained on samples without classes: x and y are meant all the same, unless
+// others are named.
+static bool choose(const struct grt_config *c, struct choice *choice) {
+    struct grt_file_info *file = grt_file_info_create(c->data);
+    if (!file) {
+        return false;
+    }
+    bool named = grt_config_given(c, GRT_CONFIG_INPUTS);
+    *choice = (struct choice){.targets = first_of(&c->targets, "y")};
+    choice->inputs = named ? NULL : has(file, "x") ? "x" : NULL;
+    choice->labelled = has(file, choice->targets);
+    choice->test = !named && !grt_config_given(c, GRT_CONFIG_TARGETS) && has(file, "test/x") &&
+                   has(file, "test/y");
+    grt_file_info_destroy(&file);
+    return true;
+}
+
+bool grt_features_labelled(const struct grt_config *config) {
+    struct choice choice;
+    return config && choose(config, &choice) && choice.labelled;
+}
+
+// ---- through the network ----
+
+struct work {
+    struct grt_task task;
+    struct grt_learner *learner;
+    struct grt_loader *loader;
+    uint64_t rows, done;
+    struct grt_features *y, *x;  // x may be NULL
+};
+
+static bool make_room(struct grt_features *f, uint64_t rows, uint64_t width, bool classes) {
+    *f = (struct grt_features){.rows = rows, .width = width};
+    f->x = malloc(rows * width * sizeof *f->x);
+    f->classes = classes ? malloc(rows * sizeof *f->classes) : NULL;
+    return (f->x && (f->classes || !classes)) ||
+           grt_fail(GRT_NO_MEMORY, "no host memory for %llu samples of %llu numbers",
+                    (unsigned long long)rows, (unsigned long long)width);
+}
+
+static void keep(struct work *w, const struct grt_batch *b, const float *y) {
+    struct grt_features *sets[] = {w->y, w->x};
+    const float *from[] = {y, b->x};
+    for (int i = 0; i < 2; i++) {
+        struct grt_features *f = sets[i];
+        if (f) {
+            memcpy(f->x + w->done * f->width, from[i], b->rows * f->width * sizeof *f->x);
+        }
+        if (f && f->classes) {
+            memcpy(f->classes + w->done, b->y, b->rows * sizeof *f->classes);
+        }
+    }
+    w->done += b->rows;
+}
+
+static bool run_batches(struct work *w, struct grt_dev *dev, bool (*stop)(void)) {
+    uint64_t batch = w->task.learner.batch, x_bytes = grt_learner_x_bytes(w->learner);
+    uint64_t y_bytes = grt_learner_outputs(w->learner) * 4;
+    struct grt_buf *in = grt_buf_create(
+        dev, grt_buf_desc(.size = batch * x_bytes, .kind = GRT_BUF_UPLOAD, .label = "batches"));
+    struct grt_buf *out = grt_buf_create(
+        dev, grt_buf_desc(.size = batch * y_bytes, .kind = GRT_BUF_READBACK, .label = "features"));
+    struct grt_graph *graph = NULL;
+    uint32_t recorded = 0;
+    bool good = in && out;
+    while (good && w->done < w->rows) {
+        struct grt_batch b;
+        good = !(stop && stop()) && grt_loader_next(w->loader, &b);
+        if (!good) {
+            break;
+        }
+        memcpy(grt_buf_host(in), b.x, b.rows * x_bytes);
+        if (b.rows != recorded) {
+            grt_graph_destroy(&graph);
+            graph = grt_learner_predict(
+                w->learner, grt_step_desc(.rows = b.rows, .x = {in, 0, b.rows * x_bytes}),
+                (struct grt_range){out, 0, b.rows * y_bytes});
+            recorded = b.rows;
+        }
+        good = graph && grt_graph_finish(graph);
+        if (good) {
+            keep(w, &b, grt_buf_host(out));
+        }
+        grt_loader_release(w->loader, &b);
+    }
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&in);
+    grt_buf_destroy(&out);
+    return good;
+}
+
+// The samples of a part, as the network has them at its end, and as they are.
+static bool take(struct grt_dev *dev, const struct grt_features_desc *d,
+                 const struct grt_task_samples *samples, enum grt_part part, struct grt_features *y,
+                 struct grt_features *x) {
+    struct work w = {.y = y, .x = x};
+    if (!grt_task_open_features(&w.task, d->model, d->config, grt_dev_profile(dev), samples)) {
+        return false;
+    }
+    w.rows = w.task.info.part_rows[part];
+    bool classes = w.task.info.classes > 0;
+    bool good = w.rows > 0 || grt_fail(GRT_BAD_DATA, "%s has no samples for that", d->config->data);
+    if (good && w.rows < w.task.learner.batch) {
+        w.task.learner.batch = (uint32_t)w.rows;
+    }
+    // Each row is read once: nothing to keep.
+    grt_config_set(&w.task.config, GRT_CONFIG_CACHE, "none");
+    w.learner = good ? grt_learner_create(dev, &w.task.learner) : NULL;
+    good = w.learner && grt_learner_alloc(w.learner) &&
+           (d->drawn || grt_task_load_model(w.learner, d->model)) &&
+           make_room(y, w.rows, grt_learner_outputs(w.learner), classes) &&
+           (!x || make_room(x, w.rows, w.task.info.x_width, classes));
+    w.loader = good ? grt_task_loader(&w.task, dev, part, GRT_FEED_HELD) : NULL;
+    good = w.loader && run_batches(&w, dev, d->stop);
+    grt_learner_destroy(&w.learner);
+    grt_loader_destroy(&w.loader);
+    grt_task_close(&w.task);
+    return good;
+}
+
+bool grt_features_take(struct grt_dev *dev, const struct grt_features_desc *d,
+                       struct grt_features_of *of) {
+    struct choice choice;
+    if (!dev || !d || !d->model || !d->config || !of) {
+        return grt_fail(GRT_INVALID, "a device, a model and a config are wanted");
+    }
+    *of = (struct grt_features_of){0};
+    if (!choose(d->config, &choice)) {
+        return false;
+    }
+    if (!choice.labelled) {
+        return grt_fail(GRT_BAD_DATA, "%s has no classes '%s'; `targets` names others",
+                        d->config->data, choice.targets);
+    }
+    double split =
+        grt_config_given(d->config, GRT_CONFIG_VALIDATION_SPLIT) && d->config->validation_split > 0
+            ? d->config->validation_split
+            : QUERIES;
+    struct grt_task_samples bank = {.inputs = choice.inputs, .targets = choice.targets};
+    struct grt_task_samples queries = bank;
+    bank.validation_split = queries.validation_split = choice.test ? 0 : split;
+    if (choice.test) {
+        queries.inputs = "test/x";
+        queries.targets = "test/y";
+    }
+    bool good = take(dev, d, &bank, choice.test ? GRT_PART_ALL : GRT_PART_TRAIN, &of->bank,
+                     d->pixels ? &of->bank_x : NULL) &&
+                take(dev, d, &queries, choice.test ? GRT_PART_ALL : GRT_PART_VALIDATION,
+                     &of->queries, d->pixels ? &of->queries_x : NULL);
+    if (!good) {
+        grt_features_of_finish(of);
+    }
+    return good;
+}
+
+struct grt_archive *grt_features_archive(struct grt_dev *dev, const struct grt_archive *model,
+                                         const struct grt_config *config, bool (*stop)(void)) {
+    struct choice choice;
+    struct grt_features f = {0};
+    if (!dev || !model || !config) {
+        grt_fail(GRT_INVALID, "a device, a model and a config are wanted");
+        return NULL;
+    }
+    if (!choose(config, &choice)) {
+        return NULL;
+    }
+    struct grt_task_samples samples = {.targets = choice.labelled ? choice.targets : NULL};
+    const struct grt_features_desc desc = {.model = model, .config = config, .stop = stop};
+    struct grt_archive *archive =
+        take(dev, &desc, &samples, GRT_PART_ALL, &f, NULL) ? grt_archive_create() : NULL;
+    uint64_t shape[2] = {f.rows, f.width};
+    if (archive &&
+        (!grt_archive_add(archive, "embedding", GRT_F32, 2, shape, f.x) ||
+         (f.classes && !grt_archive_add(archive, "class", GRT_U32, 1, shape, f.classes)))) {
+        grt_archive_destroy(&archive);
+    }
+    grt_features_finish(&f);
+    return archive;
+}
