@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report for a job summary: what leads, what changed, the figures, the machines. Figures come
 // last, so that those of a large report are what is left out.
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -161,7 +162,7 @@ static void figures(const struct markdown *m) {
     }
 }
 
-void report_write_markdown(FILE *file, const struct report_view *view) {
+static void write_all(FILE *file, const struct report_view *view) {
     struct markdown m = {.file = file, .view = view, .r = view->report};
     fputs("# ", file);
     report_markdown(file, view->title);
@@ -172,4 +173,19 @@ void report_write_markdown(FILE *file, const struct report_view *view) {
     }
     machines(&m);
     figures(&m);
+}
+
+// How much is written is asked of the stream, which a pipe does not tell: memory comes first.
+void report_write_markdown(FILE *file, const struct report_view *view) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) {
+        return;
+    }
+    write_all(memory, view);
+    if (fclose(memory) == 0) {
+        fwrite(text, 1, size, file);
+    }
+    free(text);
 }

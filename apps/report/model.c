@@ -103,7 +103,8 @@ uint32_t report_add_contender(struct report *report, const struct report_contend
             return i;
         }
     }
-    if (!grow(r, &r->contenders, r->contender_count, sizeof *r->contenders)) {
+    if (r->contender_count == REPORT_MAX_CONTENDERS ||
+        !grow(r, &r->contenders, r->contender_count, sizeof *r->contenders)) {
         return REPORT_NONE;
     }
     const char *api = contender->peer ? contender->peer : backend;
@@ -133,7 +134,8 @@ static struct report_cell *copy_cells(struct report *r, const struct report_cell
 
 uint32_t report_add_source(struct report *report, const struct report_source *source) {
     struct report *r = report;
-    if (!grow(r, &r->sources, r->source_count, sizeof *r->sources)) {
+    if (r->source_count == REPORT_MAX_SOURCES ||
+        !grow(r, &r->sources, r->source_count, sizeof *r->sources)) {
         return REPORT_NONE;
     }
     struct report_source *s = &r->sources[r->source_count];
@@ -168,15 +170,24 @@ double report_share(const struct report_bench *bench, double a, double b) {
     return bench->lower ? b / a : a / b;
 }
 
-// The text that names the case of a row.
-static void subject_text(const struct report_row *row, const char *settings,
-                         char text[REPORT_TEXT]) {
+static bool is_among(const char *key, const char *const *keys) {
+    for (; keys && *keys; keys++) {
+        if (strcmp(*keys, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void report_case_text(const struct report_row *row, const char *settings, const char *const *only,
+                      const char *const *without, char text[REPORT_TEXT]) {
     size_t used = 0;
     text[0] = '\0';
     for (const struct report_part *p = row->bench->parts; p->key; p++) {
         const struct report_cell *cell = report_cell(row, p->key);
         char number[REPORT_QUANTITY];
-        if (!cell || used >= REPORT_TEXT) {
+        if (!cell || used >= REPORT_TEXT || (only && !is_among(p->key, only)) ||
+            is_among(p->key, without)) {
             continue;
         }
         if (!cell->text && p->bytes) {
@@ -185,9 +196,10 @@ static void subject_text(const struct report_row *row, const char *settings,
             snprintf(number, sizeof number, "%.10g", cell->number);
         }
         const char *value = cell->text ? cell->text : number;
+        const char *before = p->before ? p->before : "";
+        before += used ? 0 : strspn(before, " ");
         if (!p->usual || strcmp(value, p->usual) != 0) {
-            used += (size_t)snprintf(text + used, REPORT_TEXT - used, "%s%s",
-                                     p->before ? p->before : "", value);
+            used += (size_t)snprintf(text + used, REPORT_TEXT - used, "%s%s", before, value);
         }
     }
     if (row->bench->settings && *settings && used < REPORT_TEXT) {
@@ -232,7 +244,7 @@ bool report_add_row(struct report *report, uint32_t source, uint32_t contender,
     row->cell_count = row->cells ? count : 0;
     row->date = s->date;
     judge(row);
-    subject_text(row, s->settings, subject);
+    report_case_text(row, s->settings, NULL, NULL, subject);
     row->subject = report_text(r, subject);
     r->row_count++;
     s->row_count++;
@@ -242,7 +254,8 @@ bool report_add_row(struct report *report, uint32_t source, uint32_t contender,
 
 struct report_curve *report_add_curve(struct report *report, const struct report_curve *curve) {
     struct report *r = report;
-    if (!grow(r, &r->curves, r->curve_count, sizeof *r->curves)) {
+    if (r->curve_count == REPORT_MAX_CURVES ||
+        !grow(r, &r->curves, r->curve_count, sizeof *r->curves)) {
         return NULL;
     }
     struct report_curve *c = &r->curves[r->curve_count++];

@@ -20,6 +20,9 @@
 #define REPORT_MAX_CELLS 64      // of a row
 #define REPORT_MAX_ROWS 100000   // of all files
 #define REPORT_MAX_POINTS 20000  // of a curve
+#define REPORT_MAX_CONTENDERS 500
+#define REPORT_MAX_SOURCES 20000
+#define REPORT_MAX_CURVES 2000
 #define REPORT_NONE UINT32_MAX
 
 // How a figure came about.
@@ -147,7 +150,7 @@ const char *report_text(struct report *report, const char *text);
 void *report_alloc(struct report *report, size_t size);
 
 // Each returns the number of what was added, or of the same one that is there; REPORT_NONE when
-// memory is out. Texts are copied; `label` is made.
+// there are too many or memory is out. Texts are copied; `label` is made.
 uint32_t report_add_contender(struct report *report, const struct report_contender *contender);
 uint32_t report_add_source(struct report *report, const struct report_source *source);
 
@@ -156,7 +159,7 @@ uint32_t report_add_source(struct report *report, const struct report_source *so
 bool report_add_row(struct report *report, uint32_t source, uint32_t contender,
                     const struct report_bench *bench, const struct report_cell *cells,
                     size_t count);
-// Adds a curve without points. NULL when memory is out.
+// Adds a curve without points. NULL when there are too many or memory is out.
 struct report_curve *report_add_curve(struct report *report, const struct report_curve *curve);
 void report_add_point(struct report *report, struct report_curve *curve, struct report_point point);
 
@@ -169,6 +172,11 @@ size_t report_case_end(const struct report *report, size_t first);
 // The cell of a row, or NULL; and its number, or NaN.
 const struct report_cell *report_cell(const struct report_row *row, const char *key);
 double report_number(const struct report_row *row, const char *key);
+
+// The text that names the case of a row, of all its keys or of `only` these, or `without` these
+// (lists that end with NULL; NULL: no such list). `settings` of its source go with it unless "".
+void report_case_text(const struct report_row *row, const char *settings, const char *const *only,
+                      const char *const *without, char text[REPORT_TEXT]);
 
 // How good `a` is as a share of `b`: above 1 it is better, by more or by less.
 double report_share(const struct report_bench *bench, double a, double b);

@@ -209,7 +209,10 @@ static bool read_head(struct reader *r, json_t *head) {
     r->source = report_add_source(r->report, &source);
     json_decref(r->head);
     r->head = json_incref(head);
-    return true;
+    bool room = r->source != REPORT_NONE &&
+                (source.contender != REPORT_NONE || (source.nature == REPORT_STATIC && !device));
+    return room || wrong(r, "more than %d devices or %d commands in all", REPORT_MAX_CONTENDERS,
+                         REPORT_MAX_SOURCES);
 }
 
 // ---- rows ----
@@ -257,6 +260,9 @@ static bool read_row(struct reader *r, const json_t *row) {
     count = add_cells(json_object_get(r->head, "model"), cells, count, REPORT_MAX_CELLS);
     count = add_cells(json_object_get(r->head, "data"), cells, count, REPORT_MAX_CELLS);
     uint32_t contender = contender_of(r, row);
+    if (contender == REPORT_NONE) {
+        return wrong(r, "more than %d devices in all", REPORT_MAX_CONTENDERS);
+    }
     if (!report_add_row(r->report, r->source, contender, bench, cells, count) &&
         report_good(r->report)) {
         return wrong(r, "more than %d rows in all", REPORT_MAX_ROWS);

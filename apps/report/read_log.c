@@ -96,7 +96,8 @@ bool report_log_event(struct report_log *log, struct report *report, const char 
                                      .group = log->group,
                                      .what = followed,
                                      .name = log->name};
-        log->curves[training] = report_add_curve(report, &curve) ? report->curve_count : 0;
+        bool room = log->source != REPORT_NONE && log->contender != REPORT_NONE;
+        log->curves[training] = room && report_add_curve(report, &curve) ? report->curve_count : 0;
     }
     if (log->curves[training]) {
         report_add_point(report, &report->curves[log->curves[training] - 1],

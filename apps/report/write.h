@@ -22,6 +22,8 @@ struct report_view {
 void report_write_markdown(FILE *file, const struct report_view *view);
 // Every row, one line each; figures in the base unit that stands beside them.
 void report_write_csv(FILE *file, const struct report_view *view);
+// One file that needs nothing else.
+void report_write_html(FILE *file, const struct report_view *view);
 // A few lines for a terminal.
 void report_write_plain(FILE *file, const struct report_view *view);
 

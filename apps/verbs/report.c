@@ -14,7 +14,7 @@
 
 struct report_options {
     struct options common;  // first: see options.h
-    const char *md, *csv;
+    const char *html, *md, *csv;
     const char *baseline;
     const char *title;
     double fail_under;
@@ -24,6 +24,11 @@ struct report_options {
 
 #define AT(field) offsetof(struct report_options, field)
 static const struct option_row report_own[] = {
+    {.name = "html",
+     .value = "FILE",
+     .help = "one page with charts, which needs no network",
+     .read = options_read_text,
+     .at = AT(html)},
     {.name = "md",
      .value = "FILE",
      .help = "Markdown, for a job summary",
@@ -99,9 +104,10 @@ static int write_forms(const struct report_options *o, const struct report_view 
     const struct {
         const char *path;
         void (*write)(FILE *, const struct report_view *);
-    } forms[] = {{o->md, report_write_markdown}, {o->csv, report_write_csv}};
+    } forms[] = {
+        {o->html, report_write_html}, {o->md, report_write_markdown}, {o->csv, report_write_csv}};
     int code = COMMAND_OK;
-    bool any = o->md || o->csv;
+    bool any = o->html || o->md || o->csv;
     for (size_t i = 0; i < sizeof forms / sizeof *forms && !code; i++) {
         code = write_form(forms[i].path, forms[i].write, view);
     }
@@ -134,7 +140,7 @@ static int make(const struct report_options *o, struct report *r) {
 
 // What is written clashes with nothing that is read.
 static int names_apart(const struct report_options *o, const char **words, size_t count) {
-    struct file_named *files = calloc(count + 3, sizeof *files);
+    struct file_named *files = calloc(count + 4, sizeof *files);
     if (!files) {
         talk_error("out of memory");
         return COMMAND_INTERNAL;
@@ -144,8 +150,9 @@ static int names_apart(const struct report_options *o, const char **words, size_
     }
     files[count] = (struct file_named){FILE_READ, "--baseline", o->baseline};
     files[count + 1] = (struct file_named){FILE_WRITTEN, "--md", o->md};
+    files[count + 3] = (struct file_named){FILE_WRITTEN, "--html", o->html};
     files[count + 2] = (struct file_named){FILE_WRITTEN, "--csv", o->csv};
-    int code = files_apart(files, count + 3);
+    int code = files_apart(files, count + 4);
     free(files);
     return code;
 }
@@ -178,8 +185,8 @@ static int run_report(const struct report_options *o, const char **words, size_t
 
 static const char report_about[] =
     "Puts results of `gpurt bench --format json` or jsonl, of any kinds and machines, and logs of\n"
-    "`gpurt train --log` into one report: which device leads in what, every figure, and\n"
-    "the record of each machine. Without --md or --csv the summary is printed.\n"
+    "`gpurt train --log` into one report: which device leads in what, charts, every figure, and\n"
+    "the record of each machine. Without --html, --md or --csv the summary is printed.\n"
     "Of several results of one case and device the newest counts.\n";
 
 // Reads the command line and runs; both verbs.

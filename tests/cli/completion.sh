@@ -66,9 +66,9 @@ offers_files gpurt play standing --checkpoint ''
 offers_files gpurt doctor --root ''
 offers_files gpurt convert ''
 offers_files gpurt report ''
-offers_files gpurt report a.json --md ''
+offers_files gpurt report a.json --html ''
 offers_files gpurt compare ''
-offers "--md" gpurt report a.json --m
+offers "--html" gpurt report a.json --ht
 offers "--fail-under --format" gpurt compare a.json b.json --f
 
 # ---- the man page ----

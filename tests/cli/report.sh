@@ -85,9 +85,9 @@ refuse 66 'folder.json' report folder.json
 # ---- names that would like to be markup, formulas or commands ----
 evil='<script>alert(1)</script>|`x`[y](http://z)=1'
 result evil.json "$evil" 2026-01-01T00:00:00Z '=SUM(A1)<img/src=x/onerror=alert(2)> 5 0 ok' '8x8x8 6 0 ok'
-expect 0 report evil.json old.json --md evil.md --csv evil.csv --title "</title><script>alert(3)</script>"
+expect 0 report evil.json old.json --md evil.md --csv evil.csv --html evil.html --title "</title><script>alert(3)</script>"
 /usr/bin/python3 - <<'EOF' || wrong "hostile names"
-import csv
+import csv, html.parser
 rows = list(csv.DictReader(open("evil.csv", encoding="utf-8", newline="")))
 assert len(rows) == 6, rows
 for row in rows:
@@ -97,6 +97,20 @@ assert any(row["case"].startswith("'=SUM(A1)<img") for row in rows), rows
 markdown = open("evil.md", encoding="utf-8").read()
 for word in ("<script", "<img", "[y](", "http://"):
     assert word not in markdown, word
+
+class Page(html.parser.HTMLParser):
+    def handle_starttag(self, tag, attrs):
+        assert tag != "img", "a name became an element"
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            assert name not in ("src", "href") or value.startswith("#"), (tag, name, value)
+        scripts.append(tag == "script")
+    def handle_data(self, data):
+        texts.append(data)
+scripts, texts = [], []
+Page().feed(open("evil.html", encoding="utf-8").read())
+assert sum(scripts) == 1, sum(scripts)
+assert any("<script>alert(1)</script>|`x`" in text for text in texts), "the name is not shown as it is"
 EOF
 
 # ---- a large report stays under what a job summary takes, and says what is left out ----
@@ -116,7 +130,15 @@ records=("$source"/ci/records/*/*.json "$source"/ci/records/*/mlp-*.jsonl "$sour
 expect 0 report "${records[@]}"
 said 'Matrix products: NVIDIA H200'
 [ "$(wc -L <out)" -le 80 ] || wrong "report: a line of more than 80 columns"
-expect 0 report "${records[@]}" --md records.md --csv records.csv
+expect 0 report "${records[@]}" --html records.html --md records.md --csv records.csv
 [ "$(grep -c '' records.csv)" -gt 200 ] || wrong "the CSV has few rows"
+for page in "records.html 30" "evil.html 1"; do
+    read -r file count <<<"$page"
+    /usr/bin/python3 "$tests/cli/report_geometry.py" "$file" "$count" || wrong "charts of $file"
+done
+# Every chart of the table in apps/report/chart.c but the convolutions', of which there is no record.
+while read -r chart; do
+    grep -q "id=\"$chart-1\"" records.html || wrong "no chart $chart"
+done < <(sed -n 's/.*{\.id = "\([a-z-]*\)".*/\1/p' "$source/apps/report/chart.c" | grep -v '^conv$')
 
 exit "$failed"
