@@ -263,6 +263,7 @@ static int run_bench(struct bench *bench, uint64_t chosen, const struct bench_al
             .columns = columns,
             .column_count = BENCH_COLUMN_COUNT,
             .schema = "gpurt.bench/1",
+            .verb = alone ? alone->verb : NULL,
             .argc = argc,
             .argv = argv,
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),

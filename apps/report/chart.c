@@ -183,7 +183,7 @@ static size_t draw_panel(FILE *file, struct chart_panel *panel, size_t number) {
 }
 
 static size_t write_rows(FILE *file, const struct report *r, const struct report_chart *chart) {
-    const struct report_row **rows = calloc(r->row_count + 1, sizeof *rows);
+    const struct report_row **rows = calloc(r->row_count + 1, sizeof(void *));
     bool *done = calloc(r->row_count + 1, sizeof *done);
     size_t drawn = 0, tries = 0;
     for (size_t i = 0; rows && done && i < r->row_count && drawn < CHART_MAX_PANELS; i++) {
@@ -221,7 +221,7 @@ static bool same_group(const struct report_curve *a, const struct report_curve *
 }
 
 static size_t write_curves(FILE *file, const struct report *r, const struct report_chart *chart) {
-    const struct report_curve **curves = calloc(r->curve_count + 1, sizeof *curves);
+    const struct report_curve **curves = calloc(r->curve_count + 1, sizeof(void *));
     size_t drawn = 0;
     for (size_t i = 0; curves && i < r->curve_count && drawn < CHART_MAX_PANELS; i++) {
         struct chart_panel panel = {.report = r, .chart = chart, .curves = curves};

@@ -204,7 +204,7 @@ static void figure_row(const struct page *p, const struct report_row *row) {
     fprintf(p->file, "<tr%s><td>%s</td><td class=\"case\">",
             ranked && row->of_best == 1 ? " class=\"lead\"" : "", row->bench->name);
     text(p, row->subject);
-    fputs("</td><td>", p->file);
+    fputs("</td><td class=\"device\">", p->file);
     text(p, label_of(p, row->contender));
     fputs("</td>", p->file);
     figure_cell(p, row);
@@ -225,7 +225,7 @@ static void figure_row(const struct page *p, const struct report_row *row) {
     } else {
         fputs("<td class=\"n\" data-v=\"\"></td>", p->file);
     }
-    fprintf(p->file, "<td>%s</td><td>", report_nature_text(row->nature));
+    fprintf(p->file, "<td>%s</td><td class=\"date\">", report_nature_text(row->nature));
     text(p, row->date);
     fputs("</td></tr>\n", p->file);
 }
@@ -266,6 +266,16 @@ static void table(const struct page *p) {
 
 // ---- machines ----
 
+static bool is_size(const char *key) {
+    static const char *const keys[] = {"memory", "max_buffer", "max_binding", "shared_memory"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (strcmp(keys[i], key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void facts(const struct page *p, const struct report_source *s) {
     fputs("<dl>", p->file);
     for (size_t i = 0; i < s->fact_count; i++) {
@@ -276,6 +286,11 @@ static void facts(const struct page *p, const struct report_source *s) {
             text(p, s->facts[i].text);
         } else {
             fprintf(p->file, "%.15g", s->facts[i].number);
+        }
+        if (!s->facts[i].text && is_size(s->facts[i].key)) {
+            char size[REPORT_QUANTITY];
+            report_quantity(s->facts[i].number, "B", size);
+            fprintf(p->file, " <span class=\"soft\">%s</span>", size);
         }
         fputs("</dd>", p->file);
     }
@@ -291,7 +306,7 @@ static void commands(const struct page *p, uint32_t contender) {
         if (s->contender != contender) {
             continue;
         }
-        fputs("<tr><td>", p->file);
+        fputs("<tr><td class=\"date\">", p->file);
         text(p, s->date);
         fputs("</td><td>", p->file);
         text(p, s->version);

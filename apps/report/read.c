@@ -195,6 +195,12 @@ static bool read_head(struct reader *r, json_t *head) {
     source.settings = settings;
     source.partial = json_is_true(json_object_get(head, "partial"));
     source.fact_count = add_cells(device, facts, 0, REPORT_MAX_CELLS - 1);
+    for (size_t i = 0; i < source.fact_count; i++) {
+        const json_t *value = json_object_get(device, facts[i].key);
+        if (json_is_boolean(value)) {
+            facts[i].text = json_is_true(value) ? "yes" : "no";
+        }
+    }
     if (*profiles) {
         facts[source.fact_count++] = (struct report_cell){.key = "profiles", .text = profiles};
     }

@@ -28,6 +28,10 @@ expect 0 bench all --help
 said '--num-envs' && said '--shape'
 refuse 64 "is an option of \`gpurt bench gemm\`" bench rollout --shape 8
 
+# ---- the record names the kind ----
+expect 0 bench conv --device ref:0 --shape 1x4x4x3x4 --pass forward --time 0.005 --samples 1 --format json
+recorded bench conv
+
 # ---- one setting is one row ----
 one=(bench rollout --device ref:0 --env cartpole --episode-length 5 --time 0.01 --samples 1)
 expect 0 "${one[@]}" --num-envs 128 --num-dirs 16 --dir-chunk 8 --format csv

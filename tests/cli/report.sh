@@ -83,6 +83,7 @@ mkdir folder.json
 refuse 66 'folder.json' report folder.json
 
 # ---- names that would like to be markup, formulas or commands ----
+# shellcheck disable=SC2016  # meant as it is
 evil='<script>alert(1)</script>|`x`[y](http://z)=1'
 result evil.json "$evil" 2026-01-01T00:00:00Z '=SUM(A1)<img/src=x/onerror=alert(2)> 5 0 ok' '8x8x8 6 0 ok'
 expect 0 report evil.json old.json --md evil.md --csv evil.csv --html evil.html --title "</title><script>alert(3)</script>"
@@ -136,7 +137,7 @@ for page in "records.html 30" "evil.html 1"; do
     read -r file count <<<"$page"
     /usr/bin/python3 "$tests/cli/report_geometry.py" "$file" "$count" || wrong "charts of $file"
 done
-# Every chart of the table in apps/report/chart.c but the convolutions', of which there is no record.
+# Every chart of the table in apps/report/chart.c but that of convolutions, which no record has.
 while read -r chart; do
     grep -q "id=\"$chart-1\"" records.html || wrong "no chart $chart"
 done < <(sed -n 's/.*{\.id = "\([a-z-]*\)".*/\1/p' "$source/apps/report/chart.c" | grep -v '^conv$')

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The page of `gpurt report` over this repository's records in headless Chromium: report_browser.py
-# says what is looked at. Ends with status 77 where there is no Chromium. Screenshots are kept in the
-# folder PICTURES. Usage: report_browser.sh GPURT SOURCE_DIR PICTURES
+# says what is looked at. Ends with status 77 where there is no Chromium. Screenshots are kept in
+# the folder PICTURES. Usage: report_browser.sh GPURT SOURCE_DIR PICTURES
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: report_browser.sh GPURT SOURCE_DIR PICTURES}")
