@@ -192,26 +192,33 @@ static struct decide_params decision_of(const struct grt_update_desc *u, uint32_
 }
 
 // Parts of the gradients' sum of squares: enough to fill a device, few for what is small. A device
-// that cannot reach all gradients at once takes its share of the parts for each piece.
+// that cannot reach all gradients at once takes its share of the parts for each piece. OpenCL on a
+// CPU has a lane a core, which walks through memory by vectors: lanes side by side would each fetch
+// every line of it.
 static uint32_t norm(struct grt_graph *graph, const struct grt_update_desc *u) {
     const struct grt_dev *dev = grt_graph_dev(graph);
-    uint32_t wg = grt_op_tree_wg(dev), first = 0;
+    const struct grt_dev_info *info = grt_dev_info(dev);
+    bool alone = info->caps.software && info->backend == GRT_BACKEND_OPENCL;
+    uint32_t wg = alone ? 1 : grt_op_tree_wg(dev), first = 0;
     struct grt_pieces pieces = grt_op_pieces(graph, u->params->elements, 4);
     uint64_t piece_count = (pieces.total + pieces.largest - 1) / pieces.largest;
     while (grt_op_next(&pieces)) {
         uint64_t groups = (pieces.count + 4 * (uint64_t)wg - 1) / (4 * (uint64_t)wg);
-        uint64_t most = GRT_NORM_PARTS / piece_count;
+        uint64_t most = GRT_NORM_PARTS / piece_count, units = info->caps.compute_units;
         if (most == 0) {
             grt_graph_reject(graph, GRT_UNSUPPORTED, "too many parameters for %s: %llu pieces",
                              grt_dev_info(dev)->selector, (unsigned long long)piece_count);
             return 0;
         }
+        most = alone && units > 0 && units < most ? units : most;
         groups = groups < most ? groups : most;
         const struct grad_norm_params params = {.n = (uint32_t)pieces.count, .first = first};
         const struct grt_range ranges[] = {grt_op_piece(u->params->grad, &pieces), u->state->range,
                                            u->norm_parts->range};
-        grt_op_launch(graph, grt_kernel_desc(.name = "grad_norm", .specs = {{"WG", wg}}), &params,
-                      sizeof params, ranges, 3, (const uint32_t[3]){(uint32_t)groups, 1, 1});
+        grt_op_launch(
+            graph,
+            grt_kernel_desc(.name = "grad_norm", .specs = {{"WG", wg}, {"WIDE", alone ? 16 : 1}}),
+            &params, sizeof params, ranges, 3, (const uint32_t[3]){(uint32_t)groups, 1, 1});
         first += (uint32_t)groups;
     }
     return first;
