@@ -58,6 +58,7 @@
     X(all, core, peak)                                                                             \
     X(all, core, math_probe)                                                                       \
     X(all, nn, softmax)                                                                            \
+    X(all, nn, lars_lengths)                                                                       \
     X(all, nn, layer_norm)                                                                         \
     X(all, nn, colsum)                                                                             \
     X(all, mlp, mlp_reduce)                                                                        \
@@ -76,6 +77,7 @@
     X(all, nn, columns)                                                                            \
     X(all, nn, columns16)                                                                          \
     X(all, nn, grad_norm)                                                                          \
+    X(all, nn, lars_lengths)                                                                       \
     X(all, nn, tally)                                                                              \
     X(all, nn, optim)                                                                              \
     X(all, nn, gather)                                                                             \

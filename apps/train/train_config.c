@@ -61,14 +61,16 @@ void train_config_devices(const struct grt_config *c, struct options *o) {
     }
 }
 
-int train_config_read(struct train_config *values, const char **words, size_t word_count) {
+int train_config_read(struct train_config *values, enum grt_config_scope scope, const char **words,
+                      size_t word_count) {
     struct grt_config *c = &values->settings;
-    grt_config_init(c);
+    grt_config_init_for(c, scope);
     int code = train_config_settings(c, values->config, words, word_count);
     if (!code && values->data && !grt_config_set(c, GRT_CONFIG_DATA, values->data)) {
         code = command_exit_of(grt_last_status());
     }
     if (!code) {
+        grt_config_settle(c);
         train_config_devices(c, &values->common);
     }
     return code;
@@ -130,7 +132,7 @@ int train_config_main(const struct train_config_verb *verb, int argc, char **arg
         if (first) {
             values->config = words[0];
         }
-        code = train_config_read(values, words + first, count - first);
+        code = train_config_read(values, GRT_CONFIG_OF_SUPERVISED, words + first, count - first);
         if (!code) {
             code = verb->run(values, argc, argv);
         }

@@ -30,7 +30,8 @@ int train_config_settings(struct grt_config *settings, const char *file, const c
 void train_config_devices(const struct grt_config *settings, struct options *options);
 // Fills `settings` from the file, the words "key=value" and --data, and the device options that
 // were not given from it. Returns an exit code; a mistake is said.
-int train_config_read(struct train_config *values, const char **words, size_t word_count);
+int train_config_read(struct train_config *values, enum grt_config_scope scope, const char **words,
+                      size_t word_count);
 // Opens the device that the settings name. NULL with the sentence said.
 struct grt_dev *train_config_device(const struct train_config *values);
 // Whether what is written is neither the config nor the data nor the network. Returns an exit code;

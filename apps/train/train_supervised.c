@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt train supervised` and `gpurt train simclr`, which has other defaults: a row for each
+// `gpurt train supervised`, and `classify` and `simclr`, which have other defaults: a row for each
 // epoch, progress in between. The training itself is the library's, runtime/gpurt/supervised.h.
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +53,7 @@ static const struct option_row run_options[] = {
     X(CHECK, EVALUATE, LOSS, "evaluate_loss", "validation", NULL, NUMBER, 6, 10)                   \
     X(ACCURACY, EVALUATE, ACCURACY, "evaluate_accuracy", "accuracy", NULL, SHARE, 2, 8)            \
     X(KNN, EVALUATE, KNN, "evaluate_knn", "kNN", NULL, SHARE, 2, 8)                                \
+    X(TOP5, EVALUATE, TOP5, "evaluate_top5", "top-5", NULL, SHARE, 2, 7)                           \
     X(BEST, EVALUATE, BEST, "best", "best", NULL, TEXT, 0, 4)                                      \
     X(LR, EVALUATE, LR, "lr", "lr", NULL, NUMBER, 7, 9)                                            \
     X(SCALE, EVALUATE, LOSS_SCALE, "loss_scale", "loss scale", NULL, NUMBER, 0, 0)                 \
@@ -132,6 +133,9 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     if (info.learner.views > 1) {
         *shown &= ~BIT(CHECK);
     }
+    if (info.data.classes <= 5) {
+        *shown &= ~BIT(TOP5);
+    }
     if (info.data.height) {
         snprintf(points, sizeof points, "%ux%u pixels of ", info.data.height,
                  info.data.points / info.data.height);
@@ -151,6 +155,10 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     }
     talk_line("model       %s, %u outputs, loss %s: %llu parameters, %s", model,
               info.learner.outputs, c->loss, (unsigned long long)info.parameters, info.variant);
+    if (info.baseline >= 0) {
+        talk_line("baseline    always the most frequent class: accuracy %.2f%%",
+                  100 * info.baseline);
+    }
     if (t->from) {
         char left[GRT_PARAM_NAME + 48] = "";
         if (info.taken.left > 0) {
@@ -158,6 +166,11 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
                      info.taken.left > 1 ? " and others" : "", info.taken.left);
         }
         talk_line("from        %s: %u tensors%s", t->from, info.taken.count, left);
+        if (info.taken.unused > 0) {
+            talk_line("from        no part of this network: %s%s, left out: %u",
+                      info.taken.first_unused, info.taken.unused > 1 ? " and others" : "",
+                      info.taken.unused);
+        }
     }
     talk_line("precision   %s", c->precision);
     talk_line(
@@ -172,8 +185,12 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
         snprintf(groups, sizeof groups, "; %u group%s of parameters",
                  info.learner.optim.group_count, info.learner.optim.group_count == 1 ? "" : "s");
     }
-    talk_line("optimizer   %s, learning rate %g, %s%s", c->optimizer, info.learner.optim.lr,
-              c->schedule, groups);
+    char average[48] = "";
+    if (info.learner.optim.ema > 0) {
+        snprintf(average, sizeof average, "; weights averaged by %g", info.learner.optim.ema);
+    }
+    talk_line("optimizer   %s, learning rate %g, %s%s%s", c->optimizer, info.learner.optim.lr,
+              c->schedule, groups, average);
     char order[64] = "in the order of the file";
     if (c->shuffle && info.data.window_rows > 0) {
         snprintf(order, sizeof order, "shuffled in windows of %llu samples",
@@ -231,7 +248,7 @@ static bool set_simclr(struct grt_config *c) {
 static int read_settings(void *self, const char **words, size_t count) {
     struct train *t = self;
     struct grt_config *c = &t->trainer.config.settings;
-    int code = train_config_read(&t->trainer.config, words, count);
+    int code = train_config_read(&t->trainer.config, t->trainer.kind->keys, words, count);
     if (!code && strcmp(t->trainer.kind->verb, "train simclr") == 0 && !set_simclr(c)) {
         code = command_exit_of(grt_last_status());
     }
@@ -285,7 +302,8 @@ static void close_run(void *self) {
     t->trainer.run = NULL;  // it was a part of that
 }
 
-static int train(const char *verb, const char *about, int argc, char **argv) {
+static int train(const char *verb, const char *about, enum grt_config_scope keys, int argc,
+                 char **argv) {
     const struct option_list lists[] = {
         OPTION_LIST("Options", train_config_options),
         OPTION_LIST("Run", run_options),
@@ -293,7 +311,7 @@ static int train(const char *verb, const char *about, int argc, char **argv) {
     const struct train_kind kind = {
         .verb = verb,
         .about = about,
-        .keys = GRT_CONFIG_OF_SUPERVISED,
+        .keys = keys,
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists,
         .columns = columns,
@@ -302,6 +320,7 @@ static int train(const char *verb, const char *about, int argc, char **argv) {
         .more = "--epochs N or max_steps=N",
         .advice =
             "A smaller learning_rate, max_grad_norm, or on_nan_loss: skip or rollback may help",
+        .keys_are_options = keys == GRT_CONFIG_OF_CLASSIFY,
         .read = read_settings,
         .files = files,
         .open = open_run,
@@ -321,7 +340,7 @@ int train_supervised(int argc, char **argv) {
                  "Trains a network on an HDF5 file. Settings come from the config, and KEY=VALUE "
                  "changes\nthem: batch_size=4096 precision=f16 optimizer=adam "
                  "learning_rate=3e-4.\n" ROWS,
-                 argc, argv);
+                 GRT_CONFIG_OF_SUPERVISED, argc, argv);
 }
 
 int train_simclr(int argc, char **argv) {
@@ -333,5 +352,14 @@ int train_simclr(int argc, char **argv) {
         "Also\ntemperature=0.5 projection=512,128 accumulate=4 accumulate_exact=true "
         "knn_every=10.\nWhere the file has classes y, nearest neighbours are tried now and then; "
         "`gpurt eval knn` and\n`gpurt eval linear` try the end.\n" ROWS,
-        argc, argv);
+        GRT_CONFIG_OF_SUPERVISED, argc, argv);
+}
+
+int train_classify(int argc, char **argv) {
+    return train("train classify",
+                 "Trains a network to tell classes of images apart, by the keys of `gpurt train "
+                 "supervised` with\ndefaults for it: resnet18, cross_entropy, sgd with Nesterov's "
+                 "momentum, warm-up and cosine.\nKEY=VALUE and --KEY VALUE change them: --model "
+                 "resnet50 --label-smoothing 0.1 --ema 0.999.\n" ROWS,
+                 GRT_CONFIG_OF_CLASSIFY, argc, argv);
 }

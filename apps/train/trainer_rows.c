@@ -202,7 +202,10 @@ void trainer_report(void *context, const struct grt_run_report *r) {
         if (r->row->event == GRT_RUN_TRAIN && t->pending) {
             print_row(t);
         }
-        take_cells(t, r->row);
+        // A baseline that is known before the table begins stands above it.
+        if (t->rows.begun) {
+            take_cells(t, r->row);
+        }
         break;
     case GRT_RUN_NEWS_TURN:
         print_row(t);

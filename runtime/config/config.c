@@ -49,6 +49,18 @@ static const char *taken_by_ppo(enum grt_config_key key) {
     return NULL;
 }
 
+static const char *of_classify(enum grt_config_key key) {
+    switch ((unsigned)key) {
+#define X(name, fallback)                                                                          \
+    case GRT_CONFIG_##name:                                                                        \
+        return fallback;
+        GRT_CONFIG_CLASSIFY_TAKES(X)
+#undef X
+    default:
+        return NULL;
+    }
+}
+
 static const struct section {
     const char *name;
 } sections[] = {
@@ -77,7 +89,9 @@ enum grt_config_scope grt_config_key_scope(enum grt_config_key key) {
 }
 
 const char *grt_config_key_fallback(enum grt_config_key key, enum grt_config_scope scope) {
-    const char *taken = scope == GRT_CONFIG_OF_PPO ? taken_by_ppo(key) : NULL;
+    const char *taken = scope == GRT_CONFIG_OF_PPO        ? taken_by_ppo(key)
+                        : scope == GRT_CONFIG_OF_CLASSIFY ? of_classify(key)
+                                                          : NULL;
     return taken                                  ? taken
            : (unsigned)key < GRT_CONFIG_KEY_COUNT ? config_keys[key].info.fallback
                                                   : NULL;
@@ -85,8 +99,9 @@ const char *grt_config_key_fallback(enum grt_config_key key, enum grt_config_sco
 
 static const char *scope_text(enum grt_config_scope scope) {
     return scope == GRT_CONFIG_OF_ES           ? "evolution strategies"
-           : scope == GRT_CONFIG_OF_SUPERVISED ? "supervised training"
            : scope == GRT_CONFIG_OF_PPO        ? "PPO"
+           : scope == GRT_CONFIG_OF_CLASSIFY   ? "classification"
+           : scope == GRT_CONFIG_OF_SUPERVISED ? "supervised training"
                                                : "another training";
 }
 
@@ -120,7 +135,7 @@ enum circle { OWN_LIST, TAKEN, ALL_KINDS };
 
 static bool within(uint32_t i, enum circle circle, enum grt_config_scope scope) {
     return circle == ALL_KINDS ||
-           (circle == OWN_LIST ? config_keys[i].info.scope == scope
+           (circle == OWN_LIST ? config_keys[i].info.scope == (scope & GRT_CONFIG_OF_ALL)
                                : grt_config_key_scope((enum grt_config_key)i) & scope);
 }
 
@@ -260,6 +275,34 @@ void grt_config_init_for(struct grt_config *config, enum grt_config_scope scope)
             config_read_value(config, (enum grt_config_key)i,
                               &(struct config_given){.texts = &fallback, .count = 1}, why);
         }
+    }
+}
+
+static void fall_back(struct grt_config *config, enum grt_config_key key) {
+    const char *text = grt_config_key_fallback(key, GRT_CONFIG_OF_SUPERVISED);
+    char why[CONFIG_WHY];
+    if (!config->places[key].given) {
+        config_read_value(config, key, &(struct config_given){.texts = &text, .count = 1}, why);
+    }
+}
+
+void grt_config_settle(struct grt_config *config) {
+    if (!config || config->scope != GRT_CONFIG_OF_CLASSIFY) {
+        return;
+    }
+    if (strncmp(config->optimizer, "adam", 4) == 0) {
+        static const enum grt_config_key of_sgd[] = {GRT_CONFIG_LEARNING_RATE, GRT_CONFIG_MOMENTUM,
+                                                     GRT_CONFIG_NESTEROV, GRT_CONFIG_WEIGHT_DECAY};
+        for (size_t i = 0; i < sizeof of_sgd / sizeof *of_sgd; i++) {
+            fall_back(config, of_sgd[i]);
+        }
+    }
+    if (config->places[GRT_CONFIG_TRANSFORM].given) {
+        fall_back(config, GRT_CONFIG_NORMALIZE);
+    }
+    if (config->places[GRT_CONFIG_WARMUP_STEPS].given ||
+        strcmp(config->schedule, "one_cycle") == 0) {
+        fall_back(config, GRT_CONFIG_WARMUP_RATIO);
     }
 }
 

@@ -95,6 +95,7 @@ enum grt_config_scope {
     GRT_CONFIG_OF_ES = 2,
     GRT_CONFIG_OF_PPO = 4,
     GRT_CONFIG_OF_ALL = 7,
+    GRT_CONFIG_OF_CLASSIFY = 9,  // keys of supervised training with defaults of its own
 };
 
 // Where a value was given.
@@ -144,6 +145,9 @@ GRT_API void grt_config_where(const struct grt_config *config, enum grt_config_k
 // False, with a sentence, where a key was given that has no effect beside the others, such as
 // huber_delta where the loss is mse. A value that switches off, 0 or false, may always be given.
 GRT_API bool grt_config_effective(const struct grt_config *config);
+// After all was read: defaults of the kind that other keys leave no place for become those of
+// supervised training.
+GRT_API void grt_config_settle(struct grt_config *config);
 // The field of a key, as a pointer to its C type.
 GRT_API const void *grt_config_value(const struct grt_config *config, enum grt_config_key key);
 // Writes what was given, in sections, so that grt_config_read() finds the same; `head` (may be

@@ -87,6 +87,9 @@
     X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop|late", "",                          \
       "samples with NaN or Inf: refuse the file before the start, leave them out, or refuse them " \
       "when they are read, without a look at all of the file first")                               \
+    X(TEST_FLIPS, test_flips, FLAG, "data", "false", 0, 0, "", "tta test_time_flips",              \
+      "of images: `gpurt eval` and `gpurt predict` take the mean of what the network says of an "  \
+      "image and of its mirror image")                                                             \
     X(MODEL, model, WORD, "model", "mlp", 0, 0,                                                    \
       "mlp|points=pointnet|small|medium|large|resnet18|resnet34|resnet50|resnet101|resnet152|"     \
       "wideresnet=wide_resnet=wrn",                                                                \
@@ -168,8 +171,9 @@
     X(ON_NAN_LOSS, on_nan_loss, WORD, "training", "stop", 0, 0,                                    \
       "stop=error=true|skip=false|rollback", "on_inf_loss terminate_on_nan",                       \
       "a loss of NaN or Inf: end the run, leave out that step, or go back to the last checkpoint") \
-    X(OPTIMIZER, optimizer, WORD, "optimizer", "adamw", 0, 0, "sgd|adam|adamw",                    \
-      "optimizer.name optimizer.type optim optimizer_name", "with PyTorch's defaults")             \
+    X(OPTIMIZER, optimizer, WORD, "optimizer", "adamw", 0, 0, "sgd|adam|adamw|lars",               \
+      "optimizer.name optimizer.type optim optimizer_name",                                        \
+      "with PyTorch's defaults; lars: sgd whose step for each matrix is by its own length")        \
     X(LEARNING_RATE, learning_rate, REAL, "optimizer", "0.001", 1e-12, 1000, "",                   \
       "lr base_lr init_lr", "step size")                                                           \
     X(LR_RULE, lr_rule, WORD, "optimizer", "none", 0, 0, "none=false|sqrt=true",                   \
@@ -177,9 +181,11 @@
       "sqrt: learning_rate is for base_batch_size samples, and grows with the root of the batch")  \
     X(BASE_BATCH_SIZE, base_batch_size, WHOLE, "optimizer", "256", 1, 1048576, "", "",             \
       "see lr_rule")                                                                               \
-    X(MOMENTUM, momentum, REAL, "optimizer", "0", 0, 0.999999, "", "", "of sgd")                   \
+    X(MOMENTUM, momentum, REAL, "optimizer", "0", 0, 0.999999, "", "", "of sgd and lars")          \
     X(NESTEROV, nesterov, FLAG, "optimizer", "false", 0, 0, "", "use_nesterov",                    \
-      "sgd: Nesterov's momentum")                                                                  \
+      "sgd, lars: Nesterov's momentum")                                                            \
+    X(TRUST_COEFFICIENT, trust_coefficient, REAL, "optimizer", "0.001", 1e-9, 1000, "",            \
+      "trust_coef eta", "of lars: the step of a matrix over its length, with learning_rate 1")     \
     X(BETAS, betas, REALS, "optimizer", "[0.9, 0.999]", 0, 0.999999999, "", "adam_betas",          \
       "of adam and adamw")                                                                         \
     X(EPS, eps, REAL, "optimizer", "1e-8", 0, 1, "", "epsilon adam_eps adam_epsilon",              \
@@ -189,6 +195,12 @@
     X(DECAY_OF, decay_of, WORD, "optimizer", "all", 0, 0, "all|matrices=weights", "",              \
       "what weight_decay is for: all parameters, as in PyTorch, so that results compare; or "      \
       "matrices: not norms and biases, which it pulls to 0 without making the network simpler")    \
+    X(FREEZE, freeze, NAMES, "optimizer", "", 0, 0, "", "frozen freeze_layers",                    \
+      "parameters that stay as they are, by name (* and ? stand for others), or body: all but "    \
+      "those of the last layer; default: none")                                                    \
+    X(EMA, ema, REAL, "optimizer", "0", 0, 0.9999999, "", "ema_decay model_ema_decay",             \
+      "the weights of evaluations and checkpoints are a running average: this much of what it "    \
+      "was, the rest of a step's result; 0: none, they are the newest")                            \
     X(GROUPS, groups, TREE, "optimizer", "", 0, 0, "[{match: \"*.bias\", weight_decay: 0}]",       \
       "param_groups parameter_groups",                                                             \
       "a learning_rate or weight_decay for parameters by name (* and ? stand for others), as in "  \
@@ -198,12 +210,20 @@
       "clip_grad_norm grad_clip gradient_clip gradient_clip_val clip_norm gradient_clipping",      \
       "gradients longer than this are shortened; 0: never")                                        \
     X(SCHEDULE, schedule, WORD, "scheduler", "constant", 0, 0,                                     \
-      "constant=none=false|cosine=cosine_annealing=cosineannealinglr|step=step_lr=steplr",         \
+      "constant=none=false|cosine=cosine_annealing=cosineannealinglr|step=step_lr=steplr|"         \
+      "one_cycle=onecycle=onecyclelr=1cycle",                                                      \
       "scheduler lr_scheduler lr_schedule scheduler.name scheduler.type lr_scheduler_type",        \
       "how the learning rate goes")                                                                \
     X(WARMUP_STEPS, warmup_steps, WHOLE, "scheduler", "0", 0, 1000000000, "",                      \
       "warmup num_warmup_steps lr_warmup_steps",                                                   \
       "steps in which the learning rate grows first, from learning_rate / warmup_steps on")        \
+    X(WARMUP_RATIO, warmup_ratio, REAL, "scheduler", "0", 0, 0.9, "",                              \
+      "warmup_share warmup_fraction pct_start",                                                    \
+      "the same as a share of all steps; default: 0, of one_cycle 0.3")                            \
+    X(DIV_FACTOR, div_factor, REAL, "scheduler", "25", 1, 1e9, "", "",                             \
+      "one_cycle begins with learning_rate over this")                                             \
+    X(FINAL_DIV_FACTOR, final_div_factor, REAL, "scheduler", "10000", 1, 1e12, "", "",             \
+      "and ends with what it began with over this")                                                \
     X(MIN_LEARNING_RATE, min_learning_rate, REAL, "scheduler", "0", 0, 1000, "",                   \
       "min_lr eta_min lr_min", "where cosine ends")                                                \
     X(LR_STEP, lr_step, WHOLE, "scheduler", "0", 0, 1000000000, "",                                \
@@ -406,6 +426,22 @@
     X(MIN_LEARNING_RATE, "0")                                                                      \
     X(LOSS_SCALE, "65536")                                                                         \
     X(GROWTH_INTERVAL, "2000")
+
+// Defaults of `gpurt train classify`, which has all keys of supervised training: the field's, for
+// images. grt_config_settle() says which of them give way to other keys.
+#define GRT_CONFIG_CLASSIFY_TAKES(X)                                                               \
+    X(MODEL, "resnet18")                                                                           \
+    X(LOSS, "cross_entropy")                                                                       \
+    X(NORMALIZE, "true")                                                                           \
+    X(BATCH_SIZE, "128")                                                                           \
+    X(OPTIMIZER, "sgd")                                                                            \
+    X(LEARNING_RATE, "0.1")                                                                        \
+    X(MOMENTUM, "0.9")                                                                             \
+    X(NESTEROV, "true")                                                                            \
+    X(WEIGHT_DECAY, "0.0005")                                                                      \
+    X(DECAY_OF, "matrices")                                                                        \
+    X(SCHEDULE, "cosine")                                                                          \
+    X(WARMUP_RATIO, "0.05")
 
 #define GRT_CONFIG_KEYS(X)                                                                         \
     GRT_CONFIG_SHARED_KEYS(X)                                                                      \

@@ -177,7 +177,8 @@ GRT_API uint32_t grt_learner_history(struct grt_learner *learner, uint32_t *firs
     X(OPTIM, "optim")   /* "exp_avg.layers.0.weight", ... */                                       \
     X(STATE, "state")   /* "state": the words of struct grt_learn_state; not of the model */       \
     X(GRAD, "grad")     /* "layers.0.weight" again: gradients of the newest step, still scaled */  \
-    X(BUFFER, "buffer") /* "1.running_mean": what modules keep besides parameters (params.h) */
+    X(BUFFER, "buffer") /* "1.running_mean": what modules keep besides parameters (params.h) */    \
+    X(AVERAGE, "average") /* "layers.0.weight" again: the running average, with optim.ema */
 
 enum grt_tensor_role {
 #define X(name, text) GRT_TENSOR_##name,
@@ -186,12 +187,15 @@ enum grt_tensor_role {
         GRT_TENSOR_ROLE_COUNT,
 };
 // The i-th tensor of a role, with its name; NULL past the last. What a checkpoint holds are
-// params, buffers, optim and state. They may be read and written with grt_buf_read() and
+// params, buffers, averages, optim and state. They may be read and written with grt_buf_read() and
 // grt_buf_write(); after writing parameters, grt_learner_sync().
 GRT_API const struct grt_tensor *grt_learner_tensor(const struct grt_learner *learner,
                                                     enum grt_tensor_role role, uint32_t i,
                                                     const char **name);
 GRT_API bool grt_learner_sync(struct grt_learner *learner);
+// Queues that the network has its averaged parameters, or its own again: around evaluations. No
+// step may come between, and gradients are lost. Does nothing without optim.ema.
+GRT_API bool grt_learner_average(struct grt_learner *learner, bool in);
 // Draws the parameters again by seed, clears optimizer and state.
 GRT_API bool grt_learner_reset(struct grt_learner *learner, uint64_t seed);
 // The first tensor that holds a number that is not finite, in the order parameters, input, target,

@@ -65,6 +65,8 @@ struct grt_loss_desc {
     float temperature;
     uint64_t block;
     struct grt_range scratch;
+    // The same for samples whose target is among the five largest logits; or buf NULL.
+    struct grt_range near;
 };
 // Exponents of f32 reach no further: exp(-2 / 0.025).
 #define GRT_LEAST_TEMPERATURE 0.025

@@ -19,7 +19,8 @@ extern "C" {
 #define GRT_OPTIMS(X)                                                                              \
     X(SGD, "sgd")                                                                                  \
     X(ADAM, "adam")                                                                                \
-    X(ADAMW, "adamw")
+    X(ADAMW, "adamw")                                                                              \
+    X(LARS, "lars") /* SGD whose steps of matrices are by their lengths: You et al., 2017 */
 
 enum grt_optim {
 #define X(name, text) GRT_OPTIM_##name,
@@ -31,8 +32,9 @@ GRT_API const char *grt_optim_text(enum grt_optim optim);
 
 #define GRT_SCHEDULES(X)                                                                           \
     X(CONSTANT, "constant")                                                                        \
-    X(COSINE, "cosine") /* from lr to min_lr over `total` steps, then min_lr */                    \
-    X(STEP, "step")     /* times gamma every `period` steps */
+    X(COSINE, "cosine")       /* from lr to min_lr over `total` steps, then min_lr */              \
+    X(STEP, "step")           /* times gamma every `period` steps */                               \
+    X(ONE_CYCLE, "one_cycle") /* PyTorch's OneCycleLR, its momentum constant */
 
 enum grt_schedule {
 #define X(name, text) GRT_SCHEDULE_##name,
@@ -60,6 +62,7 @@ enum grt_nonfinite {
 #define GRT_OPTIM_GROUPS 16
 struct grt_optim_group {
     char match[GRT_PARAM_NAME];  // name with * and ?: "layers.0.*", "*.bias"
+    bool but_last;               // none of the last layer: the last parameter and its siblings
     bool own_lr, own_decay;      // else the optimizer's
     double lr;                   // 0: these parameters stay as they are
     double weight_decay;
@@ -73,13 +76,16 @@ struct grt_optim_desc {
     double weight_decay;
     // weight_decay is for parameters of two axes and more: no norms and biases
     bool decay_matrices;
-    double momentum, dampening;  // sgd
+    double momentum, dampening;  // sgd, lars
     bool nesterov;
+    double trust;  // lars: steps of parameters of two axes and more are this share of their length
     double beta1, beta2, eps;  // adam, adamw
     double max_norm;           // clip the gradients' global norm to this; 0: no clipping
     enum grt_schedule schedule;
     uint32_t warmup;  // steps over which lr grows from lr / warmup; the schedule begins after it
-    uint32_t total;   // cosine: steps in all, warm-up included
+    uint32_t total;   // cosine, one_cycle: steps in all, warm-up included
+    // one_cycle: rises from lr / div over `warmup` steps, falls to lr / div / final_div
+    double div, final_div;
     double min_lr;
     uint32_t period;  // step
     double gamma;
@@ -87,6 +93,7 @@ struct grt_optim_desc {
     // Loss scaling, f16 only.
     double scale, growth, backoff;
     uint32_t growth_interval;
+    double ema;  // a running average of the parameters keeps this much of itself; 0: there is none
     uint32_t group_count;
     struct grt_optim_group groups[GRT_OPTIM_GROUPS];
 };
@@ -120,7 +127,8 @@ struct grt_learn_state {
     float found_lr_factor;
     uint32_t epoch;        // data on the device: the epoch's record in the order
     uint32_t eval_cursor;  // next sample of an evaluation
-    uint32_t reserved[10];
+    float eval_near;       // of a classification: answers among the five likeliest
+    uint32_t reserved[9];
 };
 #define GRT_LEARN_STATE_WORDS (sizeof(struct grt_learn_state) / 4)
 
@@ -140,10 +148,17 @@ GRT_API const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uin
 // The table of rates that an update with groups reads: its words, 0 where all parameters have the
 // same rates; and what is in them (NULL: only the check). False with the sentence: no parameter
 // matches a group.
+// LARS has a row for each parameter.
+GRT_API uint64_t grt_optim_rate_rows(const struct grt_optim_desc *desc,
+                                     const struct grt_params *params);
 GRT_API uint64_t grt_optim_rate_words(const struct grt_optim_desc *desc,
                                       const struct grt_params *params);
 GRT_API bool grt_optim_rates(const struct grt_optim_desc *desc, const struct grt_params *params,
                              uint32_t *words);
+
+// Floats of the scratch that LARS wants; 0 of others.
+GRT_API uint64_t grt_optim_lengths(const struct grt_optim_desc *desc,
+                                   const struct grt_params *params);
 
 struct grt_update_desc {
     const struct grt_optim_desc *optim;
@@ -159,10 +174,12 @@ struct grt_update_desc {
     // done here.
     struct grt_range norms;
     uint32_t norm_count;
-    uint32_t cursor_step;            // added to the cursor
-    uint32_t cursor_end;             // samples of an epoch, behind which it begins anew; 0: never
-    bool scaling;                    // loss scaling on
-    const struct grt_tensor *rates;  // u32 [grt_optim_rate_words()]; NULL where that is 0
+    uint32_t cursor_step;              // added to the cursor
+    uint32_t cursor_end;               // samples of an epoch, behind which it begins anew; 0: never
+    bool scaling;                      // loss scaling on
+    const struct grt_tensor *rates;    // u32 [grt_optim_rate_words()]; NULL where that is 0
+    const struct grt_tensor *average;  // f32, with ema: laid out as the masters
+    const struct grt_tensor *lengths;  // f32 [grt_optim_lengths()], scratch of lars
 };
 #define grt_update_desc(...) GRT_DESC(struct grt_update_desc, __VA_ARGS__)
 // Ends a step: norm and check; decision and update.

@@ -64,6 +64,7 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(LOSS, "loss")                                                                                \
     X(ACCURACY, "accuracy") /* share of the samples whose class was found */                       \
     X(KNN, "knn")           /* the same by nearest neighbours, without a layer trained for it */   \
+    X(TOP5, "top5")         /* the same, among the five likeliest */                               \
     X(TRAIN_LOSS, "train_loss")   /* of an evaluation: of training since the one before */         \
     X(RETURN, "return")           /* mean sum of the rewards of an episode */                      \
     X(BEST_RETURN, "best_return") /* of the best direction */                                      \

@@ -54,6 +54,7 @@ struct grt_supervised_info {
     double data_seconds, cache_seconds, learner_seconds;  // what it took to begin
     struct grt_task_taken taken;                          // of desc.from
     uint64_t knn_every;     // epochs between trials by nearest neighbours; 0: none
+    double baseline;        // grt_task_frequent(), of the validation; negative: there is none
     const char *cache_why;  // cache: auto: what decided where the data set is; else ""
 };
 GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run);
@@ -64,6 +65,7 @@ struct grt_evaluation {
     uint64_t samples;
     double loss;
     double accuracy;  // negative: the targets are no classes
+    double top5;      // the class is among the five likeliest; negative: there are no more than 5
     double seconds;
 };
 // The loss of a trained model over a part of a file. `stop` (may be NULL) ends it, with false and

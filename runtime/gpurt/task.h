@@ -69,9 +69,17 @@ GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_a
 struct grt_task_taken {
     uint32_t count, left;
     char first_left[GRT_PARAM_NAME];
+    uint32_t unused;  // tensors of the archive that the network does not have
+    char first_unused[GRT_PARAM_NAME];
 };
 GRT_API bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
                                  struct grt_task_taken *taken);
+
+// How often the class that is the most frequent one in the order of one loader is right in that of
+// another: what an accuracy has to be above. Of targets that are classes; reads them alone. False
+// with the sentence.
+GRT_API bool grt_task_frequent(const struct grt_task *task, const struct grt_loader *train,
+                               const struct grt_loader *check, double *share);
 
 // The loader of a part of the data, as the config says. `held` batches are used at once.
 GRT_API struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,

@@ -94,6 +94,7 @@ static void declare_state(struct grt_learner *l) {
     l->norm_parts = declare(l, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0, 0, 0);
     l->loss_parts = declare(l, "loss parts", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
     l->hits = declare(l, "hits", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
+    l->near = declare(l, "near", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
     if (grt_learner_judges(l, l->micro, false)) {
         uint64_t numbers = grt_fused_judge_numbers(l->micro);
         l->judged = declare(l, "losses", "state", GRT_F32, numbers, 0, 0, 0);
@@ -222,6 +223,13 @@ static bool declare_rest(struct grt_learner *l) {
         if (kept > 0) {
             l->kept = declare(l, "optimizer", "optim", GRT_F32, kept, 0, 0, 0);
         }
+        if (d->optim.ema > 0.0) {
+            l->average = declare(l, "average", "optim", GRT_F32, l->params.elements, 0, 0, 0);
+        }
+        uint64_t lengths = grt_optim_lengths(&d->optim, &l->params);
+        if (lengths > 0) {
+            l->lengths = declare(l, "lengths", "state", GRT_F32, lengths, 0, 0, 0);
+        }
         uint64_t words = grt_optim_rate_words(&d->optim, &l->params);
         if (words > 0) {
             l->rates = declare(l, "rates", "state", GRT_U32, words, 0, 0, 0);
@@ -286,16 +294,28 @@ void grt_learner_destroy(struct grt_learner **learner) {
     struct grt_learner *l = *learner;
     *learner = NULL;
     grt_module_destroy(&l->module);
+    grt_graph_destroy(&l->swap[0]);
+    grt_graph_destroy(&l->swap[1]);
     grt_plan_destroy(&l->plan);
     grt_params_finish(&l->params);
     grt_net_finish(&l->net);
     free(l->kept_views);
+    free(l->average_views);
     free(l->kept_names);
     free(l->weight_numbers);
     free(l);
 }
 
 // ---- allocating ----
+
+static bool view_average(struct grt_learner *l) {
+    l->average_views = l->average ? calloc(l->params.count + 1u, sizeof *l->average_views) : NULL;
+    for (uint32_t i = 0; l->average_views && i < l->params.count; i++) {
+        l->average_views[i] = grt_params_view(l->params.list[i], l->average, 0);
+    }
+    return !l->average || l->average_views ||
+           grt_fail(GRT_NO_MEMORY, "no host memory for a learner");
+}
 
 // The optimizer's tensors under their names: those of parameter i at i, of its second part behind
 // all.
@@ -356,6 +376,9 @@ bool grt_learner_begin(struct grt_learner *l) {
             grt_graph_fill(graph, clear[i]->range, 0);
         }
     }
+    if (l->average) {
+        grt_graph_copy(graph, l->average->range, l->params.master->range);
+    }
     bool ok = grt_graph_finish(graph);
     grt_graph_destroy(&graph);
     return ok && grt_buf_write(l->state->range.buf, l->state->range.offset, &state, sizeof state);
@@ -370,7 +393,8 @@ bool grt_learner_alloc(struct grt_learner *l) {
     }
     l->allocated = true;
     grt_params_place(&l->params);
-    return name_kept(l) && write_rates(l) && write_weights(l) && grt_learner_reset(l, l->desc.seed);
+    return name_kept(l) && view_average(l) && write_rates(l) && write_weights(l) &&
+           grt_learner_reset(l, l->desc.seed);
 }
 
 bool grt_learner_reset(struct grt_learner *l, uint64_t seed) {

@@ -34,9 +34,13 @@ struct grt_learner {
     struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
     struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
     struct grt_tensor *norm_parts;
-    struct grt_tensor *rates;  // of groups of parameters, or NULL
+    struct grt_tensor *rates;    // of groups of parameters, or NULL
+    struct grt_tensor *lengths;  // of LARS, or NULL
+    struct grt_tensor *average;  // of the parameters, laid out as they are, or NULL
+    struct grt_tensor *average_views;
+    struct grt_graph *swap[2];  // gives the network its averaged parameters, and takes them back
     // f32 [accumulate][GRT_LOSS_PARTS]; in training hits has the targets' weights
-    struct grt_tensor *loss_parts, *hits;
+    struct grt_tensor *loss_parts, *hits, *near;
     struct grt_tensor *class_weights;  // f32 [outputs], or NULL
     float *weight_numbers;             // what is in it: desc.class_weights
     float weight_sum;

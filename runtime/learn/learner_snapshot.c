@@ -13,12 +13,12 @@ struct slot {
     uint64_t mark;
 };
 
-#define WHOLE 3  // tensors of a whole snapshot
+#define WHOLE 4  // tensors of a whole snapshot
 
 struct grt_snapshot {
     struct grt_learner *learner;
     struct slot slots[GRT_SNAPSHOT_SLOTS];
-    struct grt_buf *whole;  // masters, buffers, then what the optimizer keeps
+    struct grt_buf *whole;  // masters, buffers, what the optimizer keeps, the average
 };
 
 static struct grt_buf *make_buf(struct grt_learner *l, uint64_t bytes) {
@@ -31,6 +31,7 @@ static void whole_of(const struct grt_learner *l, const struct grt_tensor *from[
     from[0] = l->params.master;
     from[1] = l->params.buffer;
     from[2] = l->kept;
+    from[3] = l->average;
 }
 
 // Copies one range behind the other.

@@ -384,7 +384,8 @@ static void record_update(struct feed *f) {
                         .norm_parts = l->norm_parts, .norms = f->norms, .norm_count = f->norm_count,
                         .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
                         .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
-                        .scaling = l->desc.precision == GRT_F16, .rates = l->rates));
+                        .scaling = l->desc.precision == GRT_F16, .rates = l->rates,
+                        .average = l->average, .lengths = l->lengths));
 }
 
 static void record_step(struct feed *f) {
@@ -458,6 +459,7 @@ static void record_evaluation(struct feed *f) {
         struct grt_loss_desc loss = loss_of(f, &y, NULL, 1);
         if (classes) {
             loss.hits = parts(f, l->hits);
+            loss.near = parts(f, l->near);
         }
         grt_op_loss(f->graph, &loss);
     }
@@ -473,10 +475,10 @@ static void record_evaluation(struct feed *f) {
                                         .epoch = data ? data->epoch : 0,
                                         .counted = classes};
     const struct grt_range ranges[] = {judged ? l->judged->range : l->loss_parts->range,
-                                       l->hits->range, l->state->range};
+                                       l->hits->range, l->state->range, l->near->range};
     grt_op_launch(f->graph,
                   grt_kernel_desc(.name = "tally", .specs = {{"WG", grt_op_tree_wg(l->dev)}}),
-                  &params, sizeof params, ranges, 3, (const uint32_t[3]){1, 1, 1});
+                  &params, sizeof params, ranges, 4, (const uint32_t[3]){1, 1, 1});
 }
 
 static uint64_t y_row_bytes(const struct grt_learner *l) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A learner from outside: its desc, its tensors under their names, its state and history.
 #include "gpurt/device.h"
+#include "gpurt/ops.h"
 #include "base/log.h"
 #include "learner_parts.h"
 #include "nn/fused/fused.h"
@@ -111,6 +112,9 @@ const struct grt_tensor *grt_learner_tensor(const struct grt_learner *l, enum gr
     } else if (role == GRT_TENSOR_BUFFER) {
         tensor = i < p->buffer_count ? &p->buffers[i]->master : NULL;
         text = tensor ? p->buffers[i]->name : NULL;
+    } else if (role == GRT_TENSOR_AVERAGE) {
+        tensor = l->average && i < p->count ? &l->average_views[i] : NULL;
+        text = tensor ? p->list[i]->name : NULL;
     } else if (i < p->count && (role == GRT_TENSOR_PARAM || p->grad)) {
         tensor = role == GRT_TENSOR_PARAM ? &p->list[i]->master : &p->list[i]->grad;
         text = p->list[i]->name;
@@ -119,6 +123,37 @@ const struct grt_tensor *grt_learner_tensor(const struct grt_learner *l, enum gr
         *name = text;
     }
     return tensor;
+}
+
+// Between steps the gradients' memory is free: it holds the parameters meanwhile.
+bool grt_learner_average(struct grt_learner *l, bool in) {
+    if (!ready(l, "grt_learner_average")) {
+        return false;
+    }
+    if (!l->average) {
+        return true;
+    }
+    struct grt_graph **graph = &l->swap[in ? 0 : 1];
+    if (!*graph) {
+        *graph = grt_graph_create(l->dev, in ? "averaged parameters" : "parameters again");
+        if (*graph && in) {
+            grt_graph_copy(*graph, l->params.grad->range, l->params.master->range);
+        }
+        if (*graph) {
+            grt_graph_copy(*graph, l->params.master->range,
+                           in ? l->average->range : l->params.grad->range);
+        }
+        if (*graph && !in) {
+            grt_graph_fill(*graph, l->params.grad->range, 0);
+        }
+        if (*graph && l->params.copy) {
+            grt_op_convert(*graph, l->params.copy, l->params.master);
+        }
+        if (*graph && !grt_graph_bake(*graph)) {
+            grt_graph_destroy(graph);
+        }
+    }
+    return *graph && grt_graph_run(*graph);
 }
 
 bool grt_learner_sync(struct grt_learner *l) {

@@ -48,6 +48,8 @@ static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
                 grt_tensor_count(d->class_weights) != d->y->shape[1])) {
         why = "class weights are f32, one for each output of a cross-entropy with gradient, and "
               "want room for the parts of their sum";
+    } else if (d->near.buf && !classes) {
+        why = "answers that are near are those of classes";
     } else if (!(d->delta >= 0.0f)) {
         why = "delta is below 0";
     }
@@ -105,9 +107,12 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
                                                 {"HITS", d->hits.buf && !weighted},
                                                 {"SMOOTH", d->label_smoothing > 0.0f},
                                                 {"WEIGHTED", weighted},
-                                                {"MIXED", d->mix != NULL}}};
+                                                {"MIXED", d->mix != NULL},
+                                                {"NEAR", d->near.buf != NULL}}};
         const struct grt_range hits =
-            d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused(graph);
+            d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused_at(graph, 1);
+        const struct grt_range near =
+            d->near.buf ? grt_op_part(d->near, 0, GRT_LOSS_PARTS * 4) : grt_op_unused_at(graph, 2);
         const struct grt_range ranges[] = {d->y->range,
                                            d->target->range,
                                            dy,
@@ -115,8 +120,9 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
                                            state,
                                            hits,
                                            weighted ? d->class_weights->range : d->y->range,
-                                           d->mix ? d->mix->range : d->y->range};
-        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 8, groups);
+                                           d->mix ? d->mix->range : d->y->range,
+                                           near};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 9, groups);
         return;
     }
     const struct loss_params params = {.n = (uint32_t)(rows * cols),

@@ -38,6 +38,9 @@ struct grt_optim_desc grt_optim_defaults(enum grt_optim kind) {
         .beta2 = 0.999,
         .eps = 1e-8,
         .gamma = 0.1,
+        .trust = 1e-3,
+        .div = 25.0,
+        .final_div = 1e4,
         .scale = 65536.0,
         .growth = 2.0,
         .backoff = 0.5,
@@ -49,8 +52,12 @@ double grt_lr_for_batch(double lr, uint64_t batch, uint64_t base_batch) {
     return batch > 0 && base_batch > 0 ? lr * sqrt((double)batch / (double)base_batch) : lr;
 }
 
+static bool is_adam(const struct grt_optim_desc *d) {
+    return d->kind == GRT_OPTIM_ADAM || d->kind == GRT_OPTIM_ADAMW;
+}
+
 uint32_t grt_optim_tensors(const struct grt_optim_desc *desc) {
-    return desc->kind != GRT_OPTIM_SGD ? 2 : desc->momentum != 0.0;
+    return is_adam(desc) ? 2 : desc->momentum != 0.0;
 }
 
 const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uint32_t i) {
@@ -58,7 +65,7 @@ const char *grt_optim_tensor_name(const struct grt_optim_desc *desc, uint32_t i)
     if (i >= grt_optim_tensors(desc)) {
         return NULL;
     }
-    return desc->kind == GRT_OPTIM_SGD ? "momentum_buffer" : adam[i];
+    return is_adam(desc) ? adam[i] : "momentum_buffer";
 }
 
 static const char *groups_mistake(const struct grt_optim_desc *d) {
@@ -92,12 +99,22 @@ const char *grt_optim_mistake(const struct grt_optim_desc *d) {
     if (!(d->momentum >= 0.0) || (d->nesterov && (d->momentum == 0.0 || d->dampening != 0.0))) {
         return "momentum must not be below 0, and Nesterov's wants momentum and no dampening";
     }
-    if (d->kind != GRT_OPTIM_SGD && (!(d->beta1 >= 0.0 && d->beta1 < 1.0) ||
-                                     !(d->beta2 >= 0.0 && d->beta2 < 1.0) || !(d->eps >= 0.0))) {
+    if (d->kind == GRT_OPTIM_LARS && !(d->trust > 0.0)) {
+        return "the trust coefficient of lars must be above 0";
+    }
+    if (!(d->ema >= 0.0 && d->ema < 1.0)) {
+        return "ema must lie in [0, 1)";
+    }
+    if (is_adam(d) && (!(d->beta1 >= 0.0 && d->beta1 < 1.0) ||
+                       !(d->beta2 >= 0.0 && d->beta2 < 1.0) || !(d->eps >= 0.0))) {
         return "beta1 and beta2 must lie in [0, 1), eps must not be below 0";
     }
     if (d->schedule == GRT_SCHEDULE_COSINE && d->total <= d->warmup) {
         return "cosine wants more steps in all than the warm-up has";
+    }
+    if (d->schedule == GRT_SCHEDULE_ONE_CYCLE &&
+        (d->warmup == 0 || d->total <= d->warmup || !(d->div >= 1.0) || !(d->final_div >= 1.0))) {
+        return "one_cycle wants steps that rise and steps that fall, and divisors of at least 1";
     }
     if (d->schedule == GRT_SCHEDULE_STEP && (d->period == 0 || !(d->gamma > 0.0))) {
         return "step wants a period of at least 1 and gamma above 0";
@@ -137,6 +154,7 @@ AT(eval_hits, NN_EVAL_HITS)
 AT(found_lr_factor, NN_FOUND_LR_FACTOR)
 AT(epoch, NN_EPOCH)
 AT(eval_cursor, NN_EVAL_CURSOR)
+AT(eval_near, NN_EVAL_NEAR)
 AT(reserved, NN_WORDS)
 #undef AT
 _Static_assert(sizeof(struct grt_learn_state) == 32 * 4, "checkpoints hold 32 words of state");
@@ -161,26 +179,30 @@ GRT_SCHEDULES(X)
 // The logarithm of what Adam's averages forget by; 0, none, makes the corrections 1. beta 0 forgets
 // all.
 static float log_beta(const struct grt_optim_desc *d, double beta) {
-    return d->kind == GRT_OPTIM_SGD ? 0.0f : beta > 0.0 ? (float)log(beta) : -100.0f;
+    return !is_adam(d) ? 0.0f : beta > 0.0 ? (float)log(beta) : -100.0f;
 }
 
 static struct decide_params decision_of(const struct grt_update_desc *u, uint32_t norm_parts) {
     const struct grt_optim_desc *d = u->optim;
-    uint32_t span = d->schedule == GRT_SCHEDULE_COSINE ? d->total - d->warmup
-                    : d->schedule == GRT_SCHEDULE_STEP ? d->period
-                                                       : 1;
+    bool cycle = d->schedule == GRT_SCHEDULE_ONE_CYCLE;
+    uint32_t span = d->schedule == GRT_SCHEDULE_COSINE || cycle ? d->total - d->warmup
+                    : d->schedule == GRT_SCHEDULE_STEP          ? d->period
+                                                                : 1;
+    uint32_t rise = cycle && d->warmup > 0 ? d->warmup - 1 : d->warmup;
     return (struct decide_params){
         .norm_parts = norm_parts,
         .loss_parts = u->loss_part_count,
         .samples = u->cursor_step,
         .epoch = u->cursor_end,
         .lr = (float)d->lr,
-        .min_lr = (float)d->min_lr,
+        .min_lr = (float)(cycle ? 1.0 / (d->div * d->final_div) : d->min_lr),
         .warmup = d->warmup,
-        .per_warmup = d->warmup > 0 ? (float)(1.0 / d->warmup) : 0.0f,
+        .per_warmup = rise > 0 ? (float)(1.0 / rise) : 0.0f,
         .span = span,
         .per_span = (float)(1.0 / span),
-        .log_gamma = d->schedule == GRT_SCHEDULE_STEP ? (float)log(d->gamma) : 0.0f,
+        .turn = (float)(cycle                              ? 1.0 / d->div
+                        : d->schedule == GRT_SCHEDULE_STEP ? log(d->gamma)
+                                                           : 0.0),
         .log_beta1 = log_beta(d, d->beta1),
         .log_beta2 = log_beta(d, d->beta2),
         .weight_decay = d->kind == GRT_OPTIM_ADAMW ? (float)d->weight_decay : 0.0f,
@@ -231,6 +253,22 @@ static struct grt_range piece_of(const struct grt_tensor *t, const struct grt_pi
     return grt_op_part(t->range, (first + pieces->first) * size, pieces->count * size);
 }
 
+// Of LARS. It has one launch: a binding reaches all parameters, which grt_op_update() has checked.
+static void measure(struct grt_graph *graph, const struct grt_update_desc *u) {
+    uint64_t rows = grt_optim_rate_rows(u->optim, u->params);
+    const struct lars_lengths_params params = {
+        .at = (uint32_t)(2 * rows + u->params->elements / u->params->unit)};
+    const struct grt_range ranges[] = {u->params->master->range, u->params->grad->range,
+                                       u->state->range, u->rates->range, u->lengths->range};
+    uint32_t wg = grt_op_tree_wg(grt_graph_dev(graph));
+    grt_op_launch(graph, grt_kernel_desc(.name = "lars_lengths", .specs = {{"WG", wg}}), &params,
+                  sizeof params, ranges, 5, (const uint32_t[3]){(uint32_t)rows * LARS_PARTS, 1, 1});
+}
+
+uint64_t grt_optim_lengths(const struct grt_optim_desc *d, const struct grt_params *params) {
+    return d->kind == GRT_OPTIM_LARS ? grt_optim_rate_rows(d, params) * 2 * LARS_PARTS : 0;
+}
+
 // lavapipe ends a loop, silently, after 65535 turns (Mesa 22.3): a lane takes fewer.
 #define MOST_TURNS 32768
 
@@ -268,7 +306,7 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
     const struct grt_params *all = u->params;
     uint32_t kept = grt_optim_tensors(d);
     uint32_t copy = all->type == GRT_F32 ? 0 : all->type == GRT_F16 ? 1 : 2;
-    uint64_t rates = u->rates ? grt_optim_rate_words(d, all) - all->elements / all->unit : 0;
+    uint64_t rates = u->rates ? grt_optim_rate_rows(d, all) : 0;
     struct grt_pieces pieces = grt_op_pieces(graph, all->elements, 4);
     while (grt_op_next(&pieces)) {
         struct cut by = cut(grt_graph_dev(graph), pieces.count);
@@ -282,7 +320,8 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
                                                 {"SCALING", u->scaling},
                                                 {"HALT", d->nonfinite == GRT_NONFINITE_HALT},
                                                 {"ADDERS", by.adders},
-                                                {"RATES", (uint32_t)rates / 2}}};
+                                                {"RATES", (uint32_t)rates},
+                                                {"EMA", u->average != NULL}}};
         const struct optim_params params = {
             .n = (uint32_t)pieces.count,
             .run = by.run,
@@ -294,9 +333,10 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
             .beta2 = (float)d->beta2,
             .rest1 = (float)(1.0 - d->beta1),
             .rest2 = (float)(1.0 - d->beta2),
-            .eps = (float)d->eps,
+            .eps = (float)(d->kind == GRT_OPTIM_LARS ? d->trust : d->eps),
             .first = (uint32_t)pieces.first,
             .unit = (uint32_t)all->unit,
+            .ema = (float)d->ema,
             .decide = decision_of(u, norm_parts),
         };
         // Operands that this optimizer does not have are bound to what it does not look at, each to
@@ -312,6 +352,8 @@ static void update(struct grt_graph *graph, const struct grt_update_desc *u, uin
             u->loss_parts,
             u->history->range,
             u->rates ? u->rates->range : u->loss_parts,
+            u->average ? piece_of(u->average, &pieces, 0) : grt_op_unused_at(graph, 3),
+            d->kind == GRT_OPTIM_LARS ? u->lengths->range : u->loss_parts,
         };
         const uint32_t groups[3] = {by.groups, 1, 1};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges,
@@ -346,7 +388,24 @@ void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *u) {
                          (unsigned long long)words);
         return;
     }
+    if ((u->average ? grt_tensor_count(u->average) : 0) !=
+        (u->optim->ema > 0.0 ? u->params->elements : 0)) {
+        grt_graph_reject(graph, GRT_INVALID, "update: ema wants an average of all parameters");
+        return;
+    }
+    bool lars = u->optim->kind == GRT_OPTIM_LARS;
+    if (lars &&
+        (!u->lengths || grt_tensor_count(u->lengths) < grt_optim_lengths(u->optim, u->params) ||
+         u->params->elements > grt_op_reach(grt_graph_dev(graph)))) {
+        grt_graph_reject(graph, GRT_UNSUPPORTED,
+                         "update: lars wants room for lengths, and a binding that reaches all "
+                         "parameters");
+        return;
+    }
     uint32_t norm_parts = u->norms.buf ? u->norm_count : norm(graph, u);
+    if (norm_parts > 0 && lars) {
+        measure(graph, u);
+    }
     if (norm_parts > 0) {
         update(graph, u, norm_parts);
     }

@@ -34,7 +34,7 @@ const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *snap
 // The row of a step, one of the newest GRT_HISTORY.
 struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *snapshot, uint32_t slot,
                                       uint32_t step);
-// The numbers of a tensor of the learner (PARAM, BUFFER, OPTIM), as they were in the newest whole
+// The numbers of a tensor of the learner (PARAM, BUFFER, OPTIM, AVERAGE) in the newest whole
 // snapshot; NULL when it is none of these.
 const void *grt_snapshot_tensor(const struct grt_snapshot *snapshot,
                                 const struct grt_tensor *tensor);

@@ -20,7 +20,7 @@ struct grt_range grt_op_part(struct grt_range range, uint64_t offset, uint64_t s
 struct grt_range grt_op_unused(struct grt_graph *graph);
 // The i-th of GRT_OP_UNUSED dummies that do not overlap, for kernels with several unused bindings
 // that they could write.
-#define GRT_OP_UNUSED 3u
+#define GRT_OP_UNUSED 4u
 struct grt_range grt_op_unused_at(struct grt_graph *graph, uint32_t i);
 // Bytes of a range of a buffer: a size of 0 means all from the offset on.
 uint64_t grt_op_room(struct grt_range range);

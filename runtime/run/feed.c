@@ -66,12 +66,15 @@ static bool prepare_clear(struct grt_feed *f) {
         return true;
     }
     const struct grt_tensor *state = grt_learner_tensor(f->desc.learner, GRT_TENSOR_STATE, 0, NULL);
-    struct grt_range sums = state->range;
+    struct grt_range sums = state->range, near = state->range;
     sums.offset += offsetof(struct grt_learn_state, eval_loss);
     sums.size = 3 * sizeof(float);
+    near.offset += offsetof(struct grt_learn_state, eval_near);
+    near.size = sizeof(float);
     f->clear = grt_graph_create(f->desc.dev, "evaluation begins");
     if (f->clear) {
         grt_graph_fill(f->clear, sums, 0);
+        grt_graph_fill(f->clear, near, 0);
     }
     return f->clear && grt_graph_bake(f->clear);
 }

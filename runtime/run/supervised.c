@@ -131,17 +131,27 @@ static bool count_steps(struct grt_supervised *run) {
     uint64_t period = (c->lr_step > 0 ? c->lr_step : (c->epochs + 2) / 3) * run->steps_per_epoch;
     o->total = (uint32_t)(run->steps < UINT32_MAX ? run->steps : UINT32_MAX);
     o->period = (uint32_t)(period < UINT32_MAX ? period : UINT32_MAX);
+    double ratio = c->warmup_ratio;
+    if (ratio > 0 && o->warmup > 0) {
+        return grt_fail(GRT_CONFIG, "warmup_steps and warmup_ratio say the same: give one of them");
+    }
 #define X(name, text)                                                                              \
     if (strcmp(c->schedule, text) == 0) {                                                          \
         o->schedule = GRT_SCHEDULE_##name;                                                         \
     }
     GRT_SCHEDULES(X)
 #undef X
-    if (o->schedule == GRT_SCHEDULE_COSINE && o->warmup >= o->total) {
+    bool cycle = o->schedule == GRT_SCHEDULE_ONE_CYCLE;
+    ratio = ratio > 0 ? ratio : cycle ? 0.3 : 0;
+    if (o->warmup == 0) {
+        o->warmup = (uint32_t)(ratio * o->total + 0.5);
+        o->warmup = cycle && o->warmup == 0 ? 1 : o->warmup;
+    }
+    if ((o->schedule == GRT_SCHEDULE_COSINE || cycle) && o->warmup >= o->total) {
         return grt_fail(GRT_CONFIG,
-                        "schedule cosine begins after the warm-up: warmup_steps is %u, and there "
+                        "schedule %s begins after the warm-up: warmup_steps is %u, and there "
                         "are %u steps in all",
-                        o->warmup, o->total);
+                        grt_schedule_text(o->schedule), o->warmup, o->total);
     }
     return true;
 }
@@ -230,7 +240,16 @@ static bool begin(struct grt_supervised *run) {
                                   .evaluate_every = run->steps_per_epoch,
                                   .about = &about};
     run->whole_step = UINT64_MAX;
-    return set_targets(run, &start) && grt_run_begin(run->driver, &start);
+    if (!set_targets(run, &start) || !grt_run_begin(run->driver, &start)) {
+        return false;
+    }
+    if (run->baseline >= 0) {
+        struct grt_run_row row = {.event = GRT_RUN_BASELINE};
+        grt_run_row_text(&row, GRT_FIELD_BASELINE, "frequent");
+        grt_run_row_set(&row, GRT_FIELD_ACCURACY, run->baseline);
+        grt_run_tell(run->driver, &row);
+    }
+    return true;
 }
 
 struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *desc) {
@@ -263,6 +282,12 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     }
     double opened = grt_seconds();
     if (!choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
+        goto undo_run;
+    }
+    run->baseline = -1;
+    bool classifies = run->task.learner.loss == GRT_LOSS_CROSS_ENTROPY;
+    if (classifies && run->task.info.classes > 0 && run->check_loader &&
+        !grt_task_frequent(&run->task, run->train_loader, run->check_loader, &run->baseline)) {
         goto undo_run;
     }
     double filled = grt_seconds();
@@ -321,6 +346,7 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
         .taken = run->taken,
+        .baseline = run->baseline,
         .cache_why = run->cache_why,
         .knn_every = run->knn_every,
         .data_seconds = run->data_seconds,

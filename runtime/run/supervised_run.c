@@ -70,13 +70,15 @@ void supervised_tally(const struct grt_learner *learner, const struct grt_learn_
     evaluation->samples = (uint64_t)samples;
     evaluation->loss = samples > 0 ? (double)state->eval_loss / samples : NAN;
     evaluation->accuracy = classes && samples > 0 ? (double)state->eval_hits / samples : -1;
+    bool many = classes && grt_learner_outputs(learner) > 5;
+    evaluation->top5 = many && samples > 0 ? (double)state->eval_near / samples : -1;
 }
 
 // The last step of all ends its epoch as the last one of the data does, wherever max_steps puts it.
 static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
     struct supervised_place *p = &s->place;
     struct supervised_loop *l = &s->loop;
-    struct grt_evaluation e = {.accuracy = -1};
+    struct grt_evaluation e = {.accuracy = -1, .top5 = -1};
     double loss = p->epoch_samples ? p->epoch_loss / (double)p->epoch_samples : NAN;
     *row = row_of(s, GRT_RUN_EVALUATE, &l->epoch);
     grt_run_row_set(row, GRT_FIELD_TRAIN_LOSS, loss);
@@ -89,6 +91,9 @@ static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
     if (e.accuracy >= 0) {
         grt_run_row_set(row, GRT_FIELD_ACCURACY, e.accuracy);
         p->best_accuracy = fmax(p->best_accuracy, e.accuracy);
+    }
+    if (e.top5 >= 0) {
+        grt_run_row_set(row, GRT_FIELD_TOP5, e.top5);
     }
     p->epoch_loss = 0;
     p->epoch_samples = 0;
@@ -227,7 +232,14 @@ static bool queue_segment(struct grt_supervised *s, uint32_t steps) {
     struct grt_feed *feed = g.checks ? s->check : s->train;
     // A step of training takes longer than one of validation.
     grt_feed_expect(feed, g.checks && l->check_seconds > 0 ? l->check_seconds : l->step_seconds);
+    // Each segment takes its parameters back: an evaluation may be given up behind any of them.
+    if (g.checks && !grt_learner_average(s->learner, true)) {
+        return false;
+    }
     g.fed = grt_feed_run(feed, steps, more, &g.done);
+    if (g.checks && !grt_learner_average(s->learner, false)) {
+        return false;
+    }
     if (g.checks) {
         g.ends = g.done.epoch_ended;
         l->checking = !g.ends;

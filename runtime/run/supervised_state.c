@@ -4,6 +4,9 @@
 //     model/layers.0.weight ...   optimizer/exp_avg.layers.0.weight ...   state/state   data/mean
 //     step, epoch, batch, ...     config (what the model depends on)
 //
+// With ema the model is the average, which is what was evaluated, and the parameters that steps
+// change are optimizer/newest.layers.0.weight.
+//
 // Nothing in it tells when or where it was written, so two runs that computed the same have the
 // same file, bit for bit.
 #include <inttypes.h>
@@ -17,11 +20,13 @@
 static const struct {
     enum grt_tensor_role role;
     const char *group;
+    const char *averaged;  // group of a run with ema
 } kept[] = {
-    {GRT_TENSOR_PARAM, "model"},
-    {GRT_TENSOR_BUFFER, "model"},
-    {GRT_TENSOR_OPTIM, "optimizer"},
-    {GRT_TENSOR_STATE, "state"},
+    {GRT_TENSOR_PARAM, "model/", "optimizer/newest."},
+    {GRT_TENSOR_AVERAGE, "model/", "model/"},
+    {GRT_TENSOR_BUFFER, "model/", "model/"},
+    {GRT_TENSOR_OPTIM, "optimizer/", "optimizer/"},
+    {GRT_TENSOR_STATE, "state/", "state/"},
 };
 
 typedef bool tensor_fn(struct grt_supervised *run, void *archive, const char *name,
@@ -49,7 +54,8 @@ static bool each_tensor(struct grt_supervised *run, void *archive, tensor_fn *fn
         const struct grt_tensor *tensor = grt_learner_tensor(learner, kept[k].role, 0, &name);
         for (uint32_t i = 0; tensor; i++) {
             char full[GRT_ARCHIVE_NAME];
-            snprintf(full, sizeof full, "%s/%s", kept[k].group, name);
+            bool ema = run->task.learner.optim.ema > 0;
+            snprintf(full, sizeof full, "%s%s", ema ? kept[k].averaged : kept[k].group, name);
             if (!fn(run, archive, full, tensor)) {
                 return false;
             }
@@ -70,7 +76,7 @@ static bool clean_state(struct grt_archive *archive) {
     }
     memcpy(&state, t->data, sizeof state);
     state.cursor = state.epoch = state.eval_cursor = 0;
-    state.eval_loss = state.eval_samples = state.eval_hits = 0;
+    state.eval_loss = state.eval_samples = state.eval_hits = state.eval_near = 0;
     memcpy(t->data, &state, sizeof state);
     return true;
 }

@@ -159,7 +159,9 @@ static bool choose_batch(struct grt_task *task, const struct grt_profile *profil
     uint64_t rows = task->info.part_rows[GRT_PART_TRAIN];
     uint64_t batch = grt_profile_whole(profile, row[0]);
     // An accumulation without a batch size, or the other way round, is meant as it stands.
-    if (!grt_config_given(c, GRT_CONFIG_BATCH_SIZE) &&
+    bool by_kind = c->batch_size > 0;
+    batch = by_kind ? c->batch_size : batch;
+    if (!by_kind && !grt_config_given(c, GRT_CONFIG_BATCH_SIZE) &&
         !set_default(c, GRT_CONFIG_ACCUMULATE, grt_profile_whole(profile, row[2]))) {
         return false;
     }

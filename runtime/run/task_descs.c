@@ -55,11 +55,15 @@ static double lr_of(const struct grt_config *c, double lr) {
 bool grt_task_optimizer(const struct grt_config *c, struct grt_optim_desc *desc) {
     struct grt_optim_desc o = grt_optim_defaults((enum grt_optim)optim_of(c->optimizer));
     o.lr = lr_of(c, c->learning_rate);
-    if (grt_config_given(c, GRT_CONFIG_WEIGHT_DECAY)) {
+    if (grt_config_given(c, GRT_CONFIG_WEIGHT_DECAY) || c->weight_decay > 0) {
         o.weight_decay = c->weight_decay;
     }
     o.momentum = c->momentum;
-    o.nesterov = c->nesterov && o.kind == GRT_OPTIM_SGD;
+    o.nesterov = c->nesterov && (o.kind == GRT_OPTIM_SGD || o.kind == GRT_OPTIM_LARS);
+    o.trust = c->trust_coefficient;
+    o.div = c->div_factor;
+    o.final_div = c->final_div_factor;
+    o.ema = c->ema;
     o.beta1 = c->betas.values[0];
     o.beta2 = c->betas.values[1];
     o.eps = c->eps;
@@ -71,7 +75,12 @@ bool grt_task_optimizer(const struct grt_config *c, struct grt_optim_desc *desc)
     o.scale = c->loss_scale;
     o.growth_interval = (uint32_t)c->growth_interval;
     o.decay_matrices = strcmp(c->decay_of, "matrices") == 0;
-    if (!task_groups(c, &o)) {
+    bool supervised = (c->scope & GRT_CONFIG_OF_SUPERVISED) != 0;
+    if (!supervised && (o.kind == GRT_OPTIM_LARS || strcmp(c->schedule, "one_cycle") == 0)) {
+        return grt_fail(GRT_CONFIG, "%s is for supervised training",
+                        o.kind == GRT_OPTIM_LARS ? "optimizer lars" : "schedule one_cycle");
+    }
+    if (!task_freeze(c, &o) || !task_groups(c, &o)) {
         return false;
     }
     for (uint32_t i = 0; i < o.group_count; i++) {

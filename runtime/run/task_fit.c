@@ -2,6 +2,10 @@
 // What fits into a device's memory: the plan of a learner is asked, nothing is allocated.
 #include "gpurt/task.h"
 
+// What ops bind where a kernel has operands that they do not: one buffer of a device, made by the
+// first op that wants it.
+#define DUMMY_BYTES 1024
+
 static bool bytes_of(struct grt_dev *dev, const struct grt_learner_desc *desc,
                      const struct grt_fit_besides *besides, uint64_t *bytes) {
     struct grt_learner *learner = grt_learner_create(dev, desc);
@@ -9,7 +13,8 @@ static bool bytes_of(struct grt_dev *dev, const struct grt_learner_desc *desc,
         return false;
     }
     uint64_t pieces = desc->accumulate > 0 ? desc->accumulate : 1;
-    *bytes = grt_learner_bytes(learner, NULL) + (desc->batch + pieces - 1) / pieces * besides->row;
+    *bytes = DUMMY_BYTES + grt_learner_bytes(learner, NULL) +
+             (desc->batch + pieces - 1) / pieces * besides->row;
     grt_learner_destroy(&learner);
     return true;
 }

@@ -90,6 +90,25 @@ static bool read_group(const struct grt_config *c, const struct grt_node *node,
     return true;
 }
 
+// A group with rate 0 for each name; they come before the others.
+bool task_freeze(const struct grt_config *c, struct grt_optim_desc *optim) {
+    for (uint32_t i = 0; i < c->freeze.count; i++) {
+        bool body = strcmp(c->freeze.values[i], "body") == 0;
+        struct grt_optim_group *g = &optim->groups[optim->group_count];
+        if (optim->group_count == GRT_OPTIM_GROUPS ||
+            strlen(c->freeze.values[i]) >= sizeof g->match) {
+            return grt_fail(GRT_CONFIG,
+                            "freeze: at most %d names of up to %zu characters are taken",
+                            GRT_OPTIM_GROUPS, sizeof g->match - 1);
+        }
+        *g = (struct grt_optim_group){.own_lr = true, .but_last = body};
+        snprintf(g->match, sizeof g->match, "%.95s", body ? "*" : c->freeze.values[i]);
+        snprintf(g->where, sizeof g->where, "freeze: ");
+        optim->group_count++;
+    }
+    return true;
+}
+
 bool task_groups(const struct grt_config *c, struct grt_optim_desc *optim) {
     const struct grt_config_tree *text = &c->groups;
     if (!grt_config_given(c, GRT_CONFIG_GROUPS)) {

@@ -29,6 +29,7 @@ struct task_opening {
 
 // The groups of parameters that a config has, into the optimizer; false with the place and the
 // sentence.
+bool task_freeze(const struct grt_config *config, struct grt_optim_desc *optim);
 bool task_groups(const struct grt_config *config, struct grt_optim_desc *optim);
 
 // Whether a key describes a multilayer perceptron or a point-set network: a list of layers says all

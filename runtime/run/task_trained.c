@@ -36,6 +36,7 @@ static const enum grt_config_key kept_keys[] = {
     GRT_CONFIG_TEMPERATURE,
     GRT_CONFIG_PROJECTION,
     GRT_CONFIG_ACCUMULATE_EXACT,
+    GRT_CONFIG_EMA,
 };
 
 #define MEAN "data/mean"
@@ -243,6 +244,7 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
         GRT_CONFIG_CACHE,       GRT_CONFIG_ON_NAN,
         GRT_CONFIG_PIN_MEMORY,  GRT_CONFIG_PRECISION,
         GRT_CONFIG_INPUTS,      GRT_CONFIG_TARGETS,
+        GRT_CONFIG_TEST_FLIPS,
     };
     for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
         if (grt_config_given(config, callers[i])) {
@@ -322,11 +324,31 @@ static bool give_tensors(struct grt_learner *learner, const struct grt_archive *
     return true;
 }
 
+static bool has_tensor(const struct grt_learner *learner, const char *wanted) {
+    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
+    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+        const char *name = NULL;
+        for (uint32_t i = 0; grt_learner_tensor(learner, roles[r], i, &name); i++) {
+            if (strcmp(name, wanted) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
                          struct grt_task_taken *taken) {
     *taken = (struct grt_task_taken){0};
     if (!give_tensors(learner, archive, taken)) {
         return false;
+    }
+    for (uint32_t i = 0; i < archive->tensor_count; i++) {
+        const char *name = archive->tensors[i].name;
+        if (strncmp(name, "model/", 6) == 0 && !has_tensor(learner, name + 6) &&
+            taken->unused++ == 0) {
+            snprintf(taken->first_unused, sizeof taken->first_unused, "%.95s", name + 6);
+        }
     }
     if (taken->count == 0) {
         return grt_fail(GRT_BAD_DATA,

@@ -40,6 +40,9 @@ void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype
     r->loss_parts = tensor(r, "loss parts", GRT_F32, GRT_LOSS_PARTS);
     uint64_t words = grt_optim_rate_words(optim, &r->params);
     r->rates = words > 0 ? tensor(r, "rates", GRT_U32, words) : NULL;
+    r->average = optim->ema > 0 ? tensor(r, "average", GRT_F32, r->params.elements) : NULL;
+    uint64_t lengths = grt_optim_lengths(optim, &r->params);
+    r->lengths = lengths > 0 ? tensor(r, "lengths", GRT_F32, lengths) : NULL;
     assert_true(grt_plan_alloc(r->plan));
     if (r->rates) {
         uint32_t *rates = test_alloc(words * sizeof *rates);
@@ -65,7 +68,8 @@ void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype
                                   .state = r->state, .history = r->history,
                                   .loss_parts = r->loss_parts->range,
                                   .loss_part_count = GRT_LOSS_PARTS, .norm_parts = r->norm_parts,
-                                  .cursor_step = 5, .scaling = type == GRT_F16, .rates = r->rates));
+                                  .cursor_step = 5, .scaling = type == GRT_F16, .rates = r->rates,
+                                  .average = r->average, .lengths = r->lengths));
     assert_true(grt_graph_bake(r->graph));
 }
 

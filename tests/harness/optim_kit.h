@@ -14,7 +14,8 @@ struct rig {
     struct grt_plan *plan;
     struct grt_params params;
     struct grt_tensor *kept, *state, *history, *norm_parts, *loss_parts;
-    struct grt_tensor *rates;  // of groups, or NULL
+    struct grt_tensor *rates;              // of groups, or NULL
+    struct grt_tensor *average, *lengths;  // with ema, of lars; or NULL
     struct grt_graph *graph;
     struct grt_optim_desc optim;
 };

@@ -185,6 +185,14 @@ void oracle_optim_step(const struct oracle_optim *o, size_t t, size_t count, con
         norm += grad[i] * grad[i];
     }
     double clip = o->max_norm > 0 ? fmin(1, o->max_norm / (sqrt(norm) + 1e-6)) : 1;
+    bool lars = strcmp(o->kind, "lars") == 0;
+    double length = 0, local = 1;
+    for (size_t i = 0; i < count; i++) {
+        length += param[i] * param[i];
+    }
+    if (lars && length > 0 && norm > 0) {
+        local = o->trust * sqrt(length) / (clip * sqrt(norm) + o->weight_decay * sqrt(length));
+    }
     for (size_t i = 0; i < count; i++) {
         double g = grad[i] * clip;
         if (strcmp(o->kind, "adamw") == 0) {
@@ -192,7 +200,8 @@ void oracle_optim_step(const struct oracle_optim *o, size_t t, size_t count, con
         } else {
             g += o->weight_decay * param[i];
         }
-        if (strcmp(o->kind, "sgd") == 0) {
+        g *= local;
+        if (strcmp(o->kind, "sgd") == 0 || lars) {
             if (o->momentum != 0) {
                 first[i] = t == 1 ? g : o->momentum * first[i] + (1 - o->dampening) * g;
                 g = o->nesterov ? g + o->momentum * first[i] : first[i];

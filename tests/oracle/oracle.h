@@ -157,14 +157,16 @@ double oracle_network_loss(const struct oracle_network *n, double *const *params
 double oracle_network_slope(const struct oracle_network *n, double *const *params, size_t tensor,
                             size_t i, const double *x, const double *target, size_t samples);
 
-// One step of an optimizer over `count` numbers, from the formulas of PyTorch's documentation.
+// One step of an optimizer over `count` numbers, from the formulas of PyTorch's documentation; of
+// LARS from those of You et al., arXiv 1708.03888, the numbers being one layer.
 struct oracle_optim {
-    const char *kind;  // "sgd", "adam", "adamw"
+    const char *kind;  // "sgd", "adam", "adamw", "lars"
     double lr, weight_decay;
     double momentum, dampening;
     bool nesterov;
     double beta1, beta2, eps;
     double max_norm;  // 0: no clipping
+    double trust;     // lars
 };
 // t counts from 1. first and second: what is kept, zero before the first step.
 void oracle_optim_step(const struct oracle_optim *o, size_t t, size_t count, const double *grad,

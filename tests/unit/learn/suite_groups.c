@@ -39,7 +39,10 @@ static void check(const char *name, const struct grt_optim_desc *d, struct rates
                              .nesterov = d->nesterov,
                              .beta1 = d->beta1,
                              .beta2 = d->beta2,
-                             .eps = d->eps};
+                             .eps = d->eps,
+                             .trust = d->trust};
+    // Vectors are stepped as by SGD.
+    const char *flat = d->kind == GRT_OPTIM_LARS ? "sgd" : o.kind;
     float got[COUNT], start[COUNT], grads[COUNT];
     double want[COUNT], g[COUNT], first[COUNT] = {0}, second[COUNT] = {0};
     rig_gather(&r, r.params.master, 0, start);
@@ -65,7 +68,9 @@ static void check(const char *name, const struct grt_optim_desc *d, struct rates
         rig_step(&r);
         o.lr = scheduled(d, a.lr, t - 1);
         o.weight_decay = a.decay;
+        o.kind = flat;
         oracle_optim_step(&o, t, COUNT_A, g, want, first, second);
+        o.kind = grt_optim_text(d->kind);
         o.lr = scheduled(d, b.lr, t - 1);
         o.weight_decay = b.decay;
         oracle_optim_step(&o, t, COUNT_B, g + COUNT_A, want + COUNT_A, first + COUNT_A,
@@ -126,13 +131,17 @@ static void formulas(void **state) {
     (void)state;
     for (uint32_t kind = 0; kind < GRT_OPTIM_COUNT; kind++) {
         struct grt_optim_desc d = with((enum grt_optim)kind, 0.02, 0.1);
-        d.momentum = kind == GRT_OPTIM_SGD ? 0.9 : 0;
+        bool lars = kind == GRT_OPTIM_LARS;
+        d.momentum = kind == GRT_OPTIM_SGD || lars ? 0.9 : 0;
+        d.nesterov = lars;
+        d.trust = 0.05;
         d.max_norm = 3;
         d.decay_matrices = true;
         check("matrices decay", &d, (struct rates){0.02, 0}, (struct rates){0.02, 0.1}, GRT_F16);
         d.decay_matrices = false;
         d.groups[d.group_count++] = lr_group("b", 0.003);
-        check("a rate", &d, (struct rates){0.02, 0.1}, (struct rates){0.003, 0.1}, GRT_F32);
+        check("a rate", &d, (struct rates){0.02, lars ? 0 : 0.1}, (struct rates){0.003, 0.1},
+              GRT_F32);
         // The first that matches counts; what a group says of decay holds for vectors too.
         d.groups[d.group_count++] = decay_group("?", 0.3);
         d.decay_matrices = true;
@@ -193,6 +202,44 @@ static void same_as_none(void **state) {
     }
 }
 
+// All but the last layer stays: "b" is a layer by itself, and so is "a".
+static void frozen_body(void **state) {
+    (void)state;
+    struct grt_optim_desc d = with(GRT_OPTIM_SGD, 0.02, 0.1);
+    d.groups[d.group_count++] = lr_group("*", 0);
+    d.groups[0].but_last = true;
+    check("frozen body", &d, (struct rates){0, 0}, (struct rates){0.02, 0.1}, GRT_F32);
+    struct learn_desc l = learn_small(GRT_F32);
+    size_t count = 0, same = 0;
+    struct learn before = learn_begin(&l, l.batch);
+    float *first = learn_parameters(&before, &count);
+    learn_end(&before);
+    l.optim.groups[0] = d.groups[0];
+    l.optim.group_count = 1;
+    struct learn after = learn_begin(&l, l.batch);
+    learn_train(&after, 3);
+    float *last = learn_parameters(&after, &same);
+    // The last layer is the last two tensors.
+    const char *name = NULL;
+    size_t still = 0, tensors = 0;
+    while (grt_learner_tensor(after.learner, GRT_TENSOR_PARAM, (uint32_t)tensors, &name)) {
+        tensors++;
+    }
+    for (size_t i = 0; i + 2 < tensors; i++) {
+        still += grt_tensor_count(
+            grt_learner_tensor(after.learner, GRT_TENSOR_PARAM, (uint32_t)i, &name));
+    }
+    learn_end(&after);
+    assert_memory_equal(first, last, still * sizeof *first);
+    size_t moved = 0;
+    for (size_t i = still; i < count; i++) {
+        moved += first[i] != last[i];
+    }
+    assert_true(still < count && moved > (count - still) / 2);
+    free(first);
+    free(last);
+}
+
 static void refusals(void **state) {
     (void)state;
     struct learn_desc d = learn_small(GRT_F32);
@@ -246,5 +293,6 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {TEST_CASE(formulas), TEST_CASE(pieces),
-                                          TEST_CASE(same_as_none), TEST_CASE(refusals)};
+                                          TEST_CASE(same_as_none), TEST_CASE(frozen_body),
+                                          TEST_CASE(refusals)};
 TEST_SUITE(groups, true, cases);

@@ -395,10 +395,10 @@ static void learns_downhill(void **state) {
 static void evaluate_and_predict(void **state) {
     (void)state;
     struct learn_desc d = learn_small(GRT_F32);
-    d.model.outputs = 4;
+    d.model.outputs = 8;
     d.loss = GRT_LOSS_CROSS_ENTROPY;
     d.accumulate = 3;
-    enum { ROWS = 19, OUT = 4 };
+    enum { ROWS = 19, OUT = 8 };
     struct learn l = learn_begin(&d, ROWS);
     const struct grt_step_desc step = {.rows = ROWS, .x = {l.x}, .y = {l.y}};
     struct grt_buf *out = test_buf(test.dev, ROWS * OUT * 4, GRT_BUF_READBACK);
@@ -409,20 +409,23 @@ static void evaluate_and_predict(void **state) {
     learn_run(evaluate, 2);
     const float *y = grt_buf_host(out);
     double loss = 0;
-    uint32_t hits = 0;
+    uint32_t hits = 0, near = 0;
     for (size_t r = 0; r < ROWS; r++) {
         double sum = 0;
-        size_t best = 0;
+        size_t best = 0, above = 0;
         for (size_t c = 0; c < OUT; c++) {
             sum += exp((double)y[r * OUT + c]);
             best = y[r * OUT + c] > y[r * OUT + best] ? c : best;
+            above += y[r * OUT + c] > y[r * OUT + l.data.classes[r]];
         }
+        near += above < 5;
         loss += log(sum) - (double)y[r * OUT + l.data.classes[r]];
         hits += best == l.data.classes[r];
     }
     struct grt_learn_state s = learn_state(&l);
     assert_true(s.eval_samples == 2.0f * ROWS);
     assert_true(s.eval_hits == 2.0f * (float)hits);
+    assert_true(s.eval_near == 2.0f * (float)near && near > hits && near < ROWS);
     assert_true(fabs((double)s.eval_loss - 2 * loss) < 1e-4);
     assert_int_equal(s.steps, 0);
     // A learner without gradients says the same.

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "golden/cycle_torch.h"
 #include "gpurt/loss.h"
 
 // ---- the formulas ----
@@ -197,7 +198,17 @@ static void small_windows(void **state) {
 
 // ---- schedules ----
 
+static double half_wave(double from, double to, double share) {
+    return to + (from - to) * (1 + cos(ORACLE_PI * fmin(1, share))) / 2;
+}
+
 static double schedule(const struct grt_optim_desc *d, uint32_t step) {
+    if (d->schedule == GRT_SCHEDULE_ONE_CYCLE) {
+        double peak = d->warmup - 1.0;
+        return step < peak ? half_wave(d->lr / d->div, d->lr, step / peak)
+                           : half_wave(d->lr, d->lr / d->div / d->final_div,
+                                       (step - peak) / (d->total - 1 - peak));
+    }
     if (step < d->warmup) {
         return d->lr * (step + 1) / d->warmup;
     }
@@ -212,8 +223,8 @@ static double schedule(const struct grt_optim_desc *d, uint32_t step) {
 
 static void schedules(void **state) {
     (void)state;
-    struct grt_optim_desc rows[5];
-    for (int i = 0; i < 5; i++) {
+    struct grt_optim_desc rows[7];
+    for (int i = 0; i < 7; i++) {
         rows[i] = with(GRT_OPTIM_SGD, 0.3);
         rows[i].warmup = i % 2 ? 7 : 0;
     }
@@ -225,7 +236,12 @@ static void schedules(void **state) {
     rows[3].gamma = 0.5;
     rows[4].period = 3;
     rows[4].gamma = 0.1;
-    for (int i = 0; i < 5; i++) {
+    rows[5].schedule = rows[6].schedule = GRT_SCHEDULE_ONE_CYCLE;
+    rows[5].total = rows[6].total = 25;
+    rows[6].warmup = 1;
+    rows[6].div = 4;
+    rows[6].final_div = 10;
+    for (int i = 0; i < 7; i++) {
         struct rig r;
         rig_begin(&r, &rows[i], GRT_F32);
         rig_set(&r, 1.0f);
@@ -316,6 +332,50 @@ static void tiny_norms_are_clipped(void **state) {
         test_compare_end(&compare);
         rig_end(&r);
     }
+}
+
+// PyTorch's OneCycleLR, and its AveragedModel of the parameters.
+static void cycle_and_average(void **state) {
+    (void)state;
+    struct grt_optim_desc d = with(GRT_OPTIM_SGD, CYCLE_MAX_LR);
+    d.momentum = 0.9;
+    d.nesterov = true;
+    d.schedule = GRT_SCHEDULE_ONE_CYCLE;
+    d.warmup = CYCLE_RISE;
+    d.total = CYCLE_STEPS;
+    d.ema = CYCLE_EMA;
+    struct rig r;
+    rig_begin(&r, &d, GRT_F32);
+    rig_set(&r, 1.0f);
+    float got[COUNT];
+    float grads[COUNT];
+    float *all = test_alloc(r.params.elements * sizeof *all);
+    memset(all, 0, r.params.elements * sizeof *all);
+    for (uint64_t i = 0; i < CYCLE_NUMBERS; i++) {
+        all[i] = 0.25f * (float)i - 0.5f;
+    }
+    rig_write_all(r.params.master, all);
+    free(all);
+    struct test_compare compare = test_compare(test.dev, "one cycle, average");
+    for (uint32_t s = 0; s < CYCLE_STEPS; s++) {
+        for (int i = 0; i < COUNT; i++) {
+            grads[i] = 0.125f * (float)((i * 5 + (int)s * 3) % 7 - 3);
+        }
+        rig_set_grads(&r, grads);
+        rig_step(&r);
+        test_compare_value(&compare, s, rig_state(&r).lr,
+                           (struct oracle_value){cycle_lr[s], 1e-6 * CYCLE_MAX_LR});
+        for (int part = 0; part < 2; part++) {
+            rig_gather(&r, part ? r.average : r.params.master, 0, got);
+            for (uint32_t i = 0; i < CYCLE_NUMBERS; i++) {
+                double want = part ? cycle_average[s][i] : cycle_param[s][i];
+                test_compare_value(&compare, 100 * s + i, got[i],
+                                   (struct oracle_value){want, 4e-6});
+            }
+        }
+    }
+    test_compare_end(&compare);
+    rig_end(&r);
 }
 
 // ---- loss scale ----
@@ -475,7 +535,8 @@ static void same_bits_as_ref(void **state) {
                                                     {"LANES", 4},
                                                     {"HITS", !weighted},
                                                     {"SMOOTH", smooth},
-                                                    {"WEIGHTED", weighted}}},
+                                                    {"WEIGHTED", weighted},
+                                                    {"NEAR", !weighted}}},
                                           .params = &entropy,
                                           .params_size = sizeof entropy,
                                           .groups = 3,
@@ -485,7 +546,9 @@ static void same_bits_as_ref(void **state) {
                                                       {NULL, 3},
                                                       {s.words, GRT_LEARN_STATE_WORDS},
                                                       {NULL, 3},
-                                                      {weights, COLS}}};
+                                                      {weights, COLS},
+                                                      {y, N},
+                                                      {NULL, 3}}};
         kernel_same_as_ref(&cross);
     }
     const uint32_t mean[3] = {N, ROWS, 1};
@@ -508,12 +571,13 @@ static void same_bits_as_ref(void **state) {
         uint32_t n, run, leads;
         float numbers[8];
         uint32_t first, unit;
+        float ema;
         uint32_t norm_parts, loss_parts, samples, epoch;
         float lr, min_lr;
         uint32_t warmup;
         float per_warmup;
         uint32_t span;
-        float per_span, log_gamma, log_beta1, log_beta2, weight_decay, max_norm, growth, backoff;
+        float per_span, turn, log_beta1, log_beta2, weight_decay, max_norm, growth, backoff;
         uint32_t interval;
     } update = {N,
                 144,
@@ -521,6 +585,7 @@ static void same_bits_as_ref(void **state) {
                 {0.01f, 0.9f, 1.0f, 0.9f, 0.999f, 0.1f, 0.001f, 1e-8f},
                 7,
                 64,
+                0.9f,
                 37,
                 GRT_LOSS_PARTS,
                 5,
@@ -550,30 +615,33 @@ static void same_bits_as_ref(void **state) {
         uint32_t rows[12];
     } table = {
         .rows = {0x3c23d70au, 0x3dcccccdu, 0, 0x3f000000u, 0x3b03126fu, 0, 2, 0, 1, 1, 0, 2}};
-    for (uint32_t kind = 0; kind < 2 * GRT_OPTIM_COUNT * GRT_SCHEDULE_COUNT; kind++) {
-        const struct kernel_case c = {
-            .desc = {"optim",
-                     {{"WG", 16},
-                      {"OPTIM", kind % GRT_OPTIM_COUNT},
-                      {"MOMENTUM", 1},
-                      {"COPY", 1},
-                      {"SCHEDULE", kind / GRT_OPTIM_COUNT % GRT_SCHEDULE_COUNT},
-                      {"SCALING", 1},
-                      {"ADDERS", kind % 2 ? 8 : 1},
-                      {"RATES", kind % 4 < 2 ? 3 : 0}}},
-            .params = &update,
-            .params_size = sizeof update,
-            .groups = 3,
-            .buffers = {{NULL, N},
-                        {y, N},
-                        {NULL, N},
-                        {NULL, N},
-                        {NULL, N / 2 + 1},
-                        {s.words, GRT_LEARN_STATE_WORDS},
-                        {parts, GRT_LOSS_PARTS},
-                        {parts, GRT_LOSS_PARTS},
-                        {NULL, 4 * GRT_HISTORY},
-                        {table.rates, 12}}};
+    _Static_assert((int)GRT_OPTIM_COUNT == 4 && (int)GRT_SCHEDULE_COUNT == 4, "each with each");
+    for (uint32_t kind = 0; kind < 16; kind++) {
+        const struct kernel_case c = {.desc = {"optim",
+                                               {{"WG", 16},
+                                                {"OPTIM", kind % 4},
+                                                {"MOMENTUM", 1},
+                                                {"COPY", 1},
+                                                {"SCHEDULE", kind / 4},
+                                                {"SCALING", 1},
+                                                {"ADDERS", kind % 2 ? 8 : 1},
+                                                {"RATES", (kind + kind / 4) % 2 ? 3 : 0},
+                                                {"EMA", kind / 8}}},
+                                      .params = &update,
+                                      .params_size = sizeof update,
+                                      .groups = 3,
+                                      .buffers = {{NULL, N},
+                                                  {y, N},
+                                                  {NULL, N},
+                                                  {NULL, N},
+                                                  {NULL, N / 2 + 1},
+                                                  {s.words, GRT_LEARN_STATE_WORDS},
+                                                  {parts, GRT_LOSS_PARTS},
+                                                  {parts, GRT_LOSS_PARTS},
+                                                  {NULL, 4 * GRT_HISTORY},
+                                                  {table.rates, 12},
+                                                  {NULL, N},
+                                                  {parts, GRT_LOSS_PARTS}}};
         kernel_same_as_ref(&c);
     }
     free(parts);
@@ -611,6 +679,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(optimizers), TEST_CASE(tiny_moments),          TEST_CASE(small_windows),
     TEST_CASE(schedules),  TEST_CASE(schedules_of_millions), TEST_CASE(tiny_norms_are_clipped),
     TEST_CASE(loss_scale), TEST_CASE(halt_and_skip),         TEST_CASE(same_bits_as_ref),
-    TEST_CASE(refusals),
+    TEST_CASE(refusals),   TEST_CASE(cycle_and_average),
 };
 TEST_SUITE(optim, true, cases);
