@@ -67,7 +67,7 @@ _gpurt() {
             bench-* | train-2) words="$(_gpurt_kinds "$verb") $words" ;;
             play-2) words="$environments $words" ;;
             eval-2) words="knn linear $environments $words" ;;
-            data-*) words="make info regression classification points shapes $words" ;;
+            data-*) words="make info import preview regression classification points shapes $words" ;;
             esac
         fi
     fi

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/talk.h"
 #include "data_import.h"
+#include "data_preview.h"
 
 struct data_options {
     struct options common;  // first: see options.h
@@ -281,12 +282,20 @@ static bool print_info(struct output *output, const struct data_options *options
     return good;
 }
 
+static bool is_picture(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot && (strcmp(dot, ".png") == 0 || strcmp(dot, ".svg") == 0);
+}
+
 static int info(const struct data_options *options, const char *path, int argc, char **argv) {
     struct output output;
     int code =
         FILES_APART({FILE_READ, "FILE", path}, {FILE_WRITTEN, "--output", options->common.output});
     if (code) {
         return code;
+    }
+    if (options->common.output && is_picture(options->common.output)) {
+        return data_sheet(path, options->common.output);
     }
     code = output_open(&output, options->common.output);
     if (code) {
@@ -316,13 +325,18 @@ static const char about[] =
     "and\n"
     "                                               .jpg, a .npy or .npz; x and y, test/x and "
     "test/y\n"
-    "  data info FILE                               describes the data sets of an HDF5 file\n\n"
+    "  data info FILE                               describes the data sets of an HDF5 file; -o "
+    "with\n"
+    "                                               .png or .svg draws images of each class\n"
+    "  data preview --data FILE -o OUT.png          images beside what a transform makes of "
+    "them;\n"
+    "                                               see `gpurt data preview --help`\n\n"
     "The loss that the best model reaches is kept by make in the file, as the attribute "
     "noise_floor.\n";
 
 static int run(const struct data_options *options, const char **words, size_t count, int argc,
                char **argv) {
-    static const char *const known[] = {"make", "import", "info"};
+    static const char *const known[] = {"make", "import", "info", "preview"};
     if (count == 2 && strcmp(words[0], "make") == 0) {
         return make(options, words[1]);
     }
@@ -346,12 +360,16 @@ static int run(const struct data_options *options, const char **words, size_t co
         return command_unknown(&unknown, known, sizeof known / sizeof *known, sizeof *known);
     }
     talk_error(
-        "data: `make KIND`, `import SOURCE` or `info FILE` is wanted; see `gpurt data --help`");
+        "data: `make KIND`, `import SOURCE`, `info FILE` or `preview` is wanted; see `gpurt data "
+        "--help`");
     return COMMAND_USAGE;
 }
 
 int cmd_data(int argc, char **argv) {
     struct data_options options = {.noise = -1};
+    if (argc > 1 && strcmp(argv[1], "preview") == 0) {
+        return data_preview(argc - 1, argv + 1);
+    }
     struct option_list lists[] = {
         OPTION_LIST("Options of make", make_options),
         OPTION_LIST("Options of import", import_options),
@@ -359,7 +377,7 @@ int cmd_data(int argc, char **argv) {
         OPTION_LIST("General options", options_general),
     };
     struct options_desc desc = {.verb = "data",
-                                .words = "make KIND | import SOURCE | info FILE",
+                                .words = "make KIND | import SOURCE | info FILE | preview",
                                 .about = about,
                                 .lists = lists,
                                 .list_count = sizeof lists / sizeof *lists};

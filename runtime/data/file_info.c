@@ -124,6 +124,32 @@ static bool read_attribute(hid_t id, const char *name, hid_t type, void *into) {
     return one;
 }
 
+// As many as there is room for, all of one fixed length as grt_attribute_put_texts() has them.
+static void read_class_names(hid_t id, struct grt_file_info *info) {
+    if (H5Aexists(id, "class_names") <= 0) {
+        return;
+    }
+    hid_t attribute = H5Aopen(id, "class_names", H5P_DEFAULT);
+    hid_t space = H5Aget_space(attribute), type = H5Aget_type(attribute);
+    hssize_t count = H5Sget_simple_extent_npoints(space);
+    size_t length = H5Tget_size(type);
+    bool texts = H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
+    char *all = texts && count > 0 && length > 0 && (size_t)count <= 65536 / length
+                    ? calloc((size_t)count, length)
+                    : NULL;
+    if (all && H5Aread(attribute, type, all) >= 0) {
+        info->class_name_count = (uint32_t)(count < GRT_FILE_NAMES ? count : GRT_FILE_NAMES);
+        for (uint32_t i = 0; i < info->class_name_count; i++) {
+            snprintf(info->class_names[i], GRT_FILE_NAME, "%.*s",
+                     (int)(length < GRT_FILE_NAME ? length : GRT_FILE_NAME - 1), all + i * length);
+        }
+    }
+    free(all);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Aclose(attribute);
+}
+
 static void read_attributes(hid_t id, struct grt_file_info *info) {
     hid_t text = H5Tcopy(H5T_C_S1);
     H5Tset_size(text, sizeof info->made_by);
@@ -144,6 +170,7 @@ static void read_attributes(hid_t id, struct grt_file_info *info) {
     if (!read_attribute(id, "classes", H5T_NATIVE_UINT32, &info->classes)) {
         info->classes = 0;
     }
+    read_class_names(id, info);
 }
 
 static bool ask_info(struct grt_apart *apart, hid_t id, struct grt_fault *fault) {
@@ -168,6 +195,11 @@ static bool send_info(const struct grt_apart *apart, const struct grt_child *par
 // Texts end where they should, whatever the child sent.
 static void end_texts(struct grt_file_info *info) {
     info->made_by[sizeof info->made_by - 1] = '\0';
+    info->class_name_count =
+        info->class_name_count < GRT_FILE_NAMES ? info->class_name_count : GRT_FILE_NAMES;
+    for (uint32_t i = 0; i < GRT_FILE_NAMES; i++) {
+        info->class_names[i][GRT_FILE_NAME - 1] = '\0';
+    }
     for (uint32_t i = 0; i < info->count; i++) {
         struct grt_array_info *array = &info->arrays[i];
         array->name[sizeof array->name - 1] = '\0';

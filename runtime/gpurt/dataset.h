@@ -144,6 +144,8 @@ struct grt_array_info {
     char problem[256];                  // why it is refused, or ""
 };
 
+#define GRT_FILE_NAMES 128
+#define GRT_FILE_NAME 32
 struct grt_file_info {
     uint32_t count;
     struct grt_array_info *arrays;
@@ -151,6 +153,9 @@ struct grt_file_info {
     char made_by[64];
     double noise_floor;  // of files of grt_data_make(); negative: none
     uint32_t classes;    // the same; 0: none
+    // The names of classes, the first of them, as much of each as there is room for.
+    uint32_t class_name_count;
+    char class_names[GRT_FILE_NAMES][GRT_FILE_NAME];
 };
 // NULL with the sentence. Data sets that would be refused are listed, with the reason.
 GRT_API struct grt_file_info *grt_file_info_create(const char *path);

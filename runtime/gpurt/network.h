@@ -60,6 +60,8 @@ GRT_API const struct grt_tensor *grt_transform_boxes(const struct grt_module *mo
 // shaders/image/lib/transform_params.k say; NULL: it has no such pass, or that changes no colours.
 GRT_API const struct grt_tensor *grt_transform_colours(const struct grt_module *module,
                                                        uint32_t pass);
+// For pictures, before the module is declared: `normalize` leaves numbers as they are.
+GRT_API void grt_transform_plain(struct grt_module *module);
 // Other steps for evaluations, before the module is declared; they give the same shape.
 GRT_API bool grt_transform_evaluate(struct grt_module *module, const struct grt_network_desc *desc);
 

@@ -50,6 +50,7 @@ struct list {
 struct transform {
     struct grt_module base;
     struct list training, evaluation;  // the second with no steps: as the first
+    bool plain;                        // nothing is normalized
 };
 
 // ---- passes ----
@@ -216,8 +217,10 @@ static bool make_passes(const struct grt_module *module, struct list *l,
         } else if (s->kind == TRANSFORM_FLIP) {
             p->params.flip = (float)s->p;
         } else if (s->kind == TRANSFORM_NORMALIZE) {
-            set_normal(p, s);
-            normal = true;
+            if (!((const struct transform *)module)->plain) {
+                set_normal(p, s);
+            }
+            p->normal = normal = true;
         } else {
             good = set_colours(module, p, s);
         }
@@ -513,6 +516,13 @@ bool grt_transform_evaluate(struct grt_module *module, const struct grt_network_
     }
     t->evaluation = (struct list){0};
     return read_list(desc, t, &t->evaluation);
+}
+
+void grt_transform_plain(struct grt_module *module) {
+    struct transform *t = transform_of(module);
+    if (t) {
+        t->plain = true;
+    }
 }
 
 const struct grt_tensor *grt_transform_boxes(const struct grt_module *module, uint32_t pass) {

@@ -30,7 +30,7 @@ export PATH=$tmp/prefix/bin:$PATH PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/pkgc
 export XDG_CONFIG_HOME=$tmp/config
 unset GPURT_DEVICE GPURT_PROFILE
 for command in $(gpurt --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p') 'train supervised' 'train es' 'train standing' \
-    'bench data' 'bench mlp' 'bench images' 'bench all'; do
+    'bench data' 'bench mlp' 'bench images' 'bench all' 'data preview'; do
     # shellcheck disable=SC2086  # a verb and a kind
     gpurt $command --help 2>/dev/null
 done >"$tmp/all-help"
