@@ -283,12 +283,12 @@ def run_test(name, seconds, **environment):
     return passed, time.monotonic() - begin
 
 
-def tests_of(areas):
+def tests_of(areas, only):
     """Names of the areas' tests; of one suite on several devices ref's, unless a backend is judged."""
     listed = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True).stdout
     all_names = re.findall(r"Test +#\d+: (\S+)", listed)
     wanted = re.compile("(" + "|".join(AREAS[a][1] for a in areas) + r")(\.(ref|opencl|vulkan).*)?")
-    names = [n for n in all_names if wanted.fullmatch(n)]
+    names = [n for n in all_names if wanted.fullmatch(n) and re.fullmatch(only, n)]
     if set(areas) & {"opencl", "vulkan"}:
         return names
     return [n for n in names if not re.search(r"\.(opencl|vulkan)", n) or
@@ -308,8 +308,8 @@ def notice(names, times, most, environment):
     return None, count
 
 
-def judge(mutants, areas, most, say):
-    names = tests_of(areas)
+def judge(mutants, areas, only, most, say):
+    names = tests_of(areas, only)
     reaches, times = collections.defaultdict(list), {}
     for i, name in enumerate(names):
         log = os.path.join(WORK, "reached")
@@ -342,11 +342,12 @@ def judge(mutants, areas, most, say):
 
 def main():
     parser = argparse.ArgumentParser(usage="ci/mutate.sh [--area NAME] [--count N] [--seed S] [--most SECONDS] "
-                                     "[--output FILE] [--list]")
+                                     "[--tests PATTERN] [--output FILE] [--list]")
     parser.add_argument("--area", default=",".join(AREAS))
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=float, default=600)
+    parser.add_argument("--tests", default=".*")
     parser.add_argument("--output")
     parser.add_argument("--glslang", default="")
     parser.add_argument("--list", action="store_true")
@@ -388,7 +389,7 @@ def main():
     build(mutants)
     mutants = [m for m in mutants if not m.get("broken")]
     print(f"{len(mutants)} mistakes planted (seed {a.seed})", flush=True)
-    judge(mutants, areas, a.most, lambda line: print(line, flush=True))
+    judge(mutants, areas, a.tests, a.most, lambda line: print(line, flush=True))
 
     if a.output:
         with open(a.output, "w") as f:

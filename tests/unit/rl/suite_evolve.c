@@ -160,6 +160,34 @@ static struct grt_es_desc small_desc(enum grt_es_algo algo) {
                                 .seed = 12};
 }
 
+// A policy of 65 quads, one more than a workgroup of the step has lanes: all of them learn. The
+// bytes, and the launches of an episode, are those that follow from the desc.
+static void the_last_quad_learns(void **state) {
+    (void)state;
+    struct grt_es_desc desc = small_desc(GRT_ES_RANKS);
+    desc.policy = policy_named("mlp32");
+    assert_int_equal(grt_policy_quads(&desc.policy, desc.env), 65);
+    desc.dir_chunk = 3;
+    struct grt_es *es = iterated(test.dev, &desc, 1);
+    struct grt_es_size size = grt_es_size(es);
+    assert_int_equal(size.batch, 2 * 7 * 11);
+    assert_int_equal(size.launches, 3 * ((37 + size.steps_at_once - 1) / size.steps_at_once));
+    struct grt_archive *archive = saved(es);
+    uint32_t parameters = 0;
+    for (uint32_t i = 0; i < archive->tensor_count; i++) {
+        const struct grt_archive_tensor *t = &archive->tensors[i];
+        if (strstr(t->name, "layers.1.")) {  // began at 0
+            for (uint64_t k = 0; k < t->bytes / 4; k++) {
+                assert_true(((const float *)t->data)[k] != 0.0f);
+                parameters++;
+            }
+        }
+    }
+    assert_in_range(parameters, 33, 3 * 33);
+    grt_archive_destroy(&archive);
+    grt_es_destroy(&es);
+}
+
 // Nor does shared memory that holds a part of a policy only: the other units have their place in
 // the plan.
 static void chunks_and_cuts_change_nothing(void **state) {
@@ -383,6 +411,7 @@ static void the_blind_act_by_biases(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(given_up_between_pieces),
+    TEST_CASE(the_last_quad_learns),
     TEST_CASE(chunks_and_cuts_change_nothing),
     TEST_CASE(chunk_follows_the_memory),
     TEST_CASE(resumed_to_the_same_bits),
