@@ -137,9 +137,28 @@ for page in "records.html 30" "evil.html 1"; do
     read -r file count <<<"$page"
     /usr/bin/python3 "$tests/cli/report_geometry.py" "$file" "$count" || wrong "charts of $file"
 done
-# Every chart of the table in apps/report/chart.c but that of convolutions, which no record has.
+# Every chart of the table in apps/report/chart.c but those of benches that no record has.
 while read -r chart; do
     grep -q "id=\"$chart-1\"" records.html || wrong "no chart $chart"
-done < <(sed -n 's/.*{\.id = "\([a-z-]*\)".*/\1/p' "$source/apps/report/chart.c" | grep -v '^conv$')
+done < <(sed -n 's/.*{\.id = "\([a-z-]*\)".*/\1/p' "$source/apps/report/chart.c" | grep -vE '^(conv|images-.*)$')
+
+# ---- every form of results that `gpurt bench` writes is known ----
+while read -r schema; do
+    printf '{"schema":"%s","rows":[]}' "$schema" >known.json
+    expect 0 report known.json
+done < <(grep -hoE '"gpurt\.bench[a-z.]*/[0-9]+"' "$source"/apps/bench/*.c | tr -d '"' | sort -u)
+# Convolutions and networks of images, as the bench writes them.
+"$gpurt" bench conv --device ref:0 --shape 1x6x6x3x4,1x4x4x3x4 --time 0.005 --samples 1 --format json -o conv.json -q ||
+    wrong "bench conv"
+cat >images.jsonl <<'EOF'
+{"schema":"gpurt.bench.images/1","gpurt":"0.1.0","command":["gpurt","bench","images"],"date":"2026-01-01T00:00:00Z","device":{"name":"A","backend":"vulkan"}}
+{"model":"resnet18","resolution":32,"batch":64,"precision":"f32","ms":10,"images_per_s":6400,"forward_ms":3,"backward_ms":6,"optimizer_ms":1,"spread":0.01,"check":"ok"}
+{"model":"resnet18","resolution":32,"batch":256,"precision":"f32","ms":32,"images_per_s":8000,"forward_ms":10,"backward_ms":20,"optimizer_ms":2,"spread":0.01,"check":"ok"}
+EOF
+expect 0 report conv.json images.jsonl --html more.html
+for chart in conv images-batch images-phases; do
+    grep -q "id=\"$chart-1\"" more.html || wrong "no chart $chart"
+done
+/usr/bin/python3 "$tests/cli/report_geometry.py" more.html 5 || wrong "charts of convolutions and images"
 
 exit "$failed"
