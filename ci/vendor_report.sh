@@ -156,8 +156,10 @@ if [ "$records" -eq 1 ]; then
     files+=("$root"/ci/records/*/*.json "$root"/ci/records/*/learning-cartpole*.jsonl)
 fi
 [ "${#files[@]}" -gt 0 ] || die "nothing to report"
+# Names inside the report begin at the root of the tree where they can.
+cd "$root"
 status=0
-"$gpurt" report "${files[@]}" --title "$("$gpurt" version | sed -n 1p): devices compared" --html "$out/report.html" \
+"$gpurt" report "${files[@]#"$root"/}" --title "$("$gpurt" version | sed -n 1p): devices compared" --html "$out/report.html" \
     --md "$out/report.md" --csv "$out/report.csv" "$@" || status=$?
 [ "$status" -le 1 ] || exit "$status"
 say "$out/report.html, report.md and report.csv: ${#files[@]} files"

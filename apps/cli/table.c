@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "table_json.h"
 #include "talk.h"
@@ -97,7 +99,9 @@ static bool right_aligned(const struct table_column *column) {
 
 // The longest text of a column that is not cut, or 0.
 static int limit_of(const struct table *t, size_t i) {
-    return t->desc.format == TABLE_PLAIN ? t->desc.columns[i].limit : 0;
+    int limit = t->desc.format == TABLE_PLAIN ? t->desc.columns[i].limit : 0;
+    bool narrow = t->last_limit && i == t->last && (!limit || t->last_limit < limit);
+    return narrow ? t->last_limit : limit;
 }
 
 static void widen(int *width, int limit, const char *text) {
@@ -280,6 +284,57 @@ static void measure(struct table *t, const struct table_cell *rows, size_t row_c
     }
 }
 
+// Columns that a terminal too narrow for all is spared, by key or heading, the least important
+// first. What names a case and its figure is not here.
+// clang-format off
+static const char *const spared[] = {
+    "samples", "timer", "steps_per_run", "profile", "error", "pin_memory", "working_set",
+    "numbers", "substeps_per_s", "total_batch", "cpus", "loss_scale", "skipped", "clip_rate",
+    "explained", "kl", "best_ms", "evaluate_falls", "evaluate_good", "evaluate_collisions",
+    "evaluate_arrived", "evaluate_good_rate", "memcpy_mb_per_s", "raw_mb_per_s", "io_ms",
+    "optimizer_ms", "forward_ms", "backward_ms", "trans", "lr", "gpu", "matrix", "type", "driver",
+    "fp16", "best_return", "falls", "entropy", "length", "tflop_per_s", "spread", "speedup",
+    "memory", "env_steps_per_s", "device_busy", "of_memcpy", "data_share", "depth", "hidden", "ms",
+    "of_peak",
+};
+// clang-format on
+
+static int table_width(const struct table *t) {
+    int width = 0;
+    for (size_t i = 0; i < t->desc.column_count; i++) {
+        width += shows(t, i) ? t->width[i] + (width ? 2 : 0) : 0;
+    }
+    return width;
+}
+
+static bool is_called(const struct table_column *column, const char *name) {
+    return strcmp(column->key ? column->key : column->heading, name) == 0;
+}
+
+// Leaves out columns until the others fit into the terminal; what is no terminal gets all.
+static void fold(struct table *t) {
+    struct winsize size = {0};
+    t->last_limit = 0;
+    int fd = fileno(t->desc.output->file);
+    if (t->desc.format != TABLE_PLAIN || !isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0 ||
+        size.ws_col == 0) {
+        return;
+    }
+    for (size_t k = 0; k < sizeof spared / sizeof *spared && table_width(t) > size.ws_col; k++) {
+        for (size_t i = 0; i < t->desc.column_count; i++) {
+            if (shows(t, i) && is_called(&t->desc.columns[i], spared[k])) {
+                t->shown &= ~(1ull << i);
+            }
+        }
+    }
+    for (size_t i = 0; i < t->desc.column_count; i++) {
+        t->last = shows(t, i) ? i : t->last;
+    }
+    // A text at the end of the line is cut at the terminal's edge.
+    int rest = size.ws_col - (table_width(t) - t->width[t->last]);
+    t->last_limit = t->desc.columns[t->last].type == TABLE_TEXT && rest >= 8 ? rest : 0;
+}
+
 bool table_section(struct table *table, const char *title, uint64_t shown,
                    const struct table_cell *rows, size_t row_count) {
     struct table *t = table;
@@ -290,6 +345,7 @@ bool table_section(struct table *table, const char *title, uint64_t shown,
     talk_clear();
     if (people && !t->desc.blocks) {
         measure(t, rows, rows ? row_count : 0);
+        fold(t);
         fputs(t->begun ? "\n" : "", file);
         if (title) {
             output_line(file, "%s%s", t->desc.format == TABLE_MD ? "### " : "", title);

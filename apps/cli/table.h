@@ -5,6 +5,9 @@
 //     section   a title and the columns people see below it; programs get all that are known
 //     row       one cell per column; a zero cell is unknown: "-" for people, nothing for programs
 //
+// A terminal that is too narrow for all columns of a section gets the most important ones; files,
+// pipes and other forms get all.
+//
 // table, md, csv and jsonl rows appear as they are given; json appears as one object when the table
 // is closed.
 #ifndef APPS_TABLE_H
@@ -82,7 +85,9 @@ struct table {
     struct table_desc desc;
     uint64_t shown;  // columns of the section
     int width[TABLE_MAX_COLUMNS];
-    bool begun;  // something was printed
+    size_t last;     // of a narrow terminal: the last column of the section,
+    int last_limit;  // and the longest text that fits there; 0: any
+    bool begun;      // something was printed
     json_t *head;
     json_t *rows;  // json only
 };

@@ -153,7 +153,8 @@ void chart_legend(FILE *file, const struct chart_panel *panel, const bool *shown
     for (uint32_t i = 0; i < panel->report->contender_count; i++) {
         if (shown[i]) {
             char class[32];
-            snprintf(class, sizeof class, "c%u s%u", i % SVG_COLORS, i % 4);
+            uint32_t color = panel->report->contenders[i].color;
+            snprintf(class, sizeof class, "c%u s%u", color % SVG_COLORS, svg_shape(color));
             chart_legend_item(file, class, panel->report->contenders[i].label);
         }
     }

@@ -68,15 +68,16 @@ static void draw_line(FILE *file, const struct chart_panel *panel, const struct 
     svg_line(file, "track", axis->from, y + MARKS, axis->to, y + MARKS);
     for (size_t i = line->first; i < line->last; i++) {
         const struct report_row *row = panel->rows[i];
+        uint32_t color = panel->report->contenders[row->contender].color % SVG_COLORS;
         char class[32];
         double peak = peak_of(row);
         double spread = row->spread < 0.9 ? row->spread : 0.9;
-        snprintf(class, sizeof class, "peak c%u", row->contender % SVG_COLORS);
+        snprintf(class, sizeof class, "peak c%u", color);
         if (peak > 0) {
             double x = svg_at(axis, peak);
             svg_line(file, class, x, y + MARKS - 7, x, y + MARKS + 7);
         }
-        snprintf(class, sizeof class, "spread c%u", row->contender % SVG_COLORS);
+        snprintf(class, sizeof class, "spread c%u", color);
         if (spread > 0.01) {
             svg_line(file, class, svg_at(axis, row->value * (1 - spread)), y + MARKS,
                      svg_at(axis, row->value * (1 + spread)), y + MARKS);
@@ -88,8 +89,8 @@ static void draw_line(FILE *file, const struct chart_panel *panel, const struct 
         // Marks of the same figure are both seen, one a little above the other.
         double shift = ((double)(i - line->first) - middle) * (middle > 0 ? 2.5 / middle : 0);
         chart_mark_title(panel, panel->rows[i], title);
-        svg_mark(file, panel->rows[i]->contender, svg_at(axis, panel->rows[i]->value),
-                 y + MARKS + shift, title);
+        svg_mark(file, panel->report->contenders[panel->rows[i]->contender].color,
+                 svg_at(axis, panel->rows[i]->value), y + MARKS + shift, title);
     }
 }
 

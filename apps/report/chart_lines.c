@@ -93,7 +93,8 @@ static void axis_x(FILE *file, const struct svg_axis *axis, const struct place *
 static void line_of(FILE *file, const struct chart_panel *panel, const struct place *places,
                     size_t count, const struct svg_axis axes[2]) {
     uint32_t contender = places[0].contender;
-    fprintf(file, "<polyline class=\"line c%u\" points=\"", contender % SVG_COLORS);
+    uint32_t color = panel->report->contenders[contender].color;
+    fprintf(file, "<polyline class=\"line c%u\" points=\"", color % SVG_COLORS);
     for (size_t i = 0; i < count; i++) {
         fprintf(file, "%s%.1f,%.1f", i ? " " : "", svg_at(&axes[0], places[i].x),
                 svg_at(&axes[1], places[i].y));
@@ -110,12 +111,12 @@ static void line_of(FILE *file, const struct chart_panel *panel, const struct pl
             snprintf(title, sizeof title, "%s, %s: %s", panel->report->contenders[contender].label,
                      places[i].row->subject, quantity);
         }
-        snprintf(class, sizeof class, "spread c%u", contender % SVG_COLORS);
+        snprintf(class, sizeof class, "spread c%u", color % SVG_COLORS);
         if (spread > 0.01) {
             svg_line(file, class, x, svg_at(&axes[1], y * (1 - spread)), x,
                      svg_at(&axes[1], y * (1 + spread)));
         }
-        svg_mark(file, contender, x, svg_at(&axes[1], y), title);
+        svg_mark(file, color, x, svg_at(&axes[1], y), title);
     }
 }
 
@@ -214,7 +215,8 @@ bool chart_curves(FILE *file, const struct chart_panel *panel) {
         const struct report_curve *curve = panel->curves[c];
         // A thousand points are more than pixels show.
         size_t step = curve->count / 500 + 1;
-        fprintf(file, "<polyline class=\"line run c%u\" points=\"", curve->contender % SVG_COLORS);
+        fprintf(file, "<polyline class=\"line run c%u\" points=\"",
+                panel->report->contenders[curve->contender].color % SVG_COLORS);
         for (size_t i = 0; i < curve->count; i += step) {
             fprintf(file, "%.1f,%.1f ", svg_at(&axes[0], curve->points[i].seconds),
                     svg_at(&axes[1], curve->points[i].value));

@@ -69,7 +69,7 @@ static void standing(const struct page *p, const struct report_standing *s) {
         fprintf(p->file, "</b><span>leads in %zu of %zu, at %.*f %% of the best</span>", s->leads,
                 s->cases, digits, 100 * s->relative);
         fprintf(p->file, "<div><i class=\"c%u\" style=\"width:%.1f%%\"></i></div>\n",
-                s->contender % SVG_COLORS, 100 * s->relative);
+                p->r->contenders[s->contender].color % SVG_COLORS, 100 * s->relative);
     } else {
         fprintf(p->file, "</b><span>%zu cases of its own</span><div></div>\n", s->alone);
     }
@@ -80,7 +80,7 @@ static void summary(const struct page *p) {
     fputs(
         "<section id=\"summary\"><h2>Summary</h2>\n<p class=\"soft\">Only cases that several "
         "contenders have are compared. Bars are the geometric mean of a contender's shares of the "
-        "best.</p>\n<div class=\"grid\">\n",
+        "best.</p>\n<div class=\"columns\">\n",
         p->file);
     for (size_t i = 0; i < s->count; i++) {
         char sentence[REPORT_SENTENCE];

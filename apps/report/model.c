@@ -332,6 +332,48 @@ static void rank(struct report_row *first, const struct report_row *last) {
     }
 }
 
+// Curves of a contender without API go to the only one of that name that has one.
+static void join_logs(struct report *r) {
+    for (size_t k = 0; k < r->curve_count; k++) {
+        const struct report_contender *mine = &r->contenders[r->curves[k].contender];
+        uint32_t found = REPORT_NONE, count = 0;
+        for (uint32_t i = 0; !*mine->backend && i < r->contender_count; i++) {
+            const struct report_contender *c = &r->contenders[i];
+            if (*c->backend && !c->peer && c->baseline == mine->baseline &&
+                strcmp(c->name, mine->name) == 0) {
+                found = i;
+                count++;
+            }
+        }
+        if (count == 1) {
+            r->curves[k].contender = found;
+        }
+    }
+}
+
+// Numbers for colours, those with the most figures and curves first.
+static void paint(struct report *r) {
+    size_t *weights = calloc(r->contender_count + 1, sizeof *weights);
+    if (!weights) {
+        r->no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < r->row_count; i++) {
+        weights[r->rows[i].contender] += r->rows[i].chosen && r->rows[i].bench->compared;
+    }
+    for (size_t i = 0; i < r->curve_count; i++) {
+        weights[r->curves[i].contender]++;
+    }
+    for (uint32_t i = 0; i < r->contender_count; i++) {
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < r->contender_count; k++) {
+            before += weights[k] > weights[i] || (weights[k] == weights[i] && k < i);
+        }
+        r->contenders[i].color = before;
+    }
+    free(weights);
+}
+
 size_t report_case_end(const struct report *report, size_t first) {
     const struct report_row *row = &report->rows[first];
     size_t last = first + 1;
@@ -357,5 +399,7 @@ void report_settle(struct report *report) {
         last = report_case_end(r, first);
         rank(&r->rows[first], &r->rows[last]);
     }
+    join_logs(r);
+    paint(r);
     r->settled = true;
 }

@@ -77,6 +77,7 @@ struct report_contender {
     const char *peer;     // "openblas"; NULL: gpurt
     bool baseline;        // of the file that --baseline names
     const char *label;    // made of these: "NVIDIA H200 · vulkan"
+    uint32_t color;       // its number among those that are drawn, most figures first
 };
 
 struct report_source {
@@ -164,7 +165,8 @@ struct report_curve *report_add_curve(struct report *report, const struct report
 void report_add_point(struct report *report, struct report_curve *curve, struct report_point point);
 
 // To be called when all is added: sorts rows by bench, case and contender, and chooses of each the
-// newest, of several of one command the best. Fills of_best and rivals.
+// newest, of several of one command the best. Fills of_best, rivals and color. A log names a device
+// without its API: its curves go to the one contender of that name, where there is one.
 void report_settle(struct report *report);
 // Of settled rows: where those of the same bench and case as row `first` end.
 size_t report_case_end(const struct report *report, size_t first);

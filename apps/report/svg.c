@@ -164,11 +164,15 @@ void svg_plot(FILE *file, double x, double y, double width, double height) {
             x, y, width, height);
 }
 
+uint32_t svg_shape(uint32_t number) {
+    return (number + number / SVG_COLORS) % 4;
+}
+
 void svg_mark(FILE *file, uint32_t number, double x, double y, const char *title) {
     fprintf(file, "<g class=\"mark c%u\"><title>", number % SVG_COLORS);
     report_html(file, title);
     fputs("</title>", file);
-    switch (number % 4) {
+    switch (svg_shape(number)) {
     case 0:
         fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", x, y);
         break;

@@ -39,7 +39,10 @@ void svg_text(FILE *file, const char *class, double x, double y, char anchor, do
 void svg_line(FILE *file, const char *class, double x1, double y1, double x2, double y2);
 // The frame that all marks of a chart lie in.
 void svg_plot(FILE *file, double x, double y, double width, double height);
-// The mark of a contender, or any number: shape and colour by it; `title` is shown when pointed at.
+// Which of the four shapes goes with a number: what has the same colour has another shape.
+uint32_t svg_shape(uint32_t number);
+// The mark of a contender's colour, or any number: shape and colour by it; `title` is shown when
+// it is pointed at.
 void svg_mark(FILE *file, uint32_t number, double x, double y, const char *title);
 
 // Both axes of a chart with their lines across and their titles: value axes.

@@ -255,6 +255,29 @@ static void test_log(void **state) {
     report_finish(&r);
 }
 
+// A log says no API: its curve goes to the contender of the same device, and colours to those with
+// the most figures.
+static void test_colors(void **state) {
+    struct report r;
+    (void)state;
+    report_init(&r);
+    read_good(&r, "few", HEAD("A", "2026-01-01T00:00:00Z") GEMM("8x8x8", "1", "0"), false);
+    read_good(&r, "many",
+              HEAD("B", "2026-01-01T00:00:00Z") GEMM("8x8x8", "1", "0") GEMM("9x9x9", "1", "0"),
+              false);
+    read_good(&r, "log",
+              "{\"event\":\"start\",\"kind\":\"ppo\",\"device\":\"B\",\"seed\":1}\n"
+              "{\"event\":\"evaluate\",\"step\":2,\"return\":5,\"seconds\":1}\n",
+              false);
+    assert_int_equal(r.contender_count, 3);
+    report_settle(&r);
+    assert_string_equal(r.contenders[r.curves[0].contender].label, "B · vulkan");
+    assert_int_equal(r.contenders[1].color, 0);
+    assert_int_equal(r.contenders[0].color, 1);
+    assert_int_equal(r.contenders[2].color, 2);
+    report_finish(&r);
+}
+
 // ---- broken files ----
 
 static void test_refused(void **state) {
@@ -386,7 +409,7 @@ int main(void) {
         cmocka_unit_test(test_compare),  cmocka_unit_test(test_compare_sides),
         cmocka_unit_test(test_subjects), cmocka_unit_test(test_log),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_texts),    cmocka_unit_test(test_colors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tables on a terminal of 80 columns: the rows fit, and what names a case and its figure stays.
+
+Usage: narrow.py GPURT
+
+Each command runs on a pseudo terminal of 80 columns and once more into a pipe, which gets every column.
+"""
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+ONE = ["--device", "ref:0", "--time", "0.002", "--samples", "1"]
+# The command, and headings that stay; the line of headings begins with the first.
+COMMANDS = [
+    (["devices"], ["device", "name", "memory"]),
+    (["bench", "gemm", "--shape", "16", "--precision", "f32"] + ONE, ["m x n x k", "types", "variant", "GFLOP/s", "check"]),
+    (["bench", "conv", "--shape", "1x4x4x3x4", "--pass", "data"] + ONE, ["test", "window", "GFLOP/s", "check"]),
+    (["bench", "rollout", "--env", "cartpole", "--num-envs", "4", "--num-dirs", "2", "--dir-chunk", "1", "--episode-length",
+      "5"] + ONE, ["test", "envs", "dirs", "chunk", "steps/s", "check"]),
+    (["bench", "mlp", "--model", "depth=1,hidden=4", "--batch-sizes", "32", "--precision", "f32", "--variant", "layers",
+      "--device", "ref:0", "--time", "0.002"], ["model", "batch", "M samples/s", "check"]),
+    (["bench", "--device", "ref:0", "--model", "depth=1,hidden=4", "--batch-sizes", "32", "--num-workers", "0", "--precision",
+      "f32", "--time", "0.002", "--steps", "1"], ["Batch", "Workers", "Total ms", "Samples/s", "Status"]),
+    (["profile", "--device", "ref:0"], ["setting", "value", "from"]),
+]
+
+
+def on_terminal(columns, words):
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=side, stderr=subprocess.DEVNULL,
+                               env={**os.environ, "NO_COLOR": "1"})
+    os.close(side)
+    text = b""
+    while True:
+        try:
+            more = os.read(main, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not more:
+            break
+        text += more
+    os.close(main)
+    assert process.wait() == 0, words
+    return text.decode().splitlines()
+
+
+def table_of(lines, heading):
+    """The line of headings and the rows below it."""
+    first = next(i for i, line in enumerate(lines) if line.strip().startswith(heading))
+    rest = [i for i in range(first, len(lines)) if not lines[i].strip()]
+    return lines[first:rest[0] if rest else len(lines)]
+
+
+def main():
+    gpurt = sys.argv[1]
+    for words, headings in COMMANDS:
+        narrow = table_of(on_terminal(80, [gpurt] + words), headings[0])
+        for line in narrow:
+            assert len(line) <= 80, f"{words}: {len(line)} columns: {line}"
+        for heading in headings:
+            assert heading in narrow[0], f"{words}: no {heading}: {narrow[0]}"
+        piped = subprocess.run([gpurt] + words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+        wide = table_of(piped.stdout.splitlines(), headings[0])
+        assert len(wide[0]) > 80 or words[0] == "profile", f"{words}: {wide[0]}"
+        assert len(on_terminal(200, [gpurt] + words)) and len(narrow) == len(wide), words
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AssertionError as error:
+        print(f"narrow.py: {error}", file=sys.stderr)
+        sys.exit(1)
