@@ -260,6 +260,19 @@ static void refusals(void **state) {
     TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "must not be below 0");
     d.optim.group_count = GRT_OPTIM_GROUPS + 1;
     TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "more than 16 groups");
+    // The rate of a config follows the root of the batch where that is asked for.
+    for (int root = 0; root < 2; root++) {
+        struct grt_config config;
+        struct grt_optim_desc read = {0};
+        grt_config_init(&config);
+        const char *const pairs[] = {"learning_rate=0.001", "batch_size=512", "accumulate=2",
+                                     "base_batch_size=256", "lr_rule=sqrt"};
+        for (int i = 0; i < 4 + root; i++) {
+            assert_true(grt_config_override(&config, pairs[i]));
+        }
+        assert_true(grt_task_optimizer(&config, &read));
+        assert_true(fabs(read.lr - (root ? 0.002 : 0.001)) < 1e-9);
+    }
     // A config's list is as long at most.
     char text[1024] = "groups=[";
     for (uint32_t i = 0; i <= GRT_OPTIM_GROUPS; i++) {
