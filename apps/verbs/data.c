@@ -20,6 +20,7 @@ struct data_options {
     double noise;
     uint64_t size;
     uint32_t gray;
+    uint64_t workers;
 };
 
 static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
@@ -114,6 +115,10 @@ static bool read_size(const char *text, void *into, char why[RANGES_WHY]) {
     return options_whole(text, 1, 4096, into, why);
 }
 
+static bool read_workers(const char *text, void *into, char why[RANGES_WHY]) {
+    return options_whole(text, 1, 16, into, why);
+}
+
 static const struct option_row import_options[] = {
     {.name = "size",
      .value = "N",
@@ -121,6 +126,11 @@ static const struct option_row import_options[] = {
      .read = read_size,
      .at = AT(size)},
     {.name = "gray", .help = "of files: one channel, not three", .at = AT(gray)},
+    {.name = "workers",
+     .value = "N",
+     .help = "threads that decode files (default: one for each processor, at most 16)",
+     .read = read_workers,
+     .at = AT(workers)},
 };
 
 // ---- make ----
@@ -348,7 +358,8 @@ static int run(const struct data_options *options, const char **words, size_t co
                                                  .labels = count == 3 ? words[2] : NULL,
                                                  .output = options->common.output,
                                                  .size = (uint32_t)options->size,
-                                                 .gray = options->gray});
+                                                 .gray = options->gray,
+                                                 .workers = (uint32_t)options->workers});
     }
     for (size_t i = 0; count > 0 && i < sizeof known / sizeof *known; i++) {
         if (strcmp(words[0], known[i]) == 0) {

@@ -30,11 +30,11 @@ int data_import(const struct data_import *import) {
     if (code) {
         return code;
     }
-    bool good = grt_data_import(grt_import_desc(.source = import->source, .labels = import->labels,
-                                                .path = import->output, .size = import->size,
-                                                .gray = import->gray != 0, .stop = talk_stopped,
-                                                .progress = show_progress, .note = show_note),
-                                &result);
+    bool good = grt_data_import(
+        grt_import_desc(.source = import->source, .labels = import->labels, .path = import->output,
+                        .size = import->size, .gray = import->gray != 0, .threads = import->workers,
+                        .stop = talk_stopped, .progress = show_progress, .note = show_note),
+        &result);
     talk_clear();
     if (!good) {
         return command_exit_of(grt_last_status());

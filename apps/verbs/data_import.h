@@ -7,7 +7,7 @@
 
 struct data_import {
     const char *source, *labels, *output;
-    uint32_t size, gray;
+    uint32_t size, gray, workers;
 };
 
 int data_import(const struct data_import *import);

@@ -26,8 +26,9 @@ struct grt_import_desc {
     // Folders of images: all become so many pixels wide and high, the shorter side scaled to it
     // and the middle of the longer one taken; 0: as they are, and all alike.
     uint32_t size;
-    bool gray;                                     // folders of images: one channel, else three
-    bool (*stop)(void);                            // asked now and then; may be NULL
+    bool gray;           // folders of images: one channel, else three
+    uint32_t threads;    // folders of images: that decode; 0: one for each processor, at most 16
+    bool (*stop)(void);  // asked now and then, by any thread; may be NULL
     void (*progress)(uint64_t done, uint64_t of);  // may be NULL
     void (*note)(const char *text);  // told of each image that is left out or changed; may be NULL
 };

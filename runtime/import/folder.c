@@ -169,7 +169,7 @@ static enum import_row read_image(const struct import *import, struct entry *e,
     }
     if (scaled && !e->told && import->desc->note) {
         import_note(import, "%s: 16 bits a channel; 8 are kept", path);
-        e->told = true;
+        e->told = !import->ahead;
     }
     return IMPORT_TAKEN;
 }
@@ -292,5 +292,5 @@ static bool knows(const char *source) {
     return count > 0;
 }
 
-const struct import_reader import_folder = {"folder of images", knows, open_folder,
-                                            read_row,           drop,  close_folder};
+const struct import_reader import_folder = {"folder of images", knows, open_folder, read_row, drop,
+                                            close_folder,       true};

@@ -5,6 +5,8 @@
 #include "import.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <hdf5.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include "base/whole_file.h"
 #include "data/hdf5_put.h"
 
+#define MOST_THREADS 16
 #define BLOCK_BYTES (4u << 20)  // of images written at once
 
 static const struct import_reader *const readers[] = {
@@ -110,21 +113,79 @@ struct writing {
     uint8_t *x;
     int32_t *y;
     uint64_t block;        // rows of x and y
+    uint32_t threads;      // that read rows
     bool stopped, failed;  // failed: and the sentence said
 };
+
+// Rows of a block that threads read ahead, each into its own place. A row that is not simply taken,
+// or of which there is something to say, is left to whoever goes through them in order.
+struct ahead {
+    struct writing *w;
+    uint32_t part;
+    uint64_t first, count, bytes;
+    atomic_uint_fast64_t next;
+    bool *taken;
+};
+
+static _Thread_local bool spoken;
+
+static void hear(const char *text) {
+    (void)text;
+    spoken = true;
+}
+
+static void *read_ahead(void *context) {
+    struct ahead *a = context;
+    struct grt_import_desc desc = *a->w->import->desc;
+    struct import import = *a->w->import;
+    bool before = grt_quiet(true);
+    desc.note = hear;
+    import.desc = &desc;
+    import.ahead = true;
+    for (uint64_t i = atomic_fetch_add(&a->next, 1); i < a->count && !(desc.stop && desc.stop());
+         i = atomic_fetch_add(&a->next, 1)) {
+        spoken = false;
+        enum import_row row =
+            a->w->reader->read(&import, a->part, a->first + i, a->w->x + i * a->bytes, a->w->y + i);
+        a->taken[i] = row == IMPORT_TAKEN && !spoken;
+    }
+    grt_quiet(before);
+    return NULL;
+}
+
+static void read_by_threads(struct ahead *a) {
+    pthread_t ids[MOST_THREADS];
+    uint32_t count = 0;
+    while (count + 1 < a->w->threads && count + 1 < a->count &&
+           pthread_create(&ids[count], NULL, read_ahead, a) == 0) {
+        count++;
+    }
+    read_ahead(a);
+    while (count > 0) {
+        pthread_join(ids[--count], NULL);
+    }
+}
 
 // The next rows of a part into w->x and w->y; how many, short of `count` where some are left out.
 static uint64_t read_block(struct writing *w, uint32_t part, uint64_t first, uint64_t count) {
     uint64_t bytes = (uint64_t)w->import->height * w->import->width * w->import->channels, got = 0;
+    struct ahead ahead = {.w = w, .part = part, .first = first, .count = count, .bytes = bytes};
+    ahead.taken = w->threads > 1 ? calloc(count, sizeof *ahead.taken) : NULL;
+    if (ahead.taken) {
+        read_by_threads(&ahead);
+    }
     for (uint64_t i = 0; i < count && !w->failed; i++) {
-        enum import_row row =
-            w->reader->read(w->import, part, first + i, w->x + got * bytes, w->y + got);
+        enum import_row row = IMPORT_TAKEN;
+        if (!ahead.taken || !ahead.taken[i]) {
+            row = w->reader->read(w->import, part, first + i, w->x + i * bytes, w->y + i);
+        }
         got += row == IMPORT_TAKEN;
         w->left_out += row == IMPORT_LEFT_OUT;
         w->failed = row == IMPORT_FAILED;
         w->stopped = w->import->desc->stop && w->import->desc->stop();
         w->failed = w->failed || w->stopped;
     }
+    free(ahead.taken);
     w->done += count;
     return got;
 }
@@ -215,12 +276,18 @@ static bool write_whole(struct writing *w, const char *temporary, uint64_t *left
     return grt_fail(GRT_IO, "%s: changed while it was read", w->import->desc->source);
 }
 
+static uint32_t threads_of(const struct grt_import_desc *d) {
+    long cores = d->threads > 0 ? (long)d->threads : sysconf(_SC_NPROCESSORS_ONLN);
+    return (uint32_t)(cores < 1 ? 1 : cores < MOST_THREADS ? cores : MOST_THREADS);
+}
+
 static bool import_all(struct import *import, const struct import_reader *reader,
                        struct grt_import_result *result) {
     const struct grt_import_desc *d = import->desc;
     uint64_t bytes = (uint64_t)import->height * import->width * import->channels;
     struct writing w = {
         .import = import, .reader = reader, .block = bytes < BLOCK_BYTES ? BLOCK_BYTES / bytes : 1};
+    w.threads = reader->apart ? threads_of(d) : 1;
     struct grt_whole_file file;
     w.x = malloc(w.block * bytes);
     w.y = malloc(w.block * sizeof *w.y);

@@ -26,7 +26,8 @@ struct import {
     uint32_t height, width, channels;
     char **names;  // of the classes, `classes` of them; NULL: they have none
     uint32_t classes;
-    void *own;  // the reader's
+    void *own;   // the reader's
+    bool ahead;  // a copy, by which a thread reads ahead: what is told is told again
 };
 
 enum import_row {
@@ -40,12 +41,14 @@ struct import_reader {
     bool (*knows)(const char *source);
     // Sets everything of the struct but desc; false with the sentence. close is called either way.
     bool (*open)(struct import *import);
-    // x [height][width][channels]; y is set where the part is labelled. Rows are read in order.
+    // x [height][width][channels]; y is set where the part is labelled. Rows are read in order, or
+    // where `apart` is set by several threads at once, each with a copy of the struct.
     enum import_row (*read)(struct import *import, uint32_t part, uint64_t row, uint8_t *x,
                             int32_t *y);
     // Takes rows that were left out off the parts; NULL: none ever are.
     void (*drop)(struct import *import);
     void (*close)(struct import *import);
+    bool apart;
 };
 
 extern const struct import_reader import_cifar10, import_cifar100, import_cifar10_pickled,

@@ -33,6 +33,18 @@ for line in 'zero.png: has no bytes; left out' 'text.png: neither PNG nor JPEG; 
 done
 told '^folder of images: 6 images of 9x7x3, 2 classes, in tree.h5$'
 told '^7 were left out$'
+# By any number of threads the same file and the same lines, in the same order.
+for workers in 1 2 7; do
+    expect 0 data import tree -o "tree$workers.h5" --workers $workers
+    sed "s/tree$workers.h5/tree.h5/" err >"told$workers"
+    same told1 "told$workers"
+    "$python" -c 'import h5py, sys
+a, b = (h5py.File(f) for f in sys.argv[1:])
+for name in ("x", "y", "test/x", "test/y"):
+    assert (name in a) == (name in b) and (name not in a or (a[name][:] == b[name][:]).all()), name' \
+        tree.h5 "tree$workers.h5" || wrong "$workers threads import something else"
+done
+refuse 64 workers data import tree --workers 0 -o no.h5
 "$python" "$here/import_sources.py" check || wrong "what was imported is something else"
 
 # A network takes the files as they are.
