@@ -49,7 +49,7 @@ offers "--num-envs --num-dirs" gpurt bench rollout --num
 offers "--variant" gpurt bench mlp --va
 offers "--num-envs" gpurt bench ppo --num
 offers "--num-workers" gpurt bench --num
-offers "supervised simclr es standing ppo uav" gpurt train ''
+offers "supervised classify simclr es standing ppo uav" gpurt train ''
 offers "--phase --policy" gpurt train standing --p
 offers "standing cartpole pendulum uav uav_flight" gpurt train es --env ''
 offers "ars es" gpurt train standing --algo ''
@@ -57,7 +57,7 @@ offers "standing" gpurt play s
 offers "--start --steps --seed" gpurt play uav --s
 offers "uav uav_flight" gpurt eval u
 offers "svg json" gpurt play standing --format ''
-offers "supervised simclr es standing ppo uav" gpurt help train ''
+offers "supervised classify simclr es standing ppo uav" gpurt help train ''
 offers "ref:0" gpurt bench --device ref
 offers_files gpurt train es --resume ''
 offers_files gpurt train standing --from ''
