@@ -147,19 +147,21 @@ bool grt_linear_probe(struct grt_dev *dev, const struct grt_features *bank,
     }
     uint32_t epochs = d && d->epochs > 0 ? d->epochs : EPOCHS;
     struct probe p = {.width = bank->width, .draws = d ? d->seed : 0};
-    p.batch = bank->rows < BATCH ? (uint32_t)bank->rows : BATCH;
+    // Eight steps an epoch at least, of small banks too.
+    p.batch = bank->rows < 8 * BATCH ? (uint32_t)((bank->rows + 7) / 8) : BATCH;
     for (uint64_t i = 0; i < bank->rows; i++) {
         p.classes = bank->classes[i] >= p.classes ? bank->classes[i] + 1 : p.classes;
     }
     p.mean = malloc(p.width * sizeof *p.mean);
     p.over = malloc(p.width * sizeof *p.over);
     p.order = malloc(bank->rows * sizeof *p.order);
-    bool good =
-        (p.mean && p.over && p.order) || grt_fail(GRT_NO_MEMORY, "no host memory for a probe");
-    for (uint64_t i = 0; good && i < bank->rows; i++) {
-        p.order[i] = i;
-    }
-    if (good) {
+    bool good = p.mean && p.over && p.order;
+    if (!good) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a probe");
+    } else {
+        for (uint64_t i = 0; i < bank->rows; i++) {
+            p.order[i] = i;
+        }
         measure(&p, bank);
         good = begin(&p, dev, bank, d, epochs) && train(&p, bank, epochs) &&
                judge(&p, queries, accuracy);

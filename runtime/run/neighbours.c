@@ -161,9 +161,11 @@ bool grt_knn(struct grt_dev *dev, const struct grt_features *bank,
     struct near *kept = malloc(BLOCK_QUERIES * k * sizeof *kept);
     double *votes = malloc(classes * sizeof *votes);
     uint64_t right = 0;
-    bool good = (kept && votes) || grt_fail(GRT_NO_MEMORY, "no host memory for neighbours");
-    good = begin(&p, dev, queries->rows, bank->rows, bank->width) && good;
-    for (uint64_t q = 0; good && q < queries->rows; q += p.a->shape[0]) {
+    bool good = begin(&p, dev, queries->rows, bank->rows, bank->width);
+    if (!kept || !votes) {
+        good = grt_fail(GRT_NO_MEMORY, "no host memory for neighbours");
+    }
+    for (uint64_t q = 0; good && kept && votes && q < queries->rows; q += p.a->shape[0]) {
         uint64_t left = queries->rows - q, rows = left < p.a->shape[0] ? left : p.a->shape[0];
         uint32_t counts[BLOCK_QUERIES] = {0};
         good = give(&p, p.a, queries, q);

@@ -29,8 +29,8 @@ pc=$(dirname "$(find "$tmp/prefix" -name gpurt.pc)")
 export PATH=$tmp/prefix/bin:$PATH PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/pkgconfig}
 export XDG_CONFIG_HOME=$tmp/config
 unset GPURT_DEVICE GPURT_PROFILE
-for command in $(gpurt --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p') 'train supervised' 'train es' 'train standing' \
-    'bench data' 'bench mlp' 'bench images' 'bench all' 'data preview'; do
+for command in $(gpurt --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p') 'train supervised' 'train simclr' 'train es' \
+    'train standing' 'eval knn' 'eval linear' 'bench data' 'bench mlp' 'bench images' 'bench all' 'data preview'; do
     # shellcheck disable=SC2086  # a verb and a kind
     gpurt $command --help 2>/dev/null
 done >"$tmp/all-help"

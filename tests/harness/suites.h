@@ -66,6 +66,7 @@
     X(groups, D)                                                                                   \
     X(apart, D)                                                                                    \
     X(contrast, D)                                                                                 \
+    X(features, D)                                                                                 \
     X(buffers, D)                                                                                  \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \

@@ -21,11 +21,11 @@ double oracle_nt_xent(const double *z, size_t rows, size_t cols, size_t block, d
     for (size_t i = 0; i < rows; i++) {
         size_t begin = i - i % block, end = begin + block < rows ? begin + block : rows;
         size_t half = (end - begin) / 2, pair = i < begin + half ? i + half : i - half;
-        double sum = 0;
+        double near = cosine(z + i * cols, z + pair * cols, cols) / tau, sum = exp(near);
         for (size_t j = 0; j < rows; j++) {
-            sum += j == i ? 0 : exp(cosine(z + i * cols, z + j * cols, cols) / tau);
+            sum += j == i || j == pair ? 0 : exp(cosine(z + i * cols, z + j * cols, cols) / tau);
         }
-        loss += log(sum) - cosine(z + i * cols, z + pair * cols, cols) / tau;
+        loss += log(sum) - near;
     }
     return loss / (double)rows;
 }

@@ -52,6 +52,13 @@ double oracle_nt_xent(const double *z, size_t rows, size_t cols, size_t block, d
 double oracle_nt_xent_slope(double *z, size_t rows, size_t cols, size_t block, double tau,
                             size_t i);
 
+// ---- nearest neighbours (knn.c) ----
+
+// The class that the k rows of the bank with the largest cosines vote for, with weights exp(cosine
+// / tau): of rows with equal cosines the first ones, of equal votes the first class.
+uint32_t oracle_knn(const float *bank, const uint32_t *classes, size_t rows, const float *query,
+                    size_t width, size_t k, double tau);
+
 // ---- elementary functions (math.c) ----
 
 // A function of shaders/lib/math.k: recip, div (of two), sqrt, exp, log, tanh, sigmoid, sin, cos,
