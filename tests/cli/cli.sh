@@ -131,6 +131,7 @@ for device in vulkan:0 opencl:0 ref:0; do
 done
 expect 0 devices --backend ref
 ! grep -q 'vulkan:0' "$tmp/out" || wrong "devices --backend ref lists vulkan"
+! grep -q $'\033' "$tmp/out" || wrong "a table that goes to a file has the terminal's bold"
 
 # ---- files ----
 expect 0 devices --format json -o "$tmp/file"

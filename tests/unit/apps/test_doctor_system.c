@@ -4,6 +4,8 @@
 // findings that follow.
 #include "doctor_world.h"
 
+#include "doctor/doctor_files.h"
+
 // ---- NVIDIA ----
 
 static void test_nvidia_file(struct world *w) {
@@ -286,6 +288,27 @@ static void test_device_setting(struct world *w) {
                 "unset it, or set it to one of: vulkan:0, opencl:0, ref:0");
 }
 
+// Parts of a list of folders; one that is too long for its place is passed over.
+static void parts_of_a_list(void **state) {
+    (void)state;
+    char list[2 * DOCTOR_PATH + 32] = "/a::", part[DOCTOR_PATH + 1] = "";
+    for (int more = 0; more < 2; more++) {
+        char *end = list + strlen(list);
+        memset(end, 'x', (size_t)(DOCTOR_PATH - 1 + more));
+        memcpy(end + DOCTOR_PATH - 1 + more, more ? ":/b" : ":", more ? 4 : 2);
+    }
+    const char *at = list;
+    part[DOCTOR_PATH] = '!';
+    assert_true(doctor_next_part(&at, part));
+    assert_string_equal(part, "/a");
+    assert_true(doctor_next_part(&at, part));
+    assert_int_equal(strlen(part), DOCTOR_PATH - 1);
+    assert_true(doctor_next_part(&at, part));
+    assert_string_equal(part, "/b");
+    assert_false(doctor_next_part(&at, part));
+    assert_int_equal(part[DOCTOR_PATH], '!');
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(nvidia_file),
@@ -302,6 +325,7 @@ int main(void) {
         WORLD_TEST(coopmat),
         WORLD_TEST(cache),
         WORLD_TEST(device_setting),
+        cmocka_unit_test(parts_of_a_list),
     };
     grt_log_set(drop_line, NULL, GRT_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);
