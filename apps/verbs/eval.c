@@ -5,16 +5,20 @@
 
 #include "cli/command.h"
 #include "cli/devices.h"
+#include "cli/files.h"
+#include "cli/sheet.h"
 #include "cli/table.h"
 #include "cli/talk.h"
 #include "eval_features.h"
 #include "gpurt/supervised.h"
+#include "mistakes.h"
 #include "train/eval_policy.h"
 #include "train/train_config.h"
 
 struct eval {
     struct train_config config;  // first: see train_config.h
     enum grt_part part;
+    const char *mistakes;
 };
 
 static bool read_part(const char *text, void *into, char why[RANGES_WHY]) {
@@ -38,6 +42,11 @@ static const struct option_row eval_options[] = {
      .fallback = "all",
      .read = read_part,
      .at = offsetof(struct eval, part)},
+    {.name = "mistakes",
+     .value = "FILE",
+     .help = "of classes of images: draw the worst mistakes, .svg or .png",
+     .read = options_read_text,
+     .at = offsetof(struct eval, mistakes)},
 };
 
 // X(name, key, heading, unit, type, precision, width)
@@ -45,7 +54,9 @@ static const struct option_row eval_options[] = {
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
     X(LOSS, "loss", "loss", NULL, NUMBER, 6, 10)                                                   \
     X(ACCURACY, "accuracy", "accuracy", NULL, SHARE, 2, 0)                                         \
-    X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)
+    X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)                                        \
+    X(TOP5, "top5", "top-5", NULL, SHARE, 2, 0)                                                    \
+    X(BASELINE, "baseline", "baseline", NULL, SHARE, 2, 0)
 
 enum eval_column {
 #define X(name, key, heading, unit, type, precision, width) EVAL_##name,
@@ -56,8 +67,61 @@ enum eval_column {
 
 static const struct table_column columns[] = {EVAL_COLUMNS(TABLE_COLUMN)};
 
-static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluation *result, int argc,
-                 char **argv) {
+#define MOST_SHOWN 20  // classes of a matrix that people can read
+
+// Rows are what samples are, columns what they were taken for.
+static void print_confusion(FILE *file, const struct grt_classified *c,
+                            const struct grt_file_info *names) {
+    int width = 5;
+    char text[40];
+    for (uint32_t k = 0; k < c->classes; k++) {
+        mistakes_name(names, k, text);
+        width = (int)strlen(text) > width && c->classes <= MOST_SHOWN ? (int)strlen(text) : width;
+    }
+    output_line(file, "%s", "");
+    if (c->classes > MOST_SHOWN) {
+        output_line(file, "%u classes: --format json has what was taken for what", c->classes);
+        return;
+    }
+    output_line(file, "what samples are, and what they were taken for:");
+    for (uint32_t r = 0; r <= c->classes; r++) {
+        char line[MOST_SHOWN * 34 + 64] = "";
+        size_t used = 0;
+        mistakes_name(names, r - 1, text);
+        used += (size_t)snprintf(line, sizeof line, "%-*.32s", width, r > 0 ? text : "");
+        for (uint32_t k = 0; k < c->classes; k++) {
+            mistakes_name(names, k, text);
+            if (r > 0) {
+                snprintf(text, sizeof text, "%llu",
+                         (unsigned long long)c->confusion[(uint64_t)(r - 1) * c->classes + k]);
+            }
+            used += (size_t)snprintf(line + used, sizeof line - used, " %*.32s", width, text);
+        }
+        output_line(file, "%s", line);
+    }
+}
+
+static void note_confusion(struct table *table, const struct grt_classified *c,
+                           const struct grt_file_info *names) {
+    json_t *rows = json_array(), *words = json_array();
+    for (uint32_t r = 0; r < c->classes; r++) {
+        char text[40];
+        json_t *row = json_array();
+        for (uint32_t k = 0; k < c->classes; k++) {
+            json_array_append_new(
+                row, json_integer((json_int_t)c->confusion[(uint64_t)r * c->classes + k]));
+        }
+        json_array_append_new(rows, row);
+        mistakes_name(names, r, text);
+        json_array_append_new(words, table_json_text(text));
+    }
+    table_note(table, "class_names", words);
+    table_note(table, "confusion", rows);
+}
+
+static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluation *result,
+                 const struct grt_classified *classified, const struct grt_file_info *names,
+                 int argc, char **argv) {
     struct output output;
     struct table table;
     int code = output_open(&output, e->config.common.output);
@@ -84,26 +148,80 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
     } else {
         shown &= ~(1ull << EVAL_ACCURACY);
     }
+    if (result->top5 >= 0) {
+        cells[EVAL_TOP5] = TABLE_CELL(.number = result->top5);
+    } else {
+        shown &= ~(1ull << EVAL_TOP5);
+    }
+    if (classified) {
+        cells[EVAL_BASELINE] = TABLE_CELL(.number = classified->baseline);
+    } else {
+        shown &= ~(1ull << EVAL_BASELINE);
+    }
     if (result->seconds > 0) {
         cells[EVAL_RATE] = TABLE_CELL(.number = (double)result->samples / result->seconds);
     }
     if (table_open(&table, &desc) && table_section(&table, NULL, shown, NULL, 0)) {
         table_row(&table, cells);
     }
+    if (classified && e->config.common.format != TABLE_PLAIN) {
+        note_confusion(&table, classified, names);
+    }
     table_close(&table);
+    if (classified && e->config.common.format == TABLE_PLAIN) {
+        print_confusion(output.file, classified, names);
+    }
     return output_close(&output, true);
+}
+
+// Classes: what is taken for what, and a picture of the worst where one is wanted.
+static int run_classes(struct eval *e, struct grt_dev *dev, const struct grt_archive *model,
+                       int argc, char **argv) {
+    struct grt_classified *classified =
+        grt_classified_create(dev, model, &e->config.settings, e->part, talk_stopped);
+    if (!classified) {
+        return command_exit_of(grt_last_status());
+    }
+    struct grt_file_info *names = grt_file_info_create(e->config.settings.data);
+    int code = print(e, dev, &classified->evaluation, classified, names, argc, argv);
+    if (!code && e->mistakes) {
+        code = mistakes_draw(classified, names, e->mistakes);
+    }
+    grt_file_info_destroy(&names);
+    grt_classified_destroy(&classified);
+    return code;
+}
+
+static int run_numbers(struct eval *e, struct grt_dev *dev, const struct grt_archive *model,
+                       int argc, char **argv) {
+    struct grt_evaluation result;
+    if (!grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result)) {
+        return command_exit_of(grt_last_status());
+    }
+    if (e->mistakes) {
+        talk_line("--mistakes: targets are no classes, so there is no picture");
+    }
+    return print(e, dev, &result, NULL, NULL, argc, argv);
 }
 
 static int run(void *values, int argc, char **argv) {
     struct eval *e = values;
-    struct grt_evaluation result;
     struct grt_archive *model = NULL;
     struct grt_dev *dev = NULL;
-    int code = train_config_open(&e->config, e->config.common.output, &model, &dev);
-    if (!code && !grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result)) {
-        code = command_exit_of(grt_last_status());
-    } else if (!code) {
-        code = print(e, dev, &result, argc, argv);
+    int code = e->mistakes && !sheet_named("--mistakes", e->mistakes) ? COMMAND_USAGE : COMMAND_OK;
+    if (!code && e->mistakes) {
+        code = FILES_APART({FILE_READ, "--data", e->config.settings.data},
+                           {FILE_READ, "--config", e->config.config},
+                           {FILE_READ, "--checkpoint", e->config.checkpoint},
+                           {FILE_WRITTEN, "--output", e->config.common.output},
+                           {FILE_WRITTEN, "--mistakes", e->mistakes});
+    }
+    if (!code) {
+        code = train_config_open(&e->config, e->config.common.output, &model, &dev);
+    }
+    if (!code) {
+        bool classes = grt_archive_whole(model, "classes", 0) > 0;
+        code = (classes ? run_classes : run_numbers)(e, dev, model, argc, argv);
     }
     grt_archive_destroy(&model);
     grt_dev_destroy(&dev);
@@ -132,7 +250,9 @@ int cmd_eval(int argc, char **argv) {
              .words = "[KEY=VALUE...]",
              .about =
                  "The loss of a network that `gpurt train supervised` trained, over the samples of "
-                 "a file.\nKEY=VALUE says how they are read: batch_size=4096 num_workers=4.\n"
+                 "a file.\nOf classes also the accuracy, what was taken for what, and as a picture "
+                 "the worst mistakes.\nKEY=VALUE says how they are read: batch_size=4096 "
+                 "num_workers=4 test_flips=true.\n"
                  "`gpurt eval knn` and `gpurt eval linear` try what it makes of samples before its "
                  "last layers.\n`gpurt eval ENV --checkpoint FILE` tries a policy instead; see "
                  "`gpurt eval uav --help`.\n",

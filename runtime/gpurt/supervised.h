@@ -73,6 +73,30 @@ struct grt_evaluation {
 GRT_API bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
                           const struct grt_config *config, enum grt_part part, bool (*stop)(void),
                           struct grt_evaluation *evaluation);
+// The same for classes, with what is taken for what and the worst mistakes: those of which the
+// model thought the right class the least likely.
+#define GRT_MISTAKES 24
+struct grt_mistake {
+    uint32_t truth, guess;
+    double truth_share, guess_share;  // probabilities
+    double loss;
+    float *image;  // [height][width][channels] as in the file; NULL: samples are no images
+};
+struct grt_classified {
+    struct grt_evaluation evaluation;
+    double baseline;  // share of the class that is the most frequent one
+    uint32_t classes;
+    uint64_t *confusion;  // [classes][classes], the right one first
+    uint32_t height, width, channels;
+    uint32_t mistake_count;
+    struct grt_mistake mistakes[GRT_MISTAKES];  // the worst first
+};
+// NULL with the sentence.
+GRT_API struct grt_classified *grt_classified_create(struct grt_dev *dev,
+                                                     const struct grt_archive *model,
+                                                     const struct grt_config *config,
+                                                     enum grt_part part, bool (*stop)(void));
+GRT_API void grt_classified_destroy(struct grt_classified **classified);
 // What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32. With
 // cross_entropy and bce those are logits, which the text "y_is" says, and "probability" of the same
 // shape has their softmax or sigmoid; for classes "class" [N] u32 is the largest. NULL with the

@@ -77,6 +77,61 @@ expect 0 convert "tuned/best.h5" b.safetensors
 expect 0 train supervised --device "$device" --data other.h5 --epochs 1 --from a.safetensors checkpoint_dir=none \
     model='[{conv: {outputs: 16, size: 5, stride: 2, bias: false}}, {norm: batch}, {pool: mean}, {linear: out}]'
 grep -qE '^from  *no part of this network: .* left out: [0-9]' err || wrong "what is left out is not said"
+
+# What was taken for what: the rows add up to the samples of each class, the diagonal to the
+# accuracy. The picture has the worst mistakes, the class that was thought the least likely first.
+expect 0 eval --device "$device" --data few.h5 --checkpoint "whole/$last" --mistakes worst.svg --format json
+"$json" <out || wrong "eval of classes: not JSON"
+python3 - out worst.svg <<'END' || wrong "eval of classes: the matrix or the picture is wrong"
+import json, re, sys
+import xml.dom.minidom
+
+head = json.load(open(sys.argv[1]))
+rows, row = head["confusion"], head["rows"][0]
+assert head["class_names"] == ["disc", "square", "triangle", "plus"], head["class_names"]
+assert sum(map(sum, rows)) == row["samples"] == 400
+assert abs(sum(rows[i][i] for i in range(4)) / 400 - row["accuracy"]) < 1e-6
+assert abs(max(map(sum, rows)) / 400 - row["baseline"]) < 1e-6
+text = open(sys.argv[2]).read()
+xml.dom.minidom.parseString(text)
+wrong = 400 - sum(rows[i][i] for i in range(4))
+lines = re.findall(r"<text[^>]*>(\w+) (\d+)%, taken for (\w+) (\d+)%<", text)
+assert len(lines) == min(wrong, 24) > 0
+shares = [int(line[1]) for line in lines]
+assert shares == sorted(shares), shares
+for truth, low, guess, high in lines:
+    names = head["class_names"]
+    assert int(low) <= int(high) and rows[names.index(truth)][names.index(guess)] > 0
+END
+expect 0 eval --device "$device" --data few.h5 --checkpoint "whole/$last" --mistakes worst.png
+said '^triangle +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$'
+head -c 4 worst.png | grep -q PNG || wrong "--mistakes worst.png: no PNG"
+refuse 64 'must end in .svg or .png' eval --device "$device" --data few.h5 --checkpoint "whole/$last" --mistakes worst.gif
+# With test_flips an image and its mirror image are the same to the network, else they are not.
+python3 - <<'END'
+import random, struct
+
+draw = random.Random(3)
+images = [[[bytes(draw.randrange(256) for _ in range(3)) for _ in range(16)] for _ in range(16)] for _ in range(8)]
+
+
+def save(path, kind, shape, data):
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head + data)
+
+
+save("left.npy", "|u1", (8, 16, 16, 3), b"".join(b"".join(line) for i in images for line in i))
+save("right.npy", "|u1", (8, 16, 16, 3), b"".join(b"".join(line[::-1]) for i in images for line in i))
+save("classes.npy", "|u1", (8,), bytes(i % 4 for i in range(8)))
+END
+for side in left right; do
+    expect 0 data import "$side.npy" classes.npy -o "$side.h5"
+    expect 0 predict --device "$device" --data "$side.h5" --checkpoint "whole/$last" -o "$side.csv"
+    expect 0 predict --device "$device" --data "$side.h5" --checkpoint "whole/$last" -o "$side-flips.csv" test_flips=true
+done
+cmp -s left-flips.csv right-flips.csv || wrong "test_flips: an image and its mirror image differ"
+! cmp -s left.csv right.csv || wrong "an image and its mirror image are the same without test_flips"
+expect 0 eval --device "$device" --data left.h5 --checkpoint "whole/$last" test_flips=true
 refuse 78 'freeze' "${classify[@]}" --data other.h5 --epochs 1 --freeze 'layer9.*' checkpoint_dir=none
 refuse 78 'give one of them' "${classify[@]}" --data other.h5 --epochs 1 --warmup-steps 3 --warmup-ratio 0.1 checkpoint_dir=none
 refuse 78 'has no effect' "${classify[@]}" --data other.h5 --div-factor 3 checkpoint_dir=none
