@@ -106,7 +106,7 @@ END
 expect 0 eval --device "$device" --data few.h5 --checkpoint "whole/$last" --mistakes worst.png
 said '^triangle +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$'
 head -c 4 worst.png | grep -q PNG || wrong "--mistakes worst.png: no PNG"
-refuse 64 'must end in .svg or .png' eval --device "$device" --data few.h5 --checkpoint "whole/$last" --mistakes worst.gif
+refuse 64 'must end in .png or .svg' eval --device "$device" --data few.h5 --checkpoint "whole/$last" --mistakes worst.gif
 # With test_flips an image and its mirror image are the same to the network, else they are not.
 python3 - <<'END'
 import random, struct
