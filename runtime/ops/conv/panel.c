@@ -175,7 +175,8 @@ static bool weight_shape_of(const struct conv_case *c, struct shape *s) {
         return false;
     }
     s->groups[0] = ceil_div(w->channels, s->block);
-    uint32_t cuts = ceil_div(GROUPS_A_UNIT * units, s->groups[0]);
+    // Fewer than forward: each copies all of x.
+    uint32_t cuts = ceil_div(GROUPS_A_UNIT / 2 * units, s->groups[0]);
     s->params.panels = least(fit, most(1, panels / least(panels, cuts)));
     s->groups[1] = ceil_div(panels, s->params.panels);
     s->groups[2] = 1;
