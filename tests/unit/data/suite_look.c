@@ -152,6 +152,50 @@ static void an_unchanged_file_is_remembered(void **state) {
     grt_dataset_close(&data);
 }
 
+// Classes, rows left out and moments are the same from memory as when they were looked for.
+static void findings_are_remembered(void **state) {
+    (void)state;
+    fill();
+    values[5 * WIDTH + 1] = NAN;
+    values[(ROWS - 1) * WIDTH] = INFINITY;
+    static double labels[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) {
+        labels[i] = i % 11;
+    }
+    const char *path = write_rows("f.h5", false);
+    data_kit_write(path, false,
+                   &(struct data_kit_set){
+                       .name = "k", .type = H5T_STD_I32LE, .shape = {ROWS}, .data = labels});
+    const char *const names[] = {"k"};
+    struct grt_dataset_desc desc = {.path = path,
+                                    .targets = names,
+                                    .target_count = 1,
+                                    .class_targets = true,
+                                    .normalise = true,
+                                    .on_nan = GRT_NAN_DROP};
+    double first = 0;
+    for (int i = 0; i < 3; i++) {
+        struct grt_dataset *data = grt_dataset_open(&desc);
+        assert_non_null(data);
+        struct grt_dataset_info info = grt_dataset_info(data);
+        assert_int_equal(info.classes, 11);
+        assert_int_equal(info.rows, ROWS - 2);
+        first = i == 0 ? info.mean[1] : first;
+        assert_true(info.mean[1] == first);
+        struct grt_loader *loader =
+            grt_loader_create(grt_loader_desc(.data = data, .part = GRT_PART_ALL, .batch = 9));
+        struct grt_batch batch;
+        assert_true(loader && grt_loader_next(loader, &batch));
+        for (uint32_t k = 0; k < 9; k++) {
+            assert_int_equal(((const uint32_t *)batch.y)[k], (k + (k >= 5)) % 11);
+        }
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+    }
+    desc.classes = 10;
+    TEST_REFUSED(grt_dataset_open(&desc), GRT_BAD_DATA, "has class 10");
+}
+
 // Inputs are not read where nothing of them is asked: class numbers alone are looked at.
 static void whole_numbers_cost_nothing(void **state) {
     (void)state;
@@ -246,6 +290,7 @@ static const struct CMUnitTest cases[] = {
     LOOK_CASE(the_first_bad_row),
     LOOK_CASE(threads_change_no_bit),
     LOOK_CASE(an_unchanged_file_is_remembered),
+    LOOK_CASE(findings_are_remembered),
     LOOK_CASE(whole_numbers_cost_nothing),
     LOOK_CASE(it_can_be_stopped),
     LOOK_CASE(a_digest_tells_data_apart),
