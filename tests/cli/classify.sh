@@ -58,13 +58,18 @@ fi
 expect 0 data make shapes --samples 400 --classes 4 --noise 0.05 --seed 5 -o few.h5
 short=(--data few.h5 --epochs 2 --ema 0.9 --schedule one_cycle --optimizer lars --trust-coefficient 0.05 --lr 0.3
     --checkpoint-interval 15 --label-smoothing 0.1)
-expect 0 "${classify[@]}" "${short[@]}" --keep 9 checkpoint_dir=whole
+expect 0 "${classify[@]}" "${short[@]}" --keep 9 checkpoint_dir=whole --log whole.jsonl
 mkdir half
 cp whole/step-*15.h5 half/
 expect 0 "${classify[@]}" "${short[@]}" checkpoint_dir=half --resume
 grep -qE 'resumed from half/step-0*15.h5' err || wrong "it was not resumed from step 15"
 last=$(basename "$(find whole -name 'step-*' | sort | tail -n 1)")
 cmp -s "whole/$last" "half/$last" || wrong "resumed from step 15: not the same bits in $last"
+# The model of a file is the average, and so is what the run itself evaluated.
+trained=$(grep '"evaluate"' whole.jsonl | tail -n 1 | grep -oE '"loss": ?[0-9.e+-]+' | grep -oE '[0-9.e+-]+$')
+expect 0 eval --device "$device" --data few.h5 --checkpoint "whole/$last" --part validation --format json
+awk -v a="$trained" -v b="$(number loss out)" 'BEGIN { d = a - b; exit !(a > 0 && d < 1e-4 && d > -1e-4) }' ||
+    wrong "averaged weights: the run evaluated $trained, and eval says $(number loss out)"
 refuse 78 'was made with ema=0.9; here it is 0' "${classify[@]}" "${short[@]}" --ema 0 checkpoint_dir=half --resume
 
 # What was learnt goes on with other classes: the last layer is drawn anew, and all but it stays.
