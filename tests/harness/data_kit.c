@@ -111,3 +111,37 @@ float *data_kit_read(const char *path, const char *name) {
     H5Fclose(file);
     return values;
 }
+
+struct grt_loader *data_kit_load(struct grt_dataset *data, uint32_t batch) {
+    struct grt_loader *loader =
+        grt_loader_create(grt_loader_desc(.data = data, .part = GRT_PART_ALL, .batch = batch));
+    assert_non_null(loader);
+    return loader;
+}
+
+float *data_kit_rows(struct grt_dataset *data, void **y) {
+    struct grt_dataset_info info = grt_dataset_info(data);
+    struct grt_loader *loader = data_kit_load(data, 7);
+    float *x = test_alloc(info.rows * info.x_width * 4);
+    char *targets = test_alloc(info.rows * info.y_width * 4 + 1);
+    uint64_t done = 0;
+    while (done < info.rows) {
+        struct grt_batch batch;
+        assert_true(grt_loader_next(loader, &batch));
+        memcpy(x + done * info.x_width, batch.x, batch.rows * (uint64_t)info.x_width * 4);
+        if (info.y_width > 0) {
+            memcpy(targets + done * info.y_width * 4, batch.y,
+                   batch.rows * (uint64_t)info.y_width * 4);
+        }
+        done += batch.rows;
+        grt_loader_release(loader, &batch);
+    }
+    assert_int_equal(done, info.rows);
+    grt_loader_destroy(&loader);
+    if (y) {
+        *y = targets;
+    } else {
+        free(targets);
+    }
+    return x;
+}

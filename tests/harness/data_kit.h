@@ -39,4 +39,10 @@ hid_t data_kit_half(bool big_endian);
 // All of a data set as the library reads it, as floats; freed by the caller.
 float *data_kit_read(const char *path, const char *name);
 
+// A loader of all rows in order.
+struct grt_loader *data_kit_load(struct grt_dataset *data, uint32_t batch);
+// All rows in order, through a loader with batches of 7 rows: x into the array returned, y into *y
+// (may be NULL).
+float *data_kit_rows(struct grt_dataset *data, void **y);
+
 #endif

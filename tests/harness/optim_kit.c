@@ -105,3 +105,9 @@ void rig_set_grads(struct rig *r, const float *g) {
 void rig_step(struct rig *r) {
     assert_true(grt_graph_run(r->graph) && grt_dev_wait(test.dev));
 }
+
+struct grt_optim_desc rig_desc(enum grt_optim kind, double lr) {
+    struct grt_optim_desc d = grt_optim_defaults(kind);
+    d.lr = lr;
+    return d;
+}

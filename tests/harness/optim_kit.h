@@ -32,4 +32,7 @@ void rig_gather(struct rig *r, const struct grt_tensor *whole, uint64_t first, f
 void rig_set_grads(struct rig *r, const float *g);
 void rig_step(struct rig *r);
 
+// The defaults of a kind with a learning rate.
+struct grt_optim_desc rig_desc(enum grt_optim kind, double lr);
+
 #endif

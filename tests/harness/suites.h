@@ -63,6 +63,7 @@
     X(layers, D)                                                                                   \
     X(torch, D)                                                                                    \
     X(optim, D)                                                                                    \
+    X(rates, D)                                                                                    \
     X(groups, D)                                                                                   \
     X(apart, D)                                                                                    \
     X(contrast, D)                                                                                 \
@@ -94,4 +95,5 @@
     X(drawing, D)                                                                                  \
     X(sight, D)                                                                                    \
     X(supervised, D)                                                                               \
+    X(epochs, D)                                                                                   \
     X(big, D)

@@ -10,41 +10,6 @@
 
 #include "gpurt/make.h"
 
-static struct grt_loader *load(struct grt_dataset *data, uint32_t batch) {
-    struct grt_loader *loader =
-        grt_loader_create(grt_loader_desc(.data = data, .part = GRT_PART_ALL, .batch = batch));
-    assert_non_null(loader);
-    return loader;
-}
-
-// All rows in order, through a loader with batches of 7 rows: x into the array returned, y into *y.
-static float *all_rows(struct grt_dataset *data, void **y) {
-    struct grt_dataset_info info = grt_dataset_info(data);
-    struct grt_loader *loader = load(data, 7);
-    float *x = test_alloc(info.rows * info.x_width * 4);
-    char *targets = test_alloc(info.rows * info.y_width * 4 + 1);
-    uint64_t done = 0;
-    while (done < info.rows) {
-        struct grt_batch batch;
-        assert_true(grt_loader_next(loader, &batch));
-        memcpy(x + done * info.x_width, batch.x, batch.rows * (uint64_t)info.x_width * 4);
-        if (info.y_width > 0) {
-            memcpy(targets + done * info.y_width * 4, batch.y,
-                   batch.rows * (uint64_t)info.y_width * 4);
-        }
-        done += batch.rows;
-        grt_loader_release(loader, &batch);
-    }
-    assert_int_equal(done, info.rows);
-    grt_loader_destroy(&loader);
-    if (y) {
-        *y = targets;
-    } else {
-        free(targets);
-    }
-    return x;
-}
-
 static void compare(const float *got, const float *want, uint64_t count, const char *what) {
     for (uint64_t i = 0; i < count; i++) {
         if (test_as_u32(got[i]) != test_as_u32(want[i]) && !(isnan(got[i]) && isnan(want[i]))) {
@@ -102,7 +67,7 @@ static void every_type_layout_and_filter(void **state) {
                 bool image = layouts[k].shape[3] > 0, points = layouts[k].shape[2] > 0;
                 assert_int_equal(info.points, image ? 4 * 5 : points ? 5 : 0);
                 assert_int_equal(info.height, image ? 4 : 0);
-                float *want = data_kit_read(path, "x"), *got = all_rows(data, NULL);
+                float *want = data_kit_read(path, "x"), *got = data_kit_rows(data, NULL);
                 char what[64];
                 snprintf(what, sizeof what, "type %zu, layout %zu, filters %d", t, k, filters);
                 compare(got, want, 41ull * info.x_width, what);
@@ -134,7 +99,7 @@ static void every_half(void **state) {
             .name = "x", .type = half, .shape = {finite}, .mem_type = half, .data = bits});
     struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
     assert_non_null(data);
-    float *want = data_kit_read(path, "x"), *got = all_rows(data, NULL);
+    float *want = data_kit_read(path, "x"), *got = data_kit_rows(data, NULL);
     compare(got, want, finite, "half");
     free(want);
     free(got);
@@ -172,7 +137,7 @@ static void inputs_lie_side_by_side(void **state) {
     assert_int_equal(info.y_width, 5);
     assert_int_equal(info.row_bytes, 4 * 3 * 4 + 4 * 2 * 8 + 4 + 16);
     void *y;
-    float *x = all_rows(data, &y);
+    float *x = data_kit_rows(data, &y);
     const float *t = y;
     for (int row = 0; row < 20; row++) {
         for (int p = 0; p < 4; p++) {
@@ -223,7 +188,7 @@ static void inputs_of_different_points(void **state) {
         assert_int_equal(info.features, 26);
         assert_int_equal(info.x_width, 26);
         assert_int_equal(info.input_count, 4);
-        float *x = all_rows(data, NULL);
+        float *x = data_kit_rows(data, NULL);
         for (int i = 0; i < 4; i++) {
             assert_int_equal(info.inputs[i].first, firsts[i]);
             assert_int_equal(info.inputs[i].points, points[i]);
@@ -262,7 +227,7 @@ static void classes_are_whole_numbers(void **state) {
             assert_non_null(data);
             assert_int_equal(grt_dataset_info(data).classes, 11);
             void *y;
-            free(all_rows(data, &y));
+            free(data_kit_rows(data, &y));
             for (int i = 0; i < 30; i++) {
                 assert_int_equal(((uint32_t *)y)[i], i * 7 % 11);
             }
@@ -277,7 +242,7 @@ static void classes_are_whole_numbers(void **state) {
             grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10,
                                               .check_late = true));
         assert_non_null(data);
-        struct grt_loader *loader = load(data, 30);
+        struct grt_loader *loader = data_kit_load(data, 30);
         struct grt_batch batch;
         TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 3 of 'y' has class 10");
         TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 3 of 'y' has class 10");
@@ -326,7 +291,7 @@ static void rows_that_are_not_finite(void **state) {
         struct grt_dataset *data =
             grt_dataset_open(grt_dataset_desc(.path = path, .check_late = true));
         assert_non_null(data);
-        struct grt_loader *loader = load(data, 8);
+        struct grt_loader *loader = data_kit_load(data, 8);
         struct grt_batch batch;
         TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 4 of the inputs");
         grt_loader_destroy(&loader);
@@ -339,7 +304,7 @@ static void rows_that_are_not_finite(void **state) {
         assert_int_equal(grt_dataset_info(data).file_rows, 200);
         assert_int_equal(grt_dataset_info(data).rows, 196);
         void *y;
-        free(all_rows(data, &y));
+        free(data_kit_rows(data, &y));
         for (int i = 0, row = 0; i < 196; i++, row++) {
             row += row == 4 || row == 60 || row == 150;
             assert_true(((float *)y)[i] == (float)row);
@@ -443,7 +408,7 @@ static void targets_that_are_no_shares(void **state) {
         struct grt_dataset *data = grt_dataset_open(
             grt_dataset_desc(.path = path, .share_targets = shares > 0, .check_late = true));
         assert_non_null(data);
-        struct grt_loader *loader = load(data, 64);
+        struct grt_loader *loader = data_kit_load(data, 64);
         struct grt_batch batch;
         if (shares) {
             TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, row);
@@ -510,7 +475,7 @@ static void normalisation(void **state) {
                                               .mean = (double[]){1, 1, 1, 1, 1, 1},
                                               .std = (double[]){2, 2, 2, 2, 2, 2}));
         assert_non_null(told);
-        float *x = all_rows(told, NULL), *want = data_kit_read(path, "x");
+        float *x = data_kit_rows(told, NULL), *want = data_kit_read(path, "x");
         for (int i = 0; i < 600; i++) {
             assert_true(x[i] == (want[i] - 1) / 2);
         }

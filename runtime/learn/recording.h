@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is being recorded of a learner, and the samples that it is fed with.
+#ifndef GPURT_RECORDING_H
+#define GPURT_RECORDING_H
+
+#include "learner_parts.h"
+
+// One micro-batch of a recording.
+struct recording {
+    struct grt_learner *l;
+    struct grt_graph *graph;
+    const struct grt_step_desc *desc;
+    uint64_t rows;   // of the step
+    uint64_t micro;  // its number within the step
+    uint64_t first;  // row of the step that it begins with
+    uint64_t step;
+    bool evaluates;
+    bool again;                          // the micro-batch goes forward a second time
+    uint64_t judged_to;                  // steps of an evaluation that are recorded
+    struct grt_range out;                // of a prediction
+    struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
+    uint32_t order_first;                // of rows by their numbers: place of the first
+    struct grt_range norms;              // of the gradients, where the model's op has them
+    uint32_t norm_count;
+    void (*saw)(void *context, struct grt_graph *graph, const struct grt_tensor *tensor,
+                const char *name);
+    void *context;
+};
+
+// Begins a phase where phases are asked for.
+void recording_phase(const struct recording *f, const char *name);
+// Brings the samples of a micro-batch to where the model reads them; false when there is none left.
+bool recording_feed(struct recording *f, bool with_target);
+// The network's rows of so many samples.
+void recording_see(struct recording *f, uint64_t samples);
+// x as the module takes it: in its type, and as often as it sees each sample.
+struct grt_tensor recording_input(const struct recording *f);
+
+#endif

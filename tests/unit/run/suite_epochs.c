@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What epochs come to where data do not behave: validation that rises, short batches, rows left
+// out.
+#include "harness/data_kit.h"
+#include "harness/run_kit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "gpurt/checkpoint.h"
+
+static uint32_t least_of(const double *numbers, uint32_t count) {
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        least = numbers[i] < numbers[least] ? i : least;
+    }
+    return least;
+}
+
+// Noise is learnt by heart: the training loss falls to the end, that of the validation rises from
+// some epoch on. That epoch is the best, before a stop and after it.
+static void the_best_is_not_the_last(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    assert_true(grt_data_make(
+        grt_make_desc(.path = run_kit_data, .samples = 80, .features = 4, .noise = 1, .seed = 1)));
+    const char *const pairs[] = {"epochs=10",           "hidden=32",
+                                 "learning_rate=0.005", "validation_split=0.25",
+                                 "schedule=constant",   NULL};
+    const uint64_t per_epoch = 4;  // 60 rows, 16 at a time
+    struct run_kit_epochs whole = {0};
+    struct grt_config c = run_kit_config("heart", pairs);
+    assert_int_equal(run_kit_train(&c, false, &whole), GRT_ENDED_EPOCHS);
+    assert_int_equal(whole.count, 10);
+    uint32_t best = least_of(whole.judged, 10);
+    assert_int_equal(least_of(whole.trained, 10), 9);
+    assert_in_range(best, 1, 6);
+    struct run_kit_epochs part = {.stop_at = (best + 2) * per_epoch + 1};
+    struct grt_config again = run_kit_config("again", pairs);
+    assert_int_equal(run_kit_train(&again, false, &part), GRT_ENDED_SIGNAL);
+    part = (struct run_kit_epochs){0};
+    assert_int_equal(run_kit_train(&again, true, &part), GRT_ENDED_EPOCHS);
+    const char *const dirs[] = {"heart", "again"};
+    for (int k = 0; k < 2; k++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s/best.h5", run_kit_folder, dirs[k]);
+        struct grt_archive *archive = grt_checkpoint_load(path);
+        assert_non_null(archive);
+        assert_int_equal(grt_archive_whole(archive, "step", 0), (best + 1) * per_epoch);
+        grt_archive_destroy(&archive);
+    }
+    run_kit_end();
+}
+
+// With a rate of almost nothing every way to cut an epoch has the same mean over its rows, trained
+// on and validated: a short last batch counts by its rows.
+static void short_batches_count_by_their_rows(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    // 270 rows and 30: whole; 200 and 70; 256 and 14, of which the validation fills no batch; 27
+    // and 3 of each.
+    const char *const batches[] = {"batch_size=270", "batch_size=200", "batch_size=256",
+                                   "batch_size=29"};
+    const char *const ways[] = {"cache=none", "cache=device"};
+    struct run_kit_epochs want = {0};
+    for (int k = 0; k < 8; k++) {
+        struct run_kit_epochs e = {0};
+        char dir[16];
+        snprintf(dir, sizeof dir, "short%d", k);
+        struct grt_config c = run_kit_config(
+            dir, PAIRS(batches[k / 2], ways[k % 2], "epochs=1", "learning_rate=1e-12"));
+        assert_int_equal(run_kit_train(&c, false, &e), GRT_ENDED_EPOCHS);
+        want = k == 0 ? e : want;
+        assert_int_equal(e.count, 1);
+        assert_true(fabs(e.trained[0] - want.trained[0]) < 1e-5 * want.trained[0]);
+        assert_true(fabs(e.judged[0] - want.judged[0]) < 1e-5 * want.judged[0]);
+    }
+    run_kit_end();
+}
+
+// Rows that are left out are nobody's, be the others on the device or read one by one.
+static void rows_left_out(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    enum { ROWS = 400 };
+    static double x[3 * ROWS], y[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        for (int k = 0; k < 3; k++) {
+            x[3 * i + k] = data_kit_value((uint64_t)(3 * i + k)) / 251;
+        }
+        y[i] = i % 3 == 1 ? NAN : x[3 * i] - x[3 * i + 2];
+    }
+    data_kit_write(run_kit_data, true,
+                   &(struct data_kit_set){.name = "x", .shape = {ROWS, 3}, .data = x});
+    data_kit_write(run_kit_data, false,
+                   &(struct data_kit_set){.name = "y", .shape = {ROWS}, .data = y});
+    struct run_kit_epochs none = {0}, device = {0};
+    struct grt_config c = run_kit_config("none", PAIRS("on_nan=drop", "cache=none"));
+    assert_int_equal(run_kit_train(&c, false, &none), GRT_ENDED_EPOCHS);
+    c = run_kit_config("device", PAIRS("on_nan=drop", "cache=device"));
+    assert_int_equal(run_kit_train(&c, false, &device), GRT_ENDED_EPOCHS);
+    // 267 rows, 240 of them to train on: 15 steps an epoch.
+    assert_int_equal(none.step, 30);
+    assert_true(none.count == 2 && isfinite(none.judged[1]));
+    run_kit_equal("none/step-000000000030.h5", "device/step-000000000030.h5");
+    run_kit_end();
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(the_best_is_not_the_last),
+    TEST_CASE(short_batches_count_by_their_rows),
+    TEST_CASE(rows_left_out),
+};
+TEST_SUITE(epochs, true, cases);
