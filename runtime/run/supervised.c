@@ -240,16 +240,7 @@ static bool begin(struct grt_supervised *run) {
                                   .evaluate_every = run->steps_per_epoch,
                                   .about = &about};
     run->whole_step = UINT64_MAX;
-    if (!set_targets(run, &start) || !grt_run_begin(run->driver, &start)) {
-        return false;
-    }
-    if (run->baseline >= 0) {
-        struct grt_run_row row = {.event = GRT_RUN_BASELINE};
-        grt_run_row_text(&row, GRT_FIELD_BASELINE, "frequent");
-        grt_run_row_set(&row, GRT_FIELD_ACCURACY, run->baseline);
-        grt_run_tell(run->driver, &row);
-    }
-    return true;
+    return set_targets(run, &start) && grt_run_begin(run->driver, &start);
 }
 
 struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *desc) {

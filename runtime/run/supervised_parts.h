@@ -68,6 +68,7 @@ struct grt_supervised {
     char cache_why[2 * GRT_CACHE_WHY + 32];
     uint64_t steps_per_epoch, steps;
     double baseline;  // accuracy; negative: there is none
+    bool baseline_told;
     struct supervised_place place;
     struct supervised_loop loop;
     uint64_t whole_step;  // that the newest settled snapshot of the tensors is of; UINT64_MAX: none

@@ -388,9 +388,22 @@ static void set_meters(struct supervised_loop *l) {
     }
 }
 
+// Once, behind the row that begins the run.
+static void tell_baseline(struct grt_supervised *s) {
+    if (s->baseline < 0 || s->baseline_told) {
+        return;
+    }
+    struct grt_run_row row = {.event = GRT_RUN_BASELINE};
+    grt_run_row_text(&row, GRT_FIELD_BASELINE, "frequent");
+    grt_run_row_set(&row, GRT_FIELD_ACCURACY, s->baseline);
+    grt_run_tell(s->driver, &row);
+    s->baseline_told = true;
+}
+
 bool supervised_advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
     struct grt_supervised *s = self;
     (void)run;
+    tell_baseline(s);
     set_meters(&s->loop);
     if (turn->more && !queue_ahead(s)) {
         return false;
