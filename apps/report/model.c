@@ -367,7 +367,7 @@ static void paint(struct report *r) {
     for (uint32_t i = 0; i < r->contender_count; i++) {
         uint32_t before = 0;
         for (uint32_t k = 0; k < r->contender_count; k++) {
-            before += weights[k] > weights[i] || (weights[k] == weights[i] && k < i);
+            before += weights[k] > weights[i] || (k < i && weights[k] == weights[i]);
         }
         r->contenders[i].color = before;
     }

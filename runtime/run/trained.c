@@ -274,12 +274,12 @@ static void keep_mistake(struct grt_classified *c, const struct work *w, struct 
 static void judge_row(struct grt_classified *c, const struct work *w, const float *x,
                       const float *y, uint32_t truth) {
     uint32_t guess = largest(y, c->classes), above = 0;
-    double sum = 0;
+    double others = 0;  // beside the largest, which is 1
     for (uint32_t k = 0; k < c->classes; k++) {
-        sum += exp((double)y[k] - (double)y[guess]);
-        above += y[k] > y[truth] || (y[k] == y[truth] && k < truth);
+        others += k == guess ? 0 : exp((double)y[k] - (double)y[guess]);
+        above += y[k] > y[truth] || (k < truth && y[k] == y[truth]);
     }
-    double loss = log(sum) + (double)y[guess] - (double)y[truth];
+    double loss = log1p(others) + (double)y[guess] - (double)y[truth];
     c->evaluation.samples++;
     c->evaluation.loss += loss;
     c->evaluation.accuracy += guess == truth;
@@ -290,7 +290,7 @@ static void judge_row(struct grt_classified *c, const struct work *w, const floa
                      (struct grt_mistake){.truth = truth,
                                           .guess = guess,
                                           .truth_share = exp(-loss),
-                                          .guess_share = 1 / sum,
+                                          .guess_share = 1 / (1 + others),
                                           .loss = loss},
                      x);
     }
