@@ -127,11 +127,11 @@ static void put_svg(FILE *file, const struct sheet *s, const uint8_t *png, size_
 }
 
 int sheet_save(const struct sheet *s, const char *path) {
-    struct output output;
+    struct output output = {0};
     size_t size = 0;
     uint8_t *png = grt_picture_png(sheet_width(s), sheet_height(s), s->rgb, &size);
     int code = png ? output_open(&output, path) : command_exit_of(grt_last_status());
-    if (!code) {
+    if (png && !code) {
         if (ends_in(path, ".svg")) {
             put_svg(output.file, s, png, size);
         } else {

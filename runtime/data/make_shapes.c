@@ -65,7 +65,7 @@ static void draw_colours(struct grt_make_source *source, double colours[2][3]) {
 
 void grt_make_shape(struct grt_make_source *source, uint32_t shape, uint32_t pixels, double noise,
                     uint8_t *image) {
-    double colours[2][3];
+    double colours[2][3] = {{0}};
     double radius = pixels * (0.22 + 0.2 * grt_make_uniform(source));
     double free_side = pixels - 2 * radius;
     double left = radius + free_side * grt_make_uniform(source);

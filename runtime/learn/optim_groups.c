@@ -30,8 +30,11 @@ uint64_t grt_optim_rate_words(const struct grt_optim_desc *d, const struct grt_p
 // Whether a parameter is one of the last layer: "fc.weight" where the last one is "fc.bias".
 static bool is_last(const struct grt_params *params, const char *name) {
     const char *last = params->list[params->count - 1]->name, *dot = strrchr(last, '.');
-    size_t length = dot ? (size_t)(dot - last) + 1 : strlen(last) + 1;
-    return strncmp(last, name, length) == 0 && !strchr(name + (dot ? length : 0), '.');
+    if (!dot) {
+        return strcmp(last, name) == 0;
+    }
+    size_t length = (size_t)(dot - last) + 1;
+    return strncmp(last, name, length) == 0 && !strchr(name + length, '.');
 }
 
 static bool matches(const struct grt_optim_group *g, const struct grt_params *params,

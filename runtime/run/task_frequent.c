@@ -52,7 +52,10 @@ static bool count(const struct grt_loader *loader, const uint32_t *classes, uint
                   uint64_t *counts) {
     uint64_t rows = grt_loader_info(loader).rows;
     uint32_t *order = malloc(AT_ONCE * sizeof *order);
-    bool good = order != NULL || grt_fail(GRT_NO_MEMORY, "no host memory for an order of rows");
+    bool good = order != NULL;
+    if (!order) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for an order of rows");
+    }
     for (uint64_t first = 0; good && first < rows; first += AT_ONCE) {
         uint64_t some = rows - first < AT_ONCE ? rows - first : AT_ONCE;
         good = grt_loader_order(loader, 0, first, some, order);

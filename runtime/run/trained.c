@@ -167,7 +167,10 @@ static bool predict_rows(struct work *w, struct grt_dev *dev, bool (*stop)(void)
     float *y = malloc(batch * outputs * sizeof *y);
     struct grt_graph *graph = NULL;
     uint32_t recorded = 0;
-    bool good = in && out && (y || grt_fail(GRT_NO_MEMORY, "no host memory for predictions"));
+    bool good = in && out && y;
+    if (!y) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for predictions");
+    }
     for (uint64_t done = 0; good && done < rows;) {
         struct grt_batch b;
         good = !(stop && stop()) && grt_loader_next(w->loader, &b);
@@ -344,9 +347,11 @@ struct grt_classified *grt_classified_create(struct grt_dev *dev, const struct g
         c->channels = info->features;
         c->confusion = calloc(classes * classes, sizeof *c->confusion);
     }
-    good = good && ((c && c->confusion) || grt_fail(GRT_NO_MEMORY, "no host memory for classes")) &&
-           predict_rows(&w, dev, stop, judge, c);
-    if (good) {
+    bool room = c && c->confusion;
+    if (good && !room) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for classes");
+    }
+    if (room && good && predict_rows(&w, dev, stop, judge, c)) {
         sum_up(c);
         c->evaluation.seconds = grt_seconds() - start;
     } else {

@@ -370,8 +370,8 @@ static void counters(void **state) {
     float *still = transform_result(&k);
     uint32_t same = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        same += memcmp(first + i * 60, later + i * 60, 60 * 4) == 0;
-        same += memcmp(first + i * 60, other + i * 60, 60 * 4) == 0;
+        same += memcmp((const char *)(first + i * 60), (const char *)(later + i * 60), 60 * 4) == 0;
+        same += memcmp((const char *)(first + i * 60), (const char *)(other + i * 60), 60 * 4) == 0;
     }
     assert_int_equal(same, 0);
     assert_memory_equal(first, again, bytes);

@@ -86,7 +86,7 @@ static void rows_left_out(void **state) {
     static double x[3 * ROWS], y[ROWS];
     for (int i = 0; i < ROWS; i++) {
         for (int k = 0; k < 3; k++) {
-            x[3 * i + k] = data_kit_value((uint64_t)(3 * i + k)) / 251;
+            x[3 * i + k] = data_kit_value(3 * (uint64_t)i + (uint64_t)k) / 251;
         }
         y[i] = i % 3 == 1 ? NAN : x[3 * i] - x[3 * i + 2];
     }

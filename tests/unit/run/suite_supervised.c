@@ -283,13 +283,14 @@ static void short_memory(void **state) {
     assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
     grt_supervised_destroy(&run);
     double loss = w.last_loss;
+    const uint64_t limit = bytes / 4 * 3;
     struct grt_dev *usual = test.dev;
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
+    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
     assert_non_null(test.dev);
     c = run_kit_config("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     char text[96];
     snprintf(text, sizeof text, "a step of 256 samples needs %.1f MB, %.1f MB may be taken",
-             (double)bytes / 1e6, (double)(bytes / 4 * 3) / 1e6);
+             (double)bytes / 1e6, (double)limit / 1e6);
     TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, text);
     // What is said to fit does, with the accumulation that was asked for, and a little more does
     // not.
