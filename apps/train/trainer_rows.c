@@ -31,13 +31,23 @@ static struct table_cell cell_of(const struct train_column *column, const struct
     }
 }
 
+static bool has_column_of(const struct train_kind *kind, enum grt_run_event event) {
+    for (size_t i = 0; i < kind->column_count; i++) {
+        if (kind->columns[i].event == event) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // A row of the table may have what several rows of the log say of a step. Step and time alone make
-// none.
+// none. A baseline has the columns of an evaluation where another column names it, else no row.
 static void take_cells(struct trainer *t, const struct grt_run_row *row) {
+    bool baseline = row->event == GRT_RUN_BASELINE && has_column_of(t->kind, GRT_RUN_BASELINE);
     for (size_t i = 0; i < t->kind->column_count; i++) {
         const struct train_column *column = &t->kind->columns[i];
         bool always = column->field == GRT_FIELD_STEP || column->field == GRT_FIELD_SECONDS;
-        bool evaluation = row->event == GRT_RUN_BASELINE && column->event == GRT_RUN_EVALUATE;
+        bool evaluation = baseline && column->event == GRT_RUN_EVALUATE;
         if (!always && column->event != row->event && !evaluation) {
             continue;
         }
