@@ -114,17 +114,6 @@ static void widen(int *width, int limit, const char *text) {
     }
 }
 
-// Bytes of so many characters.
-static int bytes_of(const char *text, int characters) {
-    int bytes = 0;
-    for (; text[bytes] && characters > 0; characters--) {
-        do {
-            bytes++;
-        } while (((unsigned char)text[bytes] & 0xc0) == 0x80);
-    }
-    return bytes;
-}
-
 // Text padded to the column. What is longer than the column's limit is cut, and shows that it was.
 static void print_padded(struct table *t, size_t i, const char *text, bool last) {
     const struct table_column *column = &t->desc.columns[i];
@@ -132,8 +121,9 @@ static void print_padded(struct table *t, size_t i, const char *text, bool last)
     int length = (int)grt_visible_width(text);
     int limit = limit_of(t, i);
     bool cut = limit && length > limit;
-    int pad = t->width[i] - (cut ? limit : length);
-    int keep = cut ? bytes_of(text, limit - 2) : (int)strlen(text);
+    size_t used = 0;
+    int keep = cut ? (int)grt_visible_fit(text, (size_t)limit - 2, &used) : (int)strlen(text);
+    int pad = t->width[i] - (cut ? (int)used + 2 : length);
     if (right_aligned(column)) {
         fprintf(file, "%*s%.*s%s", pad > 0 ? pad : 0, "", keep, text, cut ? ".." : "");
     } else {

@@ -213,7 +213,8 @@ void talk_progress(const char *format, ...) {
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     grt_visible(line, visible, sizeof visible);
-    fprintf(stderr, "\r\033[K%.*s", line_width(), visible);
+    size_t fits = grt_visible_fit(visible, (size_t)line_width(), NULL);
+    fprintf(stderr, "\r\033[K%.*s", (int)fits, visible);
     fflush(stderr);
     shown = true;
 }

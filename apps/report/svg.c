@@ -128,21 +128,12 @@ void svg_text(FILE *file, const char *class, double x, double y, char anchor, do
             word);
     if (room > 0 && svg_text_width(text) > room) {
         char cut[512];
-        size_t keep = (size_t)(room / SVG_LETTER), at = 0;
+        size_t keep = (size_t)(room / SVG_LETTER), letters = grt_visible_width(text);
         // The end tells cases apart as often as the beginning: both stay.
-        size_t letters = grt_visible_width(text), tail = keep > 24 ? 10 : 0;
+        size_t tail = keep > 24 ? 10 : 0;
         keep = keep > 1 + tail ? keep - 1 - tail : 1;
-        for (size_t i = 0; i < keep && text[at]; i++) {
-            do {
-                at++;
-            } while (((unsigned char)text[at] & 0xc0) == 0x80);
-        }
-        size_t rest = at;
-        for (size_t i = keep; i < letters - tail && text[rest]; i++) {
-            do {
-                rest++;
-            } while (((unsigned char)text[rest] & 0xc0) == 0x80);
-        }
+        size_t at = grt_visible_fit(text, keep, NULL);
+        size_t rest = grt_visible_fit(text, letters - tail, NULL);
         snprintf(cut, sizeof cut, "%.*s…%s", (int)at, text, text + rest);
         report_html(file, cut);
         fputs("<title>", file);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "width_ranges.h"
+
 // The character at `text` and its bytes; 0 bytes when it is no UTF-8: cut short, too long a form, a
 // surrogate, or beyond the last.
 static size_t decode(const unsigned char *text, uint32_t *character) {
@@ -59,10 +61,50 @@ size_t grt_visible(const char *text, char *into, size_t capacity) {
     return used;
 }
 
+static bool is_among(const struct width_range *ranges, size_t count, uint32_t character) {
+    size_t from = 0;
+    while (from < count) {
+        size_t middle = from + (count - from) / 2;
+        if (character > ranges[middle].last) {
+            from = middle + 1;
+        } else if (character < ranges[middle].first) {
+            count = middle;
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t columns_of(uint32_t c) {
+    if (c < 0x300) {
+        return 1;
+    }
+#define AMONG(ranges) is_among(ranges, sizeof(ranges) / sizeof *(ranges), c)
+    return AMONG(width_none) ? 0 : AMONG(width_two) ? 2 : 1;
+#undef AMONG
+}
+
+size_t grt_visible_fit(const char *text, size_t columns, size_t *used) {
+    size_t at = 0, width = 0;
+    while (text[at]) {
+        uint32_t character = 0;
+        size_t size = decode((const unsigned char *)text + at, &character);
+        size_t more = size ? columns_of(character) : 1;
+        if (width + more > columns) {
+            break;
+        }
+        width += more;
+        at += size ? size : 1;
+    }
+    if (used) {
+        *used = width;
+    }
+    return at;
+}
+
 size_t grt_visible_width(const char *text) {
     size_t width = 0;
-    for (; *text; text++) {
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    }
+    grt_visible_fit(text, SIZE_MAX, &width);
     return width;
 }

@@ -18,8 +18,13 @@ extern "C" {
 // change.
 size_t grt_visible(const char *text, char *into, size_t capacity);
 
-// Characters of a UTF-8 text, which is how many columns it takes where all are narrow.
+// Columns that a text takes on a terminal, whatever the locale: East Asian wide characters and
+// pictures two, combining marks none. A byte that is no UTF-8 counts as one.
 size_t grt_visible_width(const char *text);
+// Bytes of the longest beginning that takes at most so many columns, with the marks that belong to
+// its last character; *used (may be NULL) the columns that it takes, one less where a wide
+// character does not fit.
+size_t grt_visible_fit(const char *text, size_t columns, size_t *used);
 
 #ifdef __cplusplus
 }
