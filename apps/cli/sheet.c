@@ -8,7 +8,9 @@
 
 #include "command.h"
 #include "gpurt/gpurt.h"
+#include "base/visible.h"
 #include "gpurt/picture.h"
+#include "markup.h"
 #include "output.h"
 #include "talk.h"
 
@@ -86,25 +88,6 @@ static void put_base64(FILE *file, const uint8_t *bytes, size_t size) {
     }
 }
 
-// Letters that XML has a use for are written as it wants them; what is no text becomes a dot.
-static void put_text(FILE *file, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '&':
-            fputs("&amp;", file);
-            break;
-        default:
-            fputc(*text >= 32 && *text < 127 ? *text : '.', file);
-        }
-    }
-}
-
 static void put_svg(FILE *file, const struct sheet *s, const uint8_t *png, size_t size) {
     uint32_t width = sheet_width(s), height = sheet_height(s);
     fprintf(file,
@@ -120,7 +103,9 @@ static void put_svg(FILE *file, const struct sheet *s, const uint8_t *png, size_
                 "<text x=\"%u\" y=\"%u\" font-family=\"sans-serif\" font-size=\"12\" "
                 "fill=\"#222\">",
                 width + 6, top + 14);
-        put_text(file, s->texts[i]);
+        char text[2 * sizeof s->texts[i]];
+        grt_visible(s->texts[i], text, sizeof text);
+        markup_text(file, text);
         fputs("</text>\n", file);
     }
     fputs("</svg>\n", file);

@@ -7,6 +7,7 @@
 
 #include "svg.h"
 #include "text.h"
+#include "cli/markup.h"
 
 const struct report_chart report_charts[] = {
     {.id = "train-batch",
@@ -133,11 +134,11 @@ const size_t report_chart_count = sizeof report_charts / sizeof *report_charts;
 
 void chart_begin(FILE *file, const struct chart_panel *panel) {
     fprintf(file, "<figure class=\"chart\" id=\"%s\"><figcaption><h3>", panel->id);
-    report_html(file, panel->chart->title);
+    markup_text(file, panel->chart->title);
     fputs("</h3>", file);
     if (panel->title[0]) {
         fputs("<p class=\"panel\">", file);
-        report_html(file, panel->title);
+        markup_text(file, panel->title);
         fputs("</p>", file);
     }
     fputs("</figcaption>\n<ul class=\"legend\">", file);
@@ -145,7 +146,7 @@ void chart_begin(FILE *file, const struct chart_panel *panel) {
 
 void chart_legend_item(FILE *file, const char *class, const char *text) {
     fprintf(file, "<li><i class=\"key %s\"></i>", class);
-    report_html(file, text);
+    markup_text(file, text);
     fputs("</li>", file);
 }
 

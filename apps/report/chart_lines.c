@@ -8,6 +8,7 @@
 #include "chart.h"
 #include "svg.h"
 #include "text.h"
+#include "cli/markup.h"
 
 #define LEFT 52
 #define RIGHT (SVG_WIDTH - 10)
@@ -222,9 +223,9 @@ bool chart_curves(FILE *file, const struct chart_panel *panel) {
                     svg_at(&axes[1], curve->points[i].value));
         }
         fputs("\"><title>", file);
-        report_html(file, panel->report->contenders[curve->contender].label);
+        markup_text(file, panel->report->contenders[curve->contender].label);
         fputs(", ", file);
-        report_html(file, curve->name);
+        markup_text(file, curve->name);
         fputs("</title></polyline>\n", file);
     }
     svg_end(file);

@@ -8,6 +8,7 @@
 #include "chart.h"
 #include "svg.h"
 #include "text.h"
+#include "cli/markup.h"
 
 #define LEFT 10
 #define RIGHT (SVG_WIDTH - 10)
@@ -129,7 +130,7 @@ static void draw_bar(FILE *file, const struct report_chart *chart, const struct 
                 x, y + 16, share * width, BAR);
         fputs("<title>", file);
         part_name(chart, k, name);
-        report_html(file, name);
+        markup_text(file, name);
         fprintf(file, ": %s, %.1f %%</title></rect>\n", part, 100 * share);
         // The share in words where it has room.
         snprintf(part, sizeof part, "%.0f %%", 100 * share);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: summary, changes, charts, every figure, and the record of each machine, in one file
-// that loads nothing. All that comes from files goes through report_html().
+// that loads nothing. All that comes from files goes through markup_text().
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "svg.h"
 #include "text.h"
 #include "write.h"
+#include "cli/markup.h"
 
 #define MAX_TABLE 5000  // rows of the table; a browser sorts that many at once
 
@@ -19,7 +20,7 @@ struct page {
 };
 
 static void text(const struct page *p, const char *value) {
-    report_html(p->file, value);
+    markup_text(p->file, value);
 }
 
 static const char *label_of(const struct page *p, uint32_t contender) {

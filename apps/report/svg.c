@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "text.h"
+#include "cli/markup.h"
 #include "base/visible.h"
 
 // The next of 1, 2, 5 times a power of ten, at or above (or below) a value above 0.
@@ -110,9 +110,9 @@ void svg_begin(FILE *file, const char *id, double height, const char *title, con
     fprintf(file, "<svg viewBox=\"0 0 %d %g\" role=\"img\" aria-labelledby=\"%s-t %s-d\">",
             SVG_WIDTH, height, id, id);
     fprintf(file, "<title id=\"%s-t\">", id);
-    report_html(file, title);
+    markup_text(file, title);
     fprintf(file, "</title><desc id=\"%s-d\">", id);
-    report_html(file, about);
+    markup_text(file, about);
     fputs("</desc>\n", file);
 }
 
@@ -135,12 +135,12 @@ void svg_text(FILE *file, const char *class, double x, double y, char anchor, do
         size_t at = grt_visible_fit(text, keep, NULL);
         size_t rest = grt_visible_fit(text, letters - tail, NULL);
         snprintf(cut, sizeof cut, "%.*s…%s", (int)at, text, text + rest);
-        report_html(file, cut);
+        markup_text(file, cut);
         fputs("<title>", file);
-        report_html(file, text);
+        markup_text(file, text);
         fputs("</title>", file);
     } else {
-        report_html(file, text);
+        markup_text(file, text);
     }
     fputs("</text>\n", file);
 }
@@ -161,7 +161,7 @@ uint32_t svg_shape(uint32_t number) {
 
 void svg_mark(FILE *file, uint32_t number, double x, double y, const char *title) {
     fprintf(file, "<g class=\"mark c%u\"><title>", number % SVG_COLORS);
-    report_html(file, title);
+    markup_text(file, title);
     fputs("</title>", file);
     switch (svg_shape(number)) {
     case 0:

@@ -48,30 +48,6 @@ void report_times(double times, char text[REPORT_QUANTITY]) {
     three_digits(times, text, REPORT_QUANTITY);
 }
 
-void report_html(FILE *file, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            fputs("&amp;", file);
-            break;
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '"':
-            fputs("&quot;", file);
-            break;
-        case '\'':
-            fputs("&#39;", file);
-            break;
-        default:
-            fputc(*text, file);
-        }
-    }
-}
-
 void report_markdown(FILE *file, const char *text) {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;

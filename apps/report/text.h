@@ -13,9 +13,7 @@ void report_quantity(double value, const char *unit, char text[REPORT_QUANTITY])
 // "1.12", "34", "3791": how many times.
 void report_times(double times, char text[REPORT_QUANTITY]);
 
-// Text from anywhere that never becomes markup: of HTML and SVG, as text or inside "".
-void report_html(FILE *file, const char *text);
-// Of Markdown, also inside a table.
+// Text from anywhere that never becomes markup of Markdown, also inside a table.
 void report_markdown(FILE *file, const char *text);
 // A field of CSV. What a spreadsheet would take for a formula gets a ' before it.
 void report_csv_text(FILE *file, const char *text);

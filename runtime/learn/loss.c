@@ -17,30 +17,48 @@ bool grt_loss_has_targets(enum grt_loss loss) {
     return loss != GRT_LOSS_NT_XENT;
 }
 
-static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
+bool loss_accept(struct grt_graph *graph, const struct grt_loss_desc *d, const char *why) {
+    if (why) {
+        grt_graph_reject(graph, GRT_INVALID, "loss %s of '%s': %s", grt_loss_text(d->loss),
+                         d->y->label, why);
+    }
+    return !why;
+}
+
+// What every loss wants.
+static bool check_outputs(struct grt_graph *graph, const struct grt_loss_desc *d) {
     if (!grt_op_tensor(graph, "loss", "y", d->y) ||
-        !grt_op_tensor(graph, "loss", "target", d->target) ||
         (d->dy && !grt_op_tensor(graph, "loss", "dy", d->dy))) {
         return false;
     }
-    bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
-    uint64_t count = grt_tensor_count(d->y), wanted = classes ? d->y->shape[0] : count;
+    uint64_t count = grt_tensor_count(d->y);
     const char *why = NULL;
     if ((unsigned)d->loss >= GRT_LOSS_COUNT) {
         why = "no such loss";
     } else if (d->y->rank != 2 || d->y->dtype != GRT_F32 ||
                count > grt_op_reach(grt_graph_dev(graph))) {
         why = "what the model gave must be [rows][outputs] of f32 that a binding reaches";
-    } else if (grt_tensor_count(d->target) != wanted ||
-               d->target->dtype != (classes ? GRT_U32 : GRT_F32)) {
-        why =
-            classes ? "targets must be one u32 a row" : "targets must be f32, one for each output";
     } else if (d->dy &&
                (grt_tensor_count(d->dy) != count ||
                 (d->dy->dtype != GRT_F32 && d->dy->dtype != GRT_F16 && d->dy->dtype != GRT_BF16))) {
         why = "the gradient must be f32, f16 or bf16, one for each output";
     } else if (!d->parts.buf || !d->state.buf) {
         why = "no room for the parts, or no state";
+    }
+    return loss_accept(graph, d, why);
+}
+
+static bool check_targets(struct grt_graph *graph, const struct grt_loss_desc *d) {
+    if (!grt_op_tensor(graph, "loss", "target", d->target)) {
+        return false;
+    }
+    bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
+    uint64_t wanted = classes ? d->y->shape[0] : grt_tensor_count(d->y);
+    const char *why = NULL;
+    if (grt_tensor_count(d->target) != wanted ||
+        d->target->dtype != (classes ? GRT_U32 : GRT_F32)) {
+        why =
+            classes ? "targets must be one u32 a row" : "targets must be f32, one for each output";
     } else if (classes && !d->dy && !d->hits.buf) {
         why = "neither gradient nor hits are wanted";
     } else if (d->class_weights &&
@@ -53,11 +71,7 @@ static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
     } else if (!(d->delta >= 0.0f)) {
         why = "delta is below 0";
     }
-    if (why) {
-        grt_graph_reject(graph, GRT_INVALID, "loss %s of '%s': %s", grt_loss_text(d->loss),
-                         d->y->label, why);
-    }
-    return !why;
+    return loss_accept(graph, d, why);
 }
 
 // Lanes of a row of logits: as many as fill a tree's workgroup with a few columns each; one on a
@@ -73,11 +87,14 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
         grt_graph_reject(graph, GRT_INVALID, "loss: no desc");
         return;
     }
+    if (!check_outputs(graph, d)) {
+        return;
+    }
     if (d->loss == GRT_LOSS_NT_XENT) {
         loss_nt_xent(graph, d);
         return;
     }
-    if (!check(graph, d)) {
+    if (!check_targets(graph, d)) {
         return;
     }
     const struct grt_dev *dev = grt_graph_dev(graph);

@@ -24,34 +24,19 @@ uint64_t grt_loss_scratch(enum grt_loss loss, uint64_t rows, uint64_t cols) {
 }
 
 static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
-    if (!grt_op_tensor(graph, "loss", "y", d->y) ||
-        (d->dy && !grt_op_tensor(graph, "loss", "dy", d->dy))) {
-        return false;
-    }
-    uint64_t count = grt_tensor_count(d->y), rows = d->y->shape[0];
+    uint64_t rows = d->y->shape[0];
     const char *why = NULL;
-    if (d->y->rank != 2 || d->y->dtype != GRT_F32 || count > grt_op_reach(grt_graph_dev(graph))) {
-        why = "what the model gave must be [rows][outputs] of f32 that a binding reaches";
-    } else if (d->target) {
+    if (d->target) {
         why = "there are no targets";
     } else if (rows % 2 != 0 || d->block % 2 != 0) {
         why = "rows come in pairs, two views of each sample";
-    } else if (d->dy &&
-               (grt_tensor_count(d->dy) != count ||
-                (d->dy->dtype != GRT_F32 && d->dy->dtype != GRT_F16 && d->dy->dtype != GRT_BF16))) {
-        why = "the gradient must be f32, f16 or bf16, one for each output";
-    } else if (!d->parts.buf || !d->state.buf) {
-        why = "no room for the parts, or no state";
     } else if (d->class_weights || d->hits.buf) {
         why = "there are no classes";
     } else if (d->temperature != 0.0f && !(d->temperature >= (float)GRT_LEAST_TEMPERATURE)) {
         why = "the temperature is below 0.025";
     }
-    if (why) {
-        grt_graph_reject(graph, GRT_INVALID, "loss nt_xent of '%s': %s", d->y->label, why);
-        return false;
-    }
-    return grt_op_scratch(graph, "loss nt_xent", d->y->label, d->scratch,
+    return loss_accept(graph, d, why) &&
+           grt_op_scratch(graph, "loss nt_xent", d->y->label, d->scratch,
                           grt_loss_scratch(GRT_LOSS_NT_XENT, rows, d->y->shape[1]));
 }
 

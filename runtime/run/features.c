@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "gpurt/buffer.h"
-#include "gpurt/feed.h"
+#include "pass.h"
 
 #define QUERIES 0.2  // share of the samples, where no others are there
 
@@ -70,11 +69,8 @@ bool grt_features_labelled(const struct grt_config *config) {
 
 // ---- through the network ----
 
-struct work {
-    struct grt_task task;
-    struct grt_learner *learner;
-    struct grt_loader *loader;
-    uint64_t rows, done;
+struct kept {
+    uint64_t done;
     struct grt_features *y, *x;  // x may be NULL
 };
 
@@ -87,83 +83,37 @@ static bool make_room(struct grt_features *f, uint64_t rows, uint64_t width, boo
                     (unsigned long long)rows, (unsigned long long)width);
 }
 
-static void keep(struct work *w, const struct grt_batch *b, const float *y) {
-    struct grt_features *sets[] = {w->y, w->x};
+static void keep(void *context, const struct pass *p, const struct grt_batch *b, const float *y) {
+    struct kept *kept = context;
+    struct grt_features *sets[] = {kept->y, kept->x};
     const float *from[] = {y, b->x};
+    (void)p;
     for (int i = 0; i < 2; i++) {
         struct grt_features *f = sets[i];
         if (f) {
-            memcpy(f->x + w->done * f->width, from[i], b->rows * f->width * sizeof *f->x);
+            memcpy(f->x + kept->done * f->width, from[i], b->rows * f->width * sizeof *f->x);
         }
         if (f && f->classes) {
-            memcpy(f->classes + w->done, b->y, b->rows * sizeof *f->classes);
+            memcpy(f->classes + kept->done, b->y, b->rows * sizeof *f->classes);
         }
     }
-    w->done += b->rows;
-}
-
-static bool run_batches(struct work *w, struct grt_dev *dev, bool (*stop)(void)) {
-    uint64_t batch = w->task.learner.batch, x_bytes = grt_learner_x_bytes(w->learner);
-    uint64_t y_bytes = grt_learner_outputs(w->learner) * 4;
-    struct grt_buf *in = grt_buf_create(
-        dev, grt_buf_desc(.size = batch * x_bytes, .kind = GRT_BUF_UPLOAD, .label = "batches"));
-    struct grt_buf *out = grt_buf_create(
-        dev, grt_buf_desc(.size = batch * y_bytes, .kind = GRT_BUF_READBACK, .label = "features"));
-    struct grt_graph *graph = NULL;
-    uint32_t recorded = 0;
-    bool good = in && out;
-    while (good && w->done < w->rows) {
-        struct grt_batch b;
-        good = !(stop && stop()) && grt_loader_next(w->loader, &b);
-        if (!good) {
-            break;
-        }
-        memcpy(grt_buf_host(in), b.x, b.rows * x_bytes);
-        if (b.rows != recorded) {
-            grt_graph_destroy(&graph);
-            graph = grt_learner_predict(
-                w->learner, grt_step_desc(.rows = b.rows, .x = {in, 0, b.rows * x_bytes}),
-                (struct grt_range){out, 0, b.rows * y_bytes});
-            recorded = b.rows;
-        }
-        good = graph && grt_graph_finish(graph);
-        if (good) {
-            keep(w, &b, grt_buf_host(out));
-        }
-        grt_loader_release(w->loader, &b);
-    }
-    grt_graph_destroy(&graph);
-    grt_buf_destroy(&in);
-    grt_buf_destroy(&out);
-    return good;
+    kept->done += b->rows;
 }
 
 // The samples of a part, as the network has them at its end, and as they are.
 static bool take(struct grt_dev *dev, const struct grt_features_desc *d,
                  const struct grt_task_samples *samples, enum grt_part part, struct grt_features *y,
                  struct grt_features *x) {
-    struct work w = {.y = y, .x = x};
-    if (!grt_task_open_features(&w.task, d->model, d->config, grt_dev_profile(dev), samples)) {
+    struct pass p = {0};
+    if (!grt_task_open_features(&p.task, d->model, d->config, grt_dev_profile(dev), samples) ||
+        !pass_begin(&p, dev, d->drawn ? NULL : d->model, part)) {
         return false;
     }
-    w.rows = w.task.info.part_rows[part];
-    bool classes = w.task.info.classes > 0;
-    bool good = w.rows > 0 || grt_fail(GRT_BAD_DATA, "%s has no samples for that", d->config->data);
-    if (good && w.rows < w.task.learner.batch) {
-        w.task.learner.batch = (uint32_t)w.rows;
-    }
-    // Each row is read once: nothing to keep.
-    grt_config_set(&w.task.config, GRT_CONFIG_CACHE, "none");
-    w.learner = good ? grt_learner_create(dev, &w.task.learner) : NULL;
-    good = w.learner && grt_learner_alloc(w.learner) &&
-           (d->drawn || grt_task_load_model(w.learner, d->model)) &&
-           make_room(y, w.rows, grt_learner_outputs(w.learner), classes) &&
-           (!x || make_room(x, w.rows, w.task.info.x_width, classes));
-    w.loader = good ? grt_task_loader(&w.task, dev, part, GRT_FEED_HELD) : NULL;
-    good = w.loader && run_batches(&w, dev, d->stop);
-    grt_learner_destroy(&w.learner);
-    grt_loader_destroy(&w.loader);
-    grt_task_close(&w.task);
+    bool classes = p.task.info.classes > 0;
+    bool good = make_room(y, p.rows, grt_learner_outputs(p.learner), classes) &&
+                (!x || make_room(x, p.rows, p.task.info.x_width, classes)) &&
+                pass_run(&p, dev, d->stop, keep, &(struct kept){.y = y, .x = x});
+    pass_end(&p);
     return good;
 }
 

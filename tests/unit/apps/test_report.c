@@ -15,6 +15,7 @@
 #include "report/compare.h"
 #include "report/read.h"
 #include "report/summary.h"
+#include "cli/markup.h"
 #include "report/text.h"
 
 #define HEAD(device, date)                                                                         \
@@ -386,7 +387,7 @@ static void test_texts(void **state) {
         report_quantity(quantities[i].value, quantities[i].unit, text);
         assert_string_equal(text, quantities[i].text);
     }
-    written(text, report_html, "<b>\"'&");
+    written(text, markup_text, "<b>\"'&");
     assert_string_equal(text, "&lt;b&gt;&quot;&#39;&amp;");
     written(text, report_markdown, "a|b <i> @me `x` http://y [z](w)");
     assert_string_equal(text, "a\\|b &#60;i&#62; &#64;me \\`x\\` http&#58;//y \\[z\\](w)");

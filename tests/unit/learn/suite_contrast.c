@@ -230,6 +230,7 @@ static void refused(void **state) {
         odd.shape[0] = 3;
         odd.range.size = 36;
         d.y = i == 0 ? &odd : d.y;
+        d.dy = i == 0 ? &odd : d.dy;
         d.target = i == 1 ? &r.y.tensor : NULL;
         d.temperature = i == 2 ? 0.01f : 0.5f;
         d.scratch.size = i == 3 ? 64 : 0;
