@@ -27,6 +27,8 @@ struct place {
     ucontext_t begin;
     jmp_buf at;
     bool begun;
+    const void *stack;  // for AddressSanitizer
+    size_t stack_size;
 };
 
 struct ref_turn {
@@ -40,18 +42,34 @@ struct ref_turn {
 #define __has_feature(name) 0
 #endif
 
-static void change(struct place *from, struct place *to) {
+// AddressSanitizer is told which stack comes next, and tells which one it came from.
 #if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
-    swapcontext(&from->begin, &to->begin);  // AddressSanitizer follows no jump to another stack
+#include <sanitizer/common_interface_defs.h>
+static void leave(const struct place *to) {
+    __sanitizer_start_switch_fiber(NULL, to->stack, to->stack_size);
+}
+static void arrive(struct place *from) {
+    __sanitizer_finish_switch_fiber(NULL, &from->stack, &from->stack_size);
+}
 #else
+static void leave(const struct place *to) {
+    (void)to;
+}
+static void arrive(struct place *from) {
+    (void)from;
+}
+#endif
+
+static void change(struct place *from, struct place *to) {
     if (_setjmp(from->at) == 0) {
+        leave(to);
         if (to->begun) {
             _longjmp(to->at, 1);
         }
         to->begun = true;
         setcontext(&to->begin);
     }
-#endif
+    arrive(to);
 }
 
 static void barrier(struct ref_lane *lane) {
@@ -64,6 +82,7 @@ static void barrier(struct ref_lane *lane) {
 // makecontext passes ints: the pointer comes in two halves.
 static void enter(unsigned high, unsigned low) {
     struct ref_turn *turn = (struct ref_turn *)(((uintptr_t)high << 16 << 16) | (uintptr_t)low);
+    arrive(&turn->scheduler);
     for (;;) {
         turn->info->lane(turn->self);
         turn->done = true;
@@ -76,6 +95,8 @@ static void make_turn(struct ref_turn *turn, unsigned char *stack) {
     turn->lane.begin.uc_stack.ss_sp = stack;
     turn->lane.begin.uc_stack.ss_size = STACK_SIZE;
     turn->lane.begin.uc_link = NULL;
+    turn->lane.stack = stack;
+    turn->lane.stack_size = STACK_SIZE;
     turn->scheduler.begun = true;
     uintptr_t address = (uintptr_t)turn;
     makecontext(&turn->lane.begin, (void (*)(void))enter, 2, (unsigned)(address >> 16 >> 16),

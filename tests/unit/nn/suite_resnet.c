@@ -168,8 +168,16 @@ static void check_step(const struct named_case *c) {
     end(&s, graph, learner);
 }
 
+// Under a slow checker small images are enough.
+static void skip_small(void) {
+    if (test.small) {
+        skip();
+    }
+}
+
 static void step_of_resnet18(void **state) {
     (void)state;
+    skip_small();
     check_step(&(struct named_case){"[{resnet18: {stem: imagenet}}]", 32, RESNET18_IMAGES,
                                     RESNET18_LOSS, ROWS(resnet18)});
 }
@@ -183,6 +191,7 @@ static void step_of_small_images(void **state) {
 // In evaluation, where no rectifier near its edge changes much.
 static void loss_of_bottlenecks(void **state) {
     (void)state;
+    skip_small();
     struct resnet_row rows[sizeof resnet50_names / sizeof *resnet50_names];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rows[i] = (struct resnet_row){.name = resnet50_names[i]};
@@ -205,6 +214,7 @@ static void loss_of_bottlenecks(void **state) {
 
 static void step_of_wideresnet(void **state) {
     (void)state;
+    skip_small();
     check_step(&(struct named_case){"[{wideresnet: {depth: 16, width: 2}}]", 12, WIDERESNET_IMAGES,
                                     WIDERESNET_LOSS, ROWS(wideresnet)});
 }
