@@ -20,7 +20,7 @@ MEMORY = 8 << 30  # bytes that a process of a test may take
 # runs on every device one run is enough, unless the area is a backend.
 AREAS = {
     "base": ("runtime/base/", r"status|cache|half|cli|runs|run|checkpoint|profile|runlog"),
-    "data": ("runtime/data/", r"order|dataset|look|hostile|loader|rows|drawn|supervised|train-data|data-import|cli_data"),
+    "data": ("runtime/data/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-preview|cli_data"),
     "device": ("runtime/device/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|binaries"),
     "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source)\.opencl|bad-driver"),
     "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source)\.vulkan|"
@@ -28,20 +28,21 @@ AREAS = {
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
-    "nn": ("runtime/nn/", r"nn|fused|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers"),
-    "learn": ("runtime/learn/", r"optim|groups|apart|learner|precision|nonfinite|torch|buffers|supervised|train-data"),
+    "nn": ("runtime/nn/", r"nn|fused|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
+    "learn": ("runtime/learn/", r"optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|train-data"),
     "rl": ("runtime/rl/", r"es|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
                           r"worlds|registers|uav|chunk|train-ppo|cli_es"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
            r"es|policy|evolve|cartpole|cli_es"),
-    "run": ("runtime/run/", r"run|runs|limits|runlog|supervised|train-data"),
+    "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|train-data"),
     "store": ("runtime/store/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files"),
     "config": ("runtime/config/", r"config|cli_es|networks|train-data"),
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
     "source": ("runtime/source/", r"source|own-env|env-operations"),
-    "apps": ("apps/", r"test_.*|cli.*|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import"),
+    "apps": ("apps/", r"test_.*|cli.*|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
+                     r"data-preview|report|narrow|networks|classify"),
     "kernels": ("shaders/", r"math|map|reduce|shape|convert|random|gemm|nn|grads|conv|images|colsum|optim|es|policy|ppo|"
-                            r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing"),
+                            r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix"),
 }
 SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
          "+": "-", "-": "+", "*": "+", "/": "*"}
@@ -287,12 +288,13 @@ def tests_of(areas, only):
     """Names of the areas' tests; of one suite on several devices ref's, unless a backend is judged."""
     listed = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True).stdout
     all_names = re.findall(r"Test +#\d+: (\S+)", listed)
-    wanted = re.compile("(" + "|".join(AREAS[a][1] for a in areas) + r")(\.(ref|opencl|vulkan).*)?")
-    names = [n for n in all_names if wanted.fullmatch(n) and re.fullmatch(only, n)]
-    if set(areas) & {"opencl", "vulkan"}:
-        return names
-    return [n for n in names if not re.search(r"\.(opencl|vulkan)", n) or
-            (n.split(".")[0] + ".ref" not in all_names and ".opencl" in n)]
+    names = set()
+    for area in areas:
+        wanted = re.compile("(" + AREAS[area][1] + r")(\.(ref|opencl|vulkan).*)?")
+        names |= {n for n in all_names if wanted.fullmatch(n) and re.fullmatch(only, n) and (
+            area in ("opencl", "vulkan") or not re.search(r"\.(opencl|vulkan)", n) or
+            (n.split(".")[0] + ".ref" not in all_names and ".opencl" in n))}
+    return [n for n in all_names if n in names]
 
 
 def notice(names, times, most, environment):
@@ -308,15 +310,16 @@ def notice(names, times, most, environment):
     return None, count
 
 
-def judge(mutants, areas, only, most, say):
+def judge(mutants, areas, only, most, slow, say):
     names = tests_of(areas, only)
     reaches, times = collections.defaultdict(list), {}
     for i, name in enumerate(names):
         log = os.path.join(WORK, "reached")
         if os.path.exists(log):
             os.remove(log)
-        passed, times[name] = run_test(name, 900, GPURT_MUTANT_REACHED=log)
-        say(f"{i + 1} of {len(names)}: {name}, {times[name]:.0f} s{'' if passed else ', fails by itself and is left out'}")
+        passed, times[name] = run_test(name, slow, GPURT_MUTANT_REACHED=log)
+        say(f"{i + 1} of {len(names)}: {name}, {times[name]:.0f} s" +
+            ("" if passed else ", too slow, left out" if times[name] >= slow else ", fails by itself and is left out"))
         if not passed:
             del times[name]
         elif os.path.exists(log):
@@ -342,11 +345,12 @@ def judge(mutants, areas, only, most, say):
 
 def main():
     parser = argparse.ArgumentParser(usage="ci/mutate.sh [--area NAME] [--count N] [--seed S] [--most SECONDS] "
-                                     "[--tests PATTERN] [--output FILE] [--list]")
+                                     "[--slow SECONDS] [--tests PATTERN] [--output FILE] [--list]")
     parser.add_argument("--area", default=",".join(AREAS))
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=float, default=600)
+    parser.add_argument("--slow", type=float, default=900)
     parser.add_argument("--tests", default=".*")
     parser.add_argument("--output")
     parser.add_argument("--glslang", default="")
@@ -389,7 +393,7 @@ def main():
     build(mutants)
     mutants = [m for m in mutants if not m.get("broken")]
     print(f"{len(mutants)} mistakes planted (seed {a.seed})", flush=True)
-    judge(mutants, areas, a.tests, a.most, lambda line: print(line, flush=True))
+    judge(mutants, areas, a.tests, a.most, a.slow, lambda line: print(line, flush=True))
 
     if a.output:
         with open(a.output, "w") as f:

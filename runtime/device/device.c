@@ -335,7 +335,14 @@ static void say_closed(const struct grt_dev_info *info) {
 }
 
 // Opens it with its profile, which has the last defaults.
-static struct grt_dev *open_device(const struct grt_dev_info *info, struct grt_dev_desc *desc) {
+static struct grt_dev *open_device(const struct grt_dev_info *found, struct grt_dev_desc *desc) {
+    struct grt_dev_info taken = *found;
+    if (desc->as_gpu) {
+        taken.caps.software = 0;
+        taken.caps.integrated = 0;
+        taken.caps.vector = 0;
+    }
+    const struct grt_dev_info *info = &taken;
     struct grt_profile *profile = grt_profile_create(info);
     if (!profile) {
         return NULL;

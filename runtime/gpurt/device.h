@@ -132,6 +132,9 @@ struct grt_dev_desc {
     uint32_t shmem_limit;
     double max_submit_ms;  // no submit runs longer where it can be split; 0: 500
     bool reverse_windows;  // ref only: run commands that may overlap in the opposite order
+    // A CPU driver is taken for a GPU with memory of its own: the shapes of kernels and the
+    // transfers through staging that GPUs get run there, to be tested.
+    bool as_gpu;
 };
 #define grt_dev_desc(...) GRT_DESC(struct grt_dev_desc, __VA_ARGS__)
 

@@ -41,7 +41,8 @@ static int usage(FILE *to) {
                 "  --list             print the suites, H: run once, D: run per device, and the\n"
                 "                     seconds that each took last, by device\n"
                 "\n"
-                "GPURT_TEST_SMALL=1 shrinks the cases; GPURT_TEST_BIG=1 adds those of many GiB.\n");
+                "GPURT_TEST_SMALL=1 shrinks the cases; GPURT_TEST_BIG=1 adds those of many GiB.\n"
+                "GPURT_TEST_AS_GPU=1 takes a CPU driver for a GPU.\n");
     return to == stdout ? 0 : EXIT_USAGE;
 }
 
@@ -62,8 +63,9 @@ static void find_here(void) {
 static int open_devices(void **state) {
     (void)state;
     bool named_ref = strcmp(test.selector, "ref") == 0;
-    test.dev = grt_dev_create(
-        grt_dev_desc(.device = named_ref ? "ref:0" : test.selector, .validate = true));
+    test.dev = grt_dev_create(grt_dev_desc(.device = named_ref ? "ref:0" : test.selector,
+                                           .validate = true,
+                                           .as_gpu = flag("GPURT_TEST_AS_GPU")));
     test.ref = grt_dev_create(grt_dev_desc(.device = "ref:0"));
     if (!test.dev || !test.ref) {
         return -1;
@@ -136,7 +138,7 @@ static int run_suite(const struct test_suite *suite, bool whole) {
     // ref:0 and ref are one; a selector that is a part of a name may hold anything.
     size_t length = strlen(suite->name) + 1;
     name[length + strcspn(name + length, ":")] = '\0';
-    if (whole && failed == 0 && !strpbrk(name, "/ ")) {
+    if (whole && failed == 0 && !flag("GPURT_TEST_AS_GPU") && !strpbrk(name, "/ ")) {
         note_time(name, grt_seconds() - begun);
     }
     return failed;

@@ -276,7 +276,127 @@ static void shared(void **state) {
     grt_plan_destroy(&plan);
 }
 
+// A group goes on in another buffer where the device makes none larger: what fits to the last byte
+// stays together, and whoever asks for one range of it gets none.
+static void split_groups(void **state) {
+    (void)state;
+    enum { COUNT = 5 };
+    uint64_t align = grt_dev_align(test.dev), largest = test.dev->info.caps.max_buffer;
+    // In units of what the device aligns to; a buffer has eight: 5 + 3, 8, 1 + 4.
+    static const uint64_t units[COUNT] = {5, 3, 8, 1, 4};
+    static const uint64_t offsets[COUNT] = {0, 5, 0, 0, 1};
+    static const int slabs[COUNT] = {0, 0, 1, 2, 2};
+    test.dev->info.caps.max_buffer = 8 * align;
+    struct grt_plan *plan = plan_create(test.dev);
+    struct grt_tensor *t[COUNT], *other[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        t[i] = declare(plan, grt_tensor_desc(.group = "wings", .shape = {units[i] * align / 4}));
+        other[i] = declare(plan, grt_tensor_desc(.group = "tail", .shape = {1}));
+    }
+    assert_int_equal(grt_plan_bytes(plan, "wings"), 21 * align);
+    assert_int_equal(grt_plan_bytes(plan, "tail"), 5 * align);
+    assert_true(grt_plan_alloc(plan));
+    assert_null(grt_plan_group(plan, "wings").buf);
+    assert_ptr_equal(grt_plan_group(plan, "tail").buf, other[0]->range.buf);
+    assert_int_equal(grt_plan_group(plan, "tail").size, 5 * align);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(t[i]->range.offset, offsets[i] * align);
+        for (int k = 0; k < COUNT; k++) {
+            assert_int_equal(t[i]->range.buf == t[k]->range.buf, slabs[i] == slabs[k]);
+        }
+        assert_ptr_equal(other[i]->range.buf, other[0]->range.buf);
+    }
+    grt_plan_destroy(&plan);
+    // As many buffers as a plan keeps, and one more.
+    for (uint64_t count = 64; count <= 65; count++) {
+        plan = plan_create(test.dev);
+        for (uint64_t i = 0; i < count; i++) {
+            declare(plan, grt_tensor_desc(.label = "feather", .shape = {2 * align}));
+        }
+        if (count == 64) {
+            assert_true(grt_plan_alloc(plan));
+        } else {
+            TEST_REFUSED(grt_plan_alloc(plan), GRT_NO_MEMORY, "'feather': more than 64 buffers");
+        }
+        grt_plan_destroy(&plan);
+    }
+    test.dev->info.caps.max_buffer = largest;
+}
+
+// A set that goes on in another buffer: those behind it do not begin anew in the first.
+static void shared_and_split(void **state) {
+    (void)state;
+    uint64_t align = grt_dev_align(test.dev), largest = test.dev->info.caps.max_buffer;
+    test.dev->info.caps.max_buffer = 8 * align;
+    struct grt_plan *plan = plan_create(test.dev);
+    const struct grt_tensor *t[4];
+    struct grt_plan_share share = grt_plan_share_begin(plan, "wings");
+    for (int i = 0; i < 4; i++) {
+        t[i] = declare(plan, grt_tensor_desc(.group = "wings", .shape = {5 * align / 4}));
+        grt_plan_share_next(plan, &share);
+        if (i == 1) {
+            declare(plan, grt_tensor_desc(.group = "wings", .shape = {6 * align / 4}));
+        }
+    }
+    grt_plan_share_end(plan, &share);
+    assert_true(grt_plan_alloc(plan));
+    assert_ptr_equal(t[0]->range.buf, t[1]->range.buf);
+    assert_int_equal(t[1]->range.offset, 0);
+    assert_ptr_not_equal(t[2]->range.buf, t[1]->range.buf);
+    assert_ptr_not_equal(t[3]->range.buf, t[2]->range.buf);
+    grt_plan_destroy(&plan);
+    test.dev->info.caps.max_buffer = largest;
+}
+
+// ---- a driver that refuses a buffer ----
+
+static struct {
+    const struct grt_dev_fns *own;
+    uint32_t left;  // buffers that it makes before it refuses
+} refusing;
+
+static struct grt_buf *refuse_buffer(struct grt_dev *dev, uint64_t size, enum grt_buf_kind kind) {
+    if (refusing.left == 0) {
+        grt_fail(GRT_NO_MEMORY, "no buffer of %llu bytes by request", (unsigned long long)size);
+        return NULL;
+    }
+    refusing.left--;
+    return refusing.own->buf_create(dev, size, kind);
+}
+
+// Whichever buffer is refused, those before it are given back, and the plan can be tried again.
+static void refused_buffers(void **state) {
+    (void)state;
+    struct grt_dev_fns fns = *test.dev->fns;
+    fns.buf_create = refuse_buffer;
+    refusing.own = test.dev->fns;
+    struct grt_plan *plan = plan_create(test.dev);
+    const struct grt_tensor *t[3];
+    static const char *const groups[3] = {"wings", "tail", "fuselage"};
+    for (int i = 0; i < 3; i++) {
+        t[i] = declare(plan, grt_tensor_desc(.group = groups[i], .shape = {1000}));
+    }
+    uint64_t before = grt_dev_mem_use(test.dev, NULL).current;
+    uint32_t objects = test.dev->objects;
+    for (uint32_t made = 0; made < 3; made++) {
+        refusing.left = made;
+        test.dev->fns = &fns;
+        TEST_REFUSED(grt_plan_alloc(plan), GRT_NO_MEMORY, "by request");
+        test.dev->fns = refusing.own;
+        assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before);
+        assert_int_equal(test.dev->objects, objects);
+        assert_null(t[0]->range.buf);
+    }
+    assert_true(grt_plan_alloc(plan));
+    assert_non_null(t[2]->range.buf);
+    grt_plan_destroy(&plan);
+    assert_int_equal(test.dev->objects, objects);
+}
+
 static const struct CMUnitTest cases[] = {
+    TEST_CASE(split_groups),
+    TEST_CASE(shared_and_split),
+    TEST_CASE(refused_buffers),
     TEST_CASE(shared),
     TEST_CASE(shapes_and_sizes),
     TEST_CASE(bytes_before_are_bytes_after),
