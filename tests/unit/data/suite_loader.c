@@ -2,6 +2,8 @@
 // Loaders: the same batches whoever makes them and wherever they land, from any position on.
 #include "harness/data_kit.h"
 
+#include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -294,6 +296,76 @@ static void held_batches(void **state) {
     grt_dataset_close(&data);
 }
 
+// ---- signals ----
+
+enum { MOST_THREADS = 512 };
+
+// Threads of this process, by number.
+static uint32_t list_threads(long *ids) {
+    DIR *dir = opendir("/proc/self/task");
+    assert_non_null(dir);
+    uint32_t count = 0;
+    for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        if (entry->d_name[0] != '.' && count < MOST_THREADS) {
+            ids[count++] = strtol(entry->d_name, NULL, 10);
+        }
+    }
+    closedir(dir);
+    return count;
+}
+
+// Signals that a thread does not take, bit i - 1 for signal i.
+static unsigned long long blocked_by(long id) {
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/status", id);
+    unsigned long long blocked = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (strncmp(line, "SigBlk:", 7) == 0) {
+            blocked = strtoull(line + 7, NULL, 16);
+        }
+    }
+    fclose(file);
+    return blocked;
+}
+
+// Workers take no signal but the one of a file that became shorter; the caller keeps all of its.
+static void workers_take_no_signals(void **state) {
+    (void)state;
+    struct grt_dataset *data = open_split(make("signals.h5", 0));
+    static long before[MOST_THREADS], after[MOST_THREADS];
+    uint32_t old = list_threads(before);
+    unsigned long long own = blocked_by(getpid());
+    struct grt_loader *loader =
+        grt_loader_create(grt_loader_desc(.data = data, .batch = 64, .dev = test.dev, .workers = 3,
+                                          .prefetch = 2, .held = 1));
+    assert_non_null(loader);
+    struct grt_batch batch;
+    assert_true(grt_loader_next(loader, &batch));
+    uint32_t now = list_threads(after), fresh = 0;
+    for (uint32_t i = 0; i < now; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < old; k++) {
+            known = known || before[k] == after[i];
+        }
+        if (!known) {
+            fresh++;
+            unsigned long long blocked = blocked_by(after[i]);
+            static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD};
+            for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+                assert_true(blocked >> (others[k] - 1) & 1);
+            }
+            assert_false(blocked >> (SIGBUS - 1) & 1);
+        }
+    }
+    assert_int_equal(fresh, 3);
+    assert_true(blocked_by(getpid()) == own);
+    grt_loader_release(loader, &batch);
+    grt_loader_destroy(&loader);
+    grt_dataset_close(&data);
+}
+
 static const struct CMUnitTest cases[] = {
     DATA_CASE(workers_pins_and_caches_change_nothing),
     DATA_CASE(any_position_continues_the_stream),
@@ -301,5 +373,6 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(rows_on_the_device),
     DATA_CASE(truncated_while_reading),
     DATA_CASE(held_batches),
+    DATA_CASE(workers_take_no_signals),
 };
 TEST_SUITE(loader, true, cases);

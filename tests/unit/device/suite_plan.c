@@ -394,16 +394,11 @@ static void refused_buffers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(split_groups),
-    TEST_CASE(shared_and_split),
-    TEST_CASE(refused_buffers),
-    TEST_CASE(shared),
-    TEST_CASE(shapes_and_sizes),
-    TEST_CASE(bytes_before_are_bytes_after),
-    TEST_CASE(groups_run_parallel),
-    TEST_CASE(refused_with_numbers),
-    TEST_CASE(mistakes_stick),
-    TEST_CASE(empty_plan),
+    TEST_CASE(split_groups),        TEST_CASE(shared_and_split),
+    TEST_CASE(refused_buffers),     TEST_CASE(shared),
+    TEST_CASE(shapes_and_sizes),    TEST_CASE(bytes_before_are_bytes_after),
+    TEST_CASE(groups_run_parallel), TEST_CASE(refused_with_numbers),
+    TEST_CASE(mistakes_stick),      TEST_CASE(empty_plan),
     TEST_CASE(tensors_keep_apart),
 };
 TEST_SUITE(plan, true, cases);
