@@ -7,11 +7,11 @@ tests notes which reach which, and each is then switched on for the tests that r
 quickest first, until one fails. In a kernel a mistake is another operator or number in the text:
 the kernel is built anew for each, and all tests of its area run.
 """
-import argparse, collections, json, os, random, re, resource, shutil, signal, subprocess, sys, time
+import argparse, collections, concurrent.futures, json, os, random, re, resource, shutil, signal, subprocess, sys, time
 from clang.cindex import CursorKind as Kind, Index, StorageClass
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-WORK = os.path.join(ROOT, "build", "mutate")
+WORK = os.environ.get("GPURT_MUTATE_WORK") or os.path.join(ROOT, "build", "mutate")
 TREE = os.path.join(WORK, "tree")
 BUILD = os.path.join(WORK, "build")
 MEMORY = 8 << 30  # bytes that a process of a test may take
@@ -40,7 +40,7 @@ AREAS = {
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
     "source": ("runtime/source/", r"source|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
-                     r"data-preview|report|narrow|networks|classify"),
+                     r"bench-rows|data-preview|report|narrow|networks|classify"),
     "kernels": ("shaders/", r"math|map|reduce|shape|convert|random|gemm|nn|grads|conv|images|colsum|optim|es|policy|ppo|"
                             r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix"),
 }
@@ -310,23 +310,24 @@ def notice(names, times, most, environment):
     return None, count
 
 
-def judge(mutants, areas, only, most, slow, say):
+def judge(mutants, areas, only, most, slow, jobs, say):
     names = tests_of(areas, only)
     reaches, times = collections.defaultdict(list), {}
-    for i, name in enumerate(names):
-        log = os.path.join(WORK, "reached")
+
+    def first_run(name):
+        log = os.path.join(WORK, "reached." + name)
         if os.path.exists(log):
             os.remove(log)
-        passed, times[name] = run_test(name, slow, GPURT_MUTANT_REACHED=log)
-        say(f"{i + 1} of {len(names)}: {name}, {times[name]:.0f} s" +
-            ("" if passed else ", too slow, left out" if times[name] >= slow else ", fails by itself and is left out"))
-        if not passed:
-            del times[name]
-        elif os.path.exists(log):
+        passed, seconds = run_test(name, slow, GPURT_MUTANT_REACHED=log)
+        say(f"{len(times) + 1} of {len(names)}: {name}, {seconds:.0f} s" +
+            ("" if passed else ", too slow, left out" if seconds >= slow else ", fails by itself and is left out"))
+        times[name] = seconds if passed else None
+        if passed and os.path.exists(log):
             with open(log) as f:
                 for number in {int(line) for line in f.read().split()}:
                     reaches[number].append(name)
-    for m in mutants:
+
+    def one(m):
         if m["kernel"]:
             own = re.compile("(" + AREAS[m["area"]][1] + r")(\.ref)?")
             near = [n for n in times if own.fullmatch(n) and n.endswith(".ref")]
@@ -342,15 +343,26 @@ def judge(mutants, areas, only, most, slow, say):
         say(f"{m['file']}:{m['line']}: {m['rule']}: " +
             (f"found by {m['found_by']}" if m["found_by"] else "NOT FOUND" if m["reached_by"] else "NOT REACHED"))
 
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(first_run, names))
+        for name in [n for n in times if times[n] is None]:
+            del times[name]
+        list(pool.map(one, [m for m in mutants if not m["kernel"]]))
+    # A kernel's mistake is in the one build that there is.
+    for m in mutants:
+        if m["kernel"]:
+            one(m)
+
 
 def main():
     parser = argparse.ArgumentParser(usage="ci/mutate.sh [--area NAME] [--count N] [--seed S] [--most SECONDS] "
-                                     "[--slow SECONDS] [--tests PATTERN] [--output FILE] [--list]")
+                                     "[--slow SECONDS] [--jobs N] [--tests PATTERN] [--output FILE] [--list]")
     parser.add_argument("--area", default=",".join(AREAS))
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=float, default=600)
     parser.add_argument("--slow", type=float, default=900)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tests", default=".*")
     parser.add_argument("--output")
     parser.add_argument("--glslang", default="")
@@ -393,7 +405,7 @@ def main():
     build(mutants)
     mutants = [m for m in mutants if not m.get("broken")]
     print(f"{len(mutants)} mistakes planted (seed {a.seed})", flush=True)
-    judge(mutants, areas, a.tests, a.most, a.slow, lambda line: print(line, flush=True))
+    judge(mutants, areas, a.tests, a.most, a.slow, a.jobs, lambda line: print(line, flush=True))
 
     if a.output:
         with open(a.output, "w") as f:
