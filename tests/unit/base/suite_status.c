@@ -10,8 +10,18 @@
 #include <time.h>
 
 #include "base/child.h"
+#include "base/closest.h"
 #include "base/log.h"
 #include "base/visible.h"
+#include "gpurt/es.h"
+#include "gpurt/limits.h"
+#include "gpurt/loader.h"
+#include "gpurt/loss.h"
+#include "gpurt/make.h"
+#include "gpurt/module.h"
+#include "gpurt/ppo.h"
+#include "gpurt/profile.h"
+#include "gpurt/tunable.h"
 #include "gpurt/unfinished.h"
 
 static void texts(void **state) {
@@ -212,8 +222,88 @@ static void children_can_log(void **state) {
     assert_int_equal(answers, 20);
 }
 
+// Behind the last of a closed set, and before its first, stands the word for none of them.
+static void texts_end(void **state) {
+    (void)state;
+#define ENDS(function, type, count, none)                                                          \
+    do {                                                                                           \
+        assert_string_equal(function((enum type)(count)), none);                                   \
+        assert_string_equal(function((enum type) - 1), none);                                      \
+        assert_string_not_equal(function((enum type)((count)-1)), none);                           \
+    } while (0)
+    ENDS(grt_backend_text, grt_backend_id, GRT_BACKEND_COUNT, "unknown backend");
+    ENDS(grt_dtype_text, grt_dtype, GRT_DTYPE_COUNT, "unknown type");
+    ENDS(grt_act_text, grt_act, GRT_ACT_COUNT, "unknown activation");
+    ENDS(grt_loss_text, grt_loss, GRT_LOSS_COUNT, "unknown loss");
+    ENDS(grt_log_level_text, grt_log_level, GRT_LOG_LEVEL_COUNT, "unknown level");
+    ENDS(grt_map_text, grt_map, GRT_MAP_COUNT, "unknown map");
+    ENDS(grt_reduce_text, grt_reduce, GRT_REDUCE_COUNT, "unknown reduction");
+    ENDS(grt_conv_pass_text, grt_conv_pass, GRT_CONV_PASS_COUNT, "?");
+    ENDS(grt_pool_text, grt_pool, GRT_POOL_COUNT, "unknown pooling");
+    ENDS(grt_profile_level_text, grt_profile_level, GRT_PROFILE_LEVEL_COUNT, "unknown level");
+    ENDS(grt_size_class_text, grt_size_class, GRT_SIZE_COUNT, "unknown size");
+    ENDS(grt_cache_text, grt_cache, GRT_CACHE_COUNT, "unknown cache");
+    ENDS(grt_make_text, grt_make, GRT_MAKE_COUNT, "unknown kind of data");
+    ENDS(grt_es_algo_text, grt_es_algo, GRT_ES_ALGO_COUNT, "unknown");
+    ENDS(grt_ppo_trial_text, grt_ppo_trial, GRT_PPO_TRIAL_COUNT, "");
+    ENDS(grt_ppo_phase_text, grt_ppo_phase, GRT_PPO_PHASE_COUNT, "");
+    ENDS(grt_optim_text, grt_optim, GRT_OPTIM_COUNT, "unknown optimizer");
+    ENDS(grt_schedule_text, grt_schedule, GRT_SCHEDULE_COUNT, "unknown schedule");
+    ENDS(grt_ending_text, grt_ending, GRT_ENDING_COUNT, "");
+#undef ENDS
+    assert_int_equal(grt_dtype_size(GRT_DTYPE_COUNT), 0);
+}
+
+static void means(const char *word, const char *want) {
+    static const char *const names[] = {"train",
+                                        "bench",
+                                        "devices",
+                                        "report",
+                                        "data",
+                                        "trail",
+                                        "evaluate",
+                                        "evaluation",
+                                        "learning_rate_of_the_whole_net",
+                                        "a_name_of_more_than_thirty_one_letters"};
+    const char *got = grt_closest(word, names, sizeof names / sizeof *names, sizeof *names);
+    assert_string_equal(got ? got : "none", want ? want : "none");
+}
+
+// What a misspelt word was meant to be.
+static void closest(void **state) {
+    (void)state;
+    means("bench", "bench");
+    means("bnech", "bench");  // neighbours in each other's place are one slip
+    means("bnehc", "bench");  // two of them
+    means("benc", "bench");    // one is missing
+    means("beench", "bench");  // one too many
+    means("bensh", "bench");   // one for another
+    means("bxnxh", "bench");   // two of five
+    means("bxnxx", NULL);      // three
+    means("xxxench", NULL);    // three too many
+    means("ench", "bench");    // the first
+    means("abench", "bench");
+    means("dat", "data");
+    means("dxtx", NULL);  // half of four
+    means("train", "train");
+    means("trais", "train");  // one slip from either: the first
+    means("traik", "train");
+    means("trial", "trail");  // the nearer one
+    means("dev", "devices");  // cut short
+    means("de", NULL);        // too short
+    means("reports_of_all", "report");
+    means("eval", NULL);  // of two
+    means("evaluat", "evaluate");
+    means("learning_rate_of_the_whole_nat", "learning_rate_of_the_whole_net");
+    means("learning_rate_of_the_whole_nett", "learning_rate_of_the_whole_net");
+    means("a_name_of_more_than_thirty_one_lettars", NULL);
+    means("", NULL);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(texts),
+    TEST_CASE(texts_end),
+    TEST_CASE(closest),
     TEST_CASE(failure_sticks_until_the_next),
     TEST_CASE(failure_belongs_to_its_thread),
     TEST_CASE(levels),

@@ -110,6 +110,59 @@ static void reading_waits_for_both(void **state) {
     grt_buf_destroy(&to);
 }
 
+// Parts of buffers, from anywhere to anywhere else: a lane of a driver on a CPU copies by itself.
+static void parts_of_buffers(void **state) {
+    (void)state;
+    struct grt_buf *from = test_buf(test.dev, 4096, GRT_BUF_UPLOAD);
+    struct grt_buf *to = test_buf(test.dev, 4096, GRT_BUF_DEVICE);
+    uint32_t *words = grt_buf_host(from), got[1024], want[1024];
+    for (uint32_t i = 0; i < 1024; i++) {
+        words[i] = 1000 + i;
+        want[i] = i;
+    }
+    assert_true(grt_buf_write(to, 0, want, sizeof want));
+    struct grt_graph *graph = grt_graph_create(test.dev, "parts");
+    grt_graph_aside(graph);
+    static const uint32_t parts[][3] = {{64, 256, 16}, {512, 0, 48}, {960, 704, 64}};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t dst = 4 * parts[i][0], src = 4 * parts[i][1], size = 4 * parts[i][2];
+        grt_graph_copy(graph, (struct grt_range){to, dst, size},
+                       (struct grt_range){from, src, size});
+        memcpy(want + parts[i][0], words + parts[i][1], size);
+    }
+    assert_true(grt_graph_bake(graph) && grt_graph_run(graph));
+    assert_true(grt_buf_read(to, 0, got, sizeof got));
+    assert_memory_equal(got, want, sizeof got);
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&from);
+    grt_buf_destroy(&to);
+}
+
+// Between two buffers of the host, more than a driver takes at once, not from the beginning.
+static void from_host_to_host(void **state) {
+    (void)state;
+    const uint64_t size = (5ull << 20) + 64, from_at = 128, to_at = 256;
+    struct grt_buf *from = test_buf(test.dev, size + 512, GRT_BUF_UPLOAD);
+    struct grt_buf *to = test_buf(test.dev, size + 512, GRT_BUF_READBACK);
+    uint32_t *words = grt_buf_host(from), *got = grt_buf_host(to);
+    for (uint32_t i = 0; i < (size + 512) / 4; i++) {
+        words[i] = i * 2654435761u;
+        got[i] = 7;
+    }
+    struct grt_graph *graph = grt_graph_create(test.dev, "from host to host");
+    grt_graph_copy(graph, (struct grt_range){to, to_at, size},
+                   (struct grt_range){from, from_at, size});
+    assert_true(grt_graph_finish(graph));
+    assert_memory_equal((char *)got + to_at, (const char *)words + from_at, size);
+    for (uint32_t i = 0; i < 64; i++) {
+        assert_int_equal(got[i], 7);
+        assert_int_equal(got[(to_at + size) / 4 + i], 7);
+    }
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&from);
+    grt_buf_destroy(&to);
+}
+
 static void refusals(void **state) {
     (void)state;
     struct grt_buf *buf = test_buf(test.dev, 64, GRT_BUF_DEVICE);
@@ -131,8 +184,8 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(uploads_take_turns),
-    TEST_CASE(reading_waits_for_both),
+    TEST_CASE(uploads_take_turns), TEST_CASE(reading_waits_for_both),
+    TEST_CASE(parts_of_buffers),   TEST_CASE(from_host_to_host),
     TEST_CASE(refusals),
 };
 TEST_SUITE(lanes, true, cases);
