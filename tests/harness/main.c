@@ -64,8 +64,7 @@ static int open_devices(void **state) {
     (void)state;
     bool named_ref = strcmp(test.selector, "ref") == 0;
     test.dev = grt_dev_create(grt_dev_desc(.device = named_ref ? "ref:0" : test.selector,
-                                           .validate = true,
-                                           .as_gpu = flag("GPURT_TEST_AS_GPU")));
+                                           .validate = true, .as_gpu = flag("GPURT_TEST_AS_GPU")));
     test.ref = grt_dev_create(grt_dev_desc(.device = "ref:0"));
     if (!test.dev || !test.ref) {
         return -1;

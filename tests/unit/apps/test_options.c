@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command lines: values of every kind with their bounds, what is said of a mistake, exit codes, keys
-// as options and options as keys.
+// Command lines: values of every kind with their bounds, what is said of a mistake, exit codes,
+// keys as options and options as keys.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

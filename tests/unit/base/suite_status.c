@@ -273,8 +273,8 @@ static void means(const char *word, const char *want) {
 static void closest(void **state) {
     (void)state;
     means("bench", "bench");
-    means("bnech", "bench");  // neighbours in each other's place are one slip
-    means("bnehc", "bench");  // two of them
+    means("bnech", "bench");   // neighbours in each other's place are one slip
+    means("bnehc", "bench");   // two of them
     means("benc", "bench");    // one is missing
     means("beench", "bench");  // one too many
     means("bensh", "bench");   // one for another
