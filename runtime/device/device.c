@@ -335,14 +335,7 @@ static void say_closed(const struct grt_dev_info *info) {
 }
 
 // Opens it with its profile, which has the last defaults.
-static struct grt_dev *open_device(const struct grt_dev_info *found, struct grt_dev_desc *desc) {
-    struct grt_dev_info taken = *found;
-    if (desc->as_gpu) {
-        taken.caps.software = 0;
-        taken.caps.integrated = 0;
-        taken.caps.vector = 0;
-    }
-    const struct grt_dev_info *info = &taken;
+static struct grt_dev *open_device(const struct grt_dev_info *info, struct grt_dev_desc *desc) {
     struct grt_profile *profile = grt_profile_create(info);
     if (!profile) {
         return NULL;
@@ -401,6 +394,10 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
         return NULL;
     }
     const struct grt_dev_info *info = grt_dev_choose(list, &full);
+    if (info && full.as_gpu) {
+        struct grt_caps *caps = &list->devices[info - list->devices].caps;
+        caps->software = caps->integrated = caps->vector = 0;
+    }
     struct grt_dev *dev = info ? open_device(info, &full) : NULL;
     grt_dev_list_destroy(&list);
     return dev;
