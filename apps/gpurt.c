@@ -25,6 +25,7 @@ static const struct verb {
     {"bench", "find the best training settings; measure memory, launches, products", cmd_bench},
     {"report", "devices side by side: a page of results from any machines", cmd_report},
     {"compare", "what became better or worse between two files of results", cmd_compare},
+    {"estimate", "what a card that is not here would make, with its error", cmd_estimate},
     {"data", "make data with a known answer, and describe HDF5 files", cmd_data},
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},

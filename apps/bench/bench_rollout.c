@@ -162,17 +162,6 @@ static enum bench_outcome check(struct rollout_case *c, struct rollout_timing *t
     return BENCH_GOOD;
 }
 
-// Floating point operations of one step: the environment's, the policy's, and the observations
-// normed. 0: not known.
-static double operations(const struct grt_es_desc *d) {
-    struct grt_policy_tensor t;
-    double sum = d->env->operations + 2.0 * d->env->obs;
-    for (uint32_t i = 0; grt_policy_tensor(&d->policy, d->env, i, &t); i++) {
-        sum += (t.rank == 2 ? 2.0 : 1.0) * t.shape[0] * (t.rank == 2 ? t.shape[1] : 1);
-    }
-    return d->env->operations ? sum : 0;
-}
-
 static bool print_case(struct bench *bench, struct rollout_case *c, float want, double before) {
     struct stats stats = {0};
     struct rollout_timing timing = {0};
@@ -208,7 +197,7 @@ static bool print_case(struct bench *bench, struct rollout_case *c, float want, 
         [BENCH_SUBSTEPS] = TABLE_CELL(.number = c->steps_per_s * c->desc.env->substeps),
         [BENCH_MS] = TABLE_CELL(.number = 1e3 * stats.median),
     };
-    double rate = c->steps_per_s * operations(&c->desc);
+    double rate = c->steps_per_s * grt_policy_operations(&c->desc.policy, c->desc.env);
     double peak = rate > 0 ? bench_peak(bench, "", GRT_F32) : 0;
     cells[BENCH_GFLOPS] = (struct table_cell){.known = rate > 0, .number = rate / 1e9};
     cells[BENCH_TFLOPS] = (struct table_cell){.known = rate > 0, .number = rate / 1e12};

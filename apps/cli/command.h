@@ -53,6 +53,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_estimate(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_train(int argc, char **argv);

@@ -41,6 +41,10 @@ GRT_API uint32_t grt_policy_quads(const struct grt_policy *policy, const struct 
 GRT_API uint32_t grt_policy_quads_of_four(const struct grt_env_info *env);
 // Numbers that are learnt: 232 for `linear` with 29 observations and 8 actions.
 GRT_API uint32_t grt_policy_params(const struct grt_policy *policy, const struct grt_env_info *env);
+// Operations of an environment's step with this policy, in floating point; 0: the environment's are
+// not counted.
+GRT_API double grt_policy_operations(const struct grt_policy *policy,
+                                     const struct grt_env_info *env);
 
 // One tensor of it, in PyTorch's shape.
 struct grt_policy_tensor {

@@ -96,6 +96,15 @@ bool grt_policy_tensor(const struct grt_policy *policy, const struct grt_env_inf
     return true;
 }
 
+double grt_policy_operations(const struct grt_policy *policy, const struct grt_env_info *env) {
+    struct grt_policy_tensor t;
+    double sum = env->operations + 2.0 * env->obs;
+    for (uint32_t i = 0; grt_policy_tensor(policy, env, i, &t); i++) {
+        sum += (t.rank == 2 ? 2.0 : 1.0) * t.shape[0] * (t.rank == 2 ? t.shape[1] : 1);
+    }
+    return env->operations ? sum : 0;
+}
+
 uint32_t grt_policy_params(const struct grt_policy *policy, const struct grt_env_info *env) {
     struct grt_policy_tensor tensor;
     uint32_t count = 0;

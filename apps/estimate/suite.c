@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpurt/env.h"
+#include "gpurt/policy.h"
+
+#define CELL_TEXT(name, value) ((struct report_cell){.key = (name), .text = (value)})
+#define CELL_NUMBER(name, value) ((struct report_cell){.key = (name), .number = (value)})
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static bool is(const struct report_row *row, const char *key, const char *text) {
+    const struct report_cell *cell = report_cell(row, key);
+    return cell && cell->text && strcmp(cell->text, text) == 0;
+}
+
+static bool positive(const double *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!(numbers[i] > 0 && isfinite(numbers[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// ---- rollouts of evolution strategies ----
+
+// A lane is one environment of one direction, and holds its state in registers: no bytes count.
+// Directions that are not taken at once are dispatched one after the other.
+static bool count_rollout(const struct report_row *row, const struct card *card,
+                          struct roof_work *work, double *amount) {
+    double numbers[] = {report_number(row, "num_envs"), report_number(row, "num_dirs"),
+                        report_number(row, "dir_chunk")};
+    const struct report_cell *policy_cell = report_cell(row, "policy");
+    struct grt_policy policy;
+    (void)card;
+    if (!is(row, "test", "standing") || !positive(numbers, COUNT(numbers)) || !policy_cell ||
+        !policy_cell->text || !grt_policy_parse(policy_cell->text, &policy)) {
+        return false;
+    }
+    const struct grt_env_info *env = grt_env_find("standing");
+    double lanes = 2 * numbers[0] * fmin(numbers[1], numbers[2]);
+    double dispatches = ceil(numbers[1] / numbers[2]);
+    // A row that was measured says how long its episodes were, and what its day's kernel counted.
+    double ms = report_number(row, "ms"), rate = report_number(row, "steps_per_s");
+    double counted = report_number(row, "gflop_per_s");
+    double length = ms > 0 && rate > 0 ? rate * ms * 1e-3 / (2 * numbers[0] * numbers[1])
+                                       : (double)env->length;
+    double operations = counted > 0 && rate > 0 ? counted * 1e9 / rate
+                                                : grt_policy_operations(&policy, env);
+    *work = (struct roof_work){
+        .launches = dispatches,
+        .plain = dispatches * lanes * length * operations,
+        .chain = dispatches * length * operations,
+    };
+    *amount = 2 * numbers[0] * numbers[1] * length;
+    return operations > 0;
+}
+
+// The guide's settings: 128 environments in chunks of 8 directions, and all directions at once.
+static size_t row_rollout(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    static const double sizes[] = {64, 128, 256, 512, 1024, 2048, 4096};
+    static const struct {
+        const char *policy;
+        double dirs, chunk;
+    } kinds[] = {{"linear", 16, 8}, {"linear", 64, 64}, {"mlp256", 16, 8}, {"mlp256", 64, 64}};
+    size_t kind = i / COUNT(sizes);
+    if (kind >= COUNT(kinds)) {
+        return 0;
+    }
+    size_t count = 0;
+    cells[count++] = CELL_TEXT("kind", "rollout");
+    cells[count++] = CELL_TEXT("test", "standing");
+    cells[count++] = CELL_TEXT("policy", kinds[kind].policy);
+    cells[count++] = CELL_NUMBER("num_envs", size > 0 ? size : sizes[i % COUNT(sizes)]);
+    cells[count++] = CELL_NUMBER("num_dirs", kinds[kind].dirs);
+    cells[count++] = CELL_NUMBER("dir_chunk", kinds[kind].chunk);
+    return count;
+}
+
+// ---- the training step of an MLP ----
+
+#define INPUTS 32
+#define FUSED_MOST 128  // units of a hidden layer that the fused kernels take
+// Bytes of an activation in a step: two each time it is written and read, forward and backward.
+#define ACTIVATION_BYTES 12
+
+static bool count_mlp(const struct report_row *row, const struct card *card, struct roof_work *work,
+                      double *amount) {
+    double depth = report_number(row, "depth"), hidden = report_number(row, "hidden");
+    double batch = report_number(row, "batch"), numbers[] = {depth, hidden, batch};
+    if (!positive(numbers, COUNT(numbers)) || !is(row, "precision", "f16") || card->matrix <= 0) {
+        return false;
+    }
+    bool fused = hidden <= FUSED_MOST;
+    double weights = (depth - 1) * hidden * hidden + hidden;
+    *work = (struct roof_work){
+        .launches = fused ? 4 : 5 * depth + 9,
+        .matrix = 2 * batch * (3 * weights + 2 * INPUTS * hidden),
+        .bytes = ACTIVATION_BYTES * batch * (INPUTS + depth * hidden),
+        .serial = fused ? depth * hidden : 0,
+    };
+    *amount = batch;
+    return true;
+}
+
+static size_t row_mlp(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    static const double sizes[] = {128, 1024, 4096, 16384, 65536};
+    static const struct {
+        const char *model;
+        double depth, hidden;
+    } kinds[] = {{"small", 3, 16}, {"medium", 6, 64}, {"large", 12, 128}};
+    size_t kind = i / COUNT(sizes), count = 0;
+    if (kind >= COUNT(kinds)) {
+        return 0;
+    }
+    cells[count++] = CELL_TEXT("model", kinds[kind].model);
+    cells[count++] = CELL_NUMBER("depth", kinds[kind].depth);
+    cells[count++] = CELL_NUMBER("hidden", kinds[kind].hidden);
+    cells[count++] = CELL_NUMBER("batch", size > 0 ? size : sizes[i % COUNT(sizes)]);
+    cells[count++] = CELL_TEXT("precision", "f16");
+    return count;
+}
+
+// ---- matrix products ----
+
+#define TILE 128
+
+static bool count_product(const struct report_row *row, double bytes, struct roof_work *work,
+                          double *amount) {
+    const struct report_cell *shape = report_cell(row, "shape");
+    double m = 0, n = 0, k = 0, batch = report_number(row, "batch");
+    char rest = 0;
+    if (!shape || !shape->text ||
+        sscanf(shape->text, "%9lfx%9lfx%9lf%c", &m, &n, &k, &rest) != 3) {
+        return false;
+    }
+    double numbers[] = {m, n, k, batch};
+    if (!positive(numbers, COUNT(numbers))) {
+        return false;
+    }
+    *amount = 2 * m * n * k * batch;
+    *work = (struct roof_work){
+        .launches = 1,
+        .matrix = *amount,
+        .bytes = bytes * batch * (m * k + k * n + m * n),
+        .groups = ceil(m / TILE) * ceil(n / TILE) * batch,
+    };
+    return true;
+}
+
+static bool count_gemm(const struct report_row *row, const struct card *card,
+                       struct roof_work *work, double *amount) {
+    bool half = is(row, "precision", "f16") || is(row, "precision", "bf16");
+    return half && card->matrix > 0 && count_product(row, 2, work, amount);
+}
+
+// In f32 matrix units serve by parts of 16 bits, on NVIDIA's cards alone. Nothing was measured of
+// others.
+static bool count_gemm_f32(const struct report_row *row, const struct card *card,
+                           struct roof_work *work, double *amount) {
+    return is(row, "precision", "f32") && strcmp(card->vendor, "nvidia") == 0 && card->matrix > 0 &&
+           count_product(row, 4, work, amount);
+}
+
+static size_t row_product(size_t i, const char *precision, struct report_cell cells[SUITE_CELLS]) {
+    static const char *const shapes[] = {"1024x1024x1024", "2048x2048x2048", "4096x4096x4096",
+                                         "8192x8192x8192", "65536x64x64",    "65536x128x128",
+                                         "65536x256x256"};
+    if (i >= COUNT(shapes)) {
+        return 0;
+    }
+    size_t count = 0;
+    cells[count++] = CELL_TEXT("kind", "gemm");
+    cells[count++] = CELL_TEXT("shape", shapes[i]);
+    cells[count++] = CELL_NUMBER("batch", 1);
+    cells[count++] = CELL_TEXT("precision", precision);
+    cells[count++] = CELL_TEXT("trans", "nn");
+    return count;
+}
+
+static size_t row_gemm(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    (void)size;
+    return row_product(i, "f16", cells);
+}
+
+static size_t row_gemm_f32(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    (void)size;
+    return row_product(i, "f32", cells);
+}
+
+// ---- the training step of ResNet-18 ----
+
+// Dispatches of a step, as PoCL records it; each activation is written and read four times.
+#define IMAGE_LAUNCHES 262
+#define IMAGE_PASSES 8
+
+// Forward operations and outputs of the convolutions, of one image; up to 64 pixels the stem is 3x3.
+static void resnet18(double side, double *operations, double *outputs) {
+    bool small = side <= 64;
+    double in = 64, at = small ? side : ceil(side / 2);
+    *outputs = 64 * at * at;
+    *operations = 2 * *outputs * 3 * (small ? 9 : 49);
+    at = small ? at : ceil(at / 2);
+    for (int stage = 0; stage < 4; stage++) {
+        double out = 64 << stage;
+        at = stage ? ceil(at / 2) : at;
+        double area = at * at * out;
+        *operations += 2 * area * 9 * (in + 3 * out) + (stage ? 2 * area * in : 0);
+        *outputs += area * (stage ? 5 : 4);
+        in = out;
+    }
+    *operations += 2 * 512 * 10;
+}
+
+static bool count_images(const struct report_row *row, const struct card *card,
+                         struct roof_work *work, double *amount) {
+    double side = report_number(row, "resolution"), batch = report_number(row, "batch");
+    double numbers[] = {side, batch}, operations, outputs;
+    if (!is(row, "model", "resnet18") || !is(row, "precision", "f16") || card->matrix <= 0 ||
+        !positive(numbers, COUNT(numbers))) {
+        return false;
+    }
+    resnet18(side, &operations, &outputs);
+    *work = (struct roof_work){
+        .launches = IMAGE_LAUNCHES,
+        .matrix = 3 * operations * batch,
+        .bytes = 2 * IMAGE_PASSES * outputs * batch,
+    };
+    *amount = batch;
+    return true;
+}
+
+static size_t row_images(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    static const double sizes[] = {32, 128, 512, 1024};
+    static const double sides[] = {32, 96};
+    size_t kind = i / COUNT(sizes), count = 0;
+    if (kind >= COUNT(sides)) {
+        return 0;
+    }
+    cells[count++] = CELL_TEXT("model", "resnet18");
+    cells[count++] = CELL_NUMBER("resolution", sides[kind]);
+    cells[count++] = CELL_NUMBER("batch", size > 0 ? size : sizes[i % COUNT(sizes)]);
+    cells[count++] = CELL_TEXT("precision", "f16");
+    return count;
+}
+
+// ---- the list ----
+
+const struct suite suites[] = {
+    {.name = "rollout",
+     .help = "rollouts of the standing robot over environments",
+     .bench = "rollout",
+     .free = SUITE_SHARE(plain) | SUITE_SHARE(cycles),
+     .count = count_rollout,
+     .row = row_rollout,
+     .sizes = 7},
+    {.name = "mlp",
+     .help = "training step of an MLP over batch size",
+     .bench = "mlp",
+     .free = SUITE_SHARE(matrix) | SUITE_SHARE(bytes) | SUITE_SHARE(cycles) | SUITE_SHARE(launch),
+     .count = count_mlp,
+     .row = row_mlp,
+     .sizes = 5},
+    {.name = "gemm",
+     .help = "matrix products in f16",
+     .bench = "gemm",
+     .free = SUITE_SHARE(matrix) | SUITE_SHARE(bytes) | SUITE_SHARE(hidden) | SUITE_SHARE(launch),
+     .count = count_gemm,
+     .row = row_gemm},
+    {.name = "gemm-f32",
+     .help = "matrix products in f32",
+     .bench = "gemm",
+     .free = SUITE_SHARE(matrix) | SUITE_SHARE(bytes) | SUITE_SHARE(hidden) | SUITE_SHARE(launch),
+     .count = count_gemm_f32,
+     .row = row_gemm_f32},
+    {.name = "images",
+     .help = "training step of ResNet-18 over batch size",
+     .bench = "images",
+     .like = "gemm",
+     .count = count_images,
+     .row = row_images,
+     .sizes = 4},
+};
+const size_t suite_count = sizeof suites / sizeof *suites;
