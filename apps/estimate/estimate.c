@@ -2,6 +2,7 @@
 #include "estimate.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *const estimate_backends[ESTIMATE_BACKENDS] = {"vulkan", "opencl"};
 
@@ -14,12 +15,15 @@ bool estimate_row(const struct fit *fit, const struct suite *suite, const struct
     }
     struct roof_time time = roof_time(card, fit->launch, &work, &fit->shares);
     struct roof_range range = roof_range(card, fit->measured, fit->launch, &work, &fit->shares);
-    double wider = fit->worst * (suite->like ? ESTIMATE_UNMEASURED : 1);
+    bool other = strcmp(card->vendor, fit->measured->vendor) != 0;
+    double wider = fit->worst * (suite->like ? ESTIMATE_UNMEASURED : 1) *
+                   (other ? ESTIMATE_OTHER_MAKER : 1);
     *estimate = (struct estimate){
         .value = amount / time.seconds,
         .low = amount / (range.high * wider),
         .high = amount / range.low * wider,
         .seconds = time.seconds,
+        .factor = wider,
         .bound = time.bound,
     };
     return isfinite(time.seconds) && time.seconds > 0;

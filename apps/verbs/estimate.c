@@ -89,7 +89,7 @@ static const struct option_row own_options[] = {
 #define ESTIMATE_COLUMNS(X)                                                                        \
     X(CARD, "card", "card", NULL, TEXT, 0, 15)                                                     \
     X(BACKEND, "backend", "API", NULL, TEXT, 0, 6)                                                 \
-    X(CASE, NULL, "case", NULL, TEXT, 0, 30)                                                       \
+    X(CASE, NULL, "case", NULL, TEXT, 0, 33)                                                       \
     X(KIND, "kind", "", NULL, TEXT, 0, 0)                                                          \
     X(TEST, "test", "", NULL, TEXT, 0, 0)                                                          \
     X(POLICY, "policy", "", NULL, TEXT, 0, 0)                                                      \
@@ -110,9 +110,9 @@ static const struct option_row own_options[] = {
     X(IMAGES, "images_per_s", "", NULL, NUMBER, 0, 0)                                              \
     X(LOW, "low", "", NULL, NUMBER, 0, 0)                                                          \
     X(HIGH, "high", "", NULL, NUMBER, 0, 0)                                                        \
-    X(FIGURE, NULL, "estimate", NULL, TEXT, 0, 8)                                                  \
-    X(FROM, NULL, "from", NULL, TEXT, 0, 8)                                                        \
-    X(TO, NULL, "to", NULL, TEXT, 0, 8)                                                            \
+    X(FIGURE, NULL, "estimate", NULL, TEXT, 0, 6)                                                  \
+    X(FROM, NULL, "from", NULL, TEXT, 0, 6)                                                        \
+    X(TO, NULL, "to", NULL, TEXT, 0, 6)                                                            \
     X(BOUND, "bound", "bound by", NULL, TEXT, 0, 9)                                                \
     X(ERROR, "error_factor", "off by", NULL, NUMBER, 2, 6)                                         \
     X(CHECK, "check", "", NULL, TEXT, 0, 0)
@@ -282,6 +282,7 @@ static void put_cell(struct table_cell *cells, const struct report_cell *cell) {
 
 static bool print_row(struct run *run, const struct fit *fit, const struct card *card,
                       const struct report_row *row, const struct estimate *e) {
+    static const char *const without[] = {"test", NULL};
     char subject[REPORT_TEXT], figure[3][REPORT_QUANTITY];
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_CARD] = TABLE_CELL(.text = card->id),
@@ -293,10 +294,10 @@ static bool print_row(struct run *run, const struct fit *fit, const struct card 
         [COLUMN_FROM] = TABLE_CELL(.text = figure[1]),
         [COLUMN_TO] = TABLE_CELL(.text = figure[2]),
         [COLUMN_BOUND] = TABLE_CELL(.text = roof_bound_text(e->bound)),
-        [COLUMN_ERROR] = TABLE_CELL(.number = fit->worst),
+        [COLUMN_ERROR] = TABLE_CELL(.number = e->factor),
         [COLUMN_CHECK] = TABLE_CELL(.text = "ok"),
     };
-    report_case_text(row, "", NULL, NULL, subject);
+    report_case_text(row, "", NULL, without, subject);
     report_quantity(e->value, "", figure[0]);
     report_quantity(e->low, "", figure[1]);
     report_quantity(e->high, "", figure[2]);
@@ -346,23 +347,31 @@ static json_t *fit_json(const struct fit *fit) {
                      fit->worst_case, "left_out", fit->cards > 1 ? "each card" : "each case");
 }
 
-// Begins what comes of a suite by one API: a section for people, a document for programs.
+// Whether a suite says anything of a card.
+static bool known(const struct fit *fit, const struct suite *suite, const struct card *card) {
+    struct report_cell cells[SUITE_CELLS];
+    struct report_row row = {.bench = bench_named(suite->bench), .cells = cells};
+    struct estimate e;
+    row.cell_count = suite->row(0, 0, cells);
+    return estimate_row(fit, suite, card, &row, &e);
+}
+
+// What comes of a suite by one API: of each card a section for people, a document for programs.
 static bool print_suite(struct run *run, const struct fit *fit, const struct suite *suite) {
-    const uint64_t shown = BIT(CARD) | BIT(CASE) | BIT(FIGURE) | BIT(FROM) | BIT(TO) | BIT(BOUND) |
-                           (run->options->common.verbose ? BIT(ERROR) : 0);
+    const uint64_t shown = BIT(CASE) | BIT(FIGURE) | BIT(FROM) | BIT(TO) | BIT(BOUND) | BIT(ERROR);
     const struct report_bench *bench = bench_named(suite->bench);
-    char title[160];
     bool good = true;
-    snprintf(title, sizeof title, "%s by %s, %s", bench->title, fit->backend, bench->unit);
-    if (!programs(run)) {
-        good = table_section(&run->table, title, shown, NULL, 0);
-    }
     for (size_t i = 0; i < run->cards.count && good; i++) {
         const struct card *card = &run->cards.list[i];
-        if (!run->card[i]) {
+        char title[3 * CARD_WHY];
+        if (!run->card[i] || !known(fit, suite, card)) {
             continue;
         }
-        if (programs(run)) {
+        snprintf(title, sizeof title, "%s by %s: %s, %s", card->name, fit->backend, bench->title,
+                 bench->unit);
+        if (!programs(run)) {
+            good = table_section(&run->table, title, shown, NULL, 0);
+        } else {
             json_t *device = json_pack("{s:s, s:s, s:s, s:s}", "name", card->name, "backend",
                                        fit->backend, "vendor", card->vendor, "source", card->source);
             good = open_table(run, bench->schema,
@@ -391,7 +400,7 @@ static void say_error(const struct fit *fit, const struct suite *suite) {
     talk_line("%s by %s: error on what was measured: %s: typically x%.2f, at most x%.2f (%s)",
               suite->name, fit->backend, left, fit->typical, fit->worst, fit->worst_case);
     if (suite->like) {
-        talk_line("%s: no GPU's rows are recorded; shares of %s, and a guess of x%g more",
+        talk_line("%s: no GPU's rows are recorded: shares of %s, and a guess of x%g more",
                   suite->name, suite->like, ESTIMATE_UNMEASURED);
     }
 }
@@ -428,8 +437,7 @@ static int print_estimates(struct run *run) {
         table_close(&run->table);
     }
     if (good && run->rows == 0) {
-        talk_error("nothing is known of this suite on this card: it needs matrix units, or "
-                   "NVIDIA's in f32");
+        talk_error("nothing is known of this suite on this card: it has no matrix units for it");
         return COMMAND_DATA;
     }
     return COMMAND_OK;
@@ -470,8 +478,9 @@ static int run_estimate(struct run *run) {
 static const char about[] =
     "What cards that are not here would make of a suite: a roofline of their published numbers\n"
     "and counted operations and bytes, fitted to results of GPUs that were measured. Figures lie\n"
-    "between `from` and `to`: the largest error on what was measured, and whatever it is that\n"
-    "bounds the work. The error is said for each suite, with what was left out to find it.\n"
+    "between `from` and `to`: `off by`, the largest error on what was measured (for makers of which\n"
+    "no card was measured twice that, a guess), and whatever it is that bounds the work. The error\n"
+    "is said for each suite, with what was left out to find it.\n"
     "With --format json or jsonl rows are those of `gpurt bench`, for `gpurt report`.\n";
 
 int cmd_estimate(int argc, char **argv) {
