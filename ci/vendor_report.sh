@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A report of every device of this machine beside the recorded ones: a short suite on each, the
-# results of ci/records, and what compilers say of GPUs that are not here (ci/static_check.sh).
+# results of ci/records, what compilers say of GPUs that are not here (ci/static_check.sh), and what
+# is predicted of them (gpurt estimate).
 #
 # Usage: ci/vendor_report.sh [--build DIR] [--out DIR] [--benches LIST] [--time SECONDS]
-#                            [--targets LIST | --no-static] [--no-records] [-- OPTION...]
+#                            [--targets LIST | --no-static] [--cards LIST | --no-predicted]
+#                            [--no-records] [-- OPTION...]
 #
 #   --build     build tree (default build/release)
 #   --out       where the report and its results go (default DIR/report of the build tree)
 #   --benches   of: memory launch gemm conv rollout mlp train ppo learn (default all)
 #   --time      of each row (default 0.05)
 #   --targets   of ci/static_check.sh (default all of which the compilers are here)
+#   --cards     of `gpurt estimate --list` (default: those of the docs)
 #   OPTION      of `gpurt report`: --baseline FILE --fail-under 0.95
 #
 # Writes report.html, report.md and report.csv. A bench that fails is named, and the exit status is
@@ -27,10 +30,11 @@ benches='memory launch gemm conv rollout mlp train ppo learn'
 seconds=0.05
 static=1
 records=1
+cards=h200,a100,rtx-3060-laptop,rtx-3060,rtx-4090,rx-7900-xtx,arc-a770
 targets=()
 while [ $# -gt 0 ]; do
     case $1 in
-    --build | --out | --benches | --time | --targets)
+    --build | --out | --benches | --time | --targets | --cards)
         [ $# -gt 1 ] || die "$1 wants a value"
         case $1 in
         --build) build=$(realpath -m "$2") ;;
@@ -38,10 +42,12 @@ while [ $# -gt 0 ]; do
         --benches) benches=$2 ;;
         --time) seconds=$2 ;;
         --targets) read -ra targets <<<"$2" ;;
+        --cards) cards=$2 ;;
         esac
         shift
         ;;
     --no-static) static=0 ;;
+    --no-predicted) cards= ;;
     --no-records) records=0 ;;
     --)
         shift
@@ -151,6 +157,10 @@ if [ "$static" -eq 1 ]; then
     [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || failed=1
     static_results "${targets[@]}" <"$out/static.txt" >"$out/results/static.json"
     files+=("$out/results/static.json")
+fi
+if [ -n "$cards" ]; then
+    "$gpurt" estimate --card "$cards" --api vulkan --format jsonl -o "$out/results/predicted.jsonl" -q
+    files+=("$out/results/predicted.jsonl")
 fi
 if [ "$records" -eq 1 ]; then
     files+=("$root"/ci/records/*/*.json "$root"/ci/records/*/learning-cartpole*.jsonl)

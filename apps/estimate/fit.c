@@ -146,8 +146,7 @@ static void collect(const struct suite *suite, const char *backend, const struct
         struct sample sample = {.card = card, .subject = row->subject};
         double amount = 0;
         if (!card || strcmp(row->bench->name, suite->bench) != 0 ||
-            !of_backend(report, row, backend) ||
-            !suite->count(row, card, &sample.work, &amount)) {
+            !of_backend(report, row, backend) || !suite->count(row, card, &sample.work, &amount)) {
             continue;
         }
         sample.seconds = amount / row->value;
@@ -189,8 +188,8 @@ static void find_error(const struct samples *s, struct fit *fit) {
             shares = fitted(s, fit->suite->free, sample->card, s->count);
             last = sample->card;
         }
-        double off = fabs(
-            log(roof_time(sample->card, s->launch, &sample->work, &shares).seconds / sample->seconds));
+        double off = fabs(log(roof_time(sample->card, s->launch, &sample->work, &shares).seconds /
+                              sample->seconds));
         sum += off * off;
         if (off >= worst) {
             worst = off;

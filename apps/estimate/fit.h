@@ -15,9 +15,9 @@ struct fit {
     const struct suite *suite;
     const char *backend;
     struct roof_shares shares;
-    double launch;              // seconds of an empty dispatch, measured
-    size_t samples;             // 0: nothing was measured
-    size_t cards;               // that they are of
+    double launch;                // seconds of an empty dispatch, measured
+    size_t samples;               // 0: nothing was measured
+    size_t cards;                 // that they are of
     const struct card *measured;  // the one with most samples
     // Factors, 1.2: 20 % too much or too little. Of predictions without what was left out.
     double typical;  // e to the root of the mean square of their logarithms

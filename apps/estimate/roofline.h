@@ -56,9 +56,9 @@ const char *roof_bound_text(enum roof_bound bound);
 
 struct roof_time {
     double seconds;
-    double through;  // of it: compute and memory
-    double fixed;    // of it: launches and steps that nothing hides
-    double latency;  // the least that is not fixed
+    double through;         // of it: compute and memory
+    double fixed;           // of it: launches and steps that nothing hides
+    double latency;         // the least that is not fixed
     enum roof_bound bound;  // the longest of the parts
 };
 

@@ -47,10 +47,10 @@ static bool count_rollout(const struct report_row *row, const struct card *card,
     // A row that was measured says how long its episodes were, and what its day's kernel counted.
     double ms = report_number(row, "ms"), rate = report_number(row, "steps_per_s");
     double counted = report_number(row, "gflop_per_s");
-    double length = ms > 0 && rate > 0 ? rate * ms * 1e-3 / (2 * numbers[0] * numbers[1])
-                                       : (double)env->length;
-    double operations = counted > 0 && rate > 0 ? counted * 1e9 / rate
-                                                : grt_policy_operations(&policy, env);
+    double length =
+        ms > 0 && rate > 0 ? rate * ms * 1e-3 / (2 * numbers[0] * numbers[1]) : (double)env->length;
+    double operations =
+        counted > 0 && rate > 0 ? counted * 1e9 / rate : grt_policy_operations(&policy, env);
     *work = (struct roof_work){
         .launches = dispatches,
         .plain = dispatches * lanes * length * operations,
@@ -134,8 +134,7 @@ static bool count_product(const struct report_row *row, double bytes, struct roo
     const struct report_cell *shape = report_cell(row, "shape");
     double m = 0, n = 0, k = 0, batch = report_number(row, "batch");
     char rest = 0;
-    if (!shape || !shape->text ||
-        sscanf(shape->text, "%9lfx%9lfx%9lf%c", &m, &n, &k, &rest) != 3) {
+    if (!shape || !shape->text || sscanf(shape->text, "%9lfx%9lfx%9lf%c", &m, &n, &k, &rest) != 3) {
         return false;
     }
     double numbers[] = {m, n, k, batch};

@@ -126,6 +126,43 @@ const struct report_chart report_charts[] = {
      .y_unit = "B",
      .log_x = true,
      .draw = chart_lines},
+    {.id = "predicted-rollout",
+     .title = "Predicted: rollouts over environments",
+     .bench = "rollout",
+     .panel = {"test", "policy", "num_dirs", "dir_chunk"},
+     .x = "num_envs",
+     .x_title = "environments",
+     .log_x = true,
+     .predicted = true,
+     .note = "Few environments take as long as one, whose steps follow one another: by the clock, "
+             "which hardly differs between cards. Where a line bends, all units have work, and the "
+             "card's rate counts. Directions in small chunks move that place to the right.",
+     .draw = chart_lines},
+    {.id = "predicted-mlp",
+     .title = "Predicted: training step over batch size",
+     .bench = "mlp",
+     .panel = {"depth", "hidden", "precision"},
+     .x = "batch",
+     .x_title = "batch size",
+     .log_x = true,
+     .predicted = true,
+     .note = "A small batch takes as long as its dispatches, on any card.",
+     .draw = chart_lines},
+    {.id = "predicted-images",
+     .title = "Predicted: networks of images over batch size",
+     .bench = "images",
+     .panel = {"model", "resolution", "precision"},
+     .x = "batch",
+     .x_title = "batch size",
+     .log_x = true,
+     .predicted = true,
+     .draw = chart_lines},
+    {.id = "predicted-gemm",
+     .title = "Predicted: matrix products",
+     .bench = "gemm",
+     .panel = {"precision"},
+     .predicted = true,
+     .draw = chart_dots},
     {.id = "learning", .title = "Learning curves", .draw = chart_curves},
 };
 const size_t report_chart_count = sizeof report_charts / sizeof *report_charts;
@@ -171,9 +208,14 @@ void chart_end(FILE *file, size_t left_out) {
 
 void chart_mark_title(const struct chart_panel *panel, const struct report_row *row,
                       char text[3 * REPORT_TEXT]) {
-    char figure[REPORT_QUANTITY], spread[32] = "";
+    char figure[REPORT_QUANTITY], spread[3 * REPORT_QUANTITY] = "";
     report_quantity(row->value, row->bench->unit, figure);
-    if (row->spread > 0) {
+    if (row->nature == REPORT_PREDICTED && row->high > row->low) {
+        char low[REPORT_QUANTITY], high[REPORT_QUANTITY];
+        report_quantity(row->low, "", low);
+        report_quantity(row->high, "", high);
+        snprintf(spread, sizeof spread, ", between %s and %s", low, high);
+    } else if (row->spread > 0) {
         snprintf(spread, sizeof spread, " ± %.1f %%", 100 * row->spread);
     }
     snprintf(text, 3 * REPORT_TEXT, "%s, %s: %s%s (%s)",
@@ -220,7 +262,8 @@ static size_t write_rows(FILE *file, const struct report *r, const struct report
                 continue;
             }
             done[k] = true;
-            if (r->rows[k].chosen && r->rows[k].good) {
+            if (r->rows[k].chosen && r->rows[k].good &&
+                (r->rows[k].nature == REPORT_PREDICTED) == chart->predicted) {
                 rows[panel.count++] = &r->rows[k];
             }
         }

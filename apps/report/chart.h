@@ -28,6 +28,8 @@ struct report_chart {
     bool stack_rows;                // this the texts of their rows' key `phase`
     double stack_scale;             // to seconds
     bool log_x;
+    bool predicted;    // shows predictions; others show what was measured
+    const char *note;  // lines: what it says, behind how far apart its ends are; or NULL
     // Draws one panel: its rows, all chosen and good. False when they have nothing to show.
     bool (*draw)(FILE *file, const struct chart_panel *panel);
 };

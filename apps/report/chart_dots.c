@@ -71,16 +71,15 @@ static void draw_line(FILE *file, const struct chart_panel *panel, const struct 
         uint32_t color = panel->report->contenders[row->contender].color % SVG_COLORS;
         char class[32];
         double peak = peak_of(row);
-        double spread = row->spread < 0.9 ? row->spread : 0.9;
         snprintf(class, sizeof class, "peak c%u", color);
         if (peak > 0) {
             double x = svg_at(axis, peak);
             svg_line(file, class, x, y + MARKS - 7, x, y + MARKS + 7);
         }
         snprintf(class, sizeof class, "spread c%u", color);
-        if (spread > 0.01) {
-            svg_line(file, class, svg_at(axis, row->value * (1 - spread)), y + MARKS,
-                     svg_at(axis, row->value * (1 + spread)), y + MARKS);
+        if (row->high > 1.01 * row->value) {
+            svg_line(file, class, svg_at(axis, row->low), y + MARKS, svg_at(axis, row->high),
+                     y + MARKS);
         }
     }
     double middle = (double)(line->last - line->first - 1) / 2;
@@ -107,9 +106,9 @@ static void draw(FILE *file, const struct chart_panel *panel, struct line *lines
     qsort(lines, count, sizeof *lines, by_number);
     for (size_t n = 0; n < count; n++) {
         for (size_t i = lines[n].first; i < lines[n].last; i++) {
-            double value = panel->rows[i]->value, peak = peak_of(panel->rows[i]);
-            lo = value < lo ? value : lo;
-            hi = value > hi ? value : hi;
+            double peak = peak_of(panel->rows[i]);
+            lo = fmin(lo, panel->rows[i]->low);
+            hi = fmax(hi, panel->rows[i]->high);
             hi = peak > hi ? peak : hi;
             peaks = peaks || peak > 0;
             shown[panel->rows[i]->contender] = true;

@@ -19,7 +19,7 @@
 struct place {
     uint32_t contender;
     double x, y;
-    double spread;
+    double low, high;  // of y; the same where nothing is known
     const struct report_row *row;
 };
 
@@ -42,7 +42,8 @@ static size_t collect(const struct chart_panel *panel, struct place *places) {
         double x = report_number(row, chart->x);
         double y = chart->y ? report_number(row, chart->y) : row->value;
         if (isfinite(x) && isfinite(y) && y > 0 && x >= 0 && (x > 0 || !chart->log_x)) {
-            places[count++] = (struct place){row->contender, x, y, chart->y ? 0 : row->spread, row};
+            places[count++] = (struct place){
+                row->contender, x, y, chart->y ? y : row->low, chart->y ? y : row->high, row};
         }
     }
     if (count) {
@@ -104,7 +105,6 @@ static void line_of(FILE *file, const struct chart_panel *panel, const struct pl
     for (size_t i = 0; i < count; i++) {
         char title[3 * REPORT_TEXT], class[32];
         double x = svg_at(&axes[0], places[i].x), y = places[i].y;
-        double spread = places[i].spread < 0.9 ? places[i].spread : 0.9;
         chart_mark_title(panel, places[i].row, title);
         if (panel->chart->y) {
             char quantity[REPORT_QUANTITY];
@@ -113,12 +113,47 @@ static void line_of(FILE *file, const struct chart_panel *panel, const struct pl
                      places[i].row->subject, quantity);
         }
         snprintf(class, sizeof class, "spread c%u", color % SVG_COLORS);
-        if (spread > 0.01) {
-            svg_line(file, class, x, svg_at(&axes[1], y * (1 - spread)), x,
-                     svg_at(&axes[1], y * (1 + spread)));
+        if (places[i].high > 1.01 * y) {
+            svg_line(file, class, x, svg_at(&axes[1], places[i].low), x,
+                     svg_at(&axes[1], places[i].high));
         }
         svg_mark(file, color, x, svg_at(&axes[1], y), title);
     }
+}
+
+// The best and the least at one place, as a share of each other.
+static double apart(const struct place *places, size_t count, double x, const struct place **best,
+                    const struct place **least) {
+    *best = *least = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (places[i].x == x) {
+            *best = !*best || places[i].y > (*best)->y ? &places[i] : *best;
+            *least = !*least || places[i].y < (*least)->y ? &places[i] : *least;
+        }
+    }
+    return (*best)->y / (*least)->y;
+}
+
+// What the chart says of its question: how far apart the contenders are at its two ends.
+static void write_note(FILE *file, const struct chart_panel *panel, const struct place *places,
+                       size_t count) {
+    const struct place *best, *least;
+    double ends[2] = {places[0].x, places[0].x};
+    for (size_t i = 0; i < count; i++) {
+        ends[0] = fmin(ends[0], places[i].x);
+        ends[1] = fmax(ends[1], places[i].x);
+    }
+    fputs("<p class=\"note\">", file);
+    for (int k = 0; k < 2; k++) {
+        double times = apart(places, count, ends[k], &best, &least);
+        fprintf(file, "At %.10g %s ", ends[k], panel->chart->x_title);
+        report_html(file, panel->report->contenders[best->contender].label);
+        fprintf(file, " is %.1f times ", times);
+        report_html(file, panel->report->contenders[least->contender].label);
+        fputs(". ", file);
+    }
+    report_html(file, panel->chart->note);
+    fputs("</p>", file);
 }
 
 static void draw(FILE *file, const struct chart_panel *panel, const struct place *places,
@@ -130,11 +165,10 @@ static void draw(FILE *file, const struct chart_panel *panel, const struct place
     size_t best = 0;
     char about[3 * REPORT_TEXT], title[2 * REPORT_TEXT];
     for (size_t i = 0; i < count; i++) {
-        const double values[2] = {places[i].x, places[i].y};
-        for (int k = 0; k < 2; k++) {
-            lo[k] = values[k] < lo[k] ? values[k] : lo[k];
-            hi[k] = values[k] > hi[k] ? values[k] : hi[k];
-        }
+        lo[0] = fmin(lo[0], places[i].x);
+        hi[0] = fmax(hi[0], places[i].x);
+        lo[1] = fmin(lo[1], places[i].low);
+        hi[1] = fmax(hi[1], places[i].high);
         best = report_share(places[i].row->bench, places[i].y, places[best].y) > 1 ? i : best;
         shown[places[i].contender] = true;
     }
@@ -159,6 +193,9 @@ static void draw(FILE *file, const struct chart_panel *panel, const struct place
         line_of(file, panel, places + i, end - i, axes);
     }
     svg_end(file);
+    if (panel->chart->note) {
+        write_note(file, panel, places, count);
+    }
     chart_end(file, 0);
 }
 

@@ -42,7 +42,7 @@ static const struct report_row *baseline_of(const struct report *r, size_t first
         const struct report_row *row = &r->rows[i];
         const struct report_contender *c = &r->contenders[row->contender];
         bool same_peer = (c->peer != NULL) == (mine->peer != NULL);
-        if (!row->chosen || !c->baseline || !same_peer) {
+        if (!row->chosen || !c->baseline || !same_peer || c->predicted) {
             continue;
         }
         if (strcmp(c->name, mine->name) == 0 && strcmp(c->backend, mine->backend) == 0) {
@@ -58,7 +58,7 @@ static void compare_case(const struct report *r, size_t first, size_t last, doub
     size_t before = 0, after = 0;
     for (size_t i = first; i < last; i++) {
         const struct report_row *row = &r->rows[i];
-        if (!row->chosen) {
+        if (!row->chosen || row->nature == REPORT_PREDICTED) {
             continue;
         }
         if (r->contenders[row->contender].baseline) {

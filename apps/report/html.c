@@ -200,7 +200,8 @@ static void choices(const struct page *p) {
 }
 
 static void figure_row(const struct page *p, const struct report_row *row) {
-    bool ranked = row->bench->compared && row->rivals > 1 && row->good;
+    bool ranked =
+        row->bench->compared && row->rivals > 1 && row->good && row->nature == REPORT_MEASURED;
     double peak = report_number(row, "of_peak");
     fprintf(p->file, "<tr%s><td>%s</td><td class=\"case\">",
             ranked && row->of_best == 1 ? " class=\"lead\"" : "", row->bench->name);

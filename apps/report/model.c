@@ -99,7 +99,8 @@ uint32_t report_add_contender(struct report *report, const struct report_contend
     for (uint32_t i = 0; i < r->contender_count; i++) {
         const struct report_contender *c = &r->contenders[i];
         if (same_text(c->name, name) && same_text(c->backend, backend) &&
-            same_text(c->peer, contender->peer) && c->baseline == contender->baseline) {
+            same_text(c->peer, contender->peer) && c->baseline == contender->baseline &&
+            c->predicted == contender->predicted) {
             return i;
         }
     }
@@ -108,13 +109,14 @@ uint32_t report_add_contender(struct report *report, const struct report_contend
         return REPORT_NONE;
     }
     const char *api = contender->peer ? contender->peer : backend;
-    snprintf(label, sizeof label, "%s%s%s%s", name, *api ? " · " : "", api,
-             contender->baseline ? " (baseline)" : "");
+    snprintf(label, sizeof label, "%s%s%s%s%s", name, *api ? " · " : "", api,
+             contender->predicted ? " (predicted)" : "", contender->baseline ? " (baseline)" : "");
     r->contenders[r->contender_count] = (struct report_contender){
         .name = report_text(r, name),
         .backend = report_text(r, backend),
         .peer = contender->peer ? report_text(r, contender->peer) : NULL,
         .baseline = contender->baseline,
+        .predicted = contender->predicted,
         .label = report_text(r, label),
     };
     return (uint32_t)r->contender_count++;
@@ -207,6 +209,23 @@ void report_case_text(const struct report_row *row, const char *settings, const 
     }
 }
 
+// A prediction says between which figures it lies; what was measured has a spread, of which 90 %
+// and more says nothing.
+static void judge_interval(struct report_row *row) {
+    double low = report_number(row, "low") * row->bench->scale;
+    double high = report_number(row, "high") * row->bench->scale;
+    if (row->good && row->nature == REPORT_PREDICTED && low > 0 && low <= row->value &&
+        high >= row->value && isfinite(high)) {
+        row->low = low;
+        row->high = high;
+        row->spread = (high - low) / 2 / row->value;
+        return;
+    }
+    double spread = row->spread < 0.9 ? row->spread : 0.9;
+    row->low = row->value * (1 - spread);
+    row->high = row->value * (1 + spread);
+}
+
 // How the row came out, and its figure.
 static void judge(struct report_row *row) {
     const struct report_cell *check = report_cell(row, "check");
@@ -224,6 +243,7 @@ static void judge(struct report_row *row) {
     if (row->good && spread && !spread->text && spread->number > 0 && isfinite(spread->number)) {
         row->spread = spread->number;
     }
+    judge_interval(row);
 }
 
 bool report_add_row(struct report *report, uint32_t source, uint32_t contender,
@@ -315,18 +335,22 @@ static int by_case(const void *left, const void *right) {
     return order ? order : (a->source > b->source) - (a->source < b->source);
 }
 
-// Rows of one case, [first, last): shares of the best of those that are chosen.
-static void rank(struct report_row *first, const struct report_row *last) {
+// Rows of one case, [first, last), predicted ones or the others: shares of the best of those that
+// are chosen.
+static void rank(struct report_row *first, const struct report_row *last, bool predicted) {
     const struct report_row *best = NULL;
     uint32_t rivals = 0;
     for (const struct report_row *row = first; row < last; row++) {
-        if (row->chosen && row->good) {
+        if (row->chosen && row->good && (row->nature == REPORT_PREDICTED) == predicted) {
             best = !best || report_share(row->bench, row->value, best->value) > 1 ? row : best;
             rivals++;
         }
     }
     for (struct report_row *row = first; row < last; row++) {
         bool counts = row->chosen && row->good;
+        if ((row->nature == REPORT_PREDICTED) != predicted) {
+            continue;
+        }
         row->of_best = counts ? report_share(row->bench, row->value, best->value) : 0;
         row->rivals = rivals;
     }
@@ -397,7 +421,8 @@ void report_settle(struct report *report) {
     }
     for (size_t first = 0, last; first < r->row_count; first = last) {
         last = report_case_end(r, first);
-        rank(&r->rows[first], &r->rows[last]);
+        rank(&r->rows[first], &r->rows[last], false);
+        rank(&r->rows[first], &r->rows[last], true);
     }
     join_logs(r);
     paint(r);

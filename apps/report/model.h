@@ -75,6 +75,7 @@ struct report_contender {
     const char *name;     // "NVIDIA H200"
     const char *backend;  // "vulkan"; "" where it is not known
     const char *peer;     // "openblas"; NULL: gpurt
+    bool predicted;       // its figures are a model's, and compete with no measured ones
     bool baseline;        // of the file that --baseline names
     const char *label;    // made of these: "NVIDIA H200 · vulkan"
     uint32_t color;       // its number among those that are drawn, most figures first
@@ -100,12 +101,13 @@ struct report_row {
     uint32_t source;
     uint32_t contender;
     enum report_nature nature;
-    bool good;        // measured and right; false: `check` says why
-    bool chosen;      // of several rows of this case and contender the one that counts
-    double value;     // in the bench's unit; 0 unless good
-    double spread;    // half the interquartile range, relative; 0: not known
-    double of_best;   // of chosen rows: share of the best contender's of this case; else 0
-    uint32_t rivals;  // contenders with a figure of this case, this one too
+    bool good;         // measured and right; false: `check` says why
+    bool chosen;       // of several rows of this case and contender the one that counts
+    double value;      // in the bench's unit; 0 unless good
+    double spread;     // half the interquartile range or the interval, relative; 0: not known
+    double low, high;  // between which the figure lies; itself where that is not known
+    double of_best;    // of chosen rows: share of the best contender's of this case; else 0
+    uint32_t rivals;   // contenders with a figure of this case, this one too; predictions apart
     const char *check;
     const char *subject;  // the case, the same text on every contender
     const char *date;     // of its source

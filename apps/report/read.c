@@ -186,7 +186,10 @@ static bool read_head(struct reader *r, json_t *head) {
         return wrong(r, "device is no object");
     }
     command_text(json_object_get(head, "command"), command);
-    settings_text(json_object_get(head, "command"), settings);
+    settings[0] = '\0';
+    if (source.nature == REPORT_MEASURED) {
+        settings_text(json_object_get(head, "command"), settings);
+    }
     profile_text(device, profiles);
     source.schema = text_of(head, "schema");
     source.version = text_of(head, "gpurt");
@@ -208,6 +211,7 @@ static bool read_head(struct reader *r, json_t *head) {
         .name = device ? text_of(device, "name") : "host",
         .backend = device ? text_of(device, "backend") : "",
         .baseline = r->baseline,
+        .predicted = source.nature == REPORT_PREDICTED,
     };
     source.contender = source.nature == REPORT_STATIC && !device
                            ? REPORT_NONE

@@ -22,11 +22,13 @@ static struct report_standing *standing_of(struct report_lead *lead, uint32_t co
 // Rows of one case. Shares are summed as logarithms first.
 static void count_case(const struct report *r, size_t first, size_t last,
                        struct report_lead *lead) {
+    const struct report_row *measured = NULL;
     for (size_t i = first; i < last; i++) {
         const struct report_row *row = &r->rows[i];
-        if (!row->chosen || !row->good) {
+        if (!row->chosen || !row->good || row->nature == REPORT_PREDICTED) {
             continue;
         }
+        measured = row;
         struct report_standing *s = standing_of(lead, row->contender);
         bool best = !lead->best || report_share(row->bench, row->value, lead->best->value) > 1;
         lead->best = best ? row : lead->best;
@@ -38,7 +40,7 @@ static void count_case(const struct report *r, size_t first, size_t last,
         s->leads += row->of_best == 1;
         s->relative += log(row->of_best);
     }
-    lead->shared += r->rows[first].rivals > 1;
+    lead->shared += measured && measured->rivals > 1;
 }
 
 static int by_standing(const void *left, const void *right) {
@@ -55,6 +57,9 @@ static void measure_lead(const struct report *r, size_t first, size_t last,
     double next = 0;
     for (size_t i = first; i < last; i++) {
         const struct report_row *row = &r->rows[i];
+        if (row->nature == REPORT_PREDICTED) {
+            continue;
+        }
         if (row->of_best == 1 && row->contender == lead->standings[0].contender) {
             mine = row;
         } else if (row->of_best > next) {

@@ -204,8 +204,8 @@ static int choose(const char *text, const char *what, const void *names, size_t 
     X(NAME, "name", "name", NULL, TEXT, 0, 0)                                                      \
     X(UNITS, "units", "units", NULL, COUNT, 0, 5)                                                  \
     X(CLOCK, "clock_mhz", "clock", "MHz", COUNT, 0, 0)                                             \
-    X(PLAIN, "fp32_tflops", "f32", "TFLOP/s", NUMBER, 1, 0)                                        \
-    X(MATRIX, "matrix_tflops", "matrix", "TFLOP/s", NUMBER, 1, 0)                                  \
+    X(PLAIN, "fp32_tflops", "f32", "TF/s", NUMBER, 1, 0)                                           \
+    X(MATRIX, "matrix_tflops", "matrix", "TF/s", NUMBER, 1, 0)                                     \
     X(BANDWIDTH, "bandwidth_gb_per_s", "memory", "GB/s", COUNT, 0, 0)                              \
     X(MEMORY, "memory", "size", NULL, BYTES, 0, 0)                                                 \
     X(SOURCE, "source", "source", NULL, TEXT, 0, 0)
@@ -372,8 +372,9 @@ static bool print_suite(struct run *run, const struct fit *fit, const struct sui
         if (!programs(run)) {
             good = table_section(&run->table, title, shown, NULL, 0);
         } else {
-            json_t *device = json_pack("{s:s, s:s, s:s, s:s}", "name", card->name, "backend",
-                                       fit->backend, "vendor", card->vendor, "source", card->source);
+            json_t *device =
+                json_pack("{s:s, s:s, s:s, s:s}", "name", card->name, "backend", fit->backend,
+                          "vendor", card->vendor, "source", card->source);
             good = open_table(run, bench->schema,
                               json_pack("{s:s, s:o, s:o}", "nature", "predicted", "device", device,
                                         "fit", fit_json(fit))) &&
@@ -394,8 +395,9 @@ static void say_error(const struct fit *fit, const struct suite *suite) {
         snprintf(left, sizeof left, "%zu cases of %zu cards, each card by the others", fit->samples,
                  fit->cards);
     } else {
-        snprintf(left, sizeof left, "%zu cases of one card, %s, each by the other %zu; no card left out",
-                 fit->samples, fit->measured->name, fit->samples - 1);
+        snprintf(left, sizeof left,
+                 "%zu cases of one card, %s, each by the other %zu; no card left out", fit->samples,
+                 fit->measured->name, fit->samples - 1);
     }
     talk_line("%s by %s: error on what was measured: %s: typically x%.2f, at most x%.2f (%s)",
               suite->name, fit->backend, left, fit->typical, fit->worst, fit->worst_case);
@@ -427,8 +429,9 @@ static int print_estimates(struct run *run) {
                 talk_error("out of memory");
                 return COMMAND_INTERNAL;
             }
+            size_t before = run->rows;
             good = fit.samples < 2 || print_suite(run, &fit, suite);
-            if (fit.samples >= 2 && !run->options->common.quiet) {
+            if (run->rows > before && !run->options->common.quiet) {
                 say_error(&fit, suite);
             }
         }
@@ -478,8 +481,10 @@ static int run_estimate(struct run *run) {
 static const char about[] =
     "What cards that are not here would make of a suite: a roofline of their published numbers\n"
     "and counted operations and bytes, fitted to results of GPUs that were measured. Figures lie\n"
-    "between `from` and `to`: `off by`, the largest error on what was measured (for makers of which\n"
-    "no card was measured twice that, a guess), and whatever it is that bounds the work. The error\n"
+    "between `from` and `to`: `off by`, the largest error on what was measured (for makers of "
+    "which\n"
+    "no card was measured twice that, a guess), and whatever it is that bounds the work. The "
+    "error\n"
     "is said for each suite, with what was left out to find it.\n"
     "With --format json or jsonl rows are those of `gpurt bench`, for `gpurt report`.\n";
 

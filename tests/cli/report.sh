@@ -128,11 +128,29 @@ grep -qE '^[0-9]+ more figures do not fit' large.md || wrong "nothing says that 
 shopt -s nullglob
 records=("$source"/ci/records/*/*.json "$source"/ci/records/*/mlp-*.jsonl "$source"/ci/records/*/learning-cartpole*.jsonl)
 [ "${#records[@]}" -gt 40 ] || wrong "only ${#records[@]} records were found"
+# With predictions beside them, which lead nothing: a card that is not here would.
+expect 0 estimate --card h200,a100,rtx-3060-laptop,mi300x --format jsonl -o predicted.jsonl -q
+records+=(predicted.jsonl)
 expect 0 report "${records[@]}"
 said 'Matrix products: NVIDIA H200'
+! grep -q MI300X out || wrong "a prediction is in the summary"
 [ "$(wc -L <out)" -le 80 ] || wrong "report: a line of more than 80 columns"
 expect 0 report "${records[@]}" --html records.html --md records.md --csv records.csv
 [ "$(grep -c '' records.csv)" -gt 200 ] || wrong "the CSV has few rows"
+# Figures of a card that was measured stay what was measured, and are their own contender's.
+/usr/bin/python3 - <<'EOF' || wrong "predictions beside measured figures"
+import csv
+rows = [r for r in csv.DictReader(open("records.csv", encoding="utf-8", newline="")) if r["device"] == "NVIDIA H200"]
+cases = {}
+for r in rows:
+    if r["counts"] == "1":
+        cases.setdefault((r["bench"], r["case"], r["api"]), []).append(r["kind"])
+assert ["measured", "predicted"] in [sorted(k) for k in cases.values()]
+assert all(len(k) == len(set(k)) for k in cases.values())
+EOF
+grep -q 'A100 SXM4 80 GB · vulkan (predicted) is\|NVIDIA GeForce RTX 3060 Laptop · vulkan (predicted)' records.html ||
+    wrong "the page does not say how far apart the cards are"
+grep -q 'by the clock' records.html || wrong "the page does not say why"
 for page in "records.html 30" "evil.html 1"; do
     read -r file count <<<"$page"
     /usr/bin/python3 "$tests/cli/report_geometry.py" "$file" "$count" || wrong "charts of $file"

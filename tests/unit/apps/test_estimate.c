@@ -169,7 +169,8 @@ static void test_broken_cards(void **state) {
         {LIST(CARD("a", ",\"matrix_tflops\":1e300")), "matrix_tflops is 1e+300"},
         {LIST(CARD("a", ",\"matrix_tflops\":1e400")), "line"},
         {LIST(CARD("a", ",\"matrix_tflops\":\"7\"")), "matrix_tflops is no number"},
-        {LIST("{\"id\":\"a\",\"name\":\"n\",\"vendor\":\"v\",\"source\":\"s\"}"), "units is missing"},
+        {LIST("{\"id\":\"a\",\"name\":\"n\",\"vendor\":\"v\",\"source\":\"s\"}"),
+         "units is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct cards cards;
@@ -188,9 +189,12 @@ static void test_too_many_cards(void **state) {
     char *text = malloc(300 * (CARD_MAX + 2)), why[CARD_WHY];
     size_t used = (size_t)sprintf(text, "{\"schema\":\"gpurt.cards/1\",\"cards\":[");
     for (int i = 0; i <= CARD_MAX; i++) {
-        used += (size_t)sprintf(text + used, "%s{\"id\":\"c%d\",\"name\":\"N\",\"vendor\":\"v\",\"source\":\"s\","
-                                "\"units\":4,\"clock_mhz\":1,\"fp32_tflops\":2,"
-                                "\"bandwidth_gb_per_s\":3,\"memory_gib\":8}", i ? "," : "", i);
+        used +=
+            (size_t)sprintf(text + used,
+                            "%s{\"id\":\"c%d\",\"name\":\"N\",\"vendor\":\"v\",\"source\":\"s\","
+                            "\"units\":4,\"clock_mhz\":1,\"fp32_tflops\":2,"
+                            "\"bandwidth_gb_per_s\":3,\"memory_gib\":8}",
+                            i ? "," : "", i);
     }
     strcpy(text + used, "]}");
     struct cards cards;
@@ -252,14 +256,11 @@ static void test_counts(void **state) {
     NEAR(work.launches, 4);
 
     // 48 directions, 16 at once: three dispatches of 2 x 8 x 16 lanes and 1000 steps.
-    struct report_cell rollout[] = {{.key = "test", .text = "standing"},
-                                    {.key = "policy", .text = "linear"},
-                                    {.key = "num_envs", .number = 8},
-                                    {.key = "num_dirs", .number = 48},
-                                    {.key = "dir_chunk", .number = 16},
-                                    {.key = "steps_per_s", .number = 768e3},
-                                    {.key = "ms", .number = 1000},
-                                    {.key = "gflop_per_s", .number = 7.68}};
+    struct report_cell rollout[] = {
+        {.key = "test", .text = "standing"}, {.key = "policy", .text = "linear"},
+        {.key = "num_envs", .number = 8},    {.key = "num_dirs", .number = 48},
+        {.key = "dir_chunk", .number = 16},  {.key = "steps_per_s", .number = 768e3},
+        {.key = "ms", .number = 1000},       {.key = "gflop_per_s", .number = 7.68}};
     assert_true(count("rollout", "rollout", rollout, 8, &work, &amount));
     NEAR(work.launches, 3);
     NEAR(amount, 768e3);                 // 1000 steps of 2 x 8 x 48
@@ -280,16 +281,18 @@ static void test_counts(void **state) {
 // ---- fitting ----
 
 // Results that the model itself made of known shares: the fit finds them, and leaves no error.
-static void records_of(const char *device, const struct card *card, const struct roof_shares *shares,
-                       double launch, char *text, size_t room) {
-    static const char *const shapes[] = {"128x128x128",    "512x512x512",   "1024x1024x1024",
+static void records_of(const char *device, const struct card *card,
+                       const struct roof_shares *shares, double launch, char *text, size_t room) {
+    static const char *const shapes[] = {"128x128x128",    "512x512x512",    "1024x1024x1024",
                                          "2048x2048x2048", "4096x4096x4096", "65536x64x64",
                                          "65536x256x16",   "128x65536x32"};
-    size_t used = (size_t)snprintf(
-        text, room,
-        "{\"schema\":\"gpurt.bench/1\",\"device\":{\"name\":\"%s\",\"backend\":\"vulkan\"},\"rows\":["
-        "{\"kind\":\"launch\",\"test\":\"in order\",\"dispatches\":1,\"us\":%.17g,\"check\":\"ok\"}",
-        device, launch * 1e6);
+    size_t used =
+        (size_t)snprintf(text, room,
+                         "{\"schema\":\"gpurt.bench/"
+                         "1\",\"device\":{\"name\":\"%s\",\"backend\":\"vulkan\"},\"rows\":["
+                         "{\"kind\":\"launch\",\"test\":\"in "
+                         "order\",\"dispatches\":1,\"us\":%.17g,\"check\":\"ok\"}",
+                         device, launch * 1e6);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct report_cell cells[] = {{.key = "shape", .text = shapes[i]},
                                       {.key = "batch", .number = 1},
@@ -385,8 +388,7 @@ static void test_guide(void **state) {
     }
     report_settle(&report);
     for (size_t b = 0; b < ESTIMATE_BACKENDS; b++) {
-        assert_true(
-            fit_suite(suite_of("rollout"), estimate_backends[b], &report, &cards, &fit));
+        assert_true(fit_suite(suite_of("rollout"), estimate_backends[b], &report, &cards, &fit));
         assert_true(fit.samples >= 18 && fit.worst < 1.6);
         double rate[2][2];
         for (int big = 0; big < 2; big++) {
@@ -415,11 +417,16 @@ static void test_guide(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_no_matrix_units), cmocka_unit_test(test_range),
-        cmocka_unit_test(test_cards),        cmocka_unit_test(test_broken_cards),
-        cmocka_unit_test(test_too_many_cards), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_fit),          cmocka_unit_test(test_leave_card_out),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_no_matrix_units),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_cards),
+        cmocka_unit_test(test_broken_cards),
+        cmocka_unit_test(test_too_many_cards),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_leave_card_out),
         cmocka_unit_test(test_guide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt estimate` as a person uses it: the cards that come with it, a made-up one whose figures are
+# known, names that are misspelt, files that are broken, and rows that `gpurt report` reads.
+# Usage: estimate.sh GPURT SOURCE_DIR
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: estimate.sh GPURT SOURCE_DIR}")
+source=$(realpath "${2:?usage: estimate.sh GPURT SOURCE_DIR}")
+# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+cd "$tmp" || exit 1
+
+expect 0 estimate --list
+for card in a100 rtx-3060-laptop rtx-3060 rtx-4090 rx-7900-xtx arc-a770; do said "^$card "; done
+[ "$(wc -L <out)" -le 80 ] || wrong "--list: a line of more than 80 columns"
+expect 0 estimate --list --format json
+/usr/bin/python3 - <<'EOF' || wrong "--list --format json is not cards.json"
+import json
+shown = {c["id"]: c for c in json.load(open("out"))["rows"]}
+assert all(c["source"] and "//" not in c["source"] for c in shown.values())
+EOF
+
+# The error and what was left out are said with every suite.
+expect 0 estimate --card a100,rtx-3060-laptop --suite rollout,mlp --api vulkan
+told '^rollout by vulkan: .* cases of one card, NVIDIA H200, each by the other .*; no card left out: typically x1\.'
+told '^mlp by vulkan: .*at most x[0-9.]+ \('
+[ "$(wc -L <out)" -le 80 ] || wrong "a line of more than 80 columns"
+said '^NVIDIA A100 SXM4 80 GB by vulkan: Rollouts, steps/s$'
+said ' latency '
+said ' compute '
+
+# A card that is the H200 twice over, by all its numbers but the clock: rates double, latency stays.
+/usr/bin/python3 - "$source" <<'EOF' || wrong "a card twice as good"
+import json, sys
+card = next(c for c in json.load(open(sys.argv[1] + "/apps/estimate/cards.json"))["cards"] if c["id"] == "h200")
+card.update(id="twice", name="Twice", fp32_tflops=2 * card["fp32_tflops"], matrix_tflops=2 * card["matrix_tflops"],
+            bandwidth_gb_per_s=2 * card["bandwidth_gb_per_s"])
+json.dump({"schema": "gpurt.cards/1", "cards": [card]}, open("cards.json", "w"))
+EOF
+expect 0 estimate --cards cards.json --card h200,twice --suite rollout --api opencl --batch-sizes 128,65536 --format jsonl -q
+[ ! -s err ] || wrong "-q, and yet something on stderr"
+/usr/bin/python3 - <<'EOF' || wrong "rates of a card twice as good"
+import json
+rates, head = {}, None
+for line in open("out"):
+    row = json.loads(line)
+    if "schema" in row:
+        head = row
+        assert row["nature"] == "predicted" and row["fit"]["left_out"] == "each case", row
+        continue
+    assert row["low"] <= row["steps_per_s"] <= row["high"], row
+    rates[row["card"], row["policy"], row["num_envs"], row["dir_chunk"]] = row["steps_per_s"]
+for policy in ("linear", "mlp256"):
+    latency = rates["twice", policy, 128, 8] / rates["h200", policy, 128, 8]
+    through = rates["twice", policy, 65536, 64] / rates["h200", policy, 65536, 64]
+    assert abs(latency - 1) < 1e-4, latency
+    assert abs(through - 2) < 1e-4, through
+EOF
+
+# A report reads them, as predictions.
+expect 0 estimate --card a100,arc-a770 --format json -o all.json -q
+expect 0 report all.json --csv report.csv
+/usr/bin/python3 - <<'EOF' || wrong "predictions in a report"
+import csv
+rows = list(csv.DictReader(open("report.csv", encoding="utf-8", newline="")))
+assert rows and {r["kind"] for r in rows} == {"predicted"}, {r["kind"] for r in rows}
+assert {r["bench"] for r in rows} == {"rollout", "mlp", "gemm", "images"}
+assert {r["device"] for r in rows} == {"NVIDIA A100 SXM4 80 GB", "Intel Arc A770 16 GB"}
+assert all(float(r["spread"]) > 0 for r in rows)
+EOF
+
+# Results of another card move the estimate, and it becomes the one that is left out.
+expect 0 estimate --card a100 --suite gemm --api vulkan --format json -q
+/usr/bin/python3 - <<'EOF'
+import json
+head = json.load(open("out"))
+rows = [dict(kind="gemm", shape=r["shape"], batch=1, precision="f16", trans="nn", gflop_per_s=r["gflop_per_s"] / 3, check="ok")
+        for r in head["rows"]]
+json.dump({"schema": "gpurt.bench/1", "device": {"name": head["device"]["name"], "backend": "vulkan"}, "rows": rows},
+          open("mine.json", "w"))
+EOF
+expect 0 estimate --card a100 --suite gemm --api vulkan --measured mine.json
+told '^gemm by vulkan: .* of 2 cards, each card by the others: typically x[2-9]'
+
+refuse 64 "did you mean 'a100'?" estimate --card a10O
+refuse 64 "did you mean 'rollout'?" estimate --suite rolout
+refuse 64 "no API 'cuda'" estimate --api cuda
+refuse 65 'no matrix units' estimate --card rx-6800 --suite gemm
+refuse 66 'nowhere.json' estimate --cards nowhere.json
+refuse 66 'nowhere.json' estimate --measured nowhere.json
+printf '{"schema":"gpurt.cards/1","cards":[{"id":"<script>"}]}' >bad.json
+refuse 65 "'bad.json': card 1: " estimate --cards bad.json
+head -c 2000000 /dev/zero >big.json
+expect 65 estimate --cards big.json
+refuse 65 "'all.json'" estimate --cards all.json
+printf '{"schema":"gpurt.bench/1"' >cut.json
+refuse 65 "'cut.json'" estimate --measured cut.json
+refuse 64 'cards.json' estimate --cards cards.json -o cards.json
+exit "$failed"
