@@ -200,7 +200,7 @@ static size_t row_gemm_f32(size_t i, double size, struct report_cell cells[SUITE
 #define IMAGE_LAUNCHES 262
 #define IMAGE_PASSES 8
 
-// Forward operations and outputs of the convolutions, of one image; up to 64 pixels the stem is 3x3.
+// Forward operations and outputs of the convolutions of one image; up to 64 pixels the stem is 3x3.
 static void resnet18(double side, double *operations, double *outputs) {
     bool small = side <= 64;
     double in = 64, at = small ? side : ceil(side / 2);

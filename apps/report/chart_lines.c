@@ -121,14 +121,14 @@ static void line_of(FILE *file, const struct chart_panel *panel, const struct pl
     }
 }
 
-// The best and the least at one place, as a share of each other.
+// How many times as good the best is as the least of those at one place; there is one.
 static double apart(const struct place *places, size_t count, double x, const struct place **best,
                     const struct place **least) {
-    *best = *least = NULL;
+    *best = *least = &places[0];
     for (size_t i = 0; i < count; i++) {
         if (places[i].x == x) {
-            *best = !*best || places[i].y > (*best)->y ? &places[i] : *best;
-            *least = !*least || places[i].y < (*least)->y ? &places[i] : *least;
+            *best = (*best)->x != x || places[i].y > (*best)->y ? &places[i] : *best;
+            *least = (*least)->x != x || places[i].y < (*least)->y ? &places[i] : *least;
         }
     }
     return (*best)->y / (*least)->y;
