@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "gpurt/env.h"
+#include "gpurt/gpurt.h"
 #include "gpurt/policy.h"
+#include "gpurt/tunable.h"
 
 #define CELL_TEXT(name, value) ((struct report_cell){.key = (name), .text = (value)})
 #define CELL_NUMBER(name, value) ((struct report_cell){.key = (name), .number = (value)})
@@ -157,15 +159,21 @@ static bool count_gemm(const struct report_row *row, const struct card *card,
     return half && card->matrix > 0 && count_product(row, 2, work, amount);
 }
 
-// In f32 matrix units serve by parts of 16 bits, on NVIDIA's cards alone, and where they are less
-// than ten times as fast as f32 itself, that is not what bounds a product. Nothing was measured of
-// such.
-#define SPLIT_LEAST 10
+// Whether the card's profile has f32 products on its matrix units, by parts of 16 bits. What its
+// products make otherwise was not recorded of any GPU.
+static bool splits(const struct card *card) {
+    struct grt_dev_info info = {.caps.memory = (uint64_t)card->memory};
+    snprintf(info.name, sizeof info.name, "%s", card->name);
+    struct grt_profile *profile = grt_profile_create(&info);
+    bool use = profile && grt_profile_get(profile, GRT_KEY_GEMM_SPLIT_USE)->numbers[0] > 0;
+    grt_profile_destroy(&profile);
+    return use;
+}
 
 static bool count_gemm_f32(const struct report_row *row, const struct card *card,
                            struct roof_work *work, double *amount) {
-    return is(row, "precision", "f32") && strcmp(card->vendor, "nvidia") == 0 &&
-           card->matrix >= SPLIT_LEAST * card->plain && count_product(row, 4, work, amount);
+    return is(row, "precision", "f32") && card->matrix > 0 && splits(card) &&
+           count_product(row, 4, work, amount);
 }
 
 static size_t row_product(size_t i, const char *precision, struct report_cell cells[SUITE_CELLS]) {

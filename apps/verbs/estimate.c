@@ -440,7 +440,7 @@ static int print_estimates(struct run *run) {
         table_close(&run->table);
     }
     if (good && run->rows == 0) {
-        talk_error("nothing is known of this suite on this card: it has no matrix units for it");
+        talk_error("nothing is known of this suite on this card: no matrix units serve it there");
         return COMMAND_DATA;
     }
     return COMMAND_OK;

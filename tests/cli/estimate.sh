@@ -88,6 +88,7 @@ refuse 64 "did you mean 'a100'?" estimate --card a10O
 refuse 64 "did you mean 'rollout'?" estimate --suite rolout
 refuse 64 "no API 'cuda'" estimate --api cuda
 refuse 65 'no matrix units' estimate --card rx-6800 --suite gemm
+refuse 65 'no matrix units' estimate --card a100 --suite gemm-f32
 refuse 66 'nowhere.json' estimate --cards nowhere.json
 refuse 66 'nowhere.json' estimate --measured nowhere.json
 printf '{"schema":"gpurt.cards/1","cards":[{"id":"<script>"}]}' >bad.json
