@@ -147,12 +147,12 @@ static void write_note(FILE *file, const struct chart_panel *panel, const struct
     for (int k = 0; k < 2; k++) {
         double times = apart(places, count, ends[k], &best, &least);
         fprintf(file, "At %.10g %s ", ends[k], panel->chart->x_title);
-        report_html(file, panel->report->contenders[best->contender].label);
+        markup_text(file, panel->report->contenders[best->contender].label);
         fprintf(file, " is %.1f times ", times);
-        report_html(file, panel->report->contenders[least->contender].label);
+        markup_text(file, panel->report->contenders[least->contender].label);
         fputs(". ", file);
     }
-    report_html(file, panel->chart->note);
+    markup_text(file, panel->chart->note);
     fputs("</p>", file);
 }
 
