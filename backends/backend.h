@@ -26,9 +26,10 @@ struct grt_buf {
     struct grt_dev *dev;
     uint64_t size;  // a multiple of 4
     enum grt_buf_kind kind;
-    void *host;        // upload and readback: set by buf_create, stays for the buffer's life
-    uint32_t refs;     // owner and baked graphs
-    uint32_t account;  // row of the account
+    void *host;           // upload and readback: set by buf_create, stays for the buffer's life
+    uint32_t refs;        // owner and baked graphs
+    uint32_t account;     // row of the account
+    uint32_t allocation;  // of the timeline that was going, or 0
 };
 
 // ---- commands ----
@@ -47,6 +48,13 @@ struct grt_cmd {
     struct grt_range dst, src;                    // copy; fill uses dst
     uint32_t value;                               // fill
     uint32_t phase;                               // phase: its number, counted from 0
+    double operations;  // dispatch: floating-point operations, for rates; 0: not known
+};
+
+// Times of the commands of a list, in seconds.
+struct grt_stamps {
+    double *begin, *end;  // [count]
+    bool host;            // by grt_seconds(): the host did the work; else by the device's clock
 };
 
 // ---- one device ----
@@ -82,8 +90,9 @@ struct grt_dev_fns {
     // Translates a command list once. The list is not kept. Time slots of phases are numbered
     // 0 .. phase_count - 1; a list begins as if everything queued before it had finished.
     // On the upload queue it has copies from upload to device buffers only, and no phases.
+    // `timed`: cmds_stamps() will be asked for the times of each command.
     void *(*cmds_create)(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
-                         uint32_t phase_count, enum grt_lane lane);
+                         uint32_t phase_count, enum grt_lane lane, bool timed);
     // The list is not running.
     void (*cmds_destroy)(struct grt_dev *dev, void *native);
     // Queues the list behind what was queued before on its lane, starts it and returns; must not
@@ -92,6 +101,15 @@ struct grt_dev_fns {
     // Device seconds of the newest run: begin[i] and end[i] of each phase relative to any common
     // start. Queue idle. NULL when caps.timestamps is 0.
     bool (*cmds_times)(struct grt_dev *dev, void *native, double *begin, double *end);
+    // Waits for the newest run of a list that was made `timed`, then fills in when each of its
+    // commands began and ended. Commands of a list do not overlap: of two that ran side by side the
+    // second begins when the first has ended. begin is NAN for a command without a time. NULL when
+    // caps.timestamps is 0.
+    bool (*cmds_stamps)(struct grt_dev *dev, void *native, struct grt_stamps *stamps);
+    // The device's clock and the host's (grt_seconds()) at the same moment, as nearly as the driver
+    // can tell. The device's counts seconds since the first call, as those of cmds_stamps() do.
+    // Queue idle; called when a timeline begins and ends. NULL with cmds_stamps.
+    bool (*clocks)(struct grt_dev *dev, double *device, double *host);
     // Returns when everything queued has finished, on all lanes.
     bool (*wait)(struct grt_dev *dev);
 
@@ -136,6 +154,7 @@ struct grt_dev {
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];
     uint32_t account_count;
+    struct grt_graph *timed_graphs;  // see runtime/device/timed.c
 };
 
 // ---- one backend ----

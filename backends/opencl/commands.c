@@ -5,6 +5,8 @@
 //     gcl_op           launch    fill         write              one enqueue each
 //     event slot       0         1            2                  first and last op of a phase only
 //
+// In a timed list every op has an event, and its slot is its number.
+//
 // A dispatch has a cl_kernel of its own, or shares that of an equal one, whose arguments are set
 // when the list is made, so that a run is a loop of enqueue calls and nothing else. The queue is
 // in-order: each command sees all that came before it, which is more than the hazards of the list
@@ -16,6 +18,7 @@
 #include "opencl.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +50,11 @@ struct gcl_cmds {
     uint32_t op_count;
     cl_mem bounce;  // NULL unless the list copies from host to host
     struct phase *phases;
-    cl_event *events;      // of the newest run; NULL before the first
-    uint32_t phase_count;  // events: twice as many
+    cl_event *events;  // of the newest run; NULL before the first
+    uint32_t event_count;
+    uint32_t phase_count;
+    uint32_t *first_ops;  // timed: of each command, and behind the last
+    uint32_t count;       // timed: commands
 };
 
 // ---- making a list ----
@@ -203,6 +209,12 @@ static void add_fill(struct gcl_cmds *list, const struct grt_cmd *cmd) {
 
 // Turns the phases' ops into event slots: two per phase, or one where first and last are the same.
 static void assign_events(struct gcl_cmds *list) {
+    if (list->first_ops) {
+        for (uint32_t i = 0; i < list->op_count; i++) {
+            list->ops[i].event = (int32_t)i;
+        }
+        return;
+    }
     for (uint32_t i = 0; i < list->phase_count; i++) {
         struct phase *phase = &list->phases[i];
         if (phase->first < 0) {
@@ -219,7 +231,7 @@ static void assign_events(struct gcl_cmds *list) {
 }
 
 void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count, enum grt_lane lane) {
+                      uint32_t phase_count, enum grt_lane lane, bool timed) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     size_t op_count = 0;
     bool bounces = false;
@@ -235,13 +247,17 @@ void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
     // One more than needed: calloc(0) may be NULL.
     list->ops = calloc(op_count + 1, sizeof *list->ops);
     list->phases = calloc(phase_count + 1, sizeof *list->phases);
-    list->events = calloc(2 * (size_t)phase_count + 1, sizeof(cl_event));
-    if (!list->ops || !list->phases || !list->events) {
+    size_t event_count = timed ? op_count : 2 * (size_t)phase_count;
+    list->events = calloc(event_count + 1, sizeof(cl_event));
+    list->first_ops = timed ? calloc((size_t)count + 1, sizeof *list->first_ops) : NULL;
+    if (!list->ops || !list->phases || !list->events || (timed && !list->first_ops)) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a list of %u commands", count);
         goto undo_list;
     }
     list->queue = dev->lanes[lane].queue;
     list->phase_count = phase_count;
+    list->event_count = (uint32_t)event_count;
+    list->count = count;
     for (uint32_t i = 0; i < phase_count; i++) {
         list->phases[i] = (struct phase){-1, -1};
     }
@@ -275,6 +291,9 @@ void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
             phase = &list->phases[cmds[i].phase];
             break;
         }
+        if (timed) {
+            list->first_ops[i + 1] = list->op_count;
+        }
         if (phase && list->op_count > before) {
             phase->first = phase->first < 0 ? (int32_t)before : phase->first;
             phase->last = (int32_t)list->op_count - 1;
@@ -289,7 +308,7 @@ undo_list:
 }
 
 static void release_events(struct gcl_cmds *list) {
-    for (uint32_t i = 0; i < 2 * list->phase_count; i++) {
+    for (uint32_t i = 0; i < list->event_count; i++) {
         if (list->events[i]) {
             gcl_check_release(gcl.clReleaseEvent(list->events[i]), "event");
             list->events[i] = NULL;
@@ -301,7 +320,9 @@ static void release_events(struct gcl_cmds *list) {
 void gcl_cmds_destroy(struct grt_dev *base, void *native) {
     (void)base;
     struct gcl_cmds *list = native;
-    release_events(list);
+    if (list->events) {
+        release_events(list);
+    }
     for (uint32_t i = 0; i < list->op_count; i++) {
         if (list->ops[i].kernel) {
             gcl_check_release(gcl.clReleaseKernel(list->ops[i].kernel), "kernel");
@@ -311,6 +332,7 @@ void gcl_cmds_destroy(struct grt_dev *base, void *native) {
         gcl_check_release(gcl.clReleaseMemObject(list->bounce), "buffer");
     }
     free(list->events);
+    free(list->first_ops);
     free(list->phases);
     free(list->ops);
     free(list);
@@ -405,4 +427,32 @@ bool gcl_cmds_times(struct grt_dev *base, void *native, double *begin, double *e
         end[i] = (double)(int64_t)(to - origin) * 1e-9;
     }
     return true;
+}
+
+// From the start of the first op to the end of the last.
+static cl_int ask_times(const struct gcl_cmds *list, uint32_t first, uint32_t last, cl_ulong *from,
+                        cl_ulong *to) {
+    cl_int code = gcl.clGetEventProfilingInfo(list->events[first], CL_PROFILING_COMMAND_START,
+                                              sizeof *from, from, NULL);
+    return code != CL_SUCCESS
+               ? code
+               : gcl.clGetEventProfilingInfo(list->events[last], CL_PROFILING_COMMAND_END,
+                                             sizeof *to, to, NULL);
+}
+
+bool gcl_cmds_stamps(struct grt_dev *base, void *native, struct grt_stamps *stamps) {
+    struct gcl_dev *dev = (struct gcl_dev *)base;
+    const struct gcl_cmds *list = native;
+    cl_int code =
+        list->op_count > 0 ? gcl.clWaitForEvents(1, &list->events[list->op_count - 1]) : CL_SUCCESS;
+    stamps->host = false;
+    for (uint32_t i = 0; i < list->count && code == CL_SUCCESS; i++) {
+        cl_ulong from = 0, to = 0;
+        uint32_t first = list->first_ops[i], end = list->first_ops[i + 1];
+        code = end > first ? ask_times(list, first, end - 1, &from, &to) : CL_SUCCESS;
+        stamps->begin[i] = end > first ? gcl_clock_seconds(dev, from) : NAN;
+        stamps->end[i] = gcl_clock_seconds(dev, to);
+    }
+    return code == CL_SUCCESS || gcl_fail(dev, gcl_status(code, true), code,
+                                          "no times for a list of %u calls", list->op_count);
 }

@@ -83,6 +83,8 @@ static void load(void) {
         }
         memcpy((char *)&gcl + functions[i].offset, &symbol, sizeof symbol);
     }
+    void *timer = dlsym(library, "clGetDeviceAndHostTimer");
+    memcpy(&gcl.clGetDeviceAndHostTimer, &timer, sizeof timer);
 }
 
 bool gcl_load(char *problem) {

@@ -7,7 +7,7 @@
 //     gcl_kernel  one program, built for one set of specialization values
 //     gcl_cmds    a list of enqueue calls, every argument set beforehand (commands.c)
 //
-// Only OpenCL 1.2 is used, called through the table `gcl` that loader.c fills at run time: a
+// Only OpenCL 1.2 is needed, called through the table `gcl` that loader.c fills at run time: a
 // machine without OpenCL still starts.
 #ifndef GCL_OPENCL_H
 #define GCL_OPENCL_H
@@ -19,6 +19,7 @@
 
 #include "backends/backend.h"
 #include "base/cache.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 // Profiling gives the times of phases. The one place to change it.
@@ -70,6 +71,8 @@ struct gcl_api {
 #define X(name) __typeof__(name) *name;
     GCL_FUNCTIONS(X)
 #undef X
+    // OpenCL 2.1; NULL in an older library.
+    cl_int(CL_API_CALL *clGetDeviceAndHostTimer)(cl_device_id, cl_ulong *, cl_ulong *);
 };
 
 extern struct gcl_api gcl;
@@ -97,6 +100,9 @@ struct gcl_dev {
     bool by_address;
     cl_kernel where;
     cl_mem slot;
+    // clocks.c: the nanosecond that seconds are counted from.
+    cl_ulong origin;
+    bool origin_known;
 };
 
 struct gcl_buf {
@@ -171,10 +177,11 @@ enum grt_status gcl_kernel_ptx(struct grt_dev *dev, const struct grt_kernel_info
                                const uint32_t *spec_values, char **ptx);
 
 void *gcl_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count, enum grt_lane lane);
+                      uint32_t phase_count, enum grt_lane lane, bool timed);
 void gcl_cmds_destroy(struct grt_dev *dev, void *native);
 bool gcl_cmds_run(struct grt_dev *dev, void *native);
 bool gcl_cmds_times(struct grt_dev *dev, void *native, double *begin, double *end);
+bool gcl_cmds_stamps(struct grt_dev *dev, void *native, struct grt_stamps *stamps);
 
 // ---- address.c ----
 
@@ -193,5 +200,11 @@ uint64_t gcl_lane_mark(struct grt_dev *dev, enum grt_lane lane);
 bool gcl_lane_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 bool gcl_lane_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
 bool gcl_lane_wait(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
+
+// ---- clocks.c ----
+
+bool gcl_clocks(struct grt_dev *dev, double *device, double *host);
+// Seconds between the first call of gcl_clocks() and a time of an event.
+double gcl_clock_seconds(const struct gcl_dev *dev, cl_ulong nanoseconds);
 
 #endif

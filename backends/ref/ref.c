@@ -5,6 +5,7 @@
 // A buffer is host memory whatever its kind. A command list is a copy of the commands; running it
 // has finished when it returns. With desc.reverse_windows the commands between two barriers run in
 // the opposite order: results then differ exactly when the graph missed a hazard.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct ref_cmds {
     uint32_t count;
     uint32_t phase_count;
     double *begin, *end;  // [phase_count]
+    double *stamps;       // [count][2], of a timed list; else NULL
 };
 
 static int32_t ref_list(struct grt_dev_info *infos, uint32_t capacity, char *problem) {
@@ -119,12 +121,13 @@ static void ref_cmds_destroy(struct grt_dev *dev, void *native) {
         free(list->cmds);
         free(list->begin);
         free(list->end);
+        free(list->stamps);
         free(list);
     }
 }
 
 static void *ref_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
-                             uint32_t phase_count, enum grt_lane lane) {
+                             uint32_t phase_count, enum grt_lane lane, bool timed) {
     (void)lane;  // a list is over when its run returns
     struct ref_cmds *list = calloc(1, sizeof *list);
     if (!list) {
@@ -135,7 +138,8 @@ static void *ref_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, ui
     list->cmds = malloc((count + 1) * sizeof *cmds);
     list->begin = calloc(phase_count + 1, sizeof *list->begin);
     list->end = calloc(phase_count + 1, sizeof *list->end);
-    if (!list->cmds || !list->begin || !list->end) {
+    list->stamps = timed ? calloc(count + 1, 2 * sizeof *list->stamps) : NULL;
+    if (!list->cmds || !list->begin || !list->end || (timed && !list->stamps)) {
         goto undo_list;
     }
     memcpy(list->cmds, cmds, count * sizeof *cmds);
@@ -192,7 +196,12 @@ static bool ref_cmds_run(struct grt_dev *dev, void *native) {
         }
         for (uint32_t i = first; i < last; i++) {
             uint32_t turn = dev->desc.reverse_windows ? last - 1 - (i - first) : i;
+            double begun = list->stamps ? grt_seconds() : 0.0;
             run_one(dev, &list->cmds[turn]);
+            if (list->stamps) {
+                list->stamps[2 * turn] = begun;
+                list->stamps[2 * turn + 1] = grt_seconds();
+            }
         }
         first = last;
     }
@@ -207,6 +216,24 @@ static bool ref_cmds_times(struct grt_dev *dev, void *native, double *begin, dou
     struct ref_cmds *list = native;
     memcpy(begin, list->begin, list->phase_count * sizeof *begin);
     memcpy(end, list->end, list->phase_count * sizeof *end);
+    return true;
+}
+
+static bool ref_cmds_stamps(struct grt_dev *dev, void *native, struct grt_stamps *stamps) {
+    (void)dev;
+    const struct ref_cmds *list = native;
+    stamps->host = true;
+    for (uint32_t i = 0; i < list->count; i++) {
+        bool mark = list->cmds[i].kind == GRT_CMD_PHASE;
+        stamps->begin[i] = mark ? NAN : list->stamps[2 * i];
+        stamps->end[i] = list->stamps[2 * i + 1];
+    }
+    return true;
+}
+
+static bool ref_clocks(struct grt_dev *dev, double *device, double *host) {
+    (void)dev;
+    *device = *host = grt_seconds();
     return true;
 }
 
@@ -232,6 +259,8 @@ static const struct grt_dev_fns ref_fns = {
     .cmds_destroy = ref_cmds_destroy,
     .cmds_run = ref_cmds_run,
     .cmds_times = ref_cmds_times,
+    .cmds_stamps = ref_cmds_stamps,
+    .clocks = ref_clocks,
     .wait = ref_wait,
 };
 

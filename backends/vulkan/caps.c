@@ -70,6 +70,7 @@ static bool find_family(const struct gvk_instance *instance, struct gvk_physical
             break;
         }
     }
+    physical->aside_bits = physical->has_aside ? families[physical->aside].timestampValidBits : 0;
     return true;
 }
 

@@ -5,6 +5,10 @@
 //       full barrier                                full barrier,
 //                                                   timestamp
 //
+// A timed list has a timestamp at its head and one behind each command, and no further barriers.
+// Each is written when everything before it has ended, so commands that ran side by side share the
+// time between them.
+//
 // A barrier is global: it settles all work before it. So a command needs one only when what it
 // waits for came after the last barrier, and one number, `fence`, tells: the index of the first
 // command behind the last barrier. A command whose sync is below the fence is served already.
@@ -12,6 +16,7 @@
 // Measured on an H200 (2026-11): a dispatch behind a barrier costs 2.14 us, one without 0.19 us.
 #include "vulkan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +40,7 @@ struct host_copy {
     void *dst;
     const void *src;
     size_t size;
+    double begin, end;  // of the newest run, in a timed list
 };
 
 struct gvk_cmds {
@@ -48,6 +54,11 @@ struct gvk_cmds {
     VkQueryPool queries;  // one timestamp at each phase mark, one at the end
     uint32_t mark_count;
     uint32_t marks[GRT_MAX_PHASES];  // the phase that begins at each mark
+    bool timed;
+    uint32_t count;      // commands
+    VkQueryPool stamps;  // timed: one timestamp at the head, one behind each command
+    uint64_t *ticks;     // what they say
+    uint64_t submitted;  // the lane's count behind the newest run
 };
 
 // What recording knows as it walks the list.
@@ -112,19 +123,36 @@ static bool create_sets(struct gvk_dev *dev, struct gvk_cmds *list, const struct
     return true;
 }
 
-static bool create_queries(struct gvk_dev *dev, struct gvk_cmds *list) {
+static bool create_pool(struct gvk_dev *dev, uint32_t count, VkQueryPool *pool) {
     const VkQueryPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
         .queryType = VK_QUERY_TYPE_TIMESTAMP,
-        .queryCount = list->mark_count + 1,
+        .queryCount = count,
     };
-    VkResult result = dev->vk.vkCreateQueryPool(dev->handle, &info, NULL, &list->queries);
+    VkResult result = dev->vk.vkCreateQueryPool(dev->handle, &info, NULL, pool);
     if (result != VK_SUCCESS) {
-        list->queries = VK_NULL_HANDLE;
-        return gvk_fail(dev, GRT_NO_MEMORY, result, "vkCreateQueryPool failed for %u phases",
-                        list->mark_count);
+        *pool = VK_NULL_HANDLE;
+        return gvk_fail(dev, GRT_NO_MEMORY, result, "vkCreateQueryPool failed for %u timestamps",
+                        count);
     }
     return true;
+}
+
+static bool create_queries(struct gvk_dev *dev, struct gvk_cmds *list) {
+    if (list->mark_count > 0 && dev->tick > 0 &&
+        !create_pool(dev, list->mark_count + 1, &list->queries)) {
+        return false;
+    }
+    // Queues that only copy cannot reset queries themselves.
+    bool aside = list->lane == GRT_LANE_ASIDE;
+    if (!list->timed || !(dev->tick > 0) || (aside && !dev->aside_stamps)) {
+        return true;
+    }
+    list->ticks = calloc(list->count + 1, sizeof *list->ticks);
+    if (!list->ticks) {
+        return grt_fail(GRT_NO_MEMORY, "no memory for the times of %u commands", list->count);
+    }
+    return create_pool(dev, list->count + 1, &list->stamps);
 }
 
 // A view of four floats a texel; the list owns it.
@@ -233,10 +261,10 @@ static bool record_dispatch(struct walk *walk, const struct grt_cmd *cmd) {
     return true;
 }
 
-static void record_mark(struct walk *walk, uint32_t mark) {
-    if (walk->list->queries) {
+static void record_time(const struct walk *walk, VkQueryPool pool, uint32_t query) {
+    if (pool) {
         walk->dev->vk.vkCmdWriteTimestamp(walk->list->handle, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
-                                          walk->list->queries, mark);
+                                          pool, query);
     }
 }
 
@@ -270,7 +298,7 @@ static bool record_cmd(struct walk *walk, const struct grt_cmd *cmd, uint32_t in
         return true;
     case GRT_CMD_PHASE:
         walk->fence = index + 1;  // nobody waits for a mark
-        record_mark(walk, (*mark)++);
+        record_time(walk, walk->list->queries, (*mark)++);
         return true;
     }
     return grt_fail(GRT_INVALID, "command %u is of the unknown kind %d", index, (int)cmd->kind);
@@ -289,6 +317,9 @@ static bool record(struct gvk_dev *dev, struct gvk_cmds *list, const struct grt_
     if (list->queries) {
         dev->vk.vkCmdResetQueryPool(list->handle, list->queries, 0, list->mark_count + 1);
     }
+    if (list->stamps && !dev->host_reset) {
+        dev->vk.vkCmdResetQueryPool(list->handle, list->stamps, 0, list->count + 1);
+    }
     gvk_barrier(dev, list->handle, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT,
                 VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                 VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
@@ -300,14 +331,16 @@ static bool record(struct gvk_dev *dev, struct gvk_cmds *list, const struct grt_
         }
     }
     uint32_t mark = 0;
+    record_time(&walk, list->stamps, 0);
     for (uint32_t i = 0; i < count; i++) {
         if (!record_cmd(&walk, &cmds[i], i, &mark)) {
             return false;
         }
+        record_time(&walk, list->stamps, i + 1);
     }
     gvk_barrier(dev, list->handle, walk.work->stages, walk.work->writes, VK_PIPELINE_STAGE_HOST_BIT,
                 VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
-    record_mark(&walk, list->mark_count);
+    record_time(&walk, list->queries, list->mark_count);
     result = dev->vk.vkEndCommandBuffer(list->handle);
     if (result != VK_SUCCESS) {
         return gvk_fail(dev, GRT_NO_MEMORY, result, "vkEndCommandBuffer failed for %u commands",
@@ -328,13 +361,16 @@ static bool note_host_copies(struct gvk_cmds *list, const struct grt_cmd *cmds, 
             return grt_fail(GRT_UNSUPPORTED, "a buffer of a CPU driver that the host cannot reach");
         }
         list->host_copies[list->host_count++] = (struct host_copy){
-            dst + cmds[i].dst.offset, src + cmds[i].src.offset, (size_t)cmds[i].dst.size};
+            .dst = dst + cmds[i].dst.offset,
+            .src = src + cmds[i].src.offset,
+            .size = (size_t)cmds[i].dst.size,
+        };
     }
     return true;
 }
 
 void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count, enum grt_lane lane) {
+                      uint32_t phase_count, enum grt_lane lane, bool timed) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
     struct gvk_cmds *list = calloc(1, sizeof *list);
     if (list == NULL) {
@@ -347,6 +383,8 @@ void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
         }
     }
     (void)phase_count;
+    list->timed = timed;
+    list->count = count;
     list->lane = base->lanes > 1 ? lane : GRT_LANE_MAIN;
     if (!dev->lanes[list->lane].queue) {
         if (!note_host_copies(list, cmds, count)) {
@@ -366,8 +404,7 @@ void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
         gvk_fail(dev, GRT_NO_MEMORY, result, "vkAllocateCommandBuffers failed");
         goto undo_list;
     }
-    if (!create_sets(dev, list, cmds, count) ||
-        (list->mark_count > 0 && dev->tick > 0 && !create_queries(dev, list)) ||
+    if (!create_sets(dev, list, cmds, count) || !create_queries(dev, list) ||
         !record(dev, list, cmds, count)) {
         goto undo_list;
     }
@@ -391,6 +428,8 @@ void gvk_cmds_destroy(struct grt_dev *base, void *native) {
     free(list->views);
     free(list->host_copies);
     dev->vk.vkDestroyQueryPool(dev->handle, list->queries, NULL);
+    dev->vk.vkDestroyQueryPool(dev->handle, list->stamps, NULL);
+    free(list->ticks);
     free(list);
 }
 
@@ -398,13 +437,50 @@ void gvk_cmds_destroy(struct grt_dev *base, void *native) {
 
 bool gvk_cmds_run(struct grt_dev *base, void *native) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
-    const struct gvk_cmds *list = native;
+    struct gvk_cmds *list = native;
     if (list->handle) {
-        return gvk_submit(dev, list->lane, list->handle);
+        if (list->stamps && dev->host_reset) {
+            dev->vk.vkResetQueryPool(dev->handle, list->stamps, 0, list->count + 1);
+        }
+        bool good = gvk_submit(dev, list->lane, list->handle);
+        list->submitted = gvk_lane_mark(base, list->lane);
+        return good;
     }
     for (uint32_t i = 0; i < list->host_count; i++) {
-        const struct host_copy *copy = &list->host_copies[i];
+        struct host_copy *copy = &list->host_copies[i];
+        copy->begin = list->timed ? grt_seconds() : 0.0;
         memcpy(copy->dst, copy->src, copy->size);
+        copy->end = list->timed ? grt_seconds() : 0.0;
+    }
+    return true;
+}
+
+bool gvk_cmds_stamps(struct grt_dev *base, void *native, struct grt_stamps *stamps) {
+    struct gvk_dev *dev = (struct gvk_dev *)base;
+    const struct gvk_cmds *list = native;
+    stamps->host = !list->handle;
+    for (uint32_t i = 0; i < list->host_count; i++) {
+        stamps->begin[i] = list->host_copies[i].begin;
+        stamps->end[i] = list->host_copies[i].end;
+    }
+    if (!list->handle) {
+        return true;
+    }
+    for (uint32_t i = 0; i < list->count; i++) {
+        stamps->begin[i] = NAN;
+    }
+    if (!gvk_lane_wait(base, list->lane, list->submitted) || !list->stamps) {
+        return base->status == GRT_OK;
+    }
+    VkResult result = dev->vk.vkGetQueryPoolResults(
+        dev->handle, list->stamps, 0, list->count + 1, (list->count + 1) * sizeof *list->ticks,
+        list->ticks, sizeof *list->ticks, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    if (result != VK_SUCCESS) {
+        return gvk_fail(dev, GRT_LOST, result, "%s: vkGetQueryPoolResults failed", base->info.name);
+    }
+    for (uint32_t i = 0; i < list->count; i++) {
+        stamps->begin[i] = gvk_clock_seconds(dev, list->ticks[i]);
+        stamps->end[i] = gvk_clock_seconds(dev, list->ticks[i + 1]);
     }
     return true;
 }

@@ -92,6 +92,7 @@ static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physic
         .storageBuffer8BitAccess = physical->f12.storageBuffer8BitAccess,
         .shaderFloat16 = physical->f12.shaderFloat16,
         .shaderInt8 = physical->f12.shaderInt8,
+        .hostQueryReset = physical->f12.hostQueryReset,
         .timelineSemaphore = VK_TRUE,
         .bufferDeviceAddress = gvk_takes_ptx(physical),
         .vulkanMemoryModel = physical->f12.vulkanMemoryModel,  // cooperative matrices want it
@@ -176,8 +177,14 @@ static void read_limits(struct gvk_dev *dev, const struct gvk_physical *physical
         dev->tick_mask = physical->timestamp_bits >= 64
                              ? UINT64_MAX
                              : ((uint64_t)1 << physical->timestamp_bits) - 1;
+        dev->host_reset = physical->f12.hostQueryReset;
+        // One mask serves both queues.
+        dev->aside_stamps = dev->host_reset && physical->aside_bits == physical->timestamp_bits;
+        dev->calibrated = physical->ext[GVK_EXT_CALIBRATED_TIMESTAMPS] && gvk_calibrates(dev);
     } else {
         dev->fns.cmds_times = NULL;
+        dev->fns.cmds_stamps = NULL;
+        dev->fns.clocks = NULL;
     }
 }
 
@@ -206,6 +213,8 @@ static const struct grt_dev_fns fns = {
     .cmds_destroy = gvk_cmds_destroy,
     .cmds_run = gvk_cmds_run,
     .cmds_times = gvk_cmds_times,
+    .cmds_stamps = gvk_cmds_stamps,
+    .clocks = gvk_clocks,
     .wait = gvk_wait,
     .lane_mark = gvk_lane_mark,
     .lane_after = gvk_lane_after,

@@ -9,6 +9,7 @@
 //     import.c    kernels in PTX, on NVIDIA's driver
 //     commands.c  command lists, times
 //     lanes.c     submits, marks, waiting
+//     clocks.c    the device's clock beside the host's
 //
 // Every open device has its own instance and its own tables of entry points: volk's global ones
 // would be overwritten by the next instance, which may lack the debug extension of the first.
@@ -19,6 +20,7 @@
 
 #include "backends/backend.h"
 #include "khr_extra.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #define GVK_PROBLEM_SIZE 256  // of the `problem` and `note` of the seam
@@ -42,7 +44,8 @@
     X(CreateDebugUtilsMessengerEXT)                                                                \
     X(DestroyDebugUtilsMessengerEXT)                                                               \
     X(SetDebugUtilsObjectNameEXT)                                                                  \
-    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)                                             \
+    X(GetPhysicalDeviceCalibrateableTimeDomainsEXT)
 
 struct gvk_instance {
     VkInstance handle;
@@ -70,6 +73,7 @@ bool gvk_add_drivers(char *note, bool *anew);
     X(COOPERATIVE_MATRIX_2, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME, 1)                          \
     X(BFLOAT16, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, 1)                                          \
     X(BINARY_IMPORT, VK_NVX_BINARY_IMPORT_EXTENSION_NAME, 1)                                       \
+    X(CALIBRATED_TIMESTAMPS, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, 1)                       \
     X(PCI_BUS_INFO, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, 0)                                         \
     X(SM_BUILTINS_NV, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, 0)                                  \
     X(CORE_PROPERTIES_AMD, VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, 0)                        \
@@ -90,6 +94,7 @@ struct gvk_physical {
     uint32_t aside_index;  // in its family
     bool has_aside;
     uint32_t timestamp_bits;
+    uint32_t aside_bits;  // of timestamps on the queue for uploads
     bool is_13;
     bool ext[GVK_EXT_COUNT];
     VkPhysicalDeviceFeatures features;
@@ -152,6 +157,11 @@ struct gvk_dev {
 
     double tick;         // seconds of one timestamp unit; 0: no timestamps
     uint64_t tick_mask;  // of the bits that count
+    uint64_t origin;     // clocks.c: the tick that seconds are counted from
+    bool origin_known;
+    bool calibrated;    // the driver tells its clock and the host's at once
+    bool host_reset;    // the host resets queries
+    bool aside_stamps;  // the queue for uploads has timestamps
 };
 
 // Says what failed and why: out-of-memory results become GRT_NO_MEMORY, a lost device GRT_LOST
@@ -213,10 +223,11 @@ void gvk_import_launch(struct gvk_dev *dev, VkCommandBuffer cmds, const struct g
 // ---- commands.c ----
 
 void *gvk_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t count,
-                      uint32_t phase_count, enum grt_lane lane);
+                      uint32_t phase_count, enum grt_lane lane, bool timed);
 void gvk_cmds_destroy(struct grt_dev *base, void *native);
 bool gvk_cmds_run(struct grt_dev *base, void *native);
 bool gvk_cmds_times(struct grt_dev *base, void *native, double *begin, double *end);
+bool gvk_cmds_stamps(struct grt_dev *base, void *native, struct grt_stamps *stamps);
 // A memory barrier over everything: what `from` wrote is seen by `to`.
 void gvk_barrier(struct gvk_dev *dev, VkCommandBuffer cmds, VkPipelineStageFlags from,
                  VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags used);
@@ -233,5 +244,13 @@ bool gvk_wait(struct grt_dev *base);
 uint64_t gvk_lane_mark(struct grt_dev *base, enum grt_lane lane);
 bool gvk_lane_after(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 bool gvk_lane_passed(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
+
+// ---- clocks.c ----
+
+// Whether the driver tells its clock and the host's at once; the extension is there.
+bool gvk_calibrates(const struct gvk_dev *dev);
+bool gvk_clocks(struct grt_dev *base, double *device, double *host);
+// Seconds between the first call of gvk_clocks() and a tick.
+double gvk_clock_seconds(const struct gvk_dev *dev, uint64_t tick);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "internal.h"
 #include "base/log.h"
+#include "timeline/timeline.h"
 
 static const char *const kind_texts[] = {
 #define X(name, text) text,
@@ -139,6 +140,7 @@ struct grt_buf *grt_buf_create(struct grt_dev *dev, const struct grt_buf_desc *d
     if (on_device) {
         account_add(&dev->total, size);
     }
+    buf->allocation = grt_timeline_alloc(label, desc->kind, size, dev->total.current);
     dev->objects++;
     grt_log(GRT_LOG_DEBUG, "%s: %s buffer '%s', %llu bytes", dev->info.selector,
             kind_texts[desc->kind], label, (unsigned long long)size);
@@ -160,6 +162,7 @@ void grt_buf_unref(struct grt_buf *buf) {
     if (buf->kind == GRT_BUF_DEVICE) {
         account_drop(&dev->total, buf->size);
     }
+    grt_timeline_free(buf->allocation, dev->total.current);
     dev->fns->buf_destroy(buf);
     dev->objects -= 1;
 }

@@ -453,7 +453,13 @@ bool grt_dev_wait(struct grt_dev *dev) {
     if (!dev) {
         return grt_fail(GRT_INVALID, "grt_dev_wait: no device");
     }
-    return grt_dev_usable(dev) && dev->fns->wait(dev);
+    if (!grt_dev_usable(dev)) {
+        return false;
+    }
+    double begun = grt_timed_clock(dev);
+    bool good = dev->fns->wait(dev);
+    grt_timed_waited(dev, begun);
+    return good;
 }
 
 uint32_t grt_dev_lanes(const struct grt_dev *dev) {
@@ -487,7 +493,10 @@ bool grt_dev_wait_for(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
     if (!is_lane(dev, lane, "grt_dev_wait_for") || !grt_dev_usable(dev)) {
         return false;
     }
-    return mark == 0 || !dev->fns->lane_wait || dev->fns->lane_wait(dev, lane, mark);
+    double begun = grt_timed_clock(dev);
+    bool good = mark == 0 || !dev->fns->lane_wait || dev->fns->lane_wait(dev, lane, mark);
+    grt_timed_waited(dev, begun);
+    return good;
 }
 
 uint32_t grt_dev_complaints(const struct grt_dev *dev) {

@@ -176,6 +176,14 @@ void grt_graph_dispatch(struct grt_graph *graph, const struct grt_dispatch *disp
     }
 }
 
+void grt_graph_operations(struct grt_graph *graph, double operations) {
+    struct grt_cmd *last =
+        graph && !graph->baked && graph->count > 0 ? &graph->cmds[graph->count - 1] : NULL;
+    if (last && last->kind == GRT_CMD_DISPATCH && graph->mistake == GRT_OK && operations > 0.0) {
+        last->operations = operations;
+    }
+}
+
 static bool in_words(struct grt_graph *graph, const struct grt_range *range, const char *what) {
     if (range->offset % 4 == 0 && range->size % 4 == 0) {
         return true;

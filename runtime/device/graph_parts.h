@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/: a graph, and what its three files share. graph.c records, hazards.c finds what
-// must wait for what, graph_run.c cuts into submits and runs.
+// Inside runtime/: a graph, and what its files share. graph.c records, hazards.c finds what
+// must wait for what, graph_run.c cuts into submits and runs,
+// timed.c takes the times of commands under a timeline.
 #ifndef GRT_GRAPH_PARTS_H
 #define GRT_GRAPH_PARTS_H
 
@@ -12,6 +13,7 @@ struct grt_segment {
     uint32_t phases[GRT_MAX_PHASES];  // graph's number of the segment's i-th phase
     uint32_t phase_count;
     void *native;
+    struct grt_timed *timed;  // under a timeline; native is then one of its lists
 };
 
 struct grt_graph {
@@ -32,7 +34,9 @@ struct grt_graph {
     bool timed;       // the segments have run since they were made
     bool cut_anew;    // before the next run
     uint64_t runs;
-    enum grt_status mistake;  // the first, GRT_OK if none
+    uint64_t timeline;             // id of the one that the segments are timed for; 0: none
+    struct grt_graph *next_timed;  // of the device's list of graphs that are timed
+    enum grt_status mistake;       // the first, GRT_OK if none
     char mistake_text[512];
 };
 
@@ -48,5 +52,20 @@ bool grt_kernel_writes(const struct grt_kernel_info *info, uint32_t arg);
 bool grt_ranges_overlap(const struct grt_range *a, const struct grt_range *b);
 // Sets the sync of each command and returns how many barriers that makes.
 uint32_t grt_find_hazards(struct grt_cmd *cmds, uint32_t count);
+
+// ---- timed.c ----
+
+// The timeline that is going on a device, or NULL.
+struct grt_timeline *grt_timed_by(const struct grt_dev *dev);
+// The lists of a segment; a failure leaves what grt_timed_destroy() undoes.
+bool grt_timed_create(struct grt_graph *graph, struct grt_segment *segment,
+                      const struct grt_cmd *cmds, uint32_t count);
+void grt_timed_destroy(struct grt_graph *graph, struct grt_segment *segment);
+// Runs a segment, timed or not.
+bool grt_timed_run(struct grt_graph *graph, struct grt_segment *segment);
+// Reads the times of all runs that are not read yet.
+bool grt_timed_collect(struct grt_graph *graph);
+// The id of the timeline that is going on a device, or 0.
+uint64_t grt_timed_id(const struct grt_dev *dev);
 
 #endif

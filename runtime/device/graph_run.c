@@ -54,15 +54,23 @@ static bool create_segment(struct grt_graph *graph, struct grt_segment *segment,
         count++;
     }
     grt_find_hazards(cmds, count);
-    segment->native =
-        graph->dev->fns->cmds_create(graph->dev, cmds, count, segment->phase_count, graph->lane);
+    bool good = true;
+    if (graph->timeline) {
+        good = grt_timed_create(graph, segment, cmds, count);
+    } else {
+        segment->native = graph->dev->fns->cmds_create(graph->dev, cmds, count,
+                                                       segment->phase_count, graph->lane, false);
+        good = segment->native != NULL;
+    }
     free(cmds);
-    return segment->native != NULL;
+    return good;
 }
 
 static void destroy_segments(struct grt_graph *graph) {
     for (uint32_t i = 0; i < graph->segment_count; i++) {
-        if (graph->segments[i].native) {
+        if (graph->segments[i].timed) {
+            grt_timed_destroy(graph, &graph->segments[i]);
+        } else if (graph->segments[i].native) {
             graph->dev->fns->cmds_destroy(graph->dev, graph->segments[i].native);
         }
     }
@@ -71,8 +79,24 @@ static void destroy_segments(struct grt_graph *graph) {
     graph->segment_count = 0;
 }
 
+// The device's list of graphs that are timed: has this one in it, or has it not.
+static void list_timed(struct grt_graph *graph, bool in) {
+    struct grt_graph **at = &graph->dev->timed_graphs;
+    while (*at && *at != graph) {
+        at = &(*at)->next_timed;
+    }
+    if (*at && !in) {
+        *at = graph->next_timed;
+    } else if (!*at && in) {
+        graph->next_timed = NULL;
+        *at = graph;
+    }
+}
+
 // Cuts where the costs add up to the limit, and never inside one command.
 static bool create_segments(struct grt_graph *graph) {
+    graph->timeline = grt_timed_id(graph->dev);
+    list_timed(graph, graph->timeline != 0);
     double limit = graph->dev->desc.max_submit_ms * 1e-3;
     uint32_t phase = GRT_MAX_PHASES;  // none yet
     graph->segments = calloc(graph->count + 1, sizeof *graph->segments);
@@ -165,6 +189,8 @@ void grt_graph_destroy(struct grt_graph **graph) {
     *graph = NULL;
     if (g->baked) {
         g->dev->fns->wait(g->dev);
+        grt_timed_collect(g);
+        list_timed(g, false);
         destroy_segments(g);
         hold_buffers(g, grt_buf_unref);
     }
@@ -186,13 +212,13 @@ static bool calibrate(struct grt_graph *graph, bool (*stop)(void), bool *stopped
         return false;
     }
     for (uint32_t s = 0; s < graph->segment_count; s++) {
-        const struct grt_segment *segment = &graph->segments[s];
+        struct grt_segment *segment = &graph->segments[s];
         if (stop && stop()) {
             *stopped = true;
             return true;
         }
         double start = grt_seconds();
-        if (!dev->fns->cmds_run(dev, segment->native) || !dev->fns->wait(dev)) {
+        if (!grt_timed_run(graph, segment) || !dev->fns->wait(dev)) {
             return false;
         }
         double seconds = grt_seconds() - start;
@@ -229,7 +255,7 @@ static bool run(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
             *stopped = true;
             return true;
         }
-        if (!dev->fns->cmds_run(dev, graph->segments[s].native) || (stop && !dev->fns->wait(dev))) {
+        if (!grt_timed_run(graph, &graph->segments[s]) || (stop && !dev->fns->wait(dev))) {
             return false;
         }
     }
@@ -245,8 +271,16 @@ bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bool *stop
     if (!grt_dev_usable(dev)) {
         return false;
     }
+    if (graph->timeline != grt_timed_id(dev)) {
+        // A timeline began or ended since the segments were made.
+        if (!dev->fns->wait(dev) || !grt_timed_collect(graph)) {
+            return false;
+        }
+        graph->cut_anew = true;
+    }
     if (graph->cut_anew) {
         graph->cut_anew = graph->timed = false;
+        grt_timed_collect(graph);
         destroy_segments(graph);
         if (!create_segments(graph)) {
             return false;

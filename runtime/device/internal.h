@@ -14,6 +14,9 @@ void grt_kernels_destroy(struct grt_dev *dev);
 // Baked graphs hold the buffers they use.
 void grt_buf_ref(struct grt_buf *buf);
 void grt_buf_unref(struct grt_buf *buf);
+// Around a wait of the host, for the timeline that is going on the device, if any.
+double grt_timed_clock(const struct grt_dev *dev);
+void grt_timed_waited(const struct grt_dev *dev, double begun);
 // The backends, in the order of enum grt_backend_id.
 extern const struct grt_backend *const grt_backends[GRT_BACKEND_COUNT];
 

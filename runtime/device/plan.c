@@ -8,6 +8,7 @@
 
 #include "internal.h"
 #include "base/log.h"
+#include "timeline/timeline.h"
 
 #define MAX_GROUPS 16
 #define MAX_SLABS 64
@@ -293,7 +294,10 @@ bool grt_plan_alloc(struct grt_plan *plan) {
         }
     }
     for (struct node *node = plan->first; node; node = node->next) {
-        node->tensor.range.buf = plan->slabs[node->slab].buf;
+        struct grt_buf *buf = plan->slabs[node->slab].buf;
+        node->tensor.range.buf = buf;
+        grt_timeline_part(buf->allocation, node->tensor.label, node->tensor.range.offset,
+                          node->tensor.range.size);
     }
     plan->allocated = true;
     return true;

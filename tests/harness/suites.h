@@ -33,6 +33,7 @@
     X(record, D)                                                                                   \
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \
+    X(timeline, D)                                                                                 \
     X(lanes, D)                                                                                    \
     X(loader, D)                                                                                   \
     X(rows, D)                                                                                     \

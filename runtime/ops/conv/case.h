@@ -54,6 +54,8 @@ bool conv_trusted(const struct conv_case *c, const struct conv_variant *variant)
 struct grt_tensor conv_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
 // Numbers of a patch.
 uint64_t conv_depth(const struct conv_case *c);
+// Floating-point operations of a pass: a multiplication and an addition for each tap.
+double conv_operations(const struct conv_case *c);
 // Pixels of an image of y.
 uint64_t conv_pixels(const struct conv_case *c);
 // What kernels are told of it, boxes and parts aside.

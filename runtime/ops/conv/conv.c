@@ -111,6 +111,10 @@ uint64_t conv_pixels(const struct conv_case *c) {
     return (uint64_t)c->window.out_height * c->window.out_width;
 }
 
+double conv_operations(const struct conv_case *c) {
+    return 2.0 * c->rows * (double)conv_pixels(c) * (double)conv_depth(c) * c->outputs;
+}
+
 struct conv_params conv_params_of(const struct conv_case *c) {
     const struct grt_window *w = &c->window;
     return (struct conv_params){.rows = c->rows,

@@ -234,6 +234,7 @@ static void record_weight(struct grt_graph *graph, const struct conv_case *c,
                                                                    {"ROOM_SUMS", MOST_SUMS}}),
         &s->params, sizeof s->params,
         (const struct grt_range[]){d->x->range, d->y->range, d->w->range}, 3, s->groups);
+    grt_graph_operations(graph, conv_operations(c));
 }
 
 static void record(struct grt_graph *graph, const struct conv_case *c) {
@@ -272,6 +273,7 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
                   (const struct grt_range[]){in->range, packed, out->range,
                                              d->bias ? d->bias->range : grt_op_unused(graph)},
                   4, s.groups);
+    grt_graph_operations(graph, conv_operations(c));
 }
 
 const struct conv_variant conv_variant_panel = {"panel", usable, pays, record, scratch, false};

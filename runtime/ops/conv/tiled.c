@@ -115,6 +115,7 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
                   (const struct grt_range[]){a->range, b->range, out,
                                              d->bias ? d->bias->range : grt_op_unused(graph)},
                   4, (const uint32_t[3]){(uint32_t)g.rows, (uint32_t)g.cols, g.parts});
+    grt_graph_operations(graph, conv_operations(c));
     if (!slabs) {
         return;
     }

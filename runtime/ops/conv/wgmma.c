@@ -285,6 +285,7 @@ static void record_by(struct grt_graph *graph, const struct conv_case *c, const 
                                                 {"LEAN", kind->lean}}),
                       &params, sizeof params,
                       (const struct grt_range[]){d->x->range, d->y->range, d->w->range}, 3, groups);
+        grt_graph_operations(graph, conv_operations(c));
         return;
     }
     bool back = d->pass == GRT_CONV_DATA;
@@ -305,6 +306,7 @@ static void record_by(struct grt_graph *graph, const struct conv_case *c, const 
                                              back ? d->x->range : d->y->range,
                                              d->bias ? d->bias->range : grt_op_unused(graph)},
                   4, groups);
+    grt_graph_operations(graph, conv_operations(c));
 }
 
 static void record(struct grt_graph *graph, const struct conv_case *c) {

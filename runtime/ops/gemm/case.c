@@ -143,4 +143,5 @@ void gemm_dispatch(struct grt_graph *graph, const struct gemm_case *g, const cha
                                  b};
     grt_op_launch(graph, &kernel, &g->params, sizeof g->params, ranges,
                   sizeof ranges / sizeof ranges[0], groups);
+    grt_graph_operations(graph, 2.0 * g->m * g->n * g->k * g->batch);
 }

@@ -304,7 +304,7 @@ static void a_missing_hazard_is_found(void **state) {
         const uint32_t zero[4] = {0};
         assert_true(grt_buf_write(buf, 0, zero, sizeof zero));
         cmds[1].sync = missing ? -1 : 0;
-        void *native = reverse->fns->cmds_create(reverse, cmds, 2, 0, GRT_LANE_MAIN);
+        void *native = reverse->fns->cmds_create(reverse, cmds, 2, 0, GRT_LANE_MAIN, false);
         assert_non_null(native);
         assert_true(reverse->fns->cmds_run(reverse, native));
         assert_true(reverse->fns->wait(reverse));
@@ -332,7 +332,7 @@ static void validation_sees_a_mistake(void **state) {
     struct grt_cmd cmd = {.kind = GRT_CMD_FILL, .sync = -1, .dst = {buf, 2, 4}, .value = 5};
     uint32_t before = test_log.lines[GRT_LOG_ERROR];
     test_log.quiet = true;
-    void *native = watched ? dev->fns->cmds_create(dev, &cmd, 1, 0, GRT_LANE_MAIN) : NULL;
+    void *native = watched ? dev->fns->cmds_create(dev, &cmd, 1, 0, GRT_LANE_MAIN, false) : NULL;
     test_log.quiet = false;
     if (native) {
         dev->fns->cmds_destroy(dev, native);
