@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "loader_parts.h"
+#include "timeline/timeline.h"
 
 #define SLOT_ALIGN 256u
 #define MOST_WORKERS 256u
@@ -330,6 +331,12 @@ bool grt_loader_next(struct grt_loader *loader, struct grt_batch *batch) {
     slot->given = true;
     describe(loader, slot, batch);
     batch->waited = grt_seconds() - begun;
+    if (grt_timeline_on()) {
+        grt_timeline_stage(GRT_STAGE_WAIT, begun);
+        if (loader->thread_count > 0) {
+            grt_timeline_span("wait for a batch", begun, begun + batch->waited);
+        }
+    }
     return true;
 }
 

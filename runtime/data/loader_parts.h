@@ -60,6 +60,7 @@ struct grt_loader {
     uint64_t epoch_end;  // short_workers: batches from here on wait for their epoch
     bool ending;
     uint32_t thread_count;
+    uint32_t threads_named;  // in timelines, from 1 on
     uint64_t threads_started;
     pthread_t *threads;
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making batches, and the threads that do it ahead of time.
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "loader_parts.h"
+#include "timeline/timeline.h"
 
 // ---- windows of a file ----
 
@@ -57,6 +59,7 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
     uint64_t first = slot->number % loader->per_epoch * batch;
     uint64_t left = loader->rows - first;
     uint32_t rows = left < batch ? (uint32_t)left : batch;
+    double begun = grt_timeline_clock(), staged = grt_timeline_staged();
     slot->fault = (struct grt_fault){0};
     grt_order_draw(&data->order, &loader->draw, epoch, first, rows, drawn);
     if (data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle && !data->ram.x) {
@@ -68,6 +71,7 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
     if (slot->y) {
         memset(slot->y + rows * yw, 0, (batch - rows) * yw * 4);
     }
+    grt_timeline_batch(begun, staged);
 }
 
 // With the lock held: the slot of the next batch to be made, or NULL when workers shall end.
@@ -94,6 +98,9 @@ static void *work(void *context) {
     uint64_t *drawn = malloc(loader->desc.batch * sizeof *drawn);
     struct grt_slot *slot;
     pthread_mutex_lock(&loader->lock);
+    char name[32];
+    snprintf(name, sizeof name, "data worker %u", ++loader->threads_named);
+    grt_timeline_thread(name);
     while ((slot = take(loader)) != NULL) {
         pthread_mutex_unlock(&loader->lock);
         if (reader && drawn) {
@@ -121,6 +128,7 @@ bool grt_loader_start(struct grt_loader *loader) {
         return true;
     }
     loader->ending = false;
+    loader->threads_named = 0;
     loader->threads = calloc(wanted, sizeof *loader->threads);
     if (!loader->threads) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for %u workers", wanted);

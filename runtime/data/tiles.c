@@ -13,6 +13,7 @@
 
 #include "filter.h"
 #include "map.h"
+#include "timeline/timeline.h"
 
 enum state { EMPTY, LOADING, READY };
 
@@ -89,6 +90,7 @@ void grt_array_announce(const struct grt_array *array, int fd, uint64_t first, u
 
 bool grt_read_bytes(int fd, void *into, uint64_t size, uint64_t offset, struct grt_fault *fault) {
     unsigned char *at = into;
+    double begun = grt_timeline_clock();
     while (size > 0) {
         ssize_t got = pread(fd, at, size, (off_t)offset);
         if (got < 0 && errno == EINTR) {
@@ -104,6 +106,7 @@ bool grt_read_bytes(int fd, void *into, uint64_t size, uint64_t offset, struct g
         offset += (uint64_t)got;
         size -= (uint64_t)got;
     }
+    grt_timeline_stage(GRT_STAGE_READ, begun);
     return true;
 }
 
@@ -114,8 +117,10 @@ static bool load(const struct grt_tiles *tiles, uint64_t number, unsigned char *
     unsigned char *stored = malloc(tile->stored);
     unsigned char *spare = malloc(array->tile_bytes);
     bool good = stored && spare ? true : grt_fault(fault, GRT_NO_MEMORY, "no host memory");
-    good = good && grt_read_bytes(tiles->fd, stored, tile->stored, tile->offset, fault) &&
-           grt_filter_undo(array, tile, stored, data, spare, fault);
+    good = good && grt_read_bytes(tiles->fd, stored, tile->stored, tile->offset, fault);
+    double begun = grt_timeline_clock();
+    good = good && grt_filter_undo(array, tile, stored, data, spare, fault);
+    grt_timeline_stage(GRT_STAGE_INFLATE, begun);
     if (good && array->element.swapped) {
         uint32_t size = grt_element_size(array->element.type);
         grt_element_swap(data, size, array->tile_bytes / size);
