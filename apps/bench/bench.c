@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "bench_more.h"
+#include "bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/talk.h"
+#include "cli/watch.h"
 
 static const struct bench_kind {
     const char *name;
@@ -277,7 +279,7 @@ static int run_bench(struct bench *bench, uint64_t chosen, const struct bench_al
         code = command_exit_of(grt_last_status());
     }
     talk_clear();
-    grt_dev_destroy(&bench->dev);
+    code = watch_close(&bench->common, &bench->dev, bench_peaks, code);
     bool keep = code != COMMAND_NO_DEVICE;  // without a device there is nothing to keep
     int written = output_close(&output, keep);
     return code ? code : written;
@@ -294,6 +296,7 @@ static int bench_kinds(int argc, char **argv) {
         OPTION_LIST("Options of all kinds", measure_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
+        OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),
     };
     // Of kinds that are named --help shows the options, and of no others.
@@ -345,6 +348,7 @@ int bench_alone(struct bench *bench, const struct bench_alone *alone, int argc, 
         OPTION_LIST("Options of all kinds", measure_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
+        OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),
     };
     const struct options_desc desc = {.verb = alone->verb,

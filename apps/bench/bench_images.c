@@ -13,10 +13,12 @@
 
 #include "bench_more.h"
 #include "bench_progress.h"
+#include "bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
+#include "cli/watch.h"
 #include "gpurt/gpurt.h"
 #include "gpurt/learner.h"
 
@@ -458,7 +460,7 @@ static int run(struct images_bench *bench, int argc, char **argv) {
     if (!code && !bench->good) {
         code = COMMAND_NO_DEVICE;
     }
-    grt_dev_destroy(&bench->dev);
+    code = watch_close(&bench->common, &bench->dev, bench_peaks, code);
     return output_end(&output, good || code == COMMAND_RESUMABLE, code);
 }
 
@@ -477,10 +479,13 @@ int bench_images(int argc, char **argv) {
         OPTION_LIST("Options of images", own_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
+        OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),
     };
-    struct options_desc desc = {
-        .verb = "bench images", .about = about, .lists = lists, .list_count = 4};
+    struct options_desc desc = {.verb = "bench images",
+                                .about = about,
+                                .lists = lists,
+                                .list_count = sizeof lists / sizeof *lists};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &bench.common, NULL, &word_count);
     if (code < 0) {

@@ -12,10 +12,12 @@
 #include "bench_mlp_check.h"
 #include "bench_more.h"
 #include "bench_progress.h"
+#include "bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
+#include "cli/watch.h"
 
 #define INPUTS 32
 #define OUTPUTS 1
@@ -484,7 +486,7 @@ static int run(struct mlp_bench *bench, int argc, char **argv) {
     if (!code && !bench->good) {
         code = COMMAND_NO_DEVICE;
     }
-    grt_dev_destroy(&bench->dev);
+    code = watch_close(&bench->common, &bench->dev, bench_peaks, code);
     return output_end(&output, good || code == COMMAND_RESUMABLE, code);
 }
 
@@ -501,10 +503,13 @@ int bench_mlp(int argc, char **argv) {
         OPTION_LIST("Options of mlp", own_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
+        OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),
     };
-    struct options_desc desc = {
-        .verb = "bench mlp", .about = about, .lists = lists, .list_count = 4};
+    struct options_desc desc = {.verb = "bench mlp",
+                                .about = about,
+                                .lists = lists,
+                                .list_count = sizeof lists / sizeof *lists};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &bench.common, NULL, &word_count);
     if (code < 0) {

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_peaks.h"
+#include "base/clock.h"
 #include "cli/talk.h"
 #include "shaders/host.h"
 #include "shaders/lib/op_params.k"
@@ -230,4 +232,44 @@ double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype
         *kept = peak > 0 ? peak : -1;  // not tried again
     }
     return *kept > 0 ? *kept : 0;
+}
+
+// ---- a device without a bench ----
+
+#define COPY_RUNS 4
+
+// Bytes a second that a copy by the driver reads and writes, of the fastest run.
+static double copy_rate(struct grt_dev *dev) {
+    const struct grt_caps *caps = &grt_dev_info(dev)->caps;
+    uint64_t size = (uint64_t)(caps->software ? 64 : 256) << 20;
+    uint64_t most = grt_dev_mem_left(dev) / 4 / 4096 * 4096;
+    most = caps->max_buffer > 0 && most > caps->max_buffer ? caps->max_buffer : most;
+    size = size < most ? size : most;
+    struct grt_buf *from = NULL, *to = NULL;
+    struct grt_graph *graph = NULL;
+    double best = 0.0;
+    if (size > 0) {
+        from = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "peak"));
+        to = from ? grt_buf_create(dev, grt_buf_desc(.size = size, .label = "peak")) : NULL;
+        graph = to ? grt_graph_create(dev, "peak") : NULL;
+    }
+    if (graph) {
+        grt_graph_copy(graph, (struct grt_range){to, 0, 0}, (struct grt_range){from, 0, 0});
+    }
+    bool good = graph && grt_graph_finish(graph);
+    for (int i = 0; good && i < COPY_RUNS; i++) {
+        double begun = grt_seconds();
+        good = grt_graph_run(graph) && grt_dev_wait(dev);
+        double rate = 2.0 * (double)size / (grt_seconds() - begun);
+        best = rate > best ? rate : best;
+    }
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&to);
+    grt_buf_destroy(&from);
+    return good ? best : 0.0;
+}
+
+struct watch_peaks bench_peaks(struct grt_dev *dev) {
+    struct bench bench = {.dev = dev, .seconds = 0.05, .samples = 3};
+    return (struct watch_peaks){bench_peak(&bench, "tiled", GRT_F32), copy_rate(dev)};
 }

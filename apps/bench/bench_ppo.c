@@ -15,10 +15,12 @@
 
 #include "bench_more.h"
 #include "bench_progress.h"
+#include "bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
+#include "cli/watch.h"
 #include "train/train_ppo.h"
 #include "train/train_ppo_time.h"
 
@@ -438,6 +440,7 @@ int bench_ppo(int argc, char **argv) {
         OPTION_LIST("Options of ppo", own_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
+        OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),
     };
     static const struct train_kind kind = {.verb = "bench ppo", .keys = GRT_CONFIG_OF_PPO};
@@ -460,7 +463,8 @@ int bench_ppo(int argc, char **argv) {
             code = run(bench, argc, argv);
         }
         train_ppo_close(&bench->ppo);
-        grt_dev_destroy(&bench->ppo.trainer.dev);
+        code = watch_close(&bench->ppo.trainer.config.common, &bench->ppo.trainer.dev, bench_peaks,
+                           code);
         ranges_destroy(&bench->envs);
     }
     options_keys_end(&spelled);

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/files.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
+#include "cli/watch.h"
 
 #define FEATURES 32  // of synthetic data
 
@@ -448,7 +450,8 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     struct output output;
     int code = FILES_APART(
         {FILE_READ, "--config", bench->config_path}, {FILE_READ, "--data", bench->source.path},
-        {FILE_WRITTEN, "--apply", bench->apply}, {FILE_WRITTEN, "--output", bench->common.output});
+        {FILE_WRITTEN, "--apply", bench->apply}, {FILE_WRITTEN, "--output", bench->common.output},
+        FILES_WATCHED(&bench->common));
     if (code) {
         return code;
     }
@@ -490,7 +493,7 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     grt_loader_destroy(&bench->kept);
     grt_task_close(&bench->task);
     bench_source_end(&bench->source);
-    grt_dev_destroy(&bench->dev);
+    code = watch_close(&bench->common, &bench->dev, bench_peaks, code);
     bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL || code == COMMAND_RESUMABLE;
     return output_end(&output, keep, code);
 }
@@ -513,10 +516,14 @@ int bench_train(int argc, char **argv) {
         OPTION_LIST("Options of train", own_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
+        OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),
     };
-    struct options_desc desc = {
-        .verb = "bench", .words = "[KIND]", .about = text, .lists = lists, .list_count = 4};
+    struct options_desc desc = {.verb = "bench",
+                                .words = "[KIND]",
+                                .about = text,
+                                .lists = lists,
+                                .list_count = sizeof lists / sizeof *lists};
     const char **words = calloc((size_t)argc + 1, sizeof *words);
     size_t count = 0;
     if (!words) {

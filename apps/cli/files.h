@@ -29,5 +29,10 @@ int files_apart(const struct file_named *files, size_t count);
 #define FILES_APART(...)                                                                           \
     files_apart((const struct file_named[]){__VA_ARGS__},                                          \
                 sizeof(const struct file_named[]){__VA_ARGS__} / sizeof(struct file_named))
+// Those of struct options that are written beside the results (watch.h).
+#define FILES_WATCHED(options)                                                                     \
+    {FILE_WRITTEN, "--trace", (options)->trace}, {                                                 \
+        FILE_WRITTEN, "--memory-snapshot", (options)->memory_snapshot                              \
+    }
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "watch.h"
+
 #define WHY(...) (snprintf(why, RANGES_WHY, __VA_ARGS__), false)
 
 bool options_read_text(const char *text, void *into, char why[RANGES_WHY]) {
@@ -191,5 +193,9 @@ struct grt_dev_desc options_device_desc(const struct options *options) {
 
 struct grt_dev *options_open_device(const struct options *options) {
     struct grt_dev_desc desc = options_device_desc(options);
-    return grt_dev_create(&desc);
+    struct grt_dev *dev = watch_check(options) ? grt_dev_create(&desc) : NULL;
+    if (dev && !watch_begin(options, dev)) {
+        grt_dev_destroy(&dev);
+    }
+    return dev;
 }

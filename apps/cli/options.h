@@ -55,6 +55,8 @@ struct options {
     double max_submit_ms;
     enum table_format format;
     const char *output;  // NULL: stdout
+    uint32_t kernels;    // see watch.h
+    const char *trace, *memory_snapshot;
 };
 
 #define OPTIONS_SUBMIT_MS 500  // without --max-submit-ms

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "files.h"
 #include "options.h"
 #include "talk.h"
 
@@ -237,5 +238,9 @@ int options_parse(const struct options_desc *desc, int argc, char **argv, struct
     struct parser p = {.desc = desc};
     int code = parse(&p, argc, argv, values, words, word_count);
     arg_freetable(p.table, sizeof p.table / sizeof *p.table);
+    if (code < 0 &&
+        FILES_APART({FILE_WRITTEN, "--output", values->output}, FILES_WATCHED(values))) {
+        code = COMMAND_USAGE;
+    }
     return code;
 }

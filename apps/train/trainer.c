@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
+#include "cli/watch.h"
 #include "gpurt/profile.h"
 
 #define AT(field) offsetof(struct trainer, field)
@@ -154,6 +156,7 @@ static int go(struct trainer *t, int argc, char **argv) {
     }
     open_table(t, title, shown, argc, argv);
     talk_progress("the first step, in which a driver finishes its kernels");
+    grt_timeline_restart(t->dev);
     grt_run_go(t->run);
     talk_clear();
     info = grt_run_info(t->run);
@@ -201,6 +204,7 @@ static int parse(struct trainer *t, int argc, char **argv, const char **words, s
         OPTION_LIST("Log", trainer_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
+        OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),
     };
     memcpy(lists, kind->lists, kind->list_count * sizeof *lists);
@@ -258,7 +262,7 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv) {
     }
     kind->close(t);
     grt_run_destroy(&t->run);
-    grt_dev_destroy(&t->dev);
+    code = watch_close(&t->config.common, &t->dev, bench_peaks, code);
 undo_memory:
     free(words);
     if (t) {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/whole_file.h"
+#include "command.h"
+#include "talk.h"
+
+#define AT(field) offsetof(struct options, field)
+
+const struct option_row watch_options[WATCH_OPTIONS_COUNT] = {
+    {.name = "kernels",
+     .help = "at the end: calls, time and rate of each kernel, and what holds the work up",
+     .at = AT(kernels)},
+    {.name = "trace",
+     .value = "FILE",
+     .help = "write a trace of host and device, which Perfetto opens",
+     .read = options_read_text,
+     .at = AT(trace)},
+    {.name = "memory-snapshot",
+     .value = "FILE",
+     .help = "write every allocation, which `gpurt report` draws",
+     .read = options_read_text,
+     .at = AT(memory_snapshot)},
+};
+
+// There is one at a time.
+static struct grt_timeline *timeline;
+
+// ---- begin ----
+
+bool watch_check(const struct options *o) {
+    const struct {
+        const char *name, *path;
+    } files[] = {{"--trace", o->trace}, {"--memory-snapshot", o->memory_snapshot}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int obstacle = files[i].path ? grt_whole_file_obstacle(files[i].path) : 0;
+        if (obstacle) {
+            return grt_fail(GRT_NO_OUTPUT, "%s: %s cannot be written: %s", files[i].name,
+                            files[i].path, strerror(obstacle));
+        }
+    }
+    return true;
+}
+
+bool watch_begin(const struct options *o, struct grt_dev *dev) {
+    if (!o->kernels && !o->trace && !o->memory_snapshot) {
+        return true;
+    }
+    timeline = grt_timeline_begin(
+        dev, grt_timeline_desc(.events = o->trace != NULL, .memory = o->memory_snapshot != NULL));
+    return timeline != NULL;
+}
+
+// ---- the table ----
+
+// "12.3 GFLOP/s"
+static void rate_text(const struct grt_timeline_kernel *row, char text[32]) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    double rate =
+        (row->of_operations ? row->operations : row->bytes) / (row->seconds > 0 ? row->seconds : 1);
+    size_t p = 0;
+    while (rate >= 1000.0 && p + 1 < sizeof prefixes / sizeof *prefixes) {
+        rate /= 1000.0;
+        p++;
+    }
+    snprintf(text, 32, "%.3g %s%s", rate, prefixes[p], row->of_operations ? "FLOP/s" : "B/s");
+}
+
+static void print_row(const struct grt_timeline_kernel *row, double all,
+                      const struct watch_peaks *peaks) {
+    char rate[32] = "-", share[16] = "-", of_peak[16] = "-", total[24] = "-", mean[24] = "-";
+    if (row->timed > 0) {
+        rate_text(row, rate);
+        snprintf(total, sizeof total, "%.3f", 1e3 * row->seconds);
+        snprintf(mean, sizeof mean, "%.1f", 1e6 * row->seconds / (double)row->timed);
+        snprintf(share, sizeof share, "%.1f%%", all > 0.0 ? 100.0 * row->seconds / all : 0.0);
+        double part = watch_of_peak(row, peaks);
+        if (part > 0.0) {
+            snprintf(of_peak, sizeof of_peak, "%.0f%%", 100.0 * part);
+        }
+    }
+    talk_line("%-24.24s %8llu %9s %9s %6s %12s %5s", row->name, (unsigned long long)row->calls,
+              total, mean, share, rate, of_peak);
+}
+
+static void print_stages(const struct grt_timeline_totals *t) {
+    double sum = 0.0;
+    char text[256] = "";
+    size_t n = 0;
+    for (int i = 0; i < GRT_STAGE_WAIT; i++) {
+        sum += t->stages[i];
+    }
+    for (int i = 0; i < GRT_STAGE_WAIT && sum > 0.0 && n < sizeof text; i++) {
+        if (t->stages[i] > 0.0) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.0f%%", n ? ", " : "",
+                                  grt_stage_text((enum grt_stage)i), 100.0 * t->stages[i] / sum);
+        }
+    }
+    if (sum > 0.0) {
+        talk_line("data: the slowest stage is %s (%s of %.3f s of all workers); the host waited "
+                  "%.3f s for batches",
+                  grt_stage_text(watch_slowest(t)), text, sum, t->stages[GRT_STAGE_WAIT]);
+    }
+}
+
+static void print_kernels(const struct watch_peaks *peaks) {
+    struct grt_timeline_totals totals = grt_timeline_totals(timeline);
+    struct grt_timeline_kernel row;
+    uint32_t count = 0;
+    while (grt_timeline_kernel(timeline, count, &row)) {
+        count++;
+    }
+    struct grt_timeline_kernel *rows = calloc(count + 1, sizeof *rows);
+    if (!rows) {
+        talk_error("out of memory");
+        return;
+    }
+    talk_line("%s", "");
+    talk_line("%-24s %8s %9s %9s %6s %12s %5s", "kernel", "calls", "total ms", "mean us", "share",
+              "rate", "peak");
+    for (uint32_t i = 0; i < count; i++) {
+        grt_timeline_kernel(timeline, i, &rows[i]);
+        print_row(&rows[i], totals.compute + totals.upload, peaks);
+    }
+    talk_line("the device worked %.3f s of %.3f s from its first command to its last; %llu "
+              "dispatches, %llu copies and fills, %llu submits",
+              totals.compute, totals.active, (unsigned long long)totals.dispatches,
+              (unsigned long long)totals.copies, (unsigned long long)totals.submits);
+    print_stages(&totals);
+    char advice[WATCH_ADVICE_SIZE];
+    watch_advice(&totals, rows, count, peaks, advice);
+    talk_line("bottleneck: %s", advice);
+    free(rows);
+}
+
+// ---- end ----
+
+static int write_files(const struct options *o) {
+    struct grt_timeline_totals totals = grt_timeline_totals(timeline);
+    bool good = !o->trace || grt_timeline_write_trace(timeline, o->trace);
+    int code = good ? 0 : command_exit_of(grt_last_status());
+    if (good && o->trace && totals.left_out > 0) {
+        talk_line("the trace has the first %llu events; %llu later ones are left out",
+                  (unsigned long long)totals.events, (unsigned long long)totals.left_out);
+    }
+    if (o->memory_snapshot && !grt_timeline_write_memory(timeline, o->memory_snapshot)) {
+        code = code ? code : command_exit_of(grt_last_status());
+    }
+    return code;
+}
+
+int watch_close(const struct options *o, struct grt_dev **dev, watch_peaks_fn *peaks, int code) {
+    if (timeline && *dev && grt_dev_status(*dev) == GRT_OK && grt_timeline_end(timeline)) {
+        // A verb that failed before its device did anything has nothing to show.
+        struct grt_timeline_totals totals = grt_timeline_totals(timeline);
+        bool shows = code == 0 || totals.dispatches + totals.copies > 0;
+        if (shows && o->kernels) {
+            struct watch_peaks most = peaks ? peaks(*dev) : (struct watch_peaks){0};
+            talk_clear();
+            print_kernels(&most);
+        }
+        int written = shows ? write_files(o) : 0;
+        code = code ? code : written;
+    }
+    grt_timeline_destroy(&timeline);
+    grt_dev_destroy(dev);
+    return code;
+}

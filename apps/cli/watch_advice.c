@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What held the work up. The first that is true of these, and its remedy:
+//
+//     the device was idle for 30 % or more of the time from its first command to its last
+//         because the host waited for batches      the slowest stage of making them
+//         because the host was handing work over   larger batches
+//         for another reason                       what the host does between steps
+//     copies take the most time                    keep the data on the device
+//     one kernel takes the most time               near its limit, or not
+#include <stdio.h>
+#include <string.h>
+
+#include "watch.h"
+
+#define IDLE 0.3         // of the time: worth to be named first
+#define MOST_OF 0.5      // of the idle time: its reason
+#define NEAR_PEAK 0.6    // nothing to gain without other arithmetic
+#define SLOW_COPY 0.2    // of the bandwidth: below, it is not what limits a kernel
+#define SHORT_CALL 2e-5  // seconds: launching takes a good part of it
+
+enum grt_stage watch_slowest(const struct grt_timeline_totals *totals) {
+    enum grt_stage slowest = GRT_STAGE_COUNT;
+    double most = 0.0;
+    for (int i = 0; i < GRT_STAGE_WAIT; i++) {
+        if (totals->stages[i] > most) {
+            most = totals->stages[i];
+            slowest = (enum grt_stage)i;
+        }
+    }
+    return slowest;
+}
+
+double watch_of_peak(const struct grt_timeline_kernel *row, const struct watch_peaks *peaks) {
+    static const char *const matrix_units[] = {"mma", "coop", "xmx", "stream"};
+    double peak = row->of_operations ? peaks->operations : peaks->bytes;
+    double work = row->of_operations ? row->operations : row->bytes;
+    for (size_t i = 0; row->of_operations && i < sizeof matrix_units / sizeof *matrix_units; i++) {
+        if (strstr(row->name, matrix_units[i])) {
+            return 0.0;
+        }
+    }
+    double part = peak > 0.0 && row->seconds > 0.0 ? work / row->seconds / peak : 0.0;
+    // Above it the ranges that are bound are not read in full, or lie in a cache.
+    return row->of_operations || part <= 1.0 ? part : 0.0;
+}
+
+static const char *remedy_of(enum grt_stage stage) {
+    switch (stage) {
+    case GRT_STAGE_READ:
+        return "cache: ram or device reads the file once; a faster disk, or larger chunks in the "
+               "file, help too";
+    case GRT_STAGE_INFLATE:
+        return "more workers, cache: ram or device, or a file without compression";
+    case GRT_STAGE_DECODE:
+        return "more workers, or `gpurt data import` once, which keeps decoded images";
+    case GRT_STAGE_TRANSFORM:
+        return "more workers, or transforms on the device";
+    default:
+        return "more workers, or cache: ram or device";
+    }
+}
+
+static void say_idle(const struct grt_timeline_totals *t, double idle, char *text) {
+    int n = snprintf(text, WATCH_ADVICE_SIZE, "the device was idle for %.0f %% of the time, ",
+                     100.0 * idle / t->active);
+    double waited = t->stages[GRT_STAGE_WAIT];
+    enum grt_stage slowest = watch_slowest(t);
+    size_t left = (size_t)(WATCH_ADVICE_SIZE - n);
+    if (waited >= MOST_OF * idle && slowest != GRT_STAGE_COUNT) {
+        snprintf(text + n, left, "most of it waiting for batches, whose slowest stage is %s: %s",
+                 grt_stage_text(slowest), remedy_of(slowest));
+    } else if (waited >= MOST_OF * idle) {
+        snprintf(text + n, left, "most of it waiting for batches: %s", remedy_of(GRT_STAGE_COUNT));
+    } else if (t->submitting >= MOST_OF * idle) {
+        snprintf(text + n, left,
+                 "most of it while the host handed work to the driver (%.0f us a submit): larger "
+                 "batches, or data on the device (cache: device), need fewer submits",
+                 t->submits > 0 ? 1e6 * t->submitting / (double)t->submits : 0.0);
+    } else {
+        snprintf(text + n, left,
+                 "while the host did something else: evaluate, log and save less often; a trace "
+                 "(--trace) shows what");
+    }
+}
+
+static void say_kernel(const struct grt_timeline_totals *t, const struct grt_timeline_kernel *top,
+                       const struct watch_peaks *peaks, char *text) {
+    double of_peak = watch_of_peak(top, peaks);
+    double mean = top->timed > 0 ? top->seconds / (double)top->timed : 0.0;
+    int n = snprintf(text, WATCH_ADVICE_SIZE, "%s takes %.0f %% of the device's time", top->name,
+                     100.0 * top->seconds / (t->compute + t->upload));
+    // A kernel that computes moves few bytes, which says nothing of it.
+    if (of_peak >= (top->of_operations ? 0.0 : SLOW_COPY) && of_peak > 0.0) {
+        n += snprintf(text + n, (size_t)(WATCH_ADVICE_SIZE - n), ", at %.0f %% of its %s",
+                      100.0 * of_peak, top->of_operations ? "peak" : "bandwidth");
+    }
+    snprintf(text + n, (size_t)(WATCH_ADVICE_SIZE - n), ": %s",
+             !top->is_kernel ? "data that stays on the device (cache: device) is not copied"
+             : of_peak >= NEAR_PEAK
+                 ? "it is near the device's limit, which a lower precision (f16, "
+                   "bf16) or less work moves"
+             : mean < SHORT_CALL ? "its calls are short, and larger batches make them longer"
+                                 : "`gpurt tune` may find faster settings for its shapes, and "
+                                   "larger batches or a lower precision help most often");
+}
+
+void watch_advice(const struct grt_timeline_totals *totals, const struct grt_timeline_kernel *rows,
+                  uint32_t count, const struct watch_peaks *peaks, char text[WATCH_ADVICE_SIZE]) {
+    double idle = totals->active - totals->compute;
+    if (count == 0 || !(totals->active > 0.0) || !(totals->compute + totals->upload > 0.0)) {
+        snprintf(text, WATCH_ADVICE_SIZE, "the device did nothing that has a time");
+    } else if (idle >= IDLE * totals->active) {
+        say_idle(totals, idle, text);
+    } else {
+        say_kernel(totals, &rows[0], peaks, text);
+    }
+}
