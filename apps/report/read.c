@@ -62,13 +62,13 @@ static void command_text(const json_t *command, char text[REPORT_TEXT]) {
 // Options that say where and how something is measured, or that rows repeat: no part of a case.
 // Those with a value first.
 static const char *const neutral[] = {
-    "backend", "device",     "mem-fraction", "mem-limit",     "max-submit-ms", "format",
-    "output",  "o",          "time",         "samples",       "num-envs",      "num-dirs",
-    "env",     "policy",     "dir-chunk",    "rollout-steps", "precision",     "loop",
-    "seed",    "iterations", "num-uavs",     "shape",         "count",         "size",
-    "variant", "trans",
+    "backend", "device",     "mem-fraction", "mem-limit",       "max-submit-ms", "format",
+    "output",  "o",          "time",         "samples",         "num-envs",      "num-dirs",
+    "env",     "policy",     "dir-chunk",    "rollout-steps",   "precision",     "loop",
+    "seed",    "iterations", "num-uavs",     "shape",           "count",         "size",
+    "variant", "trans",      "trace",        "memory-snapshot",
 };
-static const char *const neutral_flags[] = {"require-gpu", "verbose", "v", "quiet", "q"};
+static const char *const neutral_flags[] = {"require-gpu", "kernels", "verbose", "v", "quiet", "q"};
 
 static bool among(const char *word, const char *const *list, size_t count) {
     for (size_t i = 0; i < count; i++) {
