@@ -149,7 +149,7 @@ static void commands_fill_their_phases(void **state) {
 
 static void results_are_the_same_bits(void **state) {
     (void)state;
-    uint32_t words[KIT_WORDS], without[KIT_WORDS], with[KIT_WORDS];
+    uint32_t words[KIT_WORDS], without[KIT_WORDS] = {0}, with[KIT_WORDS] = {0};
     uint64_t seed = 3;
     for (uint32_t i = 0; i < KIT_WORDS; i++) {
         words[i] = test_next(&seed);
@@ -363,8 +363,8 @@ static void overlaps_go_to_a_track_of_their_own(void **state) {
         struct grt_command_time c = {
             .name = grt_timeline_name(t, "copy"),
             .is_kernel = true,
-            .begin = now + 1e-6 * (59 - i),
-            .end = now + 1e-6 * (59 - i) + 1.5e-5,
+            .begin = now + 1e-5 * (59 - i),
+            .end = now + 1e-5 * (59 - i) + 1.5e-5,
         };
         grt_timeline_commands(t, &c, 1);
     }
@@ -380,6 +380,7 @@ static void overlaps_go_to_a_track_of_their_own(void **state) {
         see(event, seen);
     }
     assert_int_equal(seen->kernels, 40);
+    assert_true(fabs(seen->kernel_us - 40 * 15.0) < 0.1);  // none is cut
     assert_int_equal(number(json_object_get(trace, "otherData"), "left_out"), 20);
     json_decref(trace);
     grt_timeline_destroy(&t);
