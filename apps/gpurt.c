@@ -11,6 +11,7 @@
 #include "cli/crash.h"
 #include "cli/output.h"
 #include "cli/talk.h"
+#include "publish/publish.h"
 
 static int cmd_version(int argc, char **argv);
 static int cmd_help(int argc, char **argv);
@@ -22,6 +23,7 @@ static const struct verb {
 } verbs[] = {
     {"devices", "list every device and what it can do", cmd_devices},
     {"doctor", "say what is missing on this machine and how to mend it", cmd_doctor},
+    {"monitor", "what the GPUs do, and the gpurt processes on them, live", cmd_monitor},
     {"bench", "find the best training settings; measure memory, launches, products", cmd_bench},
     {"report", "devices side by side: a page of results from any machines", cmd_report},
     {"compare", "what became better or worse between two files of results", cmd_compare},
@@ -149,6 +151,7 @@ int main(int argc, char **argv) {
     crash_init();
     talk_init();
     int code = run(argc, argv);
+    publish_end();
     talk_clear();
     // Text that a verb printed without an output of its own: help and versions.
     int written = output_close(&(struct output){.file = stdout}, true);

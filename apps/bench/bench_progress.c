@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
+#include "publish/publish.h"
 
 #define LONG_SECONDS 20.0  // a line says how long it takes
 #define OVERHEAD 1.5       // of a row, for set-up and check: at least
@@ -46,6 +47,11 @@ void bench_progress_row(const struct bench_progress *progress, const char *forma
         time_text(each * (double)(progress->planned - progress->done), text);
         snprintf(left, sizeof left, ", %s left", text);
     }
+    struct state state;
+    state_init(&state);
+    state.step = (double)progress->done;
+    state.steps = (double)progress->planned;
+    publish_tell(&state);
     talk_progress("%zu of %zu%s: %s", progress->done + 1, progress->planned, left, what);
 }
 

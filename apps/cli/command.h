@@ -49,6 +49,7 @@ int command_unknown(const struct command_unknown *unknown, const void *names, si
 // The verbs; argv[0] is the verb itself. Each returns an exit code.
 int cmd_devices(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_monitor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_report(int argc, char **argv);

@@ -57,6 +57,9 @@ struct options {
     const char *output;  // NULL: stdout
     uint32_t kernels;    // see watch.h
     const char *trace, *memory_snapshot;
+    uint32_t monitor;
+    const char *metrics;  // NULL: none
+    const char *verb;     // "train supervised": filled by options_parse()
 };
 
 #define OPTIONS_SUBMIT_MS 500  // without --max-submit-ms
@@ -95,7 +98,8 @@ bool options_keys_begin(struct options_keys *keys, const struct option_list *lis
                         int argc, char **argv);
 void options_keys_end(struct options_keys *keys);
 
-// The device that the options ask for, or NULL with the sentence said.
+// The device that the options ask for, or NULL with the sentence said. From there on the process is
+// seen by `gpurt monitor`: publish/publish.h.
 struct grt_dev *options_open_device(const struct options *options);
 struct grt_dev_desc options_device_desc(const struct options *options);
 

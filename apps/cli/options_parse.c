@@ -230,6 +230,7 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
         }
     }
     talk_set_level(values->quiet ? -1 : (int)values->verbose);
+    values->verb = p->desc->verb;
     return -1;
 }
 

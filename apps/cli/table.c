@@ -25,6 +25,27 @@ void table_bytes_text(uint64_t bytes, char text[TABLE_TEXT_SIZE]) {
     snprintf(text, TABLE_TEXT_SIZE, "%.4g %s", value, units[unit]);
 }
 
+void table_time_text(double seconds, char text[TABLE_SHORT_SIZE]) {
+    unsigned long s = seconds < 1e8 ? (unsigned long)(seconds + 0.5) : 99999999ul;
+    text[0] = '\0';
+    if (seconds >= 3600) {
+        snprintf(text, TABLE_SHORT_SIZE, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
+    } else if (seconds >= 0) {
+        snprintf(text, TABLE_SHORT_SIZE, "%lu:%02lu", s / 60, s % 60);
+    }
+}
+
+void table_rate_text(double rate, char text[TABLE_SHORT_SIZE]) {
+    text[0] = '\0';
+    if (rate >= 1e6) {
+        snprintf(text, TABLE_SHORT_SIZE, "%.4gM/s", rate / 1e6);
+    } else if (rate >= 1e3) {
+        snprintf(text, TABLE_SHORT_SIZE, "%.4gk/s", rate / 1e3);
+    } else if (rate >= 0) {
+        snprintf(text, TABLE_SHORT_SIZE, "%.4g/s", rate);
+    }
+}
+
 // Fixed digits after the point, so that columns line up; more of them where only zeros would show.
 static void number_text(double number, int precision, char text[TABLE_TEXT_SIZE]) {
     bool small = number != 0 && fabs(number) < pow(10, -precision);
@@ -278,7 +299,8 @@ static void measure(struct table *t, const struct table_cell *rows, size_t row_c
 // first. What names a case and its figure is not here.
 // clang-format off
 static const char *const spared[] = {
-    "samples", "timer", "steps_per_run", "profile", "error", "pin_memory", "working_set",
+    "pci", "memory_clock", "reader", "power_limit", "clock", "score_of", "samples", "timer",
+    "steps_per_run", "profile", "error", "pin_memory", "working_set",
     "numbers", "substeps_per_s", "total_batch", "cpus", "loss_scale", "skipped", "clip_rate",
     "explained", "kl", "best_ms", "evaluate_falls", "evaluate_good", "evaluate_collisions",
     "evaluate_arrived", "evaluate_good_rate", "memcpy_mb_per_s", "raw_mb_per_s", "io_ms",
@@ -301,16 +323,24 @@ static bool is_called(const struct table_column *column, const char *name) {
     return strcmp(column->key ? column->key : column->heading, name) == 0;
 }
 
+// Of the terminal that the table is printed on; 0: none.
+static int terminal_columns(const struct table *t) {
+    struct winsize size = {0};
+    int fd = fileno(t->desc.output->file);
+    if (t->desc.fit == 0 && isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0) {
+        return size.ws_col;
+    }
+    return t->desc.fit;
+}
+
 // Leaves out columns until the others fit into the terminal; what is no terminal gets all.
 static void fold(struct table *t) {
-    struct winsize size = {0};
+    int columns = terminal_columns(t);
     t->last_limit = 0;
-    int fd = fileno(t->desc.output->file);
-    if (t->desc.format != TABLE_PLAIN || !isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0 ||
-        size.ws_col == 0) {
+    if (t->desc.format != TABLE_PLAIN || columns == 0) {
         return;
     }
-    for (size_t k = 0; k < sizeof spared / sizeof *spared && table_width(t) > size.ws_col; k++) {
+    for (size_t k = 0; k < sizeof spared / sizeof *spared && table_width(t) > columns; k++) {
         for (size_t i = 0; i < t->desc.column_count; i++) {
             if (shows(t, i) && is_called(&t->desc.columns[i], spared[k])) {
                 t->shown &= ~(1ull << i);
@@ -321,7 +351,7 @@ static void fold(struct table *t) {
         t->last = shows(t, i) ? i : t->last;
     }
     // A text at the end of the line is cut at the terminal's edge.
-    int rest = size.ws_col - (table_width(t) - t->width[t->last]);
+    int rest = columns - (table_width(t) - t->width[t->last]);
     t->last_limit = t->desc.columns[t->last].type == TABLE_TEXT && rest >= 8 ? rest : 0;
 }
 

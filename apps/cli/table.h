@@ -79,6 +79,7 @@ struct table_desc {
     char **argv;
     json_t *head;  // members of the JSON head besides those; the table takes it; may be NULL
     bool blocks;   // plain: each row as a block of lines that shows every column
+    int fit;       // plain: columns of the terminal it is for; 0: asked of the output
 };
 
 struct table {
@@ -118,5 +119,9 @@ void table_cell_text(const struct table_column *column, const struct table_cell 
                      char text[TABLE_TEXT_SIZE]);
 // "64 MiB"
 void table_bytes_text(uint64_t bytes, char text[TABLE_TEXT_SIZE]);
+// "1:05:07", and of a rate "12.3k/s"; "" where it is not known.
+#define TABLE_SHORT_SIZE 32
+void table_time_text(double seconds, char text[TABLE_SHORT_SIZE]);
+void table_rate_text(double rate, char text[TABLE_SHORT_SIZE]);
 
 #endif

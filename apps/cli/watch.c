@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/whole_file.h"
 #include "command.h"
+#include "publish/publish.h"
 #include "talk.h"
 
 #define AT(field) offsetof(struct options, field)
@@ -48,6 +49,10 @@ bool watch_check(const struct options *o) {
 }
 
 bool watch_begin(const struct options *o, struct grt_dev *dev) {
+    publish_begin(&(struct publish_desc){.app = o->verb,
+                                         .device = grt_dev_info(dev),
+                                         .sample = o->monitor != 0,
+                                         .metrics = o->metrics});
     if (!o->kernels && !o->trace && !o->memory_snapshot) {
         return true;
     }

@@ -7,6 +7,7 @@
 
 #include "cli/talk.h"
 #include "trainer.h"
+#include "publish/publish.h"
 
 // ---- the table ----
 
@@ -75,16 +76,6 @@ void trainer_tell(struct trainer *t, struct grt_run_row *row) {
 
 // ---- progress ----
 
-// "1:05:07"
-static void time_text(double seconds, char text[32]) {
-    unsigned long s = seconds < 1e8 ? (unsigned long)(seconds + 0.5) : 99999999ul;
-    if (s >= 3600) {
-        snprintf(text, 32, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
-    } else {
-        snprintf(text, 32, "%lu:%02lu", s / 60, s % 60);
-    }
-}
-
 struct text {
     char *at;
     size_t room;
@@ -127,16 +118,11 @@ static bool scaled(const struct trainer *t, const struct grt_run_row *row) {
 // One line that changes: all of it within the 80 columns of a terminal, the time that is left too.
 static void show_progress(struct trainer *t, const struct grt_run_row *row, const char *eta) {
     struct text text = {t->progress, sizeof t->progress};
-    double rate = row->numbers[rate_of(row)];
+    char rate[TABLE_SHORT_SIZE];
     add_place(&text, row, " ");
     add(&text, " %s %.4g", grt_run_field_word(score_of(row)), row->numbers[score_of(row)]);
-    add(&text, " %.4g%s/s",
-        rate >= 1e6   ? rate / 1e6
-        : rate >= 1e3 ? rate / 1e3
-                      : rate,
-        rate >= 1e6   ? "M"
-        : rate >= 1e3 ? "k"
-                      : "");
+    table_rate_text(row->numbers[rate_of(row)], rate);
+    add(&text, " %s", rate);
     if (grt_run_row_has(row, GRT_FIELD_DATA_SHARE)) {
         add(&text, " data %.0f%%", 100 * row->numbers[GRT_FIELD_DATA_SHARE]);
     }
@@ -179,13 +165,34 @@ static bool tabled(const struct trainer *t) {
 
 // On a terminal one line that changes, else a line for each row of the log that the table lacks.
 static void print_progress(struct trainer *t, const struct grt_run_row *row, bool logged) {
-    char eta[32];
-    time_text(row->eta, eta);
+    char eta[TABLE_SHORT_SIZE];
+    table_time_text(row->eta, eta);
     if (talk_shows_progress()) {
         show_progress(t, row, eta);
     } else if (logged && !tabled(t)) {
         print_line(t, row, eta);
     }
+}
+
+// For `gpurt monitor`, which sees the newest.
+static void tell_monitor(const struct grt_run_row *row) {
+    struct state state;
+    state_init(&state);
+    state.step = (double)row->step;
+    state.steps = (double)row->steps;
+    if (row->epochs > 0) {
+        state.epoch = row->numbers[GRT_FIELD_EPOCH];
+        state.epochs = (double)row->epochs;
+    }
+    state.rate = row->numbers[rate_of(row)];
+    state.score = row->numbers[score_of(row)];
+    snprintf(state.rate_of, STATE_TEXT, "%s", grt_run_field_word(rate_of(row)));
+    snprintf(state.score_of, STATE_TEXT, "%s", grt_run_field_word(score_of(row)));
+    if (row->eta > 0 || row->step == row->steps) {
+        state.left = row->eta;
+    }
+    state.memory = row->numbers[GRT_FIELD_MEMORY];
+    publish_tell(&state);
 }
 
 // ---- the hook ----
@@ -203,10 +210,12 @@ void trainer_report(void *context, const struct grt_run_report *r) {
         talk_stop_by(TALK_STOP_AFTER_STEP);
         break;
     case GRT_RUN_NEWS_PROGRESS:
+        tell_monitor(r->row);
         print_progress(t, r->row, false);
         break;
     case GRT_RUN_NEWS_ROW:
         if (r->row->event == GRT_RUN_TRAIN) {
+            tell_monitor(r->row);
             print_progress(t, r->row, true);
         }
         if (r->row->event == GRT_RUN_TRAIN && t->pending) {

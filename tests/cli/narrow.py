@@ -26,6 +26,7 @@ COMMANDS = [
       "--device", "ref:0", "--time", "0.002"], ["model", "batch", "M samples/s", "check"]),
     (["bench", "--device", "ref:0", "--model", "depth=1,hidden=4", "--batch-sizes", "32", "--num-workers", "0", "--precision",
       "f32", "--time", "0.002", "--steps", "1"], ["Batch", "Workers", "Total ms", "Samples/s", "Status"]),
+    (["monitor", "--once", "--interval", "0.05"], ["name", "busy", "used", "of", "power W", "temp. C"]),
     (["profile", "--device", "ref:0"], ["setting", "value", "from"]),
 ]
 
