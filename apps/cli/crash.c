@@ -10,6 +10,7 @@
 
 #include "gpurt/gpurt.h"
 #include "gpurt/unfinished.h"
+#include "talk.h"
 
 #define SIGNALS(X) X(SIGSEGV) X(SIGBUS) X(SIGILL) X(SIGFPE) X(SIGABRT)
 
@@ -27,6 +28,7 @@ static void on_crash(int signal_number) {
     SIGNALS(X)
 #undef X
     const char *driver = grt_dev_opened();
+    talk_restore();
     print("gpurt: crashed (");
     print(name);
     print(")");

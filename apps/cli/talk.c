@@ -50,7 +50,21 @@ static void say_in_handler(const char *text) {
     }
 }
 
+static void (*volatile at_end)(void);
+
+void talk_at_end(void (*restore)(void)) {
+    at_end = restore;
+}
+
+void talk_restore(void) {
+    void (*restore)(void) = at_end;
+    if (restore) {
+        restore();
+    }
+}
+
 static void end_process(int code) {
+    talk_restore();
     grt_unfinished_unlink();
     _exit(code);
 }

@@ -41,6 +41,12 @@ bool talk_stopped(void);
 // It was obeyed and nothing is lost: the command ends with its own exit code.
 void talk_resume(void);
 
+// What puts the terminal back as it was, for a verb that draws on it; NULL: nothing is to be done.
+// Called when a signal ends the process, so it may call only what a signal handler may.
+void talk_at_end(void (*restore)(void));
+// Calls it. For signal handlers that end the process.
+void talk_restore(void);
+
 // Whether this stream shows bold and colour: a terminal, and NO_COLOR is not set.
 bool talk_styled(FILE *file);
 

@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/talk.h"
 #include "monitor/rows.h"
+#include "monitor/view.h"
 
 struct monitor {
     struct options common;  // first: see options.h
@@ -44,7 +45,8 @@ static const char about[] =
     "what they run, step, samples/s, loss and the time that is left. NVIDIA is asked through\n"
     "its library NVML, AMD through sysfs, any other through DRM fdinfo, the CPU through /proc;\n"
     "what a driver does not tell is not available (-, and null in JSON). Without a terminal the\n"
-    "rows of each look are printed one after the other; --format json wants --once. Ctrl-C ends.\n";
+    "rows of each look are printed one after the other; --format json wants --once. Ctrl-C ends,\n"
+    "on a terminal q too.\n";
 
 // Waits for the next look; false: it was asked to stop.
 static bool wait_interval(const struct monitor *m) {
@@ -52,30 +54,23 @@ static bool wait_interval(const struct monitor *m) {
     return !talk_stopped() && nanosleep(&time, NULL) == 0 && !talk_stopped();
 }
 
-static json_t *warnings_json(const struct look *look) {
+// To people as lines, and as an array for programs.
+static json_t *tell_warnings(FILE *file, const struct look *look) {
     json_t *all = json_array();
     for (size_t i = 0; i < look->sample.count; i++) {
+        const struct sensor_device *device = &look->sample.devices[i];
         char warnings[LOOK_WARNINGS][LOOK_WARNING];
         size_t count = look_warnings(look, i, warnings);
         for (size_t k = 0; k < count; k++) {
-            json_array_append_new(
-                all, json_pack("{so ss ss}", "name", table_json_text(look->sample.devices[i].name),
-                               "pci", look->sample.devices[i].pci, "text", warnings[k]));
+            json_array_append_new(all,
+                                  json_pack("{so ss ss}", "name", table_json_text(device->name),
+                                            "pci", device->pci, "text", warnings[k]));
+            if (file) {
+                output_line(file, "%s: %s", device->name, warnings[k]);
+            }
         }
     }
     return all;
-}
-
-static void print_warnings(FILE *file, const struct look *look) {
-    bool any = false;
-    for (size_t i = 0; i < look->sample.count; i++) {
-        char warnings[LOOK_WARNINGS][LOOK_WARNING];
-        size_t count = look_warnings(look, i, warnings);
-        for (size_t k = 0; k < count; k++) {
-            output_line(file, "%s%s: %s", any ? "" : "", look->sample.devices[i].name, warnings[k]);
-            any = true;
-        }
-    }
 }
 
 static bool print_look(struct monitor *m) {
@@ -87,9 +82,26 @@ static bool print_look(struct monitor *m) {
         if (m->look->process_count == 0) {
             fputs("No gpurt process of this user is running.\n", m->output.file);
         }
-        print_warnings(m->output.file, m->look);
+        json_decref(tell_warnings(m->output.file, m->look));
     }
     return good && output_flush(&m->output);
+}
+
+// On a terminal.
+static void run_live(struct monitor *m) {
+    bool going = true;
+    while (going) {
+        char *text = view_text(m->look, screen_size(), m->interval);
+        if (text) {
+            screen_show(text);
+        }
+        free(text);
+        enum screen_event event = screen_wait(m->interval);
+        going = event != SCREEN_QUIT && !talk_stopped();
+        if (going && event == SCREEN_TIME) {
+            look_again(m->look);
+        }
+    }
 }
 
 static void run(struct monitor *m) {
@@ -99,7 +111,7 @@ static void run(struct monitor *m) {
         going = print_look(m) && !m->once && wait_interval(m);
     }
     if (m->once) {
-        table_note(&m->table, "warnings", warnings_json(m->look));
+        table_note(&m->table, "warnings", tell_warnings(NULL, m->look));
     }
 }
 
@@ -120,6 +132,7 @@ int cmd_monitor(int argc, char **argv) {
         talk_error("--format json is one object, so it wants --once; --format jsonl goes on");
         return COMMAND_USAGE;
     }
+    bool live = !m.once && m.common.format == TABLE_PLAIN && !m.common.output;
     code = output_open(&m.output, m.common.output);
     if (code) {
         return code;
@@ -130,6 +143,9 @@ int cmd_monitor(int argc, char **argv) {
     if (!m.look) {
         talk_error("out of memory");
         code = COMMAND_INTERNAL;
+    } else if (live && screen_open()) {
+        run_live(&m);
+        screen_close();
     } else if (monitor_table_open(&m.table, &table)) {
         run(&m);
         table_close(&m.table);
