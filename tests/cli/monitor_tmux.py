@@ -23,7 +23,7 @@ GPURT, NVML = (os.path.abspath(path) for path in sys.argv[1:3])
 
 class Terminal:
     def __init__(self, tmp, columns, rows):
-        self.name = f"{tmp}/tmux"
+        self.name = tempfile.mktemp(prefix="tmux.", dir=tmp)
         env = {**os.environ, "XDG_RUNTIME_DIR": tmp, "LC_ALL": "C.UTF-8", "PS1": "prompt> ", "LD_LIBRARY_PATH": NVML}
         env.pop("NO_COLOR", None)
         env.pop("TMUX", None)
