@@ -3,6 +3,7 @@
 // memory only, in the old way. Layouts are written down here once more, from NVIDIA's
 // documentation: they judge what apps/sensors/nvml.c declares.
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SUCCESS = 0, INVALID = 2, NOT_SUPPORTED = 3 };
@@ -70,8 +71,10 @@ EXPORT int nvmlDeviceGetName(void *device, char *name, unsigned int length) {
 
 EXPORT int nvmlDeviceGetPciInfo_v3(void *device, nvmlPciInfo_t *pci) {
     memset(pci, 0, sizeof *pci);
-    strcpy(pci->busIdLegacy, is_first(device) ? "0000:65:00.0" : "0000:CA:00.0");
-    strcpy(pci->busId, is_first(device) ? "00000000:65:00.0" : "00000000:CA:00.0");
+    snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%s",
+             is_first(device) ? "0000:65:00.0" : "0000:CA:00.0");
+    snprintf(pci->busId, sizeof pci->busId, "%s",
+             is_first(device) ? "00000000:65:00.0" : "00000000:CA:00.0");
     return SUCCESS;
 }
 
