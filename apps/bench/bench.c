@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_contribute.h"
 #include "bench_more.h"
 #include "bench_peaks.h"
 #include "cli/command.h"
@@ -121,6 +122,9 @@ bool bench_row(struct bench *bench, struct table_cell *cells, enum bench_outcome
         return false;
     }
     cells[BENCH_CHECK] = TABLE_CELL(.text = outcome_texts[outcome]);
+    if (bench->contribute) {
+        bench_contribute_row(cells);
+    }
     if (outcome == BENCH_GOOD) {
         cells[BENCH_SPREAD] = TABLE_CELL(.number = stats->spread);
         cells[BENCH_SAMPLES] = TABLE_CELL(.count = stats->count);
@@ -270,6 +274,9 @@ static int run_bench(struct bench *bench, uint64_t chosen, const struct bench_al
             .argv = argv,
             .head = json_pack("{so}", "device", devices_json(grt_dev_info(bench->dev))),
         };
+        if (bench->contribute) {
+            bench_contribute_desc(bench, &desc);
+        }
         if (table_open(&bench->table, &desc)) {
             code = run_kinds(bench, chosen, alone);
             code = bench_progress_end(&bench->progress, &bench->table, code);
@@ -294,6 +301,7 @@ static int bench_kinds(int argc, char **argv) {
         BENCH_KINDS(X)  // first, so that kind k has list k
 #undef X
         OPTION_LIST("Options of all kinds", measure_options),
+        OPTION_LIST("Contributing", bench_contribute_options),
         OPTION_LIST("Device options", options_device),
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("Where time and memory go", watch_options),
@@ -332,7 +340,13 @@ static int bench_kinds(int argc, char **argv) {
         code = bench_rollout_options_check(&bench.rollout);
     }
     if (code < 0) {
+        code = bench_contribute_begin(&bench, bench.quick);
+    }
+    if (code < 0) {
         code = run_bench(&bench, chosen, NULL, argc, argv);
+        if (bench.contribute) {
+            bench_contribute_end(&bench, code);
+        }
     }
     ranges_destroy(&bench.sizes);
     ranges_destroy(&bench.counts);

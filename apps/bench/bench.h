@@ -93,9 +93,10 @@ struct bench {
     struct ranges counts;   // --count
     struct bench_gemm_options gemm;
     struct bench_rollout_options rollout;
-    double seconds;    // --time, of each row
-    uint32_t samples;  // --samples, at least, of each row
-    bool quick;        // no kind was named: a short look at everything
+    double seconds;          // --time, of each row
+    uint32_t samples;        // --samples, at least, of each row
+    const char *contribute;  // --contribute: the file; NULL: not asked for
+    bool quick;              // no kind was named: a short look at everything
     struct grt_dev *dev;
     struct table table;
     struct bench_progress progress;
