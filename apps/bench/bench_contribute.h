@@ -5,8 +5,6 @@
 #ifndef APPS_BENCH_CONTRIBUTE_H
 #define APPS_BENCH_CONTRIBUTE_H
 
-#include <jansson.h>
-
 #include "bench.h"
 
 // The options, which stand behind those of the kinds.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt bench all --contribute FILE`: with a user's name, a host's name and paths planted wherever a
-# command meets them, the file has none of them, and it fits ci/records as it is.
+# `gpurt bench all --contribute FILE`: with a user's name, a host's name and paths planted wherever
+# a command meets them, the file has none of them, and it fits ci/records as it is.
 # Usage: contribute.sh GPURT SOURCE_DIR
 
 set -uo pipefail

@@ -147,12 +147,12 @@ static VkPipelineLayout layout_of(const struct driver *d, const struct grt_kerne
         .pBindings = bindings};
     const VkPushConstantRange params = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
                                         .size = (k->params_size + 3) / 4 * 4};
-    const VkPipelineLayoutCreateInfo layout = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .setLayoutCount = 1,
-        .pSetLayouts = set,
-        .pushConstantRangeCount = params.size > 0,
-        .pPushConstantRanges = &params};
+    const VkPipelineLayoutCreateInfo layout = {.sType =
+                                                   VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                               .setLayoutCount = 1,
+                                               .pSetLayouts = set,
+                                               .pushConstantRangeCount = params.size > 0,
+                                               .pPushConstantRanges = &params};
     VkPipelineLayout made = VK_NULL_HANDLE;
     if (vkCreateDescriptorSetLayout(d->dev, &create, NULL, set) == VK_SUCCESS) {
         (void)vkCreatePipelineLayout(d->dev, &layout, NULL, &made);
@@ -166,10 +166,9 @@ static const char *build(const struct driver *d, const struct grt_kernel_info *k
     uint32_t values[MAX_SPECS + 1] = {0};
     for (uint32_t i = 0; i <= k->spec_count; i++) {
         values[i] = i < k->spec_count ? specs[i] : 0;
-        entries[i] =
-            (VkSpecializationMapEntry){.constantID = i < k->spec_count ? i : SPEC_SOFTWARE,
-                                       .offset = i * (uint32_t)sizeof *values,
-                                       .size = sizeof *values};
+        entries[i] = (VkSpecializationMapEntry){.constantID = i < k->spec_count ? i : SPEC_SOFTWARE,
+                                                .offset = i * (uint32_t)sizeof *values,
+                                                .size = sizeof *values};
     }
     const VkSpecializationInfo info = {.mapEntryCount = k->spec_count + 1,
                                        .pMapEntries = entries,
@@ -212,7 +211,8 @@ static bool cooperative(const struct grt_kernel_info *k) {
     for (size_t i = 5; i + 1 < k->spirv_size / 4 && (k->spirv[i] & 0xffff) == 17;
          i += k->spirv[i] >> 16) {
         uint32_t capability = k->spirv[i + 1];
-        if (capability == 6022 || capability == 5357 || (capability >= 5116 && capability <= 5118)) {
+        if (capability == 6022 || capability == 5357 ||
+            (capability >= 5116 && capability <= 5118)) {
             return true;
         }
     }
