@@ -59,6 +59,9 @@ bool chart_stack(FILE *file, const struct chart_panel *panel);
 bool chart_roof(FILE *file, const struct chart_panel *panel);
 bool chart_curves(FILE *file, const struct chart_panel *panel);
 
+// The snapshots of memory, a figure each.
+void chart_memories(FILE *file, const struct report *report);
+
 // The head of a figure, its legend of the contenders in `shown`, and its end.
 void chart_begin(FILE *file, const struct chart_panel *panel);
 void chart_legend(FILE *file, const struct chart_panel *panel, const bool *shown);

@@ -170,6 +170,7 @@ static void charts(const struct page *p) {
     for (size_t i = 0; i < report_chart_count; i++) {
         report_chart_write(p->file, p->r, &report_charts[i]);
     }
+    chart_memories(p->file, p->r);
     fputs("</div></section>\n", p->file);
 }
 

@@ -40,6 +40,10 @@ void report_finish(struct report *report) {
     for (size_t i = 0; i < report->curve_count; i++) {
         free(report->curves[i].points);
     }
+    for (size_t i = 0; i < report->memory_count; i++) {
+        free(report->memories[i].blocks);
+    }
+    free(report->memories);
     free(report->contenders);
     free(report->sources);
     free(report->rows);
@@ -294,6 +298,29 @@ void report_add_point(struct report *report, struct report_curve *curve,
         grow(report, &curve->points, curve->count, sizeof *curve->points)) {
         curve->points[curve->count++] = point;
     }
+}
+
+struct report_memory *report_add_memory(struct report *report, const struct report_memory *memory) {
+    if (report->memory_count == REPORT_MAX_MEMORIES ||
+        !grow(report, &report->memories, report->memory_count, sizeof *report->memories)) {
+        return NULL;
+    }
+    struct report_memory *m = &report->memories[report->memory_count++];
+    *m = *memory;
+    m->blocks = NULL;
+    m->count = 0;
+    return m;
+}
+
+bool report_add_block(struct report *report, struct report_memory *memory,
+                      const struct report_block *block) {
+    if (memory->count == REPORT_MAX_BLOCKS ||
+        !grow(report, &memory->blocks, memory->count, sizeof *memory->blocks)) {
+        return false;
+    }
+    memory->blocks[memory->count] = *block;
+    memory->blocks[memory->count++].label = report_text(report, block->label);
+    return true;
 }
 
 int report_order(const char *a, const char *b) {

@@ -23,6 +23,8 @@
 #define REPORT_MAX_CONTENDERS 500
 #define REPORT_MAX_SOURCES 20000
 #define REPORT_MAX_CURVES 2000
+#define REPORT_MAX_MEMORIES 100
+#define REPORT_MAX_BLOCKS 20000  // of a snapshot
 #define REPORT_NONE UINT32_MAX
 
 // How a figure came about.
@@ -131,12 +133,31 @@ struct report_curve {
     size_t count;
 };
 
+// An allocation on the device.
+struct report_block {
+    const char *label;
+    double size;        // bytes
+    double begin, end;  // seconds
+    double at;          // bytes below it while it is there, as it is drawn
+    uint32_t tensors;
+};
+
+// A snapshot of memory: read_memory.c.
+struct report_memory {
+    uint32_t source;
+    uint32_t contender;
+    double seconds, peak, peak_at;
+    struct report_block *blocks;
+    size_t count;
+};
+
 struct report {
     struct report_contender *contenders;
     struct report_source *sources;
     struct report_row *rows;
     struct report_curve *curves;
-    size_t contender_count, source_count, row_count, curve_count;
+    struct report_memory *memories;
+    size_t contender_count, source_count, row_count, curve_count, memory_count;
     void *chunks;  // of texts and arrays
     bool no_memory;
     bool settled;
@@ -196,5 +217,11 @@ bool report_knows_name(const char *schema);
 
 // Texts by their letters, numbers inside them by value: "batch 64" before "batch 256".
 int report_order(const char *a, const char *b);
+
+// Adds a snapshot without blocks, and a block to it. NULL or false when there are too many or
+// memory is out.
+struct report_memory *report_add_memory(struct report *report, const struct report_memory *memory);
+bool report_add_block(struct report *report, struct report_memory *memory,
+                      const struct report_block *block);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "text.h"
 #include "write.h"
 
 // Words of a text in lines of at most 80 columns, the later ones indented.
@@ -29,6 +30,16 @@ void report_write_plain(FILE *file, const struct report_view *view) {
         const struct report_lead *lead = &view->summary->leads[i];
         report_lead_text(view->report, lead, text);
         snprintf(line, sizeof line, "%s: %s", lead->bench->title, text);
+        wrapped(file, line);
+    }
+    for (size_t i = 0; i < view->report->memory_count; i++) {
+        const struct report_memory *m = &view->report->memories[i];
+        char peak[REPORT_QUANTITY];
+        report_quantity(m->peak, "B", peak);
+        snprintf(line, sizeof line,
+                 "Device memory of %s: at most %s, after %.3g s; %zu allocations (%s)",
+                 view->report->contenders[m->contender].label, peak, m->peak_at, m->count,
+                 view->report->sources[m->source].file);
         wrapped(file, line);
     }
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "read_log.h"
+#include "read_memory.h"
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "base/whole_file.h"
@@ -163,10 +164,10 @@ static bool read_schema(struct reader *r, const json_t *head) {
     if (!schema) {
         return wrong(r, "no schema: not what `gpurt bench --format json` or jsonl writes");
     }
-    if (report_knows_schema(schema)) {
+    if (report_knows_schema(schema) || strcmp(schema, REPORT_MEMORY_SCHEMA) == 0) {
         return true;
     }
-    if (report_knows_name(schema)) {
+    if (report_knows_name(schema) || strncmp(schema, "gpurt.memory/", 13) == 0) {
         return wrong(r,
                      "its form is %.60s, of another version of gpurt; this one, %s, cannot read it",
                      schema, GPURT_VERSION);
@@ -285,6 +286,10 @@ static bool read_document(struct reader *r, json_t *object) {
     size_t i;
     if (!read_head(r, object)) {
         return false;
+    }
+    if (strcmp(text_of(object, "schema"), REPORT_MEMORY_SCHEMA) == 0) {
+        const char *why = report_read_memory(r->report, r->source, object);
+        return !why || wrong(r, "%s", why);
     }
     if (rows && !json_is_array(rows)) {
         return wrong(r, "rows is no list");

@@ -184,9 +184,11 @@ static int run_report(const struct report_options *o, const char **words, size_t
 }
 
 static const char report_about[] =
-    "Puts results of `gpurt bench --format json` or jsonl, of any kinds and machines, and logs of\n"
-    "`gpurt train --log` into one report: which device leads in what, charts, every figure, and\n"
-    "the record of each machine. Without --html, --md or --csv the summary is printed.\n"
+    "Puts results of `gpurt bench --format json` or jsonl, of any kinds and machines, logs of\n"
+    "`gpurt train --log`, and snapshots of memory (--memory-snapshot) into one report: which "
+    "device\n"
+    "leads in what, charts, every figure, and the record of each machine. Without --html, --md or "
+    "--csv the summary is printed.\n"
     "Of several results of one case and device the newest counts.\n";
 
 // Reads the command line and runs; both verbs.

@@ -253,6 +253,8 @@ struct grt_timeline *grt_timeline_begin(struct grt_dev *dev, const struct grt_ti
     }
     t->dev = dev;
     snprintf(t->device, sizeof t->device, "%s: %s", dev->info.selector, dev->info.name);
+    snprintf(t->name, sizeof t->name, "%s", dev->info.name);
+    snprintf(t->backend, sizeof t->backend, "%s", grt_backend_text(dev->info.backend));
     if (dev->fns->clocks && !dev->fns->clocks(dev, &t->device_clock[0], &t->host_clock[0])) {
         grt_timeline_destroy(&t);
     }

@@ -134,8 +134,11 @@ bool grt_timeline_write_memory(const struct grt_timeline *t, const char *path) {
             when = t->levels[i].at - t->begin;
         }
     }
-    timeline_put(file, "{\"schema\": \"gpurt.memory/1\", \"device\": ");
-    timeline_put_text(file, t->device);
+    timeline_put(file,
+                 "{\"schema\": \"gpurt.memory/1\", \"gpurt\": \"%s\", \"device\": {\"name\": ",
+                 GPURT_VERSION);
+    timeline_put_text(file, t->name);
+    timeline_put(file, ", \"backend\": \"%s\"}", t->backend);
     timeline_put(file,
                  ", \"seconds\": %.9f, \"peak\": %llu, \"peak_at\": %.9f,\n \"allocations\": [",
                  t->end - t->begin, (unsigned long long)peak, when);

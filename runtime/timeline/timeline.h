@@ -56,6 +56,7 @@ struct grt_timeline {
     uint64_t id;          // from 1 on, another for each
     struct grt_dev *dev;  // only to tell whose it is
     char device[160];     // its name, for files
+    char name[128], backend[16];
     struct grt_timeline_desc desc;
     pthread_mutex_t lock;
     bool ended;

@@ -58,6 +58,50 @@ grep -q '1 below 0.95 of the baseline' fail.md || wrong "the Markdown lacks what
 expect 0 report old.json new.json --baseline old.json --md pass.md
 grep -q '| 8x8x8 f32 | A · vulkan | 100 GFLOP/s | 90.0 GFLOP/s | 0.900' pass.md || wrong "the Markdown lacks a change"
 
+# ---- snapshots of memory ----
+# Made by hand: b lies on a, c comes when a is gone and takes its place, d is too large for that.
+block() {
+    printf '%s{"label":"%s","kind":"%s","size":%s,"begin":%s,"end":%s,"tensors":[]}' "$@"
+}
+snapshot() {
+    printf '{"schema":"gpurt.memory/1","gpurt":"0.1.0","device":{"name":"A","backend":"vulkan"},'
+    printf '"seconds":10,"peak":3072,"peak_at":4,"allocations":['
+    cat
+    printf ']}\n'
+}
+{
+    block '' a device 1024 0 2
+    block , '<b>b</b>' device 1024 1 null
+    block , c device 1024 3 8
+    block , d device 2048 3 8
+    block , up upload 99999 0 9
+} | snapshot >memory.json
+expect 0 report memory.json
+said '^Device memory of A · vulkan: at most 3\.00 KiB, after 4 s; 4 allocations'
+expect 0 report memory.json old.json --html memory.html
+"$tests/cli/report_geometry.py" memory.html 2 || wrong "the chart of memory"
+! grep -q '<b>b</b>' memory.html || wrong "a label became markup"
+# Heights of the blocks from the bottom of the frame, in KiB: 0, 1, 0 and 2.
+/usr/bin/python3 - <<'END' || wrong "blocks do not lie where they must"
+import re
+page = open("memory.html").read()
+chart = re.search(r'id="memory-1".*?</svg>', page, re.S).group(0)
+top, down = map(float, re.search(r'class="plot" x="[^"]+" y="([^"]+)" width="[^"]+" height="([^"]+)"', chart).groups())
+blocks = [tuple(map(float, b)) for b in re.findall(r'class="block p\d" x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)"', chart)]
+unit = blocks[0][3]
+places = [round((top + down - y - h) / unit, 1) for x, y, w, h in blocks]
+assert places == [0, 1, 0, 2], places
+assert abs(blocks[3][3] - 2 * unit) < 0.1, blocks
+END
+block '' a device -5 0 2 | snapshot >broken.json
+refuse 65 'size' report broken.json
+block '' a device 5 2 1 | snapshot >broken.json
+refuse 65 'ends before it begins' report broken.json
+sed 's|gpurt.memory/1|gpurt.memory/9|' memory.json >broken.json
+refuse 65 'another version' report broken.json
+sed 's|"peak":3072,||' memory.json >broken.json
+refuse 65 'peak' report broken.json
+
 # ---- what is wrong on the command line ----
 refuse 64 'files of' report
 refuse 64 '--baseline' report new.json --fail-under 0.9

@@ -35,7 +35,7 @@ def check(svg, name):
     plots = [e for e in svg if e.get("class") == "plot"]
     assert len(plots) == 1, f"{name}: {len(plots)} frames"
     left, top, across, down = (float(plots[0].get(k)) for k in ("x", "y", "width", "height"))
-    drawn, boxes, bars = 0, [], {}
+    drawn, boxes, bars, blocks = 0, [], {}, []
 
     def inside(x, y, what, slack=0.6):
         assert left - slack <= x <= left + across + slack and top - slack <= y <= top + down + slack, \
@@ -56,6 +56,16 @@ def check(svg, name):
             inside(x, y, "a part")
             inside(x + w, y + h, "a part")
             bars.setdefault(y, []).append((x, w))
+            drawn += 1
+        elif "block" in kind:
+            x, y, w, h = (float(e.get(k)) for k in ("x", "y", "width", "height"))
+            assert e.find("title").text and w >= 0 and h >= 0, f"{name}: a block of {w}, {h}"
+            inside(x, y, "a block")
+            inside(x + w, y + h, "a block")
+            for a in blocks:
+                assert min(a[0] + a[2], x + w) - max(a[0], x) <= 0.02 or \
+                    min(a[1] + a[3], y + h) - max(a[1], y) <= 0.02, f"{name}: blocks overlap at {x}, {y}"
+            blocks.append((x, y, w, h))
             drawn += 1
         elif e.tag == "line":
             for x, y in ((e.get("x1"), e.get("y1")), (e.get("x2"), e.get("y2"))):
