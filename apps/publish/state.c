@@ -11,12 +11,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpurt/unfinished.h"
 
 #define MOST_BYTES 4096    // of a file
 #define MOST_ENTRIES 4096  // of the folder
+#define FRESH_SECONDS 60
 
 void state_init(struct state *state) {
     *state = (struct state){0};
@@ -192,7 +194,9 @@ static bool read_one(int folder, const char *name, struct state *state) {
         close(fd);
         return false;
     }
-    if (is_dead(folder, fd, name)) {
+    // One that is being written is not locked yet, for a moment.
+    bool fresh = name[0] == '.' && time(NULL) - info.st_mtime < FRESH_SECONDS;
+    if (!fresh && is_dead(folder, fd, name)) {
         unlinkat(folder, name, 0);
     } else if (name[0] != '.' && info.st_size < MOST_BYTES) {
         ssize_t size = read(fd, bytes, sizeof bytes);

@@ -137,6 +137,14 @@ static void killed(void **context) {
     assert_true(is_there(name));
     assert_int_equal(state_read_all(states), 0);
     assert_false(is_there(name));
+    // What was killed before its file had a name is removed after a while.
+    put(".77.json", "{", 1, false);
+    assert_int_equal(state_read_all(states), 0);
+    assert_true(is_there(".77.json"));
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(AT_FDCWD, in_folder(".77.json"), times, 0), 0);
+    assert_int_equal(state_read_all(states), 0);
+    assert_false(is_there(".77.json"));
     close(pipes[0]);
     close(pipes[1]);
 }
