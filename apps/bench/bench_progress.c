@@ -55,14 +55,31 @@ void bench_progress_row(const struct bench_progress *progress, const char *forma
     talk_progress("%zu of %zu%s: %s", progress->done + 1, progress->planned, left, what);
 }
 
+// What sensors told in all, with --monitor: behind the rows, and as "monitor" for programs.
+static void tell_sensors(struct table *table, bool people) {
+    struct publish_means means;
+    char text[PUBLISH_TEXT];
+    if (!publish_whole(&means)) {
+        return;
+    }
+    publish_means_text(&means, text);
+    talk_clear();
+    if (people) {
+        fprintf(table->desc.output->file, "\nsensors: %s\n", text);
+    }
+    table_note(table, "monitor", publish_means_json(&means));
+}
+
 int bench_progress_end(const struct bench_progress *progress, struct table *table, int code) {
+    enum table_format format = table->desc.format;
+    bool people = format == TABLE_PLAIN || format == TABLE_MD;
+    tell_sensors(table, people);
     if (!talk_stopped()) {
         return code;
     }
     char text[80];
     snprintf(text, sizeof text, "partial: %zu of %zu rows", progress->done, progress->planned);
-    enum table_format format = table->desc.format;
-    if (format == TABLE_PLAIN || format == TABLE_MD) {
+    if (people) {
         fprintf(table->desc.output->file, "\n%s\n", text);
     }
     table_note(table, "partial", json_true());

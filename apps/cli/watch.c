@@ -27,6 +27,14 @@ const struct option_row watch_options[WATCH_OPTIONS_COUNT] = {
      .help = "write every allocation, which `gpurt report` draws",
      .read = options_read_text,
      .at = AT(memory_snapshot)},
+    {.name = "monitor",
+     .help = "sample the sensors of the device, energy too, for the log and the results",
+     .at = AT(monitor)},
+    {.name = "metrics",
+     .value = "FILE",
+     .help = "keep a text file for Prometheus up to date",
+     .read = options_read_text,
+     .at = AT(metrics)},
 };
 
 // There is one at a time.
@@ -37,7 +45,9 @@ static struct grt_timeline *timeline;
 bool watch_check(const struct options *o) {
     const struct {
         const char *name, *path;
-    } files[] = {{"--trace", o->trace}, {"--memory-snapshot", o->memory_snapshot}};
+    } files[] = {{"--trace", o->trace},
+                 {"--memory-snapshot", o->memory_snapshot},
+                 {"--metrics", o->metrics}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         int obstacle = files[i].path ? grt_whole_file_obstacle(files[i].path) : 0;
         if (obstacle) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // --kernels, --trace and --memory-snapshot: a timeline (gpurt/timeline.h) around what a verb does
-// with its device, and what is printed and written of it at the end.
+// with its device, and what is printed and written of it at the end. --monitor and --metrics: its
+// sensors meanwhile (publish/publish.h).
 //
 //     options_open_device()  ->  watch_begin()     the verb works     watch_close()
 #ifndef APPS_WATCH_H
@@ -9,7 +10,7 @@
 #include "gpurt/timeline.h"
 #include "options.h"
 
-#define WATCH_OPTIONS_COUNT 3
+#define WATCH_OPTIONS_COUNT 5
 extern const struct option_row watch_options[WATCH_OPTIONS_COUNT];
 
 // Before the device is opened: whether what is to be written can be, as far as one can see; false

@@ -42,7 +42,7 @@ static void put_process(FILE *file, const struct state *state, const char *name,
     if (of) {
         put_label(file, "of", of, false);
     }
-    fprintf(file, "} %.9g\n", value);
+    fprintf(file, "} %.15g\n", value);
 }
 
 static void put_state(FILE *file, const struct state *s, bool running) {
@@ -87,7 +87,7 @@ static void put_quantity(FILE *file, const struct sensor_sample *sample, enum se
         put_label(file, "name", device->name, true);
         put_label(file, "pci", device->pci, false);
         put_label(file, "reader", device->reader, false);
-        fprintf(file, "} %.9g\n", device->values[which]);
+        fprintf(file, "} %.15g\n", device->values[which]);
     }
 }
 

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "gpurt/device.h"
 #include "state.h"
 
@@ -48,5 +50,13 @@ struct publish_means {
 bool publish_take(struct publish_means *means);
 // The same since the beginning, without beginning anew.
 bool publish_whole(struct publish_means *means);
+
+// ---- means.c ----
+
+#define PUBLISH_TEXT 256
+// "busy 93 %, memory 72 of 80 GiB, ..., energy 1234 J in 12.3 s", with what is not available.
+void publish_means_text(const struct publish_means *means, char text[PUBLISH_TEXT]);
+// The same for programs: null for what is not available.
+json_t *publish_means_json(const struct publish_means *means);
 
 #endif

@@ -42,7 +42,7 @@ static void begin(struct report_log *log, struct report *report, const char *fil
         log->source = report_add_source(report, &source);
     }
     log->begun = true;
-    log->curves[0] = log->curves[1] = 0;
+    memset(log->curves, 0, sizeof log->curves);
 }
 
 // "seed 1", "phase 2 seed 1"
@@ -59,11 +59,44 @@ static void name_text(const json_t *event, char text[REPORT_TEXT]) {
     }
 }
 
+enum { CURVE_EVALUATE, CURVE_TRAIN, CURVE_BUSY, CURVE_POWER, CURVE_ENERGY };
+
+// Of what the event has under `key`, if that is a number: "NaN" is a text.
+static void add_point(struct report_log *log, struct report *report, int which, const json_t *event,
+                      const char *key, const char *what) {
+    double step = number_of(event, "step");
+    if (!json_is_number(json_object_get(event, key))) {
+        return;
+    }
+    if (!log->curves[which]) {
+        struct report_curve curve = {.source = log->source,
+                                     .contender = log->contender,
+                                     .group = log->group,
+                                     .what = what,
+                                     .name = log->name};
+        bool room = log->source != REPORT_NONE && log->contender != REPORT_NONE;
+        log->curves[which] = room && report_add_curve(report, &curve) ? report->curve_count : 0;
+    }
+    if (log->curves[which]) {
+        report_add_point(report, &report->curves[log->curves[which] - 1],
+                         (struct report_point){.step = step,
+                                               .seconds = number_of(event, "seconds"),
+                                               .value = number_of(event, key)});
+    }
+    log->step[which] = step;
+}
+
 bool report_log_event(struct report_log *log, struct report *report, const char *file,
                       bool baseline, json_t *event) {
     const char *what = text_of(event, "event");
     int training = strcmp(what, "train") == 0;
     char name[REPORT_TEXT], followed[REPORT_TEXT];
+    if (strcmp(what, "monitor") == 0 && log->begun) {
+        add_point(log, report, CURVE_BUSY, event, "utilisation", "utilisation of the device");
+        add_point(log, report, CURVE_POWER, event, "power", "power in W");
+        add_point(log, report, CURVE_ENERGY, event, "epoch_energy", "energy of an epoch in J");
+        return true;
+    }
     if (strcmp(what, "start") == 0) {
         const char *env = text_of(event, "env");
         begin(log, report, file, baseline, event);
@@ -86,25 +119,7 @@ bool report_log_event(struct report_log *log, struct report *report, const char 
         }
     }
     const char *key = json_object_get(event, "return") ? "return" : "loss";
-    if (!json_is_number(json_object_get(event, key))) {
-        return true;  // "NaN" is a text
-    }
-    if (!log->curves[training]) {
-        snprintf(followed, sizeof followed, "%s%s", training ? "training " : "", key);
-        struct report_curve curve = {.source = log->source,
-                                     .contender = log->contender,
-                                     .group = log->group,
-                                     .what = followed,
-                                     .name = log->name};
-        bool room = log->source != REPORT_NONE && log->contender != REPORT_NONE;
-        log->curves[training] = room && report_add_curve(report, &curve) ? report->curve_count : 0;
-    }
-    if (log->curves[training]) {
-        report_add_point(report, &report->curves[log->curves[training] - 1],
-                         (struct report_point){.step = step,
-                                               .seconds = number_of(event, "seconds"),
-                                               .value = number_of(event, key)});
-    }
-    log->step[training] = step;
+    snprintf(followed, sizeof followed, "%s%s", training ? "training " : "", key);
+    add_point(log, report, training ? CURVE_TRAIN : CURVE_EVALUATE, event, key, followed);
     return true;
 }

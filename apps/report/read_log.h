@@ -14,8 +14,9 @@ struct report_log {
     uint32_t contender;
     char group[REPORT_TEXT];
     char name[REPORT_TEXT];
-    size_t curves[2];  // of evaluation and of training, one more than its number; 0: none yet
-    double step[2];
+    // By enum of read_log.c, one more than the number of the curve; 0: none yet.
+    size_t curves[5];
+    double step[5];
 };
 
 // Always true: what an event lacks is left out of the curves.

@@ -270,6 +270,7 @@ static int files(void *self) {
                        {FILE_READ, "--data", c->data}, {FILE_READ, "--from", t->from},
                        {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir},
                        {FILE_WRITTEN, "--log", c->log},
+                       {FILE_WRITTEN, "--metrics", t->trainer.config.common.metrics},
                        {FILE_WRITTEN, "--output", t->trainer.config.common.output},
                        FILES_WATCHED(&t->trainer.config.common));
 }

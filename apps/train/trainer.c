@@ -164,6 +164,7 @@ static int go(struct trainer *t, int argc, char **argv) {
     if (!code && !done) {
         say_end(&info);
     }
+    trainer_monitor_end(t);
     if (!code && t->kind->report && !talk_stopped()) {
         code = t->kind->report(t);
     }

@@ -15,6 +15,14 @@
 
 #define TRAIN_MAX_COLUMNS 32
 
+// What --monitor has to tell; trainer_monitor.c.
+struct trainer_sensors {
+    bool due;             // a row of the log
+    double epoch_energy;  // since the evaluation before
+    bool energy_known;    // some of it was told
+    uint32_t epochs;      // evaluations
+};
+
 // What every kind has; the values of a kind begin with it.
 struct trainer {
     struct train_config config;     // first: see train_config.h
@@ -30,6 +38,7 @@ struct trainer {
     struct table_cell cells[TRAIN_MAX_COLUMNS];  // of the next row of the table
     bool pending;                                // it has something to show
     char progress[160];
+    struct trainer_sensors sensors;
 };
 
 // A column of the table: a field of a row of the log. Programs get those of an evaluation with
@@ -77,6 +86,15 @@ struct grt_run_desc trainer_run_desc(struct trainer *t);
 // The hooks themselves; the context is the struct trainer.
 void trainer_report(void *context, const struct grt_run_report *report);
 bool trainer_stop(void *context);
+// What is judged, a loss or a return; and its rate, of samples or steps of environments.
+enum grt_run_field trainer_score_of(const struct grt_run_row *row);
+enum grt_run_field trainer_rate_of(const struct grt_run_row *row);
+// What trainer_monitor.c does of the hook: the state for `gpurt monitor`, and with --monitor rows of
+// the log.
+void trainer_monitor_report(struct trainer *t, const struct grt_run_report *report);
+// At the end: what sensors told in all, to people and as a note of the table.
+void trainer_monitor_end(struct trainer *t);
+
 // A row outside the loop, such as a baseline: into the log and the table.
 void trainer_tell(struct trainer *t, struct grt_run_row *row);
 

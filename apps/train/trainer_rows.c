@@ -7,7 +7,6 @@
 
 #include "cli/talk.h"
 #include "trainer.h"
-#include "publish/publish.h"
 
 // ---- the table ----
 
@@ -101,11 +100,11 @@ static void add_place(struct text *text, const struct grt_run_row *row, const ch
 }
 
 // What is judged: a loss, or a return.
-static enum grt_run_field score_of(const struct grt_run_row *row) {
+enum grt_run_field trainer_score_of(const struct grt_run_row *row) {
     return grt_run_row_has(row, GRT_FIELD_LOSS) ? GRT_FIELD_LOSS : GRT_FIELD_RETURN;
 }
 
-static enum grt_run_field rate_of(const struct grt_run_row *row) {
+enum grt_run_field trainer_rate_of(const struct grt_run_row *row) {
     return grt_run_row_has(row, GRT_FIELD_SAMPLES_PER_S) ? GRT_FIELD_SAMPLES_PER_S
                                                          : GRT_FIELD_STEPS_PER_S;
 }
@@ -120,8 +119,9 @@ static void show_progress(struct trainer *t, const struct grt_run_row *row, cons
     struct text text = {t->progress, sizeof t->progress};
     char rate[TABLE_SHORT_SIZE];
     add_place(&text, row, " ");
-    add(&text, " %s %.4g", grt_run_field_word(score_of(row)), row->numbers[score_of(row)]);
-    table_rate_text(row->numbers[rate_of(row)], rate);
+    add(&text, " %s %.4g", grt_run_field_word(trainer_score_of(row)),
+        row->numbers[trainer_score_of(row)]);
+    table_rate_text(row->numbers[trainer_rate_of(row)], rate);
     add(&text, " %s", rate);
     if (grt_run_row_has(row, GRT_FIELD_DATA_SHARE)) {
         add(&text, " data %.0f%%", 100 * row->numbers[GRT_FIELD_DATA_SHARE]);
@@ -137,10 +137,11 @@ static void print_line(const struct trainer *t, const struct grt_run_row *row, c
     char line[256];
     struct text text = {line, sizeof line};
     double share = row->numbers[GRT_FIELD_DATA_SHARE];
-    const char *rate = grt_run_field_word(rate_of(row));
+    const char *rate = grt_run_field_word(trainer_rate_of(row));
     add_place(&text, row, ", ");
-    add(&text, ": %s %.5g, %.0f %.*s/s", grt_run_field_word(score_of(row)),
-        row->numbers[score_of(row)], row->numbers[rate_of(row)], (int)strcspn(rate, "_"), rate);
+    add(&text, ": %s %.5g, %.0f %.*s/s", grt_run_field_word(trainer_score_of(row)),
+        row->numbers[trainer_score_of(row)], row->numbers[trainer_rate_of(row)],
+        (int)strcspn(rate, "_"), rate);
     if (grt_run_row_has(row, GRT_FIELD_DATA_SHARE)) {
         add(&text, ", data %.0f%% compute %.0f%%", 100 * share, 100 * (1 - share));
     }
@@ -174,27 +175,6 @@ static void print_progress(struct trainer *t, const struct grt_run_row *row, boo
     }
 }
 
-// For `gpurt monitor`, which sees the newest.
-static void tell_monitor(const struct grt_run_row *row) {
-    struct state state;
-    state_init(&state);
-    state.step = (double)row->step;
-    state.steps = (double)row->steps;
-    if (row->epochs > 0) {
-        state.epoch = row->numbers[GRT_FIELD_EPOCH];
-        state.epochs = (double)row->epochs;
-    }
-    state.rate = row->numbers[rate_of(row)];
-    state.score = row->numbers[score_of(row)];
-    snprintf(state.rate_of, STATE_TEXT, "%s", grt_run_field_word(rate_of(row)));
-    snprintf(state.score_of, STATE_TEXT, "%s", grt_run_field_word(score_of(row)));
-    if (row->eta > 0 || row->step == row->steps) {
-        state.left = row->eta;
-    }
-    state.memory = row->numbers[GRT_FIELD_MEMORY];
-    publish_tell(&state);
-}
-
 // ---- the hook ----
 
 void trainer_report(void *context, const struct grt_run_report *r) {
@@ -210,12 +190,10 @@ void trainer_report(void *context, const struct grt_run_report *r) {
         talk_stop_by(TALK_STOP_AFTER_STEP);
         break;
     case GRT_RUN_NEWS_PROGRESS:
-        tell_monitor(r->row);
         print_progress(t, r->row, false);
         break;
     case GRT_RUN_NEWS_ROW:
         if (r->row->event == GRT_RUN_TRAIN) {
-            tell_monitor(r->row);
             print_progress(t, r->row, true);
         }
         if (r->row->event == GRT_RUN_TRAIN && t->pending) {
@@ -239,4 +217,5 @@ void trainer_report(void *context, const struct grt_run_report *r) {
     case GRT_RUN_NEWS_COUNT:
         break;
     }
+    trainer_monitor_report(t, r);
 }

@@ -31,6 +31,7 @@ extern "C" {
     X(EVALUATE, "evaluate")   /* what was learnt so far, on samples or starts of its own */        \
     X(BASELINE, "baseline")   /* something simple, for comparison */                               \
     X(TIMING, "timing")       /* a part of the time of all steps, after the end */                 \
+    X(MONITOR, "monitor")     /* sensors of the device, since the last row of it */                \
     X(NONFINITE, "nonfinite") /* a tensor that is not finite */                                    \
     X(ROLLBACK, "rollback")   /* back to `step` */                                                 \
     X(END, "end")
@@ -96,10 +97,17 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(BASELINE, "baseline")       /* text: what it is */                                           \
     X(PART, "part")               /* text: of the time */                                          \
     X(PART_SECONDS, "part_seconds")                                                                \
-    X(SHARE, "share")     /* of the time of all steps */                                           \
-    X(TENSOR, "tensor")   /* text: its name */                                                     \
-    X(ENDED, "ended")     /* text: a word of GRT_ENDINGS */                                        \
-    X(SECONDS, "seconds") /* since this process began to train */
+    X(SHARE, "share")               /* of the time of all steps */                                 \
+    X(UTILISATION, "utilisation")   /* share of the time that the device worked */                 \
+    X(MEMORY_USED, "memory_used")   /* bytes on the device, of all processes: the most */          \
+    X(POWER, "power")               /* watts, on the mean */                                       \
+    X(TEMPERATURE, "temperature")   /* degrees Celsius, the highest */                             \
+    X(CLOCK, "clock")               /* of the cores in MHz, on the mean */                         \
+    X(ENERGY, "energy")             /* joules */                                                   \
+    X(EPOCH_ENERGY, "epoch_energy") /* the same since the evaluation before */                     \
+    X(TENSOR, "tensor")             /* text: its name */                                           \
+    X(ENDED, "ended")               /* text: a word of GRT_ENDINGS */                              \
+    X(SECONDS, "seconds")           /* since this process began to train */
 
 enum grt_run_field {
 #define X(name, word) GRT_FIELD_##name,

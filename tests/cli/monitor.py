@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gpurt monitor` without a terminal: what it prints, of which processes, and what --monitor and --metrics write.
 
-Usage: monitor.py GPURT FAKE_NVML_FOLDER
+Usage: monitor.py GPURT FAKE_NVML_FOLDER SOURCE_DIR
 
 A library that answers as NVML does gives two GPUs with known numbers. Processes are a training on the CPU, and files as a process
 on such a GPU would have them, locked by this one.
@@ -171,6 +171,41 @@ def check_stream(tmp):
     assert monitor.wait() == 0, monitor.returncode
 
 
+def check_sampled(tmp, source):
+    """--monitor and --metrics of a training and a benchmark."""
+    log, metrics, page = (os.path.join(tmp, name) for name in ("log.jsonl", "metrics.prom", "page.html"))
+    training = begin_training(tmp, "epochs=3", "--monitor", "--metrics", metrics, "--log", log, "--format", "json",
+                              f"checkpoint_dir={tmp}/sampled")
+    out, err = training.communicate()
+    assert training.returncode == 0 and "sensors: " in err and "not available" in err, err
+    whole = json.loads(out)["monitor"]
+    assert whole["reader"] == "cpu" and whole["samples"] > 0 and whole["memory_used"] > 0, whole
+    subprocess.run([f"{source}/tests/cli/log_schema.py", f"{source}/docs/training.md", log], check=True)
+    rows = [json.loads(line) for line in open(log, encoding="utf-8")]
+    events = [row["event"] for row in rows]
+    assert events.count("evaluate") == 3, events
+    assert all(events[i + 1] == "monitor" for i, event in enumerate(events) if event == "evaluate"), events
+    text = open(metrics, encoding="utf-8").read()
+    line = re.compile(r'[a-z_]+\{[a-z]+="(\\.|[^"\\])*"(,[a-z]+="(\\.|[^"\\])*")*\} -?[0-9.e+-]+')
+    for row in text.splitlines():
+        assert line.fullmatch(row) or re.fullmatch(r"# (HELP [a-z_]+ .+|TYPE [a-z_]+ (gauge|counter))", row), row
+    assert 'gpurt_running{app="train supervised",device="ref:0"} 0\n' in text, text
+    assert 'gpurt_device_power_watts{name="NVIDIA Fake",pci="0000:65:00.0",reader="nvml"} 345.678\n' in text, text
+    # Energy of epochs, as a GPU would tell it, becomes a curve of the report.
+    with open(log, "w", encoding="utf-8") as file:
+        for row in rows:
+            if row["event"] == "monitor":
+                row["epoch_energy"] = 100 + row["step"]
+            file.write(json.dumps(row) + "\n")
+    run(tmp, "report", log, "--html", page)
+    assert "energy of an epoch in J" in open(page, encoding="utf-8").read()
+    words = ["bench", "launch", "--device", "ref:0", "--count", "1", "--time", "0.01", "--samples", "1"]
+    assert "monitor" in json.loads(run(tmp, *words, "--monitor", "--format", "json").stdout)
+    assert "monitor" not in json.loads(run(tmp, *words, "--format", "json").stdout)
+    assert "sensors: " in run(tmp, *words, "--monitor").stdout
+    assert "--metrics" in run(tmp, *words, "--metrics", "/nowhere/file", code=73).stderr
+
+
 def check_refusals(tmp):
     for words in (["monitor", "--format", "json"], ["monitor", "--interval", "0"], ["monitor", "--interval", "1e9"], ["monitor", "x"]):
         done = run(tmp, *words, code=64)
@@ -182,6 +217,7 @@ def main():
     os.chmod(tmp, 0o700)
     try:
         run(tmp, "data", "make", "regression", "--samples", "512", "-o", f"{tmp}/d.h5")
+        check_sampled(tmp, sys.argv[3])
         for check in check_devices, check_states, check_training, check_stream, check_refusals:
             check(tmp)
     except AssertionError as error:

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes on beside the work of a command: what it tells is published, the sensors of its device
+// are summed, and metrics are written. The GPU is that of tests/drivers/fake_nvml.c, which uses 50 J
+// from one reading to the next; the test finds it by LD_LIBRARY_PATH.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "publish/publish.h"
+
+static char root[64];
+
+static int begin(void **state) {
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/test_publish.XXXXXX");
+    return mkdtemp(root) && setenv("XDG_RUNTIME_DIR", root, 1) == 0 ? 0 : -1;
+}
+
+static int end(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    return system(command);
+}
+
+static bool holds(const char *path, const char *words) {
+    static char text[8192];
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        return false;
+    }
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return strstr(text, words) != NULL;
+}
+
+static void near(double got, double want) {
+    if (!(fabs(got - want) < 1e-9 * fabs(want))) {
+        fail_msg("%.17g, wanted %.17g", got, want);
+    }
+}
+
+static void gpu(void **context) {
+    (void)context;
+    struct grt_dev_info info = {
+        .selector = "vulkan:0", .name = "NVIDIA Fake", .pci = "0000:65:00.0"};
+    struct publish_means means;
+    struct state state, seen[STATE_MOST];
+    char metrics[128], text[PUBLISH_TEXT];
+    snprintf(metrics, sizeof metrics, "%s/metrics.prom", root);
+    assert_false(publish_take(&means));
+    publish_end();  // of nothing
+    publish_begin(&(struct publish_desc){"train x", &info, true, metrics});
+    state_init(&state);
+    state.step = 7;
+    snprintf(state.app, STATE_TEXT, "another");
+    publish_tell(&state);
+    for (int i = 0; i < 600 && !(state_read_all(seen) == 1 && seen[0].step == 7); i++) {
+        usleep(100000);
+    }
+    assert_true(seen[0].step == 7 && seen[0].software == 0);
+    assert_string_equal(seen[0].app, "train x");
+    assert_string_equal(seen[0].pci, "0000:65:00.0");
+    for (int i = 0;
+         i < 600 && !holds(metrics, "gpurt_step{app=\"train x\",device=\"vulkan:0\"} 7\n"); i++) {
+        usleep(100000);
+    }
+    assert_true(holds(metrics, "gpurt_running{app=\"train x\",device=\"vulkan:0\"} 1\n"));
+    // From the second sample on each is 50 J; what was taken is not taken again, and is in the whole.
+    assert_true(publish_take(&means));
+    assert_true(means.samples >= 2);
+    near(means.utilisation, 0.42);
+    near(means.power, 345.678);
+    near(means.temperature, 61);
+    near(means.clock, 1980);
+    near(means.memory_used, 72.0 * 1073741824.0);
+    near(means.memory_total, 80.0 * 1073741824.0);
+    near(means.energy, 50.0 * (means.samples - 1));
+    assert_string_equal(means.reader, "nvml");
+    uint32_t before = means.samples;
+    usleep(100000);
+    assert_true(publish_take(&means));
+    assert_true(means.samples >= 1);
+    near(means.energy, 50.0 * means.samples);
+    before += means.samples;
+    assert_true(publish_whole(&means));
+    assert_true(means.samples >= before);
+    near(means.energy, 50.0 * (means.samples - 1));
+    publish_means_text(&means, text);
+    assert_non_null(strstr(text, "busy 42 %, memory 72.00 GiB, power 346 W, temperature 61 C"));
+    json_t *json = publish_means_json(&means);
+    near(json_number_value(json_object_get(json, "power")), 345.678);
+    json_decref(json);
+    publish_end();
+    assert_int_equal(state_read_all(seen), 0);
+    assert_true(holds(metrics, "gpurt_running{app=\"train x\",device=\"vulkan:0\"} 0\n"));
+    assert_false(publish_take(&means));
+}
+
+// A device that nobody tells anything of; and one without --monitor.
+static void unknown(void **context) {
+    (void)context;
+    struct grt_dev_info info = {.selector = "vulkan:1", .name = "Other", .pci = "0000:77:00.0"};
+    struct publish_means means;
+    char text[PUBLISH_TEXT];
+    publish_begin(&(struct publish_desc){"bench", &info, true, NULL});
+    assert_true(publish_whole(&means));
+    assert_true(isnan(means.energy) && isnan(means.utilisation) && means.reader[0] == '\0');
+    publish_means_text(&means, text);
+    assert_non_null(strstr(text, "not available: busy, memory, power, temperature, clock, energy"));
+    json_t *json = publish_means_json(&means);
+    assert_true(json_is_null(json_object_get(json, "energy")));
+    json_decref(json);
+    publish_end();
+    publish_begin(&(struct publish_desc){"bench", &info, false, NULL});
+    assert_false(publish_whole(&means));
+    publish_end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(gpu, begin, end),
+        cmocka_unit_test_setup_teardown(unknown, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
