@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes on beside the work of a command: what it tells is published, the sensors of its device
-// are summed, and metrics are written. The GPU is that of tests/drivers/fake_nvml.c, which uses 50 J
-// from one reading to the next; the test finds it by LD_LIBRARY_PATH.
+// are summed, and metrics are written. The GPU is that of tests/drivers/fake_nvml.c, which uses 50
+// J from one reading to the next; the test finds it by LD_LIBRARY_PATH.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void gpu(void **context) {
         usleep(100000);
     }
     assert_true(holds(metrics, "gpurt_running{app=\"train x\",device=\"vulkan:0\"} 1\n"));
-    // From the second sample on each is 50 J; what was taken is not taken again, and is in the whole.
+    // From the second sample on each is 50 J; what was taken is not taken again.
     assert_true(publish_take(&means));
     assert_true(means.samples >= 2);
     near(means.utilisation, 0.42);
