@@ -1,17 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiles every product kernel with the settings that shipped profiles give it, for GPUs that are
-# not here, and fails on spilled registers or too much shared memory. Usage: ci/static_check.sh
-# [--build DIR] [--list] [TARGET...]; --list prints what each kernel takes. GPURT_PROFILE=FILE
-# checks that file's settings in place of the shipped ones.
+# Compiles kernels for GPUs that are not here, and fails on spilled registers or too much shared
+# memory. Products and rollouts have the settings that shipped profiles give them; every other kernel
+# has the constants that stand in it.
+#
+# Usage: ci/static_check.sh [--build DIR] [--all] [--list] [--json FILE] [TARGET...]
+#
+#   --all    every target, and every kernel for each; without it, and without a TARGET, one card of
+#            each compiler, and every kernel for one of them
+#   --list   prints what each kernel takes
+#   --json   writes that as results of kind "static" for `gpurt report`: registers, spills, shared
+#            memory, occupancy, instructions. A compiler that is missing has a row that says so
 #
 #   sm_*     clang to PTX, then NVIDIA's ptxas; the kernels with PTX inside too
 #   gfx*     clang's AMD back end
+#   radv_*   Mesa's Vulkan driver, which compiles for a family that is not here: portable kernels
 #   dg2 ...  Intel's ocloc; the kernels of its matrix units too
 #
-# The compilers are not those of the drivers, so the numbers are indications; but what spills here
-# is a bad choice there. A compiler that is not installed is said and its targets are passed over.
+# GPURT_PROFILE=FILE checks that file's settings in place of the shipped ones. The compilers are not
+# those of the drivers, so the numbers are indications; but what spills here is a bad choice there. A
+# compiler that is not installed is said and its targets are passed over.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -21,6 +30,8 @@ set -euo pipefail
 
 build=$root/build/release
 list=0
+whole=0
+json=
 wanted=()
 while [ $# -gt 0 ]; do
     case $1 in
@@ -30,27 +41,36 @@ while [ $# -gt 0 ]; do
         shift
         ;;
     --list) list=1 ;;
-    -*) die "unknown option '$1'; usage: ci/static_check.sh [--build DIR] [--list] [TARGET...]" ;;
+    --all) whole=1 ;;
+    --json)
+        [ $# -gt 1 ] || die "--json wants a file"
+        json=$(realpath -m "$2")
+        shift
+        ;;
+    -*) die "unknown option '$1'; usage: ci/static_check.sh [--build DIR] [--all] [--list] [--json FILE] [TARGET...]" ;;
     *) wanted+=("$1") ;;
     esac
     shift
 done
+[ -x "$build/tests/kernel_stats" ] || die "no $build/tests/kernel_stats: build the tests too"
 [ -x "$build/gpurt" ] || die "no $build/gpurt: run ci/build.sh, or name a build tree with --build"
 
 # target | device's name as its driver gives it | its memory | bytes of shared memory | a profile it
-# must get
+# must get | in the short list: its products, or every kernel
 targets='
 sm_80  | NVIDIA A100-SXM4-80GB              | 80GiB  | 49152 | nvidia-a100
 sm_80  | NVIDIA A100-PCIE-40GB              | 40GiB  | 49152 | nvidia-a100
-sm_86  | NVIDIA GeForce RTX 3060            | 12GiB  | 49152 | nvidia-rtx-3060
+sm_86  | NVIDIA GeForce RTX 3060            | 12GiB  | 49152 | nvidia-rtx-3060 | every
 sm_86  | NVIDIA GeForce RTX 3060 Laptop GPU | 6GiB   | 49152 | nvidia-rtx-3060-laptop
 sm_86  | NVIDIA GeForce RTX 3090            | 24GiB  | 49152 | nvidia-rtx-3090
 sm_89  | NVIDIA GeForce RTX 4090            | 24GiB  | 49152 | nvidia-rtx-4090
-sm_90  | NVIDIA H200                        | 140GiB | 49152 | nvidia-h200
-gfx1030 | AMD Radeon RX 6800 (gfx1030)      | 16GiB  | 65536 | amd-rdna2
+sm_90  | NVIDIA H200                        | 140GiB | 49152 | nvidia-h200 | products
+gfx1030 | AMD Radeon RX 6800 (gfx1030)      | 16GiB  | 65536 | amd-rdna2 | products
 gfx1100 | AMD Radeon RX 7900 XTX (gfx1100)  | 24GiB  | 65536 | amd-rdna3
 gfx90a | AMD Instinct MI250X (gfx90a)       | 64GiB  | 65536 | amd-cdna2
-dg2    | Intel(R) Arc(TM) A770 Graphics     | 16GiB  | 65536 | intel-dg2
+radv_navi21 | AMD Radeon RX 6800 (RADV NAVI21) | 16GiB | 65536 | amd-rdna2 | products
+radv_gfx1100 | AMD Radeon RX 7900 XTX (RADV GFX1100) | 24GiB | 65536 | amd-rdna3
+dg2    | Intel(R) Arc(TM) A770 Graphics     | 16GiB  | 65536 | intel-dg2 | products
 bmg    | Intel(R) Arc(TM) B580 Graphics     | 12GiB  | 65536 | intel-battlemage
 '
 for target in "${wanted[@]}"; do
@@ -60,6 +80,8 @@ done
 
 clang=$(tool_clang)
 clc=/usr/lib/clc
+radv=/usr/share/vulkan/icd.d/radeon_icd.$(uname -m).json
+stats=$build/tests/kernel_stats
 ptxas=$(command -v ptxas || command -v /usr/local/cuda/bin/ptxas || true)
 ocloc=$(command -v ocloc || true)
 
@@ -85,6 +107,13 @@ missing() {
         [ -f "$clc/nvptx64--nvidiacl.bc" ] || echo "libclc"
         ;;
     gfx*) [ -f "$clc/amdgcn--amdhsa.bc" ] || echo "libclc" ;;
+    radv_*)
+        if [ ! -x "$stats" ] || [ ! -f "$radv" ]; then
+            echo "radv (mesa-vulkan-drivers)"
+        elif ! radv_stats "$1" </dev/null >/dev/null 2>&1; then
+            echo "a radv that compiles for ${1#radv_}"
+        fi
+        ;;
     *)
         if [ -z "$ocloc" ]; then
             echo "ocloc (intel-opencl-icd)"
@@ -96,6 +125,28 @@ missing() {
     case $1 in sm_* | gfx*) [ -n "$clang" ] || echo "clang" ;; esac
 }
 
+# radv_stats TARGET < JOBS: see tests/static/kernel_stats.c.
+radv_stats() {
+    RADV_FORCE_FAMILY=${1#radv_} VK_ICD_FILENAMES=$radv VK_DRIVER_FILES=$radv MESA_SHADER_CACHE_DISABLE=true \
+        timeout "$radv_seconds" "$stats" vulkan
+}
+# A kernel that takes longer to compile is a fault of its own.
+radv_seconds=120
+
+# occupancy TARGET REGISTERS SHARED WORKGROUP: the share of a unit's warps that can run at once.
+occupancy() {
+    awk -v target="$1" -v r="$2" -v m="$3" -v wg="$4" 'BEGIN {
+        most = target ~ /sm_8[69]/ ? 48 : 64
+        room = target ~ /sm_90/ ? 233472 : target ~ /sm_80/ ? 167936 : 102400
+        warps = int((wg + 31) / 32)
+        one = int((r * 32 + 255) / 256) * 256
+        groups = int(most / warps)
+        if (one > 0 && int(65536 / (one * warps)) < groups) groups = int(65536 / (one * warps))
+        if (int(room / (m + 1024)) < groups) groups = int(room / (m + 1024))
+        printf "%.3f", groups * warps / most
+    }'
+}
+
 # clang_cl TRIPLE LIBRARY OUTPUT SOURCE OPTION...
 clang_cl() {
     local triple=$1 library=$2 output=$3 source=$4
@@ -105,8 +156,11 @@ clang_cl() {
         -o "$output" "$source"
 }
 
-# compile TARGET SOURCE OUT DEFINE...: prints "registers shared spills", spills being bytes or
-# counts.
+# 1: arrays of a lane that lie in memory count as spilled. Products and rollouts have none; others may.
+strict=1
+
+# compile TARGET SOURCE OUT DEFINE...: prints "registers shared spills occupancy instructions",
+# spills being bytes or counts, and - what a compiler does not say.
 compile() {
     local target source=$2 out=$3 text
     target=$(stand_in "$1")
@@ -134,19 +188,28 @@ compile() {
             sed -i "s/^)\$/)\n.reqntid $wg, 1, 1/" "$out.ptx"
         fi
         "$ptxas" -v -arch="$target" "$out.ptx" -o "$out.cubin" 2>"$out.log" || return 1
-        awk '/spill stores/ { for (i = 1; i < NF; i++) if ($i == "bytes" && $(i + 1) ~ /^(stack|spill)/) s += $(i - 1) }
+        local wg size
+        wg=$(sed -n 's/.*-DWG=\([0-9]*\)u.*/\1/p' <<<"$*")
+        # An instruction has 16 bytes.
+        size=$(readelf -SW "$out.cubin" 2>/dev/null | sed 's/^ *\[ *[0-9]*\] *//' |
+            awk '$1 ~ /^\.text/ { print $5 }')
+        awk -v strict="$strict" '/spill stores/ { for (i = 1; i < NF; i++)
+                 if ($i == "bytes" && ($(i + 1) ~ /^spill/ || (strict && $(i + 1) ~ /^stack/))) s += $(i - 1) }
              /Used [0-9]+ registers/ { for (i = 1; i < NF; i++) { if ($i == "Used") r = $(i + 1)
                                                                    if ($(i + 1) ~ /^smem/ ) m = $(i - 1) } }
-             END { print r + 0, m + 0, s + 0 }' "$out.log"
+             END { print r + 0, m + 0, s + 0 }' "$out.log" >"$out.numbers"
+        read -r r m s <"$out.numbers"
+        echo "$r $m $s $(occupancy "$target" "$r" "$m" "${wg:-64}") $((16#${size:-0} / 16))"
         ;;
     gfx*)
         clang_cl amdgcn-amd-amdhsa amdgcn--amdhsa.bc "$out.o" "$source" -c -mcpu="$target" "$@" \
             -Rpass-analysis=kernel-resource-usage 2>"$out.log" || return 1
-        awk '/remark: / && / VGPRs: / { sub(/.* VGPRs: /, ""); r = $1 }
+        awk -v strict="$strict" -v most="$(case $target in gfx9*) echo 8 ;; *) echo 16 ;; esac)" '/remark: / && / VGPRs: / { sub(/.* VGPRs: /, ""); r = $1 }
              /remark: / && /Spill: / { sub(/.*Spill: /, ""); s += $1 }
-             /remark: / && /ScratchSize/ { sub(/.*: /, ""); s += $1 }
+             strict && /remark: / && /ScratchSize/ { sub(/.*: /, ""); s += $1 }
              /remark: / && /LDS Size/ { sub(/.*\]: /, ""); m = $1 }
-             END { print r + 0, m + 0, s + 0 }' \
+             /remark: / && /Occupancy/ { sub(/.*\]: /, ""); o = $1 }
+             END { print r + 0, m + 0, s + 0, o / most, "-" }' \
             <(sed 's/ \[-Rpass.*//' "$out.log")
         ;;
     *)
@@ -154,9 +217,25 @@ compile() {
             -options "${common[*]} -Dcl_intel_subgroup_matrix_multiply_accumulate $*" \
             >"$out.log" 2>&1 || return 1
         awk '/spill/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) n = $i; s += n }
-             END { print 0, 0, s + 0 }' "$out.log"
+             END { print 0, 0, s + 0, "-", "-" }' "$out.log"
         ;;
     esac
+}
+
+# compile_radv TARGET KERNEL DEFINE...: the same by Mesa. It places arrays of a lane in scratch
+# memory, which is no spill.
+compile_radv() {
+    local target=$1 kernel=$2 out=$tmp/out
+    shift 2
+    printf '%s %s\n' "$kernel" "$(sed 's/-D//g; s/u\b//g' <<<"$*")" | radv_stats "$target" >"$out.stats" 2>"$out.log" ||
+        { echo "error: more than $radv_seconds s" >"$out.log"; return 1; }
+    if grep -q 'error=' "$out.stats"; then
+        sed 's/.*error=/error: /' "$out.stats" >"$out.log"
+        return 1
+    fi
+    awk -F'[\t;]' '{ for (i = 2; i <= NF; i++) { split($i, w, "="); n[w[1]] = w[2] } }
+        END { print n["VGPRs"] + 0, n["LDS size"] + 0, n["Spilled VGPRs"] + n["Spilled SGPRs"],
+                    n["Subgroups per SIMD"] / 32, n["Instructions"] + 0 }' "$out.stats"
 }
 
 # How a product can be asked for: the ways its operands lie, in whole vectors or not, and what
@@ -232,16 +311,51 @@ rollout_kernels() {
     esac
 }
 
+# other_kernels TARGET: "kernel constants" of every kernel that the target's driver would get and
+# that has no settings of a profile above. Those of cl/cpu, and products by lanes, are for CPUs.
+other_kernels() {
+    local reading=opencl vendor=none cpu
+    case $1 in
+    sm_*) vendor=NVIDIA ;;
+    dg2 | bmg) vendor=Intel ;;
+    radv_*) reading=vulkan ;;
+    esac
+    cpu=" $(cd "$root/cl/cpu" && echo *.k) "
+    "$stats" list | awk -F'\t' -v reading="$reading" -v vendor="$vendor" -v cpu="$cpu" '
+        $1 ~ /^gemm_/ || $1 ~ /_(rollout|rollout_wide|probe)$/ || index(cpu, " " $1 ".k ") { next }
+        # Hopper alone has wgmma, and its tiles are above.
+        $1 ~ /wgmma/ || $1 ~ /coop/ { next }
+        index($2, reading) && ($3 == "-" || $3 == vendor) { print $1, $4 }'
+}
+
+# What is known to spill, "target:kernel": nothing that a profile chooses.
+spill_known=''
+
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+comma=
+: >"$tmp/rows"
 failed=0
 checked=0
 declare -A known=()
 
+# json_row TARGET DEVICE CHECK [KERNEL MODE SETTING REGISTERS SHARED SPILLS OCCUPANCY INSTRUCTIONS]
+json_row() {
+    [ -n "$json" ] || return 0
+    printf '%s\n{"target":"%s","device":"%s"' "$comma" "$1" "$2"
+    [ $# -lt 4 ] || printf ',"kernel":"%s","mode":"%s","setting":"%s"' "$4" "$5" "$6"
+    [ "${7:-0}" = 0 ] || printf ',"registers":%s,"shared_bytes":%s' "$7" "$8"
+    [ $# -lt 9 ] || printf ',"spilled":%s' "$9"
+    [ "${10:--}" = - ] || printf ',"occupancy":%s' "${10}"
+    [ "${11:--}" = - ] || printf ',"instructions":%s' "${11}"
+    printf ',"check":"%s"}' "$3"
+    comma=,
+}
+
 # judge TARGET SHARED LABEL KERNEL MODE DEFINE...: compiles one kernel; counts into count, bad,
 # most_r, most_m.
 judge() {
-    local target=$1 shared=$2 label=$3 kernel=$4 mode=$5 result r m s
+    local target=$1 shared=$2 label=$3 kernel=$4 mode=$5 result r m s occupied instructions check=ok
     shift 5
     [ -f "$build/kernels/$kernel.cl" ] || die "no $build/kernels/$kernel.cl"
     count=$((count + 1))
@@ -249,29 +363,42 @@ judge() {
     local key
     key="$(stand_in "$target") $kernel $*"
     result=${known["$key"]:-}
-    if [ -z "$result" ] &&
-        ! result=$(compile "$target" "$build/kernels/$kernel.cl" "$tmp/out" "$@"); then
+    if [ -z "$result" ] && ! result=$(
+        case $target in
+        radv_*) compile_radv "$target" "$kernel" "$@" ;;
+        *) compile "$target" "$build/kernels/$kernel.cl" "$tmp/out" "$@" ;;
+        esac
+    ); then
         say "$target, $label: $kernel ($mode) does not compile: $(
             grep -m1 -E 'error|fatal' "$tmp/out.log" || tail -n1 "$tmp/out.log")"
         bad=$((bad + 1))
+        json_row "$target" "$device" "does not compile" "$kernel" "$mode" "$label" >>"$tmp/rows"
         return
     fi
     known["$key"]=$result
-    read -r r m s <<<"$result"
+    read -r r m s occupied instructions <<<"$result"
     [ "$list" -eq 0 ] ||
         printf '%-8s %-38s %-20s %-9s %4d registers %6d B shared %4d spilled\n' \
             "$target" "$label" "$kernel" "$mode" "$r" "$m" "$s"
     if [ "$s" -gt 0 ] || [ "$m" -gt "$shared" ]; then
-        say "$target, $label: $kernel ($mode) spills $s, shared memory $m of $shared"
-        bad=$((bad + 1))
+        check="spills"
+        [ "$s" -gt 0 ] || check="too much shared memory"
+        if [[ " $spill_known " = *" $target:$kernel "* ]]; then
+            check="spills, known"
+        else
+            say "$target, $label: $kernel ($mode) spills $s, shared memory $m of $shared"
+            bad=$((bad + 1))
+        fi
     fi
+    json_row "$target" "$device" "$check" "$kernel" "$mode" "$label" "$r" "$m" "$s" "$occupied" "$instructions" \
+        >>"$tmp/rows"
     [ "$r" -le "$most_r" ] || most_r=$r
     [ "$m" -le "$most_m" ] || most_m=$m
 }
 
-# check TARGET NAME MEMORY SHARED PROFILE
+# check TARGET NAME MEMORY SHARED PROFILE EVERY: with EVERY 1 the kernels without settings too.
 check() {
-    local target=$1 name=$2 memory=$3 shared=$4 profile=$5 count=0 most_r=0 most_m=0 bad=0 as
+    local target=$1 device=$2 name=$2 memory=$3 shared=$4 profile=$5 every=$6 count=0 most_r=0 most_m=0 bad=0 as
     as=$(stand_in "$target")
     XDG_CONFIG_HOME=/nonexistent "$build/gpurt" profile --as "$name" --memory "$memory" --format csv \
         >"$tmp/settings"
@@ -315,6 +442,14 @@ check() {
         # shellcheck disable=SC2086  # a list of options
         judge "$target" "$shared" "$constants" "$kernel" "$mode" $defines
     done < <(rollout_kernels "$target")
+    strict=0
+    while [ "$every" -eq 1 ] && read -r kernel constants; do
+        defines=
+        for i in $constants; do defines="$defines -D${i}u"; done
+        # shellcheck disable=SC2086  # a list of options
+        judge "$target" "$shared" "" "$kernel" "default" $defines
+    done < <(other_kernels "$target")
+    strict=1
     # Intel's compiler tells of spills alone.
     local most=", at most $most_r registers, $most_m B shared"
     [ "$most_r" -gt 0 ] || most=
@@ -324,18 +459,30 @@ check() {
     checked=$((checked + count))
 }
 
-while IFS='|' read -r target name memory shared profile; do
+while IFS='|' read -r target name memory shared profile short; do
     target=${target// /}
     name=$(sed 's/^ *//; s/ *$//' <<<"$name")
     [ -n "$target" ] || continue
-    if [ "${#wanted[@]}" -gt 0 ] && [[ " ${wanted[*]} " != *" $target "* ]]; then continue; fi
+    short=${short// /}
+    if [ "${#wanted[@]}" -gt 0 ]; then
+        [[ " ${wanted[*]} " = *" $target "* ]] || continue
+    elif [ "$whole" -eq 0 ] && [ -z "$short" ]; then
+        continue
+    fi
+    every=0
+    if [ "$whole" -eq 1 ] || [ "$short" = every ]; then every=1; fi
     lacks=$(missing "$target" | sort -u | paste -sd, | sed 's/,/, /g')
     if [ -n "$lacks" ]; then
         printf '%-8s %-36s skipped: %s not installed\n' "$target" "$name" "$lacks"
+        json_row "$target" "$name" "$lacks not installed" >>"$tmp/rows"
         continue
     fi
-    check "$target" "$name" "${memory// /}" "${shared// /}" "${profile// /}"
+    check "$target" "$name" "${memory// /}" "${shared// /}" "${profile// /}" "$every"
 done <<<"$targets"
+if [ -n "$json" ]; then
+    printf '{"schema":"gpurt.static/1","nature":"static","command":["ci/static_check.sh"],"date":"%s","rows":[%s\n]}\n' \
+        "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(cat "$tmp/rows")" >"$json"
+fi
 [ "$failed" -eq 0 ] || die "$failed of $checked kernels spill, need too much or do not compile"
 if [ "$checked" -eq 0 ]; then
     { [ -n "$clang" ] && [ -d "$clc" ]; } || lane_lacks "clang 15 or newer with its libclc" clang-15 libclc-15

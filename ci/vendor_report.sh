@@ -13,7 +13,7 @@
 #   --out       where the report and its results go (default DIR/report of the build tree)
 #   --benches   of: memory launch gemm conv rollout mlp train ppo learn (default all)
 #   --time      of each row (default 0.05)
-#   --targets   of ci/static_check.sh (default all of which the compilers are here)
+#   --targets   of ci/static_check.sh, or --all for every one (default its short list)
 #   --cards     of `gpurt estimate --list` (default: those of the docs)
 #   OPTION      of `gpurt report`: --baseline FILE --fail-under 0.95
 #
@@ -108,40 +108,6 @@ suite() {
     done
 }
 
-# The lines of ci/static_check.sh as results: of each target the registers of its largest kernel.
-static_results() {
-    awk -v date="$(date -u +%Y-%m-%dT%H:%M:%SZ)" -v command="ci/static_check.sh${*:+ $*}" '
-        BEGIN {
-            printf "{\"schema\":\"gpurt.static/1\",\"nature\":\"static\",\"command\":[\"%s\"],\"date\":\"%s\",\"rows\":[",
-                command, date
-        }
-        function row(rest) {
-            name = $0
-            sub(/^[^ ]+ +/, "", name)
-            sub(/ +([0-9]+ kernels|skipped:).*/, "", name)
-            gsub(/["\\]/, "", name)
-            printf "%s\n{\"target\":\"%s\",\"device\":\"%s\",%s}", comma, $1, name, rest
-            comma = ","
-        }
-        match($0, /[0-9]+ kernels.*, [0-9]+ bad$/) {
-            n = split(substr($0, RSTART), w, /[ ,]+/)
-            registers = shared = ""
-            for (i = 2; i <= n; i++) {
-                if (w[i] == "registers") registers = "\"registers\":" w[i - 1] ","
-                if (w[i] == "shared") shared = "\"shared_bytes\":" w[i - 2] ","
-            }
-            row(registers shared "\"kernels\":" w[1] ",\"spilled\":" w[n - 1] ",\"check\":\"" \
-                (w[n - 1] > 0 ? "spills" : "ok") "\"")
-            next
-        }
-        match($0, / skipped: .* not installed$/) {
-            why = substr($0, RSTART + 10)
-            gsub(/["\\]/, "", why)
-            row("\"check\":\"" why "\"")
-        }
-        END { print "\n]}" }'
-}
-
 while IFS=$'\t' read -r device type; do
     say "$device"
     suite "$device" "$type"
@@ -153,10 +119,10 @@ files=("$out"/results/*)
 if [ "$static" -eq 1 ]; then
     say "kernels for GPUs that are not here"
     status=0
-    "${GPURT_STATIC_CHECK:-$root/ci/static_check.sh}" --build "$build" "${targets[@]}" >"$out/static.txt" || status=$?
+    "${GPURT_STATIC_CHECK:-$root/ci/static_check.sh}" --build "$build" --json "$out/results/static.json" \
+        "${targets[@]}" >&2 || status=$?
     [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || failed=1
-    static_results "${targets[@]}" <"$out/static.txt" >"$out/results/static.json"
-    files+=("$out/results/static.json")
+    [ ! -s "$out/results/static.json" ] || files+=("$out/results/static.json")
 fi
 if [ -n "$cards" ]; then
     "$gpurt" estimate --card "$cards" --api vulkan --format jsonl -o "$out/results/predicted.jsonl" -q

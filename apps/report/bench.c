@@ -163,7 +163,10 @@ const struct report_bench report_benches[] = {
      .scale = 1,
      .unit = "registers",
      .lower = true,
-     .parts = {{.key = "target"}}},
+     .parts = {{.key = "target"},
+               {.key = "kernel", .before = " "},
+               {.key = "mode", .before = " ", .usual = "default"},
+               {.key = "setting", .before = " ", .usual = ""}}},
 };
 const size_t report_bench_count = sizeof report_benches / sizeof *report_benches;
 

@@ -135,7 +135,7 @@ const struct report_chart report_charts[] = {
      .log_x = true,
      .predicted = true,
      .note = "Few environments take as long as one, whose steps follow one another: by the clock, "
-             "which hardly differs between cards. Where a line bends, all units have work, and the "
+             "which differs least between cards. Where a line bends, all units have work, and the "
              "card's rate counts. Directions in small chunks move that place to the right.",
      .draw = chart_lines},
     {.id = "predicted-mlp",

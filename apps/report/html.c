@@ -362,6 +362,7 @@ void report_write_html(FILE *file, const struct report_view *view) {
     }
     charts(&p);
     table(&p);
+    report_write_static(file, p.r);
     machines(&p);
     fprintf(file,
             "</main>\n<footer>Written by <code>gpurt report</code>, version %s. Kinds of figures: "

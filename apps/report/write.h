@@ -24,6 +24,8 @@ void report_write_markdown(FILE *file, const struct report_view *view);
 void report_write_csv(FILE *file, const struct report_view *view);
 // One file that needs nothing else.
 void report_write_html(FILE *file, const struct report_view *view);
+// The part of it that has what compilers said; nothing where no row is static.
+void report_write_static(FILE *file, const struct report *report);
 // A few lines for a terminal.
 void report_write_plain(FILE *file, const struct report_view *view);
 
