@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles kernels for GPUs that are not here, and fails on spilled registers or too much shared
-# memory. Products and rollouts have the settings that shipped profiles give them; every other kernel
-# has the constants that stand in it.
+# memory. Products and rollouts have the settings that shipped profiles give them; every other
+# kernel has the constants that stand in it.
 #
 # Usage: ci/static_check.sh [--build DIR] [--all] [--list] [--json FILE] [TARGET...]
 #
@@ -19,8 +19,8 @@
 #   dg2 ...  Intel's ocloc; the kernels of its matrix units too
 #
 # GPURT_PROFILE=FILE checks that file's settings in place of the shipped ones. The compilers are not
-# those of the drivers, so the numbers are indications; but what spills here is a bad choice there. A
-# compiler that is not installed is said and its targets are passed over.
+# those of the drivers, so the numbers are indications; but what spills here is a bad choice there.
+# A compiler that is not installed is said and its targets are passed over.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -156,7 +156,8 @@ clang_cl() {
         -o "$output" "$source"
 }
 
-# 1: arrays of a lane that lie in memory count as spilled. Products and rollouts have none; others may.
+# 1: arrays of a lane that lie in memory count as spilled. Products and rollouts have none; others
+# may.
 strict=1
 
 # compile TARGET SOURCE OUT DEFINE...: prints "registers shared spills occupancy instructions",
@@ -180,6 +181,8 @@ compile() {
             target=sm_90a
             sed -i 's/^\.version.*/.version 8.3/; s/^\.target.*/.target sm_90a/' "$out.ptx"
         fi
+        # It writes the oldest version that knows what it made itself, not what stands in asm.
+        ! grep -q movmatrix "$out.ptx" || sed -i 's/^\.version.*/.version 7.8/' "$out.ptx"
         # Nor does it tell how large the workgroup is, without which registers cannot go from warp
         # to warp.
         if grep -q setmaxnreg "$out.ptx"; then
@@ -328,8 +331,10 @@ other_kernels() {
         index($2, reading) && ($3 == "-" || $3 == vendor) { print $1, $4 }'
 }
 
-# What is known to spill, "target:kernel": nothing that a profile chooses.
-spill_known=''
+# What is known to spill, "target:kernel": shown in the table, and no failure. A step of the robot
+# holds its whole state in a lane, 255 registers and 348 bytes by ptxas.
+spill_known=
+for target in sm_80 sm_86 sm_89 sm_90; do spill_known="$spill_known $target:standing_worlds_step"; done
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
