@@ -23,7 +23,7 @@ static bool is_static(const struct report_row *row) {
 
 static void write_row(FILE *file, const struct report *r, const struct report_row *row) {
     fputs("<tr><td class=\"device\">", file);
-    markup_text(file, r->contenders[row->contender].label);
+    markup_text(file, r->contenders[row->contender].name);
     fputs("</td><td class=\"case\">", file);
     markup_text(file, row->subject);
     fputs("</td>", file);
