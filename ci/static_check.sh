@@ -332,8 +332,9 @@ other_kernels() {
 }
 
 # What is known to spill, "target:kernel": shown in the table, and no failure. A step of the robot
-# holds its whole state in a lane, 255 registers and 348 bytes by ptxas.
-spill_known=
+# holds its whole state in a lane, 255 registers and 348 bytes by ptxas. Mesa 22.3 gives gfx11 half
+# of its registers, and the fused pass in f32 then spills 22.
+spill_known=radv_gfx1100:mlp_pass_f32
 for target in sm_80 sm_86 sm_89 sm_90; do spill_known="$spill_known $target:standing_worlds_step"; done
 
 tmp=$(mktemp -d)
