@@ -89,8 +89,8 @@ bool trainer_stop(void *context);
 // What is judged, a loss or a return; and its rate, of samples or steps of environments.
 enum grt_run_field trainer_score_of(const struct grt_run_row *row);
 enum grt_run_field trainer_rate_of(const struct grt_run_row *row);
-// What trainer_monitor.c does of the hook: the state for `gpurt monitor`, and with --monitor rows of
-// the log.
+// What trainer_monitor.c does of the hook: the state for `gpurt monitor`, and with --monitor rows
+// of the log.
 void trainer_monitor_report(struct trainer *t, const struct grt_run_report *report);
 // At the end: what sensors told in all, to people and as a note of the table.
 void trainer_monitor_end(struct trainer *t);

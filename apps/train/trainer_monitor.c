@@ -67,8 +67,8 @@ void trainer_monitor_report(struct trainer *t, const struct grt_run_report *r) {
     if (r->news == GRT_RUN_NEWS_PROGRESS || (row && r->row->event == GRT_RUN_TRAIN)) {
         tell_state(r->row);
     }
-    // An evaluation ends an epoch, and the last may be the end of the run. Behind rows `train` there
-    // may be one.
+    // An evaluation ends an epoch, and may be the last of the run; rows `train` may have one behind
+    // them.
     bool evaluated = row && r->row->event == GRT_RUN_EVALUATE;
     t->sensors.due = t->sensors.due || (row && r->row->event == GRT_RUN_TRAIN);
     if (t->run && (evaluated || (r->news == GRT_RUN_NEWS_TURN && t->sensors.due))) {
