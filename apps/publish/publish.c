@@ -250,6 +250,15 @@ static bool means_of(struct sums *sums, bool anew, struct publish_means *means) 
     return true;
 }
 
+void publish_restart(void) {
+    struct publish_means before;
+    if (publish_take(&before)) {
+        pthread_mutex_lock(&publisher.reading);
+        begin_sums(&publisher.whole);
+        pthread_mutex_unlock(&publisher.reading);
+    }
+}
+
 bool publish_take(struct publish_means *means) {
     return means_of(&publisher.since, true, means);
 }

@@ -46,6 +46,8 @@ struct publish_means {
     double energy;       // joules in that time: by the device's counter, else from its power
     const char *reader;  // who told; "": nobody
 };
+// From here on: what was before, such as compiling kernels, is not counted.
+void publish_restart(void);
 // False: without --monitor there are none.
 bool publish_take(struct publish_means *means);
 // The same since the beginning, without beginning anew.

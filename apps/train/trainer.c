@@ -13,6 +13,7 @@
 #include "cli/talk.h"
 #include "cli/watch.h"
 #include "gpurt/profile.h"
+#include "publish/publish.h"
 
 #define AT(field) offsetof(struct trainer, field)
 
@@ -157,6 +158,7 @@ static int go(struct trainer *t, int argc, char **argv) {
     open_table(t, title, shown, argc, argv);
     talk_progress("the first step, in which a driver finishes its kernels");
     grt_timeline_restart(t->dev);
+    publish_restart();
     grt_run_go(t->run);
     talk_clear();
     info = grt_run_info(t->run);

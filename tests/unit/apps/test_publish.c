@@ -99,6 +99,10 @@ static void gpu(void **context) {
     json_t *json = publish_means_json(&means);
     near(json_number_value(json_object_get(json, "power")), 345.678);
     json_decref(json);
+    publish_restart();
+    usleep(100000);
+    assert_true(publish_whole(&means));
+    near(means.energy, 50.0 * means.samples);
     publish_end();
     assert_int_equal(state_read_all(seen), 0);
     assert_true(holds(metrics, "gpurt_running{app=\"train x\",device=\"vulkan:0\"} 0\n"));
