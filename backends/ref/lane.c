@@ -22,12 +22,36 @@
 // two: the lanes' frames are not all in the same set.
 #define STACK_SIZE (((size_t)256 << 10) + 192)
 
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
+#include <sanitizer/common_interface_defs.h>
+// The compiler's own jumps, in functions that it does not look at: at any other jump the sanitizer
+// marks the whole stack anew.
+#define UNSEEN __attribute__((noinline, no_sanitize_address))
+typedef void *jump_place[5];
+#define SAVE(at) __builtin_setjmp(at)
+static UNSEEN void jump(jump_place at) {
+    __builtin_longjmp(at, 1);
+}
+#else
+#define UNSEEN
+typedef jmp_buf jump_place;
+#define SAVE(at) _setjmp(at)
+static void jump(jump_place at) {
+    _longjmp(at, 1);
+}
+#define __sanitizer_start_switch_fiber(save, stack, size) ((void)0)
+#define __sanitizer_finish_switch_fiber(save, stack, size) ((void)0)
+#endif
+
 // Where a coroutine goes on, or its scheduler.
 struct place {
     ucontext_t begin;
-    jmp_buf at;
+    jump_place at;
     bool begun;
-    const void *stack;  // for AddressSanitizer
+    const void *stack;  // for AddressSanitizer, which is told which one comes next
     size_t stack_size;
 };
 
@@ -38,33 +62,17 @@ struct ref_turn {
     bool done;
 };
 
-#ifndef __has_feature
-#define __has_feature(name) 0
-#endif
-
-// AddressSanitizer is told which stack comes next, and tells which one it came from.
-#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
-#include <sanitizer/common_interface_defs.h>
-static void leave(const struct place *to) {
-    __sanitizer_start_switch_fiber(NULL, to->stack, to->stack_size);
-}
+// Behind a change of stacks: where it came from.
 static void arrive(struct place *from) {
     __sanitizer_finish_switch_fiber(NULL, &from->stack, &from->stack_size);
-}
-#else
-static void leave(const struct place *to) {
-    (void)to;
-}
-static void arrive(struct place *from) {
     (void)from;
 }
-#endif
 
-static void change(struct place *from, struct place *to) {
-    if (_setjmp(from->at) == 0) {
-        leave(to);
+static UNSEEN void change(struct place *from, struct place *to) {
+    if (SAVE(from->at) == 0) {
+        __sanitizer_start_switch_fiber(NULL, to->stack, to->stack_size);
         if (to->begun) {
-            _longjmp(to->at, 1);
+            jump(to->at);
         }
         to->begun = true;
         setcontext(&to->begin);
