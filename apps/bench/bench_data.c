@@ -141,7 +141,7 @@ static bool slice(struct grt_loader *loader, uint64_t batches, double seconds, d
     double begun = grt_seconds(), passed = 0;
     for (uint64_t i = 0; i < batches || passed < seconds; i++) {
         struct grt_batch batch;
-        if (!grt_loader_next(loader, &batch)) {
+        if (talk_stopped() || !grt_loader_next(loader, &batch)) {
             return false;
         }
         rows += batch.rows;
@@ -179,8 +179,9 @@ static bool measure(struct data_bench *bench, struct grt_loader *loader, struct 
     uint32_t threads = workers > 0 ? (uint32_t)workers : 1;
     size_t count = 0;
     double begun = grt_seconds();
-    // Warms up caches, of chunks too, and the map of the file.
-    if (!slice(loader, grt_loader_info(loader).batches_per_epoch, 0, &first)) {
+    // Warms up caches, of chunks too, and the map of the file. Batches that workers made meanwhile
+    // come at once: a short epoch alone would say nothing of the rate.
+    if (!slice(loader, grt_loader_info(loader).batches_per_epoch, SLICE, &first)) {
         return false;
     }
     uint64_t batches = (uint64_t)(first * SLICE / (double)batch) + threads;
@@ -189,7 +190,7 @@ static bool measure(struct data_bench *bench, struct grt_loader *loader, struct 
         struct rates now;
         if (talk_stopped() ||
             (peers_first && !peer_slices(loader, copier, threads, batches, &now)) ||
-            !slice(loader, batches, 0, &rates[count]) ||
+            !slice(loader, threads, SLICE, &rates[count]) ||
             (!peers_first && !peer_slices(loader, copier, threads, batches, &now))) {
             return false;
         }
