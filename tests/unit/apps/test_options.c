@@ -96,8 +96,8 @@ static int parse(struct values *values, const char *words, size_t *word_count, .
 
 static struct values v;
 static size_t words;
-#define PARSE(...) parse(&v, NULL, &words, __VA_ARGS__, NULL)
-#define PARSE_KEYS(...) parse(&v, "KEY=VALUE...", &words, __VA_ARGS__, NULL)
+#define PARSE(...) parse(&v, NULL, &words, __VA_ARGS__, (char *)NULL)
+#define PARSE_KEYS(...) parse(&v, "KEY=VALUE...", &words, __VA_ARGS__, (char *)NULL)
 #define REFUSED(text, ...)                                                                         \
     do {                                                                                           \
         assert_int_equal(PARSE(__VA_ARGS__), COMMAND_USAGE);                                       \
