@@ -16,7 +16,8 @@
 #   --output FILE  a JSON object for each mistake
 #   --list         show the mistakes and end
 #
-# All are built at once into a copy of the tree under build/mutate, and GPURT_MUTANT=N switches one
+# All are built at once into a copy of the tree under build/mutate (or the folder that
+# GPURT_MUTATE_WORK names, so that two can run at once), and GPURT_MUTANT=N switches one
 # on; a kernel is built anew for each. ci/mutate.py has the rules. Not part of the gate.
 
 set -euo pipefail
@@ -24,7 +25,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 if [ "${1:-}" = -h ] || [ "${1:-}" = --help ]; then
-    sed -n '4,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    sed -n '4,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
     exit 0
 fi
 "$root/ci/setup.sh" build drivers tests mutate

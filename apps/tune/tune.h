@@ -100,6 +100,26 @@ struct tune_answer {
     char best[32];  // VARIANTS: the one that serves large products, with settings or without
 };
 
+// ---- decisions, by times alone ----
+
+// A product of one more shape.
+void tune_time_add(struct tune_time *sum, const struct tune_time *more);
+// Whether a candidate that was timed goes before the best so far; a median of 0 is no time.
+bool tune_time_leads(const struct tune_time *time, const struct tune_time *best);
+// Whether the second of a duel is slower by more than the noise.
+bool tune_duel_slower(const struct tune_answer *answer);
+
+// What duels over so many shapes come to.
+struct tune_verdict {
+    uint32_t shapes;
+    struct tune_time before, best;
+    bool any;  // one was won
+};
+// False: a setting for several shapes makes this one slower, and is out.
+bool tune_verdict_add(struct tune_verdict *verdict, const struct tune_answer *answer);
+// Whether what was found takes the place of what was in use.
+bool tune_verdict_wins(const struct tune_verdict *verdict);
+
 struct tune_worker {
     struct grt_dev_desc device;
     struct grt_child child;

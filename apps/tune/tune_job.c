@@ -170,13 +170,6 @@ static struct tune_task task_of(const struct run *run, enum tune_task_kind kind)
                                                          : seconds};
 }
 
-// A product of one more shape.
-static void add_time(struct tune_time *sum, const struct tune_time *more) {
-    sum->median += more->median;
-    sum->fastest += more->fastest;
-    sum->spread = sum->spread > more->spread ? sum->spread : more->spread;
-}
-
 // Tries candidate i for all shapes; its time is 0 when it is not usable.
 static enum tune_news try_one(struct run *run, size_t i, struct tune_time *time) {
     struct tune_task task = task_of(run, TUNE_TRY);
@@ -198,7 +191,7 @@ static enum tune_news try_one(struct run *run, size_t i, struct tune_time *time)
         }
         task.fault = TUNE_NO_FAULT;
         good = news == TUNE_ANSWERED && answer.good;
-        add_time(&sum, &answer.times[0]);
+        tune_time_add(&sum, &answer.times[0]);
     }
     run->tried++;
     if (good) {
@@ -233,7 +226,7 @@ static enum tune_news search(struct run *run) {
            grt_seconds() < end && !talk_stopped() && tune_search_next(&run->search, &next)) {
         say_progress(run);
         news = try_one(run, next, &time);
-        if (time.median > 0 && (run->best.median <= 0 || time.fastest < run->best.fastest)) {
+        if (tune_time_leads(&time, &run->best)) {
             run->best = time;
             run->search.best = next;
         }
@@ -253,12 +246,6 @@ static bool duel(struct run *run, const struct bench_gemm_shape *shape,
     return tune_worker_ask(&run->tune->worker, &task, answer) == TUNE_ANSWERED && answer->good;
 }
 
-// Whether the second of a duel is slower by more than the noise.
-static bool is_slower(const struct tune_answer *answer) {
-    double spread = answer->times[0].spread + answer->times[1].spread;
-    return answer->times[1].median > answer->times[0].median * (1 + spread);
-}
-
 // A setting without classes serves every product, so one that was found for a shape of the user's
 // must not make the others slower: whether it is no worse for the cube that is tuned otherwise.
 static bool harmless(struct run *run) {
@@ -269,7 +256,7 @@ static bool harmless(struct run *run) {
         !tune_job_shape(run->tune, &other, run->job->pick.size, most)) {
         return true;
     }
-    return duel(run, &other.shape, &answer) && !is_slower(&answer);
+    return duel(run, &other.shape, &answer) && !tune_duel_slower(&answer);
 }
 
 // Whether the best beats what was in use round by round, for one of the shapes at least, and makes
@@ -282,22 +269,15 @@ static bool wins(struct run *run) {
     if (run->before.median <= 0) {
         return true;  // what was in use does not run here
     }
-    struct tune_time before = {0}, best = {0};
-    bool any = false;
-    for (uint32_t i = 0; i <= run->job->also_count; i++) {
-        if (!duel(run, shape_at(run->job, i), &answer)) {
-            return false;
-        }
-        add_time(&before, &answer.times[0]);
-        add_time(&best, &answer.times[1]);
-        any = any || answer.wins;
-        if (run->job->also_count > 0 && is_slower(&answer)) {
+    struct tune_verdict verdict = {.shapes = 1 + run->job->also_count};
+    for (uint32_t i = 0; i < verdict.shapes; i++) {
+        if (!duel(run, shape_at(run->job, i), &answer) || !tune_verdict_add(&verdict, &answer)) {
             return false;
         }
     }
-    run->before = before;
-    run->best = best;
-    return any && best.median < before.median && harmless(run);
+    run->before = verdict.before;
+    run->best = verdict.best;
+    return tune_verdict_wins(&verdict) && harmless(run);
 }
 
 static bool store(struct run *run) {
