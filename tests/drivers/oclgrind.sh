@@ -46,11 +46,11 @@ rm "$tmp/log"
     >"$tmp/out" 2>&1 || fail "a case failed"
 [ ! -s "$tmp/log" ] || fail "complaints above"
 cases=$(grep -c '^\[ *OK' "$tmp/out")
-# Kernels of learners; each run begins the log anew. Of evolution strategies the update: a hundred
-# thousand draws of noise, one by one, would take a minute.
-for suite in es colsum grads; do
-    pattern='*'
-    [ "$suite" != es ] || pattern='*_update'
+# Kernels of learners and of images, small cases of each; each run begins the log anew. Of evolution
+# strategies the update: a hundred thousand draws of noise, one by one, would take a minute.
+for one in 'es *_update' 'colsum *' 'grads *' 'nn softmax_special' 'nn layer_norm_constant' 'images pools' \
+    'mlprows results' 'optim halt_and_skip' 'contrast losses'; do
+    read -r suite pattern <<<"$one"
     "$test" --device opencl:0 --case "$pattern" "$suite" >"$tmp/out" 2>&1 || fail "a case of $suite failed"
     [ ! -s "$tmp/log" ] || fail "complaints above"
     cases=$((cases + $(grep -c '^\[ *OK' "$tmp/out")))

@@ -379,6 +379,10 @@ static void damaged_chunks(void **state) {
     TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "a chunk of 'x' is damaged");
     TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "a chunk of 'x' is damaged");
     grt_loader_destroy(&loader);
+    // All of it at once, into memory: the file first, then what is wrong with it.
+    TEST_REFUSED(
+        grt_loader_create(grt_loader_desc(.data = data, .batch = 16, .cache = GRT_CACHE_RAM)),
+        GRT_BAD_DATA, "chunk.h5: a chunk of 'x' is damaged");
     // A chunk that no filter was applied to is as good as any; one of the wrong size is not.
     float plain[64];
     for (int i = 0; i < 64; i++) {

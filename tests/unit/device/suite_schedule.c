@@ -259,6 +259,39 @@ static void split_into_submits(void **state) {
     grt_dev_destroy(&split);
 }
 
+// A graph that is known to take so long is cut by that: of eight equal commands as many go into a
+// submit as fit, by their share of the time.
+static void cut_by_what_is_known(void **state) {
+    (void)state;
+    static const struct {
+        double seconds;
+        uint32_t segments;
+    } rows[] = {{0.05, 1}, {0.1, 1}, {0.19, 2}, {0.39, 4}, {0.79, 8}, {8, 8}};
+    struct grt_dev *dev = grt_dev_create(
+        grt_dev_desc(.device = grt_dev_info(test.dev)->selector, .max_submit_ms = 100));
+    assert_non_null(dev);
+    struct grt_buf *buf = test_buf(dev, 8 << 12, GRT_BUF_DEVICE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct grt_graph *graph = grt_graph_create(dev, "known");
+        for (uint32_t k = 0; k < 8; k++) {
+            grt_graph_fill(graph, (struct grt_range){buf, (uint64_t)k << 12, 1 << 12}, k);
+        }
+        assert_true(grt_graph_bake(graph));
+        assert_true(grt_graph_expect(graph, rows[i].seconds));
+        assert_true(grt_graph_run(graph) && grt_dev_wait(dev));
+        assert_int_equal(grt_graph_stats(graph).segments, rows[i].segments);
+        uint32_t got[8 << 10];
+        assert_true(grt_buf_read(buf, 0, got, sizeof got));
+        for (uint32_t k = 0; k < 8 << 10; k++) {
+            assert_int_equal(got[k], k >> 10);
+        }
+        TEST_REFUSED(grt_graph_expect(graph, 0), GRT_INVALID, "no time");
+        grt_graph_destroy(&graph);
+    }
+    grt_buf_destroy(&buf);
+    grt_dev_destroy(&dev);
+}
+
 // Phases across submits: each is timed, and none twice.
 static void phases_across_submits(void **state) {
     (void)state;
@@ -345,7 +378,8 @@ static void validation_sees_a_mistake(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(baked_equals_one_by_one),   TEST_CASE(opposite_order_where_it_may),
-    TEST_CASE(split_into_submits),        TEST_CASE(phases_across_submits),
-    TEST_CASE(a_missing_hazard_is_found), TEST_CASE(validation_sees_a_mistake),
+    TEST_CASE(split_into_submits),        TEST_CASE(cut_by_what_is_known),
+    TEST_CASE(phases_across_submits),     TEST_CASE(a_missing_hazard_is_found),
+    TEST_CASE(validation_sees_a_mistake),
 };
 TEST_SUITE(schedule, true, cases);

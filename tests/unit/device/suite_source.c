@@ -158,6 +158,7 @@ static void mistakes(void **state) {
         {"uint count;", "char count;", "char"},
         {"KERNEL(blur,", "KERNELS(blur,", "no kernel"},
         {"STRUCT(blur_params)", "STRUCT(params)", "blur_params"},
+        {"X(2, PADS, 2)", "X(2, PADS, (2", "here.k: a list of the kernel does not end"},
     };
     for (size_t i = 0; i < sizeof early / sizeof early[0]; i++) {
         char *text = changed(blur, early[i].from, early[i].to);
