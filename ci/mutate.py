@@ -257,7 +257,7 @@ def build(mutants):
         if done.returncode == 0:
             return
         wrong = set(re.findall(re.escape(TREE) + r"/(\S+?):(\d+):\d+: error", done.stdout))
-        wrong |= set(re.findall(r"^\.*/?((?:runtime|apps|backends)/\S+?):(\d+):\d+: error", done.stdout, re.M))
+        wrong |= set(re.findall(r"^[./]*(?:tree/)?((?:runtime|apps|backends)/\S+?):(\d+):\d+: error", done.stdout, re.M))
         # A line of an error may be one of a long expression's: the nearest place of the file goes.
         left = [m for m in mutants if not m.get("broken")]
         broken = []

@@ -258,7 +258,7 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
     if (!create_device(dev, physical)) {
         goto undo_devices;
     }
-    read_limits(dev, physical, &now.caps);
+    read_limits(dev, physical, &info->caps);  // as the device is to be taken
     if (!gvk_lanes_create(dev, physical) || !gvk_cache_open(dev, info)) {
         goto undo_devices;
     }

@@ -337,6 +337,7 @@ static void workers_take_no_signals(void **state) {
     static long before[MOST_THREADS], after[MOST_THREADS];
     uint32_t old = list_threads(before);
     unsigned long long own = blocked_by(getpid());
+    assert_false(own >> (SIGINT - 1) & 1);  // nor by the cases before
     struct grt_loader *loader =
         grt_loader_create(grt_loader_desc(.data = data, .batch = 64, .dev = test.dev, .workers = 3,
                                           .prefetch = 2, .held = 1));
