@@ -397,6 +397,7 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
     if (info && full.as_gpu) {
         struct grt_caps *caps = &list->devices[info - list->devices].caps;
         caps->software = caps->integrated = caps->vector = 0;
+        caps->subgroup = caps->subgroup > 1 ? caps->subgroup : 32;
     }
     struct grt_dev *dev = info ? open_device(info, &full) : NULL;
     grt_dev_list_destroy(&list);
