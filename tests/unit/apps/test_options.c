@@ -58,7 +58,7 @@ static const struct option_row own_rows[] = {
 static char said[4096];  // to stdout and stderr, by the last command line
 
 // Exit code of a command line, -1 when it is good.
-static int parse(struct values *values, const char *words, size_t *word_count, ...) {
+static int parse(struct values *values, const char *words, size_t *word_count, char *const *given) {
     static struct option_list lists[4];
     const struct option_list all[] = {
         OPTION_LIST("Own", own_rows), OPTION_LIST("Device", options_device),
@@ -68,12 +68,9 @@ static int parse(struct values *values, const char *words, size_t *word_count, .
     char *argv[12] = {"bench"};
     const char *found[12];
     int argc = 1;
-    va_list args;
-    va_start(args, word_count);
-    for (char *arg = va_arg(args, char *); arg; arg = va_arg(args, char *)) {
-        argv[argc++] = arg;
+    while (*given && argc < 11) {
+        argv[argc++] = *given++;
     }
-    va_end(args);
     *values = (struct values){0};
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -96,8 +93,8 @@ static int parse(struct values *values, const char *words, size_t *word_count, .
 
 static struct values v;
 static size_t words;
-#define PARSE(...) parse(&v, NULL, &words, __VA_ARGS__, (char *)NULL)
-#define PARSE_KEYS(...) parse(&v, "KEY=VALUE...", &words, __VA_ARGS__, (char *)NULL)
+#define PARSE(...) parse(&v, NULL, &words, (char *const[]){__VA_ARGS__, NULL})
+#define PARSE_KEYS(...) parse(&v, "KEY=VALUE...", &words, (char *const[]){__VA_ARGS__, NULL})
 #define REFUSED(text, ...)                                                                         \
     do {                                                                                           \
         assert_int_equal(PARSE(__VA_ARGS__), COMMAND_USAGE);                                       \
@@ -107,7 +104,7 @@ static size_t words;
 static void defaults(void **state) {
     (void)state;
     unsetenv("GPURT_DEVICE");
-    assert_int_equal(PARSE((char *)NULL), -1);
+    assert_int_equal(PARSE(NULL), -1);
     assert_int_equal(v.runs, 3);
     assert_int_equal(v.kinds, 0);
     assert_string_equal(v.common.backend, "auto");
@@ -141,7 +138,7 @@ static void given(void **state) {
 static void environment(void **state) {
     (void)state;
     setenv("GPURT_DEVICE", "vulkan:1", 1);
-    assert_int_equal(PARSE((char *)NULL), -1);
+    assert_int_equal(PARSE(NULL), -1);
     assert_string_equal(v.common.device, "vulkan:1");
     assert_int_equal(PARSE("--device", "ref"), -1);
     assert_string_equal(v.common.device, "ref");
