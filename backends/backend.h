@@ -29,7 +29,7 @@ struct grt_buf {
     void *host;           // upload and readback: set by buf_create, stays for the buffer's life
     uint32_t refs;        // owner and baked graphs
     uint32_t account;     // row of the account
-    uint32_t allocation;  // of the timeline that was going, or 0
+    uint64_t allocation;  // of the timeline that was going, or 0
 };
 
 // ---- commands ----

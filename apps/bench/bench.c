@@ -337,10 +337,10 @@ static int bench_kinds(int argc, char **argv) {
         }
     }
     if (code < 0) {
-        code = bench_rollout_options_check(&bench.rollout);
+        code = bench_contribute_begin(&bench, bench.quick);
     }
     if (code < 0) {
-        code = bench_contribute_begin(&bench, bench.quick);
+        code = bench_rollout_options_check(&bench.rollout);
     }
     if (code < 0) {
         code = run_bench(&bench, chosen, NULL, argc, argv);

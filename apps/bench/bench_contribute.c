@@ -24,12 +24,22 @@ static const char *const device_keys[] = {
     "imports_ptx",   "matrix",        "timestamps",
 };
 
+// An environment of the user's own: grt_env_open().
+static bool is_file(const char *env) {
+    size_t length = strlen(env);
+    return strchr(env, '/') || (length > 2 && strcmp(env + length - 2, ".k") == 0);
+}
+
 int bench_contribute_begin(struct bench *bench, bool all) {
     if (!bench->contribute) {
         return -1;
     }
     if (!all || bench->common.output) {
         talk_error("'--contribute' is of `gpurt bench all`, and names the file to write: no -o");
+        return COMMAND_USAGE;
+    }
+    if (bench->common.monitor || (bench->rollout.env && is_file(bench->rollout.env))) {
+        talk_error("'--contribute' takes neither '--monitor' nor an environment of your own");
         return COMMAND_USAGE;
     }
     bench->common.output = bench->contribute;

@@ -26,7 +26,7 @@ void table_bytes_text(uint64_t bytes, char text[TABLE_TEXT_SIZE]) {
 }
 
 void table_time_text(double seconds, char text[TABLE_SHORT_SIZE]) {
-    unsigned long s = seconds < 1e8 ? (unsigned long)(seconds + 0.5) : 99999999ul;
+    unsigned long s = seconds >= 0 && seconds < 1e8 ? (unsigned long)(seconds + 0.5) : 99999999ul;
     text[0] = '\0';
     if (seconds >= 3600) {
         snprintf(text, TABLE_SHORT_SIZE, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);

@@ -170,7 +170,10 @@ static int write_files(const struct options *o) {
 }
 
 int watch_close(const struct options *o, struct grt_dev **dev, watch_peaks_fn *peaks, int code) {
-    if (timeline && *dev && grt_dev_status(*dev) == GRT_OK && grt_timeline_end(timeline)) {
+    bool usable = timeline && *dev && grt_dev_status(*dev) == GRT_OK;
+    if (usable && !grt_timeline_end(timeline)) {
+        code = code ? code : command_exit_of(grt_last_status());
+    } else if (usable) {
         // A verb that failed before its device did anything has nothing to show.
         struct grt_timeline_totals totals = grt_timeline_totals(timeline);
         bool shows = code == 0 || totals.dispatches + totals.copies > 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "card.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -156,7 +157,11 @@ static bool read_list(struct cards *cards, json_t *root, char why[CARD_WHY]) {
     void **texts = realloc(cards->texts, (cards->text_count + 1) * sizeof *texts);
     cards->list = bigger ? bigger : cards->list;
     cards->texts = texts ? texts : cards->texts;
-    bool good = more && bigger && texts ? read_all(list, more, why) : wrong(why, "out of memory");
+    if (!more || !bigger || !texts) {
+        free(more);
+        return wrong(why, "out of memory");
+    }
+    bool good = read_all(list, more, why);
     size_t before = cards->count;
     for (size_t i = 0; good && i < count; i++) {
         good = add(cards, &more[i], why);
@@ -180,20 +185,42 @@ bool cards_read(struct cards *cards, const char *text, size_t size, char why[CAR
     return good;
 }
 
-static const struct card *find(const struct cards *cards, const char *word, size_t at) {
+const struct card *cards_find(const struct cards *cards, const char *id) {
     for (size_t i = 0; i < cards->count; i++) {
-        const char *text = *(const char *const *)((const char *)&cards->list[i] + at);
-        if (strcmp(text, word) == 0) {
+        if (strcmp(cards->list[i].id, id) == 0) {
             return &cards->list[i];
         }
     }
     return NULL;
 }
 
-const struct card *cards_find(const struct cards *cards, const char *id) {
-    return find(cards, id, offsetof(struct card, id));
+// The next letter or digit outside parentheses, in lower case; '\0' at the end.
+static char next_letter(const char **text) {
+    for (int depth = 0; **text; ++*text) {
+        depth += **text == '(' ? 1 : **text == ')' && depth > 0 ? -1 : 0;
+        if (depth == 0 && isalnum((unsigned char)**text)) {
+            return (char)tolower((unsigned char)*(*text)++);
+        }
+    }
+    return '\0';
+}
+
+static bool same_name(const char *a, const char *b) {
+    char letter;
+    do {
+        letter = next_letter(&a);
+        if (letter != next_letter(&b)) {
+            return false;
+        }
+    } while (letter);
+    return true;
 }
 
 const struct card *cards_named(const struct cards *cards, const char *name) {
-    return find(cards, name, offsetof(struct card, name));
+    for (size_t i = 0; i < cards->count; i++) {
+        if (same_name(cards->list[i].name, name)) {
+            return &cards->list[i];
+        }
+    }
+    return NULL;
 }

@@ -14,7 +14,7 @@
 
 struct card {
     const char *id;      // "a100"; first: see grt_closest()
-    const char *name;    // "NVIDIA A100 SXM4 80 GB"; of a measured one as its driver says it
+    const char *name;    // as its driver says it: "NVIDIA A100-SXM4-80GB"
     const char *vendor;  // "nvidia"
     const char *source;  // the documents that its numbers are of
     double units;        // compute units: SM, CU, Xe core
@@ -39,7 +39,8 @@ void cards_finish(struct cards *cards);
 bool cards_read(struct cards *cards, const char *text, size_t size, char why[CARD_WHY]);
 // NULL: there is none.
 const struct card *cards_find(const struct cards *cards, const char *id);
-// The one with this name of a device; NULL: there is none.
+// The one with this name of a device, whatever the driver has beside letters and digits, or in
+// parentheses; NULL: there is none.
 const struct card *cards_named(const struct cards *cards, const char *name);
 
 #endif

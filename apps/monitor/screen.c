@@ -141,6 +141,8 @@ void screen_show(const char *text) {
         fputs(row ? "\r\n" : "", frame);
         if (length > 0) {
             put_line(frame, text, length, size.columns, styled);
+        } else {
+            fputs("\033[K", frame);
         }
         text += length + (text[length] == '\n');
     }

@@ -5,16 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/visible.h"
 #include "base/whole_file.h"
 
+// Behind the label of the process, so that the files of several do not say the same of a device.
 // The value of a label: backslash, quote and newline are escaped, bytes that are no UTF-8 are made
 // visible first.
-static void put_label(FILE *file, const char *name, const char *value, bool first) {
+static void put_label(FILE *file, const char *name, const char *value) {
     char visible[4 * STATE_TEXT + 1];
     grt_visible(value, visible, sizeof visible);
-    fprintf(file, "%s%s=\"", first ? "" : ",", name);
+    fprintf(file, ",%s=\"", name);
     for (const char *at = visible; *at; at++) {
         if (*at == '"' || *at == '\\') {
             fputc('\\', file);
@@ -37,10 +39,11 @@ static void put_process(FILE *file, const struct state *state, const char *name,
     }
     put_head(file, name, "gauge", help);
     fprintf(file, "%s{", name);
-    put_label(file, "app", state->app, true);
-    put_label(file, "device", state->device, false);
+    fprintf(file, "pid=\"%ld\"", (long)getpid());
+    put_label(file, "app", state->app);
+    put_label(file, "device", state->device);
     if (of) {
-        put_label(file, "of", of, false);
+        put_label(file, "of", of);
     }
     fprintf(file, "} %.15g\n", value);
 }
@@ -84,9 +87,10 @@ static void put_quantity(FILE *file, const struct sensor_sample *sample, enum se
         }
         begun = true;
         fprintf(file, "%s{", whole);
-        put_label(file, "name", device->name, true);
-        put_label(file, "pci", device->pci, false);
-        put_label(file, "reader", device->reader, false);
+        fprintf(file, "pid=\"%ld\"", (long)getpid());
+        put_label(file, "name", device->name);
+        put_label(file, "pci", device->pci);
+        put_label(file, "reader", device->reader);
         fprintf(file, "} %.15g\n", device->values[which]);
     }
 }

@@ -15,7 +15,8 @@
 #include "metrics.h"
 #include "sensors/sensors.h"
 
-#define END_SECONDS 2       // that a sensor has to answer in, at the end
+#define END_SECONDS 10      // that a sensor has to answer in, at the end
+#define PATIENCE_SECONDS 1  // that training waits for a sensor
 #define FRESH_SECONDS 0.02  // a sample so new is not taken again
 
 struct sums {
@@ -134,11 +135,12 @@ static void work(struct publisher *w, bool last) {
     if (w->sensors) {
         take_sample(w);
     }
+    struct sensor_sample sample = w->sample;
+    pthread_mutex_unlock(&w->reading);
     if (w->metrics[0] && !w->metrics_failed) {
         // Said once: a file that cannot be written is not tried again.
-        w->metrics_failed = !metrics_write(w->metrics, &state, &w->sample, !last);
+        w->metrics_failed = !metrics_write(w->metrics, &state, &sample, !last);
     }
-    pthread_mutex_unlock(&w->reading);
 }
 
 static void in_seconds(double seconds, struct timespec *time) {
@@ -233,12 +235,22 @@ void publish_tell(const struct state *state) {
     pthread_mutex_unlock(&w->mutex);
 }
 
+// Whoever trains does not wait for a sensor that does not answer.
+static bool take_turn(struct publisher *w) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_SECONDS;
+    return pthread_mutex_timedlock(&w->reading, &until) == 0;
+}
+
 static bool means_of(struct sums *sums, bool anew, struct publish_means *means) {
     struct publisher *w = &publisher;
     if (!w->running || !w->sensors) {
         return false;
     }
-    pthread_mutex_lock(&w->reading);
+    if (!take_turn(w)) {
+        return false;
+    }
     if (grt_seconds() - w->sample.seconds > FRESH_SECONDS) {
         take_sample(w);
     }
@@ -252,8 +264,7 @@ static bool means_of(struct sums *sums, bool anew, struct publish_means *means) 
 
 void publish_restart(void) {
     struct publish_means before;
-    if (publish_take(&before)) {
-        pthread_mutex_lock(&publisher.reading);
+    if (publish_take(&before) && take_turn(&publisher)) {
         begin_sums(&publisher.whole);
         pthread_mutex_unlock(&publisher.reading);
     }

@@ -130,12 +130,17 @@ bool state_publish(struct state_file *file, const struct state *state) {
         close(file->fd);  // behind the rename: the lock has no gap under the name
     }
     file->fd = fd >= 0 ? fd : file->fd;
+    if (fd < 0) {  // the folder may have gone with the user's last login: the next time opens it
+        grt_unfinished_remove(file->path);
+        close(file->folder);
+        file->folder = -1;
+    }
     return fd >= 0;
 }
 
 void state_withdraw(struct state_file *file) {
     if (file->folder >= 0) {
-        unlink(file->path);
+        unlinkat(file->folder, strrchr(file->path, '/') + 1, 0);
         grt_unfinished_remove(file->path);
         close(file->folder);
     }

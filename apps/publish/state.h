@@ -8,8 +8,7 @@
 //     how        a file beside it, renamed: a reader gets a whole one, old or new
 //     how long   the process holds a lock on the file. The lock ends with the process, however that
 //                ends: a file that can be locked is one of a dead process, and is removed by
-//                whoever reads next. Numbers of processes that are used again, and those of other
-//                containers, mislead nobody
+//                whoever reads next. A number of a process that is used again misleads nobody
 //
 // What is read is not trusted: of each file a few kB at most, only regular files, only the keys
 // below, numbers that are finite, texts that are cut; whoever shows them makes them visible.

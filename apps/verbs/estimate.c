@@ -160,10 +160,18 @@ static int read_records(struct run *run) {
         }
     }
     int code = COMMAND_OK;
+    size_t own = run->records.contender_count;
     for (size_t i = 0; i < run->options->measured.count && !code; i++) {
         code = report_read(&run->records, run->options->measured.names[i], false);
     }
     report_settle(&run->records);
+    for (size_t i = own; !code && i < run->records.contender_count; i++) {
+        const struct report_contender *c = &run->records.contenders[i];
+        if (!c->peer && !cards_named(&run->cards, c->name)) {
+            talk_line("results of '%s' are left out: no card has that name (--cards FILE adds one)",
+                      c->name);
+        }
+    }
     if (!code && !report_good(&run->records)) {
         talk_error("out of memory");
         code = COMMAND_INTERNAL;

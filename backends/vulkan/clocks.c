@@ -9,8 +9,14 @@
 
 #define TRIES 5
 
-double gvk_clock_seconds(const struct gvk_dev *dev, uint64_t tick) {
-    return (double)((tick - dev->origin) & dev->tick_mask) * dev->tick;
+// Counts on where the bits of a tick run over: after an hour on some devices. A tick may lie before
+// the newest one.
+double gvk_clock_seconds(struct gvk_dev *dev, uint64_t tick) {
+    uint64_t ahead = (tick - dev->newest) & dev->tick_mask;
+    bool before = ahead > dev->tick_mask / 2;
+    uint64_t whole = dev->newest + ahead - (before ? dev->tick_mask + 1 : 0);
+    dev->newest = before ? dev->newest : whole;
+    return (double)(int64_t)(whole - dev->origin) * dev->tick;
 }
 
 bool gvk_calibrates(const struct gvk_dev *dev) {
@@ -124,7 +130,7 @@ bool gvk_clocks(struct grt_dev *base, double *device, double *host) {
         return false;
     }
     if (!dev->origin_known) {
-        dev->origin = bracket.tick;
+        dev->origin = dev->newest = bracket.tick;
         dev->origin_known = true;
     }
     *device = gvk_clock_seconds(dev, bracket.tick);

@@ -158,6 +158,7 @@ struct gvk_dev {
     double tick;         // seconds of one timestamp unit; 0: no timestamps
     uint64_t tick_mask;  // of the bits that count
     uint64_t origin;     // clocks.c: the tick that seconds are counted from
+    uint64_t newest;     // tick, with the bits that ran over
     bool origin_known;
     bool calibrated;    // the driver tells its clock and the host's at once
     bool host_reset;    // the host resets queries
@@ -251,6 +252,6 @@ bool gvk_lane_passed(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 bool gvk_calibrates(const struct gvk_dev *dev);
 bool gvk_clocks(struct grt_dev *base, double *device, double *host);
 // Seconds between the first call of gvk_clocks() and a tick.
-double gvk_clock_seconds(const struct gvk_dev *dev, uint64_t tick);
+double gvk_clock_seconds(struct gvk_dev *dev, uint64_t tick);
 
 #endif

@@ -140,7 +140,7 @@ struct grt_buf *grt_buf_create(struct grt_dev *dev, const struct grt_buf_desc *d
     if (on_device) {
         account_add(&dev->total, size);
     }
-    buf->allocation = grt_timeline_alloc(label, desc->kind, size, dev->total.current);
+    buf->allocation = grt_timeline_alloc(dev, label, desc->kind, size, dev->total.current);
     dev->objects++;
     grt_log(GRT_LOG_DEBUG, "%s: %s buffer '%s', %llu bytes", dev->info.selector,
             kind_texts[desc->kind], label, (unsigned long long)size);

@@ -101,6 +101,7 @@ static bool create_segments(struct grt_graph *graph) {
     uint32_t phase = GRT_MAX_PHASES;  // none yet
     graph->segments = calloc(graph->count + 1, sizeof *graph->segments);
     if (!graph->segments) {
+        list_timed(graph, false);
         return grt_fail(GRT_NO_MEMORY, "no host memory to bake graph '%s'", graph->label);
     }
     for (uint32_t first = 0; first < graph->count;) {
@@ -114,6 +115,7 @@ static bool create_segments(struct grt_graph *graph) {
         segment->count = last - first;
         if (!create_segment(graph, segment, &phase)) {
             destroy_segments(graph);
+            list_timed(graph, false);
             return false;
         }
         first = last;
@@ -283,6 +285,7 @@ bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bool *stop
         grt_timed_collect(graph);
         destroy_segments(graph);
         if (!create_segments(graph)) {
+            graph->cut_anew = true;  // the next run tries again
             return false;
         }
     }

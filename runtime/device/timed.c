@@ -163,6 +163,9 @@ static bool collect(struct grt_graph *graph, struct grt_timed *timed, uint32_t w
         return true;
     }
     timed->pending[which] = false;
+    if (grt_dev_status(dev) != GRT_OK) {
+        return false;  // it was said
+    }
     if (!dev->fns->cmds_stamps(dev, timed->natives[which], &stamps)) {
         return false;
     }
@@ -247,11 +250,10 @@ struct grt_timeline *grt_timeline_begin(struct grt_dev *dev, const struct grt_ti
     if (!grt_dev_wait(dev)) {
         return NULL;
     }
-    struct grt_timeline *t = grt_timeline_start(desc);
+    struct grt_timeline *t = grt_timeline_start(dev, desc);
     if (!t) {
         return NULL;
     }
-    t->dev = dev;
     snprintf(t->device, sizeof t->device, "%s: %s", dev->info.selector, dev->info.name);
     snprintf(t->name, sizeof t->name, "%s", dev->info.name);
     snprintf(t->backend, sizeof t->backend, "%s", grt_backend_text(dev->info.backend));

@@ -10,8 +10,9 @@
 //
 // From begin to end the time of every command of every graph of the device is taken. Nothing waits
 // for that: no barrier is added, and times are read when a run is long over. Commands that run side
-// by side share the time between them, so the times of a queue add up to no more than the wall's.
-// One timeline at a time in a process. Without one nothing is measured, and nothing costs anything.
+// by side share the time between them, so the times of a queue add up to no more than the wall
+// time. One timeline at a time in a process. Without one nothing is measured, and nothing costs
+// anything.
 #ifndef GRT_TIMELINE_H
 #define GRT_TIMELINE_H
 

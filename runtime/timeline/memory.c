@@ -16,67 +16,81 @@ static void note_level(struct grt_timeline *t, double at, uint64_t bytes) {
     }
 }
 
-// The timeline that wants to hear of memory, or NULL.
+// Entered, if it wants to hear of memory; else NULL.
 static struct grt_timeline *listener(void) {
-    struct grt_timeline *t = grt_timeline_on();
-    return t && (t->desc.memory || t->desc.events) ? t : NULL;
+    struct grt_timeline *t = grt_timeline_enter();
+    if (t && !t->desc.memory && !t->desc.events) {
+        grt_timeline_leave();
+        t = NULL;
+    }
+    return t;
 }
 
-uint32_t grt_timeline_alloc(const char *label, enum grt_buf_kind kind, uint64_t size,
-                            uint64_t on_device) {
+// By what an allocation is known: the timeline's number, then 1 + its own.
+static uint64_t key_of(const struct grt_timeline *t, uint64_t count) {
+    return t->id << 32 | count;
+}
+
+// 1 + its number, or 0: it is of another timeline.
+static uint64_t number_of(const struct grt_timeline *t, uint64_t allocation) {
+    uint64_t number = allocation & UINT32_MAX;
+    return number <= t->allocation_count && allocation == key_of(t, number) ? number : 0;
+}
+
+uint64_t grt_timeline_alloc(const struct grt_dev *dev, const char *label, enum grt_buf_kind kind,
+                            uint64_t size, uint64_t on_device) {
     struct grt_timeline *t = listener();
-    uint32_t number = 0;
+    uint64_t key = 0;
     if (!t) {
         return 0;
     }
-    uint32_t name = grt_timeline_name(t, label);
-    pthread_mutex_lock(&t->lock);
-    double now = grt_seconds();
     void *list = t->allocations;
-    if (kind == GRT_BUF_DEVICE) {
-        note_level(t, now, on_device);
-    }
-    if (t->allocation_count < UINT32_MAX - 1 &&
+    if (t->dev == dev && t->allocation_count < UINT32_MAX - 1 &&
         grt_timeline_grow(t, &list, t->allocation_count, &t->allocation_room,
                           sizeof *t->allocations)) {
+        uint32_t name = grt_timeline_number(t, label);
+        double now = grt_seconds();
         t->allocations = list;
         t->allocations[t->allocation_count++] = (struct grt_allocation){name, kind, size, now, NAN};
-        number = (uint32_t)t->allocation_count;
+        key = key_of(t, t->allocation_count);
+        if (kind == GRT_BUF_DEVICE) {
+            note_level(t, now, on_device);
+        }
     }
-    pthread_mutex_unlock(&t->lock);
-    return number;
+    grt_timeline_leave();
+    return key;
 }
 
-void grt_timeline_free(uint32_t allocation, uint64_t on_device) {
+void grt_timeline_free(uint64_t allocation, uint64_t on_device) {
     struct grt_timeline *t = allocation > 0 ? listener() : NULL;
     if (!t) {
         return;
     }
-    pthread_mutex_lock(&t->lock);
-    struct grt_allocation *a =
-        allocation <= t->allocation_count ? &t->allocations[allocation - 1] : NULL;
-    if (a && isnan(a->end)) {
+    uint64_t number = number_of(t, allocation);
+    if (number > 0) {
+        struct grt_allocation *a = &t->allocations[number - 1];
         a->end = grt_seconds();
         if (a->kind == GRT_BUF_DEVICE) {
             note_level(t, a->end, on_device);
         }
     }
-    pthread_mutex_unlock(&t->lock);
+    grt_timeline_leave();
 }
 
-void grt_timeline_part(uint32_t allocation, const char *label, uint64_t offset, uint64_t size) {
+void grt_timeline_part(uint64_t allocation, const char *label, uint64_t offset, uint64_t size) {
     struct grt_timeline *t = allocation > 0 ? listener() : NULL;
-    if (!t || !t->desc.memory) {
+    if (!t) {
         return;
     }
-    uint32_t name = grt_timeline_name(t, label);
-    pthread_mutex_lock(&t->lock);
+    uint64_t number = number_of(t, allocation);
     void *parts = t->parts;
-    if (grt_timeline_grow(t, &parts, t->part_count, &t->part_room, sizeof *t->parts)) {
+    if (t->desc.memory && number > 0 &&
+        grt_timeline_grow(t, &parts, t->part_count, &t->part_room, sizeof *t->parts)) {
         t->parts = parts;
-        t->parts[t->part_count++] = (struct grt_tensor_place){allocation - 1, name, offset, size};
+        t->parts[t->part_count++] = (struct grt_tensor_place){
+            (uint32_t)number - 1, grt_timeline_number(t, label), offset, size};
     }
-    pthread_mutex_unlock(&t->lock);
+    grt_timeline_leave();
 }
 
 // ---- the file ----

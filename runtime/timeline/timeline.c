@@ -11,6 +11,25 @@
 
 _Atomic(struct grt_timeline *) grt_timeline_going;
 
+// Of all timelines: a thread that waits for it may find that its timeline has gone meanwhile.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct grt_timeline *grt_timeline_enter(void) {
+    if (!grt_timeline_on()) {
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    struct grt_timeline *t = grt_timeline_on();
+    if (!t) {
+        pthread_mutex_unlock(&lock);
+    }
+    return t;
+}
+
+void grt_timeline_leave(void) {
+    pthread_mutex_unlock(&lock);
+}
+
 // Which track is this thread's, in which timeline: a later one numbers them anew.
 static _Thread_local struct {
     uint64_t of;
@@ -73,8 +92,8 @@ static bool grow_index(struct grt_timeline *t) {
     return true;
 }
 
-// With the lock held. Name 0 is "unnamed", which also stands for those that memory was short for.
-static uint32_t name_of(struct grt_timeline *t, const char *text) {
+// Name 0 is "unnamed", which also stands for those that memory was short for.
+uint32_t grt_timeline_number(struct grt_timeline *t, const char *text) {
     text = text && text[0] ? text : "unnamed";
     uint32_t hash = hash_of(text);
     if (2 * t->name_count >= t->index_size && !grow_index(t)) {
@@ -102,24 +121,24 @@ static uint32_t name_of(struct grt_timeline *t, const char *text) {
 }
 
 uint32_t grt_timeline_name(struct grt_timeline *t, const char *name) {
-    pthread_mutex_lock(&t->lock);
-    uint32_t number = name_of(t, name);
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_lock(&lock);
+    uint32_t number = grt_timeline_number(t, name);
+    pthread_mutex_unlock(&lock);
     return number;
 }
 
 // ---- begin and end ----
 
-struct grt_timeline *grt_timeline_start(const struct grt_timeline_desc *desc) {
+struct grt_timeline *grt_timeline_start(struct grt_dev *dev, const struct grt_timeline_desc *desc) {
     struct grt_timeline *t = calloc(1, sizeof *t);
     if (!t) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a timeline");
         return NULL;
     }
+    t->dev = dev;
     t->desc = desc ? *desc : (struct grt_timeline_desc){0};
     t->desc.most_events = t->desc.most_events ? t->desc.most_events : GRT_TIMELINE_EVENTS;
-    pthread_mutex_init(&t->lock, NULL);
-    name_of(t, "unnamed");
+    grt_timeline_number(t, "unnamed");
     if (t->name_count == 0) {
         grt_fail(GRT_NO_MEMORY, "no host memory for a timeline");
         t->ended = true;
@@ -162,25 +181,25 @@ static void order_rows(struct grt_timeline *t) {
 }
 
 void grt_timeline_zero(struct grt_timeline *t) {
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < t->name_count; i++) {
         t->names[i] = (struct grt_name){.text = t->names[i].text, .hash = t->names[i].hash};
     }
     t->totals = (struct grt_timeline_totals){.left_out = t->totals.left_out};
     t->zero = grt_seconds();
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void grt_timeline_stop(struct grt_timeline *t) {
     struct grt_timeline *this_one = t;
+    pthread_mutex_lock(&lock);
     atomic_compare_exchange_strong(&grt_timeline_going, &this_one, NULL);
-    pthread_mutex_lock(&t->lock);
     t->end = grt_seconds();
     t->ended = true;
     t->totals.wall = t->end - t->zero;
     t->totals.events = t->event_count;
     order_rows(t);
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&lock);
     if (t->short_of_memory) {
         grt_log(GRT_LOG_WARN, "host memory was short: the timeline is not complete");
     }
@@ -205,7 +224,6 @@ void grt_timeline_destroy(struct grt_timeline **timeline) {
     free(t->allocations);
     free(t->parts);
     free(t->order);
-    pthread_mutex_destroy(&t->lock);
     free(t);
 }
 
@@ -241,7 +259,7 @@ static void keep(struct grt_timeline *t, const struct grt_event *event) {
 
 void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time *commands,
                            uint32_t count) {
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < count; i++) {
         const struct grt_command_time *c = &commands[i];
         struct grt_name *name = &t->names[c->name];
@@ -267,14 +285,14 @@ void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time
         }
         keep(t, &(struct grt_event){c->begin, c->end, c->name, (uint16_t)c->track, c->by_device});
     }
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void grt_timeline_phase(struct grt_timeline *t, uint32_t name, double begin, double end,
                         bool by_device) {
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&lock);
     keep(t, &(struct grt_event){begin, end, name, GRT_TRACK_PHASES, by_device});
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&lock);
 }
 
 // With the lock held.
@@ -295,33 +313,39 @@ static uint16_t my_track(struct grt_timeline *t, const char *name) {
 }
 
 void grt_timeline_thread(const char *name) {
-    struct grt_timeline *t = grt_timeline_on();
+    struct grt_timeline *t = grt_timeline_enter();
     if (t) {
-        pthread_mutex_lock(&t->lock);
         my_track(t, name);
-        pthread_mutex_unlock(&t->lock);
+        grt_timeline_leave();
+    }
+}
+
+// With the lock held.
+static void add_host(struct grt_timeline *t, enum grt_host_work work, const char *name,
+                     double begin, double end) {
+    t->totals.submits += work == GRT_HOST_SUBMIT;
+    t->totals.submitting += work == GRT_HOST_SUBMIT ? end - begin : 0.0;
+    t->totals.waiting += work == GRT_HOST_WAIT ? end - begin : 0.0;
+    if (t->desc.events) {
+        uint32_t number = grt_timeline_number(t, name);
+        keep(t, &(struct grt_event){begin, end, number, my_track(t, NULL), false});
     }
 }
 
 void grt_timeline_host(struct grt_timeline *t, enum grt_host_work work, const char *name,
                        double begin, double end) {
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&lock);
     if (!t->ended) {
-        t->totals.submits += work == GRT_HOST_SUBMIT;
-        t->totals.submitting += work == GRT_HOST_SUBMIT ? end - begin : 0.0;
-        t->totals.waiting += work == GRT_HOST_WAIT ? end - begin : 0.0;
-        if (t->desc.events) {
-            uint32_t number = name_of(t, name);
-            keep(t, &(struct grt_event){begin, end, number, my_track(t, NULL), false});
-        }
+        add_host(t, work, name, begin, end);
     }
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void grt_timeline_span(const char *name, double begin, double end) {
-    struct grt_timeline *t = grt_timeline_on();
-    if (t && end >= begin) {
-        grt_timeline_host(t, GRT_HOST_OTHER, name, begin, end);
+    struct grt_timeline *t = end >= begin ? grt_timeline_enter() : NULL;
+    if (t) {
+        add_host(t, GRT_HOST_OTHER, name, begin, end);
+        grt_timeline_leave();
     }
 }
 
@@ -334,11 +358,10 @@ double grt_timeline_staged(void) {
 }
 
 static void add_stage(enum grt_stage stage, double seconds) {
-    struct grt_timeline *t = grt_timeline_on();
-    if (t && seconds > 0.0) {
-        pthread_mutex_lock(&t->lock);
+    struct grt_timeline *t = seconds > 0.0 ? grt_timeline_enter() : NULL;
+    if (t) {
         t->totals.stages[stage] += seconds;
-        pthread_mutex_unlock(&t->lock);
+        grt_timeline_leave();
     }
 }
 

@@ -58,7 +58,6 @@ struct grt_timeline {
     char device[160];     // its name, for files
     char name[128], backend[16];
     struct grt_timeline_desc desc;
-    pthread_mutex_t lock;
     bool ended;
     double begin, end;       // host
     double zero;             // host: since when sums are counted
@@ -94,13 +93,19 @@ static inline struct grt_timeline *grt_timeline_on(void) {
 // ---- timeline.c ----
 
 // Makes it the one that is going; NULL with the sentence.
-struct grt_timeline *grt_timeline_start(const struct grt_timeline_desc *desc);
+struct grt_timeline *grt_timeline_start(struct grt_dev *dev, const struct grt_timeline_desc *desc);
+// The one that is going, which stays until grt_timeline_leave(). NULL: none, and nothing is to be
+// left.
+struct grt_timeline *grt_timeline_enter(void);
+void grt_timeline_leave(void);
 // Sums begin anew.
 void grt_timeline_zero(struct grt_timeline *t);
 // From here on nothing is told any more. Orders the rows.
 void grt_timeline_stop(struct grt_timeline *t);
 // A name's number. NULL is "unnamed".
 uint32_t grt_timeline_name(struct grt_timeline *t, const char *name);
+// The same of one that was entered.
+uint32_t grt_timeline_number(struct grt_timeline *t, const char *name);
 
 // A command that was run. begin NAN: it has no time.
 struct grt_command_time {
@@ -136,12 +141,13 @@ double grt_timeline_at(const struct grt_timeline *t, double at, bool by_device);
 
 // ---- memory.c ----
 
-// 1 + the number of the allocation; 0: not kept. `on_device`: bytes in use there from now on.
-uint32_t grt_timeline_alloc(const char *label, enum grt_buf_kind kind, uint64_t size,
-                            uint64_t on_device);
-void grt_timeline_free(uint32_t allocation, uint64_t on_device);
+// What the allocation is known by, in this timeline alone; 0: not kept. `on_device`: bytes in use
+// there from now on.
+uint64_t grt_timeline_alloc(const struct grt_dev *dev, const char *label, enum grt_buf_kind kind,
+                            uint64_t size, uint64_t on_device);
+void grt_timeline_free(uint64_t allocation, uint64_t on_device);
 // A tensor in an allocation.
-void grt_timeline_part(uint32_t allocation, const char *label, uint64_t offset, uint64_t size);
+void grt_timeline_part(uint64_t allocation, const char *label, uint64_t offset, uint64_t size);
 
 // Room for one more element; false, and it is noted, when out of memory.
 bool grt_timeline_grow(struct grt_timeline *t, void **array, uint64_t count, uint64_t *room,

@@ -46,5 +46,7 @@ EOF
 expect 0 report plantedfile.json
 expect 0 estimate --card a100 --suite gemm --api vulkan --measured plantedfile.json -q
 refuse 64 'no -o' bench all --contribute a.json -o b.json
+refuse 64 'neither' bench all --contribute a.json --monitor
+refuse 64 'neither' bench all --contribute a.json --env ./mine.k
 refuse 64 'gpurt bench all' bench gemm --contribute a.json
 exit "$failed"

@@ -27,7 +27,7 @@ expect 0 estimate --card a100,rtx-3060-laptop --suite rollout,mlp --api vulkan
 told '^rollout by vulkan: .* cases of one card, NVIDIA H200, each by the other .*; no card left out: typically x1\.'
 told '^mlp by vulkan: .*at most x[0-9.]+ \('
 [ "$(wc -L <out)" -le 80 ] || wrong "a line of more than 80 columns"
-said '^NVIDIA A100 SXM4 80 GB by vulkan: Rollouts, steps/s$'
+said '^NVIDIA A100-SXM4-80GB by vulkan: Rollouts, steps/s$'
 said ' latency '
 said ' compute '
 
@@ -67,7 +67,7 @@ import csv
 rows = list(csv.DictReader(open("report.csv", encoding="utf-8", newline="")))
 assert rows and {r["kind"] for r in rows} == {"predicted"}, {r["kind"] for r in rows}
 assert {r["bench"] for r in rows} == {"rollout", "mlp", "gemm", "images"}
-assert {r["device"] for r in rows} == {"NVIDIA A100 SXM4 80 GB", "Intel Arc A770 16 GB"}
+assert {r["device"] for r in rows} == {"NVIDIA A100-SXM4-80GB", "Intel Arc A770 Graphics"}
 assert all(float(r["spread"]) > 0 for r in rows)
 EOF
 
@@ -78,11 +78,14 @@ import json
 head = json.load(open("out"))
 rows = [dict(kind="gemm", shape=r["shape"], batch=1, precision="f16", trans="nn", gflop_per_s=r["gflop_per_s"] / 3, check="ok")
         for r in head["rows"]]
-json.dump({"schema": "gpurt.bench/1", "device": {"name": head["device"]["name"], "backend": "vulkan"}, "rows": rows},
+json.dump({"schema": "gpurt.bench/1", "device": {"name": "NVIDIA A100-SXM4-80GB (a driver's word)", "backend": "vulkan"}, "rows": rows},
           open("mine.json", "w"))
 EOF
 expect 0 estimate --card a100 --suite gemm --api vulkan --measured mine.json
 told '^gemm by vulkan: .* of 2 cards, each card by the others: typically x[2-9]'
+sed -i 's/A100-SXM4/B100-SXM9/' mine.json
+expect 0 estimate --card a100 --suite gemm --api vulkan --measured mine.json
+told "results of 'NVIDIA B100-SXM9-80GB .*' are left out"
 
 refuse 64 "did you mean 'a100'?" estimate --card a10O
 refuse 64 "did you mean 'rollout'?" estimate --suite rolout

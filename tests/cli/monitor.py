@@ -64,7 +64,7 @@ class Published:
 def check_devices(tmp):
     devices, processes, warnings = look(tmp)
     assert processes == [] and warnings == [], (processes, warnings)
-    first, second, cpu = devices
+    first, second, *_, cpu = devices  # others may be those of the machine
     want = {"reader": "nvml", "name": "NVIDIA Fake", "pci": "0000:65:00.0", "utilisation": 0.42, "memory_used": 72 * GIB,
             "memory_total": 80 * GIB, "power": 345.678, "power_limit": 700.0, "temperature": 61.0, "clock": 1980.0,
             "memory_clock": 3201.0, "energy": 1100.0}
@@ -88,7 +88,7 @@ def check_states(tmp):
     hostile = Published(tmp, 1236, app="\033[2J\u202eevil\n", device="x" * 5000)
     try:
         devices, processes, warnings = look(tmp)
-        assert len(devices) == 3 and [row["pid"] for row in processes] == [1234, 1235], processes
+        assert sum(row["reader"] == "nvml" for row in devices) == 2 and [row["pid"] for row in processes] == [1234, 1235], processes
         row = processes[0]
         for key, value in {"app": "train supervised", "device": "vulkan:0", "step": 500, "steps": 1000, "rate": 1.25e6, "score": 0.017,
                            "score_of": "loss", "left": 3907.0, "memory": 3 * GIB, "epoch": 2}.items():
@@ -112,7 +112,7 @@ def check_states(tmp):
 
 
 def wait_for(what, condition):
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         found = condition()
         if found:
@@ -121,10 +121,15 @@ def wait_for(what, condition):
     raise AssertionError(f"waited in vain: {what}")
 
 
-def begin_training(tmp, *more):
+def names(folder):
+    """Without what a process was writing when it was killed."""
+    return [name for name in os.listdir(folder) if not name.startswith(".")]
+
+
+def begin_training(tmp, *more, out=subprocess.DEVNULL):
     return subprocess.Popen([GPURT, "train", "supervised", "--device", "ref:0", "--data", f"{tmp}/d.h5", f"checkpoint_dir={tmp}/run",
-                             "batch_size=64", "hidden=4", "depth=1", *more], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, env=environment(tmp))
+                             "batch_size=64", "hidden=4", "depth=1", *more], stdin=subprocess.DEVNULL, stdout=out,
+                            stderr=out, text=True, env=environment(tmp))
 
 
 def check_training(tmp):
@@ -143,15 +148,15 @@ def check_training(tmp):
     assert later
     training.kill()
     training.communicate()
-    assert os.listdir(folder) == [f"{training.pid}.json"], os.listdir(folder)
-    assert look(tmp)[1] == [] and os.listdir(folder) == [], "the killed one is still there"
+    assert names(folder) == [f"{training.pid}.json"], os.listdir(folder)
+    assert look(tmp)[1] == [] and names(folder) == [], "the killed one is still there"
     for number in signal.SIGTERM, signal.SIGINT:  # and one that ends in good order takes its file away itself
         training = begin_training(tmp, "epochs=100000")
         wait_for("a state", lambda: os.listdir(folder))
         wait_for("a step", at_work)
         training.send_signal(number)
         training.communicate()
-        assert training.returncode == 75 and os.listdir(folder) == [], (training.returncode, os.listdir(folder))
+        assert training.returncode == 75 and names(folder) == [], (training.returncode, os.listdir(folder))
 
 
 def check_stream(tmp):
@@ -175,9 +180,9 @@ def check_sampled(tmp, source):
     """--monitor and --metrics of a training and a benchmark."""
     log, metrics, page = (os.path.join(tmp, name) for name in ("log.jsonl", "metrics.prom", "page.html"))
     training = begin_training(tmp, "epochs=3", "--monitor", "--metrics", metrics, "--log", log, "--format", "json",
-                              f"checkpoint_dir={tmp}/sampled")
+                              f"checkpoint_dir={tmp}/sampled", out=subprocess.PIPE)
     out, err = training.communicate()
-    assert training.returncode == 0 and "sensors: " in err and "not available" in err, err
+    assert training.returncode == 0 and "sensors: " in err, err
     whole = json.loads(out)["monitor"]
     assert whole["reader"] == "cpu" and whole["samples"] > 0 and whole["memory_used"] > 0, whole
     subprocess.run([f"{source}/tests/cli/log_schema.py", f"{source}/docs/training.md", log], check=True)
@@ -189,8 +194,9 @@ def check_sampled(tmp, source):
     line = re.compile(r'[a-z_]+\{[a-z]+="(\\.|[^"\\])*"(,[a-z]+="(\\.|[^"\\])*")*\} -?[0-9.e+-]+')
     for row in text.splitlines():
         assert line.fullmatch(row) or re.fullmatch(r"# (HELP [a-z_]+ .+|TYPE [a-z_]+ (gauge|counter))", row), row
-    assert 'gpurt_running{app="train supervised",device="ref:0"} 0\n' in text, text
-    assert 'gpurt_device_power_watts{name="NVIDIA Fake",pci="0000:65:00.0",reader="nvml"} 345.678\n' in text, text
+    pid = f'pid="{training.pid}"'
+    assert f'gpurt_running{{{pid},app="train supervised",device="ref:0"}} 0\n' in text, text
+    assert f'gpurt_device_power_watts{{{pid},name="NVIDIA Fake",pci="0000:65:00.0",reader="nvml"}} 345.678\n' in text, text
     # Energy of epochs, as a GPU would tell it, becomes a curve of the report.
     with open(log, "w", encoding="utf-8") as file:
         for row in rows:

@@ -24,7 +24,7 @@ GPURT, NVML = (os.path.abspath(path) for path in sys.argv[1:3])
 class Terminal:
     def __init__(self, tmp, columns, rows):
         self.name = tempfile.mktemp(prefix="tmux.", dir=tmp)
-        env = {**os.environ, "XDG_RUNTIME_DIR": tmp, "LC_ALL": "C.UTF-8", "PS1": "prompt> ", "LD_LIBRARY_PATH": NVML}
+        env = {**os.environ, "XDG_RUNTIME_DIR": tmp, "LC_ALL": "C.UTF-8", "PS1": "prompt> ", "HISTFILE": "", "LD_LIBRARY_PATH": NVML}
         env.pop("NO_COLOR", None)
         env.pop("TMUX", None)
         subprocess.run(["tmux", "-u", "-S", self.name, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows),
@@ -41,7 +41,7 @@ class Terminal:
         return self.tmux("capture-pane", "-p")
 
     def wait(self, what, condition):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while time.monotonic() < end:
             text = self.text()
             if condition(text):
@@ -50,7 +50,7 @@ class Terminal:
         raise AssertionError(f"waited in vain: {what}:\n{text}")
 
     def begin(self, *words):
-        self.type("clear; " + " ".join([GPURT, "monitor", "--interval", "0.1", *words]), "Enter")
+        self.type("ulimit -c 0; clear; " + " ".join([GPURT, "monitor", "--interval", "0.1", *words]), "Enter")
         return self.wait("the monitor", lambda text: "gpurt monitor" in text and "q ends" in text)
 
     def is_clean(self, code):

@@ -192,7 +192,7 @@ for r in rows:
 assert ["measured", "predicted"] in [sorted(k) for k in cases.values()]
 assert all(len(k) == len(set(k)) for k in cases.values())
 EOF
-grep -q 'A100 SXM4 80 GB · vulkan (predicted) is\|NVIDIA GeForce RTX 3060 Laptop · vulkan (predicted)' records.html ||
+grep -q 'A100-SXM4-80GB · vulkan (predicted) is\|NVIDIA GeForce RTX 3060 Laptop GPU · vulkan (predicted)' records.html ||
     wrong "the page does not say how far apart the cards are"
 grep -q 'by the clock' records.html || wrong "the page does not say why"
 for page in "records.html 30" "evil.html 1"; do

@@ -46,7 +46,7 @@ assert len(here) == int(sys.argv[2]) >= 1, (here, sys.argv[2])
 recorded = {row["api"] for row in rows if row["device"] == "NVIDIA H200"}
 assert {"vulkan", "opencl"} <= recorded, recorded
 predicted = {row["device"] for row in rows if row["kind"] == "predicted"}
-assert {"NVIDIA A100 SXM4 80 GB", "NVIDIA GeForce RTX 3060 Laptop", "AMD Radeon RX 7900 XTX"} <= predicted, predicted
+assert {"NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 3060 Laptop GPU", "AMD Radeon RX 7900 XTX"} <= predicted, predicted
 assert all(row["date"] for row in rows if row["device"] == "NVIDIA H200")
 EOF
 grep -q 'NVIDIA H200 · vulkan | 580.159.04 |' report/report.md || wrong "the record of the H200 has no driver"
