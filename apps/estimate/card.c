@@ -96,7 +96,8 @@ static bool read_card(const json_t *object, struct card *card, char why[CARD_WHY
 #define X(name, field)                                                                             \
     card->field = json_string_value(json_object_get(object, name));                                \
     if (!card->field || !plain_text(card->field)) {                                                \
-        return wrong(why, "%s is wanted, up to %d letters", name, TEXT_MOST);                      \
+        wrong(why, "%s is wanted, up to %d letters", name, TEXT_MOST);                             \
+        return false;                                                                              \
     }
     CARD_TEXTS(X)
 #undef X
