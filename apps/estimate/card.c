@@ -26,14 +26,15 @@
     X("source", source)
 #define TEXT_MOST 300
 
-static bool wrong(char why[CARD_WHY], const char *format, ...) GRT_PRINTF(2, 3);
-static bool wrong(char why[CARD_WHY], const char *format, ...) {
+static void say(char why[CARD_WHY], const char *format, ...) GRT_PRINTF(2, 3);
+static void say(char why[CARD_WHY], const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(why, CARD_WHY, format, args);
     va_end(args);
-    return false;
 }
+// False, in sight of checkers, which do not follow calls with `...`.
+#define wrong(...) (say(__VA_ARGS__), false)
 
 void cards_init(struct cards *cards) {
     *cards = (struct cards){0};
@@ -96,8 +97,7 @@ static bool read_card(const json_t *object, struct card *card, char why[CARD_WHY
 #define X(name, field)                                                                             \
     card->field = json_string_value(json_object_get(object, name));                                \
     if (!card->field || !plain_text(card->field)) {                                                \
-        wrong(why, "%s is wanted, up to %d letters", name, TEXT_MOST);                             \
-        return false;                                                                              \
+        return wrong(why, "%s is wanted, up to %d letters", name, TEXT_MOST);                      \
     }
     CARD_TEXTS(X)
 #undef X
@@ -128,8 +128,8 @@ static bool add(struct cards *cards, const struct card *card, char why[CARD_WHY]
 }
 
 // Reads all into `more` before any is added.
-static bool read_all(const json_t *list, struct card *more, char why[CARD_WHY]) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
+static bool read_all(const json_t *list, size_t count, struct card *more, char why[CARD_WHY]) {
+    for (size_t i = 0; i < count; i++) {
         char inner[CARD_WHY];
         if (!read_card(json_array_get(list, i), &more[i], inner)) {
             return wrong(why, "card %zu: %.200s", i + 1, inner);
@@ -162,7 +162,7 @@ static bool read_list(struct cards *cards, json_t *root, char why[CARD_WHY]) {
         free(more);
         return wrong(why, "out of memory");
     }
-    bool good = read_all(list, more, why);
+    bool good = read_all(list, count, more, why);
     size_t before = cards->count;
     for (size_t i = 0; good && i < count; i++) {
         good = add(cards, &more[i], why);
