@@ -166,7 +166,7 @@ static void cut_at_the_edge(void **state) {
     fprintf(file, "%c\n", END);
     fflush(file);
     // What was written comes in pieces.
-    char text[4096];
+    char text[4096] = "";
     size_t length = 0;
     while (length == 0 || !memchr(text, END, length)) {
         ssize_t got = read(leader, text + length, sizeof text - 1 - length);
