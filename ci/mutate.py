@@ -3,11 +3,13 @@
 
 In C a mistake is an expression with a switch around it: `a < b` becomes
 `(grt_mutant(7) ? (a <= b) : (a < b))`. The tree is built once with all of them, a first run of the
-tests notes which reach which, and each is then switched on for the tests that reach it, the
-quickest first, until one fails. In a kernel a mistake is another operator or number in the text:
-the kernel is built anew for each, and all tests of its area run.
+tests, each case of a suite by itself, notes which reach which, and each is then switched on for the
+tests that reach it, its area's before others and the quickest first, until one fails. In a kernel a
+mistake is another operator or number in the text: the kernel is built anew for each, and the tests
+run that asked for a kernel of its file.
 """
-import argparse, collections, concurrent.futures, json, os, random, re, resource, shutil, signal, subprocess, sys, time
+import argparse, collections, concurrent.futures, glob, json, os, random, re, resource, shutil, signal, subprocess, sys
+import tempfile, threading, time
 from clang.cindex import CursorKind as Kind, Index, StorageClass
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -16,6 +18,7 @@ TREE = os.path.join(WORK, "tree")
 BUILD = os.path.join(WORK, "build")
 WHOLE = {}  # files with places, as they were when the places were drawn: work may go on beside a run
 MEMORY = 8 << 30  # bytes that a process of a test may take
+HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 
 # Beginnings of an area's paths, and the tests that ought to notice a mistake there. Of a suite that
 # runs on every device one run is enough, unless the area is a backend.
@@ -56,6 +59,21 @@ SWITCH = r"""
 #include <stdlib.h>
 #include <unistd.h>
 int grt_mutant(int number);
+void grt_mutant_kernel(const char *name);
+static void note(const char *line, int length) {
+    const char *path = getenv("GPURT_MUTANT_REACHED");
+    int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (file >= 0) {
+        if (write(file, line, (size_t)length) != length) {
+            length = 0;
+        }
+        close(file);
+    }
+}
+void grt_mutant_kernel(const char *name) {
+    char line[96];
+    note(line, snprintf(line, sizeof line, "%.80s\n", name));
+}
 int grt_mutant(int number) {
     static int on = -1;
     static unsigned char reached[65536];
@@ -65,16 +83,8 @@ int grt_mutant(int number) {
     }
     if (number >= 0 && number < (int)sizeof reached && !reached[number]) {
         reached[number] = 1;
-        const char *path = getenv("GPURT_MUTANT_REACHED");
-        int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
-        if (file >= 0) {
-            char line[16];
-            int length = snprintf(line, sizeof line, "%d\n", number);
-            if (write(file, line, (size_t)length) != length) {
-                on = on + 0;
-            }
-            close(file);
-        }
+        char line[16];
+        note(line, snprintf(line, sizeof line, "%d\n", number));
     }
     return on == number;
 }
@@ -219,6 +229,27 @@ def choose(areas, count, seed):
     return mutants
 
 
+def again(record):
+    """The places of an earlier run's record that no test had noticed, where they are now."""
+    mutants = []
+    with open(record) as f:
+        rows = [json.loads(line) for line in f]
+    for row in rows:
+        if row["found_by"]:
+            continue
+        with open(os.path.join(TREE, row["file"]), "rb") as f:
+            text = WHOLE[row["file"]] = f.read()
+        pattern = r"\s+".join(re.escape(word) for word in row["was"].split()).encode()
+        places = [(abs(text[:p.start()].count(b"\n") + 1 - row["line"]), p) for p in re.finditer(pattern, text)]
+        if not places:
+            print(f"{row['file']}:{row['line']}: no such place any more: {row['was'][:90]}")
+            continue
+        place = min(places, key=lambda p: p[0])[1]
+        mutants.append({**row, "number": len(mutants) + 1, "first": place.start(), "end": place.end(),
+                        "line": text[:place.start()].count(b"\n") + 1, "kernel": row["file"].endswith(".k")})
+    return mutants
+
+
 def plant(mutants):
     """Writes the C files of the tree anew, with the switches of these mistakes."""
     by_file = collections.defaultdict(list)
@@ -240,13 +271,13 @@ def plant(mutants):
 
 
 def plant_kernel(m, planted):
-    """Writes a kernel's file with its mistake, or without; whether it builds."""
+    """Writes a kernel's file with its mistake, and whether it builds; or without, for the next one's build."""
     text = WHOLE[m["file"]]
     if planted:
         text = text[:m["first"]] + m["planted"].encode() + text[m["end"]:]
     with open(os.path.join(TREE, m["file"]), "wb") as f:
         f.write(text)
-    return subprocess.run(["ninja", "-C", BUILD, "gpurt-test"], capture_output=True).returncode == 0
+    return not planted or subprocess.run(["ninja", "-C", BUILD, "gpurt-test"], capture_output=True).returncode == 0
 
 
 def build(mutants):
@@ -271,97 +302,141 @@ def build(mutants):
     sys.exit("the tree does not build")
 
 
-def run_test(name, seconds, **environment):
-    """Whether it passed, and the seconds it took. One that hangs or takes all memory has noticed."""
+def run(test, seconds, cpu, **environment):
+    """Whether it passed, and the seconds that its cores took: the wall's clock is that of the load.
+
+    One that takes all memory, or more of the cores than `cpu` seconds, has failed. What took longer than
+    `seconds` by the wall's clock is None."""
     def bound():
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    begin = time.monotonic()
-    # A session of its own: ctest's limit is that of the test, and its children are many.
-    test = subprocess.Popen(["ctest", "--test-dir", BUILD, "-R", "^" + re.escape(name) + "$"], preexec_fn=bound,
-                            start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                            env={**os.environ, **environment})
-    try:
-        passed = test.wait(seconds) == 0
-    except subprocess.TimeoutExpired:
-        passed = False
-        os.killpg(test.pid, signal.SIGKILL)
-        test.wait()
-    return passed, time.monotonic() - begin
+        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu) + 1, int(cpu) + 2))
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(test["command"], preexec_fn=bound, start_new_session=True, cwd=test["folder"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env={**os.environ, **test["environment"], "TMPDIR": folder, **environment})
+        late = threading.Timer(seconds, os.killpg, (process.pid, signal.SIGKILL))
+        late.start()
+        begin = time.monotonic()
+        _, status, used = os.wait4(process.pid, 0)
+        late.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # children that it left behind
+        except ProcessLookupError:
+            pass
+    passed = process.returncode == 0
+    return None if not passed and time.monotonic() - begin >= seconds else passed, used.ru_utime + used.ru_stime
 
 
 def tests_of(areas, only):
-    """Names of the areas' tests; of one suite on several devices ref's, unless a backend is judged."""
-    listed = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True).stdout
-    all_names = re.findall(r"Test +#\d+: (\S+)", listed)
-    names = set()
-    for area in areas:
-        wanted = re.compile("(" + AREAS[area][1] + r")(\.(ref|opencl|vulkan).*)?")
-        names |= {n for n in all_names if wanted.fullmatch(n) and re.fullmatch(only, n) and (
-            area in ("opencl", "vulkan") or not re.search(r"\.(opencl|vulkan)", n) or
-            (n.split(".")[0] + ".ref" not in all_names and ".opencl" in n))}
-    return [n for n in all_names if n in names]
+    """Tests of the areas by name, a suite's cases one by one; on several devices ref's, unless a backend is judged."""
+    listed = json.loads(subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True,
+                                       text=True, check=True).stdout)["tests"]
+    all_names = {t["name"] for t in listed}
+    tests = {}
+    for test in listed:
+        name, command = test["name"], test["command"]
+        given = {p["name"]: p["value"] for p in test["properties"]}
+        on_driver = re.search(r"\.(opencl|vulkan)", name)
+        own = [area for area in areas if re.fullmatch("(" + AREAS[area][1] + r")(\.(ref|opencl|vulkan).*)?", name) and
+               (area in ("opencl", "vulkan") or not on_driver or
+                (name.split(".")[0] + ".ref" not in all_names and ".opencl" in name))]
+        if not own or not re.fullmatch(only, name) or given.get("WILL_FAIL"):
+            continue
+        whole = {"command": command, "areas": own, "folder": given.get("WORKING_DIRECTORY", BUILD),
+                 "environment": dict(e.split("=", 1) for e in given.get("ENVIRONMENT", []))}
+        source = glob.glob(os.path.join(TREE, "tests/unit/*", f"suite_{command[-1]}.c"))
+        if os.path.basename(command[0]) != "gpurt-test" or "--case" in command or not source:
+            tests[name] = whole
+            continue
+        with open(source[0]) as f:
+            for case in re.findall(r"TEST_CASE\(([a-z0-9_]+)", f.read()):
+                tests[f"{name}:{case}"] = {**whole, "command": command[:1] + ["--case", case] + command[1:]}
+    return tests
 
 
-def notice(names, times, most, environment):
-    """The first test that fails, or None, and how many were run: the quickest, for so many seconds."""
-    count, spent = 0, 0
-    for name in sorted(names, key=times.get):
-        spent += times[name]
-        if count and spent > most:
-            break
-        count += 1
-        if not run_test(name, 60 + 5 * times[name], **environment)[0]:
-            return name, count
-    return None, count
+def kernels_of(path):
+    """A pattern of the kernels that a file of kernels is a part of."""
+    wanted = set()
+    for top in glob.glob(os.path.join(TREE, "shaders", "**", "*.k"), recursive=True):
+        seen, left = set(), [os.path.relpath(top, TREE)]
+        while left:
+            one = left.pop()
+            if one not in seen and os.path.exists(os.path.join(TREE, one)):
+                seen.add(one)
+                with open(os.path.join(TREE, one)) as f:
+                    left += ["shaders/" + name for name in re.findall(r'^#include "([^"]+)"', f.read(), re.M)]
+        if path in seen:
+            wanted.add(re.escape(os.path.basename(top)[:-2]))
+    # An environment's kernels are named env_user.
+    return re.compile(r"(\w+_)?(" + "|".join(wanted) + r")(_\w+)?")
 
 
 def judge(mutants, areas, only, most, slow, jobs, say):
-    names = tests_of(areas, only)
-    reaches, times = collections.defaultdict(list), {}
+    tests = tests_of(areas, only)
+    reaches, times = collections.defaultdict(set), {}
 
     def first_run(name):
-        log = os.path.join(WORK, "reached." + name)
+        log = os.path.join(WORK, "reached." + name.replace("/", "_"))
         if os.path.exists(log):
             os.remove(log)
-        passed, seconds = run_test(name, slow, GPURT_MUTANT_REACHED=log)
-        say(f"{len(times) + 1} of {len(names)}: {name}, {seconds:.0f} s" +
-            ("" if passed else ", too slow, left out" if seconds >= slow else ", fails by itself and is left out"))
-        times[name] = seconds if passed else None
-        if passed and os.path.exists(log):
+        passed, seconds = run(tests[name], HANGS, slow, GPURT_MUTANT_REACHED=log)
+        if not passed:
+            say(f"{name}: {seconds:.0f} s, " + ("too slow" if passed is None or seconds >= slow else "fails by itself") +
+                ", left out")
+            return
+        times[name] = seconds
+        if os.path.exists(log):
             with open(log) as f:
-                for number in {int(line) for line in f.read().split()}:
-                    reaches[number].append(name)
+                for what in set(f.read().split()):
+                    reaches[what].add(name)
+            os.remove(log)
+
+    def notice(m, names, environment):
+        """The first test that fails, or None, and how many were run: for so many seconds."""
+        count, spent = 0, 0
+        for name in sorted(names, key=lambda n: (m["area"] not in tests[n]["areas"], times[n])):
+            spent += times[name]
+            if count and spent > most:
+                break
+            count += 1
+            passed = run(tests[name], HANGS, 10 + 10 * times[name], **environment)[0]
+            # One that hangs has noticed, if it does not hang without the mistake too.
+            if passed is False or (passed is None and run(tests[name], HANGS, slow)[0]):
+                return name, count
+        return None, count
 
     def one(m):
+        begin = time.monotonic()
         if m["kernel"]:
-            own = re.compile("(" + AREAS[m["area"]][1] + r")(\.ref)?")
-            near = [n for n in times if own.fullmatch(n) and n.endswith(".ref")]
+            own = kernels_of(m["file"])
+            near = {n for kernel in reaches for n in reaches[kernel] if own.fullmatch(kernel) and ":" in n}
             # One that does not compile is one that the compiler finds.
             built = plant_kernel(m, True)
-            m["found_by"], m["ran"] = notice(near, times, most, {}) if built else ("the compiler", 0)
-            m["reached_by"] = len(near)
-            if not plant_kernel(m, False):
-                sys.exit(f"{m['file']} does not build without its mistake")
+            m["found_by"], m["ran"] = notice(m, near, {}) if built else ("the compiler", 0)
         else:
-            m["reached_by"] = len(reaches[m["number"]])
-            m["found_by"], m["ran"] = notice(reaches[m["number"]], times, most, {"GPURT_MUTANT": str(m["number"])})
-        say(f"{m['file']}:{m['line']}: {m['rule']}: " +
-            (f"found by {m['found_by']}" if m["found_by"] else "NOT FOUND" if m["reached_by"] else "NOT REACHED"))
+            near = reaches[str(m["number"])]
+            m["found_by"], m["ran"] = notice(m, near, {"GPURT_MUTANT": str(m["number"])})
+        m["reached_by"] = len(near)
+        say(f"{m['file']}:{m['line']}: {m['rule']}: " + (
+            f"found by {m['found_by']}" if m["found_by"] else "NOT FOUND" if near else "NOT REACHED") +
+            f" ({m['ran']} of {len(near)}, {time.monotonic() - begin:.0f} s)")
 
+    begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(first_run, names))
-        for name in [n for n in times if times[n] is None]:
-            del times[name]
+        list(pool.map(first_run, tests))
+        say(f"{len(times)} tests were run once in {time.monotonic() - begin:.0f} s, {sum(times.values()):.0f} s of the cores")
         list(pool.map(one, [m for m in mutants if not m["kernel"]]))
     # A kernel's mistake is in the one build that there is.
     for m in mutants:
         if m["kernel"]:
             one(m)
+            plant_kernel(m, False)
 
 
 def main():
     parser = argparse.ArgumentParser(usage="ci/mutate.sh [--area NAME] [--count N] [--seed S] [--most SECONDS] "
-                                     "[--slow SECONDS] [--jobs N] [--tests PATTERN] [--output FILE] [--list]")
+                                     "[--slow SECONDS] [--jobs N] [--tests PATTERN] [--again FILE] [--output FILE] [--list]")
     parser.add_argument("--area", default=",".join(AREAS))
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
@@ -369,6 +444,7 @@ def main():
     parser.add_argument("--slow", type=float, default=900)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tests", default=".*")
+    parser.add_argument("--again")
     parser.add_argument("--output")
     parser.add_argument("--glslang", default="")
     parser.add_argument("--list", action="store_true")
@@ -387,12 +463,21 @@ def main():
             continue
         with open(source, "rb") as f:
             now = f.read()
+        if path == "runtime/device/kernel.c":
+            # Tests that ask for a kernel are noted, for mistakes in it.
+            now, count = re.subn(rb"(\ngrt_kernel_get\([^{;]*|\n[a-z_ *]* \*grt_kernel_get\([^{;]*)\{",
+                                 rb"\1{ extern void grt_mutant_kernel(const char *name); "
+                                 rb'grt_mutant_kernel(desc && desc->name ? desc->name : "");', now)
+            if count != 1:
+                sys.exit(f"{path}: the function that gives kernels was not found")
         if os.path.exists(target):
             with open(target, "rb") as f:
                 if f.read() == now:
                     continue
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        shutil.copy(source, target)
+        with open(target, "wb") as f:
+            f.write(now)
+        shutil.copymode(source, target)
     with open(os.path.join(WORK, "switch.c"), "w") as f:
         f.write(SWITCH)
     switch = os.path.join(WORK, "switch.o")
@@ -402,7 +487,8 @@ def main():
                     f"-DCMAKE_C_STANDARD_LIBRARIES={switch}"] +
                    ([f"-DGPURT_GLSLANG={a.glslang}"] if a.glslang else []), check=True, stdout=subprocess.DEVNULL)
 
-    mutants = choose(areas, a.count, a.seed)
+    mutants = again(a.again) if a.again else choose(areas, a.count, a.seed)
+    areas = [n for n in areas if any(m["area"] == n for m in mutants)] if a.again else areas
     if a.list:
         for m in mutants:
             print(f"{m['file']}:{m['line']}: {m['rule']}: {m['was'][:90]}")
@@ -416,7 +502,7 @@ def main():
         with open(a.output, "w") as f:
             for m in mutants:
                 f.write(json.dumps({k: m[k] for k in ("area", "file", "line", "rule", "was", "planted", "reached_by", "ran",
-                                                      "found_by")} | {"seed": a.seed}) + "\n")
+                                                      "found_by")} | {"seed": m.get("seed", a.seed)}) + "\n")
     print(f"\n{'area':8} planted found")
     for area in areas + ["all"]:
         own = [m for m in mutants if area in (m["area"], "all")]

@@ -3,16 +3,17 @@
 #
 # Would a test notice? Plants small mistakes in C sources and kernels, one at a time, and runs the
 # tests that reach each: ci/mutate.sh [--area NAME] [--count N] [--seed S] [--most SECONDS]
-# [--slow SECONDS] [--jobs N] [--tests PATTERN] [--output FILE] [--list].
+# [--slow SECONDS] [--jobs N] [--tests PATTERN] [--again FILE] [--output FILE] [--list].
 #
 #   --area NAME    base, data, device, opencl, vulkan, ref, ops, nn, learn, rl, es, run, store,
 #                  config, tuning, source, apps, kernels; several with commas (default: all)
 #   --count N      mistakes in all (default: 40)
 #   --seed S       which ones (default: 1)
-#   --most SECONDS of tests for each mistake, the quickest first (default: 600)
-#   --slow SECONDS that a test may take, or it is left out (default: 900)
+#   --most SECONDS of the cores for the tests of each mistake, the quickest first (default: 600)
+#   --slow SECONDS of the cores that a test may take, or it is left out (default: 900)
 #   --jobs N       tests at once (default: 2)
 #   --tests PATTERN of names: of the area's tests these only (default: all)
+#   --again FILE   what an earlier run's output has as not noticed, in place of --count and --seed
 #   --output FILE  a JSON object for each mistake
 #   --list         show the mistakes and end
 #
@@ -25,7 +26,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 if [ "${1:-}" = -h ] || [ "${1:-}" = --help ]; then
-    sed -n '4,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    sed -n '4,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
     exit 0
 fi
 "$root/ci/setup.sh" build drivers tests mutate

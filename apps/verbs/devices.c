@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/matrix_text.h"
 #include "cli/options.h"
 #include "cli/table.h"
 #include "cli/talk.h"
@@ -75,30 +76,6 @@ struct device_text {
     char profiles[TABLE_TEXT_SIZE];
 };
 
-// "f16 16x16x16>f32"
-static void shape_text(const struct grt_matrix_shape *shape, char *text, size_t size) {
-    snprintf(text, size, "%s %ux%ux%u>%s", grt_dtype_text(shape->in), shape->m, shape->n, shape->k,
-             grt_dtype_text(shape->out));
-}
-
-static void matrix_text(const struct grt_caps *caps, struct device_text *text) {
-    size_t used = 0;
-    for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
-        char one[48];
-        shape_text(&caps->matrix_shapes[i], one, sizeof one);
-        if (i == 0 && caps->matrix_shape_count == 1) {
-            snprintf(text->matrix_short, sizeof text->matrix_short, "%s", one);
-        } else if (i == 0) {
-            snprintf(text->matrix_short, sizeof text->matrix_short, "%s +%u", one,
-                     caps->matrix_shape_count - 1);
-        }
-        if (used < sizeof text->matrix) {
-            used += (size_t)snprintf(text->matrix + used, sizeof text->matrix - used, "%s%s",
-                                     i ? ", " : "", one);
-        }
-    }
-}
-
 static json_t *matrix_json(const struct grt_caps *caps) {
     json_t *shapes = json_array();
     for (uint32_t i = 0; i < caps->matrix_shape_count; i++) {
@@ -151,7 +128,8 @@ static void describe(const struct grt_dev_info *info, bool chosen, struct device
              strlen(info->driver) > 14 ? ".." : "", info->driver_version);
     snprintf(text->groups, sizeof text->groups, "%u x %u x %u", caps->max_groups[0],
              caps->max_groups[1], caps->max_groups[2]);
-    matrix_text(caps, text);
+    matrix_text(caps, text->matrix_short, sizeof text->matrix_short, text->matrix,
+                sizeof text->matrix);
 
     cells[DEVICE_MARK] = TABLE_CELL(.text = chosen ? "*" : " ");
     cells[DEVICE_SELECTOR] = text_cell(info->selector);

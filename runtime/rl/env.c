@@ -26,8 +26,8 @@ const struct grt_env_info *grt_env_find(const char *name) {
     size_t used = 0;
     uint32_t count = 0;
     const struct grt_env_info *env;
-    while (name && count < MAX_ENVS && (env = grt_env_at(count))) {
-        if (strcmp(env->name, name) == 0) {
+    while (count < MAX_ENVS && (env = grt_env_at(count))) {
+        if (name && strcmp(env->name, name) == 0) {
             return env;
         }
         if (used < sizeof list) {

@@ -450,7 +450,7 @@ void grt_es_destroy(struct grt_es **es) {
 }
 
 const struct grt_es_desc *grt_es_desc_of(const struct grt_es *es) {
-    return &es->desc;
+    return es ? &es->desc : NULL;
 }
 
 static bool run_timed(const struct grt_es *es, struct es_work *work, struct grt_es_report *report) {
@@ -510,6 +510,9 @@ bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *rep
 }
 
 struct grt_es_size grt_es_size(const struct grt_es *es) {
+    if (!es) {
+        return (struct grt_es_size){0};
+    }
     const struct grt_es_desc *d = &es->desc;
     uint32_t chunks = (d->num_dirs + d->dir_chunk - 1) / d->dir_chunk;
     return (struct grt_es_size){

@@ -36,8 +36,8 @@ static bool within(double value, double least, double most) {
 }
 
 static const char *mistake(const struct grt_ppo_desc *d) {
-    if (!d || !d->worlds || !d->actor.make || !d->critic.make) {
-        return !d ? "no desc" : d->worlds ? "no actor or no critic" : "no worlds";
+    if (!d->worlds || !d->actor.make || !d->critic.make) {
+        return d->worlds ? "no actor or no critic" : "no worlds";
     }
     if (d->horizon == 0 || d->epochs == 0) {
         return "horizon and epochs must be at least 1";
@@ -278,7 +278,11 @@ static bool make(struct grt_ppo *ppo) {
 }
 
 struct grt_ppo *grt_ppo_create(struct grt_dev *dev, const struct grt_ppo_desc *desc) {
-    const char *why = dev ? mistake(desc) : "no device";
+    if (!dev || !desc) {
+        grt_fail(GRT_INVALID, "ppo: no %s", dev ? "desc" : "device");
+        return NULL;
+    }
+    const char *why = mistake(desc);
     const struct grt_worlds_sizes *sizes = why ? NULL : grt_worlds_sizes(desc->worlds);
     if (!why && desc->central && sizes->global == 0) {
         why = "the environment has no observation of the whole for a central critic";

@@ -80,6 +80,10 @@ static bool prepare_clear(struct grt_feed *f) {
 }
 
 struct grt_feed *grt_feed_create(const struct grt_feed_desc *desc) {
+    if (!desc || !desc->loader || !desc->learner) {
+        grt_fail(GRT_INVALID, "grt_feed_create: no desc, loader or learner");
+        return NULL;
+    }
     struct grt_feed *f = calloc(1, sizeof *f);
     if (!f) {
         grt_fail(GRT_NO_MEMORY, "no host memory for batches");

@@ -69,6 +69,9 @@ bool run_restore(struct grt_run *run, const struct grt_archive *archive) {
 
 bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
     struct grt_archive *newest = NULL;
+    if (!run || !start || !start->trainer) {
+        return grt_fail(GRT_INVALID, "grt_run_begin: no run, start or trainer");
+    }
     run->start = *start;
     run->about = start->about ? *start->about : (struct grt_run_row){0};
     run->start.about = &run->about;

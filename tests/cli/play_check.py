@@ -6,6 +6,7 @@ Places in the picture are read from its elements and animations, those of the fl
 shaders/env/uav.k.
 """
 import json
+import re
 import sys
 import xml.etree.ElementTree as tree
 
@@ -50,6 +51,15 @@ assert [float(areas[0].get(k)) for k in ("x", "y", "width", "height")] == [0, 0,
 assert (len(blocks), len(goals), len(agents)) == (settings["num_obstacles"], uavs, uavs), "counts"
 cells = {(float(b.get("x")), float(b.get("y"))) for b in blocks}
 assert len(cells) == len(blocks) and all(b.get("width") == b.get("height") == "1" for b in blocks)
+
+# ---- how large it is ----
+panel = picture.find(SVG + "svg")
+box = [float(v) for v in panel.get("viewBox").split()]
+for got, want in zip(box, (-0.01 * side, -1.01 * side, 1.02 * side, 1.02 * side)):
+    near(got, want, "the map with a hundredth around it")
+assert panel.get("width") == "520" and abs(float(panel.get("height")) - 520) < 1, panel.attrib
+lines = re.search(r"rect,circle,polyline\{stroke-width:([0-9.]+)\}", picture.find(SVG + "style").text)
+assert abs(float(lines[1]) * 260 / box[2] - 1) < 0.01, lines[0]
 
 # ---- where they are ----
 landings = 0

@@ -26,6 +26,9 @@
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
     X(buffer, D)                                                                                   \
+    X(clcaps, H)                                                                                   \
+    X(vkcaps, H)                                                                                   \
+    X(nothing, H)                                                                                  \
     X(address, H)                                                                                  \
     X(kernel, D)                                                                                   \
     X(source, D)                                                                                   \

@@ -389,12 +389,49 @@ static void no_file(void **state) {
     kit_leave_home();
 }
 
+// The sentence of all conditions, with the longest name: it fits.
+static void reasons(void **state) {
+    (void)state;
+    struct profile_match match = {
+        .arch = "hopper",
+        .vendor = "nvidia",
+        .class = "gpu",
+        .backend = "vulkan",
+        .memory = "0.5 9",
+        .from_gib = 0.5,
+        .below_gib = 9,
+    };
+    struct grt_dev_info info = {
+        .backend = GRT_BACKEND_VULKAN, .vendor = "NVIDIA", .caps = {.memory = 1 << 30}};
+    memset(match.name, 'x', sizeof match.name - 1);
+    snprintf(info.name, sizeof info.name, "H200 %s", match.name);
+    char why[GRT_PROFILE_TEXT], want[2 * GRT_PROFILE_TEXT];
+    snprintf(want, sizeof want,
+             "its name has '%s', architecture 'hopper', vendor 'nvidia', class 'gpu', backend "
+             "'vulkan', memory '0.5 to 9 GiB'",
+             match.name);
+    uint32_t conditions = 0;
+    assert_true(profile_matches(&match, &info, why, &conditions));
+    assert_int_equal(conditions, 6);
+    assert_string_equal(why, want);
+    // Memory from the first number on and below the second.
+    info.caps.memory = 8ull << 30;
+    match.from_gib = 8;
+    match.below_gib = 9;
+    assert_true(profile_matches(&match, &info, why, &conditions));
+    match.below_gib = 8;
+    assert_false(profile_matches(&match, &info, why, &conditions));
+    match.below_gib = 9;
+    match.from_gib = 8.5;
+    assert_false(profile_matches(&match, &info, why, &conditions));
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(forms),          TEST_CASE(mistakes),
     TEST_CASE(damage),         TEST_CASE(precedence),
     TEST_CASE(user_overlay),   TEST_CASE(storing),
     TEST_CASE(earlier_names),  TEST_CASE(comments_stay),
     TEST_CASE(stored_at_once), TEST_CASE(nowhere_to_store),
-    TEST_CASE(no_file),
+    TEST_CASE(no_file),        TEST_CASE(reasons),
 };
 TEST_SUITE(profile, false, cases);
