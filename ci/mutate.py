@@ -25,10 +25,12 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 AREAS = {
     "base": ("runtime/base/", r"status|cache|half|cli|runs|run|checkpoint|profile|runlog"),
     "data": ("runtime/data/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-preview|cli_data"),
-    "device": ("runtime/device/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|binaries"),
-    "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source)\.opencl|bad-driver"),
-    "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source)\.vulkan|"
-                                   r"no-manifest|bad-driver"),
+    "device": ("runtime/device/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
+                                   r"binaries|timeline|nothing"),
+    "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl|"
+                                   r"bad-driver|address|clcaps"),
+    "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.vulkan|"
+                                   r"no-manifest|bad-driver|import|vkcaps"),
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
@@ -224,7 +226,8 @@ def choose(areas, count, seed):
             with open(os.path.join(TREE, path), "rb") as f:
                 text = WHOLE[path] = f.read()
             mutants.append({"number": len(mutants) + 1, "area": area, "file": path, "first": first, "end": end,
-                            "line": text[:first].count(b"\n") + 1, "rule": rule, "kernel": path.endswith(".k"),
+                            "line": text[:first].count(b"\n") + 1,
+                            "column": first - text.rfind(b"\n", 0, first), "rule": rule, "kernel": path.endswith(".k"),
                             "was": " ".join(text[first:end].decode().split()), "planted": planted})
     return mutants
 
@@ -240,7 +243,9 @@ def again(record):
         with open(os.path.join(TREE, row["file"]), "rb") as f:
             text = WHOLE[row["file"]] = f.read()
         pattern = r"\s+".join(re.escape(word) for word in row["was"].split()).encode()
-        places = [(abs(text[:p.start()].count(b"\n") + 1 - row["line"]), p) for p in re.finditer(pattern, text)]
+        places = [((abs(text[:p.start()].count(b"\n") + 1 - row["line"]),
+                    abs(p.start() - text.rfind(b"\n", 0, p.start()) - row.get("column", 0))), p)
+                  for p in re.finditer(pattern, text)]
         if not places:
             print(f"{row['file']}:{row['line']}: no such place any more: {row['was'][:90]}")
             continue
@@ -308,6 +313,8 @@ def run(test, seconds, cpu, **environment):
     One that takes all memory, or more of the cores than `cpu` seconds, has failed. What took longer than
     `seconds` by the wall's clock is None."""
     def bound():
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_DFL)  # what begins in the background ignores them
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu) + 1, int(cpu) + 2))
     with tempfile.TemporaryDirectory() as folder:
@@ -501,8 +508,9 @@ def main():
     if a.output:
         with open(a.output, "w") as f:
             for m in mutants:
-                f.write(json.dumps({k: m[k] for k in ("area", "file", "line", "rule", "was", "planted", "reached_by", "ran",
-                                                      "found_by")} | {"seed": m.get("seed", a.seed)}) + "\n")
+                told = {k: m.get(k) for k in ("area", "file", "line", "column", "rule", "was", "planted", "reached_by",
+                                              "ran", "found_by")}
+                f.write(json.dumps({**told, "seed": m.get("seed", a.seed)}) + "\n")
     print(f"\n{'area':8} planted found")
     for area in areas + ["all"]:
         own = [m for m in mutants if area in (m["area"], "all")]
