@@ -15,6 +15,7 @@ enum model_form model_file_form(const char *path) {
         const char *ending;
         enum model_form form;
     } forms[] = {{".safetensors", MODEL_SAFETENSORS},
+                 {".onnx", MODEL_ONNX},
                  {".h5", MODEL_CHECKPOINT},
                  {".hdf5", MODEL_CHECKPOINT}};
     size_t length = strlen(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trained models in files, by the end of the name: checkpoints (.h5, .hdf5) and safetensors, where
-// tensors have the names that PyTorch's load_state_dict() wants.
+// Trained models in files, by the end of the name: checkpoints (.h5, .hdf5), safetensors, where
+// tensors have the names that PyTorch's load_state_dict() wants, and ONNX, which is written alone.
 //
 //     checkpoint     model/layers.0.weight   data/mean   normalizer/...   optimizer/...   state/...
 //                    worlds/...
@@ -12,7 +12,7 @@
 
 #include "gpurt/archive.h"
 
-enum model_form { MODEL_UNKNOWN, MODEL_CHECKPOINT, MODEL_SAFETENSORS };
+enum model_form { MODEL_UNKNOWN, MODEL_CHECKPOINT, MODEL_SAFETENSORS, MODEL_ONNX };
 
 enum model_form model_file_form(const char *path);
 // With the names of a checkpoint, whatever the form; one of unknown form is taken for a checkpoint.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt convert`: checkpoints to safetensors and back; model_file.h has the names.
+// `gpurt convert`: checkpoints to safetensors and back, and to ONNX; model_file.h has the names.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,22 +8,30 @@
 #include "cli/model_file.h"
 #include "cli/options.h"
 #include "cli/talk.h"
+#include "gpurt/onnx.h"
 
 struct convert {
     struct options common;  // first: see options.h
     uint32_t all;
+    uint32_t probabilities, embeddings;
 };
 
 static const struct option_row convert_options[] = {
     {.name = "all",
      .help = "optimizer and state too, all under their full names",
      .at = offsetof(struct convert, all)},
+    {.name = "probabilities",
+     .help = "into ONNX: softmax or sigmoid behind the logits",
+     .at = offsetof(struct convert, probabilities)},
+    {.name = "embeddings",
+     .help = "into ONNX: what the network gives before its last layers",
+     .at = offsetof(struct convert, embeddings)},
 };
 
 static enum model_form form_of(const char *path) {
     enum model_form form = model_file_form(path);
     if (form == MODEL_UNKNOWN) {
-        talk_error("'%s': the name must end in .safetensors or .h5", path);
+        talk_error("'%s': the name must end in .h5, .safetensors or .onnx", path);
     }
     return form;
 }
@@ -37,24 +45,54 @@ static bool holds_model(const struct grt_archive *archive) {
     return false;
 }
 
+static int write_onnx(const struct convert *c, const struct grt_archive *archive, const char *out) {
+    const struct grt_onnx_export as = {.probabilities = c->probabilities != 0,
+                                       .embeddings = c->embeddings != 0};
+    if (!grt_onnx_write(archive, &as, out)) {
+        return command_exit_of(grt_last_status());
+    }
+    talk_line("%s: opset %d, any number of samples at once", out, GRT_ONNX_OPSET);
+    return COMMAND_OK;
+}
+
+// What the options and the names say together.
+static int check(const struct convert *c, enum model_form from, enum model_form to) {
+    if (from == to) {
+        talk_error("both are of the same form: give names with other ends");
+    } else if (from == MODEL_ONNX) {
+        talk_error("ONNX files are written, not read: convert a checkpoint or safetensors");
+    } else if (to == MODEL_ONNX && c->all) {
+        talk_error("--all is for safetensors: ONNX has no place for the optimizer");
+    } else if (to != MODEL_ONNX && (c->probabilities || c->embeddings)) {
+        talk_error("--%s is for names that end in .onnx",
+                   c->probabilities ? "probabilities" : "embeddings");
+    } else if (c->probabilities && c->embeddings) {
+        talk_error("embeddings have no probabilities: give --embeddings or --probabilities");
+    } else {
+        return COMMAND_OK;
+    }
+    return COMMAND_USAGE;
+}
+
 static int run(const struct convert *c, const char *in, const char *out) {
     enum model_form from = form_of(in);
     enum model_form to = from != MODEL_UNKNOWN ? form_of(out) : MODEL_UNKNOWN;
     if (to == MODEL_UNKNOWN) {
         return COMMAND_USAGE;
     }
-    if (from == to) {
-        talk_error(
-            "both are of the same form; one name must end in .safetensors, the other in .h5");
-        return COMMAND_USAGE;
-    }
-    int code = FILES_APART({FILE_READ, "IN", in}, {FILE_WRITTEN, "OUT", out});
+    int code = check(c, from, to);
+    code = code ? code : FILES_APART({FILE_READ, "IN", in}, {FILE_WRITTEN, "OUT", out});
     if (code) {
         return code;
     }
     uint32_t left = 0;
     struct grt_archive *archive = model_file_load(in);
     bool empty = archive && !holds_model(archive);
+    if (archive && !empty && to == MODEL_ONNX) {
+        code = write_onnx(c, archive, out);
+        grt_archive_destroy(&archive);
+        return code;
+    }
     bool good = archive && !empty && model_file_save(archive, out, c->all != 0, &left);
     if (good && left > 0) {
         talk_line("%u tensors in %s; %u that only --resume needs stay behind, --all takes them too",
@@ -83,12 +121,17 @@ int cmd_convert(int argc, char **argv) {
         .verb = "convert",
         .words = "IN OUT",
         .about =
-            "Turns a checkpoint (.h5) into a safetensors file, or the other way round. Tensors "
-            "of the\nmodel get PyTorch's names, layers.0.weight, of PPO actor.layers.0.weight and "
-            "critic.layers.0.weight.\nWhat it does to its inputs "
+            "Turns a checkpoint (.h5) into a safetensors file, or the other way round, and both "
+            "into an\nONNX file (.onnx), which ONNX Runtime runs. In safetensors tensors of the "
+            "model get PyTorch's\nnames, layers.0.weight, of PPO "
+            "actor.layers.0.weight and critic.layers.0.weight.\nWhat it does to its inputs "
             "comes along: data/mean and data/std of normalize, and of a policy\n"
             "normalizer/mean_rstd_variance, [3][observations]. Either form can be used by "
-            "`gpurt eval`, `predict`\nand `play`, and with --all be resumed.\n",
+            "`gpurt eval`, `predict`\nand `play`, and with --all be resumed. An ONNX file has all "
+            "that "
+            "inside: inputs are x, or the\ndata sets' names, as the data file has them, images "
+            "[N][height][width][channels], and y comes\nout; of policies, observation and action, "
+            "or logits.\n",
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists};
     if (!words) {

@@ -19,6 +19,7 @@
 #define GRT_NN_MODULE_H
 
 #include "gemm.h"
+#include "onnx.h"
 #include "params.h"
 
 #ifdef __cplusplus
@@ -121,6 +122,10 @@ struct grt_module_fns {
                      const struct grt_tensor *x, const struct grt_tensor *dy,
                      const struct grt_tensor *dx, bool add_dx);
     void (*destroy)(struct grt_module *module);
+    // Records what forward computes in evaluation (onnx.h), after declare. NULL: such a network has
+    // no ONNX file.
+    struct grt_onnx_value (*onnx)(const struct grt_module *module, struct grt_onnx *onnx,
+                                  struct grt_onnx_value x);
 };
 
 // Modules begin with this; whoever makes one sets fns and the flags, the rest is set by
@@ -154,6 +159,8 @@ GRT_API void grt_module_forward(struct grt_module *module, const struct grt_pass
 GRT_API void grt_module_backward(struct grt_module *module, const struct grt_pass *pass,
                                  const struct grt_tensor *x, const struct grt_tensor *dy,
                                  const struct grt_tensor *dx, bool add_dx);
+GRT_API struct grt_onnx_value grt_module_onnx(const struct grt_module *module,
+                                              struct grt_onnx *onnx, struct grt_onnx_value x);
 // For compositions: the prefix of a part, which they call `own`.
 GRT_API void grt_module_prefix(const struct grt_module *part, const char *prefix, const char *own,
                                char name[GRT_PARAM_NAME]);

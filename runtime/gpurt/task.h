@@ -54,6 +54,10 @@ GRT_API bool grt_task_open_features(struct grt_task *task, const struct grt_arch
                                     const struct grt_config *config,
                                     const struct grt_profile *profile,
                                     const struct grt_task_samples *samples);
+// The same without data, for who wants the network alone; `features`: without its last layers. What
+// it says of the data is what the archive says.
+GRT_API bool grt_task_open_kept(struct grt_task *task, const struct grt_archive *archive,
+                                bool features);
 GRT_API void grt_task_close(struct grt_task *task);
 
 // Adds to an archive what grt_task_open_trained() needs.

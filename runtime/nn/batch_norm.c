@@ -85,12 +85,27 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     grt_nn_block_backward(pass, &b, x, dy, dx);
 }
 
+// The activation behind it records itself.
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct batch_norm *n = (const struct batch_norm *)module;
+    x = grt_onnx_planes(to, x);
+    x.name = grt_onnx_add(
+        to,
+        grt_onnx_node(.op = "BatchNormalization",
+                      .inputs = {x.name, grt_onnx_param(to, n->weight), grt_onnx_param(to, n->bias),
+                                 grt_onnx_param(to, n->running_mean),
+                                 grt_onnx_param(to, n->running_var)},
+                      .attributes = {{.name = "epsilon", .type = GRT_ONNX_REAL, .real = 1e-5f}}));
+    return x;
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns batch_norm_fns = {"batch_norm", declare, forward, backward,
-                                                     destroy};
+static const struct grt_module_fns batch_norm_fns = {"batch_norm", declare, forward,
+                                                     backward,     destroy, onnx};
 
 static struct batch_norm *norm_of(struct grt_module *module) {
     return module && module->fns == &batch_norm_fns ? (struct batch_norm *)module : NULL;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "gpurt/ops.h"
 #include "layer_ops.h"
+#include "onnx_ops.h"
 #include "ops/op_support.h"
 #include "shaders/host.h"
 #include "shaders/nn/lib/layer_params.k"
@@ -106,12 +107,33 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct columns *c = (const struct columns *)module;
+    int64_t shape[1 + GRT_SHAPE_RANK] = {0};  // as many samples as there are
+    bool bent = module->in.rank != module->out.rank;
+    x = grt_nn_onnx_columns(to, x, c->first, c->first + c->count);
+    for (uint32_t i = 0; i < module->out.rank; i++) {
+        shape[1 + i] = (int64_t)module->out.dim[i];
+    }
+    if (bent) {
+        x.name = grt_onnx_add(
+            to,
+            grt_onnx_node(.op = "Reshape",
+                          .inputs = {x.name, grt_onnx_wholes(to, shape, module->out.rank + 1)}));
+        x.rank = module->out.rank;
+    }
+    return x;
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns columns_fns = {"columns", declare, forward, backward, destroy};
-static const struct grt_module_fns input_fns = {"input", declare_input, forward, backward, destroy};
+static const struct grt_module_fns columns_fns = {"columns", declare, forward,
+                                                  backward,  destroy, onnx};
+static const struct grt_module_fns input_fns = {"input",  declare_input, forward,
+                                                backward, destroy,       onnx};
 
 static struct grt_module *create(const struct columns *as) {
     struct columns *c = as->count > 0 ? malloc(sizeof *c) : NULL;

@@ -85,6 +85,21 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct concat *c = (const struct concat *)module;
+    struct grt_onnx_value all = {0};
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct grt_onnx_value z = grt_onnx_rows(to, grt_module_onnx(c->parts[i], to, x));
+        if (i > 0) {
+            z.name = grt_onnx_add(to, grt_onnx_node(.op = "Concat", .inputs = {all.name, z.name},
+                                                    .attributes = {{.name = "axis", .whole = -1}}));
+        }
+        all = z;
+    }
+    return all;
+}
+
 static void destroy(struct grt_module *module) {
     struct concat *c = (struct concat *)module;
     for (uint32_t i = 0; i < c->count; i++) {
@@ -96,7 +111,8 @@ static void destroy(struct grt_module *module) {
     free(c);
 }
 
-static const struct grt_module_fns concat_fns = {"concat", declare, forward, backward, destroy};
+static const struct grt_module_fns concat_fns = {"concat", declare, forward,
+                                                 backward, destroy, onnx};
 
 struct grt_module *grt_concat_create(struct grt_module **parts, uint32_t count) {
     bool whole = parts && count > 1;

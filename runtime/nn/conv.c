@@ -135,11 +135,22 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct conv *c = (const struct conv *)module;
+    x = grt_onnx_planes(to, x);
+    struct grt_onnx_node node = grt_window_onnx(&c->window, "Conv", x);
+    node.inputs[1] = grt_onnx_param(to, c->weight);
+    node.inputs[2] = c->bias ? grt_onnx_param(to, c->bias) : NULL;
+    x.name = grt_onnx_add(to, &node);
+    return x;
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns conv_fns = {"conv", declare, forward, backward, destroy};
+static const struct grt_module_fns conv_fns = {"conv", declare, forward, backward, destroy, onnx};
 
 struct grt_module *grt_conv_create(const struct grt_conv_desc *desc) {
     const char *why = !desc                         ? "no desc"

@@ -52,11 +52,20 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+// In evaluation nothing is dropped.
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    (void)module;
+    (void)to;
+    return x;
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns dropout_fns = {"dropout", declare, forward, backward, destroy};
+static const struct grt_module_fns dropout_fns = {"dropout", declare, forward,
+                                                  backward,  destroy, onnx};
 
 struct grt_module *grt_dropout_create(double p) {
     if (!(p >= 0 && p < 1)) {

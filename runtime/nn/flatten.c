@@ -38,11 +38,18 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    (void)module;
+    return grt_onnx_flat(to, x);
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns flatten_fns = {"flatten", declare, forward, backward, destroy};
+static const struct grt_module_fns flatten_fns = {"flatten", declare, forward,
+                                                  backward,  destroy, onnx};
 
 struct grt_module *grt_flatten_create(void) {
     struct grt_module *flatten = calloc(1, sizeof *flatten);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "layer_ops.h"
+#include "onnx_ops.h"
 #include "ops/op_support.h"
 #include "shaders/host.h"
 #include "shaders/nn/lib/layer_params.k"
@@ -57,11 +58,21 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    uint64_t half = module->out.dim[module->out.rank - 1];
+    struct grt_onnx_value a = grt_nn_onnx_columns(to, x, 0, half);
+    struct grt_onnx_value b = grt_nn_onnx_columns(to, x, half, 2 * half);
+    b = grt_nn_onnx_act(to, GRT_ACT_GELU, b);
+    a.name = grt_onnx_add(to, grt_onnx_node(.op = "Mul", .inputs = {a.name, b.name}));
+    return a;
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns geglu_fns = {"geglu", declare, forward, backward, destroy};
+static const struct grt_module_fns geglu_fns = {"geglu", declare, forward, backward, destroy, onnx};
 
 struct grt_module *grt_geglu_create(void) {
     struct grt_module *geglu = calloc(1, sizeof *geglu);

@@ -9,6 +9,20 @@
 #define EPS 1e-5f
 #define MOMENTUM 0.1f
 
+static struct grt_onnx_attribute sides(const char *name, int64_t side, uint32_t count) {
+    return (struct grt_onnx_attribute){
+        .name = name, .type = GRT_ONNX_WHOLES, .wholes = {side, side, side, side}, .count = count};
+}
+
+struct grt_onnx_node grt_window_onnx(const struct grt_window *w, const char *op,
+                                     struct grt_onnx_value x) {
+    return (struct grt_onnx_node){.op = op,
+                                  .inputs = {x.name},
+                                  .attributes = {sides("kernel_shape", w->size, 2),
+                                                 sides("strides", w->stride, 2),
+                                                 sides("pads", w->padding, 4)}};
+}
+
 bool grt_window_fit(struct grt_window *w, const struct grt_module *module,
                     const struct grt_shape *in) {
     char text[GRT_SHAPE_TEXT];

@@ -30,5 +30,8 @@ struct grt_batch_stats {
 };
 // OF_BATCH, KEPT: of x, and the running statistics follow; RUNNING: those are taken.
 void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *batch);
+// The node of a window over images: Conv, MaxPool or AveragePool, but for its other inputs.
+struct grt_onnx_node grt_window_onnx(const struct grt_window *window, const char *op,
+                                     struct grt_onnx_value x);
 
 #endif

@@ -119,6 +119,28 @@ void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *grap
     }
 }
 
+struct grt_onnx_value grt_linear_onnx(const struct grt_linear *linear, struct grt_onnx *onnx,
+                                      struct grt_onnx_value x) {
+    const char *w = grt_onnx_param(onnx, linear->weight);
+    const char *b = linear->bias ? grt_onnx_param(onnx, linear->bias) : NULL;
+    x = grt_onnx_rows(onnx, x);
+    if (x.rank == 1) {
+        x.name = grt_onnx_add(onnx, grt_onnx_node(.op = "Gemm", .inputs = {x.name, w, b},
+                                                  .attributes = {{.name = "transB", .whole = 1}}));
+        return x;
+    }
+    const char *turned = grt_onnx_add(onnx, grt_onnx_node(.op = "Transpose", .inputs = {w},
+                                                          .attributes = {{.name = "perm",
+                                                                          .type = GRT_ONNX_WHOLES,
+                                                                          .wholes = {1, 0},
+                                                                          .count = 2}}));
+    x.name = grt_onnx_add(onnx, grt_onnx_node(.op = "MatMul", .inputs = {x.name, turned}));
+    if (b) {
+        x.name = grt_onnx_add(onnx, grt_onnx_node(.op = "Add", .inputs = {x.name, b}));
+    }
+    return x;
+}
+
 // ---- the module ----
 
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
@@ -163,11 +185,17 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
                                                       .accumulate = pass->add_grads});
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    return grt_linear_onnx((const struct grt_linear *)module, to, x);
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns linear_fns = {"linear", declare, forward, backward, destroy};
+static const struct grt_module_fns linear_fns = {"linear", declare, forward,
+                                                 backward, destroy, onnx};
 
 const struct grt_linear_desc *grt_linear_desc_of(const struct grt_module *module) {
     return module->fns == &linear_fns ? &((const struct grt_linear *)module)->desc : NULL;

@@ -31,5 +31,8 @@ struct grt_linear_backward {
 };
 void grt_linear_backward(const struct grt_linear *linear, struct grt_graph *graph,
                          const struct grt_linear_backward *b);
+// Recorded into an ONNX file.
+struct grt_onnx_value grt_linear_onnx(const struct grt_linear *linear, struct grt_onnx *onnx,
+                                      struct grt_onnx_value x);
 
 #endif

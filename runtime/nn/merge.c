@@ -18,6 +18,7 @@
 #include "batch_norm.h"
 #include "gpurt/ops.h"
 #include "layer_ops.h"
+#include "onnx_ops.h"
 
 struct merge {
     struct grt_module base;
@@ -148,6 +149,17 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct merge *m = (const struct merge *)module;
+    struct grt_onnx_value sum = x;
+    for (uint32_t i = 0; i < m->count; i++) {
+        struct grt_onnx_value z = m->parts[i] ? grt_module_onnx(m->parts[i], to, x) : x;
+        sum = i == 0 ? z : grt_nn_onnx_sum(to, sum, z);
+    }
+    return grt_nn_onnx_act(to, m->act, sum);
+}
+
 static void destroy(struct grt_module *module) {
     struct merge *m = (struct merge *)module;
     for (uint32_t i = 0; i < m->count; i++) {
@@ -158,8 +170,10 @@ static void destroy(struct grt_module *module) {
     free(m);
 }
 
-static const struct grt_module_fns residual_fns = {"residual", declare, forward, backward, destroy};
-static const struct grt_module_fns branches_fns = {"branches", declare, forward, backward, destroy};
+static const struct grt_module_fns residual_fns = {"residual", declare, forward,
+                                                   backward,   destroy, onnx};
+static const struct grt_module_fns branches_fns = {"branches", declare, forward,
+                                                   backward,   destroy, onnx};
 
 static struct grt_module *create(const struct grt_module_fns *fns, const char *const *names,
                                  struct grt_module **parts, uint32_t count, enum grt_act act) {

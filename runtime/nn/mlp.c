@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "layer_ops.h"
+#include "onnx_ops.h"
 
 // Whether the products leave z, and a block makes h. Without an output layer the gradient of the
 // last h comes from outside, and a block takes the activation's derivative from z; of relu it is
@@ -297,6 +298,27 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+// ---- ONNX ----
+
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct grt_mlp *mlp = (const struct grt_mlp *)module;
+    const struct grt_mlp_desc *d = &mlp->desc;
+    x = grt_onnx_rows(to, x);
+    for (uint32_t i = 0; i < mlp->layer_count; i++) {
+        struct grt_onnx_value h = grt_linear_onnx(&mlp->layers[i], to, x);
+        if (!is_output(mlp, i)) {
+            h = d->layer_norm
+                    ? grt_nn_onnx_layer_norm(to, mlp->norms[2 * i], mlp->norms[2 * i + 1], h)
+                    : h;
+            h = grt_nn_onnx_act(to, d->act, h);
+            h = d->residual && i > 0 ? grt_nn_onnx_sum(to, x, h) : h;
+        }
+        x = h;
+    }
+    return x;
+}
+
 // ---- create ----
 
 static void destroy(struct grt_module *module) {
@@ -309,7 +331,7 @@ static void destroy(struct grt_module *module) {
     free(mlp);
 }
 
-static const struct grt_module_fns mlp_fns = {"mlp", declare, forward, backward, destroy};
+static const struct grt_module_fns mlp_fns = {"mlp", declare, forward, backward, destroy, onnx};
 
 const struct grt_mlp_desc *grt_mlp_desc_of(const struct grt_module *module) {
     return module->fns == &mlp_fns ? &((const struct grt_mlp *)module)->desc : NULL;

@@ -186,6 +186,13 @@ void grt_module_backward(struct grt_module *module, const struct grt_pass *pass,
     grt_nn_add(pass->graph, dx, &own, dx);
 }
 
+struct grt_onnx_value grt_module_onnx(const struct grt_module *module, struct grt_onnx *onnx,
+                                      struct grt_onnx_value x) {
+    return module->fns->onnx ? module->fns->onnx(module, onnx, x)
+                             : grt_onnx_refuse(onnx, "%s%s: this layer has no form in ONNX",
+                                               module->where, module->fns->kind);
+}
+
 void grt_module_destroy(struct grt_module **module) {
     if (module && *module) {
         (*module)->fns->destroy(*module);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "layer_ops.h"
 #include "mlp.h"
+#include "onnx_ops.h"
 
 struct points {
     struct grt_module base;
@@ -112,6 +113,13 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     grt_module_backward(p->each, pass, &v.x, &d.features, dx ? &flat : NULL, add_dx);
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct points *p = (const struct points *)module;
+    x = grt_nn_onnx_pool(to, p->desc.pool, grt_module_onnx(p->each, to, x));
+    return grt_module_onnx(p->head, to, x);
+}
+
 static void destroy(struct grt_module *module) {
     struct points *p = (struct points *)module;
     grt_module_destroy(&p->each);
@@ -119,7 +127,8 @@ static void destroy(struct grt_module *module) {
     free(p);
 }
 
-static const struct grt_module_fns points_fns = {"points", declare, forward, backward, destroy};
+static const struct grt_module_fns points_fns = {"points", declare, forward,
+                                                 backward, destroy, onnx};
 
 // Of what is pooled.
 static uint32_t pooled_width(const struct grt_mlp_desc *each) {

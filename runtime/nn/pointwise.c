@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "layer_ops.h"
+#include "onnx_ops.h"
 #include "pointwise.h"
 
 struct pointwise {
@@ -70,13 +71,23 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     grt_nn_block_backward(pass, &b, x, dy, dx);
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct pointwise *p = (const struct pointwise *)module;
+    if (p->norm) {
+        x = grt_nn_onnx_layer_norm(to, p->weight, p->bias, x);
+    }
+    return grt_nn_onnx_act(to, p->act, x);
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns norm_fns = {"layer_norm", declare, forward, backward, destroy};
+static const struct grt_module_fns norm_fns = {"layer_norm", declare, forward,
+                                               backward,     destroy, onnx};
 static const struct grt_module_fns act_fns[GRT_ACT_COUNT] = {
-#define X(name, text) {text, declare, forward, backward, destroy},
+#define X(name, text) {text, declare, forward, backward, destroy, onnx},
     GRT_ACTS(X)
 #undef X
 };

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "layer_ops.h"
+#include "onnx_ops.h"
 
 struct pool {
     struct grt_module base;
@@ -75,11 +76,16 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
                                                             .points = p->points});
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    return grt_nn_onnx_pool(to, ((const struct pool *)module)->pool, x);
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns pool_fns = {"pool", declare, forward, backward, destroy};
+static const struct grt_module_fns pool_fns = {"pool", declare, forward, backward, destroy, onnx};
 
 struct grt_module *grt_pool_create(enum grt_pool pool) {
     struct pool *p = (unsigned)pool < GRT_POOL_COUNT ? calloc(1, sizeof *p) : NULL;

@@ -236,14 +236,21 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     grt_module_backward(((struct named *)module)->inner, pass, x, dy, dx, add_dx);
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    return grt_module_onnx(((const struct named *)module)->inner, to, x);
+}
+
 static void destroy(struct grt_module *module) {
     struct named *n = (struct named *)module;
     grt_module_destroy(&n->inner);
     free(n);
 }
 
-static const struct grt_module_fns resnet_fns = {"resnet", declare, forward, backward, destroy};
-static const struct grt_module_fns wide_fns = {"wideresnet", declare, forward, backward, destroy};
+static const struct grt_module_fns resnet_fns = {"resnet", declare, forward,
+                                                 backward, destroy, onnx};
+static const struct grt_module_fns wide_fns = {"wideresnet", declare, forward,
+                                               backward,     destroy, onnx};
 
 static struct grt_module *create(const struct grt_module_fns *fns, const struct named *of) {
     struct named *n = calloc(1, sizeof *n);

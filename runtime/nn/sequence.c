@@ -200,6 +200,15 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct grt_sequence *s = (const struct grt_sequence *)module;
+    for (uint32_t i = 0; i < s->count; i++) {
+        x = grt_module_onnx(s->parts[i], to, x);
+    }
+    return x;
+}
+
 static void destroy(struct grt_module *module) {
     struct grt_sequence *s = (struct grt_sequence *)module;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -211,7 +220,8 @@ static void destroy(struct grt_module *module) {
     free(s);
 }
 
-static const struct grt_module_fns sequence_fns = {"sequence", declare, forward, backward, destroy};
+static const struct grt_module_fns sequence_fns = {"sequence", declare, forward,
+                                                   backward,   destroy, onnx};
 
 const struct grt_sequence *grt_sequence_of(const struct grt_module *module) {
     return module->fns == &sequence_fns ? (const struct grt_sequence *)module : NULL;

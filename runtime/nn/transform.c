@@ -458,12 +458,22 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct transform *t = (const struct transform *)module;
+    const struct list *l = t->evaluation.step_count == 0 ? &t->training : &t->evaluation;
+    for (uint32_t i = 0; i < l->pass_count; i++) {
+        x = transform_onnx(to, x, &l->passes[i].params, (double)l->passes[i].log_shape);
+    }
+    return x;
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
-static const struct grt_module_fns transform_fns = {"transform", declare, forward, backward,
-                                                    destroy};
+static const struct grt_module_fns transform_fns = {"transform", declare, forward,
+                                                    backward,    destroy, onnx};
 
 static bool read_list(const struct grt_network_desc *desc, struct transform *t, struct list *l) {
     struct network_reading r = {.desc = desc, .path = desc->path ? desc->path : "transform"};

@@ -47,4 +47,9 @@ struct transform_step {
 bool transform_step_read(const struct network_reading *r, const struct grt_node *node,
                          struct transform_step *step);
 
+struct transform_params;
+// One pass of evaluations into an ONNX file (transform_onnx.c).
+struct grt_onnx_value transform_onnx(struct grt_onnx *onnx, struct grt_onnx_value x,
+                                     const struct transform_params *pass, double log_shape);
+
 #endif

@@ -53,13 +53,26 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     }
 }
 
+static struct grt_onnx_value onnx(const struct grt_module *module, struct grt_onnx *to,
+                                  struct grt_onnx_value x) {
+    const struct window_pool *p = (const struct window_pool *)module;
+    bool mean = p->pool == GRT_POOL_MEAN;
+    x = grt_onnx_planes(to, x);
+    struct grt_onnx_node node = grt_window_onnx(&p->window, mean ? "AveragePool" : "MaxPool", x);
+    if (mean) {
+        node.attributes[3] = (struct grt_onnx_attribute){.name = "count_include_pad", .whole = 1};
+    }
+    x.name = grt_onnx_add(to, &node);
+    return x;
+}
+
 static void destroy(struct grt_module *module) {
     free(module);
 }
 
 static const struct grt_module_fns fns[GRT_POOL_COUNT] = {
-    [GRT_POOL_MEAN] = {"avg_pool", declare, forward, backward, destroy},
-    [GRT_POOL_MAX] = {"max_pool", declare, forward, backward, destroy}};
+    [GRT_POOL_MEAN] = {"avg_pool", declare, forward, backward, destroy, onnx},
+    [GRT_POOL_MAX] = {"max_pool", declare, forward, backward, destroy, onnx}};
 
 struct grt_module *grt_window_pool_create(const struct grt_window_pool_desc *desc) {
     if (!desc || (unsigned)desc->pool >= GRT_POOL_COUNT || desc->size == 0 ||

@@ -185,8 +185,7 @@ static struct grt_mlp_desc head_desc(const struct grt_config *c, uint32_t output
 
 _Static_assert(GRT_DATA_MAX_ARRAYS <= GRT_NETWORK_INPUTS, "a network may name every input");
 
-// Of a sample, or of an input of it.
-static struct grt_shape shape_of(uint32_t height, uint32_t points, uint32_t features) {
+struct grt_shape task_shape(uint32_t height, uint32_t points, uint32_t features) {
     return height > 0   ? (struct grt_shape){3, {height, points / height, features}}
            : points > 0 ? (struct grt_shape){2, {points, features}}
                         : (struct grt_shape){1, {features}};
@@ -201,7 +200,7 @@ static uint32_t network_inputs(const struct grt_task *task,
         inputs[i] =
             (struct grt_input){.name = i < task->inputs.count ? task->inputs.values[i] : from->name,
                                .first = from->first,
-                               .shape = shape_of(from->height, from->points, from->features)};
+                               .shape = task_shape(from->height, from->points, from->features)};
     }
     return info->input_count;
 }
@@ -307,10 +306,10 @@ static struct grt_module *make_network(const void *of) {
 static struct grt_shape sample_shape(const struct grt_task *task) {
     const struct grt_dataset_info *info = &task->info;
     if (grt_config_given(&task->config, GRT_CONFIG_NETWORK) || task->config.transform.text[0]) {
-        return shape_of(info->height, info->points, info->features);
+        return task_shape(info->height, info->points, info->features);
     }
-    return is_points(task) ? shape_of(0, info->points, info->features)
-                           : shape_of(0, 0, info->x_width);
+    return is_points(task) ? task_shape(0, info->points, info->features)
+                           : task_shape(0, 0, info->x_width);
 }
 
 // Two views of a sample have to differ: as SimCLR has it for small images, where nothing else is
@@ -375,7 +374,7 @@ static bool take_class_weights(struct grt_task *task) {
     return sum > 0 || grt_fail(GRT_CONFIG, "class_weights are all 0: nothing would be learned");
 }
 
-static bool describe_learner(struct grt_task *task) {
+bool task_describe_learner(struct grt_task *task) {
     const struct grt_config *c = &task->config;
     const struct grt_dataset_info *info = &task->info;
     task->learner = (struct grt_learner_desc){
@@ -455,7 +454,7 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }
-    good = good && choose_transform(task) && check_transform(task) && describe_learner(task);
+    good = good && choose_transform(task) && check_transform(task) && task_describe_learner(task);
     if (!good) {
         grt_task_close(task);
     }

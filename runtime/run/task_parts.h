@@ -40,4 +40,12 @@ bool task_key_of_kinds(enum grt_config_key key);
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening);
 
+// The desc of the learner, of a task with its config and info.
+bool task_describe_learner(struct grt_task *task);
+// Of a sample, or of an input of it.
+struct grt_shape task_shape(uint32_t height, uint32_t points, uint32_t features);
+// Mean and deviation of an archive's features, one behind the other, to be freed; NULL: the model
+// was not made with them.
+double *task_feature_numbers(const struct grt_archive *archive);
+
 #endif

@@ -39,6 +39,7 @@ static const enum grt_config_key kept_keys[] = {
     GRT_CONFIG_EMA,
 };
 
+#define INPUT_SHAPES "input_shapes"
 #define MEAN "data/mean"
 #define MEAN_REST "data/mean_rest"
 #define STD "data/std"
@@ -76,6 +77,19 @@ static bool add_std(struct grt_archive *archive, const struct grt_dataset_info *
     return t != NULL;
 }
 
+// Of several inputs the shapes, for who has no data: a line each, [height] [points] [features]
+// [first].
+static bool add_inputs(struct grt_archive *archive, const struct grt_dataset_info *info) {
+    char text[GRT_DATA_MAX_ARRAYS * 48] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        const struct grt_dataset_input *in = &info->inputs[i];
+        used += (size_t)snprintf(text + used, sizeof text - used, "%u %u %u %u\n", in->height,
+                                 in->points, in->features, in->first);
+    }
+    return info->input_count < 2 || grt_archive_set_text(archive, INPUT_SHAPES, text);
+}
+
 bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive) {
     char text[2 * GRT_CONFIG_TREE_SIZE];
     size_t used = 0;
@@ -100,7 +114,7 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
            grt_archive_set_whole(archive, "points", info->points) &&
            (info->height == 0 || grt_archive_set_whole(archive, "height", info->height)) &&
            grt_archive_set_whole(archive, "outputs", task->learner.outputs) &&
-           grt_archive_set_whole(archive, "classes", info->classes) &&
+           grt_archive_set_whole(archive, "classes", info->classes) && add_inputs(archive, info) &&
            (!info->mean || (add_mean(archive, info) && add_std(archive, info)));
 }
 
@@ -145,9 +159,7 @@ static bool add_up(const struct grt_archive *archive, const char *name, uint64_t
     return right;
 }
 
-// Mean and deviation of the features, one behind the other, or NULL: the model was not made with
-// them.
-static double *feature_numbers(const struct grt_archive *archive) {
+double *task_feature_numbers(const struct grt_archive *archive) {
     uint64_t features = (uint64_t)grt_archive_whole(archive, "features", 0);
     const struct grt_archive_tensor *mean = grt_archive_find(archive, MEAN);
     if (!mean || mean->bytes != features * sizeof(float)) {
@@ -251,7 +263,7 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
             grt_config_copy(&task->config, config, callers[i]);
         }
     }
-    double *numbers = feature_numbers(archive);
+    double *numbers = task_feature_numbers(archive);
     struct task_opening opening = {
         .no_targets = !targets,
         .mean = numbers,
@@ -273,6 +285,83 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
         grt_task_close(task);
         return false;
     }
+    return true;
+}
+
+static bool read_inputs(struct grt_dataset_info *info, const struct grt_archive *archive,
+                        uint32_t count) {
+    const char *text = grt_archive_text(archive, INPUT_SHAPES, "");
+    info->input_count = count < GRT_DATA_MAX_ARRAYS ? count : GRT_DATA_MAX_ARRAYS;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        struct grt_dataset_input *in = &info->inputs[i];
+        uint32_t *numbers[] = {&in->height, &in->points, &in->features, &in->first};
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+            char *end = NULL;
+            *numbers[k] = (uint32_t)strtoul(text, &end, 10);
+            if (end == text) {
+                return grt_fail(GRT_BAD_DATA,
+                                "%s: no shapes of its %u inputs, which older checkpoints lack: "
+                                "--resume the run for an epoch, and take the new one",
+                                archive->path, info->input_count);
+            }
+            text = end;
+        }
+    }
+    return true;
+}
+
+// A number of the archive that counts something; `most` keeps products of two in 32 bits.
+static bool read_count(const struct grt_archive *archive, const char *name, uint32_t *count) {
+    const int64_t most = 1 << 30;
+    int64_t value = grt_archive_whole(archive, name, 0);
+    *count = (uint32_t)value;
+    return (value >= 0 && value <= most) ||
+           grt_fail(GRT_BAD_DATA, "%s: its %s are %lld", archive->path, name, (long long)value);
+}
+
+bool grt_task_open_kept(struct grt_task *task, const struct grt_archive *archive, bool features) {
+    const char *text = grt_archive_text(archive, "config", NULL);
+    memset(task, 0, sizeof *task);
+    grt_config_init(&task->config);
+    if (!text) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s holds no network that gpurt train supervised made: it has no config",
+                        archive->path);
+    }
+    struct grt_dataset_info *info = &task->info;
+    uint32_t outputs = 0;
+    if (!grt_config_parse(&task->config, archive->path, text, strlen(text)) ||
+        !grt_config_set(&task->config, GRT_CONFIG_BATCH_SIZE, "1") ||
+        !read_count(archive, "features", &info->features) ||
+        !read_count(archive, "points", &info->points) ||
+        !read_count(archive, "height", &info->height) ||
+        !read_count(archive, "classes", &info->classes) ||
+        !read_count(archive, "outputs", &outputs)) {
+        return false;
+    }
+    uint64_t width = (uint64_t)info->features * (info->points > 0 ? info->points : 1);
+    if (width == 0 || width > UINT32_MAX || (info->height > 0 && info->points % info->height)) {
+        return grt_fail(GRT_BAD_DATA, "%s: samples of %u features, %u points and a height of %u",
+                        archive->path, info->features, info->points, info->height);
+    }
+    info->x_width = (uint32_t)width;
+    info->y_width = outputs;
+    task->inputs = task->config.inputs;
+    task->features = features;
+    uint32_t count = task->inputs.count;
+    info->input_count = 1;
+    info->inputs[0] = (struct grt_dataset_input){.name = count > 0 ? task->inputs.values[0] : "x",
+                                                 .points = info->points,
+                                                 .height = info->height,
+                                                 .features = info->features};
+    if ((count > 1 && !read_inputs(info, archive, count)) || !task_describe_learner(task)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < info->input_count && i < count; i++) {
+        info->inputs[i].name = task->inputs.values[i];
+    }
+    task->learner.outputs = features ? 0 : outputs;
+    task->learner.inference = true;
     return true;
 }
 
