@@ -100,13 +100,14 @@ struct grt_onnx_value grt_onnx_refuse(struct grt_onnx *o, const char *format, ..
 
 // A new item of `size` bytes, zero; NULL, which sticks, without host memory.
 static void *add(struct grt_onnx *o, struct list *list, size_t size) {
-    void **items = realloc(list->items, (list->count + 1) * sizeof *items);
-    list->items = items ? items : list->items;
-    void *item = items ? calloc(1, size) : NULL;
-    if (!item) {
+    void *item = calloc(1, size);
+    void **items = item ? realloc(list->items, (list->count + 1) * sizeof *items) : NULL;
+    if (!items) {
+        free(item);
         stick(o, GRT_NO_MEMORY, "no host memory for a graph");
         return NULL;
     }
+    list->items = items;
     list->items[list->count++] = item;
     return item;
 }

@@ -25,7 +25,7 @@ except ImportError:
     onnxruntime = None
 
 gpurt = os.path.abspath(sys.argv[1])
-count = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+count = int(sys.argv[2]) if len(sys.argv) > 2 else 6
 draw = np.random.default_rng(int(sys.argv[3]) if len(sys.argv) > 3 else 0)
 os.environ["GPURT_DEVICE"] = "ref:0"
 ROWS, WIDE = 24, 1e-5
@@ -197,6 +197,14 @@ def kinds():
     refuse("no logits", 78, "convert", "mlp/best.h5", "never.onnx", "--probabilities")
     trained("embeddings", {"x": x}, three, {"hidden": 8}, options=["--embeddings"])
     swarm = samples((4, 3))
+    # Every activation and every layer, whatever is drawn below; numbers so large that the curves are seen.
+    acts = [{"branches": {"merge": "concat", "of": [[{"linear": 3}, act] for act in ACTS]}}, {"linear": "out"}]
+    trained("acts", {"x": samples((5,), 5)}, y, {}, acts)
+    trained("glu", {"x": samples((5,), 5)}, y, {}, [{"linear": {"outputs": 8, "bias": False}}, "geglu", {"norm": "batch"}, {"dropout": 0.5}, {"linear": "out"}])
+    trained("rows", {"x": swarm}, y, {}, [{"linear": 6}, {"norm": "batch"}, {"linear": {"outputs": 4, "bias": False}}, {"norm": "layer"}, "geglu", {"pool": "max"}, {"linear": "out"}])
+    trained("windows", {"x": samples((9, 7, 2), 5)}, y, {},
+            [{"avg_pool": {"size": 3, "stride": 2, "padding": 1}}, {"conv": 4}, {"max_pool": {"size": 3, "stride": 1, "padding": 1}},
+             {"branches": [[{"conv": 4}], [{"linear": 4}]]}, "flatten", {"linear": "out"}])
     trained("points", {"x": swarm}, y, {"model": "points", "hidden": 8, "head_depth": 2, "normalize": True})
     trained("points-mean", {"x": swarm}, y, {"model": "points", "hidden": 8, "pooling": "mean"})
     trained("flat", {"x": swarm}, y, {"model": "mlp", "hidden": 8, "normalize": True})
