@@ -197,7 +197,7 @@ def kinds():
     refuse("no logits", 78, "convert", "mlp/best.h5", "never.onnx", "--probabilities")
     trained("embeddings", {"x": x}, three, {"hidden": 8}, options=["--embeddings"])
     swarm = samples((4, 3))
-    # Every activation and every layer, whatever is drawn below; numbers so large that the curves are seen.
+    # Every activation and layer, whatever is drawn; numbers so large that the curves are seen.
     acts = [{"branches": {"merge": "concat", "of": [[{"linear": 3}, act] for act in ACTS]}}, {"linear": "out"}]
     trained("acts", {"x": samples((5,), 5)}, y, {}, acts)
     trained("glu", {"x": samples((5,), 5)}, y, {}, [{"linear": {"outputs": 8, "bias": False}}, "geglu", {"norm": "batch"}, {"dropout": 0.5}, {"linear": "out"}])
