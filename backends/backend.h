@@ -49,6 +49,7 @@ struct grt_cmd {
     uint32_t value;                               // fill
     uint32_t phase;                               // phase: its number, counted from 0
     double operations;  // dispatch: floating-point operations, for rates; 0: not known
+    uint64_t samples;   // dispatch: that it transforms; 0: not known
 };
 
 // Times of the commands of a list, in seconds.

@@ -237,36 +237,52 @@ double bench_peak(struct bench *bench, const char *variant, enum grt_dtype dtype
 // ---- a device without a bench ----
 
 #define COPY_RUNS 4
+#define COPIES 8  // of a run on a GPU, so that handing it over is a small part of its time
 
-// Bytes a second that a copy by the driver reads and writes, of the fastest run.
+// Bytes a second that copies by the driver, or by a kernel, read and write, of the fastest run.
+static double copies_rate(struct grt_dev *dev, struct grt_buf *to, struct grt_buf *from,
+                          uint64_t size, bool by_kernel) {
+    const struct grt_tensor y = {{to, 0, size}, GRT_U32, 1, {size / 4}, "peak"};
+    const struct grt_tensor x = {{from, 0, size}, GRT_U32, 1, {size / 4}, "peak"};
+    int copies = grt_dev_info(dev)->caps.software ? 1 : COPIES;
+    struct grt_graph *graph = grt_graph_create(dev, "peak");
+    double best = 0.0;
+    for (int i = 0; graph && i < copies; i++) {
+        if (by_kernel) {
+            grt_op_copy(graph, &y, &x);
+        } else {
+            grt_graph_copy(graph, y.range, x.range);
+        }
+    }
+    bool good = graph && grt_graph_finish(graph);
+    for (int i = 0; good && i < COPY_RUNS; i++) {
+        double begun = grt_seconds();
+        good = grt_graph_run(graph) && grt_dev_wait(dev);
+        double rate = 2.0 * copies * (double)size / (grt_seconds() - begun);
+        best = rate > best ? rate : best;
+    }
+    grt_graph_destroy(&graph);
+    return good ? best : 0.0;
+}
+
+// The faster of both: an H200 copies 0.85 TB/s by its Vulkan driver and 4.2 by a kernel.
 static double copy_rate(struct grt_dev *dev) {
     const struct grt_caps *caps = &grt_dev_info(dev)->caps;
     uint64_t size = (uint64_t)(caps->software ? 64 : 256) << 20;
     uint64_t most = grt_dev_mem_left(dev) / 4 / 4096 * 4096;
     most = caps->max_buffer > 0 && most > caps->max_buffer ? caps->max_buffer : most;
     size = size < most ? size : most;
-    struct grt_buf *from = NULL, *to = NULL;
-    struct grt_graph *graph = NULL;
-    double best = 0.0;
-    if (size > 0) {
-        from = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "peak"));
-        to = from ? grt_buf_create(dev, grt_buf_desc(.size = size, .label = "peak")) : NULL;
-        graph = to ? grt_graph_create(dev, "peak") : NULL;
+    if (size == 0) {
+        return 0.0;
     }
-    if (graph) {
-        grt_graph_copy(graph, (struct grt_range){to, 0, 0}, (struct grt_range){from, 0, 0});
-    }
-    bool good = graph && grt_graph_finish(graph);
-    for (int i = 0; good && i < COPY_RUNS; i++) {
-        double begun = grt_seconds();
-        good = grt_graph_run(graph) && grt_dev_wait(dev);
-        double rate = 2.0 * (double)size / (grt_seconds() - begun);
-        best = rate > best ? rate : best;
-    }
-    grt_graph_destroy(&graph);
+    struct grt_buf *from = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "peak"));
+    struct grt_buf *to =
+        from ? grt_buf_create(dev, grt_buf_desc(.size = size, .label = "peak")) : NULL;
+    double driver = to ? copies_rate(dev, to, from, size, false) : 0.0;
+    double kernel = to ? copies_rate(dev, to, from, size, true) : 0.0;
     grt_buf_destroy(&to);
     grt_buf_destroy(&from);
-    return good ? best : 0.0;
+    return kernel > driver ? kernel : driver;
 }
 
 struct watch_peaks bench_peaks(struct grt_dev *dev) {

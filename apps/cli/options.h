@@ -54,8 +54,8 @@ struct options {
     uint64_t mem_limit;
     double max_submit_ms;
     enum table_format format;
-    const char *output;  // NULL: stdout
-    uint32_t kernels;    // see watch.h
+    const char *output;               // NULL: stdout
+    uint32_t kernels, every_command;  // see watch.h
     const char *trace, *memory_snapshot;
     uint32_t monitor;
     const char *metrics;  // NULL: none

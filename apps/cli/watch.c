@@ -12,6 +12,7 @@
 #include "talk.h"
 
 #define AT(field) offsetof(struct options, field)
+#define MOST_OVERHEAD 0.01  // of the device's time: what timing may cost
 
 const struct option_row watch_options[WATCH_OPTIONS_COUNT] = {
     {.name = "kernels",
@@ -22,6 +23,9 @@ const struct option_row watch_options[WATCH_OPTIONS_COUNT] = {
      .help = "write a trace of host and device, which Perfetto opens",
      .read = options_read_text,
      .at = AT(trace)},
+    {.name = "every-command",
+     .help = "time every command, also where that takes more than 1 % of the time",
+     .at = AT(every_command)},
     {.name = "memory-snapshot",
      .value = "FILE",
      .help = "write every allocation, which `gpurt report` draws",
@@ -67,7 +71,8 @@ bool watch_begin(const struct options *o, struct grt_dev *dev) {
         return true;
     }
     timeline = grt_timeline_begin(
-        dev, grt_timeline_desc(.events = o->trace != NULL, .memory = o->memory_snapshot != NULL));
+        dev, grt_timeline_desc(.events = o->trace != NULL, .memory = o->memory_snapshot != NULL,
+                               .overhead = o->every_command ? 0.0 : MOST_OVERHEAD));
     return timeline != NULL;
 }
 
@@ -92,7 +97,7 @@ static void print_row(const struct grt_timeline_kernel *row, double all,
     if (row->timed > 0) {
         rate_text(row, rate);
         snprintf(total, sizeof total, "%.3f", 1e3 * row->seconds);
-        snprintf(mean, sizeof mean, "%.1f", 1e6 * row->seconds / (double)row->timed);
+        snprintf(mean, sizeof mean, "%.1f", 1e6 * row->seconds / (double)row->calls);
         snprintf(share, sizeof share, "%.1f%%", all > 0.0 ? 100.0 * row->seconds / all : 0.0);
         double part = watch_of_peak(row, peaks);
         if (part > 0.0) {
@@ -101,6 +106,15 @@ static void print_row(const struct grt_timeline_kernel *row, double all,
     }
     talk_line("%-24.24s %8llu %9s %9s %6s %12s %5s", row->name, (unsigned long long)row->calls,
               total, mean, share, rate, of_peak);
+}
+
+static void print_timed(const struct grt_timeline_totals *t) {
+    uint64_t all = t->dispatches + t->copies;
+    if (t->stamp > 0.0 && t->timed < all) {
+        talk_line("%llu of %llu commands were timed, and stand for the others: timing one takes "
+                  "%.2g us here",
+                  (unsigned long long)t->timed, (unsigned long long)all, 1e6 * t->stamp);
+    }
 }
 
 static void print_stages(const struct grt_timeline_totals *t) {
@@ -117,9 +131,18 @@ static void print_stages(const struct grt_timeline_totals *t) {
         }
     }
     if (sum > 0.0) {
-        talk_line("data: the slowest stage is %s (%s of %.3f s of all workers); the host waited "
-                  "%.3f s for batches",
+        talk_line("data: the slowest stage is %s (%s of %.3f s in all); the host waited %.3f s for "
+                  "batches",
                   grt_stage_text(watch_slowest(t)), text, sum, t->stages[GRT_STAGE_WAIT]);
+    }
+}
+
+static void print_transforms(const struct grt_timeline_kernel *rows, uint32_t count) {
+    char advice[WATCH_ADVICE_SIZE];
+    for (uint32_t i = 0; i < count; i++) {
+        if (watch_slow_transform(&rows[i], advice)) {
+            talk_line("transform: %s", advice);
+        }
     }
 }
 
@@ -146,7 +169,9 @@ static void print_kernels(const struct watch_peaks *peaks) {
               "dispatches, %llu copies and fills, %llu submits",
               totals.compute, totals.active, (unsigned long long)totals.dispatches,
               (unsigned long long)totals.copies, (unsigned long long)totals.submits);
+    print_timed(&totals);
     print_stages(&totals);
+    print_transforms(rows, count);
     char advice[WATCH_ADVICE_SIZE];
     watch_advice(&totals, rows, count, peaks, advice);
     talk_line("bottleneck: %s", advice);

@@ -10,7 +10,7 @@
 #include "gpurt/timeline.h"
 #include "options.h"
 
-#define WATCH_OPTIONS_COUNT 5
+#define WATCH_OPTIONS_COUNT 6
 extern const struct option_row watch_options[WATCH_OPTIONS_COUNT];
 
 // Before the device is opened: whether what is to be written can be, as far as one can see; false
@@ -41,7 +41,9 @@ void watch_advice(const struct grt_timeline_totals *totals, const struct grt_tim
 // Share of the peak that a row comes to, or 0 where that is not known: matrix units do more than
 // the arithmetic that was measured.
 double watch_of_peak(const struct grt_timeline_kernel *row, const struct watch_peaks *peaks);
-// The stage that workers spent the most time in; GRT_STAGE_COUNT when they did nothing.
+// Whether a transform takes long for one sample, and what helps.
+bool watch_slow_transform(const struct grt_timeline_kernel *row, char text[WATCH_ADVICE_SIZE]);
+// The stage that took the most time; GRT_STAGE_COUNT when none took any.
 enum grt_stage watch_slowest(const struct grt_timeline_totals *totals);
 
 #endif

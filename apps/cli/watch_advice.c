@@ -12,11 +12,12 @@
 
 #include "watch.h"
 
-#define IDLE 0.3         // of the time: worth to be named first
-#define MOST_OF 0.5      // of the idle time: its reason
-#define NEAR_PEAK 0.6    // nothing to gain without other arithmetic
-#define SLOW_COPY 0.2    // of the bandwidth: below, it is not what limits a kernel
-#define SHORT_CALL 2e-5  // seconds: launching takes a good part of it
+#define IDLE 0.3          // of the time: worth to be named first
+#define MOST_OF 0.5       // of the idle time: its reason
+#define NEAR_PEAK 0.6     // nothing to gain without other arithmetic
+#define SLOW_COPY 0.2     // of the bandwidth: below, it is not what limits a kernel
+#define SHORT_CALL 2e-5   // seconds: launching takes a good part of it
+#define SLOW_SAMPLE 0.01  // seconds: a transform that takes longer for one is worth to be named
 
 enum grt_stage watch_slowest(const struct grt_timeline_totals *totals) {
     enum grt_stage slowest = GRT_STAGE_COUNT;
@@ -31,7 +32,8 @@ enum grt_stage watch_slowest(const struct grt_timeline_totals *totals) {
 }
 
 double watch_of_peak(const struct grt_timeline_kernel *row, const struct watch_peaks *peaks) {
-    static const char *const matrix_units[] = {"mma", "coop", "xmx", "stream"};
+    static const char *const matrix_units[] = {"mma",   "coop",     "xmx",      "stream",
+                                               "chain", "mlp_rows", "ppo_learn"};
     double peak = row->of_operations ? peaks->operations : peaks->bytes;
     double work = row->of_operations ? row->operations : row->bytes;
     for (size_t i = 0; row->of_operations && i < sizeof matrix_units / sizeof *matrix_units; i++) {
@@ -44,6 +46,16 @@ double watch_of_peak(const struct grt_timeline_kernel *row, const struct watch_p
     return row->of_operations || part <= 1.0 ? part : 0.0;
 }
 
+bool watch_slow_transform(const struct grt_timeline_kernel *row, char text[WATCH_ADVICE_SIZE]) {
+    double each = row->samples > 0.0 ? row->seconds / row->samples : 0.0;
+    if (each > SLOW_SAMPLE) {
+        snprintf(text, WATCH_ADVICE_SIZE,
+                 "%s takes %.1f ms a sample: smaller images, or a cheaper transform, help",
+                 row->name, 1e3 * each);
+    }
+    return each > SLOW_SAMPLE;
+}
+
 static const char *remedy_of(enum grt_stage stage) {
     switch (stage) {
     case GRT_STAGE_READ:
@@ -53,8 +65,6 @@ static const char *remedy_of(enum grt_stage stage) {
         return "more workers, cache: ram or device, or a file without compression";
     case GRT_STAGE_DECODE:
         return "more workers, or `gpurt data import` once, which keeps decoded images";
-    case GRT_STAGE_TRANSFORM:
-        return "more workers, or transforms on the device";
     default:
         return "more workers, or cache: ram or device";
     }
@@ -64,7 +74,9 @@ static void say_idle(const struct grt_timeline_totals *t, double idle, char *tex
     int n = snprintf(text, WATCH_ADVICE_SIZE, "the device was idle for %.0f %% of the time, ",
                      100.0 * idle / t->active);
     double waited = t->stages[GRT_STAGE_WAIT];
-    enum grt_stage slowest = watch_slowest(t);
+    struct grt_timeline_totals of_workers = *t;
+    of_workers.stages[GRT_STAGE_TRANSFORM] = 0.0;  // what the device does keeps it busy
+    enum grt_stage slowest = watch_slowest(&of_workers);
     size_t left = (size_t)(WATCH_ADVICE_SIZE - n);
     if (waited >= MOST_OF * idle && slowest != GRT_STAGE_COUNT) {
         snprintf(text + n, left, "most of it waiting for batches, whose slowest stage is %s: %s",
@@ -86,7 +98,7 @@ static void say_idle(const struct grt_timeline_totals *t, double idle, char *tex
 static void say_kernel(const struct grt_timeline_totals *t, const struct grt_timeline_kernel *top,
                        const struct watch_peaks *peaks, char *text) {
     double of_peak = watch_of_peak(top, peaks);
-    double mean = top->timed > 0 ? top->seconds / (double)top->timed : 0.0;
+    double mean = top->calls > 0 ? top->seconds / (double)top->calls : 0.0;
     int n = snprintf(text, WATCH_ADVICE_SIZE, "%s takes %.0f %% of the device's time", top->name,
                      100.0 * top->seconds / (t->compute + t->upload));
     // A kernel that computes moves few bytes, which says nothing of it.

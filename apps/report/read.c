@@ -67,9 +67,10 @@ static const char *const neutral[] = {
     "output",  "o",          "time",         "samples",         "num-envs",      "num-dirs",
     "env",     "policy",     "dir-chunk",    "rollout-steps",   "precision",     "loop",
     "seed",    "iterations", "num-uavs",     "shape",           "count",         "size",
-    "variant", "trans",      "trace",        "memory-snapshot",
+    "variant", "trans",      "trace",        "memory-snapshot", "metrics",
 };
-static const char *const neutral_flags[] = {"require-gpu", "kernels", "verbose", "v", "quiet", "q"};
+static const char *const neutral_flags[] = {"require-gpu", "kernels", "every-command", "monitor",
+                                            "verbose",     "v",       "quiet",         "q"};
 
 static bool among(const char *word, const char *const *list, size_t count) {
     for (size_t i = 0; i < count; i++) {

@@ -3,8 +3,9 @@
 //
 // Measured: a submit that writes one timestamp and is waited for. The timestamp lies between the
 // host's times before and after; of several tries the one with the least between counts, and its
-// middle is taken. Where the driver tells both clocks at once (VK_EXT_calibrated_timestamps) its
-// answer is taken, if it lies within what was measured.
+// middle is taken. Where the driver tells both clocks at once (VK_KHR_calibrated_timestamps, or the
+// extension of the same calls that it was made from) its answer is taken, if it lies within what
+// was measured.
 #include "vulkan.h"
 
 #define TRIES 5
@@ -19,13 +20,15 @@ double gvk_clock_seconds(struct gvk_dev *dev, uint64_t tick) {
     return (double)(int64_t)(whole - dev->origin) * dev->tick;
 }
 
-bool gvk_calibrates(const struct gvk_dev *dev) {
+// Whether both clocks are among those that can be read.
+static bool has_both(const struct gvk_dev *dev, const char *name) {
     VkTimeDomainEXT domains[8];
     uint32_t count = sizeof domains / sizeof domains[0];
     bool device = false, host = false;
-    if (!dev->instance.GetPhysicalDeviceCalibrateableTimeDomainsEXT ||
-        dev->instance.GetPhysicalDeviceCalibrateableTimeDomainsEXT(dev->physical, &count, domains) <
-            0) {
+    PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT list =
+        (PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)vkGetInstanceProcAddr(
+            dev->instance.handle, name);
+    if (!list || list(dev->physical, &count, domains) < 0) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -33,6 +36,26 @@ bool gvk_calibrates(const struct gvk_dev *dev) {
         host = host || domains[i] == VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT;
     }
     return device && host;
+}
+
+PFN_vkGetCalibratedTimestampsEXT gvk_clock_reader(const struct gvk_dev *dev,
+                                                  const struct gvk_physical *physical) {
+    // Types of the newer one are those of the older; its header may be missing where this is built.
+    static const struct {
+        enum gvk_ext ext;
+        const char *domains, *read;
+    } ways[] = {{GVK_EXT_CALIBRATED_TIMESTAMPS, "vkGetPhysicalDeviceCalibrateableTimeDomainsKHR",
+                 "vkGetCalibratedTimestampsKHR"},
+                {GVK_EXT_CALIBRATED_TIMESTAMPS_EXT,
+                 "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT", "vkGetCalibratedTimestampsEXT"}};
+    PFN_vkGetCalibratedTimestampsEXT reader = NULL;
+    for (size_t i = 0; !reader && i < sizeof ways / sizeof *ways; i++) {
+        if (physical->ext[ways[i].ext] && has_both(dev, ways[i].domains)) {
+            reader = (PFN_vkGetCalibratedTimestampsEXT)dev->instance.GetDeviceProcAddr(
+                dev->handle, ways[i].read);
+        }
+    }
+    return reader;
 }
 
 // What a measurement knows: the host's clock read `before` and `after` the device's had `tick`.
@@ -111,9 +134,8 @@ static bool ask(struct gvk_dev *dev, uint64_t *tick, double *host) {
          .timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT},
     };
     uint64_t values[2] = {0}, deviation = 0;
-    if (!dev->calibrated || !dev->vk.vkGetCalibratedTimestampsEXT ||
-        dev->vk.vkGetCalibratedTimestampsEXT(dev->handle, 2, clocks, values, &deviation) !=
-            VK_SUCCESS) {
+    if (!dev->read_clocks ||
+        dev->read_clocks(dev->handle, 2, clocks, values, &deviation) != VK_SUCCESS) {
         return false;
     }
     *tick = values[0];
@@ -140,6 +162,7 @@ bool gvk_clocks(struct grt_dev *base, double *device, double *host) {
         double there = when - (gvk_clock_seconds(dev, tick) - *device);
         if (there >= bracket.before && there <= bracket.after) {
             *host = there;
+            grt_log(GRT_LOG_DEBUG, "%s: clocks by its calibrated timestamps", base->info.selector);
         } else {
             grt_log(GRT_LOG_DEBUG, "%s: its calibrated timestamps are off by %.3g s, and not used",
                     base->info.selector, there - *host);

@@ -180,7 +180,7 @@ static void read_limits(struct gvk_dev *dev, const struct gvk_physical *physical
         dev->host_reset = physical->f12.hostQueryReset;
         // One mask serves both queues.
         dev->aside_stamps = dev->host_reset && physical->aside_bits == physical->timestamp_bits;
-        dev->calibrated = physical->ext[GVK_EXT_CALIBRATED_TIMESTAMPS] && gvk_calibrates(dev);
+        dev->read_clocks = gvk_clock_reader(dev, physical);
     } else {
         dev->fns.cmds_times = NULL;
         dev->fns.cmds_stamps = NULL;

@@ -44,8 +44,7 @@
     X(CreateDebugUtilsMessengerEXT)                                                                \
     X(DestroyDebugUtilsMessengerEXT)                                                               \
     X(SetDebugUtilsObjectNameEXT)                                                                  \
-    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)                                             \
-    X(GetPhysicalDeviceCalibrateableTimeDomainsEXT)
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)
 
 struct gvk_instance {
     VkInstance handle;
@@ -73,7 +72,8 @@ bool gvk_add_drivers(char *note, bool *anew);
     X(COOPERATIVE_MATRIX_2, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME, 1)                          \
     X(BFLOAT16, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, 1)                                          \
     X(BINARY_IMPORT, VK_NVX_BINARY_IMPORT_EXTENSION_NAME, 1)                                       \
-    X(CALIBRATED_TIMESTAMPS, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, 1)                       \
+    X(CALIBRATED_TIMESTAMPS, "VK_KHR_calibrated_timestamps", 1)                                    \
+    X(CALIBRATED_TIMESTAMPS_EXT, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, 1)                   \
     X(PCI_BUS_INFO, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, 0)                                         \
     X(SM_BUILTINS_NV, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, 0)                                  \
     X(CORE_PROPERTIES_AMD, VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, 0)                        \
@@ -160,7 +160,8 @@ struct gvk_dev {
     uint64_t origin;     // clocks.c: the tick that seconds are counted from
     uint64_t newest;     // tick, with the bits that ran over
     bool origin_known;
-    bool calibrated;    // the driver tells its clock and the host's at once
+    // Tells the driver's clock and the host's at once; NULL: the driver cannot.
+    PFN_vkGetCalibratedTimestampsEXT read_clocks;
     bool host_reset;    // the host resets queries
     bool aside_stamps;  // the queue for uploads has timestamps
 };
@@ -249,7 +250,8 @@ bool gvk_lane_passed(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 // ---- clocks.c ----
 
 // Whether the driver tells its clock and the host's at once; the extension is there.
-bool gvk_calibrates(const struct gvk_dev *dev);
+PFN_vkGetCalibratedTimestampsEXT gvk_clock_reader(const struct gvk_dev *dev,
+                                                  const struct gvk_physical *physical);
 bool gvk_clocks(struct grt_dev *base, double *device, double *host);
 // Seconds between the first call of gvk_clocks() and a tick.
 double gvk_clock_seconds(struct gvk_dev *dev, uint64_t tick);

@@ -176,11 +176,24 @@ void grt_graph_dispatch(struct grt_graph *graph, const struct grt_dispatch *disp
     }
 }
 
-void grt_graph_operations(struct grt_graph *graph, double operations) {
+// The command recorded last if it is a dispatch that can still be told something, else NULL.
+static struct grt_cmd *last_dispatch(struct grt_graph *graph) {
     struct grt_cmd *last =
         graph && !graph->baked && graph->count > 0 ? &graph->cmds[graph->count - 1] : NULL;
-    if (last && last->kind == GRT_CMD_DISPATCH && graph->mistake == GRT_OK && operations > 0.0) {
+    return last && last->kind == GRT_CMD_DISPATCH && graph->mistake == GRT_OK ? last : NULL;
+}
+
+void grt_graph_operations(struct grt_graph *graph, double operations) {
+    struct grt_cmd *last = last_dispatch(graph);
+    if (last && operations > 0.0) {
         last->operations = operations;
+    }
+}
+
+void grt_graph_samples(struct grt_graph *graph, uint64_t samples) {
+    struct grt_cmd *last = last_dispatch(graph);
+    if (last) {
+        last->samples = samples;
     }
 }
 

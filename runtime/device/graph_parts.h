@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/: a graph, and what its files share. graph.c records, hazards.c finds what
 // must wait for what, graph_run.c cuts into submits and runs,
-// timed.c takes the times of commands under a timeline.
+// timed.c takes the times of commands under a timeline, timed_cost.c what that costs.
 #ifndef GRT_GRAPH_PARTS_H
 #define GRT_GRAPH_PARTS_H
 
@@ -67,5 +67,10 @@ bool grt_timed_run(struct grt_graph *graph, struct grt_segment *segment);
 bool grt_timed_collect(struct grt_graph *graph);
 // The id of the timeline that is going on a device, or 0.
 uint64_t grt_timed_id(const struct grt_dev *dev);
+
+// ---- timed_cost.c ----
+
+// Seconds that timing a command takes: measured. Queue idle; false when the device failed.
+bool grt_timed_cost(struct grt_dev *dev, double *seconds);
 
 #endif

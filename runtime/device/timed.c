@@ -5,6 +5,9 @@
 //     list 1   run 1 | run 5 ...      own, that run in turn. Before a list runs again its times are
 //     list 2   run 2 | ...            read, of a run that was queued four runs ago and is most
 //     list 3   run 3 | ...            often over.
+//
+// Where timestamps cost more than the timeline allows, the first runs are timed and then one in so
+// many, which stands for those before it; the others take a fifth list, which has no timestamps.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +19,19 @@
 #include "timeline/timeline.h"
 
 #define RUNS 4
+#define ALL_OF 2        // first runs of a list, which are all timed
+#define MOST_PERIOD 64  // of the later ones at least one in so many
 #define NO_NAME UINT32_MAX
 
 struct grt_timed {
     void *natives[RUNS];
-    bool pending[RUNS];                       // it ran, and its times are not read yet
+    void *plain;                              // without times; NULL: every run is timed
+    uint32_t pending[RUNS];                   // it stands for so many runs; 0: it was read
     uint32_t turn;                            // the newest
     uint32_t count;                           // commands
+    uint64_t begun;                           // runs that were timed
+    uint32_t passed;                          // runs without times since
+    double least;                             // seconds of the shortest that was read; 0: none
     struct grt_command_time *commands, *run;  // what is known of each; the same of one run
     uint32_t *phases;                         // name of the phase that begins here, or NO_NAME
     double *begin, *end;
@@ -70,6 +79,7 @@ static void describe(struct grt_timeline *t, const struct grt_graph *graph,
                                                                         : GRT_TRACK_COMPUTE,
         .is_kernel = kernel,
         .operations = kernel ? cmd->operations : 0.0,
+        .samples = kernel ? cmd->samples : 0,
     };
     for (uint32_t i = 0; i < use_count; i++) {
         bool again = false;  // products bind an operand twice
@@ -115,6 +125,11 @@ bool grt_timed_create(struct grt_graph *graph, struct grt_segment *segment,
         }
     }
     segment->native = timed->natives[0];
+    if (t->desc.overhead > 0.0 && t->totals.stamp > 0.0) {
+        timed->plain = graph->dev->fns->cmds_create(graph->dev, cmds, count, segment->phase_count,
+                                                    graph->lane, false);
+        return timed->plain != NULL;
+    }
     return true;
 }
 
@@ -124,6 +139,9 @@ void grt_timed_destroy(struct grt_graph *graph, struct grt_segment *segment) {
         if (timed->natives[i]) {
             graph->dev->fns->cmds_destroy(graph->dev, timed->natives[i]);
         }
+    }
+    if (timed->plain) {
+        graph->dev->fns->cmds_destroy(graph->dev, timed->plain);
     }
     free(timed->commands);
     free(timed->run);
@@ -159,10 +177,11 @@ static bool collect(struct grt_graph *graph, struct grt_timed *timed, uint32_t w
     struct grt_dev *dev = graph->dev;
     struct grt_timeline *t = grt_timed_by(dev);
     struct grt_stamps stamps = {.begin = timed->begin, .end = timed->end};
-    if (!timed->pending[which]) {
+    uint32_t runs = timed->pending[which];
+    if (runs == 0) {
         return true;
     }
-    timed->pending[which] = false;
+    timed->pending[which] = 0;
     if (grt_dev_status(dev) != GRT_OK) {
         return false;  // it was said
     }
@@ -173,19 +192,24 @@ static bool collect(struct grt_graph *graph, struct grt_timed *timed, uint32_t w
         return true;
     }
     uint32_t told = 0;
-    double last = -INFINITY;
+    double first = NAN, last = -INFINITY;
     for (uint32_t i = 0; i < timed->count; i++) {
         // Clocks of drivers are not always in step with themselves.
         timed->begin[i] = timed->begin[i] < last ? last : timed->begin[i];
         timed->end[i] = timed->end[i] < timed->begin[i] ? timed->begin[i] : timed->end[i];
         last = isnan(timed->begin[i]) ? last : timed->end[i];
+        first = isnan(first) ? timed->begin[i] : first;
         if (timed->phases[i] == NO_NAME) {
             struct grt_command_time *c = &timed->run[told++];
             *c = timed->commands[i];
             c->begin = timed->begin[i];
             c->end = timed->end[i];
             c->by_device = !stamps.host;
+            c->runs = runs;
         }
+    }
+    if (!isnan(first) && (last - first < timed->least || timed->least == 0.0)) {
+        timed->least = last - first;
     }
     grt_timeline_commands(t, timed->run, told);
     if (t->desc.events) {
@@ -194,21 +218,57 @@ static bool collect(struct grt_graph *graph, struct grt_timed *timed, uint32_t w
     return true;
 }
 
+// Tells of runs without times.
+static void tell_passed(struct grt_graph *graph, struct grt_timed *timed) {
+    struct grt_timeline *t = grt_timed_by(graph->dev);
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < timed->count; i++) {
+        if (timed->phases[i] == NO_NAME) {
+            timed->run[told] = timed->commands[i];
+            timed->run[told].begin = NAN;
+            timed->run[told++].runs = timed->passed;
+        }
+    }
+    if (t && t->id == graph->timeline && timed->passed > 0) {
+        grt_timeline_commands(t, timed->run, told);
+    }
+    timed->passed = 0;
+}
+
+// One in how many runs is timed, for timing to cost no more than it may.
+static uint32_t period(const struct grt_timeline *t, const struct grt_timed *timed) {
+    double stamps = t->totals.stamp * (timed->count + 1);
+    double allowed = t->desc.overhead * (timed->least - stamps);
+    return stamps <= allowed                 ? 1
+           : stamps >= MOST_PERIOD * allowed ? MOST_PERIOD
+                                             : (uint32_t)ceil(stamps / allowed);
+}
+
 static bool take_turn(struct grt_graph *graph, struct grt_segment *segment) {
     struct grt_timed *timed = segment->timed;
+    struct grt_timeline *going = grt_timed_by(graph->dev);
     if (!timed) {
         return true;
     }
+    if (timed->plain && going && timed->begun >= ALL_OF &&
+        timed->passed + 1 < period(going, timed)) {
+        segment->native = timed->plain;
+        timed->passed++;
+        grt_timeline_untimed(going);
+        return true;
+    }
+    timed->begun++;
     timed->turn = (timed->turn + 1) % RUNS;
     segment->native = timed->natives[timed->turn];
     double begun = grt_seconds();
-    bool waits = timed->pending[timed->turn];
+    bool waits = timed->pending[timed->turn] > 0;
     bool good = collect(graph, timed, timed->turn);
     struct grt_timeline *t = waits ? grt_timed_by(graph->dev) : NULL;
     if (t) {
         grt_timeline_host(t, GRT_HOST_WAIT, "read times", begun, grt_seconds());
     }
-    timed->pending[timed->turn] = good;
+    timed->pending[timed->turn] = good ? 1 + timed->passed : 0;
+    timed->passed = 0;
     return good;
 }
 
@@ -223,8 +283,8 @@ bool grt_timed_run(struct grt_graph *graph, struct grt_segment *segment) {
     if (t) {
         grt_timeline_host(t, GRT_HOST_SUBMIT, graph->label, begun, grt_seconds());
     }
-    if (!good && segment->timed) {
-        segment->timed->pending[segment->timed->turn] = false;
+    if (!good && segment->timed && segment->native != segment->timed->plain) {
+        segment->timed->pending[segment->timed->turn] = 0;
     }
     return good;
 }
@@ -235,6 +295,9 @@ bool grt_timed_collect(struct grt_graph *graph) {
         struct grt_timed *timed = graph->segments[s].timed;
         for (uint32_t i = 1; timed && i <= RUNS; i++) {
             good = collect(graph, timed, (timed->turn + i) % RUNS) && good;  // the oldest first
+        }
+        if (timed && good) {
+            tell_passed(graph, timed);
         }
     }
     return good;
@@ -247,13 +310,15 @@ struct grt_timeline *grt_timeline_begin(struct grt_dev *dev, const struct grt_ti
         grt_fail(GRT_INVALID, "grt_timeline_begin: no device");
         return NULL;
     }
-    if (!grt_dev_wait(dev)) {
+    double stamp = 0.0;
+    if (!grt_dev_wait(dev) || (desc && desc->overhead > 0.0 && !grt_timed_cost(dev, &stamp))) {
         return NULL;
     }
     struct grt_timeline *t = grt_timeline_start(dev, desc);
     if (!t) {
         return NULL;
     }
+    t->totals.stamp = stamp;
     snprintf(t->device, sizeof t->device, "%s: %s", dev->info.selector, dev->info.name);
     snprintf(t->name, sizeof t->name, "%s", dev->info.name);
     snprintf(t->backend, sizeof t->backend, "%s", grt_backend_text(dev->info.backend));

@@ -50,6 +50,8 @@ GRT_API struct grt_dev *grt_graph_dev(const struct grt_graph *graph);
 GRT_API void grt_graph_dispatch(struct grt_graph *graph, const struct grt_dispatch *dispatch);
 // The dispatch recorded last does so many floating-point operations: timelines make a rate of it.
 GRT_API void grt_graph_operations(struct grt_graph *graph, double operations);
+// The dispatch recorded last transforms so many samples: timelines tell what it takes for each.
+GRT_API void grt_graph_samples(struct grt_graph *graph, uint64_t samples);
 // Between any two buffers, also from upload and to readback ones; offsets and size in multiples
 // of 4. The ranges must not overlap.
 GRT_API void grt_graph_copy(struct grt_graph *graph, struct grt_range dst, struct grt_range src);

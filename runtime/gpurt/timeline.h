@@ -8,11 +8,11 @@
 //     grt_timeline_write_trace(t, "trace.json");
 //     grt_timeline_destroy(&t);
 //
-// From begin to end the time of every command of every graph of the device is taken. Nothing waits
-// for that: no barrier is added, and times are read when a run is long over. Commands that run side
-// by side share the time between them, so the times of a queue add up to no more than the wall
-// time. One timeline at a time in a process. Without one nothing is measured, and nothing costs
-// anything.
+// From begin to end the time of every command of every graph of the device is taken, or of as many
+// runs as desc.overhead allows. Nothing waits for that: no barrier is added, and times are read
+// when a run is long over. Commands that run side by side share the time between them, so the times
+// of a queue add up to no more than the wall time. One timeline at a time in a process. Without one
+// nothing is measured, and nothing costs anything.
 #ifndef GRT_TIMELINE_H
 #define GRT_TIMELINE_H
 
@@ -28,6 +28,10 @@ struct grt_timeline_desc {
     bool events;           // each event is kept, for a trace; else only sums are
     bool memory;           // allocations are kept, for a snapshot
     uint64_t most_events;  // later ones are counted and left out; 0: GRT_TIMELINE_EVENTS
+    // Share of a list's time that timing it may cost. Where the driver's timestamps cost more, the
+    // first runs of a list are timed and then one in so many, which stands for those before it.
+    // 0: every run is timed.
+    double overhead;
 };
 #define grt_timeline_desc(...) GRT_DESC(struct grt_timeline_desc, __VA_ARGS__)
 
@@ -51,9 +55,10 @@ struct grt_timeline_kernel {
     const char *name;    // the timeline's
     uint64_t calls;      // that were run
     uint64_t timed;      // of these, with a time
-    double seconds;      // of the timed
-    double operations;   // of the timed: floating-point; 0: not known
-    double bytes;        // of the timed: of all ranges bound, each counted once a call
+    double seconds;      // of all, those without a time taking as long as the others
+    double operations;   // floating-point; 0: not known
+    double bytes;        // of all ranges bound, each counted once a call
+    double samples;      // that it transformed; 0: it is no transform
     bool is_kernel;      // else a copy or fill
     bool of_operations;  // every call told its operations
 };
@@ -61,12 +66,13 @@ struct grt_timeline_kernel {
 GRT_API bool grt_timeline_kernel(const struct grt_timeline *timeline, uint32_t i,
                                  struct grt_timeline_kernel *row);
 
-// What making batches is made of. Times are of all workers together.
+// What making batches is made of. Times are of all workers together, and those of transforms the
+// device's (grt_graph_samples()).
 #define GRT_STAGES(X)                                                                              \
     X(READ, "read")           /* from the file */                                                  \
     X(INFLATE, "inflate")     /* compressed chunks */                                              \
     X(DECODE, "decode")       /* pictures in their files' form */                                  \
-    X(TRANSFORM, "transform") /* by the host */                                                    \
+    X(TRANSFORM, "transform") /* by the device */                                                  \
     X(CONVERT, "convert")     /* to the type and place that steps want */                          \
     X(WAIT, "wait")           /* of the host for a batch */
 
@@ -87,6 +93,8 @@ struct grt_timeline_totals {
     double submitting;  // the host handed work to the driver
     double waiting;     // the host waited for the device
     uint64_t dispatches, copies;  // commands that were run; fills are copies
+    uint64_t timed;               // of these commands, with a time
+    double stamp;                 // seconds that timing a command takes; 0: not measured
     uint64_t submits;
     uint64_t events, left_out;  // kept, and not kept because there were too many
     double stages[GRT_STAGE_COUNT];

@@ -339,6 +339,7 @@ static void take(const struct grt_pass *pass, const struct transform_params *p,
                   grt_kernel_desc(.name = grt_nn_kernel(name, "image_take", x),
                                   .specs = {{"KIND", grt_nn_kind(x)}}),
                   p, sizeof *p, (const struct grt_range[]){x->range, boxes, y->range}, 3);
+    grt_graph_samples(pass->graph, p->rows);
 }
 
 static uint32_t groups_of(uint64_t count) {
@@ -369,6 +370,7 @@ static void see(const struct transform *t, const struct pass *of, const struct g
                                   .specs = {{"WG", grt_op_tree_wg(dev)}, {"KIND", grt_nn_kind(x)}}),
                   &v, sizeof v, (const struct grt_range[]){x->range, boxes, drawn, z, y->range}, 5,
                   (const uint32_t[3]){groups_of(rows), 1, 1});
+    grt_graph_samples(pass->graph, rows);
     if (v.taps == 0) {
         return;
     }
@@ -379,6 +381,7 @@ static void see(const struct transform *t, const struct pass *of, const struct g
                                   .specs = {{"WG", grt_op_tree_wg(dev)}, {"KIND", grt_nn_kind(x)}}),
                   &v, sizeof v, (const struct grt_range[]){drawn, z, y->range}, 3,
                   (const uint32_t[3]){groups_of(rows * v.channels * down * across), 1, 1});
+    grt_graph_samples(pass->graph, rows);
 }
 
 static void run_pass(const struct transform *t, const struct pass *of, const struct grt_pass *pass,
@@ -427,6 +430,7 @@ static void mix(const struct transform *t, const struct list *l, const struct gr
                                   .specs = {{"KIND", grt_nn_kind(x)}}),
                   &p, sizeof p, (const struct grt_range[]){x->range, l->mixed_by->range, y->range},
                   3);
+    grt_graph_samples(pass->graph, p.rows);
 }
 
 static void forward(struct grt_module *module, const struct grt_pass *pass,

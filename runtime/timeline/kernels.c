@@ -15,6 +15,7 @@ bool grt_timeline_kernel(const struct grt_timeline *t, uint32_t i,
         .seconds = name->seconds,
         .operations = name->operations,
         .bytes = name->bytes,
+        .samples = name->samples,
         .is_kernel = name->is_kernel,
         .of_operations = name->timed > 0 && name->told == name->timed,
     };

@@ -185,9 +185,31 @@ void grt_timeline_zero(struct grt_timeline *t) {
     for (uint32_t i = 0; i < t->name_count; i++) {
         t->names[i] = (struct grt_name){.text = t->names[i].text, .hash = t->names[i].hash};
     }
-    t->totals = (struct grt_timeline_totals){.left_out = t->totals.left_out};
+    t->totals =
+        (struct grt_timeline_totals){.left_out = t->totals.left_out, .stamp = t->totals.stamp};
+    t->untimed = 0.0;
     t->zero = grt_seconds();
     pthread_mutex_unlock(&lock);
+}
+
+// What the timed runs say of all.
+static void sum_up(struct grt_timeline *t) {
+    for (uint32_t i = 0; i < t->name_count; i++) {
+        struct grt_name *name = &t->names[i];
+        double scale = name->stand_for > 0.0 ? (double)name->calls / name->stand_for : 1.0;
+        name->seconds *= scale;
+        name->operations *= scale;
+        name->bytes *= scale;
+        name->samples *= scale;
+        *(name->aside ? &t->totals.upload : &t->totals.compute) += name->seconds;
+        t->totals.stages[GRT_STAGE_TRANSFORM] += name->samples > 0.0 ? name->seconds : 0.0;
+    }
+    if (t->untimed > 0.0) {
+        double last = grt_timeline_at(t, t->last, t->last_by_device);
+        t->totals.active += t->untimed > last ? t->untimed - last : 0.0;
+        t->totals.active =
+            t->totals.active > t->totals.compute ? t->totals.active : t->totals.compute;
+    }
 }
 
 void grt_timeline_stop(struct grt_timeline *t) {
@@ -198,6 +220,7 @@ void grt_timeline_stop(struct grt_timeline *t) {
     t->ended = true;
     t->totals.wall = t->end - t->zero;
     t->totals.events = t->event_count;
+    sum_up(t);
     order_rows(t);
     pthread_mutex_unlock(&lock);
     if (t->short_of_memory) {
@@ -263,28 +286,37 @@ void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time
     for (uint32_t i = 0; i < count; i++) {
         const struct grt_command_time *c = &commands[i];
         struct grt_name *name = &t->names[c->name];
+        double runs = (double)c->runs;
         name->is_kernel = c->is_kernel;
-        name->calls++;
-        t->totals.dispatches += c->is_kernel;
-        t->totals.copies += !c->is_kernel;
+        name->aside = c->track == GRT_TRACK_UPLOAD;
+        name->calls += c->runs;
+        *(c->is_kernel ? &t->totals.dispatches : &t->totals.copies) += c->runs;
         if (isnan(c->begin)) {
             continue;
         }
         name->timed++;
+        t->totals.timed++;
         name->told += c->operations > 0.0;
-        name->seconds += c->end - c->begin;
-        name->operations += c->operations;
-        name->bytes += (double)c->bytes;
+        name->stand_for += runs;
+        name->seconds += runs * (c->end - c->begin);
+        name->operations += runs * c->operations;
+        name->samples += runs * (double)c->samples;
+        name->bytes += runs * (double)c->bytes;
         if (c->track == GRT_TRACK_COMPUTE) {
-            t->first = t->totals.compute > 0.0 && t->first < c->begin ? t->first : c->begin;
-            t->last = t->totals.compute > 0.0 && t->last > c->end ? t->last : c->end;
+            bool first = !(t->totals.active > 0.0);
+            t->first = !first && t->first < c->begin ? t->first : c->begin;
+            t->last = !first && t->last > c->end ? t->last : c->end;
+            t->last_by_device = c->by_device;
             t->totals.active = t->last - t->first;
-            t->totals.compute += c->end - c->begin;
-        } else {
-            t->totals.upload += c->end - c->begin;
         }
         keep(t, &(struct grt_event){c->begin, c->end, c->name, (uint16_t)c->track, c->by_device});
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void grt_timeline_untimed(struct grt_timeline *t) {
+    pthread_mutex_lock(&lock);
+    t->untimed = grt_seconds();
     pthread_mutex_unlock(&lock);
 }
 

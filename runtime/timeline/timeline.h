@@ -30,9 +30,10 @@ struct grt_event {
 struct grt_name {
     char *text;
     uint32_t hash;
-    uint64_t calls, timed, told;  // told: calls with operations
-    double seconds, operations, bytes;
-    bool is_kernel;
+    uint64_t calls, timed, told;  // told: timed calls with operations
+    double stand_for;             // calls that the timed ones stand for; what follows is of these
+    double seconds, operations, bytes, samples;
+    bool is_kernel, aside;  // aside: on the upload queue
 };
 
 struct grt_level {
@@ -80,6 +81,8 @@ struct grt_timeline {
     uint32_t *order;  // after the end: names with calls, the largest total first
     uint32_t row_count;
     double first, last;  // the compute queue's first begin and last end
+    bool last_by_device;
+    double untimed;  // host: when the newest run without times was handed over
     bool short_of_memory;
     struct grt_timeline_totals totals;
 };
@@ -107,17 +110,19 @@ uint32_t grt_timeline_name(struct grt_timeline *t, const char *name);
 // The same of one that was entered.
 uint32_t grt_timeline_number(struct grt_timeline *t, const char *name);
 
-// A command that was run. begin NAN: it has no time.
+// A command that was run, so many times of which this is the newest. begin NAN: it has no time.
 struct grt_command_time {
     uint32_t name;
     enum grt_track track;
     bool is_kernel, by_device;
     double begin, end;
     double operations;
-    uint64_t bytes;
+    uint64_t bytes, samples, runs;
 };
 void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time *commands,
                            uint32_t count);
+// A run without times was handed over.
+void grt_timeline_untimed(struct grt_timeline *t);
 void grt_timeline_phase(struct grt_timeline *t, uint32_t name, double begin, double end,
                         bool by_device);
 // A span of this thread that is also summed up.

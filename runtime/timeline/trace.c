@@ -150,8 +150,11 @@ bool grt_timeline_write_trace(const struct grt_timeline *t, const char *path) {
     }
     qsort(places, t->event_count, sizeof *places, in_order);
     choose_sides(places, t->event_count);
-    timeline_put(file, "{\"displayTimeUnit\": \"ms\", \"otherData\": {\"left_out\": %llu},\n",
-                 (unsigned long long)t->totals.left_out);
+    timeline_put(file,
+                 "{\"displayTimeUnit\": \"ms\", \"otherData\": {\"left_out\": %llu, "
+                 "\"untimed\": %llu},\n",
+                 (unsigned long long)t->totals.left_out,
+                 (unsigned long long)(t->totals.dispatches + t->totals.copies - t->totals.timed));
     timeline_put(file, "\"traceEvents\": [\n");
     put_names(file, t, places, t->event_count);
     put_events(file, t, places, t->event_count);

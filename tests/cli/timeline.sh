@@ -25,7 +25,7 @@ expect 0 data make regression --samples 300 -o speeds.h5
 train=(train supervised --device "$device" data=speeds.h5 batch_size=32 epochs=1 workers=2 cache=none)
 expect 0 "${train[@]}" checkpoint_dir=plain --format csv
 cut -d, -f1-4 out >plain.csv
-expect 0 "${train[@]}" checkpoint_dir=watched --format csv --kernels --trace t.json --memory-snapshot m.json
+expect 0 "${train[@]}" checkpoint_dir=watched --format csv --kernels --every-command --trace t.json --memory-snapshot m.json
 cut -d, -f1-4 out >watched.csv
 same plain.csv watched.csv  # losses, and nothing of the table on stdout
 told '^kernel +calls +total ms +mean us +share +rate +peak$'
@@ -40,9 +40,30 @@ check_trace t.json 'compute queue' host memory 'data worker'
 grep -q '"gpurt.memory/1"' m.json || wrong "m.json is no snapshot"
 
 # A bench has one table from the beginning: every dispatch is in the trace too.
-expect 0 bench launch --device "$device" --count 1,8 --time 0.01 --kernels --trace b.json
+expect 0 bench launch --device "$device" --count 1,8 --time 0.01 --kernels --every-command --trace b.json
+! grep -q 'commands were timed' err || wrong "--every-command: some commands were not timed"
 check_trace b.json 'compute queue' host
 [ "$(awk '{ print $2 }' has)" -eq "$(dispatches)" ] || wrong "bench: the trace has $(cat has), the table $(dispatches)"
+
+# Operations of fused kernels, 64 samples and 32 x 16, 16 x 16 twice, 16 x 1: forward and back in
+# the pass, those of the gradients in the other.
+expect 0 bench mlp --device "$device" --model small --batch-sizes 64 --precision f32 --variant fused --time 0.02 --kernels
+operations() { # KERNEL: of a call, by its rate and time
+    awk -v kernel="$1" '$1 == kernel { by["FLOP/s"] = 1; by["kFLOP/s"] = 1e3; by["MFLOP/s"] = 1e6; by["GFLOP/s"] = 1e9
+        printf "%.0f", $6 * by[$7] * $3 * 1e-3 / $2 }' err
+}
+near() { # NUMBER WANTED: rates have three digits
+    awk -v x="${1:-0}" -v y="$2" 'BEGIN { exit !(x > 0.98 * y && x < 1.02 * y) }'
+}
+near "$(operations mlp_pass_f32)" $((2 * 64 * (512 + 2 * (512 + 16)))) || wrong "operations of the pass: $(operations mlp_pass_f32)"
+near "$(operations mlp_grads_f32)" $((2 * 64 * (512 + 512 + 16))) || wrong "operations of the gradients: $(operations mlp_grads_f32)"
+
+# Where that costs too much, some runs stand for the others, which are counted all the same.
+expect 0 "${train[@]}" checkpoint_dir=some epochs=4 --kernels --trace s.json
+check_trace s.json 'compute queue' host
+some=$(sed -n 's/^\([0-9]*\) of [0-9]* commands were timed, .*/\1/p' err)
+[ "$(dispatches)" -gt "$in_table" ] || wrong "some: $(dispatches) dispatches of 4 epochs, $in_table of one"
+[ -n "$some" ] || [ "$(awk '{ print $2 }' has)" -ge "$(dispatches)" ] || wrong "some: the trace has $(cat has)"
 
 # What cannot be written.
 refuse 73 nowhere/t.json "${train[@]}" --trace nowhere/t.json

@@ -70,6 +70,10 @@ bool mlp_trusted(const struct mlp_case *c, const struct mlp_variant *variant);
 
 uint32_t mlp_ceil_div(uint32_t a, uint32_t b);
 uint32_t mlp_units(const struct grt_dev *dev);
+// Floating-point operations of the products forward, as many as those of the weights' gradients,
+// and of the products that lead back to the first layer.
+double mlp_operations(const struct mlp_case *c);
+double mlp_back_operations(const struct mlp_case *c);
 // Cuts the padded rows into about `wanted` parts, each several pieces of `piece` rows.
 void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece);
 // Where the layers lie; false when they are not those of the model, or hidden ones not equally far

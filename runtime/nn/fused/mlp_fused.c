@@ -26,6 +26,14 @@ uint32_t mlp_ceil_div(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
 
+double mlp_operations(const struct mlp_case *c) {
+    return 2.0 * c->rows * c->inputs * c->width + mlp_back_operations(c);
+}
+
+double mlp_back_operations(const struct mlp_case *c) {
+    return 2.0 * c->rows * c->width * ((c->depth - 1.0) * c->width + c->outputs);
+}
+
 // Compute units, or a guess.
 uint32_t mlp_units(const struct grt_dev *dev) {
     uint32_t units = grt_dev_info(dev)->caps.compute_units;
@@ -394,6 +402,7 @@ void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc
     const struct mlp_variant *variant = open_call(graph, &c, desc, FORWARD, &call);
     if (variant) {
         variant->record_pass(graph, &call);
+        grt_graph_operations(graph, mlp_operations(&c));
     }
 }
 
@@ -417,6 +426,7 @@ uint32_t grt_op_mlp_judge(struct grt_graph *graph, const struct grt_mlp_fused_de
     const struct mlp_variant *variant = open_call(graph, &c, desc, JUDGED, &call);
     if (variant) {
         variant->record_pass(graph, &call);
+        grt_graph_operations(graph, mlp_operations(&c));
     }
     return variant ? call.plan.blocks : 0;
 }
@@ -428,8 +438,10 @@ void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *
     if (variant) {
         record_phase(graph, desc, "forward");
         variant->record_pass(graph, &call);
+        grt_graph_operations(graph, mlp_operations(&c) + mlp_back_operations(&c));
         record_phase(graph, desc, "backward");
         variant->record_grads(graph, &call);
+        grt_graph_operations(graph, mlp_operations(&c));
         mlp_record_reduce(graph, &call, desc->parts, c.depth + 2);
     }
 }

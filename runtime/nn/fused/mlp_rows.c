@@ -247,6 +247,7 @@ void grt_op_mlp_rows_forward(struct grt_graph *graph, const struct grt_mlp_rows_
     launch(graph, &call, d, "mlp_rows_forward", FORWARD_LANES,
            (const struct grt_spec[2]){{"KEEP", d->hidden.buf != NULL}}, ranges, 7,
            (uint32_t)(wanted < most ? wanted : most), NULL);
+    grt_graph_operations(graph, mlp_operations(&call.c));
 }
 
 // Sums of all workgroups become gradients.
@@ -290,6 +291,7 @@ void grt_op_mlp_rows_backward(struct grt_graph *graph, const struct grt_mlp_rows
     launch(graph, &call, d, "mlp_rows_backward", back->tiles * BACKWARD_LANES,
            (const struct grt_spec[2]){{"TILES", back->tiles}, {"STAGES", back->stages}}, ranges, 7,
            groups, NULL);
+    grt_graph_operations(graph, mlp_operations(&call.c) + mlp_back_operations(&call.c));
     add_up(graph, &call, d, groups);
 }
 
@@ -329,5 +331,6 @@ void grt_op_mlp_rows_learn(struct grt_graph *graph, const struct grt_mlp_rows_de
     }
     launch(graph, &call, d, kernel->name, BACKWARD_LANES, (const struct grt_spec[2]){kernel->spec},
            ranges, count, groups, &(struct own_params){kernel->params, kernel->params_size});
+    grt_graph_operations(graph, 2.0 * mlp_operations(&call.c) + mlp_back_operations(&call.c));
     add_up(graph, &call, d, groups);
 }

@@ -181,17 +181,22 @@ static void operations_make_a_rate(void **state) {
     struct test_tensor b = test_tensor(test.dev, GRT_F32, k, n);
     struct test_tensor c = test_tensor(test.dev, GRT_F32, m, n);
     struct grt_graph *graph = kit_graph();
+    grt_graph_samples(graph, 3);  // of no dispatch
     grt_op_gemm(graph, &(struct grt_gemm_desc){.a = &a.tensor, .b = &b.tensor, .c = &c.tensor});
+    grt_graph_samples(graph, 5);
     struct grt_timeline *t = begin(NULL);
     assert_true(grt_graph_finish(graph) && grt_graph_run(graph));
     assert_true(grt_timeline_end(t));
     double operations = 0.0;
+    double samples = 0.0;
     struct grt_timeline_kernel row;
     for (uint32_t i = 0; grt_timeline_kernel(t, i, &row); i++) {
         operations += row.operations;
+        samples += row.samples;
         assert_true(!row.of_operations || strncmp(row.name, "gemm_", 5) == 0);
     }
     assert_true(operations == 2.0 * 2 * m * n * k);  // of two runs
+    assert_true(samples == 2 * 5);
     grt_timeline_destroy(&t);
     grt_graph_destroy(&graph);
     test_tensor_end(&a);
@@ -369,6 +374,7 @@ static void overlaps_go_to_a_track_of_their_own(void **state) {
         struct grt_command_time c = {
             .name = grt_timeline_name(t, "copy"),
             .is_kernel = true,
+            .runs = 1,
             .begin = now + 1e-5 * (59 - i),
             .end = now + 1e-5 * (59 - i) + 1.5e-5,
         };
@@ -391,6 +397,72 @@ static void overlaps_go_to_a_track_of_their_own(void **state) {
     json_decref(trace);
     grt_timeline_destroy(&t);
     free(seen);
+}
+
+// ---- runs without times ----
+
+// Timestamps that would cost a second each: two runs are timed, then one in 64. The others are
+// counted, and take as long as those.
+static void dear_times_are_taken_of_some_runs(void **state) {
+    (void)state;
+    const uint32_t runs = 2 + 64 + 5;
+    struct grt_timeline *t = begin(grt_timeline_desc(.events = true, .overhead = 0.02));
+    t->totals.stamp = test.dev->fns->cmds_stamps ? 1.0 : 0.0;
+    struct grt_graph *graph = kit_graph();
+    record(graph, true);
+    run_all(graph, runs);
+    assert_true(grt_timeline_end(t));
+    struct grt_timeline_kernel row;
+    struct grt_timeline_totals totals = grt_timeline_totals(t);
+    assert_true(find(t, "copy", &row));
+    assert_int_equal(row.calls, runs * COPIES);
+    assert_int_equal(row.timed, 3 * COPIES);
+    assert_true(fabs(row.bytes - 2.0 * WORDS * 4 * COPIES * runs) < 1.0);
+    assert_int_equal(totals.dispatches, runs * COPIES);
+    assert_int_equal(totals.timed, 3 * (COPIES + 3));
+    assert_true(totals.compute > 0.0 && totals.compute <= totals.active * (1 + 1e-9));
+    json_t *trace = read_back(grt_timeline_write_trace, t);
+    assert_int_equal(number(json_object_get(trace, "otherData"), "untimed"),
+                     (runs - 3) * (COPIES + 3));
+    json_decref(trace);
+    grt_timeline_destroy(&t);
+    // Times that cost nothing are taken of every run.
+    t = begin(grt_timeline_desc(.overhead = 0.02));
+    t->totals.stamp = 0.0;
+    run_all(graph, runs);
+    assert_true(grt_timeline_end(t));
+    check_count(t, "copy", runs * COPIES);
+    grt_timeline_destroy(&t);
+    grt_graph_destroy(&graph);
+}
+
+// Runs of 1 ms, then one of 2 ms that stands for ten, then four without a time: 21 ms for eleven.
+static void a_timed_run_stands_for_others(void **state) {
+    (void)state;
+    struct grt_timeline *t = begin(NULL);
+    double now = grt_seconds();
+    const double lasts[] = {0.001, 0.002, NAN};
+    const uint64_t runs[] = {1, 10, 4};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct grt_command_time c = {
+            .name = grt_timeline_name(t, "image"),
+            .is_kernel = true,
+            .runs = runs[i],
+            .samples = 3,
+            .begin = isnan(lasts[i]) ? NAN : now + 0.01 * i,
+            .end = now + 0.01 * i + lasts[i],
+        };
+        grt_timeline_commands(t, &c, 1);
+    }
+    assert_true(grt_timeline_end(t));
+    struct grt_timeline_kernel row;
+    struct grt_timeline_totals totals = grt_timeline_totals(t);
+    assert_true(find(t, "image", &row) && row.calls == 15 && row.timed == 2);
+    assert_true(fabs(row.seconds - 0.021 / 11 * 15) < 1e-9);
+    assert_true(fabs(row.samples - 45) < 1e-9);
+    assert_true(fabs(totals.compute - row.seconds) < 1e-12);
+    assert_true(fabs(totals.stages[GRT_STAGE_TRANSFORM] - row.seconds) < 1e-12);
+    grt_timeline_destroy(&t);
 }
 
 // ---- memory ----
@@ -483,6 +555,8 @@ static const struct CMUnitTest cases[] = {
     KIT_CASE(commands_fill_their_phases),
     KIT_CASE(results_are_the_same_bits),
     KIT_CASE(operations_make_a_rate),
+    KIT_CASE(dear_times_are_taken_of_some_runs),
+    KIT_CASE(a_timed_run_stands_for_others),
     KIT_CASE(a_trace_is_of_the_format),
     KIT_CASE(clocks_are_aligned),
     KIT_CASE(overlaps_go_to_a_track_of_their_own),
