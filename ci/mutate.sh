@@ -7,8 +7,8 @@
 #
 #   --area NAME    base, data, device, opencl, vulkan, ref, ops, nn, learn, rl, es, run, store,
 #                  config, tuning, source, apps, kernels; several with commas (default: all)
-#   --count N      mistakes in all (default: 40)
-#   --seed S       which ones (default: 1)
+#   --count N      mistakes of each seed (default: 40)
+#   --seed S       which ones; several with commas are planted at once (default: 1)
 #   --most SECONDS of the cores for the tests of each mistake, the quickest first (default: 600)
 #   --slow SECONDS of the cores that a test may take, or it is left out (default: 900)
 #   --jobs N       tests at once (default: 2)

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-// What the kernel wrote into its buffers, one after the other, allocated; NULL for the others.
-static void run(struct grt_dev *dev, const struct kernel_case *c, float **outs) {
+void kernel_run(struct grt_dev *dev, const struct kernel_case *c, float **outs) {
     struct test_tensor tensors[GRT_MAX_BINDINGS];
     struct grt_dispatch dispatch = {.kernel = grt_kernel_get(dev, &c->desc),
                                     .params = c->params,
@@ -38,8 +37,8 @@ static void run(struct grt_dev *dev, const struct kernel_case *c, float **outs) 
 void kernel_same_as_ref(const struct kernel_case *c) {
     float *got[GRT_MAX_BINDINGS] = {NULL};
     float *want[GRT_MAX_BINDINGS] = {NULL};
-    run(test.dev, c, got);
-    run(test.ref, c, want);
+    kernel_run(test.dev, c, got);
+    kernel_run(test.ref, c, want);
     for (uint32_t i = 0; i < GRT_MAX_BINDINGS; i++) {
         if (got[i]) {
             test_same_floats(test.dev, c->desc.name, got[i], want[i], c->buffers[i].count);

@@ -16,6 +16,9 @@ struct kernel_case {
     } buffers[GRT_MAX_BINDINGS];
 };
 
+// What the kernel writes, a buffer at each place of `outs` (GRT_MAX_BINDINGS), allocated; places of
+// others stay as they are.
+void kernel_run(struct grt_dev *dev, const struct kernel_case *c, float **outs);
 void kernel_same_as_ref(const struct kernel_case *c);
 
 #endif

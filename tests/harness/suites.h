@@ -25,6 +25,7 @@
     X(made, H)                                                                                     \
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
+    X(reference, H)                                                                                \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
     X(vkcaps, H)                                                                                   \

@@ -310,6 +310,23 @@ static void records_of(const char *device, const struct card *card,
     snprintf(text + used, room - used, "]}");
 }
 
+// The fit of what the cards made, Round Card by `of_round` and, unless NULL, Other Card by
+// `of_other`. The report is the caller's to finish.
+static void fit_known(struct report *report, const struct cards *cards, struct fit *fit,
+                      const struct roof_shares *of_round, const struct roof_shares *of_other,
+                      double launch) {
+    char text[8192], why[REPORT_WHY];
+    report_init(report);
+    records_of("Round Card", &cards->list[0], of_round, launch, text, sizeof text);
+    assert_true(report_read_text(report, "a", text, strlen(text), false, why));
+    if (of_other) {
+        records_of("Other Card", &cards->list[1], of_other, launch, text, sizeof text);
+        assert_true(report_read_text(report, "b", text, strlen(text), false, why));
+    }
+    report_settle(report);
+    assert_true(fit_suite(suite_of("gemm"), "vulkan", report, cards, fit));
+}
+
 static void test_fit(void **state) {
     (void)state;
     const struct roof_shares true_shares = {
@@ -323,12 +340,7 @@ static void test_fit(void **state) {
     struct cards cards = {.list = list, .count = 2};
     struct report report;
     struct fit fit;
-    char text[8192], why[REPORT_WHY];
-    report_init(&report);
-    records_of("Round Card", &list[0], &true_shares, 2e-6, text, sizeof text);
-    assert_true(report_read_text(&report, "a", text, strlen(text), false, why));
-    report_settle(&report);
-    assert_true(fit_suite(suite_of("gemm"), "vulkan", &report, &cards, &fit));
+    fit_known(&report, &cards, &fit, &true_shares, NULL, 2e-6);
     assert_int_equal(fit.samples, 8);
     assert_int_equal(fit.cards, 1);
     NEAR(fit.launch, 2e-6);
@@ -357,14 +369,7 @@ static void test_leave_card_out(void **state) {
     struct cards cards = {.list = list, .count = 2};
     struct report report;
     struct fit fit;
-    char text[8192], why[REPORT_WHY];
-    report_init(&report);
-    records_of("Round Card", &list[0], &good, 1e-12, text, sizeof text);
-    assert_true(report_read_text(&report, "a", text, strlen(text), false, why));
-    records_of("Other Card", &list[1], &bad, 1e-12, text, sizeof text);
-    assert_true(report_read_text(&report, "b", text, strlen(text), false, why));
-    report_settle(&report);
-    assert_true(fit_suite(suite_of("gemm"), "vulkan", &report, &cards, &fit));
+    fit_known(&report, &cards, &fit, &good, &bad, 1e-12);
     assert_int_equal(fit.samples, 16);
     assert_int_equal(fit.cards, 2);
     assert_true(fabs(fit.typical - 2) < 0.1);

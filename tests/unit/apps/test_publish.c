@@ -15,21 +15,7 @@
 #include <cmocka.h>
 
 #include "publish/publish.h"
-
-static char root[64];
-
-static int begin(void **state) {
-    (void)state;
-    snprintf(root, sizeof root, "/tmp/test_publish.XXXXXX");
-    return mkdtemp(root) && setenv("XDG_RUNTIME_DIR", root, 1) == 0 ? 0 : -1;
-}
-
-static int end(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
-}
+#include "runtime_folder.h"
 
 // Whether the metrics have a number of this process.
 static bool holds(const char *path, const char *name, int value) {

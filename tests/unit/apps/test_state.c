@@ -20,21 +20,7 @@
 
 #include "publish/metrics.h"
 #include "publish/state.h"
-
-static char root[64];
-
-static int begin(void **state) {
-    (void)state;
-    strcpy(root, "/tmp/test_state.XXXXXX");
-    return mkdtemp(root) && setenv("XDG_RUNTIME_DIR", root, 1) == 0 ? 0 : -1;
-}
-
-static int end(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
-}
+#include "runtime_folder.h"
 
 static const char *in_folder(const char *name) {
     static char path[256];

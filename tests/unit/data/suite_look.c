@@ -97,6 +97,35 @@ static void threads_change_no_bit(void **state) {
     }
 }
 
+// Of the first block one row is left, of others all: it counts as one.
+static void one_row_of_a_block(void **state) {
+    (void)state;
+    fill();
+    for (uint32_t i = 0; i < 32768; i++) {
+        values[i * WIDTH + 1] = i == 5 ? 5000 : NAN;
+    }
+    const char *path = write_rows("one.h5", false);
+    struct grt_dataset *data =
+        grt_dataset_open(grt_dataset_desc(.path = path, .normalise = true, .on_nan = GRT_NAN_DROP));
+    assert_non_null(data);
+    struct grt_dataset_info info = grt_dataset_info(data);
+    const uint32_t left = ROWS - 32768 + 1;
+    assert_int_equal(info.rows, left);
+    for (uint32_t k = 0; k < WIDTH; k++) {
+        double mean = values[5 * WIDTH + k] / left, square = 0;
+        for (uint32_t i = 32768; i < ROWS; i++) {
+            mean += values[i * WIDTH + k] / left;
+        }
+        square = (values[5 * WIDTH + k] - mean) * (values[5 * WIDTH + k] - mean);
+        for (uint32_t i = 32768; i < ROWS; i++) {
+            square += (values[i * WIDTH + k] - mean) * (values[i * WIDTH + k] - mean);
+        }
+        assert_true(fabs(info.mean[k] - mean) < 1e-6 * fabs(mean));
+        assert_true(fabs(info.std[k] - sqrt(square / left)) < 1e-5 * sqrt(square / left));
+    }
+    grt_dataset_close(&data);
+}
+
 // Puts a value into the file behind everyone's back; `told`: with a new time of change.
 static void change(const char *path, float value, bool told) {
     struct stat before;
@@ -287,12 +316,9 @@ static void a_digest_tells_data_apart(void **state) {
     { #function, function, begin, end, NULL }
 
 static const struct CMUnitTest cases[] = {
-    LOOK_CASE(the_first_bad_row),
-    LOOK_CASE(threads_change_no_bit),
-    LOOK_CASE(an_unchanged_file_is_remembered),
-    LOOK_CASE(findings_are_remembered),
-    LOOK_CASE(whole_numbers_cost_nothing),
-    LOOK_CASE(it_can_be_stopped),
-    LOOK_CASE(a_digest_tells_data_apart),
+    LOOK_CASE(the_first_bad_row),       LOOK_CASE(threads_change_no_bit),
+    LOOK_CASE(one_row_of_a_block),      LOOK_CASE(an_unchanged_file_is_remembered),
+    LOOK_CASE(findings_are_remembered), LOOK_CASE(whole_numbers_cost_nothing),
+    LOOK_CASE(it_can_be_stopped),       LOOK_CASE(a_digest_tells_data_apart),
 };
 TEST_SUITE(look, false, cases);

@@ -17,7 +17,7 @@
 #include "gpurt/timeline.h"
 #include "gpurt/worlds.h"
 
-#define REFUSED(call) TEST_REFUSED(call, GRT_INVALID, "")
+#define REFUSED(call, part) TEST_REFUSED(call, GRT_INVALID, part)
 
 static struct grt_dev *open_ref(void) {
     struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "ref"));
@@ -28,29 +28,29 @@ static struct grt_dev *open_ref(void) {
 static void objects_of_nothing(void **state) {
     (void)state;
     struct grt_dev *dev = open_ref();
-    REFUSED(grt_es_create(NULL, &(struct grt_es_desc){0}));
-    REFUSED(grt_es_create(dev, NULL));
-    REFUSED(grt_ppo_create(NULL, &(struct grt_ppo_desc){0}));
-    REFUSED(grt_ppo_create(dev, NULL));
-    REFUSED(grt_learner_create(NULL, &(struct grt_learner_desc){0}));
-    REFUSED(grt_learner_create(dev, NULL));
-    REFUSED(grt_worlds_create(NULL, &(struct grt_worlds_desc){0}));
-    REFUSED(grt_worlds_create(dev, NULL));
-    REFUSED(grt_feed_create(NULL));
-    REFUSED(grt_copier_create(NULL));
-    REFUSED(grt_run_create(NULL));
-    REFUSED(grt_supervised_create(NULL));
-    REFUSED(grt_classified_create(dev, NULL, NULL, (enum grt_part)0, NULL));
-    REFUSED(grt_file_info_create(NULL));
-    REFUSED(grt_linear_create(NULL));
-    REFUSED(grt_mlp_create(NULL));
-    REFUSED(grt_points_create(NULL));
-    REFUSED(grt_wideresnet_create(NULL));
-    REFUSED(grt_sequence_create(NULL, 1));
-    REFUSED(grt_branches_create(NULL, 1));
-    REFUSED(grt_concat_create(NULL, 1));
-    REFUSED(grt_buf_create(dev, NULL));
-    REFUSED(grt_timeline_begin(NULL, NULL));
+    REFUSED(grt_es_create(NULL, &(struct grt_es_desc){0}), "no device");
+    REFUSED(grt_es_create(dev, NULL), "no desc");
+    REFUSED(grt_ppo_create(NULL, &(struct grt_ppo_desc){0}), "no device");
+    REFUSED(grt_ppo_create(dev, NULL), "no desc");
+    REFUSED(grt_learner_create(NULL, &(struct grt_learner_desc){0}), "no device");
+    REFUSED(grt_learner_create(dev, NULL), "no desc");
+    REFUSED(grt_worlds_create(NULL, &(struct grt_worlds_desc){0}), "no device");
+    REFUSED(grt_worlds_create(dev, NULL), "no environment");
+    REFUSED(grt_feed_create(NULL), "no desc, loader or learner");
+    REFUSED(grt_copier_create(NULL), "no loader");
+    REFUSED(grt_run_create(NULL), "wants a folder");
+    REFUSED(grt_supervised_create(NULL), "a device and a config");
+    REFUSED(grt_classified_create(dev, NULL, NULL, (enum grt_part)0, NULL), "a model and a config");
+    REFUSED(grt_file_info_create(NULL), "no path");
+    REFUSED(grt_linear_create(NULL), "no desc");
+    REFUSED(grt_mlp_create(NULL), "no desc");
+    REFUSED(grt_points_create(NULL), "no desc");
+    REFUSED(grt_wideresnet_create(NULL), "no desc");
+    REFUSED(grt_sequence_create(NULL, 1), "no parts");
+    REFUSED(grt_branches_create(NULL, 1), "fewer than two");
+    REFUSED(grt_concat_create(NULL, 1), "fewer than two");
+    REFUSED(grt_buf_create(dev, NULL), "no desc");
+    REFUSED(grt_timeline_begin(NULL, NULL), "no device");
     test_usable(dev);
     grt_dev_destroy(&dev);
 }
@@ -60,43 +60,43 @@ static void calls_with_nothing(void **state) {
     struct grt_es_report es;
     struct grt_ppo_report ppo;
     double number;
-    REFUSED(grt_es_iterate(NULL, &es));
-    REFUSED(grt_es_evaluate(NULL, 1, &es));
-    REFUSED(grt_es_save(NULL, NULL));
-    REFUSED(grt_es_load(NULL, NULL, false));
-    REFUSED(grt_ppo_iterate(NULL, &ppo));
-    REFUSED(grt_ppo_environment(NULL, &number));
-    REFUSED(grt_ppo_iterate_by_host(NULL, &ppo, NULL));
-    REFUSED(grt_ppo_evaluate(NULL, NULL, GRT_PPO_TRY_POLICY, 1, &ppo));
-    REFUSED(grt_ppo_save(NULL, NULL));
-    REFUSED(grt_ppo_load(NULL, NULL, GRT_PPO_ALL));
-    REFUSED(grt_learner_alloc(NULL));
-    REFUSED(grt_learner_step(NULL, NULL));
-    REFUSED(grt_learner_gradients(NULL, NULL));
-    REFUSED(grt_learner_update(NULL, NULL));
-    REFUSED(grt_learner_evaluate(NULL, NULL));
-    REFUSED(grt_learner_state(NULL, NULL));
-    REFUSED(grt_learner_set_state(NULL, NULL));
-    REFUSED(grt_learner_sync(NULL));
-    REFUSED(grt_learner_reset(NULL, 1));
-    REFUSED(grt_run_begin(NULL, NULL));
-    REFUSED(grt_checkpoint_save(NULL, "here"));
-    REFUSED(grt_checkpoint_load(NULL));
-    REFUSED(grt_safetensors_save(NULL, "here"));
-    REFUSED(grt_safetensors_load(NULL));
-    REFUSED(grt_loader_next(NULL, NULL));
-    REFUSED(grt_graph_bake(NULL));
-    REFUSED(grt_graph_run(NULL));
-    REFUSED(grt_graph_finish(NULL));
-    REFUSED(grt_plan_alloc(NULL));
-    REFUSED(grt_buf_write(NULL, 0, "", 1));
-    REFUSED(grt_buf_read(NULL, 0, NULL, 1));
-    REFUSED(grt_dev_wait(NULL));
-    REFUSED(grt_archive_set_whole(NULL, "a", 1));
-    REFUSED(grt_archive_set_real(NULL, "a", 1));
-    REFUSED(grt_archive_set_text(NULL, "a", "b"));
-    REFUSED(grt_policy_parse(NULL, NULL));
-    REFUSED(grt_profile_store(NULL, GRT_KEY_COUNT, NULL));
+    REFUSED(grt_es_iterate(NULL, &es), "no learner");
+    REFUSED(grt_es_evaluate(NULL, 1, &es), "no learner");
+    REFUSED(grt_es_save(NULL, NULL), "no learner");
+    REFUSED(grt_es_load(NULL, NULL, false), "no learner");
+    REFUSED(grt_ppo_iterate(NULL, &ppo), "no PPO");
+    REFUSED(grt_ppo_environment(NULL, &number), "no PPO");
+    REFUSED(grt_ppo_iterate_by_host(NULL, &ppo, NULL), "no PPO");
+    REFUSED(grt_ppo_evaluate(NULL, NULL, GRT_PPO_TRY_POLICY, 1, &ppo), "no PPO");
+    REFUSED(grt_ppo_save(NULL, NULL), "no PPO");
+    REFUSED(grt_ppo_load(NULL, NULL, GRT_PPO_ALL), "no PPO");
+    REFUSED(grt_learner_alloc(NULL), "no learner");
+    REFUSED(grt_learner_step(NULL, NULL), "no desc");
+    REFUSED(grt_learner_gradients(NULL, NULL), "no desc");
+    REFUSED(grt_learner_update(NULL, NULL), "no desc");
+    REFUSED(grt_learner_evaluate(NULL, NULL), "no desc");
+    REFUSED(grt_learner_state(NULL, NULL), "not allocated");
+    REFUSED(grt_learner_set_state(NULL, NULL), "not allocated");
+    REFUSED(grt_learner_sync(NULL), "not allocated");
+    REFUSED(grt_learner_reset(NULL, 1), "not allocated");
+    REFUSED(grt_run_begin(NULL, NULL), "no run");
+    REFUSED(grt_checkpoint_save(NULL, "here"), "an archive and a path");
+    REFUSED(grt_checkpoint_load(NULL), "a path");
+    REFUSED(grt_safetensors_save(NULL, "here"), "an archive and a path");
+    REFUSED(grt_safetensors_load(NULL), "a path");
+    REFUSED(grt_loader_next(NULL, NULL), "no loader");
+    REFUSED(grt_graph_bake(NULL), "no graph");
+    REFUSED(grt_graph_run(NULL), "no graph");
+    REFUSED(grt_graph_finish(NULL), "no graph");
+    REFUSED(grt_plan_alloc(NULL), "no plan");
+    REFUSED(grt_buf_write(NULL, 0, "", 1), "no buffer");
+    REFUSED(grt_buf_read(NULL, 0, NULL, 1), "no buffer");
+    REFUSED(grt_dev_wait(NULL), "no device");
+    REFUSED(grt_archive_set_whole(NULL, "a", 1), "'a' is no name");
+    REFUSED(grt_archive_set_real(NULL, "a", 1), "'a' is no name");
+    REFUSED(grt_archive_set_text(NULL, "a", "b"), "'a' is no name");
+    REFUSED(grt_policy_parse(NULL, NULL), "no text");
+    REFUSED(grt_profile_store(NULL, GRT_KEY_COUNT, NULL), "no device");
 }
 
 // Destroying nothing, and asking it, is allowed.

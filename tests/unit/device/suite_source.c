@@ -213,6 +213,7 @@ static void preprocessor(void **state) {
          "#define xglue(a, b) glue(a, b)\n#define HIGHLOW \"hello\"\n#define LOW LOW \", world\"\n"
          "xstr(INC(2).h) glue(HIGH, LOW); xglue(HIGH, LOW) str(\"a\\n\")",
          "\"INC(2).h\"\"hello\";\"hello\"\", world\"\"\\\"a\\\\n\\\"\""},
+        {"#define last(x) x #\n#define no_call #\nlast(1) no_call", "1##"},
         {"#define L(X) X(0, a) X(1, b)\n#define ROW(i, n) n##_##i = i;\nL(ROW)", "a_0=0;b_1=1;"},
         {"#if defined(A) || 2 * 3 == 6 && !0\nyes\n#elif 1\nno\n#else\nno\n#endif\n#ifdef A\nno\n"
          "#if 1\nno\n#endif\n#else\nelse\n#endif\n#ifndef A\n#define A 1\n#endif\n#if A - "

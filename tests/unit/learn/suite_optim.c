@@ -487,6 +487,20 @@ static void same_bits_as_ref(void **state) {
                                                   {NULL, N},
                                                   {parts, GRT_LOSS_PARTS}}};
         kernel_same_as_ref(&c);
+        // However many lanes add them, all parts are in the sums.
+        float *outs[GRT_MAX_BINDINGS] = {NULL};
+        double loss_sum = 0, squares_sum = 0;
+        for (int i = 0; i < GRT_LOSS_PARTS; i++) {
+            loss_sum += (double)parts[i];
+            squares_sum += i < 37 ? (double)parts[i] : 0;
+        }
+        kernel_run(test.dev, &c, outs);
+        const struct grt_learn_row *row = (const struct grt_learn_row *)outs[8] + 11;
+        assert_true(fabs((double)row->loss - loss_sum) < 1e-5 * loss_sum);
+        assert_true(fabs((double)row->grad_norm - sqrt(squares_sum)) < 1e-5 * sqrt(squares_sum));
+        for (uint32_t i = 0; i < GRT_MAX_BINDINGS; i++) {
+            free(outs[i]);
+        }
     }
     free(parts);
     free(y);

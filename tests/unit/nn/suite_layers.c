@@ -429,8 +429,61 @@ static void own_module(void **state) {
     grt_learner_destroy(&learner);
 }
 
+// Parameters and operations of one sample, from the formulas: a product has two operations for each
+// weight and row, a norm eight for each number; a composition has those of its parts.
+static void work_is_counted(void **state) {
+    (void)state;
+    const struct grt_network_desc network = {
+        .text = "[{conv: {outputs: 5, size: 3, stride: 2, padding: 1}}, {norm: batch}, relu, "
+                "{max_pool: 2}, {residual: [{conv: {outputs: 5, size: 1, bias: false}}]}, "
+                "flatten, {linear: 7}, {norm: layer}, {dropout: 0.5}, {linear: out}]",
+        .outputs = 2};
+    static const struct {
+        const char *kind;
+        uint64_t parameters;
+        double operations;
+    } want[] = {
+        {"conv", 27 * 5 + 5, 2.0 * (4 * 6) * 27 * 5},
+        {"batch_norm", 10, 8.0 * 4 * 6 * 5},
+        {"relu", 0, 4 * 6 * 5},
+        {"max_pool", 0, 2.0 * 3 * 5 * 4},
+        {"conv", 25, 2.0 * (2 * 3) * 5 * 5},
+        {"flatten", 0, 0},
+        {"linear", 30 * 7 + 7, 2.0 * 30 * 7},
+        {"layer_norm", 14, 8.0 * 7},
+        {"dropout", 0, 7},
+        {"linear", 7 * 2 + 2, 2.0 * 7 * 2},
+    };
+    struct grt_learner *learner = grt_learner_create(
+        test.dev,
+        grt_learner_desc(.make = grt_network_make, .of = &network, .input = {3, {8, 12, 3}},
+                         .optim = grt_optim_defaults(GRT_OPTIM_SGD), .batch = 4));
+    assert_non_null(learner);
+    const struct grt_net_layer *layer;
+    size_t seen = 0;
+    uint64_t parameters = 0;
+    double operations = 0;
+    for (uint32_t i = 0; (layer = grt_learner_layer(learner, i)) != NULL; i++) {
+        if (!layer->parts) {
+            assert_true(seen < sizeof want / sizeof *want);
+            assert_string_equal(layer->kind, want[seen].kind);
+            assert_int_equal(layer->parameters, want[seen].parameters);
+            assert_true(layer->operations == want[seen].operations);
+            parameters += layer->parameters;
+            operations += layer->operations;
+            seen++;
+        }
+    }
+    assert_int_equal(seen, sizeof want / sizeof *want);
+    assert_int_equal(grt_learner_layer(learner, 0)->parameters, parameters);
+    assert_true(grt_learner_layer(learner, 0)->operations == operations);
+    assert_int_equal(grt_learner_parameters(learner), parameters);
+    grt_learner_destroy(&learner);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(computed_again),   TEST_CASE(as_an_mlp), TEST_CASE(widths),     TEST_CASE(dropped),
-    TEST_CASE(dropped_backward), TEST_CASE(refused),   TEST_CASE(own_module),
+    TEST_CASE(computed_again), TEST_CASE(as_an_mlp),        TEST_CASE(widths),
+    TEST_CASE(dropped),        TEST_CASE(dropped_backward), TEST_CASE(refused),
+    TEST_CASE(own_module),     TEST_CASE(work_is_counted),
 };
 TEST_SUITE(layers, true, cases);
