@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of the test's own where running processes say of themselves: for a group's begin and end.
+// A folder of the test's own where running processes say of themselves: begin and end of a group.
 #ifndef TEST_RUNTIME_FOLDER_H
 #define TEST_RUNTIME_FOLDER_H
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static char root[64];
 
 static int begin(void **state) {
     (void)state;
-    strcpy(root, "/tmp/gpurt_test_run.XXXXXX");
+    snprintf(root, sizeof root, "/tmp/gpurt_test_run.XXXXXX");
     return mkdtemp(root) && setenv("XDG_RUNTIME_DIR", root, 1) == 0 ? 0 : -1;
 }
 

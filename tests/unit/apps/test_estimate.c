@@ -196,7 +196,7 @@ static void test_too_many_cards(void **state) {
                             "\"bandwidth_gb_per_s\":3,\"memory_gib\":8}",
                             i ? "," : "", i);
     }
-    strcpy(text + used, "]}");
+    memcpy(text + used, "]}", sizeof "]}");
     struct cards cards;
     cards_init(&cards);
     assert_false(cards_read(&cards, text, strlen(text), why));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients that fused kernels are checked with (nn/fused/mlp_reference.h) against the oracle's.
+// The gradients that fused kernels are checked with (nn/fused/mlp_reference.h) and the oracle's.
 #include "harness/harness.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static void compare(const struct model *c) {
     float *params = test_floats(3 + c->hidden, TEST_PLAIN, count);
     float *x = test_floats(5, TEST_PLAIN, (size_t)PERIOD * c->inputs);
     float *target = test_floats(7, TEST_PLAIN, (size_t)PERIOD * c->outputs);
-    double wide[4096], got_y[PERIOD * MOST], want_y[ROWS * MOST], grads[4096];
+    double wide[4096], got_y[PERIOD * MOST], want_y[ROWS * MOST] = {0}, grads[4096] = {0};
     double xs[ROWS * MOST], targets[ROWS * MOST];
     uint32_t classes[ROWS];
     assert_true(count < 4096);
