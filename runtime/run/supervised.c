@@ -272,7 +272,11 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         run->task.learner.of = desc->of;
     }
     double opened = grt_seconds();
-    if (!choose_cache(run) || !plan_memory(run) || !make_loaders(run)) {
+    if (!choose_cache(run) || !plan_memory(run)) {
+        goto undo_run;
+    }
+    double planned = grt_seconds();  // kernels are chosen and tried for it
+    if (!make_loaders(run)) {
         goto undo_run;
     }
     run->baseline = -1;
@@ -287,8 +291,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     }
     supervised_begin_knn(run);
     run->data_seconds = opened - start;
-    run->cache_seconds = filled - opened;
-    run->learner_seconds = grt_seconds() - filled;
+    run->cache_seconds = filled - planned;
+    run->learner_seconds = grt_seconds() - filled + (planned - opened);
     return run;
 undo_run:
     grt_supervised_destroy(&run);
