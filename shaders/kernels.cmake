@@ -8,6 +8,15 @@
 #
 # Each step writes a dependency file, so touching a shared header rebuilds what includes it.
 
+# A text as the array `array` of the header `header`.
+function(gpurt_embed text header array)
+    set(script ${PROJECT_SOURCE_DIR}/shaders/embed.cmake)
+    file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${text})
+    add_custom_command(OUTPUT ${header}
+        COMMAND ${CMAKE_COMMAND} -DIN=${text} -DOUT=${header} -DNAME=${array} -P ${script}
+        DEPENDS ${text} ${script} COMMENT "Text ${name}" VERBATIM)
+endfunction()
+
 # A compiler that knows cooperative matrices, if there is one, else any.
 if(NOT GPURT_GLSLANG)
     find_program(GPURT_GLSLANG_FOUND NAMES glslang glslangValidator REQUIRED

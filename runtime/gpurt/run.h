@@ -11,7 +11,7 @@
 //
 // The log has one schema for every kind of training. Each row has event, time (seconds since 1970)
 // and step (updates of the parameters so far), and fields of GRT_RUN_FIELDS. The table of
-// docs/training.md says which; tests/cli/log_schema.py checks logs against it.
+// docs/training.md says which; tests/cli/train/log_schema.py checks logs against it.
 #ifndef GRT_RUN_H
 #define GRT_RUN_H
 

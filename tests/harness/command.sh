@@ -60,7 +60,7 @@ recorded() {
 # logs_agree LOG...: every row has the fields that docs/training.md says.
 logs_agree() {
     local why
-    why=$(/usr/bin/python3 "$tests/cli/log_schema.py" "$tests/../docs/training.md" "$@" 2>&1) || wrong "$why"
+    why=$(/usr/bin/python3 "$tests/cli/train/log_schema.py" "$tests/../docs/training.md" "$@" 2>&1) || wrong "$why"
 }
 
 # ---- commands in the background ----

@@ -12,11 +12,7 @@ function(gpurt_add_profiles target)
     foreach(profile IN LISTS profiles)
         get_filename_component(name ${profile} NAME_WE)
         string(MAKE_C_IDENTIFIER profile_${name} array)
-        add_custom_command(OUTPUT ${out}/${name}.h
-            COMMAND ${CMAKE_COMMAND} -DIN=${profile} -DOUT=${out}/${name}.h -DNAME=${array}
-                -P ${PROJECT_SOURCE_DIR}/shaders/embed.cmake
-            DEPENDS ${profile} ${PROJECT_SOURCE_DIR}/shaders/embed.cmake
-            COMMENT "Profile ${name}" VERBATIM)
+        gpurt_embed(${profile} ${out}/${name}.h ${array})
         target_sources(${target} PRIVATE ${out}/${name}.h)
         string(APPEND includes "#include \"${name}.h\"\n")
         string(APPEND rows "    {\"${name}\", (const char *)${array}},\n")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What features are worth: nearest neighbours against a search by plain loops, and a linear layer
-// on classes that one can and cannot tell. tests/cli/simclr.sh takes features from networks.
+// on classes that one can and cannot tell. tests/cli/train/simclr.sh takes features from networks.
 #include "harness/learn_kit.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #
 # Supervised training from end to end on one device: data, training, every way of being interrupted,
 # the same bits after --resume, evaluation, prediction and conversion against NumPy, and the
-# mistakes a person makes. Usage: tests/cli/train.sh GPURT JSON_CHECK REFUSE_MEMORY DEVICE
+# mistakes a person makes. Usage: tests/cli/train/train.sh GPURT JSON_CHECK REFUSE_MEMORY DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -12,8 +12,8 @@ json=$(realpath "$2")
 refuse_memory=$(realpath "$3") # preloaded: a system without much memory
 python=/usr/bin/python3 # Debian's, which has h5py
 scratch=/dev/shm # in memory where that is to be had: each checkpoint waits for the disk
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$here/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$here/../../harness/command.sh"
 export GPURT_DEVICE=$4 XDG_CONFIG_HOME=$tmp/config
 unset NO_COLOR
 cd "$tmp" || exit 1
@@ -395,7 +395,7 @@ said 'resumed from cut'
 # ---- configs ----
 # The table "your script's key" of docs/training.md: every name in it is taken for what it says.
 expect 0 train supervised --keys --format json
-"$python" - "$here/../../docs/training.md" <<'PY' || wrong "the table of keys in docs/training.md is not true"
+"$python" - "$here/../../../docs/training.md" <<'PY' || wrong "the table of keys in docs/training.md is not true"
 import json, re, sys
 keys = {row["key"]: row.get("other_names", "").split() for row in json.load(open("out"))["rows"]}
 table = re.findall(r"^\| (`[^|]*) \| `(\w+)` \|", open(sys.argv[1]).read(), re.M)

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Data that are hard on a training run, from end to end on one device: numbers that f32 does not
-# tell apart, against NumPy, and files that lose their end. Usage: tests/cli/train_data.sh GPURT
-# DEVICE
+# tell apart, against NumPy, and files that lose their end. Usage: train_data.sh GPURT DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "$1")
 python=/usr/bin/python3 # Debian's, which has h5py
 scratch=/dev/shm # in memory where that is to be had: each checkpoint waits for the disk
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$here/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$here/../../harness/command.sh"
 export GPURT_DEVICE=$2 XDG_CONFIG_HOME=$tmp/config
 unset NO_COLOR
 cd "$tmp" || exit 1

@@ -8,8 +8,8 @@
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: limits.sh GPURT DEVICE}")
 device=${2:?usage: limits.sh GPURT DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 python=/usr/bin/python3 # Debian's, which has h5py

@@ -7,8 +7,8 @@
 
 set -uo pipefail
 gpurt=${1:?usage: tune.sh GPURT}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 export XDG_CONFIG_HOME=$tmp/config
 
 # column NAME: of the first row of the CSV in out. Only the last columns may hold commas.

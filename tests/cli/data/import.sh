@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `gpurt data import`: small sources of every kind become what they must, and damaged ones cost a
-# line each. Usage: tests/cli/import.sh GPURT
+# line each. Usage: tests/cli/data/import.sh GPURT
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "${1:?usage: import.sh GPURT}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$here/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$here/../../harness/command.sh"
 cd "$tmp" || exit 1
 python=/usr/bin/python3 # Debian's, which has h5py
 

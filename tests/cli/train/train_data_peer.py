@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Data of tests/cli/train_data.sh, and what NumPy says of the networks trained on them.
+# Data of tests/cli/train/train_data.sh, and what NumPy says of the networks trained on them.
 # Usage: train_data_peer.py make|check
 import sys
 

@@ -3,14 +3,14 @@
 #
 # Networks and losses that a config describes, from end to end on one device: what is trained is
 # predicted again by NumPy from the checkpoint, and what does not fit is refused. Usage:
-# tests/cli/networks.sh GPURT DEVICE
+# tests/cli/train/networks.sh GPURT DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "${1:?usage: networks.sh GPURT DEVICE}")
 device=${2:?usage: networks.sh GPURT DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$here/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$here/../../harness/command.sh"
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 python=/usr/bin/python3 # Debian's, which has h5py

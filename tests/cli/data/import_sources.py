@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sources for tests/cli/import.sh, and what they must become. JPEG files and their pixels are by
-# Pillow 13.0; all else is made here by hand. Usage:
+# Sources for import.sh, and what they must become. JPEG files and their pixels are by Pillow 13.0;
+# all else is made here by hand. Usage:
 #     import_sources.py make           writes the sources into the current folder
 #     import_sources.py check          compares the files that were imported with them
 

@@ -8,8 +8,8 @@
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: report.sh GPURT SOURCE_DIR}")
 source=$(realpath "${2:?usage: report.sh GPURT SOURCE_DIR}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 
 # result FILE DEVICE DATE ROW...: what gpurt bench writes. A row is "SHAPE GFLOPS SPREAD CHECK".
@@ -79,7 +79,7 @@ snapshot() {
 expect 0 report memory.json
 said '^Device memory of A · vulkan: at most 3\.00 KiB, after 4 s; 4 allocations'
 expect 0 report memory.json old.json --html memory.html
-"$tests/cli/report_geometry.py" memory.html 2 || wrong "the chart of memory"
+"$tests/cli/report/report_geometry.py" memory.html 2 || wrong "the chart of memory"
 ! grep -q '<b>b</b>' memory.html || wrong "a label became markup"
 # Heights of the blocks from the bottom of the frame, in KiB: 0, 1, 0 and 2.
 /usr/bin/python3 - <<'END' || wrong "blocks do not lie where they must"
@@ -197,7 +197,7 @@ grep -q 'A100-SXM4-80GB · vulkan (predicted) is\|NVIDIA GeForce RTX 3060 Laptop
 grep -q 'by the clock' records.html || wrong "the page does not say why"
 for page in "records.html 30" "evil.html 1"; do
     read -r file count <<<"$page"
-    /usr/bin/python3 "$tests/cli/report_geometry.py" "$file" "$count" || wrong "charts of $file"
+    /usr/bin/python3 "$tests/cli/report/report_geometry.py" "$file" "$count" || wrong "charts of $file"
 done
 # Every chart of the table in apps/report/chart.c but those of benches that no record has.
 while read -r chart; do
@@ -221,6 +221,6 @@ expect 0 report conv.json images.jsonl --html more.html
 for chart in conv images-batch images-phases; do
     grep -q "id=\"$chart-1\"" more.html || wrong "no chart $chart"
 done
-/usr/bin/python3 "$tests/cli/report_geometry.py" more.html 5 || wrong "charts of convolutions and images"
+/usr/bin/python3 "$tests/cli/report/report_geometry.py" more.html 5 || wrong "charts of convolutions and images"
 
 exit "$failed"

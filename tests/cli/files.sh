@@ -3,10 +3,10 @@
 #
 # What the command does with the files that it is given, over every verb: devices, pipes and links
 # stay what they are, nothing that is read is written over, text of files reaches no terminal raw,
-# and what is not to be trusted is not used. Usage: cli_files.sh GPURT
+# and what is not to be trusted is not used. Usage: files.sh GPURT
 
 set -uo pipefail
-gpurt=$(realpath "${1:?usage: cli_files.sh GPURT}")
+gpurt=$(realpath "${1:?usage: files.sh GPURT}")
 # shellcheck source-path=SCRIPTDIR source=../harness/command.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
 export GPURT_DEVICE=ref:0 TMPDIR=$tmp/tmp XDG_CONFIG_HOME=$tmp/config XDG_CACHE_HOME=$tmp/cache

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `gpurt bench` as a person uses it: help of one kind, what is measured when one setting is asked
-# for, how long a grid takes, what is left after Ctrl-C or SIGTERM. Usage: cli_bench.sh GPURT
+# for, how long a grid takes, what is left after Ctrl-C or SIGTERM. Usage: bench.sh GPURT
 # JSON_CHECK
 
 set -uo pipefail
-gpurt=$(realpath "${1:?usage: cli_bench.sh GPURT JSON_CHECK}")
-json_check=$(realpath "${2:?usage: cli_bench.sh GPURT JSON_CHECK}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+gpurt=$(realpath "${1:?usage: bench.sh GPURT JSON_CHECK}")
+json_check=$(realpath "${2:?usage: bench.sh GPURT JSON_CHECK}")
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 expect 0 data make regression --samples 2000 --features 3 -o bowls.h5
 

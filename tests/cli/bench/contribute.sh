@@ -8,8 +8,8 @@
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: contribute.sh GPURT SOURCE_DIR}")
 source=$(realpath "${2:?usage: contribute.sh GPURT SOURCE_DIR}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 home=$tmp/home/plantedperson
 mkdir -p "$home/plantedfolder"
 cd "$home/plantedfolder" || exit 1

@@ -7,8 +7,8 @@
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: runs.sh GPURT}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 export GPURT_DEVICE=ref:0
 python=/usr/bin/python3 # Debian's, which has h5py

@@ -8,10 +8,10 @@
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: old_checkpoints.sh GPURT DEVICE}")
 device=${2:?usage: old_checkpoints.sh GPURT DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 golden=$tests/golden/version_0_1
-# shellcheck source-path=SCRIPTDIR source=../golden/version_0_1/runs.sh
+# shellcheck source-path=SCRIPTDIR source=../../golden/version_0_1/runs.sh
 . "$golden/runs.sh"
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device

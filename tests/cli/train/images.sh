@@ -3,14 +3,14 @@
 #
 # Images from end to end on one device: a network with convolutions is trained, stopped and resumed
 # to the same bits, and NumPy predicts the same from its weights in PyTorch's order. Usage:
-# tests/cli/images.sh GPURT DEVICE
+# tests/cli/train/images.sh GPURT DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "${1:?usage: images.sh GPURT DEVICE}")
 device=${2:?usage: images.sh GPURT DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$here/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$here/../../harness/command.sh"
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 python=/usr/bin/python3 # Debian's, which has h5py

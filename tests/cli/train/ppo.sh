@@ -8,8 +8,8 @@ set -uo pipefail
 gpurt=$(realpath "${1:?usage: ppo.sh GPURT JSON_CHECK DEVICE}")
 json_check=$(realpath "${2:?usage: ppo.sh GPURT JSON_CHECK DEVICE}")
 device=${3:?usage: ppo.sh GPURT JSON_CHECK DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
@@ -136,7 +136,7 @@ for state, seen in zip(trip["frames"], trip["observations"]):
     a = state[trip["state"].index("a")]
     assert any(abs(v - math.cos(a)) < 1e-5 for v in seen) and any(abs(v - math.sin(a)) < 1e-5 for v in seen), (state, seen)
 END
-awk '/^```/ { inside = $0 == "```team"; next } inside' "$here/../../shaders/env/README.md" >team.k
+awk '/^```/ { inside = $0 == "```team"; next } inside' "$here/../../../shaders/env/README.md" >team.k
 sed '/ENV_SHAPES/d' team.k >plain.k
 for env in team plain; do
     expect 0 train ppo --env ./$env.k --num-envs 2 rollout_steps=4 --iterations 1 hidden=8 --checkpoint $env.h5 -q
@@ -168,7 +168,7 @@ flies() {
     done
     same there.h5 back.h5
 }
-awk '/^```/ { inside = $0 == "```python"; next } inside' "$here/../../docs/environments.md" >fly.py
+awk '/^```/ { inside = $0 == "```python"; next } inside' "$here/../../../docs/environments.md" >fly.py
 if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
     flies whole.h5
     expect 0 "${uav[@]}" --iterations 2 activation=tanh depth=3 --checkpoint tanh.h5

@@ -8,8 +8,8 @@ set -uo pipefail
 gpurt=$(realpath "${1:?usage: vendor_report.sh GPURT SOURCE_DIR BUILD_DIR}")
 source=$(realpath "${2:?usage: vendor_report.sh GPURT SOURCE_DIR BUILD_DIR}")
 build=$(realpath "${3:?usage: vendor_report.sh GPURT SOURCE_DIR BUILD_DIR}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 cat >check.sh <<'EOF'
 #!/bin/sh

@@ -8,8 +8,8 @@
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: estimate.sh GPURT SOURCE_DIR}")
 source=$(realpath "${2:?usage: estimate.sh GPURT SOURCE_DIR}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 
 expect 0 estimate --list

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `gpurt data`, `gpurt bench data` and `gpurt bench` from outside: a file is made, described, read
-# and trained on; mistakes have their exit codes; Ctrl-C gives the summary. Usage: cli_data.sh GPURT
+# and trained on; mistakes have their exit codes; Ctrl-C gives the summary. Usage: data.sh GPURT
 # JSON_CHECK H5_CRASH
 
 set -uo pipefail
-gpurt=${1:?usage: cli_data.sh GPURT JSON_CHECK H5_CRASH}
-json=${2:?usage: cli_data.sh GPURT JSON_CHECK H5_CRASH}
-h5_crash=${3:?usage: cli_data.sh GPURT JSON_CHECK H5_CRASH}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+gpurt=${1:?usage: data.sh GPURT JSON_CHECK H5_CRASH}
+json=${2:?usage: data.sh GPURT JSON_CHECK H5_CRASH}
+h5_crash=${3:?usage: data.sh GPURT JSON_CHECK H5_CRASH}
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 export TMPDIR=$tmp
 
 # ---- make and info ----

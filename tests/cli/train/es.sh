@@ -3,13 +3,13 @@
 #
 # `gpurt train es`, `gpurt train standing`, `gpurt play` and `gpurt bench rollout` from outside:
 # mistakes have one line and their exit code; a resumed run ends with the same file; the picture is
-# whole. Usage: cli_es.sh GPURT JSON_CHECK
+# whole. Usage: es.sh GPURT JSON_CHECK
 
 set -uo pipefail
-gpurt=$(realpath "${1:?usage: cli_es.sh GPURT JSON_CHECK}")
-json=$(realpath "${2:?usage: cli_es.sh GPURT JSON_CHECK}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+gpurt=$(realpath "${1:?usage: es.sh GPURT JSON_CHECK}")
+json=$(realpath "${2:?usage: es.sh GPURT JSON_CHECK}")
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 
 # ---- mistakes ----

@@ -10,8 +10,8 @@ set -uo pipefail
 gpurt=${1:?usage: classify.sh GPURT JSON_CHECK DEVICE}
 json=${2:?usage: classify.sh GPURT JSON_CHECK DEVICE}
 device=${3:?usage: classify.sh GPURT JSON_CHECK DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 
 # Four shapes of 16x16 pixels. On 200 such images the most frequent class is right for 28% at most,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads what `gpurt train`, `predict` and `convert` wrote with h5py and NumPy, and computes the networks
-again in double precision. Run in the folder of tests/cli/train.sh; argument: the loss that `gpurt eval` gave."""
+again in double precision. Run in the folder of tests/cli/train/train.sh; argument: the loss that `gpurt eval` gave."""
 import json
 import struct
 import sys

@@ -8,10 +8,10 @@
 set -uo pipefail
 gpurt=${1:?usage: timeline.sh GPURT DEVICE}
 device=${2:?usage: timeline.sh GPURT DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
-check=$tests/cli/trace_check.py
+check=$tests/cli/watch/trace_check.py
 
 # check_trace FILE TRACK...: of the format; what it has goes to `has`.
 check_trace() { "$check" "$@" >has || wrong "$1 is no trace"; }

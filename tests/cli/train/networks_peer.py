@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the networks of tests/cli/networks.sh again, from their checkpoints, in double precision. Run in its folder."""
+"""Computes the networks of tests/cli/train/networks.sh again, from their checkpoints, in double precision. Run in its folder."""
 import h5py
 import numpy as np
 

@@ -9,8 +9,8 @@ set -uo pipefail
 gpurt=$(realpath "${1:?usage: bench_ppo.sh GPURT JSON_CHECK DEVICE}")
 json_check=$(realpath "${2:?usage: bench_ppo.sh GPURT JSON_CHECK DEVICE}")
 device=${3:?usage: bench_ppo.sh GPURT JSON_CHECK DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `gpurt data preview` and the sheet of `gpurt data info`: pictures are decoded and compared pixel
-# by pixel with what the file and the printed numbers say. Usage: tests/cli/preview.sh GPURT
+# by pixel with what the file and the printed numbers say. Usage: tests/cli/data/preview.sh GPURT
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "${1:?usage: preview.sh GPURT}")
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$here/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$here/../../harness/command.sh"
 cd "$tmp" || exit 1
 python=/usr/bin/python3 # Debian's, which has h5py
 

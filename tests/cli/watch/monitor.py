@@ -185,7 +185,7 @@ def check_sampled(tmp, source):
     assert training.returncode == 0 and "sensors: " in err, err
     whole = json.loads(out)["monitor"]
     assert whole["reader"] == "cpu" and whole["samples"] > 0 and whole["memory_used"] > 0, whole
-    subprocess.run([f"{source}/tests/cli/log_schema.py", f"{source}/docs/training.md", log], check=True)
+    subprocess.run([f"{source}/tests/cli/train/log_schema.py", f"{source}/docs/training.md", log], check=True)
     rows = [json.loads(line) for line in open(log, encoding="utf-8")]
     events = [row["event"] for row in rows]
     assert events.count("evaluate") == 3, events

@@ -5,14 +5,14 @@
 # resumed to the same bits; nearest neighbours of what was learnt, which NumPy finds too, a linear
 # layer on it, and a classifier that begins with it. On PoCL what is learnt is better than the
 # pixels and the untrained network; elsewhere the network is smaller and the run short. Usage:
-# tests/cli/simclr.sh GPURT DEVICE
+# tests/cli/train/simclr.sh GPURT DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 gpurt=$(realpath "${1:?usage: simclr.sh GPURT DEVICE}")
 device=${2:?usage: simclr.sh GPURT DEVICE}
-# shellcheck source-path=SCRIPTDIR source=../harness/command.sh
-. "$here/../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=../../../harness/command.sh
+. "$here/../../harness/command.sh"
 cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 python=/usr/bin/python3 # Debian's, which has h5py
