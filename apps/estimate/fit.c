@@ -159,31 +159,60 @@ static void collect(const struct suite *suite, const char *backend, const struct
     }
 }
 
-static size_t count_cards(const struct samples *s, const struct card **most) {
-    size_t count = 0, best = 0;
+static size_t samples_of(const struct samples *s, const struct card *card) {
+    size_t count = 0;
     for (size_t i = 0; i < s->count; i++) {
-        size_t same = 0, before = 0;
-        for (size_t k = 0; k < s->count; k++) {
-            same += s->list[k].card == s->list[i].card;
-            before += k < i && s->list[k].card == s->list[i].card;
-        }
-        count += before == 0;
-        if (same > best) {
-            best = same;
-            *most = s->list[i].card;
-        }
+        count += s->list[i].card == card;
     }
     return count;
+}
+
+static void find_cards(const struct samples *s, struct fit *fit) {
+    size_t most = 0;
+    for (size_t i = 0; i < s->count && fit->cards < FIT_MAX_CARDS; i++) {
+        size_t k = 0, count = samples_of(s, s->list[i].card);
+        while (k < fit->cards && fit->of[k] != s->list[i].card) {
+            k++;
+        }
+        if (k == fit->cards) {
+            fit->of[fit->cards++] = s->list[i].card;
+        }
+        if (count > most) {
+            most = count;
+            fit->measured = s->list[i].card;
+        }
+    }
+}
+
+bool fit_knows(const struct fit *fit, const char *vendor) {
+    bool known = false;
+    for (size_t i = 0; i < fit->cards; i++) {
+        known = known || strcmp(fit->of[i]->vendor, vendor) == 0;
+    }
+    return known;
+}
+
+// Whether there is enough to fit to without a card.
+static bool can_do_without(const struct samples *s, uint32_t free, const struct card *card) {
+    size_t shares = 0;
+    for (size_t which = 0; which < SHARE_COUNT; which++) {
+        shares += free >> which & 1;
+    }
+    return s->count - samples_of(s, card) >= shares;
 }
 
 static void find_error(const struct samples *s, struct fit *fit) {
     double sum = 0, worst = 0;
     const struct card *last = NULL;
     struct roof_shares shares = fit->shares;
+    for (size_t i = 0; i < fit->cards; i++) {
+        fit->left_out += can_do_without(s, fit->suite->free, fit->of[i]);
+    }
     for (size_t i = 0; i < s->count; i++) {
         const struct sample *sample = &s->list[i];
-        if (fit->cards == 1) {
+        if (!can_do_without(s, fit->suite->free, sample->card)) {
             shares = fitted(s, fit->suite->free, NULL, i);
+            last = NULL;
         } else if (sample->card != last) {
             shares = fitted(s, fit->suite->free, sample->card, s->count);
             last = sample->card;
@@ -211,7 +240,7 @@ bool fit_suite(const struct suite *suite, const char *backend, const struct repo
     fit->launch = s->launch;
     fit->samples = s->count;
     if (s->count > 1) {
-        fit->cards = count_cards(s, &fit->measured);
+        find_cards(s, fit);
         fit->shares = fitted(s, suite->free, NULL, s->count);
         find_error(s, fit);
     }

@@ -44,21 +44,20 @@ static bool count_rollout(const struct report_row *row, const struct card *card,
         return false;
     }
     const struct grt_env_info *env = grt_env_find("standing");
-    double lanes = 2 * numbers[0] * fmin(numbers[1], numbers[2]);
+    double lanes = 2 * numbers[0] * numbers[1];  // of all dispatches
     double dispatches = ceil(numbers[1] / numbers[2]);
     // A row that was measured says how long its episodes were, and what its day's kernel counted.
     double ms = report_number(row, "ms"), rate = report_number(row, "steps_per_s");
     double counted = report_number(row, "gflop_per_s");
-    double length =
-        ms > 0 && rate > 0 ? rate * ms * 1e-3 / (2 * numbers[0] * numbers[1]) : (double)env->length;
+    double length = ms > 0 && rate > 0 ? rate * ms * 1e-3 / lanes : (double)env->length;
     double operations =
         counted > 0 && rate > 0 ? counted * 1e9 / rate : grt_policy_operations(&policy, env);
     *work = (struct roof_work){
         .launches = dispatches,
-        .plain = dispatches * lanes * length * operations,
+        .plain = lanes * length * operations,
         .chain = dispatches * length * operations,
     };
-    *amount = 2 * numbers[0] * numbers[1] * length;
+    *amount = lanes * length;
     return operations > 0;
 }
 

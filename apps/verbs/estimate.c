@@ -352,7 +352,10 @@ static json_t *fit_json(const struct fit *fit) {
     return json_pack("{s:s, s:I, s:I, s:f, s:f, s:s, s:s}", "measured_on", fit->measured->name,
                      "cases", (json_int_t)fit->samples, "cards", (json_int_t)fit->cards,
                      "typical_factor", fit->typical, "worst_factor", fit->worst, "worst_case",
-                     fit->worst_case, "left_out", fit->cards > 1 ? "each card" : "each case");
+                     fit->worst_case, "left_out",
+                     fit->left_out == fit->cards ? "each card"
+                     : fit->left_out == 0        ? "each case"
+                                                 : "cards and cases");
 }
 
 // Whether a suite says anything of a card.
@@ -399,9 +402,14 @@ static bool print_suite(struct run *run, const struct fit *fit, const struct sui
 
 static void say_error(const struct fit *fit, const struct suite *suite) {
     char left[200];
-    if (fit->cards > 1) {
+    if (fit->left_out == fit->cards) {
         snprintf(left, sizeof left, "%zu cases of %zu cards, each card by the others", fit->samples,
                  fit->cards);
+    } else if (fit->cards > 1) {
+        snprintf(left, sizeof left,
+                 "%zu cases of %zu cards; %zu left out as a whole, of the others each case: too "
+                 "few results are without them",
+                 fit->samples, fit->cards, fit->left_out);
     } else {
         snprintf(left, sizeof left,
                  "%zu cases of one card, %s, each by the other %zu; no card left out", fit->samples,

@@ -266,6 +266,15 @@ static void test_counts(void **state) {
     NEAR(amount, 768e3);                 // 1000 steps of 2 x 8 x 48
     NEAR(work.plain, 768e3 * 1e4);       // 10,000 operations a step
     NEAR(work.chain, 3.0 * 1000 * 1e4);  // of one lane, three times
+    // 40 directions: the last dispatch has half of the lanes, and takes as long.
+    rollout[3].number = 40;
+    rollout[5].number = 640e3;
+    rollout[7].number = 6.4;
+    assert_true(count("rollout", "rollout", rollout, 8, &work, &amount));
+    NEAR(work.launches, 3);
+    NEAR(amount, 640e3);
+    NEAR(work.plain, 640e3 * 1e4);
+    NEAR(work.chain, 3.0 * 1000 * 1e4);
     rollout[0].text = "uav";
     assert_false(count("rollout", "rollout", rollout, 8, &work, &amount));
 
@@ -377,6 +386,51 @@ static void test_leave_card_out(void **state) {
     report_finish(&report);
 }
 
+// A second card with two results, fewer than there are shares to fit: the first one's cases are
+// predicted one by one, and the second card as a whole. Its maker is known though it has the least.
+static void test_too_few_without_a_card(void **state) {
+    (void)state;
+    const struct roof_shares shares = {
+        .plain = 0.5, .matrix = 0.4, .bytes = 0.7, .hidden = 1, .cycles = 2, .launch = 1};
+    struct card list[] = {round_card, round_card, round_card, round_card};
+    list[1].name = "Other Card";
+    list[1].vendor = "amd";
+    list[2].vendor = "amd";
+    list[3].vendor = "intel";
+    struct cards cards = {.list = list, .count = 2};
+    struct report report;
+    struct fit fit;
+    char text[8192], why[REPORT_WHY];
+    report_init(&report);
+    records_of("Round Card", &list[0], &shares, 1e-12, text, sizeof text);
+    assert_true(report_read_text(&report, "a", text, strlen(text), false, why));
+    static const char two[] =
+        "{\"schema\":\"gpurt.bench/1\",\"device\":{\"name\":\"Other "
+        "Card\",\"backend\":\"vulkan\"},\"rows\":[{\"kind\":\"gemm\",\"shape\":\"1024x1024x1024\","
+        "\"batch\":1,\"precision\":\"f16\",\"trans\":\"nn\",\"gflop_per_s\":1600,\"check\":\"ok\"},"
+        "{\"kind\":\"gemm\",\"shape\":\"2048x2048x2048\",\"batch\":1,\"precision\":\"f16\","
+        "\"trans\":"
+        "\"nn\",\"gflop_per_s\":1600,\"check\":\"ok\"}]}";
+    assert_true(report_read_text(&report, "b", two, strlen(two), false, why));
+    report_settle(&report);
+    assert_true(fit_suite(suite_of("gemm"), "vulkan", &report, &cards, &fit));
+    assert_int_equal(fit.samples, 10);
+    assert_int_equal(fit.cards, 2);
+    assert_int_equal(fit.left_out, 1);
+    assert_ptr_equal(fit.measured, &list[0]);
+    assert_true(fit.worst < 3);  // two cases would have left the first card's ones to chance
+    struct report_cell cells[] = {{.key = "shape", .text = "1024x1024x1024"},
+                                  {.key = "batch", .number = 1},
+                                  {.key = "precision", .text = "f16"}};
+    struct report_row row = {.cells = cells, .cell_count = 3};
+    struct estimate same, other;
+    assert_true(estimate_row(&fit, suite_of("gemm"), &list[2], &row, &same));
+    assert_true(estimate_row(&fit, suite_of("gemm"), &list[3], &row, &other));
+    NEAR(same.factor, fit.worst);
+    NEAR(other.factor, fit.worst * ESTIMATE_OTHER_MAKER);
+    report_finish(&report);
+}
+
 // The guide's question, of the records and cards that come with gpurt: at 128 environments in
 // chunks of 8 directions an A100 is no faster than the laptop, all at once it is.
 static void test_guide(void **state) {
@@ -432,6 +486,7 @@ int main(void) {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_fit),
         cmocka_unit_test(test_leave_card_out),
+        cmocka_unit_test(test_too_few_without_a_card),
         cmocka_unit_test(test_guide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
