@@ -88,13 +88,14 @@ static void on_signal(int signal_number) {
         end_process(COMMAND_INTERRUPTED);
     }
     // What runs on the device is waited for, which may take a while.
-    if (signal_number == SIGINT && answers && !quiet) {
-        static const char heard[] =
-            "\ngpurt: stopping after this step; Ctrl-C again ends at once\n";
-        (void)!write(STDERR_FILENO, heard, sizeof heard - 1);
+    if (signal_number == SIGINT && answers && !quiet && how_to_stop != TALK_STOP_QUIETLY) {
+        const char *heard = how_to_stop == TALK_STOP_AFTER_STEP
+                                ? "\ngpurt: stopping after this step; Ctrl-C again ends at once\n"
+                                : "\ngpurt: stopping; Ctrl-C again ends at once\n";
+        (void)!write(STDERR_FILENO, heard, strlen(heard));
     }
     stopped = 1;
-    if (how_to_stop == TALK_STOP_SOON) {
+    if (how_to_stop != TALK_STOP_AFTER_STEP) {
         alarm(STOP_SECONDS);
     }
     errno = error;
@@ -133,7 +134,7 @@ static void find_ignored(void) {
 void talk_stop_by(enum talk_stop how) {
     take_signals();
     how_to_stop = how;
-    if (how != TALK_STOP_SOON) {
+    if (how == TALK_STOP_AFTER_STEP || how == TALK_STOP_AT_ONCE) {
         alarm(0);
     }
     // Asked for before: as if it came now.

@@ -34,6 +34,7 @@ enum talk_stop {
     // talk_stopped() says it; the step and its checkpoint have the time they need
     TALK_STOP_AFTER_STEP,
     TALK_STOP_AT_ONCE,  // the process ends with exit code 75: a run that has done nothing yet
+    TALK_STOP_QUIETLY,  // as TALK_STOP_SOON, of what has no other end: there is nothing to say
 };
 void talk_stop_by(enum talk_stop how);
 // True once it was asked for: finish the step and return. A second Ctrl-C ends the process.

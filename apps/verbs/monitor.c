@@ -133,6 +133,7 @@ int cmd_monitor(int argc, char **argv) {
         return COMMAND_USAGE;
     }
     bool live = !m.once && m.common.format == TABLE_PLAIN && !m.common.output;
+    talk_stop_by(TALK_STOP_QUIETLY);
     code = output_open(&m.output, m.common.output);
     if (code) {
         return code;

@@ -6,7 +6,7 @@
 //     list 2   run 2 | ...            read, of a run that was queued four runs ago and is most
 //     list 3   run 3 | ...            often over.
 //
-// Where timestamps cost more than the timeline allows, the first runs are timed and then one in so
+// Where timestamps cost more than the timeline allows, the first run is timed and then one in so
 // many, which stands for those before it; the others take a fifth list, which has no timestamps.
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +19,7 @@
 #include "timeline/timeline.h"
 
 #define RUNS 4
-#define ALL_OF 2        // first runs of a list, which are all timed
-#define MOST_PERIOD 64  // of the later ones at least one in so many
+#define MOST_PERIOD 64  // at least one run in so many is timed
 #define NO_NAME UINT32_MAX
 
 struct grt_timed {
@@ -29,7 +28,7 @@ struct grt_timed {
     uint32_t pending[RUNS];                   // it stands for so many runs; 0: it was read
     uint32_t turn;                            // the newest
     uint32_t count;                           // commands
-    uint64_t begun;                           // runs that were timed
+    bool begun;                               // a run was timed since sums began
     uint32_t passed;                          // runs without times since
     double least;                             // seconds of the shortest that was read; 0: none
     struct grt_command_time *commands, *run;  // what is known of each; the same of one run
@@ -250,14 +249,13 @@ static bool take_turn(struct grt_graph *graph, struct grt_segment *segment) {
     if (!timed) {
         return true;
     }
-    if (timed->plain && going && timed->begun >= ALL_OF &&
-        timed->passed + 1 < period(going, timed)) {
+    if (timed->plain && going && timed->begun && timed->passed + 1 < period(going, timed)) {
         segment->native = timed->plain;
         timed->passed++;
         grt_timeline_untimed(going);
         return true;
     }
-    timed->begun++;
+    timed->begun = true;
     timed->turn = (timed->turn + 1) % RUNS;
     segment->native = timed->natives[timed->turn];
     double begun = grt_seconds();
@@ -343,6 +341,13 @@ bool grt_timeline_restart(struct grt_dev *dev) {
     }
     bool good = collect_all(dev);
     grt_timeline_zero(t);
+    for (struct grt_graph *graph = dev->timed_graphs; graph; graph = graph->next_timed) {
+        for (uint32_t s = 0; s < graph->segment_count; s++) {
+            if (graph->segments[s].timed) {
+                graph->segments[s].timed->begun = false;
+            }
+        }
+    }
     return good;
 }
 

@@ -29,7 +29,7 @@ struct grt_timeline_desc {
     bool memory;           // allocations are kept, for a snapshot
     uint64_t most_events;  // later ones are counted and left out; 0: GRT_TIMELINE_EVENTS
     // Share of a list's time that timing it may cost. Where the driver's timestamps cost more, the
-    // first runs of a list are timed and then one in so many, which stands for those before it.
+    // first run of a list is timed and then one in so many, which stands for those before it.
     // 0: every run is timed.
     double overhead;
 };

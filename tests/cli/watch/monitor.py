@@ -176,8 +176,9 @@ def check_stream(tmp):
     assert monitor.wait() == 0, monitor.returncode
 
 
-def check_sampled(tmp, source):
+def check_sampled(tmp):
     """--monitor and --metrics of a training and a benchmark."""
+    source = sys.argv[3]
     log, metrics, page = (os.path.join(tmp, name) for name in ("log.jsonl", "metrics.prom", "page.html"))
     training = begin_training(tmp, "epochs=3", "--monitor", "--metrics", metrics, "--log", log, "--format", "json",
                               f"checkpoint_dir={tmp}/sampled", out=subprocess.PIPE)
@@ -218,20 +219,20 @@ def check_refusals(tmp):
         assert done.stdout == "" and done.stderr.count("\n") == 1, done
 
 
-def main():
+def run_checks(*checks):
+    """Each of a folder of its own, with data to train on; the process ends with 1 at the first that fails."""
     tmp = tempfile.mkdtemp(prefix="monitor.")
     os.chmod(tmp, 0o700)
     try:
         run(tmp, "data", "make", "regression", "--samples", "512", "-o", f"{tmp}/d.h5")
-        check_sampled(tmp, sys.argv[3])
-        for check in check_devices, check_states, check_training, check_stream, check_refusals:
+        for check in checks:
             check(tmp)
     except AssertionError as error:
-        print(f"monitor.py: {error}", file=sys.stderr)
+        print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
         sys.exit(1)
     finally:
         shutil.rmtree(tmp)
 
 
 if __name__ == "__main__":
-    main()
+    run_checks(check_sampled, check_devices, check_states, check_training, check_stream, check_refusals)
