@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpurt/checkpoint.h"
+#include "gpurt/onnx.h"
 #include "gpurt/safetensors.h"
 
 #define MODEL "model/"
@@ -116,6 +117,9 @@ static const char *foreign_name(const char *name, char *room) {
 
 struct grt_archive *model_file_load(const char *path) {
     uint32_t left = 0;
+    if (model_file_form(path) == MODEL_ONNX) {
+        return grt_onnx_load(path);
+    }
     if (model_file_form(path) != MODEL_SAFETENSORS) {
         return grt_checkpoint_load(path);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained models in files, by the end of the name: checkpoints (.h5, .hdf5), safetensors, where
-// tensors have the names that PyTorch's load_state_dict() wants, and ONNX, which is written alone.
+// tensors have the names that PyTorch's load_state_dict() wants, and ONNX, whose networks
+// become lists of layers.
 //
 //     checkpoint     model/layers.0.weight   data/mean   normalizer/...   optimizer/...   state/...
 //                    worlds/...

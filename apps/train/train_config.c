@@ -129,8 +129,9 @@ int train_config_main(const struct train_config_verb *verb, int argc, char **arg
     }
     if (code < 0) {
         size_t first = verb->config_word && count > 0 && !strchr(words[0], '=') && !values->config;
+        bool model = first && model_file_form(words[0]) != MODEL_UNKNOWN;
         if (first) {
-            values->config = words[0];
+            *(model ? &values->checkpoint : &values->config) = words[0];
         }
         code = train_config_read(values, GRT_CONFIG_OF_SUPERVISED, words + first, count - first);
         if (!code) {

@@ -20,6 +20,7 @@ struct train {
     const char *epochs, *seed, *from;
     uint32_t resume, force;
     struct grt_archive *first;  // of --from
+    bool theirs;                // its network too
     struct grt_supervised *run;
 };
 
@@ -33,7 +34,8 @@ static const struct option_row run_options[] = {
      .at = AT(epochs)},
     {.name = "from",
      .value = "FILE",
-     .help = "weights to begin with, a checkpoint or .safetensors; what has another shape is drawn",
+     .help =
+         "weights, and a network unless the config has one: a checkpoint, .safetensors or .onnx",
      .read = options_read_text,
      .at = AT(from)},
     {.name = "resume", .help = "go on from the newest whole checkpoint", .at = AT(resume)},
@@ -165,7 +167,8 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
             snprintf(left, sizeof left, "; %s%s drawn anew: %u", info.taken.first_left,
                      info.taken.left > 1 ? " and others" : "", info.taken.left);
         }
-        talk_line("from        %s: %u tensors%s", t->from, info.taken.count, left);
+        talk_line("from        %s: %s%u tensors%s", t->from, t->theirs ? "its network, " : "",
+                  info.taken.count, left);
         if (info.taken.unused > 0) {
             talk_line("from        no part of this network: %s%s, left out: %u",
                       info.taken.first_unused, info.taken.unused > 1 ? " and others" : "",
@@ -281,6 +284,7 @@ static int open_run(void *self) {
     if (t->from && !t->first) {
         return command_exit_of(grt_last_status());
     }
+    t->theirs = t->first && grt_task_take_network(&t->trainer.config.settings, t->first);
     t->run =
         grt_supervised_create(&(struct grt_supervised_desc){.dev = t->trainer.dev,
                                                             .config = &t->trainer.config.settings,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt convert`: checkpoints to safetensors and back, and to ONNX; model_file.h has the names.
+// `gpurt convert`: checkpoints, safetensors and ONNX into each other; model_file.h has the names.
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +59,6 @@ static int write_onnx(const struct convert *c, const struct grt_archive *archive
 static int check(const struct convert *c, enum model_form from, enum model_form to) {
     if (from == to) {
         talk_error("both are of the same form: give names with other ends");
-    } else if (from == MODEL_ONNX) {
-        talk_error("ONNX files are written, not read: convert a checkpoint or safetensors");
     } else if (to == MODEL_ONNX && c->all) {
         talk_error("--all is for safetensors: ONNX has no place for the optimizer");
     } else if (to != MODEL_ONNX && (c->probabilities || c->embeddings)) {
@@ -121,9 +119,9 @@ int cmd_convert(int argc, char **argv) {
         .verb = "convert",
         .words = "IN OUT",
         .about =
-            "Turns a checkpoint (.h5) into a safetensors file, or the other way round, and both "
-            "into an\nONNX file (.onnx), which ONNX Runtime runs. In safetensors tensors of the "
-            "model get PyTorch's\nnames, layers.0.weight, of PPO "
+            "Turns a checkpoint (.h5), a safetensors file and an ONNX file (.onnx), which ONNX "
+            "Runtime runs,\ninto each other. In safetensors tensors of the model get "
+            "PyTorch's\nnames, layers.0.weight, of PPO "
             "actor.layers.0.weight and critic.layers.0.weight.\nWhat it does to its inputs "
             "comes along: data/mean and data/std of normalize, and of a policy\n"
             "normalizer/mean_rstd_variance, [3][observations]. Either form can be used by "
@@ -131,7 +129,8 @@ int cmd_convert(int argc, char **argv) {
             "that "
             "inside: inputs are x, or the\ndata sets' names, as the data file has them, images "
             "[N][height][width][channels], and y comes\nout; of policies, observation and action, "
-            "or logits.\n",
+            "or logits. ONNX files of other programs are read where gpurt has "
+            "their layers: --from of\n`gpurt train supervised` begins with them.\n",
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists};
     if (!words) {

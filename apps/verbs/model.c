@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt model`: the network of a config, layer by layer, and the largest batch of it that a device
-// takes.
+// `gpurt model`: the network of a config or of a file, layer by layer, and the largest batch of it
+// that a device takes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,18 +124,30 @@ static bool print_fit(struct grt_dev *dev, const struct grt_task *task,
     return true;
 }
 
+// The network of a file as it would be trained, or that of the config.
+static bool open_task(struct grt_task *task, const struct model *m, const struct grt_archive *model,
+                      const struct grt_dev *dev) {
+    if (!model) {
+        return grt_task_open(task, &m->config.settings, grt_dev_profile(dev),
+                             &(struct grt_task_look){.late = true});
+    }
+    bool open = grt_task_open_kept(task, model, false);
+    task->learner.inference = false;
+    return open;
+}
+
 static int run(void *values, int argc, char **argv) {
     struct model *m = values;
     int code = train_config_apart(&m->config, m->config.common.output);
     if (code) {
         return code;
     }
-    struct grt_dev *dev = train_config_device(&m->config);
+    struct grt_archive *model = m->config.checkpoint ? train_config_model(&m->config) : NULL;
+    bool there = model || !m->config.checkpoint;
+    struct grt_dev *dev = there ? train_config_device(&m->config) : NULL;
     struct grt_task *task = calloc(1, sizeof *task);
     struct grt_learner *learner = NULL;
-    bool open = dev && task &&
-                grt_task_open(task, &m->config.settings, grt_dev_profile(dev),
-                              &(struct grt_task_look){.late = true});
+    bool open = dev && task && open_task(task, m, model, dev);
     if (open) {
         struct grt_learner_desc desc = task->learner;
         desc.batch = m->batch ? m->batch : desc.batch;
@@ -158,6 +170,7 @@ static int run(void *values, int argc, char **argv) {
         grt_task_close(task);
     }
     free(task);
+    grt_archive_destroy(&model);
     grt_dev_destroy(&dev);
     return code;
 }
@@ -173,11 +186,12 @@ int cmd_model(int argc, char **argv) {
     const struct train_config_verb verb = {
         .options =
             {.verb = "model",
-             .words = "[CONFIG] [KEY=VALUE...]",
+             .words = "[CONFIG|FILE] [KEY=VALUE...]",
              .about =
-                 "The network of a config, layer by layer: shapes, parameters, operations of a "
-                 "forward pass and bytes of\nactivations for one sample; and the largest batch "
-                 "that fits the device.\n",
+                 "The network of a config, or of a file .h5, .safetensors or .onnx, layer by "
+                 "layer: "
+                 "shapes, parameters,\noperations of a forward pass and bytes of activations for "
+                 "one sample; and the largest batch that fits\nthe device.\n",
              .lists = lists,
              .list_count = sizeof lists / sizeof *lists},
         .size = sizeof(struct model),

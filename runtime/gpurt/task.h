@@ -59,6 +59,8 @@ GRT_API bool grt_task_open_features(struct grt_task *task, const struct grt_arch
 GRT_API bool grt_task_open_kept(struct grt_task *task, const struct grt_archive *archive,
                                 bool features);
 GRT_API void grt_task_close(struct grt_task *task);
+// A config that describes no network gets that of an archive, where it has one; true if so.
+GRT_API bool grt_task_take_network(struct grt_config *config, const struct grt_archive *archive);
 
 // Adds to an archive what grt_task_open_trained() needs.
 GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive);

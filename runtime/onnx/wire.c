@@ -85,3 +85,64 @@ void wire_end(struct wire *w, size_t at) {
             (unsigned char)((length >> 7 * i & 127) | (last ? 0 : 128));
     }
 }
+
+// ---- reading ----
+
+bool wire_varint(struct wire_part *part, uint64_t *value) {
+    *value = 0;
+    for (uint32_t shift = 0; shift < 70; shift += 7) {
+        if (part->size == 0) {
+            return false;
+        }
+        unsigned char byte = *part->at++;
+        part->size--;
+        *value |= shift < 64 ? (uint64_t)(byte & 127) << shift : 0;
+        if (byte < 128) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fixed(struct wire_part *part, uint32_t bytes, uint64_t *value) {
+    *value = 0;
+    for (uint32_t i = 0; i < bytes && part->size >= bytes; i++) {
+        *value |= (uint64_t)part->at[i] << 8 * i;
+    }
+    bool whole = part->size >= bytes;
+    part->at += whole ? bytes : 0;
+    part->size -= whole ? bytes : 0;
+    return whole;
+}
+
+bool wire_next(struct wire_part *part, struct wire_field *field, bool *broken) {
+    uint64_t head = 0, length = 0;
+    *field = (struct wire_field){0};
+    if (part->size == 0) {
+        return false;
+    }
+    bool good = wire_varint(part, &head) && head >> 3 > 0 && head >> 3 <= UINT32_MAX;
+    field->number = (uint32_t)(head >> 3);
+    field->type = head & 7;
+    switch (field->type) {
+    case 0:
+        good = good && wire_varint(part, &field->whole);
+        break;
+    case 1:
+    case 5:
+        good = good && fixed(part, field->type == 1 ? 8 : 4, &field->whole);
+        break;
+    case 2:
+        good = good && wire_varint(part, &length) && length <= part->size;
+        if (good) {
+            field->inside = (struct wire_part){part->at, (size_t)length};
+            part->at += length;
+            part->size -= (size_t)length;
+        }
+        break;
+    default:
+        good = false;
+    }
+    *broken = *broken || !good;
+    return good;
+}

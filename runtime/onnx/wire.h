@@ -26,4 +26,22 @@ void wire_text(struct wire *w, uint32_t field, const char *text);
 size_t wire_begin(struct wire *w, uint32_t field);
 void wire_end(struct wire *w, size_t at);
 
+// ---- reading ----
+
+// A message, or what is left of it.
+struct wire_part {
+    const unsigned char *at;
+    size_t size;
+};
+struct wire_field {
+    uint32_t number, type;
+    uint64_t whole;           // of type 0, and the bits of types 1 and 5
+    struct wire_part inside;  // of type 2
+};
+// The next field of a part, which is cut off it. False at the end, or, with *broken set, where the
+// bytes are none.
+bool wire_next(struct wire_part *part, struct wire_field *field, bool *broken);
+// The next of packed varints.
+bool wire_varint(struct wire_part *part, uint64_t *value);
+
 #endif

@@ -11,44 +11,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "gpurt/device.h"
 #include "gpurt/network.h"
 #include "gpurt/policy.h"
 #include "gpurt/ppo.h"
-#include "task_parts.h"
-
-// A network that is declared for its names and shapes alone; nothing is allocated on the device.
-struct declared {
-    struct grt_dev *dev;
-    struct grt_plan *plan;
-    struct grt_params params;
-    struct grt_net net;
-    struct grt_module *module;
-};
-
-static void undo(struct declared *d) {
-    grt_module_destroy(&d->module);
-    grt_plan_destroy(&d->plan);
-    grt_params_finish(&d->params);
-    grt_net_finish(&d->net);
-    grt_dev_destroy(&d->dev);
-}
-
-// Takes the module, also where it fails.
-static bool declare(struct declared *d, struct grt_module *module, const char *prefix,
-                    const struct grt_shape *in) {
-    *d = (struct declared){.module = module};
-    d->dev = module ? grt_dev_create(grt_dev_desc(.backend = "ref")) : NULL;
-    d->plan = d->dev ? grt_plan_create(d->dev) : NULL;
-    if (!d->plan) {
-        return false;
-    }
-    grt_params_init(&d->params, d->dev, GRT_F32);
-    d->net = (struct grt_net){
-        .dev = d->dev, .plan = d->plan, .params = &d->params, .rows = 1, .inference = true};
-    return grt_module_declare(module, &d->net, prefix, in).rank > 0 &&
-           (!d->params.failed || grt_fail(GRT_NO_MEMORY, "no host memory for a network"));
-}
+#include "onnx_parts.h"
 
 // ---- normalisers ----
 
@@ -111,8 +77,9 @@ static struct grt_onnx_value side_by_side(struct grt_onnx *onnx,
     return all;
 }
 
-static bool record_task(struct grt_onnx *onnx, struct declared *d, const struct grt_archive *model,
-                        const struct grt_onnx_export *as, struct grt_task *task) {
+static bool record_task(struct grt_onnx *onnx, struct onnx_declared *d,
+                        const struct grt_archive *model, const struct grt_onnx_export *as,
+                        struct grt_task *task) {
     if (!grt_task_open_kept(task, model, as->embeddings)) {
         return false;
     }
@@ -124,7 +91,7 @@ static bool record_task(struct grt_onnx *onnx, struct declared *d, const struct 
                         "--probabilities",
                         model->path, task->config.loss);
     }
-    if (!declare(d, l->make(l->of), "", &l->input)) {
+    if (!onnx_declare(d, l->make(l->of), "", &l->input)) {
         return false;
     }
     struct grt_onnx_value x = side_by_side(onnx, &task->info);
@@ -181,7 +148,8 @@ static struct grt_onnx_value clip(struct grt_onnx *onnx, struct grt_onnx_value x
     return x;
 }
 
-static bool record_es(struct grt_onnx *onnx, struct declared *d, const struct grt_archive *model) {
+static bool record_es(struct grt_onnx *onnx, struct onnx_declared *d,
+                      const struct grt_archive *model) {
     struct grt_policy policy;
     if (!grt_policy_parse(grt_archive_text(model, "policy", ""), &policy)) {
         return false;
@@ -204,7 +172,7 @@ static bool record_es(struct grt_onnx *onnx, struct declared *d, const struct gr
         deep ? grt_mlp_create(&mlp)
              : grt_linear_create(
                    grt_linear_desc(.outputs = (uint32_t)actions, .no_bias = !policy.bias));
-    if (!declare(d, module, "", &in)) {
+    if (!onnx_declare(d, module, "", &in)) {
         return false;
     }
     bool normal = grt_archive_whole(model, "normalise", 1) != 0;
@@ -245,8 +213,9 @@ static uint64_t count_actions(const struct grt_archive *model, const struct grt_
                                             : last->shape[0];
 }
 
-static bool record_ppo(struct grt_onnx *onnx, struct declared *d, const struct grt_archive *model,
-                       const struct grt_onnx_export *as, struct grt_config *config) {
+static bool record_ppo(struct grt_onnx *onnx, struct onnx_declared *d,
+                       const struct grt_archive *model, const struct grt_onnx_export *as,
+                       struct grt_config *config) {
     const struct grt_archive_tensor *first = NULL, *last = NULL;
     for (uint32_t i = 0; i < model->tensor_count; i++) {
         const struct grt_archive_tensor *t = &model->tensors[i];
@@ -268,7 +237,7 @@ static bool record_ppo(struct grt_onnx *onnx, struct declared *d, const struct g
         .text = config->actor.text, .path = model->path, .outputs = (uint32_t)actions};
     struct grt_module *module =
         config->actor.text[0] ? grt_network_create(&list) : grt_mlp_create(&mlp);
-    if (!declare(d, module, "actor.", &(struct grt_shape){1, {observations}})) {
+    if (!onnx_declare(d, module, "actor.", &(struct grt_shape){1, {observations}})) {
         return false;
     }
     bool numbers = grt_archive_find(model, "model/log_std") != NULL;
@@ -296,7 +265,7 @@ static bool record_ppo(struct grt_onnx *onnx, struct declared *d, const struct g
 
 // ---- any ----
 
-static bool record(struct grt_onnx *onnx, struct declared *d, const struct grt_archive *model,
+static bool record(struct grt_onnx *onnx, struct onnx_declared *d, const struct grt_archive *model,
                    const struct grt_onnx_export *as, struct grt_task *task) {
     bool ppo = strcmp(grt_archive_text(model, "learner", ""), "ppo") == 0;
     bool es = !ppo && grt_archive_text(model, "policy", NULL);
@@ -318,7 +287,7 @@ static bool record(struct grt_onnx *onnx, struct declared *d, const struct grt_a
 bool grt_onnx_write(const struct grt_archive *model, const struct grt_onnx_export *as,
                     const char *path) {
     const struct grt_onnx_export plain = {0};
-    struct declared d = {0};
+    struct onnx_declared d = {0};
     if (!model || !path || (as && as->probabilities && as->embeddings)) {
         return grt_fail(GRT_INVALID, model && path
                                          ? "embeddings have no probabilities: ask for one of them"
@@ -328,7 +297,7 @@ bool grt_onnx_write(const struct grt_archive *model, const struct grt_onnx_expor
     struct grt_task *task = calloc(1, sizeof *task);  // too large for the stack
     bool good = onnx && task && record(onnx, &d, model, as ? as : &plain, task) &&
                 grt_onnx_save(onnx, model, path);
-    undo(&d);
+    onnx_undo(&d);
     free(task);
     grt_onnx_destroy(&onnx);
     return good;

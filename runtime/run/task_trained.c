@@ -365,6 +365,34 @@ bool grt_task_open_kept(struct grt_task *task, const struct grt_archive *archive
     return true;
 }
 
+bool grt_task_take_network(struct grt_config *config, const struct grt_archive *archive) {
+    const char *text = archive ? grt_archive_text(archive, "config", NULL) : NULL;
+    bool described = !config || grt_config_given(config, GRT_CONFIG_MODEL) ||
+                     grt_config_given(config, GRT_CONFIG_NETWORK);
+    for (uint32_t key = 0; !described && key < GRT_CONFIG_KEY_COUNT; key++) {
+        described = task_key_of_kinds((enum grt_config_key)key) &&
+                    grt_config_given(config, (enum grt_config_key)key);
+    }
+    struct grt_config *theirs = text && !described ? malloc(sizeof *theirs) : NULL;
+    bool good = theirs != NULL;
+    if (good) {
+        grt_config_init(theirs);
+        good = grt_config_parse(theirs, archive->path, text, strlen(text));
+    }
+    bool list = good && grt_config_given(theirs, GRT_CONFIG_NETWORK);
+    if (list) {
+        grt_config_copy(config, theirs, GRT_CONFIG_NETWORK);
+    }
+    for (uint32_t i = 0; good && !list && i < GRT_CONFIG_KEY_COUNT; i++) {
+        enum grt_config_key key = (enum grt_config_key)i;
+        if ((key == GRT_CONFIG_MODEL || task_key_of_kinds(key)) && grt_config_given(theirs, key)) {
+            grt_config_copy(config, theirs, key);
+        }
+    }
+    free(theirs);
+    return good;
+}
+
 bool grt_task_open_trained(struct grt_task *task, const struct grt_archive *archive,
                            const struct grt_config *config, const struct grt_profile *profile,
                            bool targets) {

@@ -42,35 +42,58 @@ def fields(blob):
     assert at == len(blob)
 
 
-def every(message, number):
-    return [value for n, value in fields(message) if n == number]
+def message(values):
+    """The bytes of a message: lists of whole numbers, floats, texts and bytes by the numbers of their fields."""
+    def varint(value):
+        value &= (1 << 64) - 1
+        out = bytearray()
+        while value > 127:
+            out.append(value & 127 | 128)
+            value >>= 7
+        return bytes(out) + bytes([value])
+
+    blob = b""
+    for number, all_of in values.items():
+        for value in all_of:
+            if isinstance(value, float):
+                blob += varint(number << 3 | 5) + struct.pack("<f", value)
+            elif isinstance(value, (str, bytes)):
+                raw = value.encode() if isinstance(value, str) else value
+                blob += varint(number << 3 | 2) + varint(len(raw)) + raw
+            else:
+                blob += varint(number << 3) + varint(int(value))
+    return blob
 
 
-def one(message, number, otherwise=None):
-    values = every(message, number)
+def every(blob, number):
+    return [value for n, value in fields(blob) if n == number]
+
+
+def one(blob, number, otherwise=None):
+    values = every(blob, number)
     return values[-1] if values else otherwise
 
 
-def tensor(message):
-    dims = every(message, 1)
+def tensor(blob):
+    dims = every(blob, 1)
     types = {1: "<f4", 7: "<i8"}
-    raw = np.frombuffer(one(message, 9, b""), types[one(message, 2)])
-    assert raw.size == math.prod(dims), (one(message, 8), dims, raw.size)
-    return raw.reshape(dims).astype(float if one(message, 2) == 1 else np.int64)
+    raw = np.frombuffer(one(blob, 9, b""), types[one(blob, 2)])
+    assert raw.size == math.prod(dims), (one(blob, 8), dims, raw.size)
+    return raw.reshape(dims).astype(float if one(blob, 2) == 1 else np.int64)
 
 
 def attributes(node):
     found = {}
     for a in every(node, 5):
         kind = one(a, 20)
-        found[one(a, 1).decode()] = {1: lambda: one(a, 2), 2: lambda: one(a, 3, 0), 7: lambda: every(a, 8)}[kind]()
+        found[one(a, 1).decode()] = {1: lambda: one(a, 2), 2: lambda: one(a, 3, 0), 3: lambda: one(a, 4), 7: lambda: every(a, 8)}[kind]()
     return found
 
 
-def edge(message):
-    shape = one(one(one(message, 2), 1), 2)
-    assert one(one(one(message, 2), 1), 1) == 1, "not float"
-    return one(message, 1).decode(), [one(d, 1, one(d, 2, b"?")) for d in every(shape, 1)]
+def edge(blob):
+    shape = one(one(one(blob, 2), 1), 2)
+    assert one(one(one(blob, 2), 1), 1) == 1, "not float"
+    return one(blob, 1).decode(), [one(d, 1, one(d, 2, b"?")) for d in every(shape, 1)]
 
 
 def windows(x, a, filling):
@@ -150,7 +173,7 @@ OPERATORS = {
 class Graph:
     def __init__(self, path):
         model = open(path, "rb").read()
-        assert 7 <= one(model, 1) <= 8 and one(model, 2) == b"gpurt"
+        assert 7 <= one(model, 1) <= 8 and one(model, 2) in (b"gpurt", b"someone")
         assert [(one(o, 1), one(o, 2)) for o in every(model, 8)] == [(b"", 17)]
         graph = one(model, 7)
         self.constants = {one(t, 8).decode(): tensor(t) for t in every(graph, 5)}
@@ -173,7 +196,7 @@ class Graph:
         values = dict(self.constants)
         for name, shape in self.inputs.items():
             x = inputs[name]
-            assert shape[0] == b"batch" and list(x.shape[1:]) == shape[1:], (name, shape, x.shape)
+            assert shape[0] in (b"batch", b"n") and list(x.shape[1:]) == shape[1:], (name, shape, x.shape)
             values[name] = x.astype(float)
         for op, a, takes, gives in self.nodes:
             values[gives] = OPERATORS[op](a, *(values[t] for t in takes))

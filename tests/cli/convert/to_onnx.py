@@ -85,6 +85,24 @@ def trained(name, inputs, targets, settings, network=None, options=()):
     key = "embedding" if embeddings else "probability" if "--probabilities" in options else "y"
     assert list(Graph("net.onnx").outputs) == [key], Graph("net.onnx").outputs
     judged(name, "net.onnx", inputs, h5py.File("said.h5")[key][()])
+    returned(name, inputs, h5py.File("said.h5")["embedding" if embeddings else "y"][()], key)
+
+
+# What gpurt writes and does not read: it is said so, by the name of what is lacking.
+NOT_READ = {"joined": "several inputs, 'a' and 'b'", "side": "several inputs", "apart": "several inputs", "resized": "MatMul", "cut": "MatMul",
+            "zoomed": "MatMul", "short": "MatMul"}
+
+
+def returned(name, inputs, want, key):
+    """The file is read again, and the network in it says the same: probabilities lose their softmax, and a sigmoid stays."""
+    if name in NOT_READ:
+        refuse(NOT_READ[name], 65, "convert", "net.onnx", "never.h5")
+        return
+    run("convert", "net.onnx", "start.h5")
+    run("predict", "--data", "data.h5", "--checkpoint", "start.h5", "-o", "again.h5")
+    if name == "shares":
+        want = 1 / (1 + np.exp(-want))
+    close(name + ", read again", h5py.File("again.h5")["y"][()], want)
 
 
 # ---- networks drawn at random ----
