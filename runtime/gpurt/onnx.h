@@ -93,8 +93,8 @@ GRT_API bool grt_onnx_write(const struct grt_archive *model, const struct grt_on
 // A network of any program, with the layers that there are, as the checkpoint of a run that has not
 // begun: config, shapes of samples and tensors "model/0.weight". Images have their channels last
 // here. A normaliser at the beginning becomes data/mean and data/std; a softmax at the end is left
-// out, and the loss is cross_entropy. NULL with file, node and what is lacking (GRT_UNSUPPORTED), or
-// what is damaged (GRT_BAD_DATA).
+// out, and the loss is cross_entropy. NULL with file, node and what is lacking or damaged
+// (GRT_BAD_DATA).
 GRT_API struct grt_archive *grt_onnx_load(const char *path);
 
 #ifdef __cplusplus

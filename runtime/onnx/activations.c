@@ -99,7 +99,7 @@ static const double *number_of(const struct trial *t, uint32_t value, uint32_t p
 }
 
 // Whether `value` is a function of `from` alone, number by number.
-static bool try(struct trial *t, uint32_t value) {
+static bool follow(struct trial *t, uint32_t value) {
     memset(t->known, 0, sizeof t->known);
     memcpy(t->numbers[0], points, sizeof points);
     t->known[0] = true;
@@ -141,7 +141,7 @@ const char *onnx_activation(const struct reading *r, uint32_t value, uint32_t *b
             return NULL;
         }
         t.from = x;
-        if (!try(&t, value)) {
+        if (!follow(&t, value)) {
             return NULL;
         }
         const char *word = match(t.numbers[value - x]);

@@ -13,11 +13,13 @@
 #include "wire.h"
 
 static bool broken(const struct onnx_model *m, const char *what) {
-    return grt_fail(GRT_BAD_DATA, "%s: no ONNX file, or a damaged one: %s", m->path, what);
+    grt_fail(GRT_BAD_DATA, "%s: no ONNX file, or a damaged one: %s", m->path, what);
+    return false;
 }
 
 static bool no_memory(const struct onnx_model *m) {
-    return grt_fail(GRT_NO_MEMORY, "no host memory for %s", m->path);
+    grt_fail(GRT_NO_MEMORY, "no host memory for %s", m->path);
+    return false;
 }
 
 static bool copy_text(struct wire_part part, char *text, size_t room) {
@@ -414,8 +416,9 @@ static bool make_room(struct onnx_model *m, struct wire_part graph) {
         return broken(m, "its fields end before their length");
     }
     if (nodes > ONNX_MOST_NODES || values > 8 * ONNX_MOST_NODES) {
-        return grt_fail(GRT_BAD_DATA, "%s: %llu nodes; networks of up to %d are read", m->path,
-                        (unsigned long long)nodes, ONNX_MOST_NODES);
+        grt_fail(GRT_BAD_DATA, "%s: %llu nodes; networks of up to %d are read", m->path,
+                 (unsigned long long)nodes, ONNX_MOST_NODES);
+        return false;
     }
     m->value_room = (uint32_t)values;
     m->table_size = 2 * m->value_room + 1;

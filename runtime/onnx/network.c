@@ -79,7 +79,7 @@ static uint32_t meet(const struct reading *r, uint32_t a, uint32_t b) {
 }
 
 static bool infer_node(struct reading *r, struct onnx_node *n) {
-    const struct operator* op = onnx_operator(n->op);
+    const struct onnx_op *op = onnx_operator(n->op);
     uint32_t above = ONNX_NONE;
     bool whole = n->input_count > 0 && n->inputs[0] != ONNX_NONE;
     if (!fold(r, n)) {
@@ -205,7 +205,7 @@ static const struct onnx_node *unknown_before(const struct reading *r, const str
 // One step back from a value; *value becomes what comes before.
 static bool step_back(const struct reading *r, uint32_t *value, struct step *step, bool *none) {
     const struct onnx_node *n = producer(r, *value);
-    const struct operator* op = n ? onnx_operator(n->op) : NULL;
+    const struct onnx_op *op = n ? onnx_operator(n->op) : NULL;
     uint32_t other = ONNX_NONE;
     *none = false;
     *step = (struct step){.node = n};
@@ -255,8 +255,12 @@ static bool step_back(const struct reading *r, uint32_t *value, struct step *ste
 static struct step *steps_between(const struct reading *r, uint32_t from, uint32_t to,
                                   uint32_t *count) {
     struct step *steps = calloc(MOST_STEPS, sizeof *steps);
-    bool good = steps || grt_fail(GRT_NO_MEMORY, "no host memory for %s", r->model->path);
+    bool good = true;
     *count = 0;
+    if (!steps) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for %s", r->model->path);
+        return NULL;
+    }
     while (good && to != from) {
         bool none = false;
         if (*count == MOST_STEPS) {
@@ -415,7 +419,7 @@ static bool write_merge(struct reading *r, const struct step *s, uint32_t inside
 }
 
 static bool write_step(struct reading *r, const struct step *s, bool last, uint32_t inside) {
-    const struct operator* op = onnx_operator(s->node->op);
+    const struct onnx_op *op = onnx_operator(s->node->op);
     bool linear = is(s->node, "Gemm") || is(s->node, "MatMul");
     bool mixed = s->kind == STEP_LAYER && !linear && s->node->input_count > 0 &&
                  r->known[s->node->inputs[0]].layout == LAYOUT_MIXED;

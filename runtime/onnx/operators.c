@@ -503,7 +503,7 @@ static bool infer_concat(struct reading *r, const struct onnx_node *n, struct kn
     return true;
 }
 
-static const struct operator operators[] = {
+static const struct onnx_op operators[] = {
     {"Add", infer_pair, NULL},
     {"Sub", infer_pair, NULL},
     {"Mul", infer_pair, NULL},
@@ -540,7 +540,7 @@ static const struct operator operators[] = {
     {"Slice", infer_slice, emit_slice},
 };
 
-const struct operator* onnx_operator(const char *op) {
+const struct onnx_op *onnx_operator(const char *op) {
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         if (strcmp(operators[i].op, op) == 0) {
             return &operators[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside runtime/onnx: what turns nodes into layers shares. operators.c has a row for each operator:
-// what shape it gives, and the layer that it is. network.c finds the layers' order.
+// Inside runtime/onnx: what turns nodes into layers shares. operators.c has a row for each
+// operator: what shape it gives, and the layer that it is. network.c finds the layers' order.
 #ifndef GRT_ONNX_READING_H
 #define GRT_ONNX_READING_H
 
@@ -37,15 +37,16 @@ struct reading {
     bool failed;  // no host memory
 };
 
-struct operator{
+struct onnx_op {
     const char *op;
     // What it gives for its first input; false with the sentence.
-    bool (*infer)(struct reading * r, const struct onnx_node *node, struct known *out);
+    bool (*infer)(struct reading *r, const struct onnx_node *node, struct known *out);
     // Writes the layer; NULL: it is none of its own.
-    bool (*emit)(struct reading * r, const struct onnx_node *node);
+    bool (*emit)(struct reading *r, const struct onnx_node *node);
 };
-const struct operator* onnx_operator(const char *op);
-// Writes a linear layer; `added` is a bias behind a MatMul, or NULL. `last`: as wide as the targets.
+const struct onnx_op *onnx_operator(const char *op);
+// Writes a linear layer; `added` is a bias behind a MatMul, or NULL. `last`: as wide as the
+// targets.
 bool onnx_emit_linear(struct reading *r, const struct onnx_node *node,
                       const struct onnx_tensor *added, bool last);
 
