@@ -20,8 +20,9 @@ bool onnx_lacks(const struct reading *r, const struct onnx_node *n, const char *
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    return grt_fail(GRT_BAD_DATA, "%s: node '%s': %s %s", r->model->path,
-                    n->name[0] ? n->name : r->model->values[n->output].name, n->op, why);
+    grt_fail(GRT_BAD_DATA, "%s: node '%s': %s %s", r->model->path,
+             n->name[0] ? n->name : r->model->values[n->output].name, n->op, why);
+    return false;
 }
 
 void onnx_write(struct reading *r, const char *format, ...) {
@@ -231,7 +232,7 @@ static bool window_of(const struct reading *r, const struct onnx_node *n, int64_
 static bool infer_window(struct reading *r, const struct onnx_node *n, int64_t size,
                          struct known *out) {
     const struct known *x = first_of(r, n);
-    struct window w;
+    struct window w = {0};
     if (x->rank != 3 || x->layout != LAYOUT_PLANES) {
         return onnx_lacks(r, n, "takes images [N][channels][height][width] alone");
     }
@@ -274,7 +275,7 @@ static bool emit_conv(struct reading *r, const struct onnx_node *n) {
     const struct onnx_tensor *w = kernel_of(r, n), *bias = onnx_constant(r, n, 2);
     uint64_t outputs = w->dims[0], channels = w->dims[1], size = w->dims[2], pixels = size * size;
     const uint64_t shape[4] = {outputs, size, size, channels};
-    struct window window;
+    struct window window = {0};
     if (!window_of(r, n, (int64_t)size, &window)) {
         return false;
     }
@@ -304,7 +305,7 @@ static bool infer_window_pool(struct reading *r, const struct onnx_node *n, stru
 }
 
 static bool emit_window_pool(struct reading *r, const struct onnx_node *n) {
-    struct window w;
+    struct window w = {0};
     bool mean = strcmp(n->op, "AveragePool") == 0;
     if (!window_of(r, n, -1, &w)) {
         return false;
