@@ -218,12 +218,14 @@ static bool window_of(const struct reading *r, const struct onnx_node *n, int64_
     size = alike(n, "kernel_shape", 2, size);
     int64_t stride = alike(n, "strides", 2, 1), padding = alike(n, "pads", 4, 0);
     if (size < 1 || stride < 1 || padding < 0 || !fixed) {
-        return onnx_lacks(r, n,
-                          "has a window here of one size, stride and padding on all sides, up to "
-                          "1024; no auto_pad");
+        onnx_lacks(r, n,
+                   "has a window here of one size, stride and padding on all sides, up to 1024; "
+                   "no auto_pad");
+        return false;
     }
     if (alike(n, "dilations", 2, 1) != 1 || onnx_whole(n, "ceil_mode", 0) != 0) {
-        return onnx_lacks(r, n, "with dilations or ceil_mode has no layer here");
+        onnx_lacks(r, n, "with dilations or ceil_mode has no layer here");
+        return false;
     }
     *w = (struct window){(uint64_t)size, (uint64_t)stride, (uint64_t)padding};
     return true;
@@ -487,19 +489,21 @@ static bool emit_slice(struct reading *r, const struct onnx_node *n) {
 }
 
 static bool infer_concat(struct reading *r, const struct onnx_node *n, struct known *out) {
-    const struct known *x = first_of(r, n);
+    const struct known x = *first_of(r, n);
     uint64_t width = 0;
     for (uint32_t i = 0; i < n->input_count; i++) {
-        const struct known *other = n->inputs[i] != ONNX_NONE ? &r->known[n->inputs[i]] : NULL;
-        struct known same = other ? *other : *x;
-        width += same.dim[same.rank > 0 ? same.rank - 1 : 0];
-        same.dim[x->rank - 1] = x->dim[x->rank - 1];
-        if (!other || !other->known || !same_known(x, &same) || x->layout == LAYOUT_MIXED ||
-            !of_channels(x, onnx_whole(n, "axis", 0))) {
+        struct known other = {0};
+        if (n->inputs[i] != ONNX_NONE) {
+            other = r->known[n->inputs[i]];
+        }
+        width += other.known ? other.dim[other.rank - 1] : 0;
+        other.dim[x.rank - 1] = x.dim[x.rank - 1];
+        if (!other.known || !same_known(&x, &other) || x.layout == LAYOUT_MIXED ||
+            !of_channels(&x, onnx_whole(n, "axis", 0))) {
             return onnx_lacks(r, n, "puts channels one behind the other alone here");
         }
     }
-    *out = *x;
+    *out = x;
     out->dim[out->rank - 1] = width;
     return true;
 }
