@@ -89,8 +89,8 @@ static size_t row_rollout(size_t i, double size, struct report_cell cells[SUITE_
 // Bytes of an activation in a step: two each time it is written and read, forward and backward.
 #define ACTIVATION_BYTES 12
 
-static bool count_mlp(const struct report_row *row, const struct card *card, struct roof_work *work,
-                      double *amount) {
+static bool count_step(const struct report_row *row, const struct card *card,
+                       struct roof_work *work, double *amount) {
     double depth = report_number(row, "depth"), hidden = report_number(row, "hidden");
     double batch = report_number(row, "batch"), numbers[] = {depth, hidden, batch};
     if (!positive(numbers, COUNT(numbers)) || !is(row, "precision", "f16") || card->matrix <= 0) {
@@ -123,6 +123,33 @@ static size_t row_mlp(size_t i, double size, struct report_cell cells[SUITE_CELL
     cells[count++] = CELL_NUMBER("hidden", kinds[kind].hidden);
     cells[count++] = CELL_NUMBER("batch", size > 0 ? size : sizes[i % COUNT(sizes)]);
     cells[count++] = CELL_TEXT("precision", "f16");
+    return count;
+}
+
+// ---- whole training steps, whose data are on the device ----
+
+// One dispatch more: which rows are next. One model was measured, so what its layers take one after
+// the other is part of what a dispatch costs.
+static bool count_train(const struct report_row *row, const struct card *card,
+                        struct roof_work *work, double *amount) {
+    bool good = is(row, "cache", "device") && count_step(row, card, work, amount);
+    work->launches += 1;
+    work->serial = 0;
+    return good;
+}
+
+static size_t row_train(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    static const double sizes[] = {256, 1024, 4096, 16384, 65536};
+    size_t count = 0;
+    if (i >= COUNT(sizes)) {
+        return 0;
+    }
+    cells[count++] = CELL_NUMBER("depth", 6);
+    cells[count++] = CELL_NUMBER("hidden", 64);
+    cells[count++] = CELL_NUMBER("batch", size > 0 ? size : sizes[i]);
+    cells[count++] = CELL_TEXT("precision", "f16");
+    cells[count++] = CELL_NUMBER("workers", 0);
+    cells[count++] = CELL_TEXT("cache", "device");
     return count;
 }
 
@@ -271,8 +298,15 @@ const struct suite suites[] = {
      .help = "training step of an MLP over batch size",
      .bench = "mlp",
      .free = SUITE_SHARE(matrix) | SUITE_SHARE(bytes) | SUITE_SHARE(cycles) | SUITE_SHARE(launch),
-     .count = count_mlp,
+     .count = count_step,
      .row = row_mlp,
+     .sizes = 5},
+    {.name = "train",
+     .help = "whole training steps over batch size",
+     .bench = "train",
+     .free = SUITE_SHARE(matrix) | SUITE_SHARE(bytes) | SUITE_SHARE(launch),
+     .count = count_train,
+     .row = row_train,
      .sizes = 5},
     {.name = "gemm",
      .help = "matrix products in f16",

@@ -56,7 +56,7 @@ static const struct option_row own_options[] = {
      .at = AT(card)},
     {.name = "suite",
      .value = "LIST",
-     .help = "of rollout, mlp, gemm, gemm-f32, images, commas between, or all",
+     .help = "of rollout, mlp, train, gemm, gemm-f32, images, commas between, or all",
      .fallback = "all",
      .read = options_read_text,
      .at = AT(suite)},
@@ -103,9 +103,12 @@ static const struct option_row own_options[] = {
     X(SHAPE, "shape", "", NULL, TEXT, 0, 0)                                                        \
     X(BATCH, "batch", "", NULL, COUNT, 0, 0)                                                       \
     X(PRECISION, "precision", "", NULL, TEXT, 0, 0)                                                \
+    X(WORKERS, "workers", "", NULL, COUNT, 0, 0)                                                   \
+    X(CACHE, "cache", "", NULL, TEXT, 0, 0)                                                        \
     X(TRANS, "trans", "", NULL, TEXT, 0, 0)                                                        \
     X(STEPS, "steps_per_s", "", NULL, NUMBER, 0, 0)                                                \
     X(SAMPLES, "msamples_per_s", "", NULL, NUMBER, 0, 0)                                           \
+    X(TRAINED, "samples_per_s", "", NULL, NUMBER, 0, 0)                                            \
     X(GFLOPS, "gflop_per_s", "", NULL, NUMBER, 0, 0)                                               \
     X(IMAGES, "images_per_s", "", NULL, NUMBER, 0, 0)                                              \
     X(LOW, "low", "", NULL, NUMBER, 0, 0)                                                          \
@@ -290,7 +293,7 @@ static void put_cell(struct table_cell *cells, const struct report_cell *cell) {
 
 static bool print_row(struct run *run, const struct fit *fit, const struct card *card,
                       const struct report_row *row, const struct estimate *e) {
-    static const char *const without[] = {"test", NULL};
+    static const char *const without[] = {"test", "workers", "cache", NULL};
     char subject[REPORT_TEXT], figure[3][REPORT_QUANTITY];
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_CARD] = TABLE_CELL(.text = card->id),

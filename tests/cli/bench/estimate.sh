@@ -23,9 +23,10 @@ assert all(c["source"] and "//" not in c["source"] for c in shown.values())
 EOF
 
 # The error and what was left out are said with every suite.
-expect 0 estimate --card a100,rtx-3060-laptop --suite rollout,mlp --api vulkan
+expect 0 estimate --card a100,rtx-3060-laptop --suite rollout,mlp,train --api vulkan
 told '^rollout by vulkan: .* cases of one card, NVIDIA H200, each by the other .*; no card left out: typically x1\.'
 told '^mlp by vulkan: .*at most x[0-9.]+ \('
+told '^train by vulkan: .* 5 cases of one card'
 [ "$(wc -L <out)" -le 80 ] || wrong "a line of more than 80 columns"
 said '^NVIDIA A100-SXM4-80GB by vulkan: Rollouts, steps/s$'
 said ' latency '
@@ -66,7 +67,7 @@ expect 0 report all.json --csv report.csv
 import csv
 rows = list(csv.DictReader(open("report.csv", encoding="utf-8", newline="")))
 assert rows and {r["kind"] for r in rows} == {"predicted"}, {r["kind"] for r in rows}
-assert {r["bench"] for r in rows} == {"rollout", "mlp", "gemm", "images"}
+assert {r["bench"] for r in rows} == {"rollout", "mlp", "train", "gemm", "images"}
 assert {r["device"] for r in rows} == {"NVIDIA A100-SXM4-80GB", "Intel Arc A770 Graphics"}
 assert all(float(r["spread"]) > 0 for r in rows)
 EOF

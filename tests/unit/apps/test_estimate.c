@@ -255,6 +255,20 @@ static void test_counts(void **state) {
     NEAR(work.bytes, 10.0 * 12 * (32 + 64));
     NEAR(work.launches, 4);
 
+    // The same as a step of a whole training, which finds its rows by a dispatch of its own.
+    struct report_cell train[] = {{.key = "depth", .number = 1},
+                                  {.key = "hidden", .number = 64},
+                                  {.key = "batch", .number = 10},
+                                  {.key = "precision", .text = "f16"},
+                                  {.key = "cache", .text = "device"}};
+    assert_true(count("train", "train", train, 5, &work, &amount));
+    NEAR(amount, 10);
+    NEAR(work.matrix, 10.0 * (2 * 2 * 32 * 64 + 3 * 2 * 64));
+    NEAR(work.launches, 5);
+    assert_true(work.serial == 0);
+    train[4].text = "none";  // bound by the loader
+    assert_false(count("train", "train", train, 5, &work, &amount));
+
     // 48 directions, 16 at once: three dispatches of 2 x 8 x 16 lanes and 1000 steps.
     struct report_cell rollout[] = {
         {.key = "test", .text = "standing"}, {.key = "policy", .text = "linear"},
