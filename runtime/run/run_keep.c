@@ -204,6 +204,14 @@ bool run_keep_counts(const struct grt_archive *archive) {
     return grt_archive_value(archive, JUDGED) != NULL;
 }
 
+// The best of a step is its newest too: `one` and `other` may be the same archive.
+static void drop(struct grt_archive **one, const struct grt_archive *other) {
+    if (*one != other) {
+        grt_archive_destroy(one);
+    }
+    *one = NULL;
+}
+
 // ---- writing ----
 
 static bool write_newest(struct grt_run *run, char *path, size_t capacity) {
@@ -224,7 +232,7 @@ static bool write_pending(struct grt_run *run) {
         return true;
     }
     bool good = write_newest(run, path, sizeof path);
-    grt_archive_destroy(&run->pending);
+    drop(&run->pending, run->pending_best);
     run->unsaved = !good;
     run->written = run->written || good;
     if (good) {
@@ -253,7 +261,7 @@ static bool write_best(struct grt_run *run) {
     bool ready = run->desc.file ? run->best_written || set_file_aside(run, path)
                                 : grt_checkpoint_make_dir(run->desc.dir);
     bool good = ready && grt_checkpoint_save(run->pending_best, path);
-    grt_archive_destroy(&run->pending_best);
+    drop(&run->pending_best, run->pending);
     run->best_written = run->best_written || good;
     run->best_unsaved = !good;
     return good;
@@ -273,7 +281,7 @@ static bool write_both(struct grt_run *run) {
     if (!grt_whole_file_twin(newest, best)) {
         return write_best(run);
     }
-    grt_archive_destroy(&run->pending_best);
+    drop(&run->pending_best, run->pending);
     run->best_written = true;
     run->best_unsaved = false;
     return true;
@@ -298,8 +306,9 @@ bool run_keep_due(struct grt_run *run) {
 }
 
 bool run_keep_save(struct grt_run *run, bool now) {
-    grt_archive_destroy(&run->pending);
-    run->pending = make_archive(run);
+    bool best = run->pending_best && run->pending_best_step == run->place.step;
+    drop(&run->pending, run->pending_best);
+    run->pending = best ? run->pending_best : make_archive(run);
     run->pending_step = run->place.step;
     run->unsaved = !run->pending;
     if (!run->pending) {
@@ -310,7 +319,7 @@ bool run_keep_save(struct grt_run *run, bool now) {
 }
 
 bool run_keep_best(struct grt_run *run) {
-    grt_archive_destroy(&run->pending_best);
+    drop(&run->pending_best, run->pending);
     run->pending_best = make_archive(run);
     run->pending_best_step = run->place.step;
     run->best_unsaved = !run->pending_best;
@@ -335,7 +344,7 @@ bool grt_run_back(struct grt_run *run, bool *none) {
 }
 
 void run_keep_close(struct grt_run *run) {
-    grt_archive_destroy(&run->pending);
+    drop(&run->pending, run->pending_best);
     grt_archive_destroy(&run->pending_best);
     grt_lock_release(&run->lock);
 }
