@@ -21,6 +21,7 @@ struct data_options {
     uint64_t size;
     uint32_t gray;
     uint64_t workers;
+    const char *inputs, *targets, *fill;
 };
 
 static bool read_samples(const char *text, void *into, char why[RANGES_WHY]) {
@@ -131,6 +132,21 @@ static const struct option_row import_options[] = {
      .help = "threads that decode files (default: one for each processor, at most 16)",
      .read = read_workers,
      .at = AT(workers)},
+    {.name = "inputs",
+     .value = "NAMES",
+     .help = "of tables: columns a,b,c by name or number (default: all others)",
+     .read = options_read_text,
+     .at = AT(inputs)},
+    {.name = "targets",
+     .value = "NAMES",
+     .help = "of tables: the same for y (default: the last column)",
+     .read = options_read_text,
+     .at = AT(targets)},
+    {.name = "fill",
+     .value = "X|mean",
+     .help = "of tables: stands for missing values (default: they are refused)",
+     .read = options_read_text,
+     .at = AT(fill)},
 };
 
 // ---- make ----
@@ -335,6 +351,8 @@ static const char about[] =
     "and\n"
     "                                               .jpg, a .npy or .npz; x and y, test/x and "
     "test/y\n"
+    "                                               or tables, .csv and .tsv, with x and y by "
+    "columns\n"
     "  data info FILE                               describes the data sets of an HDF5 file; -o "
     "with\n"
     "                                               .png or .svg draws images of each class\n"
@@ -359,7 +377,10 @@ static int run(const struct data_options *options, const char **words, size_t co
                                                  .output = options->common.output,
                                                  .size = (uint32_t)options->size,
                                                  .gray = options->gray,
-                                                 .workers = (uint32_t)options->workers});
+                                                 .workers = (uint32_t)options->workers,
+                                                 .inputs = options->inputs,
+                                                 .targets = options->targets,
+                                                 .fill = options->fill});
     }
     for (size_t i = 0; count > 0 && i < sizeof known / sizeof *known; i++) {
         if (strcmp(words[0], known[i]) == 0) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt data import`: image data sets of other programs into an HDF5 file.
+// `gpurt data import`: images and tables of other programs into an HDF5 file.
 #include "data_import.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/files.h"
@@ -18,6 +20,81 @@ static void show_note(const char *text) {
     talk_line("%s", text);
 }
 
+// ---- tables ----
+
+#define MOST_NAMES 4096
+
+static bool is_table(const char *source) {
+    const char *ending = strrchr(source, '.');
+    return ending && (strcmp(ending, ".csv") == 0 || strcmp(ending, ".tsv") == 0);
+}
+
+// The words between commas, in a copy that is the caller's to free; NULL without host memory.
+static char *split(const char *list, const char **words, uint32_t *count) {
+    char *copy = malloc(strlen(list) + 1), *rest = copy;
+    *count = 0;
+    if (copy) {
+        memcpy(copy, list, strlen(list) + 1);
+    }
+    while (rest && *rest && *count < MOST_NAMES) {
+        char *comma = strchr(rest, ',');
+        words[(*count)++] = rest;
+        if (comma) {
+            *comma = '\0';
+        }
+        rest = comma ? comma + 1 : NULL;
+    }
+    return copy;
+}
+
+static bool right_fill(const char *fill) {
+    char *end = NULL;
+    return !fill || strcmp(fill, "mean") == 0 ||
+           (strtod(fill, &end) - strtod(fill, &end) == 0 && end > fill && *end == '\0');
+}
+
+static int import_table(const struct data_import *import) {
+    struct grt_table_result result;
+    const char **words = calloc(2 * MOST_NAMES, sizeof *words);
+    struct grt_table_desc desc = {
+        .source = import->source, .path = import->output, .fill = import->fill};
+    desc.inputs = words;
+    desc.targets = words ? words + MOST_NAMES : NULL;
+    char *inputs = NULL, *targets = NULL;
+    bool room = words != NULL;
+    if (room && import->inputs) {
+        room = (inputs = split(import->inputs, words, &desc.input_count)) != NULL;
+    }
+    if (room && import->targets) {
+        room = (targets = split(import->targets, words + MOST_NAMES, &desc.target_count)) != NULL;
+    }
+    int code = COMMAND_INTERNAL;
+    if (!room) {
+        talk_error("out of memory");
+    } else if (!right_fill(import->fill)) {
+        talk_error("data import: --fill is a number or mean, not '%s'", import->fill);
+        code = COMMAND_USAGE;
+    } else {
+        code = grt_table_import(&desc, &result) ? COMMAND_OK : command_exit_of(grt_last_status());
+    }
+    if (!code) {
+        talk_line("a table: %" PRIu64 " rows of %u inputs in %s", result.rows, result.inputs,
+                  import->output);
+        if (result.classes > 0) {
+            talk_line("y has %u classes; loss=mse takes them for numbers", result.classes);
+        }
+        if (result.filled > 0) {
+            talk_line("%" PRIu64 " missing values were filled", result.filled);
+        }
+    }
+    free(inputs);
+    free(targets);
+    free(words);
+    return code;
+}
+
+// ---- any ----
+
 int data_import(const struct data_import *import) {
     struct grt_import_result result;
     if (!import->output) {
@@ -29,6 +106,17 @@ int data_import(const struct data_import *import) {
                     {FILE_WRITTEN, "--output", import->output});
     if (code) {
         return code;
+    }
+    bool table = is_table(import->source);
+    if (table ? import->labels || import->size || import->gray
+              : import->inputs || import->targets || import->fill) {
+        talk_error("data import: %s", table ? "LABELS, --size and --gray are for images"
+                                            : "--inputs, --targets and --fill are for .csv and "
+                                              ".tsv");
+        return COMMAND_USAGE;
+    }
+    if (table) {
+        return import_table(import);
     }
     bool good = grt_data_import(
         grt_import_desc(.source = import->source, .labels = import->labels, .path = import->output,

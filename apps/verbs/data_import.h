@@ -7,6 +7,7 @@
 
 struct data_import {
     const char *source, *labels, *output;
+    const char *inputs, *targets, *fill;  // of tables
     uint32_t size, gray, workers;
 };
 

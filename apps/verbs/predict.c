@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `gpurt predict`: what a trained network says of every sample of a file, as HDF5 or CSV.
+// `gpurt predict`: what a trained network says of every sample of a file, as HDF5, CSV or .npy.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,11 +18,26 @@ struct predict {
     uint32_t embeddings;
 };
 
+static int save_h5(const struct grt_archive *archive, const char *path);
+static int save_csv(const struct grt_archive *archive, const char *path);
+static int save_npy(const struct grt_archive *archive, const char *path);
+
+// A form of the predictions is a row here.
+static const struct form {
+    const char *name;
+    const char *endings[2];
+    int (*save)(const struct grt_archive *archive, const char *path);
+} forms[] = {{"h5", {".h5", ".hdf5"}, save_h5},
+             {"csv", {".csv", NULL}, save_csv},
+             {"npy", {".npy", NULL}, save_npy}};
+
 static bool read_format(const char *text, void *into, char why[RANGES_WHY]) {
-    if (strcmp(text, "h5") == 0 || strcmp(text, "csv") == 0) {
-        return options_read_text(text, into, why);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (strcmp(text, forms[i].name) == 0) {
+            return options_read_text(text, into, why);
+        }
     }
-    snprintf(why, RANGES_WHY, "known are h5 csv");
+    snprintf(why, RANGES_WHY, "known are h5 csv npy");
     return false;
 }
 
@@ -30,11 +45,11 @@ static const struct option_row predict_options[] = {
     {.name = "output",
      .letter = "o",
      .value = "FILE",
-     .help = "a name in .h5, .hdf5 or .csv; - is stdout. Appears when complete",
+     .help = "a name in .h5, .hdf5, .csv or .npy; - is stdout. Appears when complete",
      .read = options_read_text,
      .at = offsetof(struct predict, output)},
     {.name = "format",
-     .value = "h5|csv",
+     .value = "h5|csv|npy",
      .help = "form of the predictions (default: by the name, else h5)",
      .read = read_format,
      .at = offsetof(struct predict, format)},
@@ -43,20 +58,20 @@ static const struct option_row predict_options[] = {
      .at = offsetof(struct predict, embeddings)},
 };
 
-// The form that the name asks for, where --format does not; NULL with the sentence.
-static const char *form_of(const struct predict *p) {
+// The form that --format or else the name asks for; NULL with the sentence.
+static const struct form *form_of(const struct predict *p) {
     const char *slash = strrchr(p->output, '/');
     const char *ending = strrchr(slash ? slash : p->output, '.');
-    if (p->format) {
-        return p->format;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const char *const *ends = forms[i].endings;
+        bool named = ending && ((ends[0] && strcmp(ending, ends[0]) == 0) ||
+                                (ends[1] && strcmp(ending, ends[1]) == 0));
+        if (p->format ? strcmp(p->format, forms[i].name) == 0 : named || !ending) {
+            return &forms[i];
+        }
     }
-    if (!ending || strcmp(ending, ".h5") == 0 || strcmp(ending, ".hdf5") == 0) {
-        return "h5";
-    }
-    if (strcmp(ending, ".csv") == 0) {
-        return "csv";
-    }
-    talk_error("'%s': the name must end in .h5, .hdf5 or .csv, or --format h5|csv says the form",
+    talk_error("'%s': the name must end in .h5, .hdf5, .csv or .npy, or --format h5|csv|npy says "
+               "the form",
                p->output);
     return NULL;
 }
@@ -115,12 +130,33 @@ static int save_csv(const struct grt_archive *archive, const char *path) {
     return output_close(&output, true);
 }
 
+// ---- .npy: y, or embedding, alone, as NumPy's own format 1.0 ----
+
+#define NPY_HEAD 128  // bytes of the magic, the length and the text: a multiple of 64
+
+static int save_npy(const struct grt_archive *archive, const char *path) {
+    const struct grt_archive_tensor *t = &archive->tensors[0];
+    struct output output;
+    char head[NPY_HEAD + 1];
+    int code = output_open(&output, path);
+    if (code) {
+        return code;
+    }
+    int length = snprintf(head, sizeof head,
+                          "\x93NUMPY%c%c%c%c{'descr': '<f4', 'fortran_order': False, 'shape': "
+                          "(%llu, %llu), }",
+                          1, 0, NPY_HEAD - 10, 0, (unsigned long long)t->shape[0],
+                          (unsigned long long)width_of(t));
+    memset(head + length, ' ', (size_t)(NPY_HEAD - length));
+    head[NPY_HEAD - 1] = '\n';
+    fwrite(head, 1, NPY_HEAD, output.file);
+    fwrite(t->data, 1, t->bytes, output.file);
+    return output_close(&output, true);
+}
+
 // ---- the verb ----
 
-static int save(const struct grt_archive *archive, const char *path, const char *form) {
-    if (strcmp(form, "csv") == 0) {
-        return save_csv(archive, path);
-    }
+static int save_h5(const struct grt_archive *archive, const char *path) {
     return grt_checkpoint_save(archive, path) ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 
@@ -132,7 +168,7 @@ static int run(void *values, int argc, char **argv) {
         talk_error("no file for the predictions: name one with --output FILE");
         return COMMAND_USAGE;
     }
-    const char *form = form_of(p);
+    const struct form *form = form_of(p);
     struct grt_archive *model = NULL;
     struct grt_archive *archive = NULL;
     struct grt_dev *dev = NULL;
@@ -141,7 +177,7 @@ static int run(void *values, int argc, char **argv) {
         archive = p->embeddings
                       ? grt_features_archive(dev, model, &p->config.settings, talk_stopped)
                       : grt_predict(dev, model, &p->config.settings, talk_stopped);
-        code = archive ? save(archive, p->output, form) : command_exit_of(grt_last_status());
+        code = archive ? form->save(archive, p->output) : command_exit_of(grt_last_status());
     }
     if (archive && !code) {
         talk_line("%llu %s in %s", (unsigned long long)archive->tensors[0].shape[0],
@@ -173,7 +209,8 @@ int cmd_predict(int argc, char **argv) {
                  "as the\nattribute y_is says, and probability [N][outputs] has their softmax or "
                  "sigmoid; of classes,\nclass [N] is the likeliest. As CSV: a column for each, "
                  "named "
-                 "y0, y1 and so on.\nWith --embeddings: embedding [N][width] f32, and class [N] "
+                 "y0, y1 and so on. As .npy: y alone.\nWith --embeddings: embedding [N][width] "
+                 "f32, and class [N] "
                  "as the file has them.\n",
              .lists = lists,
              .list_count = sizeof lists / sizeof *lists},

@@ -37,7 +37,8 @@ bool grt_element_is_float(enum grt_element_type type) {
 }
 
 bool grt_element_is_wide(enum grt_element_type type) {
-    return type == GRT_ELEMENT_F64 || type == GRT_ELEMENT_I32 || type == GRT_ELEMENT_I64;
+    return type == GRT_ELEMENT_F64 || type == GRT_ELEMENT_I32 || type == GRT_ELEMENT_I64 ||
+           type == GRT_ELEMENT_U32;
 }
 
 void grt_element_swap(void *data, uint32_t size, size_t count) {
@@ -67,34 +68,30 @@ void grt_element_to_f32(enum grt_element_type type, float *out, const void *in, 
             uint8_t u8[PIECE];
             int32_t i32[PIECE];
             int64_t i64[PIECE];
+            int8_t i8[PIECE];
+            int16_t i16[PIECE];
+            uint16_t u16[PIECE];
+            uint32_t u32[PIECE];
         } from;
         memcpy(&from, bytes + first * size, n * size);
         switch (type) {
-        case GRT_ELEMENT_F16:
-            for (size_t i = 0; i < n; i++) {
-                to[i] = grt_f32_of_f16(from.f16[i]);
-            }
-            break;
-        case GRT_ELEMENT_F64:
-            for (size_t i = 0; i < n; i++) {
-                to[i] = (float)from.f64[i];
-            }
-            break;
-        case GRT_ELEMENT_U8:
-            for (size_t i = 0; i < n; i++) {
-                to[i] = (float)from.u8[i];
-            }
-            break;
-        case GRT_ELEMENT_I32:
-            for (size_t i = 0; i < n; i++) {
-                to[i] = (float)from.i32[i];
-            }
-            break;
-        case GRT_ELEMENT_I64:
-            for (size_t i = 0; i < n; i++) {
-                to[i] = (float)from.i64[i];
-            }
-            break;
+#define CASE(name, value)                                                                          \
+    case GRT_ELEMENT_##name:                                                                       \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            to[i] = value;                                                                         \
+        }                                                                                          \
+        break;
+            CASE(F16, grt_f32_of_f16(from.f16[i]))
+            CASE(F64, (float)from.f64[i])
+            CASE(U8, (float)from.u8[i])
+            CASE(I32, (float)from.i32[i])
+            CASE(I64, (float)from.i64[i])
+            CASE(I8, (float)from.i8[i])
+            CASE(I16, (float)from.i16[i])
+            CASE(U16, (float)from.u16[i])
+            CASE(U32, (float)from.u32[i])
+            CASE(BOOL, from.u8[i] != 0 ? 1.0f : 0.0f)
+#undef CASE
         case GRT_ELEMENT_F32:
         case GRT_ELEMENT_COUNT:
             break;
@@ -119,6 +116,12 @@ void grt_element_to_f64(enum grt_element_type type, double *out, const void *in,
             }
         } else if (type == GRT_ELEMENT_I32) {
             int32_t from[PIECE];
+            memcpy(from, bytes + first * size, n * size);
+            for (size_t i = 0; i < n; i++) {
+                out[first + i] = from[i];
+            }
+        } else if (type == GRT_ELEMENT_U32) {
+            uint32_t from[PIECE];
             memcpy(from, bytes + first * size, n * size);
             for (size_t i = 0; i < n; i++) {
                 out[first + i] = from[i];
@@ -179,12 +182,22 @@ void grt_element_normalise(enum grt_element_type type, float *out, const void *i
 static int64_t integer_at(enum grt_element_type type, const unsigned char *at) {
     int64_t wide = 0;
     int32_t narrow = 0;
+    int16_t half = 0;
     switch (type) {
     case GRT_ELEMENT_U8:
         return *at;
+    case GRT_ELEMENT_I8:
+        return (int8_t)*at;
+    case GRT_ELEMENT_BOOL:
+        return *at != 0;
+    case GRT_ELEMENT_I16:
+    case GRT_ELEMENT_U16:
+        memcpy(&half, at, sizeof half);
+        return type == GRT_ELEMENT_I16 ? half : (uint16_t)half;
     case GRT_ELEMENT_I32:
+    case GRT_ELEMENT_U32:
         memcpy(&narrow, at, sizeof narrow);
-        return narrow;
+        return type == GRT_ELEMENT_I32 ? narrow : (int64_t)(uint32_t)narrow;
     case GRT_ELEMENT_I64:
         memcpy(&wide, at, sizeof wide);
         return wide;

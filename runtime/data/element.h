@@ -14,7 +14,12 @@
     X(F64, "f64", 8, 1)                                                                            \
     X(U8, "u8", 1, 0)                                                                              \
     X(I32, "i32", 4, 0)                                                                            \
-    X(I64, "i64", 8, 0)
+    X(I64, "i64", 8, 0)                                                                            \
+    X(I8, "i8", 1, 0)                                                                              \
+    X(I16, "i16", 2, 0)                                                                            \
+    X(U16, "u16", 2, 0)                                                                            \
+    X(U32, "u32", 4, 0)                                                                            \
+    X(BOOL, "bool", 1, 0) /* as h5py has it: an enum of FALSE and TRUE */
 
 enum grt_element_type {
 #define X(name, text, size, is_float) GRT_ELEMENT_##name,

@@ -149,6 +149,21 @@ static hid_t make_half(hid_t single) {
     return half;
 }
 
+// A byte that is FALSE or TRUE.
+static bool is_bool(hid_t type) {
+    static const char *const names[] = {"FALSE", "TRUE"};
+    bool is =
+        H5Tget_class(type) == H5T_ENUM && H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2;
+    for (unsigned i = 0; is && i < 2; i++) {
+        char *name = H5Tget_member_name(type, i);
+        int8_t value = -1;
+        is = name && strcmp(name, names[i]) == 0 && H5Tget_member_value(type, i, &value) >= 0 &&
+             value == (int8_t)i;
+        H5free_memory(name);
+    }
+    return is;
+}
+
 static bool find_element(hid_t type, struct grt_element *element) {
     hid_t halves[2] = {make_half(H5T_IEEE_F32LE), make_half(H5T_IEEE_F32BE)};
     const hid_t types[GRT_ELEMENT_COUNT][2] = {
@@ -158,13 +173,21 @@ static bool find_element(hid_t type, struct grt_element *element) {
         [GRT_ELEMENT_U8] = {H5T_STD_U8LE, H5T_STD_U8BE},
         [GRT_ELEMENT_I32] = {H5T_STD_I32LE, H5T_STD_I32BE},
         [GRT_ELEMENT_I64] = {H5T_STD_I64LE, H5T_STD_I64BE},
+        [GRT_ELEMENT_I8] = {H5T_STD_I8LE, H5T_STD_I8BE},
+        [GRT_ELEMENT_I16] = {H5T_STD_I16LE, H5T_STD_I16BE},
+        [GRT_ELEMENT_U16] = {H5T_STD_U16LE, H5T_STD_U16BE},
+        [GRT_ELEMENT_U32] = {H5T_STD_U32LE, H5T_STD_U32BE},
+        [GRT_ELEMENT_BOOL] = {-1, -1},  // no type of the library
     };
+    if (is_bool(type)) {
+        *element = (struct grt_element){.type = GRT_ELEMENT_BOOL};
+    }
     const union {
         uint16_t word;
         uint8_t first;
     } order = {1};
-    bool big = order.first == 0, found = false;
-    for (int i = 0; !found && i < GRT_ELEMENT_COUNT; i++) {
+    bool big = order.first == 0, found = is_bool(type);
+    for (int i = 0; !found && i < GRT_ELEMENT_BOOL; i++) {
         for (int k = 0; !found && k < 2; k++) {
             found = H5Tequal(type, types[i][k]) > 0;
             if (found) {
@@ -457,7 +480,8 @@ static bool find_bytes(hid_t set, hid_t creation, const struct grt_file *file,
     H5Tclose(type);
     if (!known) {
         return grt_fault(fault, GRT_BAD_DATA,
-                         "'%s' has elements of another type than f16, f32, f64, u8, i32 and i64",
+                         "'%s' has elements of another type than f16, f32, f64, i8, i16, i32, i64, "
+                         "u8, u16, u32 and bool",
                          array->name);
     }
     hid_t space = H5Dget_space(set);

@@ -8,9 +8,9 @@
 // Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D],
 // [N][P][D] (point sets) and [N][H][W][C] (images) are known shapes. Point sets of one P lie side
 // by side point by point, and so do pixels of images of one size; others one behind the other, each
-// as a whole. Elements are f16, f32, f64, u8, i32 or i64 of either byte order, contiguous or in
-// chunks, plain or with the filters deflate and shuffle; they become f32, or class numbers of 32
-// bits. Where x is normalised, whole numbers of 32 and 64 bits and doubles are so before they
+// as a whole. Elements are f16, f32, f64, i8, i16, i32, i64, u8, u16, u32 or bool of either byte
+// order, contiguous or in chunks, plain or with the filters deflate and shuffle; they become f32,
+// or class numbers of 32 bits. Where x is normalised, whole numbers of 32 and 64 bits and doubles are so before they
 // become f32: what is alike to f32 next to a large mean stays apart.
 //
 // The HDF5 library opens the file, is asked where the bytes lie, and is closed again: from then on

@@ -44,6 +44,29 @@ struct grt_import_result {
 // Attributes of the file: gpurt_make (the kind), classes, class_names. False with the sentence.
 GRT_API bool grt_data_import(const struct grt_import_desc *desc, struct grt_import_result *result);
 
+// ---- tables ----
+
+// A text of rows, .csv or .tsv, into x f64 [N][inputs] and y: f64 [N][targets], or i32 [N] where
+// the one target has whole numbers from 0 on, or words, which are numbered in the order of their
+// bytes. Attributes: columns, the inputs' names; classes and class_names.
+struct grt_table_desc {
+    const char *source, *path;
+    const char *const *inputs;  // columns by name, or by number from 1 on; count 0: all others
+    uint32_t input_count;
+    const char *const *targets;  // count 0: the last column
+    uint32_t target_count;
+    const char *fill;  // what stands for a missing value, a number or "mean"; NULL: refused
+};
+#define grt_table_desc(...) GRT_DESC(struct grt_table_desc, __VA_ARGS__)
+
+struct grt_table_result {
+    uint64_t rows, filled;
+    uint32_t inputs, targets, classes;  // classes 0: y are numbers
+};
+
+// False with file, line, column and the reason.
+GRT_API bool grt_table_import(const struct grt_table_desc *desc, struct grt_table_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -113,7 +113,7 @@ static bool whole_targets(const struct grt_config *config, bool *whole) {
     for (uint32_t i = 0; i < file->count; i++) {
         const char *found = file->arrays[i].name;
         if (strcmp(found + (found[0] == '/'), name + (name[0] == '/')) == 0) {
-            *whole = file->arrays[i].dtype[0] == 'i' || file->arrays[i].dtype[0] == 'u';
+            *whole = strchr("iub", file->arrays[i].dtype[0]) != NULL && file->arrays[i].dtype[0];
         }
     }
     grt_file_info_destroy(&file);

@@ -216,7 +216,7 @@ PY
 done
 expect 0 predict --data unaimed.h5 --checkpoint named-mse --format csv -o -
 same out <("$gpurt" predict --data unaimed.h5 --checkpoint named-mse -o /dev/fd/1 --format csv 2>/dev/null)
-refuse 64 'must end in .h5, .hdf5 or .csv' predict --data unaimed.h5 --checkpoint named-mse -o p.txt
+refuse 64 'must end in .h5, .hdf5, .csv or .npy' predict --data unaimed.h5 --checkpoint named-mse -o p.txt
 [ ! -e p.txt ] || wrong "a prediction of unknown form was written"
 refuse 65 "no data set" eval --data unaimed.h5 --checkpoint named-mse
 # What is read is never written over.

@@ -24,7 +24,9 @@ static void every_type_layout_and_filter(void **state) {
     hid_t half = data_kit_half(false), half_big = data_kit_half(true);
     const hid_t types[] = {half,           half_big,       H5T_IEEE_F32LE, H5T_IEEE_F32BE,
                            H5T_IEEE_F64LE, H5T_IEEE_F64BE, H5T_STD_U8LE,   H5T_STD_I32LE,
-                           H5T_STD_I32BE,  H5T_STD_I64LE,  H5T_STD_I64BE};
+                           H5T_STD_I32BE,  H5T_STD_I64LE,  H5T_STD_I64BE,  H5T_STD_I8LE,
+                           H5T_STD_I16LE,  H5T_STD_I16BE,  H5T_STD_U16LE,  H5T_STD_U16BE,
+                           H5T_STD_U32LE,  H5T_STD_U32BE};
     // Chunks that cut rows, columns and points, and some that reach beyond the edge.
     static const struct {
         hsize_t shape[4], chunk[4];
