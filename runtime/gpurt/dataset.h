@@ -10,7 +10,8 @@
 // by side point by point, and so do pixels of images of one size; others one behind the other, each
 // as a whole. Elements are f16, f32, f64, i8, i16, i32, i64, u8, u16, u32 or bool of either byte
 // order, contiguous or in chunks, plain or with the filters deflate and shuffle; they become f32,
-// or class numbers of 32 bits. Where x is normalised, whole numbers of 32 and 64 bits and doubles are so before they
+// or class numbers of 32 bits. Where x is normalised, whole numbers of 32 and 64 bits and doubles
+// are so before they
 // become f32: what is alike to f32 next to a large mean stays apart.
 //
 // The HDF5 library opens the file, is asked where the bytes lie, and is closed again: from then on

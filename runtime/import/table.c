@@ -46,7 +46,8 @@ struct table {
 };
 
 static bool no_memory(const struct table *t) {
-    return grt_fail(GRT_NO_MEMORY, "no host memory for %s", t->desc->source);
+    grt_fail(GRT_NO_MEMORY, "no host memory for %s", t->desc->source);
+    return false;
 }
 
 // ---- fields ----
@@ -145,11 +146,15 @@ static bool read_names(struct table *t, const char **rows) {
     bool last = false, numbers = false;
     double unused;
     t->names = calloc(MOST_COLUMNS, sizeof(char *));
-    while (t->names && !last) {
+    if (!t->names) {
+        return no_memory(t);
+    }
+    while (!last) {
         struct field f = next_field(t, &at, &last);
         if (!f.at || t->columns == MOST_COLUMNS) {
-            return grt_fail(GRT_BAD_DATA, "%s:1: %s", t->desc->source,
-                            f.at ? "more than 16384 columns" : "a quote that nothing closes");
+            grt_fail(GRT_BAD_DATA, "%s:1: %s", t->desc->source,
+                     f.at ? "more than 16384 columns" : "a quote that nothing closes");
+            return false;
         }
         numbers = numbers || is_number(&f, &unused);
         t->names[t->columns] = text_of(&f);
@@ -167,7 +172,7 @@ static bool read_names(struct table *t, const char **rows) {
         }
     }
     *rows = numbers ? t->bytes : at;
-    return t->names || no_memory(t);
+    return true;
 }
 
 // The column of a name, or of a number from 1 on.
@@ -193,9 +198,9 @@ static bool find_column(const struct table *t, const char *name, uint32_t *colum
 // Targets as named, or the last column; inputs as named, or all others.
 static bool choose_columns(struct table *t) {
     const struct grt_table_desc *d = t->desc;
-    t->inputs = calloc(t->columns + d->input_count, sizeof *t->inputs);
-    t->targets = calloc(t->columns + d->target_count, sizeof *t->targets);
-    bool *taken = calloc(t->columns, sizeof *taken);
+    t->inputs = calloc(t->columns + d->input_count + 1u, sizeof *t->inputs);
+    t->targets = calloc(t->columns + d->target_count + 1u, sizeof *t->targets);
+    bool *taken = calloc(t->columns + 1u, sizeof *taken);
     bool good = t->inputs && t->targets && taken;
     if (!good) {
         free(taken);
@@ -231,19 +236,28 @@ static bool choose_columns(struct table *t) {
 
 // ---- rows ----
 
+static bool grow(void **list, uint64_t bytes) {
+    void *grown = realloc(*list, bytes);
+    if (!grown) {
+        return false;
+    }
+    *list = grown;
+    return true;
+}
+
 static bool make_room(struct table *t) {
+    void *x = t->x, *y = t->y, *words = t->words;
     if (t->rows < t->room) {
         return true;
     }
-    uint64_t room = 2 * t->room + 1024;
-    double *x = realloc(t->x, room * t->input_count * sizeof *x);
-    t->x = x ? x : t->x;
-    double *y = realloc(t->y, room * t->target_count * sizeof *y);
-    t->y = y ? y : t->y;
-    struct field *words = realloc(t->words, room * sizeof *words);
-    t->words = words ? words : t->words;
-    t->room = room;
-    return (x && y && words) || no_memory(t);
+    t->room = 2 * t->room + 1024;
+    bool good = grow(&x, t->room * t->input_count * sizeof *t->x);
+    good = grow(&y, t->room * t->target_count * sizeof *t->y) && good;
+    good = grow(&words, t->room * sizeof *t->words) && good;
+    t->x = x;
+    t->y = y;
+    t->words = words;
+    return good || no_memory(t);
 }
 
 // A field as a number, or NaN; false with the sentence.
@@ -289,7 +303,7 @@ static bool take_row(struct table *t, const struct field *fields, uint64_t line)
 }
 
 static bool read_rows(struct table *t, const char *at) {
-    struct field *fields = calloc(t->columns, sizeof *fields);
+    struct field *fields = calloc(t->columns + 1u, sizeof *fields);
     uint64_t line = 1;
     bool good = fields != NULL || no_memory(t);
     for (const char *c = t->bytes; c < at; c++) {
@@ -366,14 +380,14 @@ static int by_bytes(const void *a, const void *b) {
 
 // Words of the target as numbers, in the order of their bytes.
 static bool number_words(struct table *t) {
-    char **all = calloc(t->rows, sizeof(char *));
+    char **all = calloc(t->rows + 1, sizeof(char *));
     bool good = all != NULL;
     for (uint64_t i = 0; good && i < t->rows; i++) {
         all[i] = text_of(&t->words[i]);
         good = all[i] != NULL;
     }
-    char **sorted = good ? malloc(t->rows * sizeof(char *)) : NULL;
-    t->classes = good ? calloc(t->rows, sizeof(char *)) : NULL;
+    char **sorted = good ? malloc((t->rows + 1) * sizeof(char *)) : NULL;
+    t->classes = good ? calloc(t->rows + 1, sizeof(char *)) : NULL;
     good = sorted && t->classes;
     if (good) {
         memcpy(sorted, all, t->rows * sizeof(char *));
@@ -381,18 +395,16 @@ static bool number_words(struct table *t) {
     }
     for (uint64_t i = 0; good && i < t->rows; i++) {
         if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) {
-            t->classes[t->class_count++] = sorted[i];
+            struct field name = {.at = sorted[i], .length = (uint32_t)strlen(sorted[i])};
+            char *copy = text_of(&name);
+            good = copy != NULL;
+            t->classes[t->class_count] = copy;
+            t->class_count += good;
         }
     }
     for (uint64_t i = 0; good && i < t->rows; i++) {
         char **found = bsearch(&all[i], t->classes, t->class_count, sizeof(char *), by_bytes);
-        t->y[i] = (double)(found - t->classes);
-    }
-    // The classes' own texts stay.
-    for (uint32_t k = 0; good && k < t->class_count; k++) {
-        struct field name = {.at = t->classes[k], .length = (uint32_t)strlen(t->classes[k])};
-        t->classes[k] = text_of(&name);
-        good = good && t->classes[k];
+        t->y[i] = found ? (double)(found - t->classes) : 0;
     }
     for (uint64_t i = 0; all && i < t->rows; i++) {
         free(all[i]);
@@ -434,7 +446,7 @@ static bool put_all(hid_t file, const struct table *t) {
              ? put(file, "y", H5T_STD_I32LE, t->rows, 0, t->y, H5T_NATIVE_DOUBLE)
              : put(file, "y", H5T_IEEE_F64LE, t->rows, t->target_count, t->y, H5T_NATIVE_DOUBLE)) &&
         grt_attribute_put_text(file, "gpurt_make", "a table");
-    const char **names = calloc(t->input_count, sizeof *names);
+    const char **names = calloc(t->input_count + 1u, sizeof *names);
     for (uint32_t i = 0; names && i < t->input_count; i++) {
         names[i] = t->names[t->inputs[i]];
     }
