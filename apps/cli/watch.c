@@ -20,7 +20,7 @@ const struct option_row watch_options[WATCH_OPTIONS_COUNT] = {
      .at = AT(kernels)},
     {.name = "trace",
      .value = "FILE",
-     .help = "write a trace of host and device, which Perfetto opens",
+     .help = "the same, and write a trace of host and device, which Perfetto opens",
      .read = options_read_text,
      .at = AT(trace)},
     {.name = "every-command",
@@ -202,7 +202,7 @@ int watch_close(const struct options *o, struct grt_dev **dev, watch_peaks_fn *p
         // A verb that failed before its device did anything has nothing to show.
         struct grt_timeline_totals totals = grt_timeline_totals(timeline);
         bool shows = code == 0 || totals.dispatches + totals.copies > 0;
-        if (shows && o->kernels) {
+        if (shows && (o->kernels || o->trace) && !o->quiet) {
             struct watch_peaks most = peaks ? peaks(*dev) : (struct watch_peaks){0};
             talk_clear();
             print_kernels(&most);

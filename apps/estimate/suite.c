@@ -228,6 +228,64 @@ static size_t row_gemm_f32(size_t i, double size, struct report_cell cells[SUITE
     return row_product(i, "f32", cells);
 }
 
+// ---- convolutions ----
+
+#define LEAST_CHANNELS 16
+
+// As products, whose tiles have TILE pixels and TILE channels: of outputs forward, of images back.
+// Gradients of weights are cut along the pixels, so that every unit has a part, and added up.
+// Images of a few channels have no tile on matrix units, and cards other than Hopper's, whose
+// profile splits f32 too, have other kernels, of which no GPU was recorded: both are left out.
+static bool count_conv(const struct report_row *row, const struct card *card,
+                       struct roof_work *work, double *amount) {
+    const struct report_cell *images = report_cell(row, "images");
+    const struct report_cell *window = report_cell(row, "window");
+    double n = 0, h = 0, w = 0, c = 0, k = 0, kh = 0, kw = 0, step = 0, pad = 0;
+    char rest = 0;
+    bool half = is(row, "precision", "f16") || is(row, "precision", "bf16");
+    if (!half || card->matrix <= 0 || !splits(card) || !images || !images->text || !window ||
+        !window->text ||
+        sscanf(images->text, "%9lfx%9lfx%9lfx%9lfx%9lf%c", &n, &h, &w, &c, &k, &rest) != 5 ||
+        sscanf(window->text, "%4lfx%4lf/%4lf+%4lf%c", &kh, &kw, &step, &pad, &rest) != 4) {
+        return false;
+    }
+    double down = floor((h + 2 * pad - kh) / step) + 1;
+    double across = floor((w + 2 * pad - kw) / step) + 1;
+    double numbers[] = {n, h, w, c, k, kh, kw, step, 1 + pad, down, across};
+    if (!positive(numbers, COUNT(numbers)) || c < LEAST_CHANNELS) {
+        return false;
+    }
+    bool forward = is(row, "test", "forward"), weight = is(row, "test", "weight");
+    double pixels = forward ? n * down * across : n * h * w;
+    *amount = 2 * n * down * across * k * c * kh * kw;
+    *work = (struct roof_work){
+        .launches = weight ? 2 : 1,
+        .matrix = *amount,
+        .bytes = 2 * (n * h * w * c + n * down * across * k + c * k * kh * kw),
+        .groups = weight ? 0 : ceil(pixels / TILE) * ceil((forward ? k : c) / TILE),
+    };
+    return true;
+}
+
+static size_t row_conv(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    static const char *const shapes[][2] = {{"128x32x32x64x64", "3x3/1+1"},
+                                            {"128x16x16x128x128", "3x3/1+1"},
+                                            {"128x8x8x256x256", "3x3/1+1"},
+                                            {"128x4x4x512x512", "3x3/1+1"}};
+    static const char *const passes[] = {"forward", "data", "weight"};
+    size_t shape = i / COUNT(passes), count = 0;
+    (void)size;
+    if (shape >= COUNT(shapes)) {
+        return 0;
+    }
+    cells[count++] = CELL_TEXT("kind", "conv");
+    cells[count++] = CELL_TEXT("test", passes[i % COUNT(passes)]);
+    cells[count++] = CELL_TEXT("images", shapes[shape][0]);
+    cells[count++] = CELL_TEXT("window", shapes[shape][1]);
+    cells[count++] = CELL_TEXT("precision", "f16");
+    return count;
+}
+
 // ---- the training step of ResNet-18 ----
 
 // Dispatches of a step, as PoCL records it; each activation is written and read four times.
@@ -320,6 +378,12 @@ const struct suite suites[] = {
      .free = SUITE_SHARE(matrix) | SUITE_SHARE(bytes) | SUITE_SHARE(hidden) | SUITE_SHARE(launch),
      .count = count_gemm_f32,
      .row = row_gemm_f32},
+    {.name = "conv",
+     .help = "convolutions of ResNet-18 in f16",
+     .bench = "conv",
+     .free = SUITE_SHARE(matrix) | SUITE_SHARE(bytes) | SUITE_SHARE(hidden) | SUITE_SHARE(launch),
+     .count = count_conv,
+     .row = row_conv},
     {.name = "images",
      .help = "training step of ResNet-18 over batch size",
      .bench = "images",

@@ -56,7 +56,7 @@ static const struct option_row own_options[] = {
      .at = AT(card)},
     {.name = "suite",
      .value = "LIST",
-     .help = "of rollout, mlp, train, gemm, gemm-f32, images, commas between, or all",
+     .help = "of rollout, mlp, train, gemm, gemm-f32, conv, images, commas between, or all",
      .fallback = "all",
      .read = options_read_text,
      .at = AT(suite)},
@@ -101,6 +101,8 @@ static const struct option_row own_options[] = {
     X(HIDDEN, "hidden", "", NULL, COUNT, 0, 0)                                                     \
     X(SIDE, "resolution", "", NULL, COUNT, 0, 0)                                                   \
     X(SHAPE, "shape", "", NULL, TEXT, 0, 0)                                                        \
+    X(PICTURES, "images", "", NULL, TEXT, 0, 0)                                                    \
+    X(WINDOW, "window", "", NULL, TEXT, 0, 0)                                                      \
     X(BATCH, "batch", "", NULL, COUNT, 0, 0)                                                       \
     X(PRECISION, "precision", "", NULL, TEXT, 0, 0)                                                \
     X(WORKERS, "workers", "", NULL, COUNT, 0, 0)                                                   \
@@ -293,7 +295,12 @@ static void put_cell(struct table_cell *cells, const struct report_cell *cell) {
 
 static bool print_row(struct run *run, const struct fit *fit, const struct card *card,
                       const struct report_row *row, const struct estimate *e) {
-    static const char *const without[] = {"test", "workers", "cache", NULL};
+    // What is the same in every row of a suite.
+    const char *bench = row->bench->name;
+    const char *also = strcmp(bench, "rollout") == 0 ? "test"
+                       : strcmp(bench, "conv") == 0  ? "precision"
+                                                     : NULL;
+    const char *const without[] = {"workers", "cache", also, NULL};
     char subject[REPORT_TEXT], figure[3][REPORT_QUANTITY];
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_CARD] = TABLE_CELL(.text = card->id),

@@ -93,6 +93,10 @@ refuse 64 "did you mean 'rollout'?" estimate --suite rolout
 refuse 64 "no API 'cuda'" estimate --api cuda
 refuse 65 'no matrix units' estimate --card rx-6800 --suite gemm
 refuse 65 'no matrix units' estimate --card a100 --suite gemm-f32
+refuse 65 'no matrix units' estimate --card a100 --suite conv
+expect 0 estimate --card h200 --suite conv,train
+[ "$(wc -L <out)" -le 80 ] || wrong "conv, train: a line of more than 80 columns"
+said '^128x8x8x256x256 3x3/1\+1 weight '
 refuse 66 'nowhere.json' estimate --cards nowhere.json
 refuse 66 'nowhere.json' estimate --measured nowhere.json
 printf '{"schema":"gpurt.cards/1","cards":[{"id":"<script>"}]}' >bad.json

@@ -59,7 +59,8 @@ near "$(operations mlp_pass_f32)" $((2 * 64 * (512 + 2 * (512 + 16)))) || wrong 
 near "$(operations mlp_grads_f32)" $((2 * 64 * (512 + 512 + 16))) || wrong "operations of the gradients: $(operations mlp_grads_f32)"
 
 # Where that costs too much, some runs stand for the others, which are counted all the same.
-expect 0 "${train[@]}" checkpoint_dir=some epochs=4 --kernels --trace s.json
+# A trace comes with the table.
+expect 0 "${train[@]}" checkpoint_dir=some epochs=4 --trace s.json
 check_trace s.json 'compute queue' host
 some=$(sed -n 's/^\([0-9]*\) of [0-9]* commands were timed, .*/\1/p' err)
 [ "$(dispatches)" -gt "$in_table" ] || wrong "some: $(dispatches) dispatches of 4 epochs, $in_table of one"

@@ -217,13 +217,15 @@ static const struct suite *suite_of(const char *name) {
     return NULL;
 }
 
+static const struct card *counted = &round_card;
+
 static bool count(const char *suite, const char *bench, struct report_cell *cells, size_t n,
                   struct roof_work *work, double *amount) {
     struct report_row row = {.cells = cells, .cell_count = n};
     for (size_t i = 0; i < report_bench_count; i++) {
         row.bench = strcmp(report_benches[i].name, bench) == 0 ? &report_benches[i] : row.bench;
     }
-    return suite_of(suite)->count(&row, &round_card, work, amount);
+    return suite_of(suite)->count(&row, counted, work, amount);
 }
 
 static void test_counts(void **state) {
@@ -291,6 +293,39 @@ static void test_counts(void **state) {
     NEAR(work.chain, 3.0 * 1000 * 1e4);
     rollout[0].text = "uav";
     assert_false(count("rollout", "rollout", rollout, 8, &work, &amount));
+
+    // Two images of 8x8 and 32 channels, windows of 3x3 two apart: 4x4 of 8 channels come out.
+    struct report_cell conv[] = {{.key = "test", .text = "forward"},
+                                 {.key = "images", .text = "2x8x8x32x8"},
+                                 {.key = "window", .text = "3x3/2+1"},
+                                 {.key = "precision", .text = "f16"}};
+    assert_false(count("conv", "conv", conv, 4, &work, &amount));  // no Hopper
+    struct card hopper = round_card;
+    hopper.name = "NVIDIA H200";
+    hopper.memory = 140e9;
+    counted = &hopper;
+    assert_true(count("conv", "conv", conv, 4, &work, &amount));
+    NEAR(amount, 2.0 * 2 * 4 * 4 * 8 * 32 * 9);
+    NEAR(work.matrix, amount);
+    NEAR(work.bytes, 2.0 * (2 * 8 * 8 * 32 + 2 * 4 * 4 * 8 + 32 * 8 * 9));
+    NEAR(work.groups, 1);
+    NEAR(work.launches, 1);
+    conv[1].text = "2x8x8x3x8";  // pictures
+    assert_false(count("conv", "conv", conv, 4, &work, &amount));
+    conv[1].text = "64x8x8x256x200";  // 64 x 64 pixels by 256 channels, in tiles of 128
+    conv[0].text = "data";
+    assert_true(count("conv", "conv", conv, 4, &work, &amount));
+    NEAR(work.groups, 32 * 2);
+    conv[0].text = "weight";
+    assert_true(count("conv", "conv", conv, 4, &work, &amount));
+    assert_true(work.groups == 0 && work.launches == 2);
+    static const char *const broken[] = {"3x3/0+1", "3x3", "3x3/1+1x", "99x99/1+0", "3x3/-1+1"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        conv[2].text = broken[i];
+        assert_false(count("conv", "conv", conv, 4, &work, &amount));
+    }
+
+    counted = &round_card;
 
     // What `gpurt bench images` counted of ResNet-18 at 32x32 on 2026-11-17: 3.348 GFLOP an image.
     struct report_cell images[] = {{.key = "model", .text = "resnet18"},
