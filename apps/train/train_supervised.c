@@ -167,12 +167,13 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
             snprintf(left, sizeof left, "; %s%s drawn anew: %u", info.taken.first_left,
                      info.taken.left > 1 ? " and others" : "", info.taken.left);
         }
-        talk_line("from        %s: %s%u tensors%s", t->from, t->theirs ? "its network, " : "",
-                  info.taken.count, left);
+        talk_line("from        %s: %s%u tensors%s%s%s", t->from, t->theirs ? "its network, " : "",
+                  info.taken.count, info.taken.prefix[0] ? ", named without " : "",
+                  info.taken.prefix, left);
         if (info.taken.unused > 0) {
-            talk_line("from        no part of this network: %s%s, left out: %u",
+            talk_line("from        no part of this network: %s%s, left out: %u%s",
                       info.taken.first_unused, info.taken.unused > 1 ? " and others" : "",
-                      info.taken.unused);
+                      info.taken.unused, info.taken.unused > 1 ? "; -v lists them" : "");
         }
     }
     talk_line("precision   %s", c->precision);

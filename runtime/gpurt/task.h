@@ -71,12 +71,15 @@ GRT_API bool grt_task_continues(const struct grt_task *task, const struct grt_ar
 GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
 
 // The same for a network that goes on learning something else: tensors of the same name and shape
-// are taken, the others stay as they were drawn. False with the sentence where none is taken.
+// are taken, those of 16 bits as f32; the others stay as they were drawn. Where no name is the
+// same, what all names of the archive begin with ("module.") is left out. Each that is left, here
+// or there, is a note of the log. False with the sentence where none is taken.
 struct grt_task_taken {
     uint32_t count, left;
     char first_left[GRT_PARAM_NAME];
     uint32_t unused;  // tensors of the archive that the network does not have
     char first_unused[GRT_PARAM_NAME];
+    char prefix[GRT_PARAM_NAME];  // that was left out of names, or ""
 };
 GRT_API bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
                                  struct grt_task_taken *taken);

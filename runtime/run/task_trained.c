@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/log.h"
 #include "task_parts.h"
 
@@ -406,46 +407,74 @@ bool grt_task_open_features(struct grt_task *task, const struct grt_archive *arc
 }
 
 static bool same_shape(const struct grt_archive_tensor *a, const struct grt_tensor *b) {
-    bool same = a && a->dtype == b->dtype && a->rank == b->rank;
+    bool same = a->rank == b->rank;
     for (uint32_t i = 0; same && i < b->rank; i++) {
         same = a->shape[i] == b->shape[i];
     }
     return same;
 }
 
-// Gives the learner its tensors of the archive. Those that are missing or of another shape fail, or
-// are left and counted where `taken` is given.
-static bool give_tensors(struct grt_learner *learner, const struct grt_archive *archive,
+// 16-bit numbers of another program into a tensor of f32.
+static bool give_wider(const struct grt_archive_tensor *from, const struct grt_tensor *tensor) {
+    uint64_t count = from->bytes / sizeof(uint16_t);
+    const uint16_t *bits = from->data;
+    float *numbers = malloc(count * sizeof *numbers + 1);
+    if (!numbers) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for '%s'", from->name);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        numbers[i] = grt_f32_of_16(from->dtype, bits[i]);
+    }
+    bool good =
+        grt_buf_write(tensor->range.buf, tensor->range.offset, numbers, count * sizeof *numbers);
+    free(numbers);
+    return good;
+}
+
+// One tensor of a network that goes on learning; what does not fit is left, and named to who wants
+// to know.
+static bool take_tensor(const struct grt_archive *archive, const char *name,
+                        const struct grt_tensor *tensor, struct grt_task_taken *taken) {
+    char full[GRT_ARCHIVE_NAME];
+    snprintf(full, sizeof full, "model/%.80s%.95s", taken->prefix, name);
+    const struct grt_archive_tensor *found = grt_archive_find(archive, full);
+    bool same = found && same_shape(found, tensor), f32 = tensor->dtype == GRT_F32;
+    bool wider = same && f32 && (found->dtype == GRT_F16 || found->dtype == GRT_BF16);
+    if (!same || (found->dtype != tensor->dtype && !wider)) {
+        if (taken->left++ == 0) {
+            snprintf(taken->first_left, sizeof taken->first_left, "%.95s", name);
+        }
+        grt_log(GRT_LOG_INFO, "%s: %s is drawn anew: %s", archive->path, name,
+                !found  ? "there is none"
+                : !same ? "it has another shape there"
+                        : "it has another type there");
+        return true;
+    }
+    taken->count++;
+    return wider ? give_wider(found, tensor) : grt_archive_give(archive, full, tensor);
+}
+
+static const enum grt_tensor_role model_roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
+#define MODEL_ROLES (sizeof model_roles / sizeof *model_roles)
+
+static bool take_tensors(struct grt_learner *learner, const struct grt_archive *archive,
                          struct grt_task_taken *taken) {
-    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
-    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+    bool good = true;
+    for (size_t r = 0; good && r < MODEL_ROLES; r++) {
         const struct grt_tensor *tensor;
         const char *name = NULL;
-        for (uint32_t i = 0; (tensor = grt_learner_tensor(learner, roles[r], i, &name)); i++) {
-            char full[GRT_ARCHIVE_NAME];
-            snprintf(full, sizeof full, "model/%s", name);
-            if (taken && !same_shape(grt_archive_find(archive, full), tensor)) {
-                if (taken->left++ == 0) {
-                    snprintf(taken->first_left, sizeof taken->first_left, "%.95s", name);
-                }
-                continue;
-            }
-            if (!grt_archive_give(archive, full, tensor)) {
-                return false;
-            }
-            if (taken) {
-                taken->count++;
-            }
+        for (uint32_t i = 0;
+             good && (tensor = grt_learner_tensor(learner, model_roles[r], i, &name)); i++) {
+            good = take_tensor(archive, name, tensor, taken);
         }
     }
-    return true;
+    return good;
 }
 
 static bool has_tensor(const struct grt_learner *learner, const char *wanted) {
-    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
-    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+    for (size_t r = 0; r < MODEL_ROLES; r++) {
         const char *name = NULL;
-        for (uint32_t i = 0; grt_learner_tensor(learner, roles[r], i, &name); i++) {
+        for (uint32_t i = 0; grt_learner_tensor(learner, model_roles[r], i, &name); i++) {
             if (strcmp(name, wanted) == 0) {
                 return true;
             }
@@ -454,18 +483,52 @@ static bool has_tensor(const struct grt_learner *learner, const char *wanted) {
     return false;
 }
 
+// What all names of an archive begin with, to the first dot and that too: "module." of a network
+// that was wrapped. "" where they do not agree.
+static void common_prefix(const struct grt_archive *archive, char prefix[GRT_PARAM_NAME]) {
+    prefix[0] = '\0';
+    for (uint32_t i = 0; i < archive->tensor_count; i++) {
+        const char *name = archive->tensors[i].name;
+        const char *dot = strncmp(name, "model/", 6) == 0 ? strchr(name + 6, '.') : NULL;
+        if (strncmp(name, "model/", 6) != 0) {
+            continue;
+        }
+        size_t length = dot ? (size_t)(dot - name) - 5 : 0;
+        bool first = !prefix[0];
+        if (length == 0 || length >= 80 ||
+            (!first && (strlen(prefix) != length || strncmp(prefix, name + 6, length) != 0))) {
+            prefix[0] = '\0';
+            return;
+        }
+        memcpy(prefix, name + 6, length);
+        prefix[length] = '\0';
+    }
+}
+
 bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *archive,
                          struct grt_task_taken *taken) {
     *taken = (struct grt_task_taken){0};
-    if (!give_tensors(learner, archive, taken)) {
+    if (!take_tensors(learner, archive, taken)) {
         return false;
     }
+    struct grt_task_taken again = {0};
+    if (taken->count == 0) {
+        common_prefix(archive, again.prefix);
+    }
+    if (again.prefix[0] && !take_tensors(learner, archive, &again)) {
+        return false;
+    }
+    *taken = again.count > 0 ? again : *taken;
+    size_t skip = strlen("model/") + strlen(taken->prefix);
     for (uint32_t i = 0; i < archive->tensor_count; i++) {
         const char *name = archive->tensors[i].name;
-        if (strncmp(name, "model/", 6) == 0 && !has_tensor(learner, name + 6) &&
-            taken->unused++ == 0) {
+        if (strncmp(name, "model/", 6) != 0 || has_tensor(learner, name + skip)) {
+            continue;
+        }
+        if (taken->unused++ == 0) {
             snprintf(taken->first_unused, sizeof taken->first_unused, "%.95s", name + 6);
         }
+        grt_log(GRT_LOG_INFO, "%s: %s is no part of this network", archive->path, name + 6);
     }
     if (taken->count == 0) {
         return grt_fail(GRT_BAD_DATA,
@@ -476,5 +539,16 @@ bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *
 }
 
 bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive) {
-    return give_tensors(learner, archive, NULL) && grt_learner_sync(learner);
+    bool good = true;
+    for (size_t r = 0; good && r < MODEL_ROLES; r++) {
+        const struct grt_tensor *tensor;
+        const char *name = NULL;
+        for (uint32_t i = 0;
+             good && (tensor = grt_learner_tensor(learner, model_roles[r], i, &name)); i++) {
+            char full[GRT_ARCHIVE_NAME];
+            snprintf(full, sizeof full, "model/%s", name);
+            good = grt_archive_give(archive, full, tensor);
+        }
+    }
+    return good && grt_learner_sync(learner);
 }
