@@ -96,6 +96,11 @@
     X(all, nn, dropout_16)                                                                         \
     X(all, nn, add_to_f32)                                                                         \
     X(all, nn, add_to_16)                                                                          \
+    X(all, nn, block8_16)                                                                          \
+    X(all, nn, block_grad8_16)                                                                     \
+    X(all, nn, block_sums8_16)                                                                     \
+    X(all, nn, add_to8_16)                                                                         \
+    X(all, image, batch_sums8_16)                                                                  \
     X(all, nn, geglu_f32)                                                                          \
     X(all, nn, geglu_16)                                                                           \
     X(all, image, patches_f32)                                                                     \
@@ -213,5 +218,10 @@
     X(opencl, nvidia, gemm_wgmma_b_shared_16f32)                                                   \
     X(ptx, nvidia, gemm_wgmma_b_registers_16)                                                      \
     X(ptx, nvidia, gemm_wgmma_b_registers_16f32)                                                   \
+    X(ptx, nvidia, block8_ptx_16)                                                                  \
+    X(ptx, nvidia, block_grad8_ptx_16)                                                             \
+    X(ptx, nvidia, block_sums8_ptx_16)                                                             \
+    X(ptx, nvidia, add_to8_ptx_16)                                                                 \
+    X(ptx, nvidia, batch_sums8_ptx_16)                                                             \
     X(ptx, nvidia, conv_wgmma_16)                                                                  \
     X(ptx, nvidia, conv_wgmma_weight_16f32)

@@ -19,8 +19,8 @@
 typedef uint32_t uint;
 typedef uint16_t u16;
 typedef struct {
-    uint32_t word[4];
-} u32x4;  // made and moved as a whole, never looked into
+    uint32_t x, y, z, w;
+} u32x4;
 
 typedef struct {
     float x, y, z, w;
@@ -54,7 +54,7 @@ static inline uint32_t AS_U32(float value) {
 #define MAD(a, b, c) fmaf(a, b, c)
 #define CONTRACT(state)
 #define F32X4(a, b, c, d) ((f32x4){a, b, c, d})
-#define U32X4(a, b, c, d) ((u32x4){{a, b, c, d}})
+#define U32X4(a, b, c, d) ((u32x4){a, b, c, d})
 #define SPLAT4(v) ((f32x4){v, v, v, v})
 static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
     return (f32x4){MAD(a.x, b.x, c.x), MAD(a.y, b.y, c.y), MAD(a.z, b.z, c.z), MAD(a.w, b.w, c.w)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image_ops.h"
 
+#include "eights.h"
 #include "gpurt/device.h"
 #include "ops/op_support.h"
 #include "shaders/host.h"
@@ -82,7 +83,7 @@ void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w,
 }
 
 void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b) {
-    const struct grt_dev *dev = grt_graph_dev(graph);
+    struct grt_dev *dev = grt_graph_dev(graph);
     if (!grt_nn_reachable(graph, b->x)) {
         return;
     }
@@ -96,18 +97,28 @@ void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b
                                                  .chunk = (uint32_t)chunk,
                                                  .share = 1.0f / (float)chunk,
                                                  .last_share = 1.0f / (float)last};
-        struct grt_slices lanes = grt_block_slices(dev);
-        uint32_t across = lanes.wg / lanes.slices;
+        const struct grt_range ranges[] = {b->x->range, sums[0].range, sums[1].range};
         char name[GRT_NN_KERNEL];
-        grt_op_launch(
-            graph,
-            grt_kernel_desc(.name = grt_nn_kernel(name, "batch_sums", b->x),
-                            .specs = {{"WG", lanes.wg},
-                                      {"SLICES", lanes.slices},
-                                      {"KIND", grt_nn_kind(b->x)}}),
-            &params, sizeof params,
-            (const struct grt_range[]){b->x->range, sums[0].range, sums[1].range}, 3,
-            (const uint32_t[3]){(uint32_t)((cols + across - 1) / across), (uint32_t)chunks, 1});
+        if (grt_eights_suit(&b->x, 1)) {
+            struct grt_eights e = grt_eights_of(dev, rows, cols, chunk);
+            grt_op_launch(graph,
+                          grt_kernel_desc(.name = grt_eights_kernel(dev, name, "batch_sums8"),
+                                          .specs = {{"WG", e.wg},
+                                                    {"ACROSS", e.across},
+                                                    {"KIND", grt_nn_kind(b->x)}}),
+                          &params, sizeof params, ranges, 3, e.groups);
+        } else {
+            struct grt_slices lanes = grt_block_slices(dev);
+            uint32_t across = lanes.wg / lanes.slices;
+            grt_op_launch(
+                graph,
+                grt_kernel_desc(.name = grt_nn_kernel(name, "batch_sums", b->x),
+                                .specs = {{"WG", lanes.wg},
+                                          {"SLICES", lanes.slices},
+                                          {"KIND", grt_nn_kind(b->x)}}),
+                &params, sizeof params, ranges, 3,
+                (const uint32_t[3]){(uint32_t)((cols + across - 1) / across), (uint32_t)chunks, 1});
+        }
     }
     // One row has no variance: PyTorch refuses it, here it is 0.
     const struct batch_stats_params params = {.cols = (uint32_t)cols,

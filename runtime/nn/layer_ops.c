@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "eights.h"
 #include "gpurt/device.h"
 #include "ops/op_support.h"
 #include "gpurt/ops.h"
@@ -71,8 +72,49 @@ static void launch_block(struct grt_graph *graph, const struct grt_block *b,
         graph, kernel, b->z->shape[0], b->z->shape[1], params, size, ranges, count);
 }
 
+// The kernels' ADD.
+static uint32_t add_of(const struct grt_block *b) {
+    return !b->x ? 0 : b->act_last ? 2 : 1;
+}
+
+static void block_eights(struct grt_graph *graph, const struct grt_block *b) {
+    struct grt_dev *dev = grt_graph_dev(graph);
+    struct grt_eights e = grt_eights_of(dev, b->z->shape[0], b->z->shape[1], 0);
+    const struct block8_params params = {
+        .rows = (uint32_t)b->z->shape[0], .cols = (uint32_t)b->z->shape[1], .chunk = e.chunk};
+    struct grt_range z = b->z->range;
+    const struct grt_range ranges[] = {
+        z,
+        b->weight ? b->weight->master.range : z,
+        b->weight ? b->bias->master.range : z,
+        b->x ? b->x->range : z,
+        b->h->range,
+        b->weight ? b->stats->range : z,
+    };
+    char name[GRT_NN_KERNEL];
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = grt_eights_kernel(dev, name, "block8"),
+                                  .specs = {{"WG", e.wg},
+                                            {"ACROSS", e.across},
+                                            {"KIND", grt_nn_kind(b->z)},
+                                            {"ACT", (uint32_t)b->act},
+                                            {"NORM", norm_of(b)},
+                                            {"ADD", add_of(b)}}),
+                  &params, sizeof params, ranges, 6, e.groups);
+}
+
+// The norm of rows has kernels of its own.
+static bool suits_eights(const struct grt_block *b) {
+    const struct grt_tensor *operands[] = {b->z, b->x, b->h, b->dh, b->dz};
+    return norm_of(b) != 1 && grt_eights_suit(operands, 5);
+}
+
 void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
     if (!grt_nn_reachable(graph, b->z)) {
+        return;
+    }
+    if (suits_eights(b)) {
+        block_eights(graph, b);
         return;
     }
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
@@ -95,9 +137,7 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
                                            {{"KIND", grt_nn_kind(b->z)},
                                             {"ACT", (uint32_t)b->act},
                                             {"NORM", norm_of(b)},
-                                            {"ADD", !b->x         ? 0
-                                                    : b->act_last ? 2
-                                                                  : 1}}};
+                                            {"ADD", add_of(b)}}};
     launch_block(graph, b, &kernel, &params, sizeof params, ranges, 7);
 }
 
@@ -110,12 +150,16 @@ static void add_to(struct grt_graph *graph, const struct grt_tensor *y,
     if (!grt_nn_reachable(graph, y)) {
         return;
     }
-    uint64_t count = grt_tensor_count(y);
+    const struct grt_tensor *operands[] = {x, y};
+    bool eights = grt_eights_suit(operands, 2);
+    uint64_t count = grt_tensor_count(y) / (eights ? 8 : 1);
     const struct add_to_params params = {.n = (uint32_t)count};
     const struct grt_range ranges[2] = {x->range, y->range};
     char name[GRT_NN_KERNEL];
-    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "add_to", y),
-                                           {{"KIND", grt_nn_kind(y)}}};
+    const struct grt_kernel_desc kernel = {
+        eights ? grt_eights_kernel(grt_graph_dev(graph), name, "add_to8")
+               : grt_nn_kernel(name, "add_to", y),
+        {{"KIND", grt_nn_kind(y)}}};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     grt_op_next(&pieces);
     grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 2);
@@ -170,7 +214,7 @@ void grt_block_parts(const struct grt_block *b, struct grt_tensor sums[2],
 // are added there and b asks for the sums too, into totals first.
 static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
                            struct grt_tensor totals[2]) {
-    const struct grt_dev *dev = grt_graph_dev(graph);
+    struct grt_dev *dev = grt_graph_dev(graph);
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1], chunk = grt_block_chunk(rows);
     uint64_t chunks = (rows + chunk - 1) / chunk;
     struct grt_tensor sums[2];
@@ -181,17 +225,27 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
         sums[1].range};
     const struct block_sums_params params = {
         .rows = (uint32_t)rows, .cols = (uint32_t)cols, .chunk = (uint32_t)chunk};
-    struct grt_slices lanes = grt_block_slices(dev);
-    uint32_t across = lanes.wg / lanes.slices;
-    const uint32_t groups[3] = {(uint32_t)((cols + across - 1) / across), (uint32_t)chunks, 1};
     char name[GRT_NN_KERNEL];
-    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "block_sums", b->z),
-                                           {{"WG", lanes.wg},
-                                            {"SLICES", lanes.slices},
-                                            {"KIND", grt_nn_kind(b->z)},
-                                            {"ACT", (uint32_t)b->act},
-                                            {"BY_COLUMN", b->by_column}}};
-    grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
+    if (suits_eights(b)) {
+        struct grt_eights e = grt_eights_of(dev, rows, cols, chunk);
+        const struct grt_kernel_desc kernel = {grt_eights_kernel(dev, name, "block_sums8"),
+                                               {{"WG", e.wg},
+                                                {"ACROSS", e.across},
+                                                {"KIND", grt_nn_kind(b->z)},
+                                                {"ACT", (uint32_t)b->act}}};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, e.groups);
+    } else {
+        struct grt_slices lanes = grt_block_slices(dev);
+        uint32_t across = lanes.wg / lanes.slices;
+        const uint32_t groups[3] = {(uint32_t)((cols + across - 1) / across), (uint32_t)chunks, 1};
+        const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "block_sums", b->z),
+                                               {{"WG", lanes.wg},
+                                                {"SLICES", lanes.slices},
+                                                {"KIND", grt_nn_kind(b->z)},
+                                                {"ACT", (uint32_t)b->act},
+                                                {"BY_COLUMN", b->by_column}}};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
+    }
     const struct grt_tensor *grads[2] = {&b->weight->grad, &b->bias->grad};
     for (uint32_t i = 0; i < 2; i++) {
         bool apart = b->by_column && b->add;
@@ -204,6 +258,25 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
             totals[i] = *grads[i];
         }
     }
+}
+
+static void gradient_eights(struct grt_graph *graph, const struct grt_block *b,
+                            const struct grt_range *ranges) {
+    struct grt_dev *dev = grt_graph_dev(graph);
+    struct grt_eights e = grt_eights_of(dev, b->z->shape[0], b->z->shape[1], 0);
+    const struct block_grad8_params params = {.rows = (uint32_t)b->z->shape[0],
+                                              .cols = (uint32_t)b->z->shape[1],
+                                              .chunk = e.chunk,
+                                              .scale = 1.0f / (float)b->z->shape[0]};
+    char name[GRT_NN_KERNEL];
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = grt_eights_kernel(dev, name, "block_grad8"),
+                                  .specs = {{"WG", e.wg},
+                                            {"ACROSS", e.across},
+                                            {"KIND", grt_nn_kind(b->z)},
+                                            {"ACT", (uint32_t)b->act},
+                                            {"NORM", norm_of(b)}}),
+                  &params, sizeof params, ranges, 8, e.groups);
 }
 
 void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
@@ -233,7 +306,9 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
     const struct grt_kernel_desc kernel = {
         grt_nn_kernel(name, "block_grad", b->z),
         {{"KIND", grt_nn_kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", norm_of(b)}}};
-    if (b->dz) {
+    if (b->dz && suits_eights(b)) {
+        gradient_eights(graph, b, ranges);
+    } else if (b->dz) {
         launch_block(graph, b, &kernel, &params, sizeof params, ranges, 8);
     }
     if (b->weight && !b->by_column) {

@@ -418,11 +418,62 @@ static void batch_norm(void **state) {
     (void)state;
     check_norm(7, &(struct grt_shape){1, {5}}, GRT_F32, true);
     check_norm(6, &(struct grt_shape){3, {5, 3, 9}}, GRT_F16, false);
+    check_norm(2, &(struct grt_shape){2, {3, 40}}, GRT_BF16, true);  // rows of whole vectors
+    check_norm(33, &(struct grt_shape){3, {4, 3, 8}}, GRT_F16, test.on_ref);
+    check_norm(3, &(struct grt_shape){1, {2072}}, GRT_F16, false);  // columns of two workgroups
     check_norm(33, &(struct grt_shape){3, {4, 3, 3}}, GRT_F32, test.on_ref);  // several chunks
     if (test.on_ref) {
-        check_norm(2, &(struct grt_shape){2, {3, 40}}, GRT_BF16, true);
         check_norm(5, &(struct grt_shape){3, {1, 1, 1}}, GRT_F32, false);
     }
+}
+
+// Norm, shortcut and relu, which are one pass over memory, and what goes back through them.
+static void check_residual(uint64_t rows, uint64_t cols, enum grt_dtype dtype) {
+    struct layer l;
+    layer_begin(&l, grt_residual_create(grt_batch_norm_create(NULL), NULL, GRT_ACT_RELU),
+                &(struct grt_shape){1, {cols}}, rows, dtype);
+    size_t all = (size_t)(rows * cols);
+    double *y = test_alloc(all * sizeof *y), *dx = test_alloc(all * sizeof *dx);
+    double *size = test_alloc(all * sizeof *size), *of_cols = test_alloc(4 * cols * sizeof(double));
+    oracle_batch_norm(rows, (size_t)cols, l.x_values, l.param[0], l.param[1], y, of_cols,
+                      of_cols + cols);
+    for (size_t i = 0; i < all; i++) {
+        y[i] += l.x_values[i];
+        // What is as near to 0 as a rounding could be on either side.
+        double near = fabs(y[i]) < 0.02 ? 0 : 1;
+        l.dy_values[i] *= near;
+        size[i] = 16;
+    }
+    test_tensor_put(&l.dy, l.dy_values, all);
+    for (size_t i = 0; i < all; i++) {
+        l.dy_values[i] *= y[i] > 0;
+        y[i] = y[i] > 0 ? y[i] : 0;
+    }
+    oracle_batch_norm_backward(rows, (size_t)cols, l.x_values, l.param[0], l.dy_values, dx,
+                               of_cols + 2 * cols, of_cols + 3 * cols);
+    for (size_t i = 0; i < all; i++) {
+        dx[i] += l.dy_values[i];
+    }
+    test_run(test.dev, record, &(struct way){.l = &l, .rows = rows, .backward = true});
+    float *got = read(&l.y, dtype, all);
+    compare("residual", &l, got, y, size, all, unit(dtype), 40);
+    free(got);
+    got = read(&l.dx, dtype, all);
+    compare("residual dx", &l, got, dx, size, all, unit(dtype) * 4, 40);
+    free(got);
+    free(y);
+    free(dx);
+    free(size);
+    free(of_cols);
+    layer_end(&l);
+}
+
+static void residual(void **state) {
+    (void)state;
+    check_residual(9, 5, GRT_F32);
+    check_residual(13, 12, GRT_BF16);
+    check_residual(13, 16, GRT_F16);
+    check_residual(70, 24, GRT_BF16);
 }
 
 // Twenty steps of running statistics, as PyTorch's documentation has them; a repeated pass takes
@@ -492,7 +543,7 @@ static void refused(void **state) {
                  GRT_INVALID, "no such pooling");
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(conv),           TEST_CASE(pools),
-                                          TEST_CASE(nan_is_largest), TEST_CASE(batch_norm),
-                                          TEST_CASE(running),        TEST_CASE(refused)};
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(conv),     TEST_CASE(pools),   TEST_CASE(nan_is_largest), TEST_CASE(batch_norm),
+    TEST_CASE(residual), TEST_CASE(running), TEST_CASE(refused)};
 TEST_SUITE(images, true, cases);
