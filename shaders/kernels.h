@@ -111,6 +111,11 @@
     X(all, image, window_16)                                                                       \
     X(all, image, window_grad_f32)                                                                 \
     X(all, image, window_grad_16)                                                                  \
+    X(all, image, patches8_16)                                                                     \
+    X(all, image, refit_16)                                                                        \
+    X(all, image, refit_f32)                                                                       \
+    X(all, image, window8_16)                                                                      \
+    X(all, image, window_grad8_16)                                                                 \
     X(all, image, batch_sums_f32)                                                                  \
     X(all, image, batch_sums_16)                                                                   \
     X(all, image, image_draw)                                                                      \
@@ -223,5 +228,7 @@
     X(ptx, nvidia, block_sums8_ptx_16)                                                             \
     X(ptx, nvidia, add_to8_ptx_16)                                                                 \
     X(ptx, nvidia, batch_sums8_ptx_16)                                                             \
+    X(ptx, nvidia, window8_ptx_16)                                                                 \
+    X(ptx, nvidia, window_grad8_ptx_16)                                                            \
     X(ptx, nvidia, conv_wgmma_16)                                                                  \
     X(ptx, nvidia, conv_wgmma_weight_16f32)

@@ -49,20 +49,41 @@ bool grt_window_fit(struct grt_window *w, const struct grt_module *module,
     return true;
 }
 
+// A kernel of a window in vectors of eight channels, of so many.
+static void launch_eights(struct grt_graph *graph, const struct grt_window *w,
+                          struct grt_kernel_desc *kernel, const struct grt_tensor *of,
+                          const struct grt_range *ranges) {
+    uint32_t spec = 0;
+    while (kernel->specs[spec].name) {
+        spec++;
+    }
+    kernel->specs[spec++] = (struct grt_spec){"ACROSS", w->channels / 8};
+    kernel->specs[spec++] = (struct grt_spec){"SIZE", w->size};
+    kernel->specs[spec++] = (struct grt_spec){"STRIDE", w->stride};
+    grt_op_stream_windows(graph, w, kernel, grt_tensor_count(of) / 8, ranges, 3);
+}
+
 void grt_op_window(struct grt_graph *graph, const struct grt_window *w, enum grt_pool pool,
                    const struct grt_tensor *x, const struct grt_tensor *y,
                    const struct grt_tensor *which) {
     if (!grt_nn_reachable(graph, x)) {
         return;
     }
+    const struct grt_range ranges[] = {x->range, y->range,
+                                       which ? which->range : grt_op_unused(graph)};
+    const struct grt_tensor *operands[] = {x, y};
+    bool eights = grt_eights_suit(operands, 2);
     char name[GRT_NN_KERNEL];
-    struct grt_kernel_desc kernel = {grt_nn_kernel(name, "window", x),
+    struct grt_kernel_desc kernel = {eights
+                                         ? grt_eights_kernel(grt_graph_dev(graph), name, "window8")
+                                         : grt_nn_kernel(name, "window", x),
                                      {{"KIND", grt_nn_kind(x)}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = x->shape[0] * w->out_height * w->out_width;
-    grt_op_launch_windows(
-        graph, w, &kernel, rows, w->channels,
-        (const struct grt_range[]){x->range, y->range, which ? which->range : grt_op_unused(graph)},
-        3);
+    if (eights) {
+        launch_eights(graph, w, &kernel, y, ranges);
+    } else {
+        grt_op_launch_windows(graph, w, &kernel, rows, w->channels, ranges, 3);
+    }
 }
 
 void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w, enum grt_pool pool,
@@ -71,15 +92,21 @@ void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w,
     if (!grt_nn_reachable(graph, dx)) {
         return;
     }
+    const struct grt_range ranges[] = {dy->range, which ? which->range : grt_op_unused(graph),
+                                       dx->range};
+    const struct grt_tensor *operands[] = {dy, dx};
+    bool eights = grt_eights_suit(operands, 2);
     char name[GRT_NN_KERNEL];
     struct grt_kernel_desc kernel = {
-        grt_nn_kernel(name, "window_grad", dx),
+        eights ? grt_eights_kernel(grt_graph_dev(graph), name, "window_grad8")
+               : grt_nn_kernel(name, "window_grad", dx),
         {{"KIND", grt_nn_kind(dx)}, {"ADD", add}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = dx->shape[0] * w->height * w->width;
-    grt_op_launch_windows(graph, w, &kernel, rows, w->channels,
-                          (const struct grt_range[]){
-                              dy->range, which ? which->range : grt_op_unused(graph), dx->range},
-                          3);
+    if (eights) {
+        launch_eights(graph, w, &kernel, dx, ranges);
+    } else {
+        grt_op_launch_windows(graph, w, &kernel, rows, w->channels, ranges, 3);
+    }
 }
 
 void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b) {

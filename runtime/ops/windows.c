@@ -28,3 +28,11 @@ void grt_op_launch_windows(struct grt_graph *graph, const struct grt_window *w,
     const struct window_params params = params_of(w, rows);
     grt_op_launch_apart(graph, k, rows, cols, &params, sizeof params, ranges, count);
 }
+
+void grt_op_stream_windows(struct grt_graph *graph, const struct grt_window *w,
+                           const struct grt_kernel_desc *k, uint64_t count,
+                           const struct grt_range *ranges, uint32_t range_count) {
+    const struct window_params params = params_of(w, count);
+    struct grt_pieces pieces = {.total = count, .largest = count, .count = count};
+    grt_op_stream(graph, &pieces, k, &params, sizeof params, ranges, range_count);
+}

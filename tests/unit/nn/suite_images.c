@@ -306,9 +306,11 @@ static void check_pool(const struct conv_case *t, bool largest, enum grt_dtype d
 static void pools(void **state) {
     (void)state;
     static const struct conv_case cases[] = {
-        {2, 6, 6, 3, 0, 2, 2, 0, true},  {3, 7, 5, 5, 0, 3, 2, 1, true},
-        {1, 1, 1, 1, 0, 1, 1, 0, false}, {2, 4, 9, 17, 0, 3, 1, 1, false},
-        {2, 8, 8, 2, 0, 2, 3, 1, false}, {2, 5, 5, 4, 0, 5, 5, 0, false},
+        {2, 6, 6, 3, 0, 2, 2, 0, true},   {3, 7, 5, 5, 0, 3, 2, 1, true},
+        {1, 1, 1, 1, 0, 1, 1, 0, false},  {2, 4, 9, 17, 0, 3, 1, 1, false},
+        {2, 8, 8, 2, 0, 2, 3, 1, false},  {2, 5, 5, 4, 0, 5, 5, 0, false},
+        {3, 7, 5, 16, 0, 3, 2, 1, true},  {1, 9, 6, 8, 0, 3, 1, 1, true},
+        {2, 5, 5, 24, 0, 2, 3, 1, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int largest = 0; largest < 2; largest++) {
