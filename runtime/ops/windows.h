@@ -22,8 +22,8 @@ void grt_op_launch_windows(struct grt_graph *graph, const struct grt_window *win
                            const struct grt_kernel_desc *kernel, uint64_t rows, uint64_t cols,
                            const struct grt_range *ranges, uint32_t count);
 
-// The same of a kernel whose lanes take `count` numbers, vectors or the like one by one; WG is added
-// to its constants.
+// The same of a kernel whose lanes take `count` numbers, vectors or the like one by one; WG is
+// added to its constants.
 void grt_op_stream_windows(struct grt_graph *graph, const struct grt_window *window,
                            const struct grt_kernel_desc *kernel, uint64_t count,
                            const struct grt_range *ranges, uint32_t range_count);

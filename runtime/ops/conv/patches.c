@@ -6,9 +6,9 @@
 //     data      dx = the patches' way back of dy w
 //     weight    dw = dy^T patches(x)
 //
-// 16-bit patches that are no whole vectors of eight numbers, as of three channels, have zeros behind
-// them, and so have the weights of their products: the fast products want rows that begin at whole
-// vectors.
+// 16-bit patches that are no whole vectors of eight numbers, as of three channels, have zeros
+// behind them, and so have the weights of their products: the fast products want rows that begin at
+// whole vectors.
 //
 //     scratch   patches | weights with zeros, or their gradient | scratch of the product
 //
