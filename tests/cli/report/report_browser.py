@@ -199,7 +199,7 @@ def main():
     text = open(page, encoding="utf-8").read()
     count = text.count('<figure class="chart"')
     assert count >= 1, "the page has no charts"
-    for chart in ("predicted-rollout-4", "predicted-mlp-3", "predicted-images-2", "predicted-gemm-2"):
+    for chart in ("predicted-rollout-4", "predicted-mlp-3", "predicted-train-1", "predicted-images-2", "predicted-gemm-2"):
         assert f'id="{chart}"' in text, f"the page has no chart {chart}"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
