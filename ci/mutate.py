@@ -23,10 +23,10 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 # Beginnings of an area's paths, and the tests that ought to notice a mistake there. Of a suite that
 # runs on every device one run is enough, unless the area is a backend.
 AREAS = {
-    "base": ("runtime/base/", r"status|cache|half|cli|runs|run|checkpoint|profile|runlog"),
+    "base": ("runtime/base/", r"status|outside|cache|half|cli|runs|run|checkpoint|profile|runlog"),
     "data": ("runtime/data/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-preview|cli_data"),
     "device": ("runtime/device/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
-                                   r"binaries|timeline|nothing"),
+                                   r"binaries|timeline|nothing|refused"),
     "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl|"
                                    r"bad-driver|address|clcaps"),
     "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.vulkan|"
@@ -366,8 +366,12 @@ def tests_of(areas, only):
             tests[name] = whole
             continue
         with open(source[0]) as f:
-            for case in re.findall(r"TEST_CASE\(([a-z0-9_]+)", f.read()):
-                tests[f"{name}:{case}"] = {**whole, "command": command[:1] + ["--case", case] + command[1:]}
+            # Some suites have a macro of their own: LOOK_CASE().
+            cases = re.findall(r"\b(?:[A-Z_]+_CASE|cmocka_unit_test)\(([a-z0-9_]+)\)(?=\s*[,}])", f.read())
+        for case in cases:
+            tests[f"{name}:{case}"] = {**whole, "command": command[:1] + ["--case", case] + command[1:]}
+        if not cases:
+            sys.exit(f"{source[0]}: no cases were read")
     return tests
 
 

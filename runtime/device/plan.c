@@ -163,6 +163,10 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
                  !plan   ? "plan"
                  : !desc ? "desc"
                          : "host memory");
+        if (plan) {
+            // Who does not look at what comes back is refused the memory.
+            reject(plan, desc ? GRT_NO_MEMORY : GRT_INVALID, "a tensor was not declared");
+        }
         return NULL;
     }
     *plan->last = node;

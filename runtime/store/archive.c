@@ -158,9 +158,11 @@ static struct grt_archive_value *value_slot(struct grt_archive *archive, const c
         i++;
     }
     if (i == archive->value_count) {
-        if (i == GRT_ARCHIVE_MAX_VALUES ||
-            !grow((void **)&archive->values, i, sizeof *archive->values)) {
+        if (i == GRT_ARCHIVE_MAX_VALUES) {
             grt_fail(GRT_INVALID, "no room for value '%s'", name);
+            return NULL;
+        }
+        if (!grow((void **)&archive->values, i, sizeof *archive->values)) {
             return NULL;
         }
         archive->value_count++;

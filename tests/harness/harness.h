@@ -106,6 +106,8 @@ double test_unit(uint64_t *state);  // [0, 1)
 float test_float(uint64_t *state, enum test_input input);
 // How often gpurt and its tests have asked for memory so far; drivers are not counted.
 uint64_t test_allocations(void);
+// The one that comes so many allocations from now gets NULL; 0: none does.
+void test_refuse_allocation(uint64_t from_now);
 
 // How files came to the disk since `done` was emptied: f a file, d a folder by fsync(), r a rename.
 // With `fail` one of f and d, that fsync() fails.

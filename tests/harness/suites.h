@@ -29,7 +29,9 @@
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
     X(vkcaps, H)                                                                                   \
+    X(outside, H)                                                                                  \
     X(nothing, H)                                                                                  \
+    X(refused, H)                                                                                  \
     X(address, H)                                                                                  \
     X(kernel, D)                                                                                   \
     X(source, D)                                                                                   \

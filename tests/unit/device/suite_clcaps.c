@@ -113,7 +113,7 @@ static void nvidia(void **state) {
     assert_true(caps->max_binding == 1ull << 35 && caps->max_buffer == 1ull << 35);
     assert_true(caps->max_texels == 1ull << 31 && caps->memory == 1ull << 37);
     // With no more than is set aside, nothing is.
-    const cl_ulong little = 1024;
+    cl_ulong little = 1024;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (list[i].what == CL_DEVICE_LOCAL_MEM_SIZE) {
             list[i].bytes = &little;
@@ -121,6 +121,9 @@ static void nvidia(void **state) {
     }
     DESCRIBE(list, &info);
     assert_int_equal(info.caps.shmem, 1024);
+    little = 1025;
+    DESCRIBE(list, &info);
+    assert_int_equal(info.caps.shmem, 1);
 }
 
 static void amd(void **state) {

@@ -4,6 +4,7 @@
 #include "harness/kernel_kit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "backends/backend.h"
@@ -241,6 +242,31 @@ static void layer_norm_constant(void **state) {
 
 // ---- the same in other ways ----
 
+// Rows of which a binding does not reach as many as an offset is aligned to: how many numbers it
+// would.
+static void rows_beyond_reach(void **state) {
+    (void)state;
+    struct grt_caps *caps = &test.dev->info.caps;
+    uint64_t reach = caps->max_binding;
+    struct test_tensor x = test_tensor(test.dev, GRT_F32, 30, 200);
+    struct test_tensor y = test_tensor(test.dev, GRT_F32, 30, 200);
+    struct grt_graph *graph = grt_graph_create(test.dev, "wide rows");
+    char want[96];
+    caps->max_binding = 4096;
+    snprintf(want, sizeof want, "softmax over rows of 200 numbers: %s reaches %llu at once",
+             test.dev->info.selector, (unsigned long long)(1024 / (grt_dev_align(test.dev) / 4)));
+    grt_op_softmax(graph, &y.tensor, &x.tensor);
+    if (grt_dev_align(test.dev) / 4 > 1024 / 200) {
+        TEST_REFUSED(grt_graph_bake(graph), GRT_UNSUPPORTED, want);
+    } else {
+        assert_true(grt_graph_bake(graph));
+    }
+    caps->max_binding = reach;
+    grt_graph_destroy(&graph);
+    test_tensor_end(&x);
+    test_tensor_end(&y);
+}
+
 // With the reach of a binding lowered to a few KiB, ops split, and rows keep their bits.
 static void small_windows(void **state) {
     (void)state;
@@ -336,9 +362,8 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(softmax_rows),        TEST_CASE(softmax_special),
-    TEST_CASE(softmax_shifted),     TEST_CASE(layer_norm),
-    TEST_CASE(layer_norm_constant), TEST_CASE(small_windows),
-    TEST_CASE(same_bits_as_ref),    TEST_CASE(refusals),
+    TEST_CASE(softmax_rows),      TEST_CASE(softmax_special),     TEST_CASE(softmax_shifted),
+    TEST_CASE(layer_norm),        TEST_CASE(layer_norm_constant), TEST_CASE(small_windows),
+    TEST_CASE(rows_beyond_reach), TEST_CASE(same_bits_as_ref),    TEST_CASE(refusals),
 };
 TEST_SUITE(nn, true, cases);

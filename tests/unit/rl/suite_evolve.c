@@ -297,6 +297,26 @@ static void resumed_to_the_same_bits(void **state) {
     }
 }
 
+// What was not given is there.
+static void defaults(void **state) {
+    (void)state;
+    struct grt_es *es = grt_es_create(
+        test.dev,
+        &(struct grt_es_desc){.env = grt_env_find("cartpole"), .num_envs = 2, .num_dirs = 5});
+    assert_non_null(es);
+    const struct grt_es_desc *d = grt_es_desc_of(es);
+    assert_int_equal(d->phase, 1);
+    assert_int_equal(d->top_dirs, 3);  // half of them, and the middle one
+    assert_int_equal(d->episode_length, d->env->length);
+    assert_true(d->dir_chunk >= 1 && d->dir_chunk <= 5);
+    assert_true(d->step_size == (d->env->step_size > 0 ? d->env->step_size : 0.02f));
+    assert_true(d->noise_std == (d->env->noise_std > 0 ? d->env->noise_std : 0.03f));
+    assert_true(d->max_submit_ms == 500);
+    struct grt_es_size size = grt_es_size(es);
+    assert_int_equal(size.batch, 2 * 5 * 2);
+    grt_es_destroy(&es);
+}
+
 static void refusals(void **state) {
     (void)state;
     struct grt_es_desc good = small_desc(GRT_ES_ARS);
@@ -416,6 +436,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(chunk_follows_the_memory),
     TEST_CASE(resumed_to_the_same_bits),
     TEST_CASE(refusals),
+    TEST_CASE(defaults),
     TEST_CASE(the_blind_act_by_biases),
     TEST_CASE(cartpole_is_balanced),
     TEST_CASE(ranks_learn_too),

@@ -318,6 +318,8 @@ static void policy_texts(void **state) {
         {"mlp0", "mlpN"},
         {"mlp64-gelu", "mlpN"},
         {"conv", "mlpN"},
+        {"abc8", "mlpN"},
+        {"mlpx8", "mlpN"},
         {"mlp7", "use mlp16"},
         {"mlp15", "use mlp16"},
         {"mlp18", "use mlp16 or mlp20"},

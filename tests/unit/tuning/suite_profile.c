@@ -414,6 +414,12 @@ static void reasons(void **state) {
     assert_true(profile_matches(&match, &info, why, &conditions));
     assert_int_equal(conditions, 6);
     assert_string_equal(why, want);
+    // A name of one letter, the second of two.
+    struct profile_match letter = {.name = "K | Q "};
+    snprintf(info.name, sizeof info.name, "Made Q 100");
+    assert_true(profile_matches(&letter, &info, why, &conditions));
+    assert_string_equal(why, "its name has 'Q'");
+    snprintf(info.name, sizeof info.name, "H200 %s", match.name);
     // Memory from the first number on and below the second.
     info.caps.memory = 8ull << 30;
     match.from_gib = 8;

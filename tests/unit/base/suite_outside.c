@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is outside the process: programs that are run and what they say, descriptors by their path,
+// and the log where nobody has set one.
+#include "harness/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/program.h"
+#include "base/whole_file.h"
+
+// Runs a line of the shell.
+static int shell(const char *line, double seconds, char **said) {
+    const char *const argv[] = {"sh", "-c", line, NULL};
+    *said = NULL;
+    return grt_program_run(argv, seconds, said);
+}
+
+static void programs(void **state) {
+    (void)state;
+    char *said = NULL;
+    assert_int_equal(shell("echo one; echo two >&2; exit 3", 600, &said), 3);
+    assert_string_equal(said, "one\ntwo\n");
+    free(said);
+    // It reads nothing.
+    assert_int_equal(shell("read word && exit 1; exit 0", 600, &said), 0);
+    free(said);
+    assert_int_equal(shell("kill -9 $$", 600, &said), GRT_PROGRAM_KILLED);
+    free(said);
+    const char *const none[] = {"gpurt-no-such-program", NULL};
+    said = NULL;
+    assert_int_equal(grt_program_run(none, 600, &said), GRT_PROGRAM_NONE);
+    free(said);
+    // One that takes too long is ended, and what it said by then is there.
+    double begun = grt_seconds();
+    assert_int_equal(shell("echo begun; exec sleep 600", 0.3, &said), GRT_PROGRAM_KILLED);
+    assert_true(grt_seconds() - begun >= 0.3 && grt_seconds() - begun < 500);
+    free(said);
+    // Of very much, the beginning is kept.
+    assert_int_equal(shell("yes | head -c 3000000; exit 5", 600, &said), 5);
+    assert_true(strlen(said) > 1 << 19 && strlen(said) < 2 << 20);
+    free(said);
+}
+
+// A file that is open gets the bytes behind those that it has.
+static void descriptors(void **state) {
+    (void)state;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fputs("ab", file);
+    fflush(file);
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (int i = 0; i < 2; i++) {
+        char path[64], target[GRT_WHOLE_FILE_PATH];
+        snprintf(path, sizeof path, "%s%d", folders[i], fileno(file));
+        assert_false(grt_whole_file_makes(path, target));
+        assert_true(grt_whole_file_save(path, i ? "ef" : "cd", 2));
+    }
+    char text[16] = "";
+    assert_int_equal(pread(fileno(file), text, sizeof text - 1, 0), 6);
+    assert_string_equal(text, "abcdef");
+    fclose(file);
+}
+
+static void log_of_nobody(void **state) {
+    (void)state;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stderr);
+    int before = dup(STDERR_FILENO);
+    assert_true(before >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    grt_log_set(NULL, NULL, GRT_LOG_DEBUG);
+    grt_log(GRT_LOG_WARN, "words %d", 7);
+    grt_log(GRT_LOG_INFO, "nobody hears this");
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    test_log_install();
+    char text[128] = "";
+    assert_true(pread(fileno(file), text, sizeof text - 1, 0) > 0);
+    assert_string_equal(text, "gpurt: warning: words 7\n");
+    fclose(file);
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(programs),
+    TEST_CASE(descriptors),
+    TEST_CASE(log_of_nobody),
+};
+TEST_SUITE(outside, false, cases);
