@@ -165,7 +165,8 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
                          : "host memory");
         if (plan) {
             // Who does not look at what comes back is refused the memory.
-            reject(plan, desc ? GRT_NO_MEMORY : GRT_INVALID, "a tensor was not declared");
+            reject(plan, desc ? GRT_NO_MEMORY : GRT_INVALID, "%s",
+                   desc ? "no host memory for a tensor" : "a tensor without a desc");
         }
         return NULL;
     }

@@ -25,7 +25,8 @@ fi
 grep -q 'of the validation layer' <<<"$out" || { printf '%s\n' "$out"; exit 1; }
 # One case of the products: lavapipe takes long to compile their kernels with the checks inside.
 "$test" --device vulkan:0 --case every_shape gemm
-for one in 'contrast losses' 'nn softmax_special' 'nn layer_norm_constant' 'images pools'; do
+for one in 'contrast losses' 'nn softmax_special' 'nn layer_norm_constant' 'images pools' 'mix images' \
+    'colours erased' 'splitk cut'; do
     read -r suite pattern <<<"$one"
     "$test" --device vulkan:0 --case "$pattern" "$suite"
 done

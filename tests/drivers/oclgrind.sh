@@ -49,7 +49,9 @@ cases=$(grep -c '^\[ *OK' "$tmp/out")
 # Kernels of learners and of images, small cases of each; each run begins the log anew. Of evolution
 # strategies the update: a hundred thousand draws of noise, one by one, would take a minute.
 for one in 'es *_update' 'colsum *' 'grads *' 'nn softmax_special' 'nn layer_norm_constant' 'images pools' \
-    'mlprows results' 'optim halt_and_skip' 'contrast losses'; do
+    'mlprows results' 'optim halt_and_skip' 'contrast losses' 'splitk cut' 'conv forward' 'conv data' \
+    'conv weight' 'colours counters' 'mix images' 'mix losses' 'fused nan_is_found' \
+    'uav encounters_end_as_stated' 'registers observed' 'flight same_bits_as_ref'; do
     read -r suite pattern <<<"$one"
     "$test" --device opencl:0 --case "$pattern" "$suite" >"$tmp/out" 2>&1 || fail "a case of $suite failed"
     [ ! -s "$tmp/log" ] || fail "complaints above"

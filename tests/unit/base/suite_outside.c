@@ -3,9 +3,11 @@
 // and the log where nobody has set one.
 #include "harness/harness.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +19,13 @@ static int shell(const char *line, double seconds, char **said) {
     const char *const argv[] = {"sh", "-c", line, NULL};
     *said = NULL;
     return grt_program_run(argv, seconds, said);
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int number) {
+    (void)number;
+    alarms = 1;
 }
 
 static void programs(void **state) {
@@ -36,8 +45,20 @@ static void programs(void **state) {
     free(said);
     // One that takes too long is ended, and what it said by then is there.
     double begun = grt_seconds();
-    assert_int_equal(shell("echo begun; exec sleep 600", 0.3, &said), GRT_PROGRAM_KILLED);
-    assert_true(grt_seconds() - begun >= 0.3 && grt_seconds() - begun < 500);
+    assert_int_equal(shell("echo begun; exec sleep 60", 0.3, &said), GRT_PROGRAM_KILLED);
+    assert_true(grt_seconds() - begun >= 0.3 && grt_seconds() - begun < 50);
+    free(said);
+    // Signals that come meanwhile change nothing.
+    struct sigaction old, act = {.sa_handler = on_alarm};
+    const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {0};
+    assert_int_equal(sigaction(SIGALRM, &act, &old), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    int code = shell("sleep 0.3; echo done; exit 4", 600, &said);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &old, NULL);
+    assert_int_equal(code, 4);
+    assert_string_equal(said, "done\n");
+    assert_true(alarms > 0);
     free(said);
     // Of very much, the beginning is kept.
     assert_int_equal(shell("yes | head -c 3000000; exit 5", 600, &said), 5);

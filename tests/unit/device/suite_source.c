@@ -157,6 +157,8 @@ static void mistakes(void **state) {
         {"R(0, float, given)", "R(0, double, given)", "double"},
         {"uint count;", "char count;", "char"},
         {"KERNEL(blur,", "KERNELS(blur,", "no kernel"},
+        {"KERNEL(blur,", "KERNEL(7,", "KERNEL(7, blur_params, ...) does not name a kernel"},
+        {"KERNEL(blur, blur_params", "KERNEL(blur, 7", "does not name a kernel"},
         {"STRUCT(blur_params)", "STRUCT(params)", "blur_params"},
         {"X(2, PADS, 2)", "X(2, PADS, (2", "here.k: a list of the kernel does not end"},
     };
