@@ -205,6 +205,25 @@ static void epochs_differ(void **state) {
     }
 }
 
+// With one unit there is nothing to shuffle but the rows of a window: they too come anew.
+static void rows_of_a_window_differ(void **state) {
+    (void)state;
+    enum { ROWS = 64 };
+    struct grt_order order = grt_order(ROWS, ROWS, 0, 3);
+    const struct grt_draw draw = {.part = GRT_PART_ALL, .shuffle = true, .seed = 5, .window = 1};
+    uint64_t one[ROWS], other[ROWS];
+    bool seen[ROWS] = {false};
+    uint32_t same = 0;
+    grt_order_draw(&order, &draw, 0, 0, ROWS, one);
+    grt_order_draw(&order, &draw, 1, 0, ROWS, other);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        same += one[i] == other[i];
+        assert_true(other[i] < ROWS && !seen[other[i]]);
+        seen[other[i]] = true;
+    }
+    assert_true(same < ROWS / 4);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(permutations_hold_every_number_once),
     TEST_CASE(no_place_prefers_a_number),
@@ -212,5 +231,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(parts_hold_every_row_once),
     TEST_CASE(the_split_is_fixed),
     TEST_CASE(epochs_differ),
+    TEST_CASE(rows_of_a_window_differ),
 };
 TEST_SUITE(order, false, cases);

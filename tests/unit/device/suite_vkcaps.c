@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Vulkan backend reads out of a driver's answers, and how its lanes wait for each other.
+// What the Vulkan backend reads out of a driver's answers, how its lanes wait for each other, and
+// which memory its buffers get.
 // The cards are made up: a CPU driver has no PCI place, no matrix shapes, one heap and one queue.
 #include "harness/harness.h"
 
@@ -284,7 +285,8 @@ static struct {
     uint32_t waits;
     VkSemaphore waited, signalled;
     uint64_t wait_value, value, reached;
-    uint32_t submits;
+    uint32_t submits, waited_count;
+    uint64_t waited_for[4];
 } submitted;
 
 static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo *info,
@@ -308,6 +310,14 @@ static VkResult VKAPI_CALL value_of(VkDevice device, VkSemaphore timeline, uint6
     return VK_SUCCESS;
 }
 
+static VkResult VKAPI_CALL wait_for(VkDevice device, const VkSemaphoreWaitInfo *info,
+                                    uint64_t timeout) {
+    (void)device;
+    assert_true(info->semaphoreCount == 1 && timeout == UINT64_MAX);
+    submitted.waited_for[submitted.waited_count++] = info->pValues[0];
+    return VK_SUCCESS;
+}
+
 static void lanes_wait_for_each_other(void **state) {
     (void)state;
     static struct gvk_dev dev;
@@ -320,6 +330,7 @@ static void lanes_wait_for_each_other(void **state) {
     }
     dev.vk.vkQueueSubmit = submit;
     dev.vk.vkGetSemaphoreCounterValue = value_of;
+    dev.vk.vkWaitSemaphores = wait_for;
     struct grt_dev *base = &dev.base;
     // The main lane's first three wait for nothing.
     for (uint64_t i = 1; i <= 3; i++) {
@@ -349,10 +360,125 @@ static void lanes_wait_for_each_other(void **state) {
     assert_true(gvk_lane_passed(base, GRT_LANE_MAIN, 3));
     assert_false(gvk_lane_passed(base, GRT_LANE_MAIN, 4));
     assert_int_equal(submitted.submits, 6);
+    // A wait for all is one for both.
+    assert_true(gvk_wait(base));
+    assert_int_equal(submitted.waited_count, 2);
+    assert_int_equal(submitted.waited_for[0], 4);
+    assert_int_equal(submitted.waited_for[1], 2);
+}
+
+// ---- memory types ----
+
+static uint32_t taken;  // the type of the newest allocation
+static uint32_t allowed;
+static bool mapped;
+
+static VkResult VKAPI_CALL make_buffer(VkDevice device, const VkBufferCreateInfo *info,
+                                       const VkAllocationCallbacks *callbacks, VkBuffer *buffer) {
+    (void)device, (void)info, (void)callbacks;
+    *buffer = (VkBuffer)(uintptr_t)8;
+    return VK_SUCCESS;
+}
+
+static void VKAPI_CALL needs_of(VkDevice device, VkBuffer buffer, VkMemoryRequirements *needs) {
+    (void)device, (void)buffer;
+    *needs = (VkMemoryRequirements){256, 256, allowed};
+}
+
+static VkResult VKAPI_CALL take_memory(VkDevice device, const VkMemoryAllocateInfo *info,
+                                       const VkAllocationCallbacks *callbacks,
+                                       VkDeviceMemory *memory) {
+    (void)device, (void)callbacks;
+    assert_int_equal(info->allocationSize, 256);
+    taken = info->memoryTypeIndex;
+    mapped = false;
+    *memory = (VkDeviceMemory)(uintptr_t)16;
+    return VK_SUCCESS;
+}
+
+static VkResult VKAPI_CALL bind(VkDevice device, VkBuffer buffer, VkDeviceMemory memory,
+                                VkDeviceSize at) {
+    (void)device, (void)buffer, (void)memory;
+    return at == 0 ? VK_SUCCESS : VK_ERROR_UNKNOWN;
+}
+
+static VkResult VKAPI_CALL map(VkDevice device, VkDeviceMemory memory, VkDeviceSize at,
+                               VkDeviceSize size, VkMemoryMapFlags flags, void **place) {
+    (void)device, (void)memory, (void)at, (void)size, (void)flags;
+    static char bytes[256];
+    *place = bytes;
+    mapped = true;
+    return VK_SUCCESS;
+}
+
+static void VKAPI_CALL unmake_buffer(VkDevice device, VkBuffer buffer,
+                                     const VkAllocationCallbacks *callbacks) {
+    (void)device, (void)buffer, (void)callbacks;
+}
+
+static void VKAPI_CALL give_memory(VkDevice device, VkDeviceMemory memory,
+                                   const VkAllocationCallbacks *callbacks) {
+    (void)device, (void)memory, (void)callbacks;
+}
+
+// Which of the types a kind of buffer gets, of those that are allowed, and whether it is mapped.
+static void memory_types(void **state) {
+    (void)state;
+    static struct gvk_dev dev;
+    enum {
+        LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+        MAPS = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+        CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+    };
+    dev = (struct gvk_dev){.memory = {.memoryTypeCount = 6,
+                                      .memoryTypes = {{LOCAL | MAPS, 0},
+                                                      {LOCAL | VK_MEMORY_PROPERTY_PROTECTED_BIT, 0},
+                                                      {MAPS | CACHED, 0},
+                                                      {MAPS, 0},
+                                                      {LOCAL, 0},
+                                                      {LOCAL | MAPS | CACHED, 0}}}};
+    dev.vk.vkCreateBuffer = make_buffer;
+    dev.vk.vkGetBufferMemoryRequirements = needs_of;
+    dev.vk.vkAllocateMemory = take_memory;
+    dev.vk.vkBindBufferMemory = bind;
+    dev.vk.vkMapMemory = map;
+    dev.vk.vkDestroyBuffer = unmake_buffer;
+    dev.vk.vkFreeMemory = give_memory;
+    static const struct {
+        bool shared;
+        enum grt_buf_kind kind;
+        uint32_t allowed, type;
+        bool mapped;
+    } rows[] = {
+        {false, GRT_BUF_DEVICE, 0x3f, 4, false},   // neither mapped nor protected
+        {false, GRT_BUF_DEVICE, 0x2f, 0, false},   // what is mapped, where there is no other
+        {false, GRT_BUF_UPLOAD, 0x3f, 3, true},    // of the system, not cached
+        {false, GRT_BUF_UPLOAD, 0x37, 2, true},    // of the system, cached
+        {false, GRT_BUF_UPLOAD, 0x31, 0, true},    // any
+        {false, GRT_BUF_READBACK, 0x3f, 2, true},  // of the system, cached
+        {false, GRT_BUF_READBACK, 0x3b, 5, true},  // cached
+        {false, GRT_BUF_READBACK, 0x1b, 3, true},  // of the system
+        {true, GRT_BUF_DEVICE, 0x3f, 5, true},     // all that can be
+        {true, GRT_BUF_DEVICE, 0x1f, 0, true},    {true, GRT_BUF_DEVICE, 0x1e, 4, false},
+        {true, GRT_BUF_UPLOAD, 0x3e, 3, true},    {true, GRT_BUF_READBACK, 0x3e, 2, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dev.shared_memory = rows[i].shared;
+        allowed = rows[i].allowed;
+        struct grt_buf *buf = gvk_buf_create(&dev.base, 256, rows[i].kind);
+        assert_non_null(buf);
+        assert_int_equal(taken, rows[i].type);
+        assert_int_equal(mapped, rows[i].mapped);
+        gvk_buf_destroy(buf);
+    }
+    allowed = 0x2;
+    TEST_REFUSED(gvk_buf_create(&dev.base, 256, GRT_BUF_UPLOAD), GRT_UNSUPPORTED,
+                 "no memory type for upload buffers");
 }
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(cards_are_read),
     TEST_CASE(lanes_wait_for_each_other),
+    TEST_CASE(memory_types),
 };
 TEST_SUITE(vkcaps, false, cases);
