@@ -249,6 +249,11 @@ static bool take_turn(struct grt_graph *graph, struct grt_segment *segment) {
     if (!timed) {
         return true;
     }
+    // Once, so that it is known how long a run takes: this waits for it.
+    if (timed->plain && timed->begun && timed->least == 0.0 &&
+        !collect(graph, timed, timed->turn)) {
+        return false;
+    }
     if (timed->plain && going && timed->begun && timed->passed + 1 < period(going, timed)) {
         segment->native = timed->plain;
         timed->passed++;
