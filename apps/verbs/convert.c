@@ -119,18 +119,22 @@ int cmd_convert(int argc, char **argv) {
         .verb = "convert",
         .words = "IN OUT",
         .about =
-            "Turns a checkpoint (.h5), a safetensors file and an ONNX file (.onnx), which ONNX "
-            "Runtime runs,\ninto each other. In safetensors tensors of the model get "
-            "PyTorch's\nnames, layers.0.weight, of PPO "
-            "actor.layers.0.weight and critic.layers.0.weight.\nWhat it does to its inputs "
-            "comes along: data/mean and data/std of normalize, and of a policy\n"
-            "normalizer/mean_rstd_variance, [3][observations]. Either form can be used by "
-            "`gpurt eval`, `predict`\nand `play`, and with --all be resumed. An ONNX file has all "
-            "that "
-            "inside: inputs are x, or the\ndata sets' names, as the data file has them, images "
-            "[N][height][width][channels], and y comes\nout; of policies, observation and action, "
-            "or logits. ONNX files of other programs are read where gpurt has "
-            "their layers: --from of\n`gpurt train supervised` begins with them.\n",
+            "Turns a checkpoint (.h5), a safetensors file and an ONNX file (.onnx) into each "
+            "other.\n"
+            "\n"
+            "safetensors: tensors have PyTorch's names, layers.0.weight, of PPO "
+            "actor.layers.0.weight\n"
+            "and critic.layers.0.weight. What the model does to its inputs comes along: data/mean "
+            "and\n"
+            "data/std of normalize, of a policy normalizer/mean_rstd_variance, [3][observations].\n"
+            "`gpurt eval`, `predict` and `play` take such a file; with --all it can be resumed.\n"
+            "\n"
+            "ONNX: ONNX Runtime runs the file, and all that is done to inputs is inside. Inputs "
+            "are x\n"
+            "or the data sets' names, images [N][height][width][channels]; y comes out. Of a "
+            "policy\n"
+            "they are observation and action, or logits. Files of other programs are read where\n"
+            "gpurt has their layers; --from of `gpurt train supervised` begins with them.\n",
         .lists = lists,
         .list_count = sizeof lists / sizeof *lists};
     if (!words) {
