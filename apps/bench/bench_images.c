@@ -25,8 +25,13 @@
 #define CLASSES 10
 #define CHANNELS 3
 #define MAX_MODELS 16
-#define FALL 0.02     // share of the loss that the checked step is to take from it
-#define ALLOWED 0.35  // share of that fall which curvature and rounding may change
+// The check: a step is to take this share of the loss from it, and then a quarter of that, and so
+// on, until the loss falls as its gradient says: curvature shrinks with the step, a gradient that is
+// wrong stays wrong.
+#define FALL 0.02
+#define LEAST_FALL 1e-4
+#define ENOUGH 0.1    // with so small an error no smaller step is tried
+#define ALLOWED 0.35  // share of the fall which curvature and rounding may change
 
 #define COLUMNS(X)                                                                                 \
     X(MODEL, "model", "model", NULL, TEXT, 0, 16)                                                  \
@@ -264,16 +269,19 @@ static bool check(struct images_case *c, struct grt_graph *graph) {
     if (!two_losses(c, graph, 1.0f, s)) {
         return false;
     }
-    double square = (double)s[0].grad_norm * s[0].grad_norm;
-    float factor = (float)(FALL * s[0].loss / (s[0].lr * square));
-    if (!isfinite(factor)) {
-        c->error = INFINITY;
-        return true;
+    const double rate = s[0].lr, loss = s[0].loss;
+    const double square = (double)s[0].grad_norm * s[0].grad_norm;
+    c->error = INFINITY;
+    for (double fall = FALL; fall >= LEAST_FALL && !(c->error <= ENOUGH); fall /= 4) {
+        float factor = (float)(fall * loss / (rate * square));
+        if (!isfinite(factor)) {
+            return true;
+        }
+        if (!two_losses(c, graph, factor, s)) {
+            return false;
+        }
+        c->error = fmin(c->error, fabs(((double)s[0].loss - s[1].loss) / (s[0].lr * square) - 1));
     }
-    if (!two_losses(c, graph, factor, s)) {
-        return false;
-    }
-    c->error = fabs(((double)s[0].loss - s[1].loss) / (s[0].lr * square) - 1);
     return true;
 }
 

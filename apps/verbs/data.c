@@ -144,7 +144,7 @@ static const struct option_row import_options[] = {
      .at = AT(targets)},
     {.name = "fill",
      .value = "X|mean",
-     .help = "of tables: stands for missing values (default: they are refused)",
+     .help = "of tables: stands for missing inputs (default: they are refused)",
      .read = options_read_text,
      .at = AT(fill)},
 };

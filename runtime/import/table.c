@@ -23,7 +23,7 @@
 
 struct field {
     const char *at;  // without its quotes
-    uint32_t length;
+    size_t length;
     bool quoted;
 };
 
@@ -52,10 +52,17 @@ static bool no_memory(const struct table *t) {
 
 // ---- fields ----
 
+static const char *behind_blanks(const struct table *t, const char *c) {
+    while (c < t->end && strchr(" \r\t", *c) && *c != '\0' && *c != t->separator) {
+        c++;
+    }
+    return c;
+}
+
 // The field that begins at *at, which moves behind it and its separator; *last: the line ends. NULL
-// in .at: a quote that nothing closes.
+// in .at: a quote that nothing closes, or text behind the one that does.
 static struct field next_field(const struct table *t, const char **at, bool *last) {
-    const char *c = *at;
+    const char *c = behind_blanks(t, *at);
     struct field f = {.at = c};
     if (c < t->end && *c == '"') {
         f.at = ++c;
@@ -66,15 +73,18 @@ static struct field next_field(const struct table *t, const char **at, bool *las
         if (c >= t->end) {
             return (struct field){0};
         }
-        f.length = (uint32_t)(c - f.at);
-        c++;
+        f.length = (size_t)(c - f.at);
+        c = behind_blanks(t, c + 1);
+        if (c < t->end && *c != t->separator && *c != '\n') {
+            return (struct field){0};
+        }
     }
     const char *begun = c;
     while (c < t->end && *c != t->separator && *c != '\n') {
         c++;
     }
     if (!f.quoted) {
-        f.length = (uint32_t)(c - begun);
+        f.length = (size_t)(c - begun);
         while (f.length > 0 && strchr(" \r\t", f.at[f.length - 1])) {
             f.length--;
         }
@@ -115,9 +125,9 @@ static bool is_number(const struct field *f, double *number) {
 
 // A copy of a field as a text; NULL without host memory.
 static char *text_of(const struct field *f) {
-    char *text = malloc(f->length + 1u);
-    uint32_t length = 0;
-    for (uint32_t i = 0; text && i < f->length; i++) {
+    char *text = malloc(f->length + 1);
+    size_t length = 0;
+    for (size_t i = 0; text && i < f->length; i++) {
         text[length++] = f->at[i];
         i += f->quoted && f->at[i] == '"';  // two of them are one
     }
@@ -153,7 +163,7 @@ static bool read_names(struct table *t, const char **rows) {
         struct field f = next_field(t, &at, &last);
         if (!f.at || t->columns == MOST_COLUMNS) {
             grt_fail(GRT_BAD_DATA, "%s:1: %s", t->desc->source,
-                     f.at ? "more than 16384 columns" : "a quote that nothing closes");
+                     f.at ? "more than 16384 columns" : "a quote that nothing closes, or text behind it");
             return false;
         }
         numbers = numbers || is_number(&f, &unused);
@@ -166,7 +176,7 @@ static bool read_names(struct table *t, const char **rows) {
         char number[16];
         snprintf(number, sizeof number, "%u", i + 1);
         free(t->names[i]);
-        t->names[i] = text_of(&(struct field){.at = number, .length = (uint32_t)strlen(number)});
+        t->names[i] = text_of(&(struct field){.at = number, .length = strlen(number)});
         if (!t->names[i]) {
             return no_memory(t);
         }
@@ -291,7 +301,13 @@ static bool take_row(struct table *t, const struct field *fields, uint64_t line)
     for (uint32_t i = 0; good && i < t->target_count; i++) {
         const struct field *f = &fields[t->targets[i]];
         double *to = &t->y[t->rows * t->target_count + i];
-        bool word = t->target_count == 1 && !is_missing(f) && !is_number(f, to);
+        if (is_missing(f)) {
+            return grt_fail(GRT_BAD_DATA,
+                            "%s:%llu: the target '%.60s' has no value: targets are not filled, "
+                            "take the line out",
+                            t->desc->source, (unsigned long long)line, t->names[t->targets[i]]);
+        }
+        bool word = t->target_count == 1 && !is_number(f, to);
         if (t->target_count == 1) {
             t->words[t->rows] = *f;
         }
@@ -328,7 +344,7 @@ static bool read_rows(struct table *t, const char *at) {
         if (!f.at || (count != t->columns && !blank)) {
             good = f.at ? grt_fail(GRT_BAD_DATA, "%s:%llu: %u fields, and the first line has %u",
                                    t->desc->source, (unsigned long long)line, count, t->columns)
-                        : grt_fail(GRT_BAD_DATA, "%s:%llu: a quote that nothing closes",
+                        : grt_fail(GRT_BAD_DATA, "%s:%llu: a quote that nothing closes, or text behind it",
                                    t->desc->source, (unsigned long long)line);
         } else if (!blank || t->columns == 1) {
             good = take_row(t, fields, line);
@@ -346,7 +362,10 @@ static bool read_rows(struct table *t, const char *at) {
 
 // ---- what is missing ----
 
-static bool fill(struct table *t, double *numbers, const uint32_t *columns, uint32_t count) {
+// Of the inputs; targets have none.
+static bool fill(struct table *t) {
+    double *numbers = t->x;
+    const uint32_t *columns = t->inputs, count = t->input_count;
     char *end = NULL;
     double value = t->desc->fill ? strtod(t->desc->fill, &end) : 0;
     bool mean = t->desc->fill && strcmp(t->desc->fill, "mean") == 0;
@@ -395,13 +414,14 @@ static bool number_words(struct table *t) {
     }
     for (uint64_t i = 0; good && i < t->rows; i++) {
         if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) {
-            struct field name = {.at = sorted[i], .length = (uint32_t)strlen(sorted[i])};
+            struct field name = {.at = sorted[i], .length = strlen(sorted[i])};
             char *copy = text_of(&name);
             good = copy != NULL;
             t->classes[t->class_count] = copy;
             t->class_count += good;
         }
     }
+    bool many = t->class_count > IMPORT_MOST_CLASSES;
     for (uint64_t i = 0; good && i < t->rows; i++) {
         char **found = bsearch(&all[i], t->classes, t->class_count, sizeof(char *), by_bytes);
         t->y[i] = found ? (double)(found - t->classes) : 0;
@@ -411,6 +431,11 @@ static bool number_words(struct table *t) {
     }
     free(sorted);
     free(all);
+    if (many) {
+        return grt_fail(GRT_BAD_DATA, "%s: the target '%.60s' has %u different words; up to %d",
+                        t->desc->source, t->names[t->targets[0]], t->class_count,
+                        IMPORT_MOST_CLASSES);
+    }
     return good || no_memory(t);
 }
 
@@ -523,8 +548,7 @@ bool grt_table_import(const struct grt_table_desc *desc, struct grt_table_result
                 grt_fail(GRT_BAD_DATA, "%s: %s", desc->source,
                          size > 0 ? "it is no text: it has bytes of 0" : "it is empty");
     good = good && read_names(&t, &rows) && choose_columns(&t) && read_rows(&t, rows) &&
-           fill(&t, t.x, t.inputs, t.input_count);
-    good = good && (t.wordy ? number_words(&t) : fill(&t, t.y, t.targets, t.target_count));
+           fill(&t) && (!t.wordy || number_words(&t));
     if (good && !t.wordy) {
         has_classes(&t);
     }
