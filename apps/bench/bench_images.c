@@ -25,8 +25,8 @@
 #define CLASSES 10
 #define CHANNELS 3
 #define MAX_MODELS 16
-// The check: a step is to take this share of the loss from it, and then a quarter of that, and so
-// on, until the loss falls as its gradient says: curvature shrinks with the step, a gradient that is
+// The check: a step is to take this share of the loss from it, then a quarter of that, and so on,
+// until the loss falls as its gradient says. Curvature shrinks with the step; a gradient that is
 // wrong stays wrong.
 #define FALL 0.02
 #define LEAST_FALL 1e-4

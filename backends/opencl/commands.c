@@ -361,8 +361,8 @@ static cl_int enqueue(cl_command_queue queue, const struct op *op, cl_event *eve
     return CL_INVALID_OPERATION;
 }
 
-static bool fail_run(struct gcl_dev *dev, const struct op *op, uint32_t at, uint32_t count,
-                     cl_int code) {
+static bool fail_run(struct gcl_dev *dev, const struct gcl_cmds *list, uint32_t at, cl_int code) {
+    const struct op *op = &list->ops[at];
     static const char *const words[] = {
         [OP_LAUNCH] = "launch of kernel ",
         [OP_WRITE] = "write",
@@ -372,9 +372,9 @@ static bool fail_run(struct gcl_dev *dev, const struct op *op, uint32_t at, uint
     };
     // Out of resources is either a launch that asks for too much or the echo of an earlier crash.
     // If the queue still finishes, it was the launch.
-    bool crashed = gcl.clFinish(dev->queue) != CL_SUCCESS;
+    bool crashed = gcl.clFinish(list->queue) != CL_SUCCESS;
     return gcl_fail(dev, gcl_status(code, crashed), code, "%s%s, call %u of %u in a list, refused",
-                    words[op->kind], op->name ? op->name : "", at + 1, count);
+                    words[op->kind], op->name ? op->name : "", at + 1, list->op_count);
 }
 
 bool gcl_cmds_run(struct grt_dev *base, void *native) {
@@ -386,7 +386,7 @@ bool gcl_cmds_run(struct grt_dev *base, void *native) {
         cl_event *event = op->event < 0 ? NULL : &list->events[op->event];
         cl_int code = enqueue(list->queue, op, event);
         if (code != CL_SUCCESS) {
-            return fail_run(dev, op, i, list->op_count, code);
+            return fail_run(dev, list, i, code);
         }
     }
     cl_int code = gcl.clFlush(list->queue);

@@ -249,7 +249,7 @@ bool gvk_lane_passed(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 
 // ---- clocks.c ----
 
-// Whether the driver tells its clock and the host's at once; the extension is there.
+// What tells the driver's clock and the host's at once; NULL: nothing does.
 PFN_vkGetCalibratedTimestampsEXT gvk_clock_reader(const struct gvk_dev *dev,
                                                   const struct gvk_physical *physical);
 bool gvk_clocks(struct grt_dev *base, double *device, double *host);

@@ -350,6 +350,7 @@ bool grt_timeline_restart(struct grt_dev *dev) {
         for (uint32_t s = 0; s < graph->segment_count; s++) {
             if (graph->segments[s].timed) {
                 graph->segments[s].timed->begun = false;
+                graph->segments[s].timed->least = 0.0;
             }
         }
     }

@@ -163,7 +163,8 @@ static bool read_names(struct table *t, const char **rows) {
         struct field f = next_field(t, &at, &last);
         if (!f.at || t->columns == MOST_COLUMNS) {
             grt_fail(GRT_BAD_DATA, "%s:1: %s", t->desc->source,
-                     f.at ? "more than 16384 columns" : "a quote that nothing closes, or text behind it");
+                     f.at ? "more than 16384 columns"
+                          : "a quote that nothing closes, or text behind it");
             return false;
         }
         numbers = numbers || is_number(&f, &unused);
@@ -344,7 +345,8 @@ static bool read_rows(struct table *t, const char *at) {
         if (!f.at || (count != t->columns && !blank)) {
             good = f.at ? grt_fail(GRT_BAD_DATA, "%s:%llu: %u fields, and the first line has %u",
                                    t->desc->source, (unsigned long long)line, count, t->columns)
-                        : grt_fail(GRT_BAD_DATA, "%s:%llu: a quote that nothing closes, or text behind it",
+                        : grt_fail(GRT_BAD_DATA,
+                                   "%s:%llu: a quote that nothing closes, or text behind it",
                                    t->desc->source, (unsigned long long)line);
         } else if (!blank || t->columns == 1) {
             good = take_row(t, fields, line);
@@ -547,8 +549,8 @@ bool grt_table_import(const struct grt_table_desc *desc, struct grt_table_result
     bool good = (size > 0 && !memchr(t.bytes, '\0', size)) ||
                 grt_fail(GRT_BAD_DATA, "%s: %s", desc->source,
                          size > 0 ? "it is no text: it has bytes of 0" : "it is empty");
-    good = good && read_names(&t, &rows) && choose_columns(&t) && read_rows(&t, rows) &&
-           fill(&t) && (!t.wordy || number_words(&t));
+    good = good && read_names(&t, &rows) && choose_columns(&t) && read_rows(&t, rows) && fill(&t) &&
+           (!t.wordy || number_words(&t));
     if (good && !t.wordy) {
         has_classes(&t);
     }

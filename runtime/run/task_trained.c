@@ -311,7 +311,7 @@ static bool read_inputs(struct grt_dataset_info *info, const struct grt_archive 
     return true;
 }
 
-// A number of the archive that counts something; `most` keeps products of two in 32 bits.
+// A number of the archive that counts something; `most` keeps products of two in 64 bits.
 static bool read_count(const struct grt_archive *archive, const char *name, uint32_t *count) {
     const int64_t most = 1 << 30;
     int64_t value = grt_archive_whole(archive, name, 0);

@@ -188,6 +188,7 @@ void grt_timeline_zero(struct grt_timeline *t) {
     t->totals =
         (struct grt_timeline_totals){.left_out = t->totals.left_out, .stamp = t->totals.stamp};
     t->untimed = 0.0;
+    t->computes = false;
     t->zero = grt_seconds();
     pthread_mutex_unlock(&lock);
 }
@@ -201,7 +202,9 @@ static void sum_up(struct grt_timeline *t) {
         name->operations *= scale;
         name->bytes *= scale;
         name->samples *= scale;
-        *(name->aside ? &t->totals.upload : &t->totals.compute) += name->seconds;
+        name->uploads *= scale;
+        t->totals.upload += name->uploads;
+        t->totals.compute += name->seconds - name->uploads;
         t->totals.stages[GRT_STAGE_TRANSFORM] += name->samples > 0.0 ? name->seconds : 0.0;
     }
     if (t->untimed > 0.0) {
@@ -288,7 +291,6 @@ void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time
         struct grt_name *name = &t->names[c->name];
         double runs = (double)c->runs;
         name->is_kernel = c->is_kernel;
-        name->aside = c->track == GRT_TRACK_UPLOAD;
         name->calls += c->runs;
         *(c->is_kernel ? &t->totals.dispatches : &t->totals.copies) += c->runs;
         if (isnan(c->begin)) {
@@ -299,14 +301,17 @@ void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time
         name->told += c->operations > 0.0;
         name->stand_for += runs;
         name->seconds += runs * (c->end - c->begin);
+        name->uploads += c->track == GRT_TRACK_UPLOAD ? runs * (c->end - c->begin) : 0.0;
         name->operations += runs * c->operations;
         name->samples += runs * (double)c->samples;
         name->bytes += runs * (double)c->bytes;
         if (c->track == GRT_TRACK_COMPUTE) {
-            bool first = !(t->totals.active > 0.0);
-            t->first = !first && t->first < c->begin ? t->first : c->begin;
-            t->last = !first && t->last > c->end ? t->last : c->end;
-            t->last_by_device = c->by_device;
+            t->first = t->computes && t->first < c->begin ? t->first : c->begin;
+            if (!t->computes || c->end > t->last) {
+                t->last = c->end;
+                t->last_by_device = c->by_device;
+            }
+            t->computes = true;
             t->totals.active = t->last - t->first;
         }
         keep(t, &(struct grt_event){c->begin, c->end, c->name, (uint16_t)c->track, c->by_device});

@@ -33,7 +33,8 @@ struct grt_name {
     uint64_t calls, timed, told;  // told: timed calls with operations
     double stand_for;             // calls that the timed ones stand for; what follows is of these
     double seconds, operations, bytes, samples;
-    bool is_kernel, aside;  // aside: on the upload queue
+    double uploads;  // seconds of these on the upload queue
+    bool is_kernel;
 };
 
 struct grt_level {
@@ -80,7 +81,8 @@ struct grt_timeline {
     uint64_t part_count, part_room;
     uint32_t *order;  // after the end: names with calls, the largest total first
     uint32_t row_count;
-    double first, last;  // the compute queue's first begin and last end
+    bool computes;       // a command of the compute queue was told
+    double first, last;  // its first begin and last end
     bool last_by_device;
     double untimed;  // host: when the newest run without times was handed over
     bool short_of_memory;
