@@ -147,7 +147,7 @@ static bool fill_tensor(struct onnx_tensor *t, struct wire_part message, int64_t
 
 static bool add_dim(struct onnx_tensor *t, uint64_t dim) {
     bool good =
-        t->rank < ONNX_RANK && dim <= 1u << 30 && (dim == 0 || t->count <= (1ull << 31) / dim);
+        t->rank < ONNX_RANK && dim <= 1u << 30 && (dim == 0 || t->count <= ONNX_MOST_NUMBERS / dim);
     if (good) {
         t->dims[t->rank++] = dim;
         t->count *= dim;
@@ -280,6 +280,7 @@ static bool read_node(struct onnx_model *m, struct wire_part message, struct onn
     struct wire_part rest = message;
     struct wire_field f;
     bool bad = false, good = true;
+    char domain[ONNX_NAME] = "";
     n->output = ONNX_NONE;
     while (good && !bad && wire_next(&rest, &f, &bad)) {
         if (f.number == NODE_INPUT) {
@@ -288,6 +289,8 @@ static bool read_node(struct onnx_model *m, struct wire_part message, struct onn
             bad = !copy_text(f.inside, n->op, sizeof n->op);
         } else if (f.number == NODE_NAME) {
             copy_text(f.inside, n->name, sizeof n->name);
+        } else if (f.number == NODE_DOMAIN) {
+            bad = !copy_text(f.inside, domain, sizeof domain);
         } else if (f.number == NODE_ATTRIBUTE) {
             good = n->attribute_count < ONNX_NODE_ATTRIBUTES
                        ? read_attribute(m, f.inside, &n->attributes[n->attribute_count])
@@ -311,6 +314,12 @@ static bool read_node(struct onnx_model *m, struct wire_part message, struct onn
     }
     if (good && !bad && n->output == ONNX_NONE) {
         good = broken(m, "a node without an output");
+    }
+    if (good && !bad && domain[0] && strcmp(domain, "ai.onnx") != 0) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: node '%s': %s is of domain '%s'; known are operators of ai.onnx: "
+                        "write the file without others",
+                        m->path, n->name[0] ? n->name : m->values[n->output].name, n->op, domain);
     }
     return good && (!bad || broken(m, "a node"));
 }
@@ -365,6 +374,7 @@ static bool add_input(struct onnx_model *m, struct wire_part message) {
                         m->path, m->values[m->input].name, name);
     }
     m->input = add_value(m, name);
+    uint64_t count = 1;
     struct wire_field f;
     bool bad = !inside(&message, path, 3);
     for (uint32_t axis = 0; !bad && wire_next(&message, &f, &bad); axis++) {
@@ -376,7 +386,14 @@ static bool add_input(struct onnx_model *m, struct wire_part message) {
                             "first, the batch, may be open",
                             m->path, axis, name);
         }
+        if (!bad && axis > 0 && count > ONNX_MOST_NUMBERS / dim) {
+            return grt_fail(GRT_BAD_DATA,
+                            "%s: a sample of input '%s' has more than 2^31 numbers: make it "
+                            "smaller",
+                            m->path, name);
+        }
         if (!bad && axis > 0) {
+            count *= dim;
             m->input_dims[m->input_rank++] = dim;
         }
     }

@@ -11,6 +11,7 @@
 #define ONNX_NODE_INPUTS 8
 #define ONNX_NODE_ATTRIBUTES 12
 #define ONNX_RANK 6
+#define ONNX_MOST_NUMBERS (1ull << 31)  // of a tensor, and of a value of one sample
 #define ONNX_NONE UINT32_MAX
 
 // Of an initializer, or of a node Constant.

@@ -19,6 +19,7 @@
 
 #define MOST_INSIDE 24   // branches inside branches
 #define MOST_STEPS 4096  // of one list
+#define MOST_FOLDED (1ull << 28)
 
 // ---- shapes ----
 
@@ -35,15 +36,23 @@ static bool fold(struct reading *r, struct onnx_node *n) {
     struct onnx_value *to = &r->model->values[n->output];
     const struct onnx_tensor *from = onnx_constant(r, n, 0);
     if (is(n, "Constant")) {
-        for (uint32_t i = 0; i < n->attribute_count; i++) {
-            to->constant = n->attributes[i].tensor ? n->attributes[i].tensor : to->constant;
-            n->attributes[i].tensor = NULL;
+        for (uint32_t i = 0; i < n->attribute_count && !to->constant; i++) {
+            if (strcmp(n->attributes[i].name, "value") == 0) {
+                to->constant = n->attributes[i].tensor;
+                n->attributes[i].tensor = NULL;
+            }
         }
         return to->constant || onnx_lacks(r, n, "without a tensor is not known here");
     }
     bool turn = is(n, "Transpose") && from && from->rank == 2;
     if (!from || !from->reals || (!turn && !is(n, "Identity"))) {
         return true;
+    }
+    r->folded += from->count;
+    if (r->folded > MOST_FOLDED) {
+        return onnx_lacks(r, n,
+                          "copies a constant, and all that do more than 2^28 numbers: fold "
+                          "constants where the file is written");
     }
     struct onnx_tensor *t = calloc(1, sizeof *t);
     float *reals = malloc((from->count + 1) * sizeof *reals);
@@ -78,6 +87,17 @@ static uint32_t meet(const struct reading *r, uint32_t a, uint32_t b) {
     return a;
 }
 
+static bool too_large(const struct known *x) {
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (x->dim[i] > ONNX_MOST_NUMBERS / count) {
+            return true;
+        }
+        count *= x->dim[i] > 0 ? x->dim[i] : 1;
+    }
+    return false;
+}
+
 static bool infer_node(struct reading *r, struct onnx_node *n) {
     const struct onnx_op *op = onnx_operator(n->op);
     uint32_t above = ONNX_NONE;
@@ -106,6 +126,9 @@ static bool infer_node(struct reading *r, struct onnx_node *n) {
     }
     if (!op->infer(r, n, &out)) {
         return false;
+    }
+    if (too_large(&out)) {
+        return onnx_lacks(r, n, "gives more than 2^31 numbers of a sample");
     }
     out.known = true;
     out.above = above;
@@ -357,25 +380,43 @@ static bool write_branch(struct reading *r, uint32_t from, uint32_t to, uint32_t
     return good;
 }
 
+// Whether a way is of columns and functions alone; *good becomes false with the sentence.
+static bool is_plain(const struct reading *r, uint32_t from, uint32_t to, bool *good) {
+    uint32_t count = 0;
+    struct step *steps = steps_between(r, from, to, &count);
+    bool plain = steps != NULL;
+    *good = *good && plain;
+    for (uint32_t i = 0; i < count && plain; i++) {
+        plain = steps[i].kind == STEP_ACT || is(steps[i].node, "Slice");
+    }
+    free(steps);
+    return plain;
+}
+
 // The second half's gelu times the first.
 static bool write_product(struct reading *r, const struct step *s, uint32_t inside) {
     char want[2][96];
     const struct known *x = &r->known[s->fork];
     unsigned long long half = x->dim[x->rank - 1] / 2;
     size_t begun = r->size;
-    bool found = false;
+    bool found = false, good = true;
     snprintf(want[0], sizeof want[0], "[{columns: {first: 0, count: %llu}}]", half);
     snprintf(want[1], sizeof want[1], "[{columns: {first: %llu, count: %llu}}, gelu]", half, half);
-    for (uint32_t i = 0; i < 2 && !found && !r->failed; i++) {
+    bool plain = is_plain(r, s->fork, s->node->inputs[0], &good) &&
+                 is_plain(r, s->fork, s->node->inputs[1], &good);
+    if (plain) {
+        good = write_branch(r, s->fork, s->node->inputs[0], inside) &&
+               write_branch(r, s->fork, s->node->inputs[1], inside);
+    }
+    if (!good) {
+        return false;
+    }
+    for (uint32_t i = 0; plain && i < 2 && !found && !r->failed; i++) {
         char both[200];
         snprintf(both, sizeof both, "%s%s", want[i], want[1 - i]);
-        if (!write_branch(r, s->fork, s->node->inputs[0], inside) ||
-            !write_branch(r, s->fork, s->node->inputs[1], inside)) {
-            return false;
-        }
-        found = !r->failed && strcmp(r->text + begun, both) == 0;
-        r->size = begun;
+        found = strcmp(r->text + begun, both) == 0;
     }
+    r->size = begun;
     onnx_write(r, "geglu");
     return found || onnx_lacks(r, s->node, "of two values has no layer here, but for geglu");
 }
@@ -418,11 +459,32 @@ static bool write_merge(struct reading *r, const struct step *s, uint32_t inside
     return good && (n->input_count > 1 || onnx_lacks(r, n, "of one input is not known here"));
 }
 
+static bool too_long(const struct reading *r) {
+    return grt_fail(GRT_BAD_DATA, "%s: its layers as a text are longer than a config takes",
+                    r->model->path);
+}
+
+// A layer with numbers is written once: a second one would have its own.
+static bool write_layer(struct reading *r, const struct step *s, bool last) {
+    bool linear = is(s->node, "Gemm") || is(s->node, "MatMul");
+    bool *written = &r->written[s->node - r->model->nodes];
+    uint32_t before = r->network->piece_count;
+    if (*written) {
+        return onnx_lacks(r, s->node, "stands in two branches: give each a layer of its own");
+    }
+    bool good = linear ? onnx_emit_linear(r, s->node, s->added, last)
+                       : onnx_operator(s->node->op)->emit(r, s->node);
+    *written = r->network->piece_count > before;
+    return good;
+}
+
 static bool write_step(struct reading *r, const struct step *s, bool last, uint32_t inside) {
-    const struct onnx_op *op = onnx_operator(s->node->op);
     bool linear = is(s->node, "Gemm") || is(s->node, "MatMul");
     bool mixed = s->kind == STEP_LAYER && !linear && s->node->input_count > 0 &&
                  r->known[s->node->inputs[0]].layout == LAYOUT_MIXED;
+    if (r->size >= GRT_CONFIG_TREE_SIZE) {
+        return too_long(r);
+    }
     if (mixed) {
         return onnx_lacks(r, s->node,
                           "behind images as one axis, before a linear layer, has no "
@@ -439,8 +501,7 @@ static bool write_step(struct reading *r, const struct step *s, bool last, uint3
     case STEP_SOFTMAX:
         return onnx_lacks(r, s->node, "has no layer here, but at the end");
     default:
-        return linear ? onnx_emit_linear(r, s->node, s->added, last && inside == 0)
-                      : op->emit(r, s->node);
+        return write_layer(r, s, last && inside == 0);
     }
 }
 
@@ -484,14 +545,15 @@ static bool write_network(struct reading *r) {
         return grt_fail(GRT_BAD_DATA, "%s: it ends with the numbers of images as one axis",
                         m->path);
     }
-    if (good && (net->piece_count == 0 || r->size >= GRT_CONFIG_TREE_SIZE)) {
-        return grt_fail(GRT_BAD_DATA,
-                        net->piece_count == 0
-                            ? "%s: it has no layer with numbers to learn"
-                            : "%s: its layers as a text are longer than a config takes",
-                        m->path);
+    if (good && net->piece_count == 0) {
+        return grt_fail(GRT_BAD_DATA, "%s: it has no layer with numbers to learn", m->path);
     }
-    return good;
+    if (good && y->rank > 1) {
+        return onnx_lacks(r, producer(r, m->output),
+                          "gives the output with %u axes of a sample; here it has one: flatten it",
+                          y->rank);
+    }
+    return good && (r->size < GRT_CONFIG_TREE_SIZE || too_long(r));
 }
 
 struct onnx_network *onnx_network_load(const char *path) {
@@ -500,8 +562,9 @@ struct onnx_network *onnx_network_load(const char *path) {
         return NULL;
     }
     r.known = calloc(r.model->value_count + 1, sizeof *r.known);
+    r.written = calloc(r.model->node_count + 1, sizeof *r.written);
     r.network = calloc(1, sizeof *r.network);
-    bool good = r.known && r.network;
+    bool good = r.known && r.written && r.network;
     if (!good) {
         grt_fail(GRT_NO_MEMORY, "no host memory for %s", path);
     }
@@ -513,6 +576,7 @@ struct onnx_network *onnx_network_load(const char *path) {
         onnx_network_destroy(&r.network);
     }
     free(r.known);
+    free(r.written);
     onnx_model_destroy(&r.model);
     return r.network;
 }

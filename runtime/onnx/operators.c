@@ -74,6 +74,18 @@ const struct onnx_tensor *onnx_constant(const struct reading *r, const struct on
     return given ? r->model->values[n->inputs[input]].constant : NULL;
 }
 
+// Operands behind the first: so many must be given, and up to the last all that are be constants.
+static bool of_constants(const struct reading *r, const struct onnx_node *n, uint32_t wanted,
+                         uint32_t last) {
+    for (uint32_t i = 1; i <= last; i++) {
+        bool given = i < n->input_count && n->inputs[i] != ONNX_NONE;
+        if ((given || i <= wanted) && !onnx_constant(r, n, i)) {
+            return onnx_lacks(r, n, "has a layer here where operand %u is a constant", i);
+        }
+    }
+    return true;
+}
+
 static const struct known *first_of(const struct reading *r, const struct onnx_node *n) {
     return &r->known[n->inputs[0]];
 }
@@ -149,10 +161,15 @@ static bool infer_linear(struct reading *r, const struct onnx_node *n, struct kn
                           (unsigned long long)w->dims[1 - axis],
                           (unsigned long long)x->dim[x->rank - 1]);
     }
+    const struct onnx_tensor *c = onnx_constant(r, n, 2);
+    if (c && w->dims[axis] > 1 && (c->rank == 0 || c->dims[c->rank - 1] != w->dims[axis])) {
+        return onnx_lacks(r, n, "adds something else than one number for each of %llu outputs",
+                          (unsigned long long)w->dims[axis]);
+    }
     *out = *x;
     out->layout = LAYOUT_ROWS;
     out->dim[out->rank - 1] = w->dims[axis];
-    return true;
+    return of_constants(r, n, 1, 2);
 }
 
 // Where feature i of ours stands in the file.
@@ -270,7 +287,7 @@ static bool infer_conv(struct reading *r, const struct onnx_node *n, struct know
                           (unsigned long long)w->dims[1], (unsigned long long)out->dim[2]);
     }
     out->dim[2] = w->dims[0];
-    return true;
+    return of_constants(r, n, 1, 2);
 }
 
 static bool emit_conv(struct reading *r, const struct onnx_node *n) {
@@ -367,6 +384,12 @@ static bool right_epsilon(const struct reading *r, const struct onnx_node *n) {
            onnx_lacks(r, n, "has an epsilon of %g; here it is %g", epsilon, EPSILON);
 }
 
+static bool infer_norm(struct reading *r, const struct onnx_node *n, struct known *out) {
+    bool batch = strcmp(n->op, "BatchNormalization") == 0;
+    *out = *first_of(r, n);
+    return right_epsilon(r, n) && of_constants(r, n, batch ? 4 : 1, batch ? 4 : 2);
+}
+
 static bool emit_batch_norm(struct reading *r, const struct onnx_node *n) {
     const struct known *x = first_of(r, n);
     uint64_t count = x->dim[x->rank - 1];
@@ -374,7 +397,7 @@ static bool emit_batch_norm(struct reading *r, const struct onnx_node *n) {
         return onnx_lacks(r, n, "is not over the last axis here");
     }
     onnx_write(r, "{norm: batch}");
-    return right_epsilon(r, n) && add_vector(r, n, onnx_constant(r, n, 1), count, 1.0f, false) &&
+    return add_vector(r, n, onnx_constant(r, n, 1), count, 1.0f, false) &&
            add_vector(r, n, onnx_constant(r, n, 2), count, 0.0f, false) &&
            add_vector(r, n, onnx_constant(r, n, 3), count, 0.0f, true) &&
            add_vector(r, n, onnx_constant(r, n, 4), count, 1.0f, true) &&
@@ -388,8 +411,7 @@ static bool emit_layer_norm(struct reading *r, const struct onnx_node *n) {
         return onnx_lacks(r, n, "is over the last axis alone here");
     }
     onnx_write(r, "{norm: layer}");
-    return right_epsilon(r, n) &&
-           add_vector(r, n, onnx_constant(r, n, 1), x->dim[x->rank - 1], 1.0f, false) &&
+    return add_vector(r, n, onnx_constant(r, n, 1), x->dim[x->rank - 1], 1.0f, false) &&
            add_vector(r, n, onnx_constant(r, n, 2), x->dim[x->rank - 1], 0.0f, false);
 }
 
@@ -465,11 +487,13 @@ static bool slice_of(const struct reading *r, const struct onnx_node *n, const s
     int64_t width = (int64_t)x->dim[x->rank - 1], from = t[0]->wholes[0], to = t[1]->wholes[0];
     from = from < 0 ? from + width : from;
     to = to < 0 ? to + width : to > width ? width : to;
+    if (!of_channels(x, t[2]->wholes[0]) || (t[3] && t[3]->wholes[0] != 1) || from < 0 ||
+        to <= from || x->layout == LAYOUT_MIXED) {
+        return onnx_lacks(r, n, "has a layer here over some channels, one behind the other");
+    }
     *first = (uint64_t)from;
     *count = (uint64_t)(to - from);
-    return (of_channels(x, t[2]->wholes[0]) && (!t[3] || t[3]->wholes[0] == 1) && from >= 0 &&
-            to > from && x->layout != LAYOUT_MIXED) ||
-           onnx_lacks(r, n, "has a layer here over some channels, one behind the other");
+    return true;
 }
 
 static bool infer_slice(struct reading *r, const struct onnx_node *n, struct known *out) {
@@ -508,6 +532,15 @@ static bool infer_concat(struct reading *r, const struct onnx_node *n, struct kn
     return true;
 }
 
+// Before opset 13 the axis is the first otherwise, from then on the last.
+static bool infer_softmax(struct reading *r, const struct onnx_node *n, struct known *out) {
+    int64_t axis = onnx_whole(n, "axis", r->model->opset < 13 ? 1 : -1);
+    *out = *first_of(r, n);
+    return (out->rank == 1 && of_channels(out, axis)) ||
+           onnx_lacks(r, n, "is over the classes of one axis alone here, and not over axis %lld",
+                      (long long)axis);
+}
+
 static const struct onnx_op operators[] = {
     {"Add", infer_pair, NULL},
     {"Sub", infer_pair, NULL},
@@ -524,8 +557,8 @@ static const struct onnx_op operators[] = {
     {"Gelu", infer_same, NULL},
     {"Identity", infer_same, NULL},
     {"Dropout", infer_same, NULL},
-    {"Softmax", infer_same, NULL},
-    {"LogSoftmax", infer_same, NULL},
+    {"Softmax", infer_softmax, NULL},
+    {"LogSoftmax", infer_softmax, NULL},
     {"Transpose", infer_transpose, NULL},
     {"Concat", infer_concat, NULL},
     {"Gemm", infer_linear, emit_linear},
@@ -537,8 +570,8 @@ static const struct onnx_op operators[] = {
     {"GlobalMaxPool", infer_pool, emit_pool},
     {"ReduceMean", infer_pool, emit_pool},
     {"ReduceMax", infer_pool, emit_pool},
-    {"BatchNormalization", infer_same, emit_batch_norm},
-    {"LayerNormalization", infer_same, emit_layer_norm},
+    {"BatchNormalization", infer_norm, emit_batch_norm},
+    {"LayerNormalization", infer_norm, emit_layer_norm},
     {"Flatten", infer_flatten, emit_flatten},
     {"Reshape", infer_flatten, emit_flatten},
     {"Squeeze", infer_flatten, emit_flatten},

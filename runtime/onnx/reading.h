@@ -34,7 +34,9 @@ struct reading {
     struct onnx_network *network;
     char *text;
     size_t size, room;
-    bool failed;  // no host memory
+    bool *written;    // of each node: its layer is, and has numbers
+    uint64_t folded;  // numbers of constants that were copied
+    bool failed;      // no host memory
 };
 
 struct onnx_op {

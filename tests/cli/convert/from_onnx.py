@@ -50,11 +50,13 @@ def attribute(name, value):
         return message({1: [name], 2: [value], 20: [1]})
     if isinstance(value, str):
         return message({1: [name], 4: [value], 20: [3]})
+    if isinstance(value, np.ndarray):
+        return message({1: [name], 5: [tensor("", value)], 20: [4]})
     return message({1: [name], 8: value, 20: [7]} if isinstance(value, list) else {1: [name], 3: [value], 20: [2]})
 
 
-def node(op, takes, gives, **attributes):
-    return message({1: takes, 2: [gives], 4: [op], 5: [attribute(*a) for a in attributes.items()]})
+def node(op, takes, gives, domain="", **attributes):
+    return message({1: takes, 2: [gives], 4: [op], 5: [attribute(*a) for a in attributes.items()], 7: [domain] if domain else []})
 
 
 def edge(name, *shape):
@@ -162,6 +164,46 @@ def lacking():
     refuse("but at the beginning", "convert", "lacks.onnx", "never.h5")
     file("lacks.onnx", (5,), 5, [("Relu", ["input"], "output")], {})
     refuse("no layer with numbers", "convert", "lacks.onnx", "never.h5")
+    gemm, v = ("Gemm", ["input", "w"], "a"), {"v": numbers(5)}
+    four = ["v", "v", "v", "v"]
+    computed = lambda at: [*four[:at], "a", *four[at + 1:]]
+    places = lambda *all_of: {f"p{i}": np.array([p]) for i, p in enumerate(all_of)}
+    for word, nodes, constants, more in [
+        # Operands that are computed.
+        ("Gemm has a layer here where operand 2", [gemm, ("Gemm", ["input", "w", "a"], "output")], {}, {}),
+        *[(f"where operand {i + 1} is a constant", [gemm, ("BatchNormalization", ["a", *computed(i)], "output")], v, {}) for i in range(4)],
+        *[(f"where operand {i + 1} is a constant", [gemm, ("LayerNormalization", ["a", *computed(i)[:2]], "output")], v, {}) for i in range(2)],
+        ("operand 1 is a constant", [gemm, ("BatchNormalization", ["a"], "output")], {}, {}),
+        ("each of 5 outputs", [("Gemm", ["input", "w", "c"], "output")], {"c": numbers(5, 1)}, {}),
+        # Layers of two branches; more text than a config has room for.
+        ("node 'a': Gemm stands in two branches", [gemm, ("Relu", ["a"], "b"), ("Add", ["a", "input"], "c"), ("Add", ["b", "c"], "output")], {}, {}),
+        ("longer than a config takes", [gemm, ("Relu", ["a"], "s0"), *[("Slice", [f"c{i - 1}", "p0", "p1", "p2"], f"s{i}") if k else
+         ("Concat", [f"s{i}"] * 7 + ["a"], f"c{i}", {"axis": 1}) for i in range(22) for k in ((1, 0) if i else (0,))], ("Relu", ["c21"], "output")], places(0, 5, 1), {}),
+        # Functions that are no activation: no numbers, or another one further out.
+        ("by itself has no layer", [gemm, ("Sub", ["a", "a"], "b"), ("Div", ["b", "b"], "c"), ("Sub", ["a", "c"], "d"), ("Sqrt", ["d"], "output")], {}, {}),
+        ("Sub by itself has no layer", [gemm, ("Relu", ["a"], "b"), ("Sub", ["a", "six"], "c"), ("Relu", ["c"], "d"), ("Sub", ["b", "d"], "output")], {"six": np.float32(6)}, {}),
+        ("some channels, one behind", [gemm, ("Slice", ["a", "p0", "p1", "p2"], "output")], places(2**63 - 1, -2**63, 1), {}),
+        ("node 'output': Softmax is over the classes", [gemm, ("Softmax", ["a"], "output", {"axis": 0})], {}, {}),
+        ("LogSoftmax is over the classes", [("MatMul", ["input", "w"], "a"), ("LogSoftmax", ["a"], "output")], {}, {"shape": (4, 5), "opset": 11}),
+        ("Softmax is over the classes", [("MatMul", ["input", "w"], "a"), ("Softmax", ["a"], "output")], {}, {"shape": (4, 5)}),
+        ("node 'output': Relu gives the output with 2 axes", [("MatMul", ["input", "w"], "a"), ("Relu", ["a"], "output")], {}, {"shape": (4, 5)}),
+        ("node 'b': Relu is of domain 'else.where'", [gemm, ("Relu", ["a"], "b", {"domain": "else.where"}), ("Relu", ["b"], "output")], {}, {}),
+    ]:
+        file("lacks.onnx", more.pop("shape", (5,)), 5, nodes, {**w, **constants}, **more)
+        try:
+            refuse(word, "convert", "lacks.onnx", "never.h5")
+        except AssertionError as e:
+            raise AssertionError(f"{word}: {e}") from None
+    # A bias of convolutions that is computed.
+    file("lacks.onnx", (3, 6, 6), 4, [("GlobalAveragePool", ["input"], "p"), ("Flatten", ["p"], "f"), ("Conv", ["input", "k", "f"], "a"), ("GlobalAveragePool", ["a"], "b"),
+         ("Flatten", ["b"], "output")], {"k": image["k"]})
+    refuse("Conv has a layer here where operand 2", "convert", "lacks.onnx", "never.h5")
+    # The same of opset 11, and of the domain by its name.
+    file("reads.onnx", (5,), 5, [("Gemm", ["input", "w"], "a", {"domain": "ai.onnx"}), ("Softmax", ["a"], "output")], w, opset=11)
+    run("convert", "reads.onnx", "start.h5")
+    # Of a Constant's tensors its value alone.
+    file("reads.onnx", (5,), 5, [("Constant", [], "c", {"value": w["w"], "other": numbers(2, 2)}), ("MatMul", ["input", "c"], "output")], {})
+    run("convert", "reads.onnx", "start.h5")
 
 
 def hostile():
@@ -191,10 +233,14 @@ def hostile():
         ("deep", "samples of 4 axes", {"shape": (2, 2, 2, 2)}),
         ("open", "has no size", {"shape": (0,)}),
         ("wide", "has no size, or one beyond", {"shape": (1 << 40,)}),
+        ("vast", "more than 2^31 numbers", {"shape": (2761926, 1764119, 3785993), "nodes": [("Flatten", ["input"], "f"), ("Gemm", ["f", "v"], "output")], "more": {"v": numbers(26, 3)}}),
+        ("vast planes", "gives more than 2^31 numbers", {"shape": (1, 1 << 12, 1 << 12), "nodes": [("Conv", ["input", "k"], "output")], "more": {"k": numbers(256, 1, 1, 1)}}),
+        ("vast rows", "gives more than 2^31 numbers", {"shape": (1 << 24, 32), "nodes": [("Concat", ["input"] * 5, "output", {"axis": 2})]}),
+        ("copies", "copies a constant", {"nodes": [*[("Identity", [f"c{i}"], f"c{i + 1}") for i in range(300)], *nodes], "more": {"c0": np.zeros(1 << 20, "f4")}}),
         ("bent", "takes 5 features, and 7 come", {"shape": (7,)}),
         ("long name", "a name too long", {"nodes": [("Relu", ["input" * 60], "output")]}),
     ]:
-        file("bad.onnx", more.pop("shape", (5,)), 3, more.pop("nodes", nodes), w, **more)
+        file("bad.onnx", more.pop("shape", (5,)), 3, more.pop("nodes", nodes), {**w, **more.pop("more", {})}, **more)
         try:
             refuse(word, "convert", "bad.onnx", "never.h5")
         except AssertionError as e:
