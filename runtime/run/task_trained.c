@@ -454,30 +454,42 @@ static bool take_tensor(const struct grt_archive *archive, const char *name,
     return wider ? give_wider(found, tensor) : grt_archive_give(archive, full, tensor);
 }
 
-static const enum grt_tensor_role model_roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
-#define MODEL_ROLES (sizeof model_roles / sizeof *model_roles)
+// The tensors that are the model: parameters, then buffers. Begins with {0}.
+struct model_walk {
+    uint32_t role, next;
+};
+
+static const struct grt_tensor *next_tensor(const struct grt_learner *learner,
+                                            struct model_walk *walk, const char **name) {
+    static const enum grt_tensor_role roles[] = {GRT_TENSOR_PARAM, GRT_TENSOR_BUFFER};
+    const struct grt_tensor *tensor = NULL;
+    while (!tensor && walk->role < sizeof roles / sizeof *roles) {
+        tensor = grt_learner_tensor(learner, roles[walk->role], walk->next++, name);
+        if (!tensor) {
+            *walk = (struct model_walk){.role = walk->role + 1};
+        }
+    }
+    return tensor;
+}
 
 static bool take_tensors(struct grt_learner *learner, const struct grt_archive *archive,
                          struct grt_task_taken *taken) {
+    struct model_walk walk = {0};
+    const struct grt_tensor *tensor;
+    const char *name = NULL;
     bool good = true;
-    for (size_t r = 0; good && r < MODEL_ROLES; r++) {
-        const struct grt_tensor *tensor;
-        const char *name = NULL;
-        for (uint32_t i = 0;
-             good && (tensor = grt_learner_tensor(learner, model_roles[r], i, &name)); i++) {
-            good = take_tensor(archive, name, tensor, taken);
-        }
+    while (good && (tensor = next_tensor(learner, &walk, &name)) != NULL) {
+        good = take_tensor(archive, name, tensor, taken);
     }
     return good;
 }
 
 static bool has_tensor(const struct grt_learner *learner, const char *wanted) {
-    for (size_t r = 0; r < MODEL_ROLES; r++) {
-        const char *name = NULL;
-        for (uint32_t i = 0; grt_learner_tensor(learner, model_roles[r], i, &name); i++) {
-            if (strcmp(name, wanted) == 0) {
-                return true;
-            }
+    struct model_walk walk = {0};
+    const char *name = NULL;
+    while (next_tensor(learner, &walk, &name)) {
+        if (strcmp(name, wanted) == 0) {
+            return true;
         }
     }
     return false;
@@ -539,16 +551,14 @@ bool grt_task_begin_with(struct grt_learner *learner, const struct grt_archive *
 }
 
 bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive) {
+    struct model_walk walk = {0};
+    const struct grt_tensor *tensor;
+    const char *name = NULL;
     bool good = true;
-    for (size_t r = 0; good && r < MODEL_ROLES; r++) {
-        const struct grt_tensor *tensor;
-        const char *name = NULL;
-        for (uint32_t i = 0;
-             good && (tensor = grt_learner_tensor(learner, model_roles[r], i, &name)); i++) {
-            char full[GRT_ARCHIVE_NAME];
-            snprintf(full, sizeof full, "model/%s", name);
-            good = grt_archive_give(archive, full, tensor);
-        }
+    while (good && (tensor = next_tensor(learner, &walk, &name)) != NULL) {
+        char full[GRT_ARCHIVE_NAME];
+        snprintf(full, sizeof full, "model/%s", name);
+        good = grt_archive_give(archive, full, tensor);
     }
     return good && grt_learner_sync(learner);
 }

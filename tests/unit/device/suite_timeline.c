@@ -445,24 +445,26 @@ static void dear_times_are_taken_of_some_runs(void **state) {
     grt_graph_destroy(&graph);
 }
 
+// A command that begins so long after `now`, lasts so long, or has no time, and stands for others.
+static void tell(struct grt_timeline *t, struct grt_command_time c, double now, double lasts) {
+    c.begin = isnan(lasts) ? NAN : now + c.begin;
+    c.end = c.begin + lasts;
+    grt_timeline_commands(t, &c, 1);
+}
+
 // Runs of 1 ms, then one of 2 ms that stands for ten, then four without a time: 21 ms for eleven.
 static void a_timed_run_stands_for_others(void **state) {
     (void)state;
     struct grt_timeline *t = begin(NULL);
     double now = grt_seconds();
-    const double lasts[] = {0.001, 0.002, NAN};
-    const uint64_t runs[] = {1, 10, 4};
-    for (uint32_t i = 0; i < 3; i++) {
-        struct grt_command_time c = {
-            .name = grt_timeline_name(t, "image"),
-            .is_kernel = true,
-            .runs = runs[i],
-            .samples = 3,
-            .begin = isnan(lasts[i]) ? NAN : now + 0.01 * i,
-            .end = now + 0.01 * i + lasts[i],
-        };
-        grt_timeline_commands(t, &c, 1);
-    }
+    struct grt_command_time c = {
+        .name = grt_timeline_name(t, "image"), .is_kernel = true, .runs = 1, .samples = 3};
+    tell(t, c, now, 0.001);
+    c.begin = 0.01;
+    c.runs = 10;
+    tell(t, c, now, 0.002);
+    c.runs = 4;
+    tell(t, c, now, NAN);
     assert_true(grt_timeline_end(t));
     struct grt_timeline_kernel row;
     struct grt_timeline_totals totals = grt_timeline_totals(t);
@@ -478,20 +480,14 @@ static void a_timed_run_stands_for_others(void **state) {
 // use from its first command on, whatever that lasts.
 static void a_name_on_two_queues(void **state) {
     (void)state;
-    static const enum grt_track tracks[] = {GRT_TRACK_COMPUTE, GRT_TRACK_UPLOAD, GRT_TRACK_COMPUTE,
-                                            GRT_TRACK_UPLOAD};
-    static const double begins[] = {0.001, 0.002, 0.010, 0.020}, lasts[] = {0, 0.003, 0.004, 0.005};
     struct grt_timeline *t = begin(NULL);
     double now = grt_seconds();
+    struct grt_command_time c = {.name = grt_timeline_name(t, "(upload)"), .runs = 1};
+    const double begins[] = {0.001, 0.002, 0.010, 0.020}, lasts[] = {0, 0.003, 0.004, 0.005};
     for (uint32_t i = 0; i < 4; i++) {
-        struct grt_command_time c = {
-            .name = grt_timeline_name(t, "(upload)"),
-            .track = tracks[i],
-            .runs = 1,
-            .begin = now + begins[i],
-            .end = now + begins[i] + lasts[i],
-        };
-        grt_timeline_commands(t, &c, 1);
+        c.track = i % 2 == 0 ? GRT_TRACK_COMPUTE : GRT_TRACK_UPLOAD;
+        c.begin = begins[i];
+        tell(t, c, now, lasts[i]);
     }
     assert_true(grt_timeline_end(t));
     struct grt_timeline_totals totals = grt_timeline_totals(t);
