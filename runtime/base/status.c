@@ -21,6 +21,12 @@ static void log_to_stderr(void *context, enum grt_log_level level, const char *l
     fprintf(stderr, "gpurt: %s: %s\n", grt_log_level_text(level), line);
 }
 
+void grt_log_no_errors(void *context, enum grt_log_level level, const char *line) {
+    if (level != GRT_LOG_ERROR && line) {
+        log_to_stderr(context, level, line);
+    }
+}
+
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 static grt_log_fn *log_fn = log_to_stderr;
 static void *log_context;

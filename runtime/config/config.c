@@ -3,6 +3,7 @@
 #include "gpurt/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/closest.h"
@@ -275,6 +276,23 @@ void grt_config_init_for(struct grt_config *config, enum grt_config_scope scope)
             config_read_value(config, (enum grt_config_key)i,
                               &(struct config_given){.texts = &fallback, .count = 1}, why);
         }
+    }
+}
+
+struct grt_config *grt_config_create(enum grt_config_scope scope) {
+    struct grt_config *config = malloc(sizeof *config);
+    if (!config) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a config");
+        return NULL;
+    }
+    grt_config_init_for(config, scope);
+    return config;
+}
+
+void grt_config_destroy(struct grt_config **config) {
+    if (config) {
+        free(*config);
+        *config = NULL;
     }
 }
 

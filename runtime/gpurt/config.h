@@ -120,6 +120,10 @@ struct grt_config {
 // Everything at its default: for supervised training, and for the kinds of a scope.
 GRT_API void grt_config_init(struct grt_config *config);
 GRT_API void grt_config_init_for(struct grt_config *config, enum grt_config_scope scope);
+// The same in memory of gpurt's, for who does not know the struct, such as other languages. NULL
+// only when out of host memory.
+GRT_API struct grt_config *grt_config_create(enum grt_config_scope scope);
+GRT_API void grt_config_destroy(struct grt_config **config);
 // Reads a file over the defaults; GRT_CONFIG with "path:line:column: what is wrong", GRT_NO_INPUT
 // when it cannot be read. One file for each config.
 GRT_API bool grt_config_read(struct grt_config *config, const char *path);

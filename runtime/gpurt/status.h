@@ -84,6 +84,9 @@ GRT_API const char *grt_last_error(void);
 // Where lines go, and the least important level that is passed on. The default writes warnings and
 // errors to stderr; fn NULL restores it.
 GRT_API void grt_log_set(grt_log_fn *fn, void *context, enum grt_log_level level);
+// For grt_log_set(), where errors are told another way, such as exceptions with grt_last_error():
+// writes what the default does but no errors.
+GRT_API void grt_log_no_errors(void *context, enum grt_log_level level, const char *line);
 
 // For modules and programs that report the way gpurt does. grt_fail() keeps the status and the
 // sentence for grt_last_status() and grt_last_error(), logs the sentence as an error, and returns

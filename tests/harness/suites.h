@@ -96,6 +96,7 @@
     X(standing, D)                                                                                 \
     X(standingenv, D)                                                                              \
     X(worlds, D)                                                                                   \
+    X(stepper, D)                                                                                  \
     X(registers, D)                                                                                \
     X(uav, D)                                                                                      \
     X(flight, D)                                                                                   \

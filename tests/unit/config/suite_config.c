@@ -579,9 +579,23 @@ static void effects(void **state) {
     TEST_REFUSED(grt_config_effective(NULL), GRT_INVALID, "no config");
 }
 
+// In memory of gpurt's: the same defaults, of its kind.
+static void made(void **state) {
+    (void)state;
+    static struct grt_config plain;
+    struct grt_config *c = grt_config_create(GRT_CONFIG_OF_CLASSIFY);
+    assert_non_null(c);
+    grt_config_init_for(&plain, GRT_CONFIG_OF_CLASSIFY);
+    assert_memory_equal(c, &plain, sizeof plain);
+    grt_config_destroy(&c);
+    assert_null(c);
+    grt_config_destroy(&c);
+    grt_config_destroy(NULL);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(effects),  TEST_CASE(keys),    TEST_CASE(guides), TEST_CASE(forms),
-    TEST_CASE(mistakes), TEST_CASE(kinds),   TEST_CASE(limits), TEST_CASE(overrides),
-    TEST_CASE(layers),   TEST_CASE(written),
+    TEST_CASE(made),      TEST_CASE(effects),  TEST_CASE(keys),    TEST_CASE(guides),
+    TEST_CASE(forms),     TEST_CASE(mistakes), TEST_CASE(kinds),   TEST_CASE(limits),
+    TEST_CASE(overrides), TEST_CASE(layers),   TEST_CASE(written),
 };
 TEST_SUITE(config, false, cases);
