@@ -15,6 +15,7 @@
 #include "cli/files.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
+#include "cli/watch.h"
 
 #define CHECKED_BATCHES 3
 #define SLICE 0.1  // seconds of the loader, and as many batches raw
@@ -30,6 +31,8 @@
     X(SHARE, "of_raw", "of raw", NULL, NUMBER, 2)                                                  \
     X(COPY, "memcpy_mb_per_s", "memcpy", "MB/s", NUMBER, 1)                                        \
     X(COPY_SHARE, "of_memcpy", "of memcpy", NULL, NUMBER, 2)                                       \
+    X(STAGE, "slowest_stage", "slowest", NULL, TEXT, 0)                                            \
+    X(STAGE_SHARE, "slowest_share", "its share", NULL, SHARE, 0)                                   \
     X(SPREAD, "spread", "spread", NULL, SHARE, 1)                                                  \
     X(SAMPLES, "samples", "slices", NULL, COUNT, 0)                                                \
     X(SYNTHETIC, "synthetic", "synthetic", NULL, FLAG, 0)                                          \
@@ -171,6 +174,29 @@ static bool peer_slices(struct grt_loader *loader, struct grt_copier *copier, ui
     return true;
 }
 
+// The stage of making batches that takes the longest, and its share of all of them.
+struct slowest {
+    enum grt_stage stage;
+    double share;
+};
+
+// A slice of its own: taking the times of stages costs a little.
+static bool find_slowest(struct grt_loader *loader, uint64_t batches, struct slowest *slowest) {
+    double rate;
+    struct grt_timeline *timeline = grt_timeline_begin(NULL, NULL);
+    bool good = timeline && slice(loader, batches, SLICE, &rate);
+    good = timeline && grt_timeline_end(timeline) && good;
+    struct grt_timeline_totals totals = grt_timeline_totals(timeline);
+    grt_timeline_destroy(&timeline);
+    double sum = 0.0;
+    for (int i = 0; i < GRT_STAGE_WAIT; i++) {
+        sum += totals.stages[i];
+    }
+    slowest->stage = watch_slowest(&totals);
+    slowest->share = sum > 0.0 ? totals.stages[slowest->stage] / sum : 0.0;
+    return good;
+}
+
 // Loader and peers in turns, now one first and now the others; each rate is the median of its
 // slices.
 static bool measure(struct data_bench *bench, struct grt_loader *loader, struct grt_copier *copier,
@@ -209,11 +235,13 @@ static bool run_row(struct data_bench *bench, uint64_t batch, uint64_t workers) 
     struct grt_copier *copier = loader ? grt_copier_create(loader) : NULL;
     struct stats rate = {0};
     struct rates peers = {0};
+    struct slowest slowest = {GRT_STAGE_COUNT, 0.0};
     bool same = false;
     bool good = copier && plain && check(loader, plain, &info, &same);
     grt_loader_destroy(&plain);
     if (good && same) {
-        good = measure(bench, loader, copier, batch, workers, &rate, &peers);
+        good = measure(bench, loader, copier, batch, workers, &rate, &peers) &&
+               find_slowest(loader, workers + 1, &slowest);
     }
     grt_loader_destroy(&loader);
     grt_copier_destroy(&copier);
@@ -221,6 +249,7 @@ static bool run_row(struct data_bench *bench, uint64_t batch, uint64_t workers) 
         return false;
     }
     bench->wrong = bench->wrong || !same;
+    bool staged = same && slowest.stage != GRT_STAGE_COUNT;
     double bytes = (double)info.row_bytes / 1e6;
     double given = ((double)info.x_width + info.y_width) * 4 / 1e6;
     struct table_cell cells[COLUMN_COUNT] = {
@@ -234,6 +263,8 @@ static bool run_row(struct data_bench *bench, uint64_t batch, uint64_t workers) 
         [COLUMN_SHARE] = {.known = same, .number = rate.median / peers.raw},
         [COLUMN_COPY] = {.known = same, .number = peers.copy * given},
         [COLUMN_COPY_SHARE] = {.known = same, .number = rate.median / peers.copy},
+        [COLUMN_STAGE] = {.known = staged, .text = grt_stage_text(slowest.stage)},
+        [COLUMN_STAGE_SHARE] = {.known = staged, .number = slowest.share},
         [COLUMN_SPREAD] = {.known = same, .number = rate.spread},
         [COLUMN_SAMPLES] = {.known = same, .count = rate.count},
         [COLUMN_SYNTHETIC] = TABLE_CELL(.count = bench->source.synthetic),
@@ -335,8 +366,10 @@ static int run(struct data_bench *bench, int argc, char **argv) {
 static const char about[] =
     "How fast batches come out of an HDF5 file. Raw is what pread() alone reaches over the same\n"
     "rows, one call each, with as many threads, measured in turns, and memcpy what memory gives\n"
-    "them over as many numbers of 4 bytes; MB are bytes as stored before compression. Without\n"
-    "--data a file is made and removed again.\n";
+    "them over as many numbers of 4 bytes; MB are bytes as stored before compression. Slowest is\n"
+    "the stage of making a batch that takes the most time of all workers: read, inflate, decode "
+    "or\n"
+    "convert. Without --data a file is made and removed again.\n";
 
 int bench_data(int argc, char **argv) {
     struct data_bench bench = {0};

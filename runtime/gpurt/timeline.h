@@ -37,7 +37,8 @@ struct grt_timeline_desc {
 
 struct grt_timeline;
 
-// NULL when another one is going, or out of memory. desc NULL: sums alone.
+// NULL when another one is going, or out of memory. desc NULL: sums alone. dev NULL: what the host
+// does, its stages among it.
 GRT_API struct grt_timeline *grt_timeline_begin(struct grt_dev *dev,
                                                 const struct grt_timeline_desc *desc);
 // Sums and totals begin anew; events and allocations stay. For a caller whose set-up, such as

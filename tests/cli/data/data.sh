@@ -87,6 +87,9 @@ expect 0 bench data --data "$tmp/r.h5" --batch-sizes 32,100 --num-workers 0,2 --
 expect 0 bench data --data "$tmp/p.h5" --batch-sizes 10 --num-workers 1 --time 0.01 --cache ram --format json
 "$json" <"$tmp/out" || wrong "bench data: not JSON"
 recorded bench data --data
+grep -q '"slowest_stage": *"convert"' "$tmp/out" || wrong "bench data: memory is only converted"
+expect 0 bench data --data "$tmp/r.h5" --batch-sizes 100 --num-workers 1 --time 0.01 --format json
+grep -Eq '"slowest_stage": *"(read|convert)"' "$tmp/out" || wrong "bench data: no stage of a file"
 
 # ---- the step of an MLP alone ----
 for kind in 'mlp --device ref:0' '--device ref:0 mlp'; do
