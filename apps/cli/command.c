@@ -20,10 +20,11 @@ int command_exit_of(enum grt_status status) {
         return COMMAND_DATA;
     case GRT_CONFIG:
         return COMMAND_CONFIG;
+    case GRT_NO_MEMORY:
+        return COMMAND_NO_MEMORY;
     // What the user gave was checked before the library was asked, so a call that the library finds
     // invalid is our mistake.
     case GRT_INVALID:
-    case GRT_NO_MEMORY:
     case GRT_COMPILE:
     case GRT_LOST:
     case GRT_OK:

@@ -16,6 +16,7 @@
     X(NO_INPUT, 66, "an input file cannot be read")                                                \
     X(NO_DEVICE, 69, "no such device, or it cannot do this")                                       \
     X(INTERNAL, 70, "a check, a kernel or the device failed")                                      \
+    X(NO_MEMORY, 71, "the memory of the device or the host does not suffice")                      \
     X(CANNOT_CREATE, 73, "an output file or folder cannot be created")                             \
     X(IO, 74, "writing or reading failed after a file was opened")                                 \
     X(RESUMABLE, 75, "interrupted; can be resumed")                                                \

@@ -74,8 +74,8 @@ expect 0 "${uav[@]}" --iterations 1 --from whole.h5 use_amp=true seed=5 --checkp
 expect 0 "${uav[@]}" --iterations 1 --checkpoint stays.h5
 cp stays.h5 stayed.h5
 refuse 78 'log_std has no effect with the discrete actions' "${uav[@]}" --checkpoint stays.h5 log_std=-1
-refuse 70 'lower num_envs, rollout_steps or batch_size' "${uav[@]}" --checkpoint stays.h5 --num-envs 900 --mem-limit 2MB
-refuse 70 '30000 copies (evaluate_envs) take' "${uav[@]}" --checkpoint stays.h5 evaluate_envs=30000 --mem-limit 2MB
+refuse 71 'lower num_envs, rollout_steps or batch_size' "${uav[@]}" --checkpoint stays.h5 --num-envs 900 --mem-limit 2MB
+refuse 71 '30000 copies (evaluate_envs) take' "${uav[@]}" --checkpoint stays.h5 evaluate_envs=30000 --mem-limit 2MB
 same stays.h5 stayed.h5
 [ ! -e stays-earlier-1.h5 ] || wrong "a run that does not fit moved an earlier checkpoint"
 

@@ -243,7 +243,7 @@ floor epochs=12 learning_rate=0.005 || wrong "the noise floor, 0.01, was not rea
 
 # ---- what does not fit, what is no number ----
 big=(train supervised --data d.h5 batch_size=2048 epochs=1)
-expect 70 "${big[@]}" checkpoint_dir=none --mem-limit 1MB
+expect 71 "${big[@]}" checkpoint_dir=none --mem-limit 1MB
 said 'a step of 2048 samples needs .* MB may be taken: batch_size=[0-9]+ fits, or auto_accumulate=true'
 expect 0 "${big[@]}" checkpoint_dir=split --mem-limit 1MB auto_accumulate=true
 said 'cut into [0-9]+ micro-batches'

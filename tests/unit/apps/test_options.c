@@ -223,7 +223,7 @@ static void keys_as_options(void **state) {
 static void exit_codes(void **state) {
     (void)state;
     static const int codes[GRT_STATUS_COUNT] = {
-        [GRT_OK] = 70,        [GRT_INVALID] = 70,  [GRT_UNSUPPORTED] = 69, [GRT_NO_MEMORY] = 70,
+        [GRT_OK] = 70,        [GRT_INVALID] = 70,  [GRT_UNSUPPORTED] = 69, [GRT_NO_MEMORY] = 71,
         [GRT_COMPILE] = 70,   [GRT_LOST] = 70,     [GRT_IO] = 74,          [GRT_CONFIG] = 78,
         [GRT_NO_DEVICE] = 69, [GRT_BAD_DATA] = 65, [GRT_NO_INPUT] = 66,    [GRT_NO_OUTPUT] = 73,
     };
