@@ -82,6 +82,53 @@ static size_t row_rollout(size_t i, double size, struct report_cell cells[SUITE_
     return count;
 }
 
+// ---- iterations of PPO with UAVs ----
+
+// The default networks of ten UAVs on maps of 32 x 32, and four epochs of four minibatches.
+#define UAV_AGENTS 10
+#define UAV_WEIGHTS 37130
+#define UAV_OBSERVATION 162
+#define PPO_EPOCHS 4
+#define PPO_MINIBATCHES 4
+#define PPO_MOVING 0.55  // of the agents, measured once a policy flies; the others have arrived
+
+// Networks run forward once to act, and forward and backward in every epoch, over the rows of all
+// agents; only those that still fly are counted as steps.
+static bool count_ppo(const struct report_row *row, const struct card *card, struct roof_work *work,
+                      double *amount) {
+    double numbers[] = {report_number(row, "num_envs"), report_number(row, "rollout_steps")};
+    if (!is(row, "env", "uav") || !is(row, "loop", "device") || !is(row, "precision", "f16") ||
+        report_number(row, "agents") != UAV_AGENTS || !positive(numbers, COUNT(numbers)) ||
+        card->matrix <= 0) {
+        return false;
+    }
+    double rows = numbers[0] * numbers[1] * UAV_AGENTS;
+    double done = report_number(row, "agent_steps_per_s") * report_number(row, "seconds");
+    *work = (struct roof_work){
+        .launches = numbers[1] + 2 * PPO_EPOCHS * PPO_MINIBATCHES,
+        .matrix = 2 * rows * UAV_WEIGHTS * (1 + 3 * PPO_EPOCHS),
+        .bytes = 2 * rows * UAV_OBSERVATION * (1 + PPO_EPOCHS),
+    };
+    *amount = done > 0 ? done : PPO_MOVING * rows;
+    return true;
+}
+
+static size_t row_ppo(size_t i, double size, struct report_cell cells[SUITE_CELLS]) {
+    static const double sizes[] = {256, 1024, 4096, 16384};
+    size_t count = 0;
+    if (i >= COUNT(sizes)) {
+        return 0;
+    }
+    cells[count++] = CELL_TEXT("kind", "iteration");
+    cells[count++] = CELL_TEXT("loop", "device");
+    cells[count++] = CELL_TEXT("env", "uav");
+    cells[count++] = CELL_NUMBER("num_envs", size > 0 ? size : sizes[i]);
+    cells[count++] = CELL_NUMBER("agents", UAV_AGENTS);
+    cells[count++] = CELL_NUMBER("rollout_steps", 64);
+    cells[count++] = CELL_TEXT("precision", "f16");
+    return count;
+}
+
 // ---- the training step of an MLP ----
 
 #define INPUTS 32
@@ -352,6 +399,13 @@ const struct suite suites[] = {
      .count = count_rollout,
      .row = row_rollout,
      .sizes = 7},
+    {.name = "ppo",
+     .help = "iterations of PPO with ten UAVs over environments",
+     .bench = "ppo",
+     .free = SUITE_SHARE(matrix) | SUITE_SHARE(launch),
+     .count = count_ppo,
+     .row = row_ppo,
+     .sizes = 4},
     {.name = "mlp",
      .help = "training step of an MLP over batch size",
      .bench = "mlp",

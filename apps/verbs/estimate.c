@@ -89,12 +89,16 @@ static const struct option_row own_options[] = {
 #define ESTIMATE_COLUMNS(X)                                                                        \
     X(CARD, "card", "card", NULL, TEXT, 0, 15)                                                     \
     X(BACKEND, "backend", "API", NULL, TEXT, 0, 6)                                                 \
-    X(CASE, NULL, "case", NULL, TEXT, 0, 33)                                                       \
+    X(CASE, NULL, "case", NULL, TEXT, 0, 37)                                                       \
     X(KIND, "kind", "", NULL, TEXT, 0, 0)                                                          \
     X(TEST, "test", "", NULL, TEXT, 0, 0)                                                          \
     X(POLICY, "policy", "", NULL, TEXT, 0, 0)                                                      \
     X(ENVS, "num_envs", "", NULL, COUNT, 0, 0)                                                     \
     X(DIRS, "num_dirs", "", NULL, COUNT, 0, 0)                                                     \
+    X(LOOP, "loop", "", NULL, TEXT, 0, 0)                                                          \
+    X(ENV, "env", "", NULL, TEXT, 0, 0)                                                            \
+    X(AGENTS, "agents", "", NULL, COUNT, 0, 0)                                                     \
+    X(ROLLOUT, "rollout_steps", "", NULL, COUNT, 0, 0)                                             \
     X(CHUNK, "dir_chunk", "", NULL, COUNT, 0, 0)                                                   \
     X(MODEL, "model", "", NULL, TEXT, 0, 0)                                                        \
     X(DEPTH, "depth", "", NULL, COUNT, 0, 0)                                                       \
@@ -109,13 +113,14 @@ static const struct option_row own_options[] = {
     X(CACHE, "cache", "", NULL, TEXT, 0, 0)                                                        \
     X(TRANS, "trans", "", NULL, TEXT, 0, 0)                                                        \
     X(STEPS, "steps_per_s", "", NULL, NUMBER, 0, 0)                                                \
+    X(AGENT_STEPS, "agent_steps_per_s", "", NULL, NUMBER, 0, 0)                                    \
     X(SAMPLES, "msamples_per_s", "", NULL, NUMBER, 0, 0)                                           \
     X(TRAINED, "samples_per_s", "", NULL, NUMBER, 0, 0)                                            \
     X(GFLOPS, "gflop_per_s", "", NULL, NUMBER, 0, 0)                                               \
     X(IMAGES, "images_per_s", "", NULL, NUMBER, 0, 0)                                              \
     X(LOW, "low", "", NULL, NUMBER, 0, 0)                                                          \
     X(HIGH, "high", "", NULL, NUMBER, 0, 0)                                                        \
-    X(FIGURE, NULL, "estimate", NULL, TEXT, 0, 6)                                                  \
+    X(FIGURE, NULL, "figure", NULL, TEXT, 0, 6)                                                    \
     X(FROM, NULL, "from", NULL, TEXT, 0, 6)                                                        \
     X(TO, NULL, "to", NULL, TEXT, 0, 6)                                                            \
     X(BOUND, "bound", "bound by", NULL, TEXT, 0, 9)                                                \

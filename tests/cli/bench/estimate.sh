@@ -67,7 +67,7 @@ expect 0 report all.json --csv report.csv
 import csv
 rows = list(csv.DictReader(open("report.csv", encoding="utf-8", newline="")))
 assert rows and {r["kind"] for r in rows} == {"predicted"}, {r["kind"] for r in rows}
-assert {r["bench"] for r in rows} == {"rollout", "mlp", "train", "gemm", "images"}
+assert {r["bench"] for r in rows} == {"rollout", "ppo", "mlp", "train", "gemm", "images"}
 assert {r["device"] for r in rows} == {"NVIDIA A100-SXM4-80GB", "Intel Arc A770 Graphics"}
 assert all(float(r["spread"]) > 0 for r in rows)
 EOF
@@ -94,8 +94,8 @@ refuse 64 "no API 'cuda'" estimate --api cuda
 refuse 65 'no matrix units' estimate --card rx-6800 --suite gemm
 refuse 65 'no matrix units' estimate --card a100 --suite gemm-f32
 refuse 65 'no matrix units' estimate --card a100 --suite conv
-expect 0 estimate --card h200 --suite conv,train
-[ "$(wc -L <out)" -le 80 ] || wrong "conv, train: a line of more than 80 columns"
+expect 0 estimate --card h200 --suite conv,train,ppo
+[ "$(wc -L <out)" -le 80 ] || wrong "conv, train, ppo: a line of more than 80 columns"
 said '^128x8x8x256x256 3x3/1\+1 weight '
 refuse 66 'nowhere.json' estimate --cards nowhere.json
 refuse 66 'nowhere.json' estimate --measured nowhere.json

@@ -294,6 +294,28 @@ static void test_counts(void **state) {
     rollout[0].text = "uav";
     assert_false(count("rollout", "rollout", rollout, 8, &work, &amount));
 
+    // Two copies of ten UAVs for 8 steps: 160 rows, forward once and in 4 epochs forward and back.
+    struct report_cell ppo[] = {{.key = "env", .text = "uav"},
+                                {.key = "loop", .text = "device"},
+                                {.key = "precision", .text = "f16"},
+                                {.key = "num_envs", .number = 2},
+                                {.key = "agents", .number = 10},
+                                {.key = "rollout_steps", .number = 8},
+                                {.key = "agent_steps_per_s", .number = 500},
+                                {.key = "seconds", .number = 0.25}};
+    assert_true(count("ppo", "ppo", ppo, 8, &work, &amount));
+    NEAR(amount, 125);  // as many moved
+    NEAR(work.matrix, 160.0 * 2 * 37130 * 13);
+    NEAR(work.bytes, 160.0 * 2 * 162 * 5);
+    NEAR(work.launches, 8 + 32);
+    assert_true(count("ppo", "ppo", ppo, 6, &work, &amount));
+    NEAR(amount, 0.55 * 160);
+    ppo[1].text = "host";
+    assert_false(count("ppo", "ppo", ppo, 8, &work, &amount));
+    ppo[1].text = "device";
+    ppo[4].number = 3;  // other networks
+    assert_false(count("ppo", "ppo", ppo, 8, &work, &amount));
+
     // Two images of 8x8 and 32 channels, windows of 3x3 two apart: 4x4 of 8 channels come out.
     struct report_cell conv[] = {{.key = "test", .text = "forward"},
                                  {.key = "images", .text = "2x8x8x32x8"},
