@@ -22,6 +22,7 @@ static volatile sig_atomic_t how_to_stop = TALK_STOP_SOON;
 static volatile sig_atomic_t quiet;
 static bool answers;  // Ctrl-C, because somebody sees it
 static volatile sig_atomic_t shown;
+static char own[32] = "gpurt: ";  // begins each message
 
 static bool terminal(FILE *file) {
     const char *term = getenv("TERM");
@@ -31,7 +32,7 @@ static bool terminal(FILE *file) {
 static void log_line(void *context, enum grt_log_level level, const char *text) {
     (void)context;
     talk_clear();
-    fprintf(stderr, "gpurt: %s: %s\n", grt_log_level_text(level), text);
+    fprintf(stderr, "%s%s: %s\n", own, grt_log_level_text(level), text);
 }
 
 // ---- signals ----
@@ -181,6 +182,11 @@ void talk_set_level(int level) {
     grt_log_set(log_line, NULL, least);
 }
 
+void talk_as_rank(unsigned rank) {
+    snprintf(own, sizeof own, "gpurt: rank %u: ", rank);
+    talk_set_level(-1);
+}
+
 // One line, with names from everywhere in it made visible.
 static void print_line(const char *begin, const char *format, va_list args) {
     char line[4096], visible[2 * sizeof line];
@@ -193,7 +199,7 @@ static void print_line(const char *begin, const char *format, va_list args) {
 void talk_error(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    print_line("gpurt: ", format, args);
+    print_line(own, format, args);
     va_end(args);
 }
 

@@ -15,6 +15,9 @@ void talk_init(void);
 // How much is said: -1 quiet, 0 warnings, 1 notes, 2 everything.
 void talk_set_level(int level);
 
+// Of several processes that train together this one says only what went wrong, after "rank 2: ".
+void talk_as_rank(unsigned rank);
+
 // "gpurt: ..." and the end of the line.
 void talk_error(const char *format, ...) GRT_PRINTF(1, 2);
 

@@ -229,6 +229,7 @@ static bool describe(const struct train_es *t, struct grt_es_desc *desc) {
         .no_normalise = t->no_normalise != 0,
         .max_submit_ms = t->trainer.config.common.max_submit_ms,
         .stop = talk_stopped,
+        .comm = t->trainer.comm,
     };
     return desc->env && grt_policy_parse(policy, &desc->policy);
 }
@@ -267,14 +268,32 @@ static int begin(struct train_es *t) {
     return train_file_begin(&t->trainer, &t->file, t->checkpoint_every, &start);
 }
 
+// What every rank has to have alike; sizes that nobody gave are those of the first.
+static bool agree(const struct train_es *t, const struct grt_es_desc *d) {
+    char text[256], digest[GRT_ENV_DIGEST], policy[GRT_POLICY_TEXT];
+    grt_env_digest(d->env, digest);
+    grt_policy_text(&d->policy, policy);
+    snprintf(text, sizeof text,
+             "%.40s %.20s %s %s phase=%u envs=%u dirs=%u top=%u steps=%u "
+             "step=%g noise=%g seed=%u norm=%d iterations=%u every=%u/%u",
+             d->env->name, digest, policy, grt_es_algo_text(d->algo), d->phase, d->num_envs,
+             d->num_dirs, d->top_dirs, d->episode_length, (double)d->step_size,
+             (double)d->noise_std, d->seed, !d->no_normalise, t->iterations, t->file.evaluate_every,
+             t->checkpoint_every);
+    return grt_comm_agree(t->trainer.comm, "settings", text);
+}
+
 static int open_es(void *self) {
     struct train_es *t = self;
     struct grt_es_desc desc;
     if (!describe(t, &desc)) {
         return COMMAND_USAGE;
     }
+    if (!agree(t, &desc)) {
+        return COMMAND_CONFIG;
+    }
     t->es = grt_es_create(t->trainer.dev, &desc);
-    if (!t->es) {
+    if (!grt_comm_all(t->trainer.comm, "see its own line", t->es != NULL)) {
         return command_exit_of_input(grt_last_status());
     }
     if (t->file.archive && !t->file.resume && !grt_es_load(t->es, t->file.archive, true)) {
@@ -377,11 +396,12 @@ static void close_es(void *self) {
     "Settings are options, or KEY=VALUE and --config with the keys that --keys lists; options "    \
     "win.\n"                                                                                       \
     "Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 ends with a checkpoint and exit code 75;\n"                \
-    "--resume goes on and reaches the same bits.\n"
+    "--resume goes on and reaches the same bits.\n"                                                \
+    "mpirun -n 4 gpurt train ... shares the directions out over four devices, to the same bits.\n"
 
 #define KIND                                                                                       \
     .keys = GRT_CONFIG_OF_ES, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,              \
-    .size = sizeof(struct train_es), .more = "--iterations N", .resume_file = true,                \
+    .size = sizeof(struct train_es), .more = "--iterations N", .resume_file = true, .ranks = true, \
     .files = files, .open = open_es, .banner = banner, .report = report, .close = close_es
 
 int train_es(int argc, char **argv) {

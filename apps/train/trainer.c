@@ -44,6 +44,7 @@ struct grt_run_desc trainer_run_desc(struct trainer *t) {
         .log = c->log,
         .tensorboard = c->tensorboard,
         .limits = {.max_time = c->max_time, .patience = c->patience, .min_delta = c->min_delta},
+        .comm = t->comm,
         .stop = trainer_stop,
         .report = trainer_report,
         .context = t,
@@ -91,6 +92,7 @@ static void print_banner(struct trainer *t, char title[TABLE_TEXT_SIZE], uint64_
     profile_text(t->dev, profile);
     talk_line("device      %s: %s, %s %s, %s", dev->selector, dev->name, dev->driver,
               dev->driver_version, memory);
+    trainer_ranks_banner(t);
     t->kind->banner(t, title, shown);
     talk_line("memory      %s taken on the device", used);
     talk_line("profile     %s", profile);
@@ -129,6 +131,9 @@ static void say_end(const struct grt_run_info *info) {
 static int exit_of(const struct trainer *t, const struct grt_run_info *info) {
     switch (info->ended) {
     case GRT_ENDED_SIGNAL:
+        if (!trainer_first(t)) {
+            return COMMAND_RESUMABLE;
+        }
         talk_error("interrupted; the checkpoint is in %s: `--resume%s%s` goes on from there",
                    info->where, t->kind->resume_file ? " " : "",
                    t->kind->resume_file ? info->where : "");
@@ -167,7 +172,7 @@ static int go(struct trainer *t, int argc, char **argv) {
         say_end(&info);
     }
     trainer_monitor_end(t);
-    if (!code && t->kind->report && !talk_stopped()) {
+    if (!code && t->kind->report && !talk_stopped() && trainer_first(t)) {
         code = t->kind->report(t);
     }
     talk_clear();
@@ -177,6 +182,7 @@ static int go(struct trainer *t, int argc, char **argv) {
 
 static int train(struct trainer *t, int argc, char **argv) {
     int code = t->kind->files(t);
+    trainer_ranks_place(t);
     if (!code) {
         code = train_rows_open(&t->rows, t->config.common.output);
     }
@@ -186,7 +192,10 @@ static int train(struct trainer *t, int argc, char **argv) {
     double begun = grt_seconds();
     t->dev = train_config_device(&t->config);
     t->device_seconds = grt_seconds() - begun;
-    code = t->dev ? t->kind->open(t) : command_exit_of(grt_last_status());
+    code = t->dev ? trainer_ranks_meet(t) : command_exit_of(grt_last_status());
+    if (!code) {
+        code = t->kind->open(t);
+    }
     talk_clear();
     if (!code) {
         code = go(t, argc, argv);
@@ -266,6 +275,7 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv) {
     kind->close(t);
     grt_run_destroy(&t->run);
     code = watch_close(&t->config.common, &t->dev, bench_peaks, code);
+    grt_comm_end(&t->comm, code == COMMAND_OK);
 undo_memory:
     free(words);
     if (t) {

@@ -30,6 +30,8 @@ struct trainer {
     uint32_t keys;
     struct options_keys spelled;  // where keys are options
     const struct train_kind *kind;
+    struct grt_comm *comm;  // the ranks that train together; NULL: this process is alone
+    char device[32];        // of this rank, where it was chosen by its number
     struct grt_dev *dev;
     double device_seconds;  // that opening it took
     struct grt_run *run;
@@ -66,6 +68,7 @@ struct train_kind {
     const char *advice;     // after a loss that is not finite; NULL: the trainer gives it
     bool resume_file;       // --resume takes a file
     bool keys_are_options;  // --key VALUE is KEY=VALUE
+    bool ranks;             // several processes can train together
 
     // Each returns an exit code, the mistake said.
     int (*read)(void *self, const char **words,
@@ -80,6 +83,17 @@ struct train_kind {
 
 // Parses, trains and reports. argv[0] is the kind. Returns the exit code.
 int trainer_main(const struct train_kind *kind, int argc, char **argv);
+
+// ---- ranks: trainer_ranks.c ----
+
+// Before the device is opened: its device, and who is silent.
+void trainer_ranks_place(struct trainer *t);
+// Behind it: meets the others. Returns an exit code, the mistake said.
+int trainer_ranks_meet(struct trainer *t);
+// Lines of the banner: which rank has which device.
+void trainer_ranks_banner(const struct trainer *t);
+// Whether this process speaks for all.
+bool trainer_first(const struct trainer *t);
 
 // Part of grt_run_desc that is the command's: its hooks, the log, the limits of the settings.
 struct grt_run_desc trainer_run_desc(struct trainer *t);

@@ -14,6 +14,7 @@
 
 #include "profile.h"
 #include "archive.h"
+#include "comm.h"
 #include "policy.h"
 
 #ifdef __cplusplus
@@ -56,6 +57,9 @@ struct grt_es_desc {
     double max_submit_ms;  // 0: 500
     // Asked about every second of an iteration or evaluation, which then is given up; may be NULL.
     bool (*stop)(void);
+    // The ranks that train together, or NULL: each rolls out its share of the directions, all get
+    // the returns of all and make the same update. The bits are those of one rank.
+    struct grt_comm *comm;
 };
 // Observations begin with mean 0 and deviation 1 as if as many iterations had shown that. Without
 // it the deviations of the first one alone, in which the robot hardly moves, make noise of the

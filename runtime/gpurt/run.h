@@ -15,6 +15,7 @@
 #ifndef GRT_RUN_H
 #define GRT_RUN_H
 
+#include "comm.h"
 #include "device.h"
 #include "limits.h"
 
@@ -250,6 +251,9 @@ struct grt_run_desc {
     bool resume;          // of a folder: go on from its newest whole checkpoint
     const char *log, *tensorboard;  // see runlog.h; NULL or "": none
     struct grt_limits limits;
+    // The ranks that train together, or NULL. The first alone writes; all stop behind the same
+    // vote, which the trainer holds once a step, and what the first found decides.
+    struct grt_comm *comm;
     bool (*stop)(void *context);  // asked between steps; may be NULL
     void (*report)(void *context, const struct grt_run_report *report);  // may be NULL
     void *context;

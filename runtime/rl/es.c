@@ -36,6 +36,10 @@ const char *grt_es_algo_text(enum grt_es_algo algo) {
     return (unsigned)algo < GRT_ES_ALGO_COUNT ? texts[algo] : "unknown";
 }
 
+bool grt_es_read(const struct grt_tensor *tensor, void *data) {
+    return grt_buf_read(tensor->range.buf, tensor->range.offset, data, grt_tensor_bytes(tensor));
+}
+
 bool grt_es_write(const struct grt_tensor *tensor, const void *data) {
     return grt_buf_write(tensor->range.buf, tensor->range.offset, data, grt_tensor_bytes(tensor));
 }
@@ -64,6 +68,12 @@ struct grt_es_sizes grt_es_sizes(const struct grt_profile *profile,
 static bool fill_desc(struct grt_es *es) {
     struct grt_es_desc *d = &es->desc;
     struct grt_es_sizes sizes = grt_es_sizes(grt_dev_profile(es->dev), grt_dev_info(es->dev));
+    uint32_t chunk = sizes.dir_chunk;
+    // Devices of several kinds: all have the sizes of the first rank, and chunks of their own.
+    if (!grt_comm_lead(d->comm, &sizes, sizeof sizes)) {
+        return false;
+    }
+    sizes.dir_chunk = chunk;
     if (!d->env || (unsigned)d->algo >= GRT_ES_ALGO_COUNT) {
         return grt_fail(GRT_INVALID, "grt_es_create: no %s",
                         d->env ? "such algorithm" : "environment");
@@ -293,15 +303,22 @@ static bool record(struct grt_es *es) {
     struct grt_rollout_desc rollout = rollout_desc(es);
     es->iteration = (struct es_work){.dev = es->dev, .label = "es iteration"};
     es->evaluation = (struct es_work){.dev = es->dev, .label = "es evaluation"};
-    for (uint32_t first = 0; first < d->num_dirs; first += d->dir_chunk) {
-        uint32_t left = d->num_dirs - first;
+    es->update = (struct es_work){.dev = es->dev, .label = "es update"};
+    uint32_t end = es->first_dir + es->dir_count;
+    for (uint32_t first = es->first_dir; first < end; first += d->dir_chunk) {
+        uint32_t left = end - first;
         rollout.direction = first;
         rollout.sides = 2 * (left < d->dir_chunk ? left : d->dir_chunk);
         if (!record_episode(es, &es->iteration, &rollout, 2 * d->num_dirs)) {
             return false;
         }
     }
-    record_update(es, es_work_graph(&es->iteration, 0));
+    bool several = grt_comm_ranks(d->comm) > 1;
+    struct grt_graph *update = es_work_graph(several ? &es->update : &es->iteration, 0);
+    if (!update) {
+        return false;
+    }
+    record_update(es, update);
 
     rollout = rollout_desc(es);
     rollout.sides = 1;
@@ -313,7 +330,8 @@ static bool record(struct grt_es *es) {
     uint64_t bytes = GRT_ROLLOUT_RESULTS * sizeof(float);
     grt_graph_copy(es_work_graph(&es->evaluation, 0), (struct grt_range){es->readback, 0, bytes},
                    (struct grt_range){es->results->range.buf, es->results->range.offset, bytes});
-    return es_work_bake(&es->iteration) && es_work_bake(&es->evaluation);
+    return es_work_bake(&es->iteration) && es_work_bake(&es->update) &&
+           es_work_bake(&es->evaluation);
 }
 
 // ---- how long a launch may be ----
@@ -429,7 +447,8 @@ struct grt_es *grt_es_create(struct grt_dev *dev, const struct grt_es_desc *desc
         goto undo;
     }
     es->quads = grt_policy_quads(&es->desc.policy, es->desc.env);
-    if (choose_chunk(es) && allocate(es) && start(es) && choose_steps(es) && record(es)) {
+    if (grt_es_share(es) && choose_chunk(es) && allocate(es) && start(es) && choose_steps(es) &&
+        record(es)) {
         return es;
     }
 undo:
@@ -443,6 +462,9 @@ void grt_es_destroy(struct grt_es **es) {
     }
     es_work_destroy(&(*es)->iteration);
     es_work_destroy(&(*es)->evaluation);
+    es_work_destroy(&(*es)->update);
+    free((*es)->exchanged);
+    free((*es)->all_results);
     grt_buf_destroy(&(*es)->readback);
     grt_plan_destroy(&(*es)->plan);
     free(*es);
@@ -467,12 +489,24 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
         return grt_fail(GRT_INVALID, "grt_es_iterate: no %s", es ? "report" : "learner");
     }
     *report = (struct grt_es_report){0};
+    bool several = grt_comm_ranks(es->desc.comm) > 1;
+    double begun = grt_seconds();
     // The update is in the last piece: until then nothing that is learnt has changed.
-    if (!run_timed(es, &es->iteration, report)) {
+    if (!run_timed(es, &es->iteration, report) ||
+        (several && !grt_es_exchange(es, &report->stopped))) {
         return false;
     }
     if (report->stopped) {
         return true;
+    }
+    double busy = report->busy;
+    if (several && !run_timed(es, &es->update, report)) {
+        return false;
+    }
+    if (several) {
+        report->busy += busy;
+        report->seconds = grt_seconds() - begun;
+        report->stopped = false;
     }
     const float *numbers = grt_buf_host(es->readback);
     es->done++;
@@ -484,7 +518,7 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
     report->best_good = numbers[ES_BEST_GOOD];
     report->fall_rate = numbers[ES_FALL_RATE];
     report->steps = (double)numbers[ES_STEPS] * 2.0 * es->desc.num_dirs * es->desc.num_envs;
-    return true;
+    return !several || grt_es_settle(es, report);
 }
 
 bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *report) {
@@ -514,7 +548,7 @@ struct grt_es_size grt_es_size(const struct grt_es *es) {
         return (struct grt_es_size){0};
     }
     const struct grt_es_desc *d = &es->desc;
-    uint32_t chunks = (d->num_dirs + d->dir_chunk - 1) / d->dir_chunk;
+    uint32_t chunks = (es->dir_count + d->dir_chunk - 1) / d->dir_chunk;
     return (struct grt_es_size){
         .batch = (uint64_t)2 * d->num_dirs * d->num_envs,
         .bytes = grt_plan_bytes(es->plan, NULL),

@@ -26,10 +26,6 @@ static void identify(const struct grt_es *es, struct identity *identity) {
     memcpy(identity->texts, texts, sizeof texts);
 }
 
-static bool read_tensor(const struct grt_tensor *tensor, void *data) {
-    return grt_buf_read(tensor->range.buf, tensor->range.offset, data, grt_tensor_bytes(tensor));
-}
-
 // ---- saving ----
 
 static bool save_policy(const struct grt_es *es, struct grt_archive *archive) {
@@ -37,7 +33,7 @@ static bool save_policy(const struct grt_es *es, struct grt_archive *archive) {
     if (!numbers) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
     }
-    bool ok = read_tensor(es->theta, numbers) &&
+    bool ok = grt_es_read(es->theta, numbers) &&
               grt_policy_save(&es->desc.policy, es->desc.env, numbers, archive);
     free(numbers);
     return ok;
@@ -120,7 +116,7 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
     float words[ES_REPORT];
     if (told) {
         memcpy(words, report->data, sizeof words);
-    } else if (!read_tensor(es->report, words)) {
+    } else if (!grt_es_read(es->report, words)) {
         free(numbers);
         return false;
     }

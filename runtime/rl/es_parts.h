@@ -42,10 +42,24 @@ struct grt_es {
     uint32_t at_once;            // steps of one launch
     double step_seconds;         // of a launch, for each step, as measured
     struct es_work iteration, evaluation;
-    uint32_t done;  // iterations
+    struct es_work update;           // of several ranks, behind the exchange
+    uint32_t first_dir, dir_count;   // that this rank rolls out
+    float *exchanged, *all_results;  // of several ranks: blocks of columns, and all of `results`
+    uint32_t done;                   // iterations
 };
 
-// Writes all of a tensor.
+// Reads and writes all of a tensor.
+bool grt_es_read(const struct grt_tensor *tensor, void *data);
 bool grt_es_write(const struct grt_tensor *tensor, const void *data);
+
+// ---- es_ranks.c ----
+
+// Chooses the directions of this rank. False with the sentence.
+bool grt_es_share(struct grt_es *es);
+// Behind the rollouts of this rank: all results, of all directions. *stopped: the iteration is
+// given up by all ranks.
+bool grt_es_exchange(struct grt_es *es, bool *stopped);
+// Behind the update: what the first rank reports, and now and then whether all have its weights.
+bool grt_es_settle(struct grt_es *es, struct grt_es_report *report);
 
 #endif

@@ -92,10 +92,17 @@ bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
     }
     grt_archive_destroy(&newest);
     run->start_step = run->place.step;
-    run->log = good ? grt_runlog_create(grt_runlog_desc(.jsonl = run->desc.log,
-                                                        .tensorboard = run->desc.tensorboard))
+    bool writes = run_writes(run);
+    run->log = good ? grt_runlog_create(
+                          grt_runlog_desc(.jsonl = writes ? run->desc.log : NULL,
+                                          .tensorboard = writes ? run->desc.tensorboard : NULL))
                     : NULL;
-    return run->log != NULL;
+    // All have read the checkpoint before the first rank may replace it.
+    char step[48];
+    snprintf(step, sizeof step, "%llu of %llu", (unsigned long long)run->place.step,
+             (unsigned long long)run->steps);
+    return grt_comm_all(run->desc.comm, "see its own line", run->log != NULL) &&
+           grt_comm_agree(run->desc.comm, "step to begin with", step);
 }
 
 // ---- what is due ----
@@ -128,7 +135,15 @@ bool grt_run_decides(const struct grt_run *run) {
 }
 
 bool grt_run_asked_to_stop(const struct grt_run *run) {
-    return run->desc.stop && run->desc.stop(run->desc.context);
+    struct grt_comm *comm = run->desc.comm;
+    bool asked = run->desc.stop && run->desc.stop(run->desc.context);
+    if (!comm) {
+        return asked;
+    }
+    // Ranks stop at the same step: each only says what it wants.
+    bool over = run->desc.limits.max_time > 0 && run_seconds(run) >= run->desc.limits.max_time;
+    grt_comm_want(comm, (asked ? GRT_STOP_SIGNAL : 0u) | (over ? GRT_STOP_TIME : 0u));
+    return grt_comm_stop(comm) != 0;
 }
 
 double run_seconds(const struct grt_run *run) {
@@ -141,19 +156,25 @@ static bool owes(const struct grt_run *run) {
     return p->step > 0 && p->evaluated < p->step && (grt_run_due(run, p->step) & GRT_DUE_EVALUATE);
 }
 
+// Seconds as limits count them: clocks of ranks differ, and their vote decides.
+static double limit_seconds(const struct grt_run *run) {
+    const struct grt_comm *comm = run->desc.comm;
+    return !comm ? run_seconds(run) : grt_comm_stop(comm) & GRT_STOP_TIME ? INFINITY : 0;
+}
+
 // Why there is nothing more to do, or NONE.
 static enum grt_ending ending_of(const struct grt_run *run) {
     const struct grt_run_place *p = &run->place;
     if (owes(run)) {
         // What it comes to decides.
-        return grt_limits_reached(&run->desc.limits, &(struct grt_patience){0}, run_seconds(run));
+        return grt_limits_reached(&run->desc.limits, &(struct grt_patience){0}, limit_seconds(run));
     }
     if (p->reached) {
         return GRT_ENDED_UNTIL;
     }
     return p->step >= run->steps
                ? run->all
-               : grt_limits_reached(&run->desc.limits, &p->patience, run_seconds(run));
+               : grt_limits_reached(&run->desc.limits, &p->patience, limit_seconds(run));
 }
 
 // ---- evaluations ----
@@ -195,6 +216,29 @@ static void count(struct grt_run *run, struct grt_run_row *row) {
     grt_run_row_set(row, GRT_FIELD_BEST, best);
 }
 
+// Devices of different kinds may find different last bits: what the first rank found decides.
+static bool follow(const struct grt_run *run, struct grt_run_row *row, bool *stopped) {
+    struct {
+        double score, numbers[GRT_FIELD_COUNT];
+        bool stopped;
+    } first;
+    if (!run->desc.comm || grt_comm_stop(run->desc.comm)) {
+        return true;
+    }
+    memset(&first, 0, sizeof first);
+    first.score = row->score;
+    first.stopped = *stopped;
+    memcpy(first.numbers, row->numbers, sizeof first.numbers);
+    if (!grt_comm_lead(run->desc.comm, &first, sizeof first)) {
+        *stopped = true;
+        return (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
+    }
+    row->score = first.score;
+    *stopped = first.stopped;
+    memcpy(row->numbers, first.numbers, sizeof first.numbers);
+    return true;
+}
+
 // `counts`: it is due, or the trainer asked for it; else it only tells whether a target is reached
 // already, and at the very first what there is before anything is learnt.
 static bool evaluate(struct grt_run *run, bool more, bool counts) {
@@ -202,7 +246,7 @@ static bool evaluate(struct grt_run *run, bool more, bool counts) {
     struct grt_run_place *p = &run->place;
     struct grt_run_row row = {.event = GRT_RUN_EVALUATE};
     bool stopped = false;
-    if (!s->trainer->evaluate(s->self, run, more, &row, &stopped)) {
+    if (!s->trainer->evaluate(s->self, run, more, &row, &stopped) || !follow(run, &row, &stopped)) {
         return false;
     }
     if (stopped) {

@@ -55,6 +55,9 @@ static bool claim_file(struct grt_run *run) {
 bool run_keep_check(struct grt_run *run) {
     const struct grt_run_desc *d = &run->desc;
     struct stat info;
+    if (!run_writes(run)) {
+        return true;
+    }
     if (!grt_runlog_check(
             &(struct grt_runlog_desc){.jsonl = d->log, .tensorboard = d->tensorboard})) {
         return false;
@@ -74,11 +77,11 @@ bool run_keep_open(struct grt_run *run, struct grt_archive **newest) {
         return true;
     }
     // Made now: a folder that cannot be written would be found out after an epoch of work.
-    if (!grt_checkpoint_make_dir(dir) || (!run->lock.held && !lock_dir(run))) {
+    if (run_writes(run) && (!grt_checkpoint_make_dir(dir) || (!run->lock.held && !lock_dir(run)))) {
         return false;
     }
     bool any = grt_checkpoint_any(dir);
-    run->earlier = any && !run->desc.resume;
+    run->earlier = any && !run->desc.resume && run_writes(run);
     if (any && run->desc.resume) {
         *newest = grt_checkpoint_newest(dir);
         return *newest != NULL;
@@ -293,6 +296,11 @@ static bool write_each(struct grt_run *run) {
 }
 
 bool run_keep_flush(struct grt_run *run) {
+    if (!run_writes(run)) {
+        drop(&run->pending, run->pending_best);
+        grt_archive_destroy(&run->pending_best);
+        return true;
+    }
     bool any = run->pending || run->pending_best;
     bool one = run->pending && run->pending_best && !run->desc.file &&
                run->pending_step == run->pending_best_step;
@@ -333,7 +341,8 @@ bool grt_run_back(struct grt_run *run, bool *none) {
     if (*none) {
         return true;
     }
-    if (!run_keep_flush(run)) {
+    // The others read it behind the first rank's write.
+    if (!grt_comm_all(run->desc.comm, "its checkpoint is not written", run_keep_flush(run))) {
         return false;
     }
     struct grt_archive *archive =

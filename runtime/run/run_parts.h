@@ -49,6 +49,10 @@ struct grt_run {
 
 // Seconds of training so far, those of earlier processes included.
 double run_seconds(const struct grt_run *run);
+// Of ranks that train together only the first writes.
+static inline bool run_writes(const struct grt_run *run) {
+    return grt_comm_rank(run->desc.comm) == 0;
+}
 // Says, once, that there is something to lose.
 void run_announce(struct grt_run *run);
 

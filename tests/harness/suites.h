@@ -19,6 +19,7 @@
     X(runlog, H)                                                                                   \
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
+    X(ranks, H)                                                                                    \
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \

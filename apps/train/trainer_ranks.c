@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training of several processes, started by mpirun or srun: each takes a device by its number on
+// its machine, and the first speaks for all.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/talk.h"
+#include "trainer.h"
+
+bool trainer_first(const struct trainer *t) {
+    return grt_comm_rank(t->comm) == 0;
+}
+
+// ---- devices ----
+
+// The i-th of words between commas, which begin anew behind the last.
+static void nth_word(const char *list, uint32_t i, char *word, size_t size) {
+    uint32_t count = 1;
+    for (const char *at = list; *at; at++) {
+        count += *at == ',';
+    }
+    const char *begin = list;
+    for (uint32_t k = i % count; k > 0; k--) {
+        begin = strchr(begin, ',') + 1;
+    }
+    snprintf(word, size, "%.*s", (int)strcspn(begin, ","), begin);
+}
+
+// The GPUs of this machine, each once: drivers of two APIs tell the same address.
+static bool nth_gpu(const char *backend, uint32_t i, char *word, size_t size) {
+    struct grt_dev_list *list = grt_dev_list_create();
+    uint32_t gpus[64], count = 0;
+    for (uint32_t k = 0; list && k < list->count && count < 64; k++) {
+        const struct grt_dev_info *info = &list->devices[k];
+        bool wanted =
+            strcmp(backend, "auto") == 0 || strcmp(backend, grt_backend_text(info->backend)) == 0;
+        bool known = info->caps.software != 0 || !wanted;
+        for (uint32_t n = 0; n < count && info->pci[0]; n++) {
+            known = known || strcmp(list->devices[gpus[n]].pci, info->pci) == 0;
+        }
+        if (!known) {
+            gpus[count++] = k;
+        }
+    }
+    if (count > 0) {
+        snprintf(word, size, "%s", list->devices[gpus[i % count]].selector);
+    }
+    grt_dev_list_destroy(&list);
+    return count > 0;
+}
+
+static bool whole(const char *text) {
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+void trainer_ranks_place(struct trainer *t) {
+    struct options *o = &t->config.common;
+    struct grt_comm_place place;
+    if (!grt_comm_launched(&place)) {
+        return;
+    }
+    uint32_t number = place.local;
+    const char *given = o->device ? o->device : getenv("GPURT_DEVICE");
+    if (given && *given) {
+        nth_word(given, number, t->device, sizeof t->device);
+        number = whole(t->device) ? (uint32_t)strtoul(t->device, NULL, 10) : number;
+    }
+    if ((!t->device[0] || whole(t->device)) &&
+        !nth_gpu(o->backend, number, t->device, sizeof t->device)) {
+        t->device[0] = '\0';
+    }
+    if (t->device[0]) {
+        o->device = t->device;
+    }
+    if (place.rank > 0) {
+        talk_as_rank(place.rank);
+        o->output = "/dev/null";
+        o->metrics = o->trace = o->memory_snapshot = NULL;
+        o->monitor = o->kernels = o->every_command = 0;
+    }
+}
+
+// ---- the others ----
+
+int trainer_ranks_meet(struct trainer *t) {
+    const struct grt_dev_info *info = grt_dev_info(t->dev);
+    char device[96];
+    if (!grt_comm_launched(NULL)) {
+        return COMMAND_OK;
+    }
+    if (!t->kind->ranks) {
+        talk_error("gpurt %s is one process: start it without mpirun, or with -n 1", t->kind->verb);
+        return COMMAND_USAGE;
+    }
+    snprintf(device, sizeof device, "%s %.70s", info->selector, info->name);
+    talk_progress("waiting for the other ranks");
+    t->comm = grt_comm_start(&(struct grt_comm_desc){.device = device, .stop = talk_stopped});
+    talk_clear();
+    if (!t->comm) {
+        return command_exit_of(grt_last_status());
+    }
+    return grt_comm_agree(t->comm, "kind of training", t->kind->verb) ? COMMAND_OK : COMMAND_CONFIG;
+}
+
+void trainer_ranks_banner(const struct trainer *t) {
+    const char *who;
+    for (uint32_t r = 0; t->comm && (who = grt_comm_who(t->comm, r)) != NULL; r++) {
+        talk_line("rank %-6u %s", r, who);
+    }
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks over a transport: waits that look after the other processes, votes, agreements, sums.
+#include "gpurt/comm.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "launch.h"
+#include "peers.h"
+
+// A wait that is short, or whose bytes still move, is not slept through: MPI moves them in the
+// calls that ask.
+#define BUSY_SECONDS 0.02
+#define NAP_NANOSECONDS 100000
+// After a signal to stop the others still come to the vote, unless one of them is gone on another
+// machine.
+#define STOP_SECONDS 3.0
+// Without an answer from other machines, of which nothing else is known.
+#define SILENT_SECONDS 600.0
+#define SAVE_SECONDS 60.0  // that the first rank may take to save
+
+struct grt_comm {
+    struct grt_transport transport;
+    bool (*stop_asked)(void);
+    uint32_t rank, ranks;
+    bool lost;
+    uint32_t wanted, stop;
+    struct peer *peers;
+    uint32_t *stopped;   // looks at which a rank was stopped
+    char (*texts)[240];  // for grt_comm_who()
+    void *scratch;
+    uint64_t scratch_bytes;
+};
+
+uint32_t grt_comm_rank(const struct grt_comm *comm) {
+    return comm ? comm->rank : 0;
+}
+
+uint32_t grt_comm_ranks(const struct grt_comm *comm) {
+    return comm ? comm->ranks : 1;
+}
+
+const char *grt_comm_who(const struct grt_comm *comm, uint32_t rank) {
+    return comm && rank < comm->ranks ? comm->texts[rank] : NULL;
+}
+
+void grt_comm_want(struct grt_comm *comm, uint32_t bits) {
+    if (comm) {
+        comm->wanted |= bits;
+    }
+}
+
+uint32_t grt_comm_stop(const struct grt_comm *comm) {
+    return comm ? comm->stop : 0;
+}
+
+static bool scratch(struct grt_comm *comm, uint64_t bytes) {
+    if (bytes <= comm->scratch_bytes) {
+        return true;
+    }
+    void *more = realloc(comm->scratch, bytes);
+    if (!more) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for an exchange of %llu bytes",
+                        (unsigned long long)bytes);
+    }
+    comm->scratch = more;
+    comm->scratch_bytes = bytes;
+    return true;
+}
+
+// ---- waiting ----
+
+static bool lose(struct grt_comm *comm, const char *why) {
+    comm->lost = true;
+    comm->stop |= GRT_STOP_LOST;
+    return grt_fail(GRT_LOST, "%s", why);
+}
+
+static bool here(const struct grt_comm *comm, uint32_t rank) {
+    return strcmp(comm->peers[rank].machine, comm->peers[comm->rank].machine) == 0;
+}
+
+// False: one of them is gone, or stopped for long enough.
+static bool look_at_peers(struct grt_comm *comm) {
+    char why[320];
+    // The first rank last: it ends when another is gone, and not before.
+    for (uint32_t k = 0; k < comm->ranks; k++) {
+        uint32_t r = (k + 1) % comm->ranks;
+        enum peer_state state =
+            r == comm->rank || !here(comm, r) ? PEER_RUNS : peer_look(comm->peers[r].pid);
+        comm->stopped[r] = state == PEER_STOPPED ? comm->stopped[r] + 1 : 0;
+        if (state == PEER_GONE || comm->stopped[r] >= PEER_STOPPED_LOOKS) {
+            snprintf(why, sizeof why, "rank %u (%s) %s", r, comm->texts[r],
+                     state == PEER_GONE ? "has ended" : "is stopped and does not answer");
+            return lose(comm, why);
+        }
+    }
+    return true;
+}
+
+static bool wait_over(struct grt_comm *comm) {
+    const struct timespec nap = {.tv_nsec = NAP_NANOSECONDS};
+    double begun = grt_seconds(), looked = begun, asked = 0;
+    for (;;) {
+        bool over = false;
+        if (!comm->transport.test(comm->transport.self, &over)) {
+            return lose(comm, "an exchange between ranks failed: one of them is gone");
+        }
+        if (over) {
+            return true;
+        }
+        double now = grt_seconds();
+        if (now - begun < BUSY_SECONDS) {
+            sched_yield();
+            continue;
+        }
+        nanosleep(&nap, NULL);
+        if (now - looked < PEER_LOOK_SECONDS) {
+            continue;
+        }
+        looked = now;
+        if (!look_at_peers(comm)) {
+            return false;
+        }
+        asked = asked == 0 && comm->stop_asked && comm->stop_asked() ? now : asked;
+        if (asked > 0 && now - asked > STOP_SECONDS) {
+            return lose(comm, "a rank did not come to the stop that was asked for");
+        }
+        if (now - begun > SILENT_SECONDS) {
+            return lose(comm, "a rank on another machine has not answered for 600 s");
+        }
+    }
+}
+
+bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
+    if (!comm || comm->ranks == 1) {
+        return true;
+    }
+    if (comm->lost) {
+        return false;
+    }
+    return comm->transport.gather(comm->transport.self, all, each)
+               ? wait_over(comm)
+               : lose(comm, "an exchange between ranks could not be begun");
+}
+
+static bool spread(struct grt_comm *comm, const void *out, void *in, uint64_t each) {
+    if (comm->lost) {
+        return false;
+    }
+    return comm->transport.spread(comm->transport.self, out, in, each)
+               ? wait_over(comm)
+               : lose(comm, "an exchange between ranks could not be begun");
+}
+
+// ---- exchanges ----
+
+bool grt_comm_vote(struct grt_comm *comm) {
+    uint32_t *bits;
+    if (!comm) {
+        return true;
+    }
+    if (comm->ranks == 1) {
+        comm->stop |= comm->wanted;
+        return true;
+    }
+    if (!scratch(comm, comm->ranks * sizeof *bits)) {
+        return false;
+    }
+    bits = comm->scratch;
+    bits[comm->rank] = comm->wanted;
+    if (!grt_comm_gather(comm, bits, sizeof *bits)) {
+        return false;
+    }
+    for (uint32_t r = 0; r < comm->ranks; r++) {
+        comm->stop |= bits[r];
+    }
+    return true;
+}
+
+bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes) {
+    if (!comm || comm->ranks == 1) {
+        return true;
+    }
+    if (!scratch(comm, comm->ranks * bytes)) {
+        return false;
+    }
+    memcpy((char *)comm->scratch + comm->rank * bytes, data, bytes);
+    if (!grt_comm_gather(comm, comm->scratch, bytes)) {
+        return false;
+    }
+    memcpy(data, comm->scratch, bytes);
+    return true;
+}
+
+bool grt_comm_all(struct grt_comm *comm, const char *what, bool good) {
+    if (!comm || comm->ranks == 1) {
+        return good;
+    }
+    if (!scratch(comm, comm->ranks)) {
+        return false;
+    }
+    char *words = comm->scratch;
+    words[comm->rank] = (char)good;
+    if (!grt_comm_gather(comm, words, 1)) {
+        return false;
+    }
+    for (uint32_t r = 0; r < comm->ranks; r++) {
+        if (!words[r]) {
+            return r != comm->rank && good ? grt_fail(GRT_CONFIG, "rank %u (%s) cannot begin: %s",
+                                                      r, comm->texts[r], what)
+                                           : false;
+        }
+    }
+    return true;
+}
+
+bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text) {
+    enum { LENGTH = 256 };
+    if (!comm || comm->ranks == 1) {
+        return true;
+    }
+    if (!scratch(comm, (uint64_t)comm->ranks * LENGTH)) {
+        return false;
+    }
+    char(*texts)[LENGTH] = comm->scratch;
+    memset(texts[comm->rank], 0, LENGTH);
+    snprintf(texts[comm->rank], LENGTH, "%s", text);
+    if (!grt_comm_gather(comm, texts, LENGTH)) {
+        return false;
+    }
+    for (uint32_t r = 1; r < comm->ranks; r++) {
+        if (strncmp(texts[r], texts[0], LENGTH) != 0) {
+            return grt_fail(GRT_CONFIG,
+                            "rank %u (%s) differs in its %s from rank 0: '%.240s' and not '%.240s'",
+                            r, comm->texts[r], what, texts[r], texts[0]);
+        }
+    }
+    return true;
+}
+
+// FNV-1a over words of 8 bytes, then over what is left.
+static uint64_t digest_of(const void *data, uint64_t bytes) {
+    const unsigned char *at = data;
+    uint64_t digest = 0xcbf29ce484222325u, word;
+    for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        digest = (digest ^ word) * 0x100000001b3u;
+        digest ^= digest >> 29;
+    }
+    for (; bytes > 0; bytes--, at++) {
+        digest = (digest ^ *at) * 0x100000001b3u;
+    }
+    return digest;
+}
+
+bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const void *data,
+                   uint64_t bytes) {
+    if (!comm || comm->ranks == 1) {
+        return true;
+    }
+    uint64_t *digests;
+    if (!scratch(comm, comm->ranks * sizeof *digests)) {
+        return false;
+    }
+    digests = comm->scratch;
+    digests[comm->rank] = digest_of(data, bytes);
+    if (!grt_comm_gather(comm, digests, sizeof *digests)) {
+        return false;
+    }
+    for (uint32_t r = 1; r < comm->ranks; r++) {
+        if (digests[r] != digests[0]) {
+            return grt_fail(GRT_IO,
+                            "step %llu: rank %u (%s) has other %s than rank 0 (%s): one of these "
+                            "devices computes the update in another way",
+                            (unsigned long long)step, r, comm->texts[r], what, comm->texts[0]);
+        }
+    }
+    return true;
+}
+
+// ---- sums ----
+
+uint64_t grt_comm_room(const struct grt_comm *comm, uint64_t count) {
+    uint64_t ranks = grt_comm_ranks(comm);
+    return (count + ranks - 1) / ranks * ranks;
+}
+
+bool grt_comm_sum(struct grt_comm *comm, float *numbers, uint64_t count) {
+    uint32_t ranks = grt_comm_ranks(comm);
+    if (ranks == 1) {
+        return true;
+    }
+    uint64_t slice = grt_comm_room(comm, count) / ranks;
+    if ((ranks & (ranks - 1)) != 0) {
+        return grt_fail(GRT_INVALID, "grt_comm_sum: %u ranks are no power of two", ranks);
+    }
+    if (!scratch(comm, slice * ranks * sizeof(float))) {
+        return false;
+    }
+    for (uint64_t i = count; i < slice * ranks; i++) {
+        numbers[i] = 0.0f;
+    }
+    // Each rank sums one slice of all.
+    float *theirs = comm->scratch;
+    if (!spread(comm, numbers, theirs, slice * sizeof(float))) {
+        return false;
+    }
+    for (uint32_t width = 1; width < ranks; width *= 2) {
+        for (uint32_t r = 0; r + width < ranks; r += 2 * width) {
+            float *to = theirs + r * slice;
+            const float *from = theirs + (r + width) * slice;
+            for (uint64_t i = 0; i < slice; i++) {
+                to[i] += from[i];
+            }
+        }
+    }
+    memcpy(numbers + comm->rank * slice, theirs, slice * sizeof(float));
+    return grt_comm_gather(comm, numbers, slice * sizeof(float));
+}
+
+// ---- begin and end ----
+
+static void forget(struct grt_comm **comm) {
+    struct grt_comm *c = *comm;
+    free(c->peers);
+    free(c->stopped);
+    free(c->texts);
+    free(c->scratch);
+    free(c);
+    *comm = NULL;
+}
+
+static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
+    char why[GRT_TRANSPORT_WHY] = "";
+    if (!desc->alone &&
+        !comm->transport.start(comm->transport.self, &comm->rank, &comm->ranks, why)) {
+        return grt_fail(GRT_UNSUPPORTED, "%s: %s", comm->transport.name, why);
+    }
+    if (comm->ranks > GRT_MAX_RANKS) {
+        return grt_fail(GRT_UNSUPPORTED, "%u ranks are more than the %u that are tried",
+                        comm->ranks, GRT_MAX_RANKS);
+    }
+    comm->peers = calloc(comm->ranks, sizeof *comm->peers);
+    comm->stopped = calloc(comm->ranks, sizeof *comm->stopped);
+    comm->texts = calloc(comm->ranks, sizeof *comm->texts);
+    if (!comm->peers || !comm->stopped || !comm->texts) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
+    }
+    peer_describe(&comm->peers[comm->rank], desc->device);
+    // Nobody is known yet: a rank that does not come is the launcher's to find.
+    struct peer own = comm->peers[comm->rank];
+    for (uint32_t r = 0; r < comm->ranks; r++) {
+        comm->peers[r] = own;
+    }
+    if (!grt_comm_gather(comm, comm->peers, sizeof *comm->peers)) {
+        return false;
+    }
+    for (uint32_t r = 0; r < comm->ranks; r++) {
+        const struct peer *p = &comm->peers[r];
+        snprintf(comm->texts[r], sizeof *comm->texts, "%.95s, process %d on %.63s", p->device,
+                 (int)p->pid, p->host);
+    }
+    return grt_comm_agree(comm, "version of gpurt", own.version);
+}
+
+struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
+    if (!desc) {
+        grt_fail(GRT_INVALID, "grt_comm_start: no desc");
+        return NULL;
+    }
+    const struct grt_transport *transport =
+        desc->alone || desc->transport ? desc->transport : launch_transport();
+    if (!transport && !desc->alone) {
+        return NULL;
+    }
+    struct grt_comm *comm = calloc(1, sizeof *comm);
+    if (!comm) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for ranks");
+        return NULL;
+    }
+    comm->ranks = 1;
+    comm->stop_asked = desc->stop;
+    if (transport) {
+        comm->transport = *transport;
+    }
+    if (!meet(comm, desc)) {
+        forget(&comm);
+    }
+    return comm;
+}
+
+// The first rank still saves; the launcher ends all once one has ended.
+static void wait_for_first(const struct grt_comm *comm) {
+    const struct timespec nap = {.tv_nsec = 20000000};
+    double begun = grt_seconds();
+    while (comm->rank > 0 && here(comm, 0) && peer_look(comm->peers[0].pid) == PEER_RUNS &&
+           grt_seconds() - begun < SAVE_SECONDS) {
+        nanosleep(&nap, NULL);
+    }
+}
+
+void grt_comm_end(struct grt_comm **comm, bool good) {
+    if (!comm || !*comm) {
+        return;
+    }
+    if ((*comm)->ranks > 1) {
+        if (good && !(*comm)->lost) {
+            (*comm)->transport.end((*comm)->transport.self);
+        } else {
+            wait_for_first(*comm);
+        }
+    }
+    forget(comm);
+}

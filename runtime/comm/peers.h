@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/comm: the other ranks of this machine, as processes.
+#ifndef GRT_COMM_PEERS_H
+#define GRT_COMM_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PEER_LOOK_SECONDS 0.25  // between looks at the others
+#define PEER_STOPPED_LOOKS 8    // so often stopped is lost
+
+// What each rank tells the others when they meet.
+struct peer {
+    char machine[96];  // the same text: process numbers mean the same
+    char host[64];
+    char device[96];
+    char version[16];
+    int32_t pid;
+};
+
+void peer_describe(struct peer *peer, const char *device);
+
+enum peer_state { PEER_RUNS, PEER_STOPPED, PEER_GONE };
+// Of a process of this machine.
+enum peer_state peer_look(int32_t pid);
+
+#endif

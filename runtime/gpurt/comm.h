@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks: the processes of one training, each with a device of its own.
+//
+//     start      after the device is open (listing devices forks); meets the other ranks
+//     agree      before the first step: all have the same settings and data, or none begins
+//     exchange   vote, gather, lead, sum: every rank makes the same calls in the same order
+//     end
+//
+// Sums are made in a tree by rank, each slice by one rank, so all get the same bits, and 1, 2 and 4
+// ranks get the same ones where each has summed its own part of that tree:
+//
+//     ((0 + 1) + (2 + 3))     two ranks: (0 + 1) | (2 + 3)     four: 0 | 1 | 2 | 3
+//
+// A rank that ends, is killed or is stopped is found out by the others on its machine while they
+// wait for it, within 3 seconds. Then the exchange fails, every later one fails at once, and
+// grt_comm_stop() has GRT_STOP_LOST: what was learnt before is saved, and the run can be resumed.
+#ifndef GRT_COMM_H
+#define GRT_COMM_H
+
+#include "status.h"
+#include "transport.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRT_MAX_RANKS 4096
+
+// What the launcher (mpirun, srun) has put into the environment.
+struct grt_comm_place {
+    uint32_t rank, ranks;
+    uint32_t local;  // number of the rank on its machine
+};
+// False: this process was started alone.
+GRT_API bool grt_comm_launched(struct grt_comm_place *place);
+
+struct grt_comm_desc {
+    const char *device;                     // of this rank, for messages
+    const struct grt_transport *transport;  // NULL: that of the plugin libgpurt-mpi.so
+    bool alone;                             // one rank, no transport
+    bool (*stop)(void);  // asked while it waits: a wait ends some seconds after it; may be NULL
+};
+#define grt_comm_desc(...) GRT_DESC(struct grt_comm_desc, __VA_ARGS__)
+
+struct grt_comm;
+
+// NULL with the sentence, such as which package is missing.
+GRT_API struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc);
+// `good`: every rank comes to its end, and they wait for each other. Else the process is to end
+// soon: ranks but the first wait until that has saved what it has.
+GRT_API void grt_comm_end(struct grt_comm **comm, bool good);
+
+// Of NULL: rank 0 of 1.
+GRT_API uint32_t grt_comm_rank(const struct grt_comm *comm);
+GRT_API uint32_t grt_comm_ranks(const struct grt_comm *comm);
+// "vulkan:0, process 4711 on node3"; NULL past the last.
+GRT_API const char *grt_comm_who(const struct grt_comm *comm, uint32_t rank);
+
+// All must have the same text, or all fail with the sentence that says who differs in `what`.
+GRT_API bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text);
+// All must be good, or all fail. The rank that is not has said why; the others say which it is.
+GRT_API bool grt_comm_all(struct grt_comm *comm, const char *what, bool good);
+
+enum grt_comm_stop {
+    GRT_STOP_SIGNAL = 1,  // somebody asked a rank to stop
+    GRT_STOP_TIME = 2,    // the time is over
+    GRT_STOP_LOST = 4,    // a rank is gone
+};
+// Bits that this rank wants; they are told with its next vote.
+GRT_API void grt_comm_want(struct grt_comm *comm, uint32_t bits);
+// Once a step: all get the bits of all. False: the step cannot be taken by all.
+GRT_API bool grt_comm_vote(struct grt_comm *comm);
+// Bits of the votes so far: the same on all ranks behind the same vote.
+GRT_API uint32_t grt_comm_stop(const struct grt_comm *comm);
+
+// As in transport.h, until it is over.
+GRT_API bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each);
+// All get what the first rank has.
+GRT_API bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes);
+// The sum over all ranks, whose number is a power of two. `numbers` has room for
+// grt_comm_room(comm, count) of them.
+GRT_API bool grt_comm_sum(struct grt_comm *comm, float *numbers, uint64_t count);
+GRT_API uint64_t grt_comm_room(const struct grt_comm *comm, uint64_t count);
+// Whether all have the same bytes; else the sentence says at which step who differs in what.
+GRT_API bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const void *data,
+                           uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

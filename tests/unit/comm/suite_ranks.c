@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as threads of this process, over a transport of the test's own: sums to the bit, votes,
+// agreements; and what launchers say.
+#include "harness/harness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpurt/comm.h"
+
+#define MOST 4
+#define COUNT 37  // numbers of a leaf: no multiple of the ranks
+
+// ---- a transport between threads: the last one to come moves all blocks ----
+
+struct room {
+    pthread_mutex_t lock;
+    uint32_t ranks, next_rank, came;
+    uint64_t turn;
+    const char *out[MOST];
+    char *in[MOST];
+    size_t each;
+    bool spreads;
+};
+
+struct seat {
+    struct room *room;
+    uint32_t rank;
+    uint64_t turn;  // that it waits for
+};
+
+static bool start(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
+    struct seat *seat = self;
+    (void)why;
+    *rank = seat->rank;
+    *ranks = seat->room->ranks;
+    return true;
+}
+
+static bool come(struct seat *seat, const void *out, void *in, size_t each, bool spreads) {
+    struct room *room = seat->room;
+    pthread_mutex_lock(&room->lock);
+    bool alike = room->came == 0 || (room->each == each && room->spreads == spreads);
+    room->out[seat->rank] = out;
+    room->in[seat->rank] = in;
+    room->each = each;
+    room->spreads = spreads;
+    seat->turn = room->turn + 1;
+    if (++room->came == room->ranks) {
+        for (uint32_t to = 0; to < room->ranks; to++) {
+            for (uint32_t from = 0; from < room->ranks; from++) {
+                size_t at = (spreads ? to : from) * each;
+                memmove(room->in[to] + from * each, room->out[from] + at, each);
+            }
+        }
+        room->came = 0;
+        room->turn++;
+    }
+    pthread_mutex_unlock(&room->lock);
+    return alike;
+}
+
+static bool gather(void *self, void *all, size_t each) {
+    return come(self, all, all, each, false);
+}
+
+static bool spread(void *self, const void *out, void *in, size_t each) {
+    return come(self, out, in, each, true);
+}
+
+static bool look(void *self, bool *over) {
+    struct seat *seat = self;
+    pthread_mutex_lock(&seat->room->lock);
+    *over = seat->room->turn >= seat->turn;
+    pthread_mutex_unlock(&seat->room->lock);
+    return true;
+}
+
+static void end(void *self) {
+    (void)self;
+}
+
+// ---- what each rank does ----
+
+struct player {
+    struct seat seat;
+    void (*play)(struct player *player, struct grt_comm *comm);
+    bool good;
+    char error[512];
+    float numbers[COUNT + MOST];
+    uint32_t stop;
+    pthread_t thread;
+};
+
+static void *run(void *context) {
+    struct player *p = context;
+    struct grt_transport table = {
+        GRT_TRANSPORT_VERSION, "threads", &p->seat, start, gather, spread, look, end};
+    char device[16];
+    snprintf(device, sizeof device, "device %u", p->seat.rank);
+    struct grt_comm *comm = grt_comm_start(grt_comm_desc(.device = device, .transport = &table));
+    if (comm) {
+        p->play(p, comm);
+    }
+    snprintf(p->error, sizeof p->error, "%s", grt_last_error());
+    grt_comm_end(&comm, true);
+    return NULL;
+}
+
+static void play(struct player players[MOST], uint32_t ranks,
+                 void (*fn)(struct player *player, struct grt_comm *comm)) {
+    struct room room = {.lock = PTHREAD_MUTEX_INITIALIZER, .ranks = ranks};
+    for (uint32_t r = 0; r < ranks; r++) {
+        players[r] = (struct player){.seat = {&room, r, 0}, .play = fn};
+        assert_int_equal(pthread_create(&players[r].thread, NULL, run, &players[r]), 0);
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        pthread_join(players[r].thread, NULL);
+    }
+}
+
+// ---- sums ----
+
+// Numbers whose sum depends on its order.
+static float leaf(uint32_t number, uint32_t i) {
+    return ((float)(number * 7919 + i * 104729) * 1e-3f + 1.0f / 3) *
+           (number % 2 == 0 ? 1.0f : -0.37f);
+}
+
+// Each rank sums its leaves of MOST, neighbours first.
+static void add_leaves(struct player *p, struct grt_comm *comm) {
+    uint32_t ranks = grt_comm_ranks(comm), own = MOST / ranks, first = grt_comm_rank(comm) * own;
+    float sums[MOST][COUNT];
+    for (uint32_t k = 0; k < own; k++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            sums[k][i] = leaf(first + k, i);
+        }
+    }
+    for (uint32_t width = 1; width < own; width *= 2) {
+        for (uint32_t k = 0; k + width < own; k += 2 * width) {
+            for (uint32_t i = 0; i < COUNT; i++) {
+                sums[k][i] += sums[k + width][i];
+            }
+        }
+    }
+    assert_true(grt_comm_room(comm, COUNT) <= COUNT + MOST);
+    memcpy(p->numbers, sums[0], sizeof sums[0]);
+    p->good = grt_comm_sum(comm, p->numbers, COUNT);
+}
+
+static void sums(void **state) {
+    struct player players[MOST];
+    uint32_t differ = 0;
+    (void)state;
+    for (uint32_t ranks = 1; ranks <= MOST; ranks *= 2) {
+        play(players, ranks, add_leaves);
+        for (uint32_t r = 0; r < ranks; r++) {
+            assert_true(players[r].good);
+            for (uint32_t i = 0; i < COUNT; i++) {
+                float left = leaf(0, i) + leaf(1, i), right = leaf(2, i) + leaf(3, i);
+                float in_turn = left + leaf(2, i) + leaf(3, i);
+                assert_true(players[r].numbers[i] == left + right);
+                differ += in_turn != left + right;
+            }
+        }
+    }
+    assert_true(differ > 0);  // another order would be seen
+    test_log.expected += 3;   // a line of each rank
+    play(players, 3, add_leaves);
+    assert_true(!players[0].good && strstr(players[0].error, "no power of two") != NULL);
+}
+
+// ---- words ----
+
+static void differ_in_one(struct player *p, struct grt_comm *comm) {
+    p->good = grt_comm_agree(comm, "seed", "7") &&
+              grt_comm_agree(comm, "config", p->seat.rank == 2 ? "b" : "a");
+}
+
+static void fail_in_one(struct player *p, struct grt_comm *comm) {
+    p->good =
+        grt_comm_all(comm, "no memory", true) && grt_comm_all(comm, "no memory", p->seat.rank != 1);
+}
+
+static void weights(struct player *p, struct grt_comm *comm) {
+    char bytes[] = "nineteen bytes here";
+    p->good = grt_comm_same(comm, "weights", 100, bytes, sizeof bytes);
+    bytes[p->seat.rank == 3 ? 17 : 18] ^= (char)(p->seat.rank == 3);
+    p->good = p->good && !grt_comm_same(comm, "weights", 200, bytes, sizeof bytes);
+}
+
+static void agreements(void **state) {
+    struct player players[MOST];
+    (void)state;
+    test_log.expected += MOST + (MOST - 1) + MOST;  // the rank that fails has its own
+    play(players, MOST, differ_in_one);
+    for (uint32_t r = 0; r < MOST; r++) {
+        assert_false(players[r].good);
+        assert_true(strstr(players[r].error, "rank 2 (device 2, ") != NULL);
+        assert_true(strstr(players[r].error, "its config") != NULL);
+    }
+    play(players, MOST, fail_in_one);
+    for (uint32_t r = 0; r < MOST; r++) {
+        assert_false(players[r].good);
+        assert_true(r == 1 || strstr(players[r].error, "rank 1 (device 1, ") != NULL);
+    }
+    play(players, MOST, weights);
+    for (uint32_t r = 0; r < MOST; r++) {
+        assert_true(players[r].good);
+        assert_true(strstr(players[r].error, "step 200: rank 3") != NULL);
+    }
+}
+
+static void vote(struct player *p, struct grt_comm *comm) {
+    uint32_t number = 40 + p->seat.rank;
+    p->good = grt_comm_vote(comm) && grt_comm_stop(comm) == 0;
+    grt_comm_want(comm, p->seat.rank == 1 ? GRT_STOP_TIME : 0);
+    p->good = p->good && grt_comm_stop(comm) == 0 && grt_comm_vote(comm) &&
+              grt_comm_lead(comm, &number, sizeof number) && number == 40;
+    p->stop = grt_comm_stop(comm);
+}
+
+static void votes(void **state) {
+    struct player players[MOST];
+    (void)state;
+    play(players, 3, vote);
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_true(players[r].good);
+        assert_int_equal(players[r].stop, GRT_STOP_TIME);
+    }
+    // Nobody: rank 0 of 1, and everything is agreed.
+    assert_int_equal(grt_comm_ranks(NULL), 1);
+    assert_true(grt_comm_vote(NULL) && grt_comm_agree(NULL, "", "") && !grt_comm_stop(NULL));
+    assert_false(grt_comm_all(NULL, "", false));
+    struct grt_comm *alone = grt_comm_start(grt_comm_desc(.device = "ref:0", .alone = true));
+    assert_non_null(alone);
+    assert_true(strstr(grt_comm_who(alone, 0), "ref:0, process ") != NULL);
+    assert_null(grt_comm_who(alone, 1));
+    grt_comm_end(&alone, true);
+    assert_null(alone);
+}
+
+// ---- launchers ----
+
+static void launchers(void **state) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "SLURM_PROCID",
+                                        "SLURM_LOCALID",
+                                        "PMIX_RANK",
+                                        "PMI_RANK"};
+    struct grt_comm_place place;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        unsetenv(names[i]);
+    }
+    assert_false(grt_comm_launched(&place));
+    assert_true(place.rank == 0 && place.ranks == 1);
+    // A batch script of Slurm is alone, whatever the size of its job.
+    setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+    setenv("SLURM_PROCID", "3", 1);
+    setenv("SLURM_LOCALID", "1", 1);
+    assert_false(grt_comm_launched(&place));
+    setenv("PMIX_RANK", "3", 1);
+    assert_true(grt_comm_launched(&place));
+    assert_true(place.rank == 3 && place.ranks == 4 && place.local == 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+    assert_true(grt_comm_launched(&place));
+    assert_true(place.rank == 1 && place.ranks == 2 && place.local == 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        unsetenv(names[i]);
+    }
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+    assert_false(grt_comm_launched(NULL));
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+}
+
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(sums),
+    TEST_CASE(agreements),
+    TEST_CASE(votes),
+    TEST_CASE(launchers),
+};
+TEST_SUITE(ranks, false, cases);
