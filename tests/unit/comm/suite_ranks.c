@@ -17,7 +17,7 @@
 
 struct room {
     pthread_mutex_t lock;
-    uint32_t ranks, next_rank, came;
+    uint32_t ranks, came;
     uint64_t turn;
     const char *out[MOST];
     char *in[MOST];
@@ -234,12 +234,12 @@ static void votes(void **state) {
     assert_int_equal(grt_comm_ranks(NULL), 1);
     assert_true(grt_comm_vote(NULL) && grt_comm_agree(NULL, "", "") && !grt_comm_stop(NULL));
     assert_false(grt_comm_all(NULL, "", false));
-    struct grt_comm *alone = grt_comm_start(grt_comm_desc(.device = "ref:0", .alone = true));
-    assert_non_null(alone);
-    assert_true(strstr(grt_comm_who(alone, 0), "ref:0, process ") != NULL);
-    assert_null(grt_comm_who(alone, 1));
-    grt_comm_end(&alone, true);
-    assert_null(alone);
+    struct grt_comm *single = grt_comm_start(grt_comm_desc(.device = "ref:0", .alone = true));
+    assert_non_null(single);
+    assert_true(strstr(grt_comm_who(single, 0), "ref:0, process ") != NULL);
+    assert_null(grt_comm_who(single, 1));
+    grt_comm_end(&single, true);
+    assert_null(single);
 }
 
 // ---- launchers ----
