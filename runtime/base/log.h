@@ -11,5 +11,7 @@
 bool grt_quiet(bool on);
 // Of the first failure since this thread was made quiet; GRT_OK when there was none.
 enum grt_status grt_quiet_status(void);
+// Its sentence: "" when there was none.
+const char *grt_quiet_error(void);
 
 #endif

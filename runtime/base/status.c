@@ -15,6 +15,7 @@ static _Thread_local enum grt_status last_status;
 static _Thread_local char last_error[2048];
 static _Thread_local bool quiet;
 static _Thread_local enum grt_status quiet_status;
+static _Thread_local char quiet_error[sizeof last_error];
 
 static void log_to_stderr(void *context, enum grt_log_level level, const char *line) {
     (void)context;
@@ -113,7 +114,10 @@ bool grt_fail(enum grt_status status, const char *format, ...) {
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (quiet) {
-        quiet_status = quiet_status == GRT_OK ? status : quiet_status;
+        if (quiet_status == GRT_OK) {
+            quiet_status = status;
+            grt_visible(line, quiet_error, sizeof quiet_error);
+        }
         pass_on(GRT_LOG_DEBUG, line);
         return false;
     }
@@ -126,12 +130,19 @@ bool grt_fail(enum grt_status status, const char *format, ...) {
 bool grt_quiet(bool on) {
     bool before = quiet;
     quiet = on;
-    quiet_status = on && !before ? GRT_OK : quiet_status;
+    if (on && !before) {
+        quiet_status = GRT_OK;
+        quiet_error[0] = '\0';
+    }
     return before;
 }
 
 enum grt_status grt_quiet_status(void) {
     return quiet_status;
+}
+
+const char *grt_quiet_error(void) {
+    return quiet_error;
 }
 
 void grt_log(enum grt_log_level level, const char *format, ...) {

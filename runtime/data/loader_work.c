@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making batches, and the threads that do it ahead of time.
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "loader_parts.h"
 #include "timeline/timeline.h"
 
@@ -121,7 +121,6 @@ static void *work(void *context) {
     return NULL;
 }
 
-// Signals are for the program's own threads: a worker must not be the one that is interrupted.
 bool grt_loader_start(struct grt_loader *loader) {
     uint32_t wanted = loader->desc.workers;
     if (wanted == 0) {
@@ -133,15 +132,10 @@ bool grt_loader_start(struct grt_loader *loader) {
     if (!loader->threads) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for %u workers", wanted);
     }
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);  // the handler of map.c must be reached
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (loader->thread_count < wanted &&
-           pthread_create(&loader->threads[loader->thread_count], NULL, work, loader) == 0) {
+           grt_thread_start(&loader->threads[loader->thread_count], work, loader)) {
         loader->thread_count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     loader->threads_started += loader->thread_count;
     if (loader->thread_count == 0) {
         free(loader->threads);

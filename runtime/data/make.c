@@ -19,6 +19,7 @@
 #include <sys/statvfs.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/whole_file.h"
 #include "hdf5_put.h"
 #include "make_parts.h"
@@ -260,12 +261,14 @@ static bool enough_room(const struct making *m, const char *temporary) {
 static bool write_hdf5(struct making *m, const char *path) {
     bool good = false, stopped = false;
     errno = 0;
+    grt_hdf5_enter();
     H5E_BEGIN_TRY {
         hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         good = file >= 0 && write_sets(file, m, &stopped) && put_attributes(file, m);
         good = file >= 0 && H5Fclose(file) >= 0 && good;
     }
     H5E_END_TRY;
+    grt_hdf5_leave();
     int error = stopped ? 0 : errno;
     return good || grt_fail(GRT_IO, "%s: %s%s%s", m->desc.path,
                             stopped ? "not written: interrupted" : "cannot be written",

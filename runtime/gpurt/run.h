@@ -141,7 +141,7 @@ GRT_API bool grt_run_row_has(const struct grt_run_row *row, enum grt_run_field f
     X(PROGRESS)   /* row: of TRAIN, between those of the log */                                    \
     X(ROW)        /* row: one of the log */                                                        \
     X(TURN)       /* all rows of the newest steps were told */                                     \
-    X(CHECKPOINT) /* text: its path */                                                             \
+    X(CHECKPOINT) /* text: its path; it is on the disk */                                          \
     X(FAULT)      /* text: what went wrong; the run may go on */                                   \
     X(NOTE)       /* text */
 
@@ -243,7 +243,9 @@ struct grt_run_target {
 
 struct grt_run_desc {
     // Checkpoints: a folder (checkpoint.h) with the newest `keep` and the best, or one file that is
-    // replaced.
+    // replaced. They are made at their step and written by a thread, one at a time, while the run
+    // goes on. It calls HDF5: a hook that calls HDF5 itself, and not gpurt, needs a library that
+    // was built thread-safe.
     const char *dir;
     uint32_t keep;
     const char *file;

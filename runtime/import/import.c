@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/whole_file.h"
 #include "data/hdf5_put.h"
 
@@ -233,12 +234,14 @@ static bool write_sets(struct writing *w, hid_t file) {
 static bool write_file(struct writing *w, const char *temporary) {
     bool good = false;
     errno = 0;
+    grt_hdf5_enter();
     H5E_BEGIN_TRY {
         hid_t file = H5Fcreate(temporary, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         good = file >= 0 && write_sets(w, file);
         good = file >= 0 && H5Fclose(file) >= 0 && good;
     }
     H5E_END_TRY;
+    grt_hdf5_leave();
     if (good || (w->failed && !w->stopped)) {
         return good;
     }

@@ -13,6 +13,7 @@
 
 #include "base/closest.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/whole_file.h"
 #include "data/hdf5_put.h"
 #include "import.h"
@@ -494,12 +495,14 @@ static bool write_file(const struct table *t) {
         return false;
     }
     errno = 0;
+    grt_hdf5_enter();
     H5E_BEGIN_TRY {
         hid_t h5 = H5Fcreate(file.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         good = h5 >= 0 && put_all(h5, t);
         good = h5 >= 0 && H5Fclose(h5) >= 0 && good;
     }
     H5E_END_TRY;
+    grt_hdf5_leave();
     if (!good) {
         grt_fail(GRT_IO, "%s: cannot be written%s%s", t->desc->path, errno ? ": " : "",
                  errno ? strerror(errno) : "");

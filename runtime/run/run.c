@@ -293,7 +293,7 @@ static enum grt_ending finish(struct grt_run *run, bool failed) {
     // A checkpoint of this step may be older than the end of the time, which the one that is left
     // has to tell.
     if (moved && (run->saved_step != run->place.step || ended == GRT_ENDED_MAX_TIME)) {
-        run->unsaved = !run_keep_save(run, true);
+        run_keep_save(run, true);
     }
     return run->nonfinite            ? GRT_ENDED_NONFINITE
            : failed                  ? GRT_ENDED_FAILED
@@ -365,8 +365,9 @@ enum grt_ending grt_run_go(struct grt_run *run) {
     tell_start(run);
     run->ended = loop(run);
     // A checkpoint that was to wait, in case a newer one takes its place, waits no longer.
-    bool flushed = run_keep_flush(run);
-    if ((!flushed || run->unsaved || run->best_unsaved) && run->ended != GRT_ENDED_NONFINITE) {
+    run_keep_finish(run);
+    bool lost = run->unmade || run->unwritten || run->best_unmade || run->best_unwritten;
+    if (lost && run->ended != GRT_ENDED_NONFINITE) {
         run->ended = GRT_ENDED_FAILED;
     }
     struct grt_run_row row = {.event = GRT_RUN_END};

@@ -207,8 +207,7 @@ bool run_keep_counts(const struct grt_archive *archive) {
     return grt_archive_value(archive, JUDGED) != NULL;
 }
 
-// The best of a step is its newest too: `one` and `other` may be the same archive.
-static void drop(struct grt_archive **one, const struct grt_archive *other) {
+void run_drop(struct grt_archive **one, const struct grt_archive *other) {
     if (*one != other) {
         grt_archive_destroy(one);
     }
@@ -216,33 +215,6 @@ static void drop(struct grt_archive **one, const struct grt_archive *other) {
 }
 
 // ---- writing ----
-
-static bool write_newest(struct grt_run *run, char *path, size_t capacity) {
-    const struct grt_run_desc *d = &run->desc;
-    if (d->file) {
-        snprintf(path, capacity, "%s", d->file);
-        return (run->written || set_file_aside(run, path)) &&
-               grt_checkpoint_save(run->pending, path);
-    }
-    grt_checkpoint_path(d->dir, run->pending_step, path, capacity);
-    return grt_checkpoint_store(&(struct grt_checkpoint_dir){d->dir, d->keep}, run->pending,
-                                run->pending_step);
-}
-
-static bool write_pending(struct grt_run *run) {
-    char path[GRT_WHOLE_FILE_PATH + 64];
-    if (!run->pending) {
-        return true;
-    }
-    bool good = write_newest(run, path, sizeof path);
-    drop(&run->pending, run->pending_best);
-    run->unsaved = !good;
-    run->written = run->written || good;
-    if (good) {
-        grt_run_say(run, GRT_RUN_NEWS_CHECKPOINT, path);
-    }
-    return good;
-}
 
 // FOLDER/best.h5, or a-best.h5 beside the file a.h5.
 static void best_path(const struct grt_run *run, char *path, size_t capacity) {
@@ -255,83 +227,111 @@ static void best_path(const struct grt_run *run, char *path, size_t capacity) {
     snprintf(path, capacity, "%.*s-best%s", stem, file, file + stem);
 }
 
-static bool write_best(struct grt_run *run) {
-    char path[GRT_WHOLE_FILE_PATH + 64];
-    if (!run->pending_best) {
+static void newest_path(const struct grt_run *run, char *path, size_t capacity) {
+    if (run->desc.file) {
+        snprintf(path, capacity, "%s", run->desc.file);
+    } else {
+        grt_checkpoint_path(run->desc.dir, run->pending_step, path, capacity);
+    }
+}
+
+static bool came_out(const struct run_file *file) {
+    return file->good || grt_fail(file->status, "%s", file->why);
+}
+
+// Ends the writing that was begun, and says what came of it; false where that is not all that was
+// to be written.
+static bool end_writing(struct grt_run *run) {
+    struct run_writing *w = &run->writing;
+    bool newest = w->newest.archive != NULL, best = w->best.archive != NULL;
+    if (!w->active) {
         return true;
     }
-    best_path(run, path, sizeof path);
-    bool ready = run->desc.file ? run->best_written || set_file_aside(run, path)
-                                : grt_checkpoint_make_dir(run->desc.dir);
-    bool good = ready && grt_checkpoint_save(run->pending_best, path);
-    drop(&run->pending_best, run->pending);
-    run->best_written = run->best_written || good;
-    run->best_unsaved = !good;
-    return good;
-}
-
-// The best and the newest of one step are one file with two names. To write it a second time took 5
-// of the 78 ms that 20 epochs took on an H200 (2026-11).
-static bool write_both(struct grt_run *run) {
-    char newest[GRT_WHOLE_FILE_PATH + 64];
-    char best[GRT_WHOLE_FILE_PATH + 64];
-    grt_checkpoint_path(run->desc.dir, run->pending_step, newest, sizeof newest);
-    best_path(run, best, sizeof best);
-    if (!write_pending(run)) {
-        write_best(run);
-        return false;
+    run_write_end(w);
+    run->write_time = grt_seconds();
+    if (best) {
+        run->best_unwritten = !came_out(&w->best);
+        run->best_written = run->best_written || !run->best_unwritten;
     }
-    if (!grt_whole_file_twin(newest, best)) {
-        return write_best(run);
+    if (newest) {
+        run->unwritten = !came_out(&w->newest);
+        run->written = run->written || !run->unwritten;
     }
-    drop(&run->pending_best, run->pending);
-    run->best_written = true;
-    run->best_unsaved = false;
-    return true;
+    if (newest && !run->unwritten) {
+        grt_run_say(run, GRT_RUN_NEWS_CHECKPOINT, w->newest.path);
+    }
+    return !(newest && run->unwritten) && !(best && run->best_unwritten);
 }
 
-static bool write_each(struct grt_run *run) {
-    bool good = write_best(run);
-    return write_pending(run) && good;
-}
-
-bool run_keep_flush(struct grt_run *run) {
+// Moves what waits over to the writer, which has nothing to do.
+static void hand_over(struct grt_run *run) {
+    const struct grt_run_desc *d = &run->desc;
+    struct run_writing *w = &run->writing;
     if (!run_writes(run)) {
-        drop(&run->pending, run->pending_best);
+        run_drop(&run->pending, run->pending_best);
         grt_archive_destroy(&run->pending_best);
-        return true;
     }
-    bool any = run->pending || run->pending_best;
-    bool one = run->pending && run->pending_best && !run->desc.file &&
-               run->pending_step == run->pending_best_step;
-    bool good = one ? write_both(run) : write_each(run);
-    run->write_time = any ? grt_seconds() : run->write_time;
-    return good;
+    if (!run->pending && !run->pending_best) {
+        return;
+    }
+    w->dir = d->dir;
+    w->keep = d->keep;
+    w->newest.step = run->pending_step;
+    newest_path(run, w->newest.path, sizeof w->newest.path);
+    best_path(run, w->best.path, sizeof w->best.path);
+    // An earlier run's files are moved by the run itself, which says so.
+    if (run->pending_best && d->file && !run->best_written && !set_file_aside(run, w->best.path)) {
+        run_drop(&run->pending_best, run->pending);
+        run->best_unwritten = true;
+    }
+    if (run->pending && d->file && !run->written && !set_file_aside(run, w->newest.path)) {
+        run_drop(&run->pending, run->pending_best);
+        run->unwritten = true;
+    }
+    w->newest.archive = run->pending;
+    w->best.archive = run->pending_best;
+    run->pending = run->pending_best = NULL;
+    run_write_begin(w);
 }
 
-bool run_keep_due(struct grt_run *run) {
-    return grt_seconds() - run->write_time < RUN_WRITE_SECONDS || run_keep_flush(run);
+void run_keep_due(struct grt_run *run) {
+    if (run->writing.active && run->writing.done) {
+        end_writing(run);
+    }
+    if (!run->writing.active && grt_seconds() - run->write_time >= RUN_WRITE_SECONDS) {
+        hand_over(run);
+    }
 }
 
-bool run_keep_save(struct grt_run *run, bool now) {
+bool run_keep_finish(struct grt_run *run) {
+    bool good = end_writing(run);
+    hand_over(run);
+    return end_writing(run) && good;
+}
+
+void run_keep_save(struct grt_run *run, bool now) {
     bool best = run->pending_best && run->pending_best_step == run->place.step;
-    drop(&run->pending, run->pending_best);
+    run_drop(&run->pending, run->pending_best);
     run->pending = best ? run->pending_best : make_archive(run);
     run->pending_step = run->place.step;
-    run->unsaved = !run->pending;
-    if (!run->pending) {
-        return false;
+    run->unmade = !run->pending;
+    if (run->unmade) {
+        return;
     }
     run->saved_step = run->place.step;
-    return now ? run_keep_flush(run) : run_keep_due(run);
+    if (now) {
+        end_writing(run);
+        hand_over(run);
+    } else {
+        run_keep_due(run);
+    }
 }
 
-bool run_keep_best(struct grt_run *run) {
-    drop(&run->pending_best, run->pending);
+void run_keep_best(struct grt_run *run) {
+    run_drop(&run->pending_best, run->pending);
     run->pending_best = make_archive(run);
     run->pending_best_step = run->place.step;
-    run->best_unsaved = !run->pending_best;
-    return run->pending_best != NULL;
+    run->best_unmade = !run->pending_best;
 }
 
 // ---- going back ----
@@ -342,7 +342,7 @@ bool grt_run_back(struct grt_run *run, bool *none) {
         return true;
     }
     // The others read it behind the first rank's write.
-    if (!grt_comm_all(run->desc.comm, "its checkpoint is not written", run_keep_flush(run))) {
+    if (!grt_comm_all(run->desc.comm, "its checkpoint is not written", run_keep_finish(run))) {
         return false;
     }
     struct grt_archive *archive =
@@ -353,7 +353,8 @@ bool grt_run_back(struct grt_run *run, bool *none) {
 }
 
 void run_keep_close(struct grt_run *run) {
-    drop(&run->pending, run->pending_best);
+    run_write_end(&run->writing);
+    run_drop(&run->pending, run->pending_best);
     grt_archive_destroy(&run->pending_best);
     grt_lock_release(&run->lock);
 }

@@ -3,7 +3,11 @@
 #ifndef GRT_RUN_PARTS_H
 #define GRT_RUN_PARTS_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "base/lock.h"
+#include "base/whole_file.h"
 #include "gpurt/run.h"
 #include "gpurt/runlog.h"
 
@@ -12,6 +16,27 @@
 #define RUN_WRITE_SECONDS 1.0
 #define RUN_UNSAVED UINT64_MAX  // no checkpoint has a step
 #define RUN_UNKNOWN UINT64_MAX  // an archive does not tell
+
+// A checkpoint that is written, and what came of it.
+struct run_file {
+    struct grt_archive *archive;  // NULL: none
+    uint64_t step;
+    char path[GRT_WHOLE_FILE_PATH + 64];
+    bool good;
+    enum grt_status status;
+    char why[2048];
+};
+
+// What is on its way to the disk. Between run_write_begin() and `done` all of it is the writer's.
+struct run_writing {
+    const char *dir;  // NULL: one file
+    uint32_t keep;
+    struct run_file newest, best;  // may have one archive
+    bool active;                   // begun and not ended
+    bool threaded;
+    pthread_t thread;
+    atomic_bool done;
+};
 
 struct grt_run {
     struct grt_run_desc desc;
@@ -33,14 +58,16 @@ struct grt_run {
 
     // Checkpoints.
     struct grt_lock lock;
-    bool earlier;         // the folder has checkpoints of an earlier run
-    bool written;         // the file is of this run
-    bool best_written;    // and the best one beside it
-    uint64_t saved_step;  // of the newest checkpoint of this run, or RUN_UNSAVED
-    bool unsaved;         // the newest checkpoint could not be written
-    bool best_unsaved;    // the same of the best one
-    bool nonfinite;       // it was not saved: a tensor is not finite
-    // Made and not yet written, since one was a moment ago; a newer one takes its place.
+    bool earlier;                      // the folder has checkpoints of an earlier run
+    bool written;                      // the file is of this run
+    bool best_written;                 // and the best one beside it
+    uint64_t saved_step;               // of the newest checkpoint of this run, or RUN_UNSAVED
+    bool unmade, unwritten;            // the newest checkpoint could not be
+    bool best_unmade, best_unwritten;  // the same of the best one
+    bool nonfinite;                    // it was not saved: a tensor is not finite
+    struct run_writing writing;
+    // Made and not yet handed over to the writer, since one is on its way or was a moment ago; a
+    // newer one takes its place.
     struct grt_archive *pending, *pending_best;
     uint64_t pending_best_step;
     uint64_t pending_step;
@@ -64,19 +91,32 @@ bool run_keep_check(struct grt_run *run);
 bool run_keep_open(struct grt_run *run, struct grt_archive **newest);
 // Moves the checkpoints of an earlier run out of a folder, before the first of this one.
 bool run_keep_clear(struct grt_run *run);
-// A checkpoint of the present place; `now`: is written at once, like one whose last is long enough
-// ago. False when it could not be written; the sentence was said.
-bool run_keep_save(struct grt_run *run, bool now);
+// A checkpoint of the present place; `now`: is handed over to the writer, once that has written the
+// one before. Else it may wait, and a newer one take its place.
+void run_keep_save(struct grt_run *run, bool now);
 // Besides, as the best so far.
-bool run_keep_best(struct grt_run *run);
-// Writes what waits: once it has waited long enough, or in any case.
-bool run_keep_due(struct grt_run *run);
-bool run_keep_flush(struct grt_run *run);
+void run_keep_best(struct grt_run *run);
+// Hands over what waits, once the writer has nothing to do and the last one is long enough ago.
+// Says what came of the one before.
+void run_keep_due(struct grt_run *run);
+// Brings to the disk what is on its way and what waits. False when some of it is not there; the
+// sentence was said.
+bool run_keep_finish(struct grt_run *run);
 void run_keep_close(struct grt_run *run);
 // The run's own values of an archive.
 void run_keep_place(const struct grt_archive *archive, struct grt_run_place *place, double *spent);
 // Whether it says which evaluations patience has counted.
 bool run_keep_counts(const struct grt_archive *archive);
+// The best of a step is its newest too: `one` and `other` may be the same archive.
+void run_drop(struct grt_archive **one, const struct grt_archive *other);
+
+// ---- behind its back: run_write.c ----
+
+// Writes the archives, of which it becomes the owner, and comes back before they are written.
+void run_write_begin(struct run_writing *writing);
+// Waits for the end.
+void run_write_end(struct run_writing *writing);
+
 // Takes over what an archive has.
 bool run_restore(struct grt_run *run, const struct grt_archive *archive);
 

@@ -11,6 +11,7 @@
 #include "base/cache.h"
 #include "gpurt/gpurt.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/whole_file.h"
 #include "checkpoint_parts.h"
 
@@ -244,9 +245,11 @@ bool grt_checkpoint_save(const struct grt_archive *archive, const char *path) {
     if (!archive || !path) {
         return grt_fail(GRT_INVALID, "an archive and a path are wanted");
     }
+    grt_hdf5_enter();
     struct checkpoint_errors before = checkpoint_errors_off();
     void *image = make_image(archive, path, &size);
     checkpoint_errors_restore(&before);
+    grt_hdf5_leave();
     bool good = image && write_sealed(path, image, size);
     free(image);
     return good;

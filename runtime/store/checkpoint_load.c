@@ -14,6 +14,7 @@
 #include "base/cache.h"
 #include "base/child.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/whole_file.h"
 #include "checkpoint_parts.h"
 
@@ -346,10 +347,12 @@ static void load(void *context) {
     struct loader l = {
         .verdict = load->verdict, .left = load->size, .archive = grt_archive_create()};
     l.digests = calloc(GRT_ARCHIVE_MAX_TENSORS, sizeof *l.digests);
+    grt_hdf5_enter();
     struct checkpoint_errors errors = checkpoint_errors_off();
     bool memory = l.archive && l.digests;
     bool good = memory && load_image(&l, load->image, load->size);
     checkpoint_errors_restore(&errors);
+    grt_hdf5_leave();
     grt_quiet(before);
     if (!good) {
         grt_archive_destroy(&l.archive);

@@ -110,12 +110,18 @@ uint64_t test_allocations(void);
 void test_refuse_allocation(uint64_t from_now);
 
 // How files came to the disk since `done` was emptied: f a file, d a folder by fsync(), r a rename.
-// With `fail` one of f and d, that fsync() fails.
+// With `fail` one of f and d, that fsync() fails: each, or the first `fails`. With `hold`, the next
+// fsync() of a file waits for test_files_release(); `late`: nobody called it within half a minute.
 struct test_files {
     char done[64];
     char fail;
+    uint32_t fails;
+    bool hold, held, late;  // held: one waits, or has waited
 };
 extern struct test_files test_files;
+// From any thread.
+void test_files_release(void);
+bool test_files_held(void);
 // Allocated; freed by the caller. Never NULL.
 float *test_floats(uint64_t seed, enum test_input input, size_t count);
 void *test_alloc(size_t bytes);

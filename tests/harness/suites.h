@@ -20,6 +20,7 @@
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
     X(ranks, H)                                                                                    \
+    X(behind, H)                                                                                   \
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \

@@ -79,6 +79,11 @@ limit=$((($(stat -c %s long.h5) + 1023) / 1024 + 1))
 (ulimit -f "$limit" && exec "$gpurt" "${long[@]}" --checkpoint board.h5 --tensorboard board) >out 2>err
 as_was 'es --tensorboard on a full disk' $? 74 board.h5 long.h5
 grep -q 'tfevents.*File too large' err || wrong "--tensorboard on a full disk: nothing is said"
+# Checkpoints too: each failure is said, the last one is the exit code, and no half file stays.
+(ulimit -f 1 && exec "$gpurt" "${sup[@]}" checkpoint_dir=tight checkpoint_interval=100) >out 2>err
+code=$?
+[ $code -eq 74 ] || wrong "supervised on a full disk: exit code $code, wanted 74"
+[ "$(grep -c 'step-.*File too large' err)" -eq 4 ] || wrong "checkpoints on a full disk: $(cat err)"
 nothing_left "output that fails"
 
 # ---- a start that fails touches nothing ----

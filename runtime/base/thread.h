@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside gpurt: threads that work for a call or an object, and the turn at the HDF5 library.
+#ifndef GRT_THREAD_H
+#define GRT_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+// Signals are for the program's own threads: this one gets none but SIGBUS, whose handler belongs
+// to the mapping of data (map.c). False where the system refuses a thread.
+bool grt_thread_start(pthread_t *thread, void *(*fn)(void *), void *context);
+
+// HDF5 may be built without locks of its own, and a run's writer calls it beside the program's
+// threads. A thread may enter again; fork() waits until nobody is inside, and a child is not.
+void grt_hdf5_enter(void);
+void grt_hdf5_leave(void);
+
+#endif
