@@ -12,8 +12,10 @@
 #include "shaders/ppo/lib/ppo_words.k"
 #include "shaders/ppo/lib/ppo_params.k"
 
-#define FLAT 64    // lanes where nothing is shared
-#define PIECE 128  // rows: so many of any width are a multiple of every device's alignment
+#define FLAT 64           // lanes where nothing is shared
+#define PIECE 128         // rows: so many of any width are a multiple of every device's alignment
+#define MOST_TOGETHER 16  // rows of a run that is not shuffled
+#define LEAST_RUNS 1024   // of a minibatch
 
 static struct ppo_shape shape_of(const struct ppo_actors *a) {
     return (struct ppo_shape){.rows = (uint32_t)a->rows,
@@ -225,13 +227,24 @@ static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
 
 // ---- learning ----
 
+// Rows of a minibatch that stay together: up to 16, where there are a thousand such runs or more.
+// On an H200 updates read rows in sequence in 0.85 of the time that single ones take.
+static uint32_t run_of(const struct grt_ppo *ppo) {
+    uint32_t run = 1;
+    while (run < MOST_TOGETHER && 2ull * run * LEAST_RUNS <= ppo->batch) {
+        run *= 2;
+    }
+    return run;
+}
+
 static void record_order(struct grt_ppo *ppo, struct grt_graph *graph,
                          const struct ppo_epoch *epoch) {
     const struct ppo_order_params params = {.count = (uint32_t)ppo->count,
                                             .places = (uint32_t)epoch->places,
                                             .rows = (uint32_t)epoch->rows,
                                             .batches = ppo->batches,
-                                            .epoch = epoch->number};
+                                            .epoch = epoch->number,
+                                            .run = run_of(ppo)};
     const struct grt_range ranges[] = {ppo->learning.control->range, ppo->norms->range,
                                        ppo->list->range, ppo->order->range};
     launch(graph, grt_kernel_desc(.name = "ppo_order", .specs = {{"WG", FLAT}}), epoch->places,

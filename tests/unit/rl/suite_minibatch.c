@@ -116,6 +116,30 @@ static void check_order(const struct grt_ppo *ppo, idle_rows idle, size_t counti
     free(seen);
 }
 
+// Rows of a minibatch that stay together, as the documentation has it.
+static size_t run_of(size_t batch) {
+    return batch >= 16384 ? 16 : batch >= 8192 ? 8 : batch >= 4096 ? 4 : batch >= 2048 ? 2 : 1;
+}
+
+// The places behind whose row its neighbour stands, of rows that all count: all but the last of
+// each run, and few where runs have one row. And the first minibatch is of all parts of the rows.
+static void check_runs(const struct grt_ppo *ppo, const uint32_t *order) {
+    size_t batch = rows_of_batch(ppo, ppo->count, 0), run = run_of(ppo->batch), together = 0;
+    size_t parts[4] = {0};
+    for (size_t i = 0; i < batch; i++) {
+        together += i + 1 < batch && order[i + 1] == (order[i] + 1) % ppo->count;
+        parts[order[i] / ((ppo->count + 3) / 4)]++;
+    }
+    double share = (double)together / (double)batch, want = 1.0 - 1.0 / (double)run;
+    if (share < want - 0.01 || share > want + 0.05) {
+        fail_msg("of minibatches of %zu rows %.3f stand beside their neighbour, not %.3f",
+                 (size_t)ppo->batch, share, want);
+    }
+    for (int i = 0; ppo->batches > 1 && i < 4; i++) {
+        assert_in_range(parts[i], batch * 20 / 100, batch * 30 / 100);
+    }
+}
+
 // Two epochs, by what was collected.
 static void check_epochs(struct grt_ppo *ppo, idle_rows idle) {
     size_t counting = check_list(ppo, idle);
@@ -125,6 +149,9 @@ static void check_epochs(struct grt_ppo *ppo, idle_rows idle) {
         ppo_run_epoch(ppo, k);
         orders[k] = ppo_read(ppo->order);
         check_order(ppo, idle, counting, orders[k]);
+        if (counting == ppo->count && counting > 1000) {
+            check_runs(ppo, orders[k]);
+        }
     }
     ppo_near("rows learnt from", 0, ppo_learnt_rows(ppo) - learnt, 2.0 * (double)counting, 0);
     if (counting > 10) {
@@ -135,12 +162,14 @@ static void check_epochs(struct grt_ppo *ppo, idle_rows idle) {
     free(orders[1]);
 }
 
-// Sizes: one row; minibatches that are alike, and a smaller last one; more rows than lanes.
+// Sizes: one row; minibatches that are alike, and a smaller last one; more rows than lanes; runs of
+// 2, 8 and 16 rows, whose number does not divide all rows.
 static void each_epoch_takes_every_row_that_counts_once(void **state) {
     (void)state;
     static const struct {
         uint32_t copies, horizon, batch, batches;
-    } sizes[] = {{1, 1, 0, 1}, {7, 10, 32, 3}, {16, 40, 160, 4}, {67, 33, 900, 3}, {131, 41, 0, 1}};
+    } sizes[] = {{1, 1, 0, 1},    {7, 10, 32, 3},     {16, 40, 160, 4},    {67, 33, 900, 3},
+                 {131, 41, 0, 1}, {267, 16, 2136, 2}, {1001, 33, 8300, 4}, {1001, 33, 0, 1}};
     for (size_t s = 0; s < (test.small ? 3 : sizeof sizes / sizeof sizes[0]); s++) {
         struct ppo_maker m = ppo_pendulums();
         m.copies = sizes[s].copies;
