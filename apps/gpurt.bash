@@ -13,6 +13,9 @@ _gpurt() {
     local command=("$verb")
     # Kinds of training, of benchmarks and of evaluations have options of their own.
     case $verb in
+    sweep)
+        case ${COMP_WORDS[2]} in status | best | resume | stop) command+=("${COMP_WORDS[2]}") ;; esac
+        ;;
     eval)
         case ${COMP_WORDS[2]} in knn | linear) command+=("${COMP_WORDS[2]}") ;; esac
         ;;
@@ -34,7 +37,7 @@ _gpurt() {
         fi
     else
         case $before in
-        info | convert | report | compare) takes=FILE ;;
+        info | convert | report | compare | status | best | resume | stop) takes=FILE ;;
         -*)
             takes=$(_gpurt_help "${command[@]}" --help | awk -v name="$before" '
                 /^ +-/ && ($1 == name || $1 == name "," || $2 == name) {
@@ -66,6 +69,10 @@ _gpurt() {
             case $verb-$COMP_CWORD in
             bench-* | train-2) words="$(_gpurt_kinds "$verb") $words" ;;
             play-2) words="$environments $words" ;;
+            sweep-2)
+                words="status best resume stop $words"
+                compopt -o default
+                ;;
             eval-2) words="knn linear $environments $words" ;;
             data-*) words="make info import preview regression classification points shapes $words" ;;
             esac

@@ -32,6 +32,7 @@ static const struct verb {
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},
     {"train", "train: networks on data, policies by evolution strategies", cmd_train},
+    {"sweep", "train with many settings: grids and random search, on slots or queues", cmd_sweep},
     {"model", "the layers of a network, what they cost, and the largest batch", cmd_model},
     {"eval", "the loss of a trained network over a file", cmd_eval},
     {"predict", "what a trained network says of every sample of a file", cmd_predict},
@@ -88,7 +89,8 @@ static int cmd_version(int argc, char **argv) {
 // `gpurt bench help`, and `gpurt bench mlp help` of a verb with kinds, mean --help.
 static void take_help(int argc, char **argv) {
     static char help[] = "--help";
-    bool kinds = strcmp(argv[0], "bench") == 0 || strcmp(argv[0], "train") == 0;
+    bool kinds = strcmp(argv[0], "bench") == 0 || strcmp(argv[0], "train") == 0 ||
+                 strcmp(argv[0], "sweep") == 0;
     if ((argc == 2 || (argc == 3 && kinds)) && strcmp(argv[argc - 1], "help") == 0) {
         argv[argc - 1] = help;
     }

@@ -10,7 +10,7 @@
 // The numbers of BSD's sysexits, and the shell's for a command that was interrupted.
 #define COMMAND_EXITS(X)                                                                           \
     X(OK, 0, "all went well")                                                                      \
-    X(BELOW, 1, "a figure is below what --fail-under asks for")                                    \
+    X(BELOW, 1, "a figure is below what --fail-under asks for, or a trial of a sweep failed")      \
     X(USAGE, 64, "the command line is wrong")                                                      \
     X(DATA, 65, "the input data are bad")                                                          \
     X(NO_INPUT, 66, "an input file cannot be read")                                                \
@@ -59,6 +59,7 @@ int cmd_estimate(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_sweep(int argc, char **argv);
 int cmd_play(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_predict(int argc, char **argv);

@@ -153,6 +153,16 @@ void screen_show(const char *text) {
     free(bytes);
 }
 
+void screen_lines(FILE *file, char *text) {
+    const char *style = SCREEN_BOLD;
+    char *rest = NULL;
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line && file;
+         line = strtok_r(NULL, "\n", &rest)) {
+        fprintf(file, "%s%s\n", style, line);
+        style = SCREEN_PLAIN;
+    }
+}
+
 // Leaves the terminal to the shell until it is continued.
 static void suspend(void) {
     screen.suspended = 0;

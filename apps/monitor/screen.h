@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 // False: stdout is no terminal that can be drawn on.
 bool screen_open(void);
@@ -27,6 +28,10 @@ void screen_show(const char *text);
 #define SCREEN_PLAIN " "
 #define SCREEN_BOLD "b"
 #define SCREEN_WARNING "w"
+
+// Writes the lines of a table, the first of which is its headings, as lines to draw. `text` is
+// changed; NULL: nothing.
+void screen_lines(FILE *file, char *text);
 
 enum screen_event { SCREEN_TIME, SCREEN_RESIZED, SCREEN_QUIT };
 // Waits so long, or until there is something to do: another size, a key that ends it (q), or a

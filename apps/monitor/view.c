@@ -114,7 +114,7 @@ static void put_device(FILE *file, const struct look *look, size_t i, int column
 // Rows of a table as lines; the first is its headings.
 static void put_table(FILE *file, const struct look *look, int columns,
                       bool (*print)(struct table *table, const struct look *look)) {
-    char *text = NULL, *rest = NULL;
+    char *text = NULL;
     size_t size = 0;
     struct output output = {.file = open_memstream(&text, &size)};
     struct table table;
@@ -127,11 +127,7 @@ static void put_table(FILE *file, const struct look *look, int columns,
         table_close(&table);
     }
     fclose(output.file);
-    const char *style = SCREEN_BOLD;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        fprintf(file, "%s%s\n", style, line);
-        style = SCREEN_PLAIN;
-    }
+    screen_lines(file, text);
     free(text);
 }
 

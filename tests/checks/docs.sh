@@ -30,7 +30,8 @@ export PATH=$tmp/prefix/bin:$PATH PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/pkgc
 export XDG_CONFIG_HOME=$tmp/config
 unset GPURT_DEVICE GPURT_PROFILE
 for command in $(gpurt --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p') 'train supervised' 'train simclr' 'train es' \
-    'train standing' 'eval knn' 'eval linear' 'bench data' 'bench mlp' 'bench images' 'bench all' 'data preview'; do
+    'train standing' 'eval knn' 'eval linear' 'bench data' 'bench mlp' 'bench images' 'bench all' 'data preview' \
+    'sweep best'; do
     # shellcheck disable=SC2086  # a verb and a kind
     gpurt $command --help 2>/dev/null
 done >"$tmp/all-help"
@@ -73,6 +74,7 @@ commands_known() {
             local verb=("${words[1]-}")
             case ${words[1]-} in
             bench | train) case ${words[2]--} in -*) ;; *) verb+=("${words[2]}") ;; esac ;;
+            sweep) case ${words[2]--} in status | best | resume | stop) verb+=("${words[2]}") ;; esac ;;
             esac
             gpurt "${verb[@]}" --help >"$tmp/help" 2>&1 || fault "$place" "no gpurt ${verb[*]}"
             for option in "${words[@]}"; do

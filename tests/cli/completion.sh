@@ -71,12 +71,19 @@ offers_files gpurt compare ''
 offers_files gpurt estimate --cards ''
 offers "vulkan opencl all" gpurt estimate --api ''
 offers "--card --cards" gpurt estimate --car
+offers_files gpurt sweep ''
+offers_files gpurt sweep resume ''
+offers_files gpurt sweep best grid --apply ''
+offers "local slurm ssh" gpurt sweep grid.yaml --executor ''
+offers "--apply" gpurt sweep best grid --ap
+offers "--devices --dir --data --dry-run" gpurt sweep grid.yaml --d
 offers "--html" gpurt report a.json --ht
 offers "--fail-under --format" gpurt compare a.json b.json --f
 
 # ---- the man page ----
 for words in devices doctor bench "bench data" "bench mlp" "bench ppo" "bench all" data tune profile \
-    "train supervised" "train simclr" "eval knn" "eval linear" "train es" "train standing" "train ppo" "train uav" eval "eval uav" predict convert play report compare estimate; do
+    "train supervised" "train simclr" "eval knn" "eval linear" "train es" "train standing" "train ppo" "train uav" eval "eval uav" predict convert play report compare estimate \
+    sweep "sweep best"; do
     # shellcheck disable=SC2086  # several words
     while read -r option; do
         grep -qF -- "${option//-/\\-}" "$source/apps/gpurt.1" || wrong "the man page lacks $option of $words"
