@@ -302,8 +302,12 @@ static void record_evaluation(struct recording *f) {
         return;
     }
     const struct grt_step_rows *data = f->desc->data;
+    // A launch that judges leaves sums over all numbers of its rows; the loss of a row is their
+    // mean.
+    uint64_t numbers = judged && !classes ? l->outputs : 1;
     const struct tally_params params = {.parts =
                                             judged ? judged : (uint32_t)f->micro * GRT_LOSS_PARTS,
+                                        .share = (float)(1.0 / (double)numbers),
                                         .samples = (uint32_t)f->rows,
                                         .steps = steps,
                                         .moved = data ? steps * (uint32_t)f->rows : 0,

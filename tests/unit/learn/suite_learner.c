@@ -569,13 +569,12 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(torch_mlp),          TEST_CASE(torch_points),
-    TEST_CASE(accumulation),       TEST_CASE(recompute),
-    TEST_CASE(same_bits_twice),    TEST_CASE(drawn_by_seed),
+    TEST_CASE(torch_mlp),          TEST_CASE(torch_points),         TEST_CASE(accumulation),
+    TEST_CASE(recompute),          TEST_CASE(same_bits_twice),      TEST_CASE(drawn_by_seed),
     TEST_CASE(data_on_the_device), TEST_CASE(evaluates_at_once),
 
     TEST_CASE(learns_downhill),    TEST_CASE(evaluate_and_predict),
-    TEST_CASE(ties_are_no_hits),   TEST_CASE(names_and_phases),
-    TEST_CASE(refusals),
+
+    TEST_CASE(ties_are_no_hits),   TEST_CASE(names_and_phases),     TEST_CASE(refusals),
 };
 TEST_SUITE(learner, true, cases);

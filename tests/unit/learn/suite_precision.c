@@ -258,8 +258,58 @@ static void nonfinite_activations(void **state) {
     }
 }
 
+static double number_loss(enum grt_loss loss, double y, double target) {
+    double off = fabs(y - target);
+    switch (loss) {
+    case GRT_LOSS_MSE:
+        return off * off;
+    case GRT_LOSS_HUBER:
+        return off <= 1 ? 0.5 * off * off : off - 0.5;
+    case GRT_LOSS_BCE:
+        return log1p(exp(-fabs(y))) + fmax(y, 0) - y * target;
+    default:
+        return off;
+    }
+}
+
+// The loss of a sample is the mean over its outputs, whichever kernels evaluate.
+static void evaluations_are_means(void **state) {
+    (void)state;
+    static const enum grt_loss losses[] = {GRT_LOSS_MSE, GRT_LOSS_HUBER, GRT_LOSS_BCE, GRT_LOSS_L1};
+    enum { ROWS = 19, OUT = 3 };
+    struct grt_buf *out = test_buf(test.dev, ROWS * OUT * 4, GRT_BUF_READBACK);
+    for (int i = 0; i < 8; i++) {
+        struct learn_desc d = learn_small(GRT_F32);
+        d.model.outputs = OUT;
+        d.loss = losses[i / 2];
+        d.variant = i % 2 ? "layers" : NULL;
+        d.batch = ROWS;
+        struct learn l = learn_begin(&d, ROWS);
+        const struct grt_step_desc step = {.rows = ROWS, .x = {l.x}, .y = {l.y}};
+        struct grt_graph *predict = grt_learner_predict(l.learner, &step, (struct grt_range){out});
+        struct grt_graph *evaluate = grt_learner_evaluate(l.learner, &step);
+        assert_true(predict && evaluate);
+        learn_run(predict, 1);
+        learn_run(evaluate, 1);
+        const float *y = grt_buf_host(out), *target = grt_buf_host(l.y);
+        double sum = 0;
+        for (size_t k = 0; k < (size_t)ROWS * OUT; k++) {
+            sum += number_loss(d.loss, (double)y[k], (double)target[k]) / OUT;
+        }
+        struct grt_learn_state s = learn_state(&l);
+        assert_true(s.eval_samples == (float)ROWS);
+        assert_true(fabs((double)s.eval_loss - sum) < 1e-5 * (1 + fabs(sum)));
+        grt_graph_destroy(&predict);
+        grt_graph_destroy(&evaluate);
+        learn_end(&l);
+    }
+    grt_buf_destroy(&out);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(fused_as_layers), TEST_CASE(mixed_precision), TEST_CASE(overflow),
-    TEST_CASE(overflow_fused),  TEST_CASE(nonfinite),       TEST_CASE(nonfinite_activations),
+    TEST_CASE(evaluations_are_means), TEST_CASE(fused_as_layers),
+    TEST_CASE(mixed_precision),       TEST_CASE(overflow),
+    TEST_CASE(overflow_fused),        TEST_CASE(nonfinite),
+    TEST_CASE(nonfinite_activations),
 };
 TEST_SUITE(precision, true, cases);
