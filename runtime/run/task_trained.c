@@ -366,6 +366,16 @@ bool grt_task_open_kept(struct grt_task *task, const struct grt_archive *archive
     return true;
 }
 
+// A checkpoint has every key of a network, also those that do nothing beside its kind: what is as
+// it would be anyway is not given.
+static bool differs(const struct grt_config *config, const struct grt_config *theirs,
+                    enum grt_config_key key) {
+    char ours[GRT_CONFIG_TEXT_SIZE], other[GRT_CONFIG_TEXT_SIZE];
+    grt_config_value_text(config, key, ours, sizeof ours);
+    grt_config_value_text(theirs, key, other, sizeof other);
+    return strcmp(ours, other) != 0;
+}
+
 bool grt_task_take_network(struct grt_config *config, const struct grt_archive *archive) {
     const char *text = archive ? grt_archive_text(archive, "config", NULL) : NULL;
     bool described = !config || grt_config_given(config, GRT_CONFIG_MODEL) ||
@@ -386,7 +396,8 @@ bool grt_task_take_network(struct grt_config *config, const struct grt_archive *
     }
     for (uint32_t i = 0; good && !list && i < GRT_CONFIG_KEY_COUNT; i++) {
         enum grt_config_key key = (enum grt_config_key)i;
-        if ((key == GRT_CONFIG_MODEL || task_key_of_kinds(key)) && grt_config_given(theirs, key)) {
+        if ((key == GRT_CONFIG_MODEL || task_key_of_kinds(key)) && grt_config_given(theirs, key) &&
+            differs(config, theirs, key)) {
             grt_config_copy(config, theirs, key);
         }
     }
