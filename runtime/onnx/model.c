@@ -17,6 +17,12 @@ static bool broken(const struct onnx_model *m, const char *what) {
     return false;
 }
 
+// What a file may well have and is not read here.
+static bool beyond(const struct onnx_model *m, const char *what, unsigned most) {
+    grt_fail(GRT_BAD_DATA, "%s: %s; %u are read", m->path, what, most);
+    return false;
+}
+
 static bool no_memory(const struct onnx_model *m) {
     grt_fail(GRT_NO_MEMORY, "no host memory for %s", m->path);
     return false;
@@ -186,7 +192,7 @@ static struct onnx_tensor *read_tensor(const struct onnx_model *m, struct wire_p
         }
     }
     const char *why = bad       ? "its fields are damaged"
-                      : !shaped ? "its shape is damaged, or larger than 2^31 numbers"
+                      : !shaped ? "it has more than 6 axes, or is larger than 2^31 numbers"
                                 : NULL;
     if (!why && location == 1) {
         grt_fail(GRT_BAD_DATA,
@@ -264,8 +270,11 @@ static bool read_attribute(struct onnx_model *m, struct wire_part message,
 
 static bool take_input(struct onnx_model *m, struct onnx_node *n, struct wire_part text) {
     char name[ONNX_NAME], what[2 * ONNX_NAME];
-    if (!copy_text(text, name, sizeof name) || n->input_count == ONNX_NODE_INPUTS) {
-        return broken(m, "a node of too many inputs, or a name too long");
+    if (n->input_count == ONNX_NODE_INPUTS) {
+        return beyond(m, "a node takes more inputs", ONNX_NODE_INPUTS);
+    }
+    if (!copy_text(text, name, sizeof name)) {
+        return beyond(m, "a name has more bytes, or a zero among them", ONNX_NAME - 1);
     }
     uint32_t value = name[0] ? find(m, name) : ONNX_NONE;
     if (name[0] && value == ONNX_NONE) {
@@ -294,7 +303,7 @@ static bool read_node(struct onnx_model *m, struct wire_part message, struct onn
         } else if (f.number == NODE_ATTRIBUTE) {
             good = n->attribute_count < ONNX_NODE_ATTRIBUTES
                        ? read_attribute(m, f.inside, &n->attributes[n->attribute_count])
-                       : broken(m, "a node of too many attributes");
+                       : beyond(m, "a node has more attributes", ONNX_NODE_ATTRIBUTES);
             n->attribute_count += n->attribute_count < ONNX_NODE_ATTRIBUTES;
         }
     }
@@ -488,8 +497,13 @@ static bool read_opset(struct onnx_model *m, struct wire_part message) {
     struct wire_field f;
     bool bad = false, own = true;
     int64_t version = 0;
+    char domain[ONNX_NAME] = "";
     while (wire_next(&message, &f, &bad)) {
-        own = own && !(f.number == OPSET_DOMAIN && f.inside.size > 0);
+        if (f.number == OPSET_DOMAIN) {
+            // The operators of ONNX itself have no name, or this one.
+            own = copy_text(f.inside, domain, sizeof domain) &&
+                  (!domain[0] || strcmp(domain, "ai.onnx") == 0);
+        }
         version = f.number == OPSET_VERSION ? (int64_t)f.whole : version;
     }
     m->opset = own ? version : m->opset;

@@ -69,7 +69,7 @@ def file(path, shape, width, nodes, constants, **more):
     graph = message({1: [node(*n[:3], **(n[3] if len(n) > 3 else {})) for n in nodes],
                      5: [tensor(k, v) for k, v in constants.items()] + more.get("tensors", []),
                      11: [edge("input", *shape)] + more.get("inputs", []), 12: [edge("output", width)] + more.get("outputs", [])})
-    blob = message({1: [8], 2: ["someone"], 7: [graph], 8: [message({1: [""], 2: [more.get("opset", 17)]})]})
+    blob = message({1: [8], 2: ["someone"], 7: [graph], 8: [message({1: [d], 2: [v]}) for d, v in more.get("sets", [("", more.get("opset", 17))])]})
     open(path, "wb").write(blob)
     return blob
 
@@ -238,7 +238,12 @@ def hostile():
         ("vast rows", "gives more than 2^31 numbers", {"shape": (1 << 24, 32), "nodes": [("Concat", ["input"] * 5, "output", {"axis": 2})]}),
         ("copies", "copies a constant", {"nodes": [*[("Identity", [f"c{i}"], f"c{i + 1}") for i in range(300)], *nodes], "more": {"c0": np.zeros(1 << 20, "f4")}}),
         ("bent", "takes 5 features, and 7 come", {"shape": (7,)}),
-        ("long name", "a name too long", {"nodes": [("Relu", ["input" * 60], "output")]}),
+        ("long name", "bad.onnx: a name has more bytes", {"nodes": [("Relu", ["input" * 60], "output")]}),
+        ("many inputs", "bad.onnx: a node takes more inputs; 8 are read", {"nodes": [("Concat", ["input"] * 9, "output")]}),
+        ("many attributes", "bad.onnx: a node has more attributes; 12 are read", {"nodes": [("Relu", ["input"], "output", {f"a{i}": 1 for i in range(13)})]}),
+        ("many axes", "it has more than 6 axes", {"tensors": [tensor("h", [1.0], dims=[1] * 7)]}),
+        ("old by name", "opset 3", {"sets": [("ai.onnx", 3)]}),
+        ("of others alone", "opset 0", {"sets": [("com.microsoft", 17)]}),
     ]:
         file("bad.onnx", more.pop("shape", (5,)), 3, more.pop("nodes", nodes), {**w, **more.pop("more", {})}, **more)
         try:
