@@ -172,7 +172,7 @@ static bool take(struct grt_ppo *ppo, enum loop loop, struct sample *s) {
 static bool measure(struct ppo_bench *bench, struct result *r) {
     struct sample samples[MOST_SAMPLES];
     double seconds[MOST_SAMPLES], spent = 0;
-    struct grt_ppo *ppo = bench->ppo.ppo;
+    struct grt_ppo *ppo = bench->ppo.task->ppo;
     size_t count = 0;
     // In the first one drivers finish their kernels, and graphs are cut into submits.
     if (!take(ppo, r->loop, &samples[0])) {
@@ -267,8 +267,8 @@ static bool run_row(struct ppo_bench *bench, enum loop loop, uint32_t envs, cons
         outcome = "no memory";
         bench->too_large++;
     } else if (!*code) {
-        r.agents = grt_worlds_sizes(t->worlds)->agents;
-        r.bytes = grt_ppo_size(t->ppo).bytes;
+        r.agents = grt_worlds_sizes(t->task->worlds)->agents;
+        r.bytes = grt_ppo_size(t->task->ppo).bytes;
         good = measure(bench, &r);
         outcome = bench->wrong ? "FAILED" : outcome;
         *code = good || talk_stopped() ? COMMAND_OK : command_exit_of(grt_last_status());

@@ -21,7 +21,8 @@ struct play {
 
 static bool play_once(void *context, double *seconds) {
     struct play *p = context;
-    if (!grt_ppo_evaluate(p->ppo.ppo, p->ppo.trials, GRT_PPO_TRY_POLICY, 1, &p->report) ||
+    if (!grt_ppo_evaluate(p->ppo.task->ppo, p->ppo.task->trials, GRT_PPO_TRY_POLICY, 1,
+                          &p->report) ||
         p->report.stopped) {
         return false;
     }
@@ -83,9 +84,10 @@ bool bench_worlds_policy(struct bench *bench, const struct bench_worlds_settings
     if (outcome == BENCH_GOOD && !stats_measure(&how, play_once, play, &stats)) {
         outcome = BENCH_BROKEN;
     }
-    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(play->ppo.trials);
+    const struct grt_ppo_task *task = play->ppo.task;
+    const struct grt_worlds_sizes *sizes = task ? grt_worlds_sizes(task->trials) : NULL;
     double rows = (double)copies * (sizes ? sizes->agents : 0);
-    double length = play->ppo.trials ? grt_worlds_length(play->ppo.trials) : 0;
+    double length = task ? grt_worlds_length(task->trials) : 0;
     struct table_cell cells[BENCH_COLUMN_COUNT] = {
         [BENCH_KIND] = TABLE_CELL(.text = "rollout"),
         [BENCH_TEST] =
@@ -96,7 +98,7 @@ bool bench_worlds_policy(struct bench *bench, const struct bench_worlds_settings
         [BENCH_STEPS] = TABLE_CELL(.number = stats.median > 0 ? rows * length / stats.median : 0),
         [BENCH_MS] = TABLE_CELL(.number = length > 0 ? 1e3 * stats.median / length : 0),
     };
-    if (play->ppo.ppo) {
+    if (task) {
         cells[BENCH_MEMORY] = TABLE_CELL(.count = grt_dev_mem_use(bench->dev, NULL).current);
     }
     bool good = bench_row(bench, cells, outcome, &stats, false);

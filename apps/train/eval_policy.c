@@ -73,7 +73,7 @@ static int print(struct eval_policy *e, const struct grt_ppo_report *reports, in
     struct table table;
     uint64_t shown = (1ull << EVAL_COLUMN_COUNT) - 1;
     for (uint32_t i = 0; i < GRT_RUN_TERMS; i++) {
-        const char *name = grt_worlds_term(t->worlds, i);
+        const char *name = grt_worlds_term(t->task->worlds, i);
         columns[EVAL_TERM_1 + i].key = name;  // NULL: the environment lacks it, and so do all forms
         if (name) {
             columns[EVAL_TERM_1 + i].heading = name;
@@ -106,7 +106,7 @@ static int print(struct eval_policy *e, const struct grt_ppo_report *reports, in
             [EVAL_LENGTH] = TABLE_CELL(.number = r->length),
             [EVAL_RATE] = TABLE_CELL(.number = r->rows / r->seconds)};
         for (uint32_t k = 0; k < GRT_RUN_TERMS; k++) {
-            if (grt_worlds_term(e->ppo.worlds, k)) {
+            if (grt_worlds_term(e->ppo.task->worlds, k)) {
                 cells[EVAL_TERM_1 + k] = TABLE_CELL(.number = r->terms[k]);
             }
         }
@@ -130,8 +130,8 @@ static int run(struct eval_policy *e, int argc, char **argv) {
         return code;
     }
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
-        if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, (uint32_t)e->seed,
-                              &reports[i])) {
+        if (!grt_ppo_evaluate(t->task->ppo, t->task->trials, (enum grt_ppo_trial)i,
+                              (uint32_t)e->seed, &reports[i])) {
             return command_exit_of(grt_last_status());
         }
         if (reports[i].stopped) {

@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
-#include "cli/model_file.h"
+#include "gpurt/model_file.h"
 #include "cli/talk.h"
 #include "gpurt/checkpoint.h"
 
@@ -94,7 +94,7 @@ struct grt_archive *train_config_model(const struct train_config *values) {
     struct stat info;
     char best[4200];
     if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        struct grt_archive *archive = model_file_load(values->checkpoint);
+        struct grt_archive *archive = grt_model_load(values->checkpoint);
         if (!archive && grt_last_status() == GRT_NO_INPUT) {
             talk_error("the trained network is named with --checkpoint PATH, a file or a folder "
                        "that `gpurt train supervised` wrote");
@@ -129,7 +129,7 @@ int train_config_main(const struct train_config_verb *verb, int argc, char **arg
     }
     if (code < 0) {
         size_t first = verb->config_word && count > 0 && !strchr(words[0], '=') && !values->config;
-        bool model = first && model_file_form(words[0]) != MODEL_UNKNOWN;
+        bool model = first && grt_model_form(words[0]) != GRT_MODEL_UNKNOWN;
         if (first) {
             *(model ? &values->checkpoint : &values->config) = words[0];
         }

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
-#include "cli/model_file.h"
+#include "gpurt/model_file.h"
 #include "cli/talk.h"
 
 int train_file_check(const struct train_file *file) {
@@ -17,7 +17,7 @@ int train_file_check(const struct train_file *file) {
 }
 
 int train_file_load(struct train_file *file, const char *path) {
-    file->archive = model_file_load(path);
+    file->archive = grt_model_load(path);
     return file->archive ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 

@@ -18,7 +18,7 @@
 
 static void set_episodes(const struct train_ppo *t, struct grt_run_row *row,
                          const struct grt_ppo_report *r) {
-    uint32_t terms = grt_worlds_sizes(t->worlds)->terms;
+    uint32_t terms = grt_worlds_sizes(t->task->worlds)->terms;
     if (r->episodes == 0) {
         return;
     }
@@ -32,7 +32,7 @@ static void set_episodes(const struct train_ppo *t, struct grt_run_row *row,
 static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
     struct train_ppo *t = self;
     struct grt_ppo_report r = {.stopped = true};
-    if (turn->more && !grt_ppo_iterate(t->ppo, &r)) {
+    if (turn->more && !grt_ppo_iterate(t->task->ppo, &r)) {
         return false;
     }
     // An iteration that was given up has changed nothing.
@@ -75,7 +75,8 @@ static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_
     struct train_ppo *t = self;
     struct grt_ppo_report r = {.stopped = true};
     (void)run;
-    if (more && !grt_ppo_evaluate(t->ppo, t->trials, GRT_PPO_TRY_POLICY, TRAIN_PPO_TRIALS, &r)) {
+    if (more && !grt_ppo_evaluate(t->task->ppo, t->task->trials, GRT_PPO_TRY_POLICY,
+                                  TRAIN_PPO_TRIALS, &r)) {
         return false;
     }
     *stopped = r.stopped;
@@ -87,7 +88,7 @@ static bool evaluate(void *self, struct grt_run *run, bool more, struct grt_run_
 static bool save(void *self, const struct grt_run *run, struct grt_archive *archive) {
     struct train_ppo *t = self;
     (void)run;
-    return grt_ppo_save(t->ppo, archive) && train_ppo_keep(t, archive);
+    return grt_ppo_task_save(t->task, t->env, archive);
 }
 
 static bool load(void *self, const struct grt_run *run, const struct grt_archive *archive,
@@ -95,7 +96,7 @@ static bool load(void *self, const struct grt_run *run, const struct grt_archive
     struct train_ppo *t = self;
     (void)run;
     place->step = (uint64_t)grt_archive_whole(archive, "iteration", 0);
-    return grt_ppo_load(t->ppo, archive, GRT_PPO_ALL);
+    return grt_ppo_load(t->task->ppo, archive, GRT_PPO_ALL);
 }
 
 static const struct grt_trainer trainer = {
@@ -189,7 +190,7 @@ static void name_columns(const struct train_ppo *t, uint64_t *shown) {
     static const int training[] = {TRAIN_TERM_1, TRAIN_TERM_2},
                      trial[] = {TRAIN_TRIAL_1, TRAIN_TRIAL_2};
     for (uint32_t i = 0; i < 2; i++) {
-        const char *name = grt_worlds_term(t->worlds, i);
+        const char *name = grt_worlds_term(t->task->worlds, i);
         struct table_column *rollout = &columns[training[i]].column,
                             *policy = &columns[trial[i]].column;
         if (!name) {
@@ -207,37 +208,39 @@ static void name_columns(const struct train_ppo *t, uint64_t *shown) {
 static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     const struct train_ppo *t = self;
     const struct grt_config *c = &t->trainer.config.settings;
-    const struct grt_ppo_desc *d = grt_ppo_desc_of(t->ppo);
-    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(t->worlds);
-    struct grt_ppo_size size = grt_ppo_size(t->ppo);
+    const struct grt_ppo_desc *d = grt_ppo_desc_of(t->task->ppo);
+    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(t->task->worlds);
+    struct grt_ppo_size size = grt_ppo_size(t->task->ppo);
     const struct grt_dev_info *info = grt_dev_info(t->trainer.dev);
     char settings[256] = "";
     size_t used = 0;
     double value;
     const char *name;
     for (uint32_t i = 0;
-         used < sizeof settings - 64 && (name = grt_worlds_setting(t->worlds, i, &value)); i++) {
+         used < sizeof settings - 64 && (name = grt_worlds_setting(t->task->worlds, i, &value));
+         i++) {
         used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s %g",
                                  i ? ", " : ": ", name, value);
     }
     snprintf(title, TABLE_TEXT_SIZE, "%s on %s: %s; copies %u, agents %u, steps of an iteration %u",
-             t->info->name, info->selector, info->name, t->copies, sizes->agents, t->steps);
+             t->info->name, info->selector, info->name, t->task->copies, sizes->agents,
+             t->task->steps);
     *shown &= ~(BIT(TRIAL_LENGTH) | BIT(NAME) | TIMES);
     name_columns(t, shown);
     talk_line("environment %s%s", t->info->name, settings);
     talk_line("            copies %u, agents of each %u, observation [%u]%s, %s %u, steps of an "
               "episode %u",
-              t->copies, sizes->agents, sizes->obs,
+              t->task->copies, sizes->agents, sizes->obs,
               d->central ? " and the whole for the critic" : "",
               sizes->choices ? "discrete actions" : "numbers of an action",
-              sizes->choices ? sizes->choices : sizes->act, grt_worlds_length(t->worlds));
+              sizes->choices ? sizes->choices : sizes->act, grt_worlds_length(t->task->worlds));
     talk_line("networks    %llu parameters, %s", (unsigned long long)size.parameters, c->precision);
-    talk_line("iteration   %u steps of each copy: %llu rows; %u epochs of %u minibatches", t->steps,
-              (unsigned long long)size.rows, d->epochs, size.batches);
+    talk_line("iteration   %u steps of each copy: %llu rows; %u epochs of %u minibatches",
+              t->task->steps, (unsigned long long)size.rows, d->epochs, size.batches);
     talk_line("optimizer   %s, learning rate %g, %s", c->optimizer, c->learning_rate, c->schedule);
     talk_line("iterations  %llu; the policy is tried every %u, in %u episodes",
               (unsigned long long)c->iterations, t->file.evaluate_every,
-              grt_worlds_copies(t->trials));
+              grt_worlds_copies(t->task->trials));
     talk_line("seed        %llu", (unsigned long long)c->seed);
 }
 
@@ -246,13 +249,13 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
 static int begin(struct train_ppo *t) {
     const struct grt_config *c = &t->trainer.config.settings;
     struct grt_run_row about = {0};
-    grt_run_row_set(&about, GRT_FIELD_PARAMETERS, (double)grt_ppo_size(t->ppo).parameters);
+    grt_run_row_set(&about, GRT_FIELD_PARAMETERS, (double)grt_ppo_size(t->task->ppo).parameters);
     grt_run_row_set(&about, GRT_FIELD_SEED, (double)c->seed);
     grt_run_row_text(&about, GRT_FIELD_ENV, t->info->name);
     grt_run_row_text(&about, GRT_FIELD_PRECISION, c->precision);
-    grt_run_row_set(&about, GRT_FIELD_NUM_ENVS, t->copies);
-    grt_run_row_set(&about, GRT_FIELD_BATCH, (double)grt_ppo_size(t->ppo).rows);
-    grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, grt_worlds_length(t->worlds));
+    grt_run_row_set(&about, GRT_FIELD_NUM_ENVS, t->task->copies);
+    grt_run_row_set(&about, GRT_FIELD_BATCH, (double)grt_ppo_size(t->task->ppo).rows);
+    grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, grt_worlds_length(t->task->worlds));
     struct grt_run_start start = {
         .trainer = &trainer, .self = t, .steps = c->iterations, .about = &about};
     if (grt_config_given(c, GRT_CONFIG_TARGET_RETURN)) {
@@ -264,7 +267,7 @@ static int begin(struct train_ppo *t) {
             (struct grt_run_target){.field = GRT_FIELD_TERM_1, .value = c->until};
     }
     for (uint32_t i = 0; i < GRT_RUN_TERMS; i++) {
-        start.terms[i] = grt_worlds_term(t->worlds, i);
+        start.terms[i] = grt_worlds_term(t->task->worlds, i);
     }
     uint64_t save_every = c->checkpoint_interval > 0 ? c->checkpoint_interval : 10;
     return train_file_begin(&t->trainer, &t->file, save_every, &start);
@@ -282,15 +285,15 @@ static int open_ppo(void *self) {
         return code;
     }
     if (!t->file.archive && grt_config_given(c, GRT_CONFIG_LOG_STD) &&
-        grt_worlds_sizes(t->worlds)->choices) {
+        grt_worlds_sizes(t->task->worlds)->choices) {
         talk_error("log_std has no effect with the discrete actions of %s: leave it out", c->env);
         return COMMAND_CONFIG;
     }
-    if (!grt_ppo_prepare(t->ppo, t->trials)) {
+    if (!grt_ppo_prepare(t->task->ppo, t->task->trials)) {
         return command_exit_of(grt_last_status());
     }
     if (t->file.archive && !t->file.resume &&
-        !grt_ppo_load(t->ppo, t->file.archive, GRT_PPO_NETWORKS)) {
+        !grt_ppo_load(t->task->ppo, t->file.archive, GRT_PPO_NETWORKS)) {
         return train_file_exit();
     }
     t->file.evaluate_every = train_file_turns(c->evaluate_every, c->iterations);
@@ -304,7 +307,7 @@ static int report_times(struct train_ppo *t) {
     if (!(t->newest.acting > 0)) {  // no iteration, or no clock
         return COMMAND_OK;
     }
-    if (!grt_ppo_environment(t->ppo, &environment)) {
+    if (!grt_ppo_environment(t->task->ppo, &environment)) {
         return command_exit_of(grt_last_status());
     }
     struct grt_ppo_times times = ppo_times(&t->sum, environment / t->newest.acting * t->sum.acting);
@@ -329,13 +332,14 @@ static int report(void *self) {
         return code;
     }
     uint64_t shown = BIT(NAME) | BIT(TRIAL) | BIT(TRIAL_1) | BIT(TRIAL_2) | BIT(TRIAL_LENGTH);
-    shown &= ~(grt_worlds_term(t->worlds, 0) ? 0 : BIT(TRIAL_1));
-    shown &= ~(grt_worlds_term(t->worlds, 1) ? 0 : BIT(TRIAL_2));
+    shown &= ~(grt_worlds_term(t->task->worlds, 0) ? 0 : BIT(TRIAL_1));
+    shown &= ~(grt_worlds_term(t->task->worlds, 1) ? 0 : BIT(TRIAL_2));
     train_rows_section(&t->trainer.rows, "beside actions that need no learning", shown);
     for (int i = 0; i < GRT_PPO_TRIAL_COUNT; i++) {
         struct grt_ppo_report r;
         struct grt_run_row row = {.event = GRT_RUN_BASELINE};
-        if (!grt_ppo_evaluate(t->ppo, t->trials, (enum grt_ppo_trial)i, TRAIN_PPO_TRIALS, &r)) {
+        if (!grt_ppo_evaluate(t->task->ppo, t->task->trials, (enum grt_ppo_trial)i,
+                              TRAIN_PPO_TRIALS, &r)) {
             return command_exit_of(grt_last_status());
         }
         if (r.stopped) {  // the run itself is over and kept

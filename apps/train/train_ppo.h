@@ -3,9 +3,7 @@
 #ifndef APPS_TRAIN_PPO_H
 #define APPS_TRAIN_PPO_H
 
-#include "gpurt/network.h"
-#include "gpurt/ppo.h"
-#include "gpurt/task.h"
+#include "gpurt/ppo_task.h"
 #include "train_file.h"
 
 #define TRAIN_PPO_SETTINGS 24
@@ -22,11 +20,8 @@ struct train_ppo {
     char names[TRAIN_PPO_SETTINGS][64];
     uint32_t setting_count;
 
-    uint32_t copies, steps;
-    struct grt_worlds *worlds, *trials;
-    struct grt_mlp_desc actor_mlp, critic_mlp;
-    struct grt_network_desc actor_list, critic_list;
-    struct grt_ppo *ppo;
+    struct grt_ppo_task *task;
+    uint32_t steps;  // of an iteration, of the newest task too that could not be made
     // Of the iterations of this process: how many, the newest, and sums.
     uint32_t turns;
     struct grt_ppo_report newest, sum;
@@ -35,8 +30,6 @@ struct train_ppo {
 // Fills the values from --config and the words, and opens the environment. `only` is the
 // environment of a verb that has one, or NULL. Returns an exit code, the mistake said.
 int train_ppo_settings(struct train_ppo *t, const char *only, const char **words, size_t count);
-// Puts what was given into a checkpoint, so that later runs need not be told again.
-bool train_ppo_keep(const struct train_ppo *t, struct grt_archive *archive);
 // Makes worlds, networks and the learner. Returns an exit code, the mistake said.
 int train_ppo_make(struct train_ppo *t);
 // Frees them; they can be made anew, after other settings.

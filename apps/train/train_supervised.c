@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
-#include "cli/model_file.h"
+#include "gpurt/model_file.h"
 #include "cli/talk.h"
 #include "train.h"
 #include "gpurt/supervised.h"
@@ -281,7 +281,7 @@ static int files(void *self) {
 
 static int open_run(void *self) {
     struct train *t = self;
-    t->first = t->from ? model_file_load(t->from) : NULL;
+    t->first = t->from ? grt_model_load(t->from) : NULL;
     if (t->from && !t->first) {
         return command_exit_of(grt_last_status());
     }

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
-#include "cli/model_file.h"
+#include "gpurt/model_file.h"
 #include "cli/options.h"
 #include "cli/talk.h"
 #include "gpurt/onnx.h"
@@ -28,9 +28,9 @@ static const struct option_row convert_options[] = {
      .at = offsetof(struct convert, embeddings)},
 };
 
-static enum model_form form_of(const char *path) {
-    enum model_form form = model_file_form(path);
-    if (form == MODEL_UNKNOWN) {
+static enum grt_model_form form_of(const char *path) {
+    enum grt_model_form form = grt_model_form(path);
+    if (form == GRT_MODEL_UNKNOWN) {
         talk_error("'%s': the name must end in .h5, .safetensors or .onnx", path);
     }
     return form;
@@ -56,12 +56,12 @@ static int write_onnx(const struct convert *c, const struct grt_archive *archive
 }
 
 // What the options and the names say together.
-static int check(const struct convert *c, enum model_form from, enum model_form to) {
+static int check(const struct convert *c, enum grt_model_form from, enum grt_model_form to) {
     if (from == to) {
         talk_error("both are of the same form: give names with other ends");
-    } else if (to == MODEL_ONNX && c->all) {
+    } else if (to == GRT_MODEL_ONNX && c->all) {
         talk_error("--all is for safetensors: ONNX has no place for the optimizer");
-    } else if (to != MODEL_ONNX && (c->probabilities || c->embeddings)) {
+    } else if (to != GRT_MODEL_ONNX && (c->probabilities || c->embeddings)) {
         talk_error("--%s is for names that end in .onnx",
                    c->probabilities ? "probabilities" : "embeddings");
     } else if (c->probabilities && c->embeddings) {
@@ -73,9 +73,9 @@ static int check(const struct convert *c, enum model_form from, enum model_form 
 }
 
 static int run(const struct convert *c, const char *in, const char *out) {
-    enum model_form from = form_of(in);
-    enum model_form to = from != MODEL_UNKNOWN ? form_of(out) : MODEL_UNKNOWN;
-    if (to == MODEL_UNKNOWN) {
+    enum grt_model_form from = form_of(in);
+    enum grt_model_form to = from != GRT_MODEL_UNKNOWN ? form_of(out) : GRT_MODEL_UNKNOWN;
+    if (to == GRT_MODEL_UNKNOWN) {
         return COMMAND_USAGE;
     }
     int code = check(c, from, to);
@@ -84,14 +84,14 @@ static int run(const struct convert *c, const char *in, const char *out) {
         return code;
     }
     uint32_t left = 0;
-    struct grt_archive *archive = model_file_load(in);
+    struct grt_archive *archive = grt_model_load(in);
     bool empty = archive && !holds_model(archive);
-    if (archive && !empty && to == MODEL_ONNX) {
+    if (archive && !empty && to == GRT_MODEL_ONNX) {
         code = write_onnx(c, archive, out);
         grt_archive_destroy(&archive);
         return code;
     }
-    bool good = archive && !empty && model_file_save(archive, out, c->all != 0, &left);
+    bool good = archive && !empty && grt_model_save(archive, out, c->all != 0, &left);
     if (good && left > 0) {
         talk_line("%u tensors in %s; %u that only --resume needs stay behind, --all takes them too",
                   archive->tensor_count - left, out, left);

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "gpurt/rollout.h"
 #include "cli/files.h"
-#include "cli/model_file.h"
+#include "gpurt/model_file.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/talk.h"
@@ -360,7 +360,7 @@ static int play_env(struct play *play, const char **words, size_t count,
     if (code) {
         return code;
     }
-    struct grt_archive *archive = model_file_load(play->checkpoint);
+    struct grt_archive *archive = grt_model_load(play->checkpoint);
     if (!archive) {
         return command_exit_of(grt_last_status());
     }

@@ -212,15 +212,16 @@ static bool show_json(FILE *file, const struct train_ppo *t, const struct record
                       const struct grt_ppo_report *report) {
     const struct grt_worlds_sizes *s = r->sizes;
     bool discrete = s->choices > 0;
-    json_t *all = json_pack(
-        "{ss ss so sf si si sf sb so so so so so}", "schema", "gpurt.play-world/1", "env",
-        t->info->name, "settings", settings_json(t->trials), "dt", (double)t->info->dt, "agents",
-        (int)s->agents, "steps", (int)r->steps, "return", r->total, "ended", (int)r->ended, "terms",
-        terms_json(t->trials, report), "counts", words_json(NULL, r->counts, r->steps, s->agents),
-        "observations", steps_json(r->obs, r->steps, s->agents, s->obs), "actions",
-        discrete ? words_json(r->choices, NULL, r->steps, s->agents)
-                 : steps_json(r->acts, r->steps, s->agents, s->act),
-        "rewards", play_rows(r->rewards, r->steps, s->agents));
+    json_t *all =
+        json_pack("{ss ss so sf si si sf sb so so so so so}", "schema", "gpurt.play-world/1", "env",
+                  t->info->name, "settings", settings_json(t->task->trials), "dt",
+                  (double)t->info->dt, "agents", (int)s->agents, "steps", (int)r->steps, "return",
+                  r->total, "ended", (int)r->ended, "terms", terms_json(t->task->trials, report),
+                  "counts", words_json(NULL, r->counts, r->steps, s->agents), "observations",
+                  steps_json(r->obs, r->steps, s->agents, s->obs), "actions",
+                  discrete ? words_json(r->choices, NULL, r->steps, s->agents)
+                           : steps_json(r->acts, r->steps, s->agents, s->act),
+                  "rewards", play_rows(r->rewards, r->steps, s->agents));
     if (all && discrete) {
         json_object_set_new(all, "masks", words_json(r->mask, NULL, r->steps, s->agents));
     }
@@ -237,7 +238,7 @@ static bool show_picture(FILE *file, const struct train_ppo *t, const struct rec
     size_t used = (size_t)snprintf(title, sizeof title, "%s: return %.3f, %u steps", t->info->name,
                                    r->total, r->steps);
     for (uint32_t i = 0; used < sizeof title - 96 && i < GRT_PPO_TERMS && report->episodes > 0 &&
-                         (name = grt_worlds_term(t->trials, i));
+                         (name = grt_worlds_term(t->task->trials, i));
          i++) {
         used += (size_t)snprintf(title + used, sizeof title - used, ", %.64s %.3g", name,
                                  report->terms[i]);
@@ -281,15 +282,15 @@ static int run(const struct play_ppo_desc *desc, struct train_ppo *t) {
     if (code) {
         return code;
     }
-    struct record r = {.sizes = grt_worlds_sizes(t->trials), .state = t->info->state};
-    uint32_t length = grt_worlds_length(t->trials);
+    struct record r = {.sizes = grt_worlds_sizes(t->task->trials), .state = t->info->state};
+    uint32_t length = grt_worlds_length(t->task->trials);
     r.most = desc->steps && desc->steps < length ? desc->steps : length;
     if (drawn && r.sizes->shapes == 0) {
         return not_drawn(t);
     }
     if (!make_record(&r)) {
         code = COMMAND_INTERNAL;
-    } else if (!grt_ppo_watch(t->ppo, t->trials, GRT_PPO_TRY_POLICY,
+    } else if (!grt_ppo_watch(t->task->ppo, t->task->trials, GRT_PPO_TRY_POLICY,
                               desc->seed ? (uint32_t)*desc->seed : TRAIN_PPO_TRIALS,
                               desc->start - 1, look, &r, &report)) {
         code = command_exit_of(grt_last_status());

@@ -6,21 +6,32 @@
 //     checkpoint     model/layers.0.weight   data/mean   normalizer/...   optimizer/...   state/...
 //                    worlds/...
 //     safetensors    layers.0.weight         data/mean   normalizer/...   with `all`, full names
-#ifndef APPS_MODEL_FILE_H
-#define APPS_MODEL_FILE_H
+#ifndef GRT_MODEL_FILE_H
+#define GRT_MODEL_FILE_H
 
-#include <stdbool.h>
+#include "archive.h"
 
-#include "gpurt/archive.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-enum model_form { MODEL_UNKNOWN, MODEL_CHECKPOINT, MODEL_SAFETENSORS, MODEL_ONNX };
+enum grt_model_form {
+    GRT_MODEL_UNKNOWN,
+    GRT_MODEL_CHECKPOINT,
+    GRT_MODEL_SAFETENSORS,
+    GRT_MODEL_ONNX
+};
 
-enum model_form model_file_form(const char *path);
+GRT_API enum grt_model_form grt_model_form(const char *path);
 // With the names of a checkpoint, whatever the form; one of unknown form is taken for a checkpoint.
 // NULL with the sentence.
-struct grt_archive *model_file_load(const char *path);
+GRT_API struct grt_archive *grt_model_load(const char *path);
 // *left gets the tensors that only going on with the training needs and that stayed behind. False
 // with the sentence.
-bool model_file_save(const struct grt_archive *archive, const char *path, bool all, uint32_t *left);
+GRT_API bool grt_model_save(const struct grt_archive *archive, const char *path, bool all,
+                            uint32_t *left);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

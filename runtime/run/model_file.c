@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model_file.h"
+#include "gpurt/model_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/onnx.h"
 #include "gpurt/safetensors.h"
 
 #define MODEL "model/"
 
-enum model_form model_file_form(const char *path) {
+enum grt_model_form grt_model_form(const char *path) {
+    if (!path) {
+        return GRT_MODEL_UNKNOWN;
+    }
     static const struct {
         const char *ending;
-        enum model_form form;
-    } forms[] = {{".safetensors", MODEL_SAFETENSORS},
-                 {".onnx", MODEL_ONNX},
-                 {".h5", MODEL_CHECKPOINT},
-                 {".hdf5", MODEL_CHECKPOINT}};
+        enum grt_model_form form;
+    } forms[] = {{".safetensors", GRT_MODEL_SAFETENSORS},
+                 {".onnx", GRT_MODEL_ONNX},
+                 {".h5", GRT_MODEL_CHECKPOINT},
+                 {".hdf5", GRT_MODEL_CHECKPOINT}};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         size_t ending = strlen(forms[i].ending);
@@ -26,7 +30,7 @@ enum model_form model_file_form(const char *path) {
             return forms[i].form;
         }
     }
-    return MODEL_UNKNOWN;
+    return GRT_MODEL_UNKNOWN;
 }
 
 static bool begins(const char *name, const char *with) {
@@ -115,12 +119,16 @@ static const char *foreign_name(const char *name, char *room) {
     return begins(name, MODEL) ? name + strlen(MODEL) : name;
 }
 
-struct grt_archive *model_file_load(const char *path) {
+struct grt_archive *grt_model_load(const char *path) {
     uint32_t left = 0;
-    if (model_file_form(path) == MODEL_ONNX) {
+    if (!path) {
+        grt_fail(GRT_INVALID, "no path of a model");
+        return NULL;
+    }
+    if (grt_model_form(path) == GRT_MODEL_ONNX) {
         return grt_onnx_load(path);
     }
-    if (model_file_form(path) != MODEL_SAFETENSORS) {
+    if (grt_model_form(path) != GRT_MODEL_SAFETENSORS) {
         return grt_checkpoint_load(path);
     }
     struct grt_archive *foreign = grt_safetensors_load(path);
@@ -129,10 +137,12 @@ struct grt_archive *model_file_load(const char *path) {
     return archive;
 }
 
-bool model_file_save(const struct grt_archive *archive, const char *path, bool all,
-                     uint32_t *left) {
+bool grt_model_save(const struct grt_archive *archive, const char *path, bool all, uint32_t *left) {
+    if (!archive || !path || !left) {
+        return grt_fail(GRT_INVALID, "an archive and a path of a model are wanted");
+    }
     *left = 0;
-    if (model_file_form(path) != MODEL_SAFETENSORS) {
+    if (grt_model_form(path) != GRT_MODEL_SAFETENSORS) {
         return grt_checkpoint_save(archive, path);
     }
     struct grt_archive *foreign = all ? NULL : renamed(archive, foreign_name, left);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a config makes of proximal policy optimization: copies of the environment to learn in and to
+// be tried in, networks, and the learner (ppo.h). Its checkpoints have the keys that were given, so
+// that who goes on with one, or uses its policy, need not be told them again.
+#ifndef GRT_PPO_TASK_H
+#define GRT_PPO_TASK_H
+
+#include "config.h"
+#include "ppo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grt_ppo_task_desc {
+    struct grt_dev *dev;
+    // Of GRT_CONFIG_OF_PPO; used as long as the task lives. Its depth becomes the number of widths
+    // of `hidden`.
+    struct grt_config *config;
+    const struct grt_env_info *env;
+    const struct grt_env_value *settings;  // of the environment
+    uint32_t setting_count;
+    // A checkpoint that is gone on with: where the config does not say, observations are normalised
+    // as there. May be NULL.
+    const struct grt_archive *archive;
+    bool (*stop)(void);  // as in struct grt_ppo_desc
+};
+#define grt_ppo_task_desc(...) GRT_DESC(struct grt_ppo_task_desc, __VA_ARGS__)
+
+struct grt_ppo_task {
+    struct grt_ppo *ppo;
+    struct grt_worlds *worlds, *trials;  // to learn in; for grt_ppo_evaluate()
+    uint32_t copies, steps;              // of an iteration
+};
+
+// NULL with the sentence.
+GRT_API struct grt_ppo_task *grt_ppo_task_create(const struct grt_ppo_task_desc *desc);
+GRT_API void grt_ppo_task_destroy(struct grt_ppo_task **task);
+
+// Everything for a later run: grt_ppo_save(), the keys that were given, and the environment with
+// its settings; `env` is the text that it was opened by.
+GRT_API bool grt_ppo_task_save(const struct grt_ppo_task *task, const char *env,
+                               struct grt_archive *archive);
+// Keys that the config was not given become those of such a checkpoint.
+GRT_API bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *archive);
+// The i-th setting of the environment in such a checkpoint; false past the last.
+GRT_API bool grt_ppo_task_setting(const struct grt_archive *archive, uint32_t i,
+                                  struct grt_env_value *setting);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

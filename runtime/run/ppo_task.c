@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpurt/ppo_task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "gpurt/network.h"
+#include "gpurt/task.h"
+
+#define CPU_COPIES 64
+#define GPU_COPIES 4096
+#define BATCHES 4  // minibatches of an epoch, unless batch_size says otherwise
+
+struct task {
+    struct grt_ppo_task base;  // first
+    struct grt_config *config;
+    const struct grt_env_info *env;
+    struct grt_mlp_desc actor_mlp, critic_mlp;
+    struct grt_network_desc actor_list, critic_list;
+};
+
+// ---- what a checkpoint says ----
+
+// A run is told these anew.
+static bool is_kept(enum grt_config_key key) {
+    static const enum grt_config_key own[] = {
+        GRT_CONFIG_ENV,      GRT_CONFIG_BACKEND,     GRT_CONFIG_DEVICE,
+        GRT_CONFIG_LOG,      GRT_CONFIG_TENSORBOARD, GRT_CONFIG_MEM_FRACTION,
+        GRT_CONFIG_FROM,     GRT_CONFIG_SETTINGS,    GRT_CONFIG_CHECKPOINT_FILE,
+        GRT_CONFIG_NUM_UAVS, GRT_CONFIG_MAP,         GRT_CONFIG_NUM_OBSTACLES,
+        GRT_CONFIG_WINDOW,   GRT_CONFIG_MAX_TIME,    GRT_CONFIG_PATIENCE};
+    bool kept = grt_config_key_scope(key) & GRT_CONFIG_OF_PPO;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        kept = kept && own[i] != key;
+    }
+    return kept;
+}
+
+static void value_name(char name[GRT_ARCHIVE_VALUE_NAME], const char *kind, const char *key) {
+    snprintf(name, GRT_ARCHIVE_VALUE_NAME, "%s_%.48s", kind, key);
+}
+
+static bool keep_whole(struct grt_archive *archive, enum grt_config_key key, uint32_t value) {
+    char name[GRT_ARCHIVE_VALUE_NAME], text[16];
+    value_name(name, "config", grt_config_key_info(key)->name);
+    snprintf(text, sizeof text, "%u", value);
+    return grt_archive_set_text(archive, name, text);
+}
+
+bool grt_ppo_task_save(const struct grt_ppo_task *base, const char *env,
+                       struct grt_archive *archive) {
+    if (!base || !env || !archive) {
+        return grt_fail(GRT_INVALID, "a task of PPO, its environment and an archive are wanted");
+    }
+    const struct task *t = (const struct task *)base;
+    const struct grt_config *c = t->config;
+    char name[GRT_ARCHIVE_VALUE_NAME], text[GRT_CONFIG_TREE_SIZE];
+    // First what every checkpoint has, so that a resumed run, which is given it, has it in this
+    // order too: what follows from the device, and what who loads the networks elsewhere must know.
+    value_name(name, "config", grt_config_key_info(GRT_CONFIG_ACTIVATION)->name);
+    bool ok = grt_ppo_save(base->ppo, archive) &&
+              grt_archive_set_text(archive, "env", t->env->name) &&
+              grt_archive_set_text(archive, "env_file", env) &&
+              grt_archive_set_text(archive, name, c->activation) &&
+              keep_whole(archive, GRT_CONFIG_NUM_ENVS, base->copies) &&
+              keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, base->steps);
+    for (uint32_t i = 0; ok && i < GRT_CONFIG_KEY_COUNT; i++) {
+        enum grt_config_key key = (enum grt_config_key)i;
+        if (!is_kept(key) || !grt_config_given(c, key)) {
+            continue;
+        }
+        value_name(name, "config", grt_config_key_info(key)->name);
+        ok = grt_config_value_text(c, key, text, sizeof text) < sizeof text &&
+             grt_archive_set_text(archive, name, text);
+    }
+    double value;
+    const char *setting;
+    for (uint32_t i = 0; ok && (setting = grt_worlds_setting(base->worlds, i, &value)); i++) {
+        value_name(name, "setting", setting);
+        ok = grt_archive_set_real(archive, name, value);
+    }
+    return ok;
+}
+
+// A value as a text. A safetensors file does not tell the text 16 from the number, nor 12.0 from
+// 12.
+static const char *value_text(const struct grt_archive_value *value, char room[32]) {
+    if (value->type == GRT_ARCHIVE_TEXT) {
+        return value->text;
+    }
+    if (value->type == GRT_ARCHIVE_WHOLE) {
+        snprintf(room, 32, "%lld", (long long)value->whole);
+    } else {
+        snprintf(room, 32, "%.17g", value->real);
+    }
+    return room;
+}
+
+bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *archive) {
+    char name[GRT_ARCHIVE_VALUE_NAME], room[32];
+    if (!config || !archive) {
+        return grt_fail(GRT_INVALID, "a config and a checkpoint of PPO are wanted");
+    }
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < GRT_CONFIG_KEY_COUNT; i++) {
+        enum grt_config_key key = (enum grt_config_key)i;
+        value_name(name, "config", grt_config_key_info(key)->name);
+        const struct grt_archive_value *value = grt_archive_value(archive, name);
+        if (value && is_kept(key) && !grt_config_given(config, key)) {
+            ok = grt_config_set(config, key, value_text(value, room));
+        }
+    }
+    return ok;
+}
+
+bool grt_ppo_task_setting(const struct grt_archive *archive, uint32_t i,
+                          struct grt_env_value *setting) {
+    static const char begin[] = "setting_";
+    char room[32];
+    for (uint32_t at = 0; archive && setting && at < archive->value_count; at++) {
+        const struct grt_archive_value *value = &archive->values[at];
+        if (strncmp(value->name, begin, sizeof begin - 1) == 0 && i-- == 0) {
+            setting->name = value->name + sizeof begin - 1;
+            setting->value = strtod(value_text(value, room), NULL);
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- networks ----
+
+// A list of layers where there is one, else an mlp.
+static struct grt_ppo_net net_of(const struct grt_config *c, enum grt_config_key key,
+                                 uint32_t outputs, struct grt_mlp_desc *mlp,
+                                 struct grt_network_desc *network) {
+    const struct grt_config_tree *list = grt_config_value(c, key);
+    *mlp = grt_task_mlp(c, outputs);
+    *network = (struct grt_network_desc){.text = list->text,
+                                         .path = grt_config_source(c, key),
+                                         .line = list->line,
+                                         .column = list->column,
+                                         .outputs = outputs};
+    return list->text[0] ? (struct grt_ppo_net){grt_network_make, network}
+                         : (struct grt_ppo_net){grt_mlp_make, mlp};
+}
+
+// ---- the learner ----
+
+// How many copies, for how many steps: as given, or by the keys of other programs.
+static void size_run(struct task *t, const struct grt_dev_info *info) {
+    const struct grt_config *c = t->config;
+    uint64_t workers = c->num_workers > 0 ? c->num_workers : 1;
+    uint64_t episodes =
+        c->episodes_per_batch > 0 ? c->episodes_per_batch : workers * c->episodes_per_worker;
+    t->base.copies = c->num_envs > 0       ? (uint32_t)c->num_envs
+                     : info->caps.software ? CPU_COPIES
+                                           : GPU_COPIES;
+    t->base.steps = (uint32_t)c->rollout_steps;
+    if (episodes > 0 && !grt_config_given(c, GRT_CONFIG_NUM_ENVS)) {
+        t->base.copies = (uint32_t)episodes;
+        if (!grt_config_given(c, GRT_CONFIG_ROLLOUT_STEPS)) {
+            t->base.steps = c->episode_limit > 0 ? (uint32_t)c->episode_limit : t->env->length;
+        }
+    }
+}
+
+// With the schedule over so many updates; false with the sentence.
+static bool describe_optimizer(const struct grt_config *c, uint64_t updates,
+                               struct grt_optim_desc *desc) {
+    if (!grt_task_optimizer(c, desc)) {
+        return false;
+    }
+    if (strcmp(c->schedule, "step") == 0) {
+        return grt_fail(GRT_CONFIG,
+                        "schedule: step counts epochs over data, which PPO has not; use cosine or "
+                        "constant");
+    }
+    desc->schedule =
+        strcmp(c->schedule, "cosine") == 0 ? GRT_SCHEDULE_COSINE : GRT_SCHEDULE_CONSTANT;
+    desc->total = (uint32_t)(updates < UINT32_MAX ? updates : UINT32_MAX);
+    return true;
+}
+
+static bool make_worlds(struct task *t, const struct grt_ppo_task_desc *desc) {
+    const struct grt_config *c = t->config;
+    struct grt_worlds_desc of = {.env = desc->env,
+                                 .settings = desc->settings,
+                                 .setting_count = desc->setting_count,
+                                 .copies = t->base.copies,
+                                 .phase = (uint32_t)c->phase,
+                                 .length = (uint32_t)c->episode_limit};
+    t->base.worlds = grt_worlds_create(desc->dev, &of);
+    of.copies = (uint32_t)c->evaluate_envs;
+    of.once = true;
+    t->base.trials = t->base.worlds ? grt_worlds_create(desc->dev, &of) : NULL;
+    return t->base.trials != NULL;
+}
+
+static bool make(struct task *t, const struct grt_ppo_task_desc *desc) {
+    const struct grt_config *c = t->config;
+    if (!grt_task_widths(t->config)) {
+        return false;
+    }
+    size_run(t, grt_dev_info(desc->dev));
+    if (!make_worlds(t, desc)) {
+        return false;
+    }
+    const struct grt_worlds_sizes *sizes = grt_worlds_sizes(t->base.worlds);
+    uint64_t rows = (uint64_t)t->base.copies * sizes->agents * t->base.steps;
+    uint64_t batch = c->batch_size > 0 ? c->batch_size : (rows + BATCHES - 1) / BATCHES;
+    struct grt_ppo_desc d = grt_ppo_defaults();
+    uint32_t outputs = sizes->choices > 0 ? sizes->choices : sizes->act;
+    d.worlds = t->base.worlds;
+    d.actor = net_of(c, GRT_CONFIG_ACTOR, outputs, &t->actor_mlp, &t->actor_list);
+    d.critic = net_of(c, GRT_CONFIG_CRITIC_NETWORK, 1, &t->critic_mlp, &t->critic_list);
+    d.central =
+        strcmp(c->critic, "auto") == 0 ? sizes->global > 0 : strcmp(c->critic, "central") == 0;
+    // As given, as the checkpoint was trained, or as suits the environment.
+    d.normalise = grt_config_given(c, GRT_CONFIG_NORMALIZE_OBSERVATIONS) ? c->normalize_observations
+                  : desc->archive ? grt_archive_find(desc->archive, GRT_PPO_NORMALIZER) != NULL
+                                  : desc->env->normalise != 0;
+    d.horizon = t->base.steps;
+    d.batch = (uint32_t)(batch < UINT32_MAX ? batch : UINT32_MAX);
+    d.epochs = (uint32_t)c->update_epochs;
+    d.gamma = c->discount;
+    d.lambda = c->gae_lambda;
+    d.clip = c->clip;
+    d.value_clip = c->value_clip;
+    d.value_weight = c->value_weight;
+    d.entropy_weight = c->entropy_weight;
+    d.target_kl = c->target_kl;
+    d.log_std = c->log_std;
+    d.precision = grt_task_precision(c);
+    if (!describe_optimizer(c, c->iterations * d.epochs * ((rows + batch - 1) / batch), &d.optim)) {
+        return false;
+    }
+    d.seed = c->seed;
+    d.stop = desc->stop;
+    t->base.ppo = grt_ppo_create(desc->dev, &d);
+    return t->base.ppo != NULL;
+}
+
+struct grt_ppo_task *grt_ppo_task_create(const struct grt_ppo_task_desc *desc) {
+    if (!desc || !desc->dev || !desc->config || !desc->env) {
+        grt_fail(GRT_INVALID, "a device, a config and an environment are wanted");
+        return NULL;
+    }
+    struct task *t = calloc(1, sizeof *t);
+    if (!t) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
+        return NULL;
+    }
+    t->config = desc->config;
+    t->env = desc->env;
+    struct grt_ppo_task *made = &t->base;
+    if (!make(t, desc)) {
+        grt_ppo_task_destroy(&made);
+    }
+    return made;
+}
+
+void grt_ppo_task_destroy(struct grt_ppo_task **task) {
+    struct grt_ppo_task *t = task ? *task : NULL;
+    if (!t) {
+        return;
+    }
+    grt_ppo_destroy(&t->ppo);
+    grt_worlds_destroy(&t->worlds);
+    grt_worlds_destroy(&t->trials);
+    free(t);
+    *task = NULL;
+}
