@@ -7,6 +7,10 @@ install(TARGETS gpurt gpurt_command EXPORT gpurt
 install(DIRECTORY runtime/gpurt/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpurt)
 install(DIRECTORY runtime/tuning/profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/profiles
     FILES_MATCHING PATTERN *.profile)
+# The Python package, for PYTHONPATH; ci/bundle.sh and apps/python/wheel.py make a wheel of it.
+install(DIRECTORY apps/python/gpurt DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/python
+    PATTERN __pycache__ EXCLUDE)
+install(FILES apps/python/gpurt_gym.py DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/python)
 install(FILES apps/gpurt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES apps/gpurt.bash RENAME gpurt
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

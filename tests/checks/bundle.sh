@@ -3,7 +3,7 @@
 #
 # Makes the bundle of this machine's architecture, unpacks it elsewhere and runs it with an empty
 # environment: it has all libraries that its programs need but glibc's, and the loaders of both
-# APIs. Usage: bundle.sh SOURCE_DIR
+# APIs. Then the wheel that is made of it (tests/python/wheel.sh). Usage: bundle.sh SOURCE_DIR
 
 set -euo pipefail
 source=${1:?usage: bundle.sh SOURCE_DIR}
@@ -45,3 +45,4 @@ run gpurt-test probe >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; fail "lost dri
 [ "$(grep -c '^\[  SKIPPED \] driver_' "$tmp/log")" -ge 4 ] || { cat "$tmp/log"; fail "lost drivers are not said"; }
 run gpurt-test --device ref:0 reduce >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; fail "the tests failed"; }
 sed -n 's/.*\(\[  PASSED  \].*\)/bundle: \1/p' "$tmp/log"
+"$source/tests/python/wheel.sh" "$source" "$(echo "$tmp"/gpurt-*-linux-*.tar.gz)" "$top/bin/gpurt" || fail "the wheel: see above"

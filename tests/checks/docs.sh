@@ -6,7 +6,7 @@
 #
 #   sh        run with the built gpurt in PATH and the installed library for pkg-config; every
 #             command must succeed
-#   python    run
+#   python    run, with the package in PYTHONPATH
 #   c, yaml   written to the file that the comment in the first line names; a sh block of the page
 #             must use it
 #   text      what is printed, not run
@@ -27,7 +27,7 @@ python=/usr/bin/python3 # Debian's, which has h5py
 cmake --install "$build" --prefix "$tmp/prefix" >/dev/null || exit 1
 pc=$(dirname "$(find "$tmp/prefix" -name gpurt.pc)")
 export PATH=$tmp/prefix/bin:$PATH PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/pkgconfig}
-export XDG_CONFIG_HOME=$tmp/config
+export XDG_CONFIG_HOME=$tmp/config PYTHONPATH=$tmp/prefix/share/gpurt/python PYTHONDONTWRITEBYTECODE=1
 unset GPURT_DEVICE GPURT_PROFILE
 for command in $(gpurt --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p') 'train supervised' 'train simclr' 'train es' \
     'train standing' 'eval knn' 'eval linear' 'bench data' 'bench mlp' 'bench images' 'bench all' 'data preview' \

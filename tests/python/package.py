@@ -1,0 +1,409 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package, against NumPy in double precision and against the command.
+
+Usage: package.py PACKAGE_DIR LIBRARY GPURT, or `package.py installed - GPURT` for a package that is
+installed. Without Gymnasium its part is said to be skipped.
+"""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+package, library, command = sys.argv[1:]
+if package != "installed":
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, package)
+    os.environ["GPURT_LIBRARY"] = library
+os.environ["GPURT_DEVICE"] = "ref"
+
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+import numpy as np  # noqa: E402
+
+import gpurt  # noqa: E402
+
+done = []
+
+
+def case(function):
+    function()
+    done.append(function.__name__)
+
+
+def refused(kind, words, function):
+    try:
+        function()
+    except kind as error:
+        assert isinstance(error, gpurt.Error) and words in str(error), (words, str(error))
+        return
+    raise AssertionError(f"not refused: {words}")
+
+
+def forward(model, x):
+    """A perceptron with ReLU, in double precision."""
+    layers = sum(name.endswith("weight") for name in model)
+    for i in range(layers):
+        x = x @ model[f"layers.{i}.weight"].astype("f8").T + model[f"layers.{i}.bias"].astype("f8")
+        x = np.maximum(x, 0) if i + 1 < layers else x
+    return x
+
+
+rng = np.random.default_rng(1)
+x = rng.uniform(-1, 1, (512, 3))
+y = np.stack([x[:, 0] * x[:, 1], x[:, 2] - 0.5], axis=1)
+
+
+@case
+def devices():
+    found = gpurt.devices()
+    assert [d for d in found if d.selector == "ref:0" and not d.gpu and d.name], found
+    with gpurt.Device("ref:0") as device:
+        assert device.info.selector == "ref:0" and repr(device) == "Device('ref:0')"
+    refused(gpurt.DeviceError, "no device 'mars' here", lambda: gpurt.Device("mars"))
+    try:
+        device.pointer
+        raise AssertionError("a closed device was used")
+    except ValueError:
+        pass
+
+
+@case
+def learns():
+    told = []
+    learner = gpurt.Learner(
+        depth=1, hidden=16, epochs=6, batch_size=64, learning_rate=1e-2, activation="relu"
+    )
+    rows = learner.fit(x, y, report=told.append)
+    assert len(rows) == 6 and rows[-1]["loss"] < 0.5 * rows[0]["loss"], rows
+    assert told == learner.history and {row["event"] for row in told} >= {
+        "start",
+        "train",
+        "evaluate",
+        "end",
+    }
+    model = learner.checkpoint.model
+    assert model["layers.0.weight"].shape == (16, 3)
+    want = forward(model, x)
+    assert np.abs(learner.predict(x) - want).max() < 1e-5
+    assert abs(learner.evaluate(x, y)["loss"] - ((want - y) ** 2).mean()) < 1e-6
+    # The best evaluation is what it has.
+    assert learner.checkpoint.about["step"] == min(rows, key=lambda row: row["loss"])["step"]
+    for name in ("a.h5", "a.safetensors", "a.onnx"):
+        learner.save(name)
+        if name != "a.safetensors":  # weights alone: they know no network
+            again = gpurt.Learner.load(name)
+            assert np.abs(again.predict(x) - want).max() < 1e-5, name
+    assert gpurt.load("a.safetensors").model.keys() == model.keys()
+    # More of it begins where it was: its first epoch is no worse than the first of all.
+    again = gpurt.Learner.load("a.h5", epochs=1, batch_size=64)
+    assert again.fit(x, y)[0]["loss"] < 0.7 * rows[0]["loss"]
+    with open("run.yaml", "w") as file:
+        file.write(
+            "model: {depth: 1, hidden: 16, activation: relu}\n"
+            "training: {epochs: 99, batch_size: 64}\n"
+        )
+    same = gpurt.Learner("run.yaml", epochs=6, learning_rate=1e-2)
+    assert [row["loss"] for row in same.fit(x, y)] == [row["loss"] for row in rows]
+
+
+@case
+def classes():
+    labels = (x[:, 0] > 0).astype(int) + 2 * (x[:, 1] > 0)
+    learner = gpurt.Learner(
+        {"loss": "cross_entropy", "depth": 1, "hidden": 16, "activation": "relu"},
+        epochs=8,
+        batch_size=32,
+        learning_rate=2e-2,
+    )
+    learner.fit({"left": x[:, :2].astype("f4"), "right": x[:, 2:]}, labels)
+    logits = forward(learner.checkpoint.model, x.astype("f4").astype("f8"))
+    parts = {"left": x[:, :2], "right": x[:, 2:]}
+    assert np.abs(learner.predict(parts) - logits).max() < 1e-4
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert np.abs(learner.predict(parts, "probability") - shares).max() < 1e-5
+    guess = learner.predict(parts, "class")
+    assert guess.shape == (512,) and (guess == logits.argmax(axis=1)).all()
+    found = learner.evaluate(parts, labels)
+    assert abs(found["accuracy"] - (guess == labels).mean()) < 1e-6 and found["accuracy"] > 0.8
+    assert abs(found["loss"] + np.log(shares[np.arange(512), labels]).mean()) < 1e-5
+
+
+@case
+def checkpoints():
+    arrays = {
+        "model/a": np.arange(6, dtype="f4").reshape(2, 3),
+        "b": np.array([1, -2], "i4"),
+        "c": np.float16([[0.5]]),
+        "d": np.arange(4, dtype="u1"),
+        "e": np.array(7, "u4"),
+    }
+    for name in ("k.h5", "k.safetensors"):
+        gpurt.save(
+            name, gpurt.Checkpoint(arrays, {"step": 3, "loss": 0.25, "text": "so"}), everything=True
+        )
+        found = gpurt.load(name)
+        for key, array in arrays.items():
+            key = key if name == "k.h5" or "/" in key else "model/" + key
+            assert (
+                found[key].dtype == array.dtype
+                and (found[key] == array).all()
+                and found[key].shape == array.shape
+            )
+    found = gpurt.load("k.h5")
+    assert found.about == {"step": 3, "loss": 0.25, "text": "so"}, found.about
+    # No copy: arrays are the archive's memory, and it lives as long as they do.
+    array = found["model/a"]
+    assert array.base is not None and not array.flags.owndata
+    del found
+    assert (array == arrays["model/a"]).all()
+    refused(
+        gpurt.ConfigError, "complex128", lambda: gpurt.save("z.h5", {"z": np.zeros(2, complex)})
+    )
+    refused(FileNotFoundError, "none.h5", lambda: gpurt.load("none.h5"))
+    with open("bad.h5", "wb") as file:
+        file.write(b"\x89HDF\r\n\x1a\n" + bytes(99))
+    refused(gpurt.DataError, "bad.h5", lambda: gpurt.load("bad.h5"))
+
+
+@case
+def sentences():
+    refused(ValueError, "did you mean 'depth'?", lambda: gpurt.Learner(dept=2))
+    refused(gpurt.ConfigError, "known are supervised", lambda: gpurt.Learner(kind="other"))
+    refused(gpurt.ConfigError, "learnt nothing yet", lambda: gpurt.Learner().predict(x))
+    learner = gpurt.Learner(epochs=1, depth=1, hidden=8)
+    refused(gpurt.DataError, "row", lambda: learner.fit(np.where(x > 0.9, np.nan, x), y))
+    learner.fit(x, y)
+    refused(gpurt.DataError, "samples have 2 features", lambda: learner.predict(x[:, :2]))
+    refused(gpurt.ConfigError, "this network gives y", lambda: learner.predict(x, "class"))
+    refused(gpurt.ConfigError, "nowhere", lambda: gpurt.Worlds("nowhere"))
+    refused(gpurt.ConfigError, "checkpoint_dir", lambda: learner.fit(x, y, resume=True))
+
+    def broken(row):
+        raise RuntimeError("mine")
+
+    try:
+        learner.fit(x, y, report=broken)
+        raise AssertionError("the caller's own exception was lost")
+    except RuntimeError as error:
+        assert str(error) == "mine"
+
+
+@case
+def interrupts():
+    """Ctrl-C ends a run that would take hours, and its weights stay; resumed it reaches the same
+    bits."""
+    keys = dict(depth=1, hidden=8, batch_size=64, checkpoint_dir="runs")
+    learner = gpurt.Learner(epochs=100000, **keys)
+    # Once the first rows are there, from another thread as a terminal would.
+    started = threading.Event()
+
+    def press():
+        started.wait(600)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        learner.fit(x, y, report=lambda row: row["event"] == "evaluate" and started.set())
+        raise AssertionError("Ctrl-C was not heard")
+    except KeyboardInterrupt:
+        pass
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert learner.predict(x).shape == (512, 2)
+    last = [row for row in learner.history if row["event"] == "end"][-1]
+    assert last["ended"] == "signal", last
+    epochs = int(last["step"]) // 8 + 2
+    resumed = gpurt.Learner(epochs=epochs, **keys).fit(x, y, resume=True)
+    whole = gpurt.Learner(epochs=epochs, **{**keys, "checkpoint_dir": "whole"}).fit(x, y)
+    assert resumed[-1]["loss"] == whole[-1]["loss"], (resumed[-1], whole[-1])
+
+
+def cartpole(state, right):
+    """Gymnasium's CartPole-v1, in double precision."""
+    place, speed, angle, rate = state.T
+    force = np.where(right, 10.0, -10.0)
+    temp = (force + 0.05 * rate**2 * np.sin(angle)) / 1.1
+    turn = (9.8 * np.sin(angle) - np.cos(angle) * temp) / (
+        0.5 * (4 / 3 - 0.1 * np.cos(angle) ** 2 / 1.1)
+    )
+    push = temp - 0.05 * turn * np.cos(angle) / 1.1
+    return np.stack(
+        [place + 0.02 * speed, speed + 0.02 * push, angle + 0.02 * rate, rate + 0.02 * turn], axis=1
+    )
+
+
+@case
+def worlds():
+    w = gpurt.Worlds("cartpole", 32)
+    assert (
+        w.state_names == ["x", "v", "a", "w"]
+        and w.obs.shape == (32, 4)
+        and w.mask is None
+        and w.length == 500
+    )
+    first = w.reset(seed=4).copy()
+    states = rng.uniform(-0.2, 0.2, (32, 4)).astype("f4")
+    w.states = states
+    assert (w.obs == states).all()
+    right = rng.random(32) > 0.5
+    obs, rewards, ends = w.step(np.where(right, 1, -1))
+    want = cartpole(states.astype("f8"), right)
+    assert np.abs(obs - want).max() < 1e-6 and (w.states == obs).all()
+    assert ((ends == gpurt.LAST) == (np.abs(want[:, 2]) > 12 * math.pi / 180)).all() and (
+        rewards == 1
+    ).all()
+    # The arrays are the library's: a step overwrites them, and they outlive the object.
+    kept = w.obs
+    w.reset(seed=4)
+    assert (
+        obs is w.obs
+        and (kept == first).all()
+        and not kept.flags.owndata
+        and not kept.flags.writeable
+    )
+    del w
+    assert (kept == first).all()
+    team = gpurt.Worlds("uav", 2, num_uavs=3, map=12)
+    team.reset(1)
+    assert team.agents == 3 and team.obs.shape[0] == 6 and team.whole.shape[0] == 2
+    moves = [next(i for i in range(9) if m >> i & 1) for m in team.mask]
+    team.step(moves)
+    refused(gpurt.ConfigError, "keeps its state in memory", lambda: team.states)
+    refused(gpurt.ConfigError, "num_uav", lambda: gpurt.Worlds("uav", 2, num_uav=3))
+    refused(
+        gpurt.ConfigError, "before the first reset", lambda: gpurt.Worlds("pendulum").step([[0]])
+    )
+
+
+def played(env, path):
+    """What `gpurt play` has seen and done."""
+    subprocess.run(
+        [
+            command,
+            "play",
+            env,
+            "--checkpoint",
+            path,
+            "--steps",
+            "20",
+            "--device",
+            "ref",
+            "--format",
+            "json",
+            "-o",
+            "play.json",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    with open("play.json") as file:
+        return json.load(file)
+
+
+@case
+def strategies():
+    for policy in ("linear", "mlp16-tanh"):
+        es = gpurt.ES("cartpole", policy=policy, num_envs=4, num_dirs=8, seed=3)
+        rows = es.fit(3)
+        assert [row["iteration"] for row in rows] == [1, 2, 3] and rows[-1]["mean_return"] > 10
+        es.save("es.h5")
+        flight = played("cartpole", "es.h5")
+        seen, acted = np.array(flight["observations"], "f4"), np.array(flight["actions"])
+        assert (
+            np.abs(gpurt.Policy("es.h5")(seen) - acted.reshape(len(seen), -1)).max() < 1e-5
+        ), policy
+        again = gpurt.ES("cartpole", policy=policy, num_envs=4, num_dirs=8, seed=3)
+        again.load("es.h5")
+        assert again.iterate()["mean_return"] == es.iterate()["mean_return"]
+        assert set(es.evaluate()) == {"mean_return", "good_rate", "fall_rate", "seconds"}
+    refused(gpurt.ConfigError, "known are ars", lambda: gpurt.ES("cartpole", algo="cma"))
+    refused(gpurt.ConfigError, "uav", lambda: gpurt.ES("uav"))
+    refused(
+        gpurt.ConfigError,
+        "its policy is",
+        lambda: gpurt.ES("cartpole", policy="affine").load("es.h5"),
+    )
+
+
+@case
+def proximal():
+    keys = dict(num_envs=8, rollout_steps=16, hidden=16, depth=1, evaluate_envs=4, seed=5)
+    ppo = gpurt.PPO("cartpole", keys, learning_rate=1e-3)
+    rows = ppo.fit(2)
+    assert rows[-1]["iteration"] == 2 and rows[-1]["entropy"] > 0
+    ppo.save("ppo.h5")
+    again = gpurt.PPO("cartpole", start="ppo.h5")
+    one, two = ppo.iterate(), again.iterate()
+    assert one["policy_loss"] == two["policy_loss"] and one["kl"] == two["kl"]
+    tried = ppo.evaluate()
+    assert tried["episodes"] == 4 and "good" in tried and "kl" not in tried
+    flight = played("cartpole", "ppo.h5")
+    seen, acted = np.array(flight["observations"], "f4"), np.array(flight["actions"]).reshape(
+        20, -1
+    )
+    assert np.abs(gpurt.Policy("ppo.h5")(seen) - np.clip(acted, -1, 1)).max() < 1e-5
+    team = gpurt.PPO(
+        "uav", num_envs=2, rollout_steps=4, num_uavs=2, map=10, evaluate_envs=2, hidden=16
+    )
+    team.fit(1)
+    team.save("uav.h5")
+    flight = played("uav", "uav.h5")
+    act = gpurt.Policy("uav.h5")
+    for obs, mask, moves, counts in zip(
+        *(flight[k] for k in ("observations", "masks", "actions", "counts"))
+    ):
+        assert (act(np.array(obs), np.array(mask)) == moves)[np.array(counts, bool)].all()
+    refused(
+        gpurt.ConfigError, "no key 'rollout_step'", lambda: gpurt.PPO("cartpole", rollout_step=3)
+    )
+
+
+@case
+def gymnasiums():
+    try:
+        import gymnasium
+        from gymnasium.utils.env_checker import check_env
+    except ImportError:
+        print("package.py: skipped: Gymnasium is not installed")
+        return
+    import warnings
+
+    if package != "installed":
+        import gpurt.gym  # noqa: F401
+    for name in ("cartpole", "pendulum", "standing"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of spaces without bounds, as CartPole's own
+            check_env(gymnasium.make("gpurt/" + name).unwrapped, skip_render_check=True)
+        env = gymnasium.make_vec("gpurt/" + name, num_envs=5)
+        obs, info = env.reset(seed=3)
+        again, info = env.reset(seed=3)
+        assert (obs == again).all() and env.observation_space.contains(obs)
+        env.action_space.seed(1)
+        ended = np.zeros(5, bool)
+        for step in range(40):
+            obs, rewards, terminated, truncated, info = env.step(env.action_space.sample())
+            assert (
+                env.observation_space.contains(obs)
+                and terminated.dtype == bool
+                and truncated.shape == (5,)
+            )
+            assert (rewards[ended] == 0).all()  # the step that begins the next episode
+            ended = terminated | truncated
+    short = gymnasium.make_vec("gpurt/pendulum", num_envs=2, length=3)
+    short.reset(seed=1)
+    ends = [short.step(np.zeros((2, 1)))[3].all() for step in range(5)]
+    assert ends == [False, False, True, False, False], ends
+    from gpurt.gym import VectorEnv
+
+    refused(gpurt.ConfigError, "has 10 agents", lambda: VectorEnv("uav"))
+
+
+print(f"package.py: {len(done)} cases, {gpurt.__file__}")
