@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sweeps over ssh, by GNU parallel with a program in place of ssh that runs its command here: four
-# trials on two machines of those names, one that is tried again, a stop. Status 77 where there is no
-# GNU parallel. Usage: ssh.sh GPURT SOURCE_DIR
+# trials on two machines, one that is tried again, a stop. Status 77 where there is no GNU parallel.
+# Usage: ssh.sh GPURT SOURCE_DIR
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: ssh.sh GPURT SOURCE_DIR}")
