@@ -327,7 +327,7 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
         .more = "--epochs N or max_steps=N",
         .advice =
             "A smaller learning_rate, max_grad_norm, or on_nan_loss: skip or rollback may help",
-        .keys_are_options = keys == GRT_CONFIG_OF_CLASSIFY,
+        .keys_are_options = true,
         .read = read_settings,
         .files = files,
         .open = open_run,
@@ -343,11 +343,12 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
     "bits.\n"
 
 int train_supervised(int argc, char **argv) {
-    return train("train supervised",
-                 "Trains a network on an HDF5 file. Settings come from the config, and KEY=VALUE "
-                 "changes\nthem: batch_size=4096 precision=f16 optimizer=adam "
-                 "learning_rate=3e-4.\n" ROWS,
-                 GRT_CONFIG_OF_SUPERVISED, argc, argv);
+    return train(
+        "train supervised",
+        "Trains a network on an HDF5 file. Settings come from the config, and KEY=VALUE or "
+        "--KEY\nVALUE changes them: batch_size=4096 precision=f16 optimizer=adam "
+        "--learning-rate 3e-4.\n" ROWS,
+        GRT_CONFIG_OF_SUPERVISED, argc, argv);
 }
 
 int train_simclr(int argc, char **argv) {
@@ -356,7 +357,8 @@ int train_simclr(int argc, char **argv) {
         "Trains a network on samples alone: of two random views of each it learns which belong "
         "together\n(NT-Xent). The keys are those of `gpurt train supervised`, with other defaults: "
         "model=resnet18,\nepochs=100, schedule=cosine, and crops and flips of images as transform. "
-        "Also\ntemperature=0.5 projection=512,128 accumulate=4 accumulate_exact=true "
+        "Also\nas KEY=VALUE or --KEY VALUE: temperature=0.5 projection=512,128 accumulate=4 "
+        "accumulate_exact=true "
         "knn_every=10.\nWhere the file has classes y, nearest neighbours are tried now and then; "
         "`gpurt eval knn` and\n`gpurt eval linear` try the end.\n" ROWS,
         GRT_CONFIG_OF_SUPERVISED, argc, argv);

@@ -466,7 +466,8 @@ said 'no data'
 refuse 78 'warmup_steps is 9999, and there are' train supervised --data d.h5 schedule=cosine warmup_steps=9999
 refuse 78 'momentum above 0' train supervised --data d.h5 optimizer=SGD nesterov=true
 expect 66 train supervised --config missing.yaml
-refuse 64 'batch_size=VALUE' train supervised --data d.h5 --batch-size 64
+refuse 78 "no key 'batch_szie'; did you mean 'batch_size'" train supervised --data d.h5 --batch-szie 64
+refuse 78 "batch_size wants a whole number, not 'none'" train simclr --data d.h5 --batch-size none
 refuse 78 '--data FILE' train supervised d.h5
 refuse 73 'd.h5 is no folder' train supervised --data d.h5 checkpoint_dir=d.h5
 expect 66 train supervised --data missing.h5
