@@ -362,6 +362,7 @@ enum grt_ending grt_run_go(struct grt_run *run) {
         return run->ended;
     }
     run->began = run->write_time = grt_seconds();
+    run_keep_begin(run);
     tell_start(run);
     run->ended = loop(run);
     // A checkpoint that was to wait, in case a newer one takes its place, waits no longer.

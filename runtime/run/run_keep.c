@@ -294,6 +294,12 @@ static void hand_over(struct grt_run *run) {
     run_write_begin(w);
 }
 
+void run_keep_begin(struct grt_run *run) {
+    if (run_writes(run)) {
+        run_write_begin(&run->writing);
+    }
+}
+
 void run_keep_due(struct grt_run *run) {
     if (run->writing.active && run->writing.done) {
         end_writing(run);

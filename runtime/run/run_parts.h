@@ -91,6 +91,8 @@ bool run_keep_check(struct grt_run *run);
 bool run_keep_open(struct grt_run *run, struct grt_archive **newest);
 // Moves the checkpoints of an earlier run out of a folder, before the first of this one.
 bool run_keep_clear(struct grt_run *run);
+// Has the writer make ready.
+void run_keep_begin(struct grt_run *run);
 // A checkpoint of the present place; `now`: is handed over to the writer, once that has written the
 // one before. Else it may wait, and a newer one take its place.
 void run_keep_save(struct grt_run *run, bool now);
@@ -113,6 +115,7 @@ void run_drop(struct grt_archive **one, const struct grt_archive *other);
 // ---- behind its back: run_write.c ----
 
 // Writes the archives, of which it becomes the owner, and comes back before they are written.
+// Without any it has HDF5 make ready what it needs.
 void run_write_begin(struct run_writing *writing);
 // Waits for the end.
 void run_write_end(struct run_writing *writing);

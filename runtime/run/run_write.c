@@ -54,9 +54,25 @@ static void write_both(struct run_writing *w) {
     }
 }
 
+// HDF5's first file takes 4 ms more than those behind it (Xeon, 2026-11), and 20 epochs of 27 steps
+// take 60 on an H200: it is made while the first steps run.
+static void warm(void) {
+    const uint64_t shape[1] = {1};
+    const float number = 0;
+    struct grt_archive *archive = grt_archive_create();
+    bool before = grt_quiet(true);
+    if (archive && grt_archive_add(archive, "model/weight", GRT_F32, 1, shape, &number)) {
+        grt_checkpoint_save(archive, "/dev/null");
+    }
+    grt_quiet(before);
+    grt_archive_destroy(&archive);
+}
+
 static void *write_all(void *context) {
     struct run_writing *w = context;
-    if (w->dir && w->newest.archive && w->newest.archive == w->best.archive) {
+    if (!w->newest.archive && !w->best.archive) {
+        warm();
+    } else if (w->dir && w->newest.archive && w->newest.archive == w->best.archive) {
         write_both(w);
     } else {
         if (w->best.archive) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cache.h"
+#include "base/digest.h"
 #include "gpurt/gpurt.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -175,14 +176,32 @@ static bool write_value(hid_t file, const struct grt_archive_value *value) {
     return good || grt_fail(GRT_INVALID, "HDF5 cannot hold value %s", value->name);
 }
 
+// Of each tensor; freed by the caller.
+static uint64_t *digests_of(const struct grt_archive *archive) {
+    uint32_t count = archive->tensor_count;
+    uint64_t *digests = calloc(count + 1, sizeof *digests);
+    struct grt_bytes *bytes = calloc(count + 1, sizeof *bytes);
+    if (!digests || !bytes) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a checkpoint");
+        free(digests);
+        free(bytes);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bytes[i] = (struct grt_bytes){archive->tensors[i].data, archive->tensors[i].bytes};
+    }
+    grt_digest_each(bytes, count, digests);
+    free(bytes);
+    return digests;
+}
+
 static bool write_all(hid_t file, const struct grt_archive *archive) {
-    uint64_t *digests = calloc(archive->tensor_count + 1, sizeof *digests);
+    uint64_t *digests = digests_of(archive);
     if (!digests) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory for a checkpoint");
+        return false;
     }
     bool good = true;
     for (uint32_t i = 0; good && i < archive->tensor_count; i++) {
-        digests[i] = grt_digest(archive->tensors[i].data, archive->tensors[i].bytes, 0);
         good = write_tensor(file, &archive->tensors[i], digests[i]);
     }
     good = good && ((write_text(file, "schema", CHECKPOINT_SCHEMA) &&
@@ -228,7 +247,7 @@ close_access:
 static bool write_sealed(const char *path, const void *image, size_t size) {
     struct grt_whole_file file;
     struct checkpoint_seal seal = {.magic = CHECKPOINT_SEAL};
-    uint64_t digest = grt_digest(image, size, 0);
+    uint64_t digest = grt_digest_wide(image, size);
     for (uint32_t i = 0; i < 8; i++) {
         seal.digest[i] = (unsigned char)(digest >> 8 * i);
     }

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/cache.h"
+#include "base/digest.h"
 #include "base/child.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -304,14 +305,15 @@ static bool seal_holds(const unsigned char *bytes, uint64_t *size) {
         return true;
     }
     memcpy(&seal, bytes + *size - sizeof seal, sizeof seal);
-    if (memcmp(seal.magic, CHECKPOINT_SEAL, sizeof seal.magic) != 0) {
+    bool wide = memcmp(seal.magic, CHECKPOINT_SEAL, sizeof seal.magic) == 0;
+    if (!wide && memcmp(seal.magic, CHECKPOINT_SEAL_1, sizeof seal.magic) != 0) {
         return true;
     }
     *size -= sizeof seal;
     for (uint32_t i = 0; i < 8; i++) {
         digest |= (uint64_t)seal.digest[i] << 8 * i;
     }
-    return grt_digest(bytes, *size, 0) == digest;
+    return (wide ? grt_digest_wide(bytes, *size) : grt_digest(bytes, *size, 0)) == digest;
 }
 
 static bool load_image(struct loader *l, void *image, uint64_t size) {

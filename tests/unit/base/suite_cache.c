@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cache.h"
+#include "base/digest.h"
 
 // Path of the one entry in the cache; fails the case when there are several, or files left over.
 static void only_entry(char *path, size_t capacity) {
@@ -68,6 +69,66 @@ static void digest(void **state) {
     // FNV-1a, 64 bits: the published value of "foobar".
     assert_true(grt_digest("foobar", 6, 0) == 0x85944171f73967e8);
     assert_true(grt_digest("bar", 3, grt_digest("foo", 3, 0)) == 0x85944171f73967e8);
+}
+
+// Of lists of 0 to 9, with empty ones, small ones and one that is much larger among them.
+static void digests_of_several(void **state) {
+    (void)state;
+    static unsigned char bytes[9000];
+    uint64_t seed = 5;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)test_next(&seed);
+    }
+    for (uint32_t trial = 0; trial < 200; trial++) {
+        struct grt_bytes lists[9];
+        uint64_t digests[9];
+        uint32_t count = trial % 10;
+        for (uint32_t i = 0; i < count; i++) {
+            size_t size = test_next(&seed) % 3 ? test_next(&seed) % 40 : 0;
+            lists[i] =
+                (struct grt_bytes){bytes + test_next(&seed) % 100, i == trial % 7 ? 8000 : size};
+        }
+        grt_digest_each(lists, count, digests);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true(digests[i] == grt_digest(lists[i].data, lists[i].size, 0));
+        }
+    }
+}
+
+// Known answers by a program of its own in Python 3. A flipped bit, two flipped signs of numbers,
+// and a zero more or less are noticed.
+static void wide_digest(void **state) {
+    (void)state;
+    static const struct {
+        size_t size;
+        uint64_t digest;
+    } known[] = {{0, 0x9258c1e6dff637f5},
+                 {1, 0x7bed34fee7a19236},
+                 {32, 0x9d81cb2841ef9521},
+                 {100, 0x3e07b8dd0f7b6713}};
+    unsigned char bytes[101];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)(7 * i + 3);
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assert_true(grt_digest_wide(bytes, known[i].size) == known[i].digest);
+    }
+    for (size_t i = 0; i < 800; i++) {
+        bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+        assert_true(grt_digest_wide(bytes, 100) != known[3].digest);
+        bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+    }
+    for (size_t i = 3; i < 100; i += 4) {
+        for (size_t k = i + 4; k < 100; k += 4) {
+            bytes[i] ^= 0x80;
+            bytes[k] ^= 0x80;
+            assert_true(grt_digest_wide(bytes, 100) != known[3].digest);
+            bytes[i] ^= 0x80;
+            bytes[k] ^= 0x80;
+        }
+    }
+    bytes[100] = 0;
+    assert_true(grt_digest_wide(bytes, 101) != known[3].digest);
 }
 
 static void store_and_load(void **state) {
@@ -335,6 +396,8 @@ static void two_writers(void **state) {
 
 static const struct CMUnitTest cases[] = {
     CACHE_CASE(digest),
+    CACHE_CASE(digests_of_several),
+    CACHE_CASE(wide_digest),
     CACHE_CASE(store_and_load),
     CACHE_CASE(any_damaged_byte_is_a_miss),
     CACHE_CASE(any_truncation_is_a_miss),
