@@ -62,6 +62,9 @@ bool chart_curves(FILE *file, const struct chart_panel *panel);
 // The snapshots of memory, a figure each.
 void chart_memories(FILE *file, const struct report *report);
 
+// The sweeps, three figures each: parallel coordinates, the metric over trials, importance.
+void chart_sweeps(FILE *file, const struct report *report);
+
 // The head of a figure, its legend of the contenders in `shown`, and its end.
 void chart_begin(FILE *file, const struct chart_panel *panel);
 void chart_legend(FILE *file, const struct chart_panel *panel, const bool *shown);

@@ -171,6 +171,7 @@ static void charts(const struct page *p) {
         report_chart_write(p->file, p->r, &report_charts[i]);
     }
     chart_memories(p->file, p->r);
+    chart_sweeps(p->file, p->r);
     fputs("</div></section>\n", p->file);
 }
 
@@ -343,7 +344,9 @@ static void machines(const struct page *p) {
             continue;
         }
         fputs("<details><summary>", p->file);
-        text(p, contender == REPORT_NONE ? "Devices that are not here" : label_of(p, contender));
+        const char *nobody =
+            newest->nature == REPORT_STATIC ? "Devices that are not here" : "Sweeps";
+        text(p, contender == REPORT_NONE ? nobody : label_of(p, contender));
         fprintf(p->file, " <span class=\"soft\">%zu command%s</span></summary>\n", count,
                 count == 1 ? "" : "s");
         facts(p, newest);

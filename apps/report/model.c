@@ -44,6 +44,10 @@ void report_finish(struct report *report) {
         free(report->memories[i].blocks);
     }
     free(report->memories);
+    for (size_t i = 0; i < report->sweep_count; i++) {
+        free(report->sweeps[i].trials);
+    }
+    free(report->sweeps);
     free(report->contenders);
     free(report->sources);
     free(report->rows);
@@ -323,6 +327,43 @@ bool report_add_block(struct report *report, struct report_memory *memory,
     return true;
 }
 
+struct report_sweep *report_add_sweep(struct report *report, const struct report_sweep *sweep) {
+    if (report->sweep_count == REPORT_MAX_SWEEPS ||
+        !grow(report, &report->sweeps, report->sweep_count, sizeof *report->sweeps)) {
+        return NULL;
+    }
+    struct report_sweep *s = &report->sweeps[report->sweep_count++];
+    *s = *sweep;
+    s->metric = report_text(report, sweep->metric);
+    for (size_t i = 0; i < s->parameter_count; i++) {
+        s->parameters[i].name = report_text(report, sweep->parameters[i].name);
+    }
+    s->trials = NULL;
+    s->count = 0;
+    return s;
+}
+
+bool report_add_trial(struct report *report, struct report_sweep *sweep,
+                      const struct report_trial *trial) {
+    struct report_cell *values = report_alloc(report, sweep->parameter_count * sizeof *values);
+    double *places = report_alloc(report, sweep->parameter_count * sizeof *places);
+    if (sweep->count == REPORT_MAX_TRIALS || !values || !places ||
+        !grow(report, &sweep->trials, sweep->count, sizeof *sweep->trials)) {
+        return false;
+    }
+    struct report_trial *t = &sweep->trials[sweep->count++];
+    *t = *trial;
+    t->state = report_text(report, trial->state);
+    t->values = values;
+    t->places = places;
+    for (size_t i = 0; i < sweep->parameter_count; i++) {
+        values[i] = trial->values[i];
+        values[i].key = sweep->parameters[i].name;
+        values[i].text = trial->values[i].text ? report_text(report, trial->values[i].text) : NULL;
+    }
+    return true;
+}
+
 int report_order(const char *a, const char *b) {
     while (*a && *b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
@@ -436,6 +477,9 @@ size_t report_case_end(const struct report *report, size_t first) {
 }
 
 void report_settle(struct report *report) {
+    for (size_t i = 0; i < report->sweep_count; i++) {
+        report_sweep_settle(&report->sweeps[i]);
+    }
     struct report *r = report;
     if (r->row_count > 0) {
         qsort(r->rows, r->row_count, sizeof *r->rows, by_case);

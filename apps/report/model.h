@@ -25,6 +25,9 @@
 #define REPORT_MAX_CURVES 2000
 #define REPORT_MAX_MEMORIES 100
 #define REPORT_MAX_BLOCKS 20000  // of a snapshot
+#define REPORT_MAX_SWEEPS 100
+#define REPORT_MAX_TRIALS 10000   // of a sweep
+#define REPORT_MAX_PARAMETERS 32  // the same
 #define REPORT_NONE UINT32_MAX
 
 // How a figure came about.
@@ -151,13 +154,41 @@ struct report_memory {
     size_t count;
 };
 
+// A trial of a sweep. Values are of the sweep's parameters, in their order.
+struct report_trial {
+    uint32_t number;
+    const char *state;
+    double value;  // of the metric; NaN: none
+    struct report_cell *values;
+    double *places;  // of the values on their axes: numbers, or words by their first trials
+};
+
+struct report_parameter {
+    const char *name;
+    bool log;           // drawn by factors
+    bool words;         // some value is no number
+    double importance;  // from 0 to 1; NaN: not known. See sweep.c
+};
+
+// A sweep: read_sweep.c.
+struct report_sweep {
+    uint32_t source;
+    const char *metric;
+    bool maximize;
+    struct report_parameter parameters[REPORT_MAX_PARAMETERS];
+    size_t parameter_count;
+    struct report_trial *trials;
+    size_t count;
+};
+
 struct report {
     struct report_contender *contenders;
     struct report_source *sources;
     struct report_row *rows;
     struct report_curve *curves;
     struct report_memory *memories;
-    size_t contender_count, source_count, row_count, curve_count, memory_count;
+    struct report_sweep *sweeps;
+    size_t contender_count, source_count, row_count, curve_count, memory_count, sweep_count;
     void *chunks;  // of texts and arrays
     bool no_memory;
     bool settled;
@@ -223,5 +254,17 @@ int report_order(const char *a, const char *b);
 struct report_memory *report_add_memory(struct report *report, const struct report_memory *memory);
 bool report_add_block(struct report *report, struct report_memory *memory,
                       const struct report_block *block);
+
+// ---- sweep.c ----
+
+// Adds a sweep without trials, and a trial to it; names and values are copied. NULL or false when
+// there are too many or memory is out.
+struct report_sweep *report_add_sweep(struct report *report, const struct report_sweep *sweep);
+bool report_add_trial(struct report *report, struct report_sweep *sweep,
+                      const struct report_trial *trial);
+// When all trials are there: which parameters are words, their places, and how important each is.
+void report_sweep_settle(struct report_sweep *sweep);
+// The best trial, or NULL.
+const struct report_trial *report_sweep_best(const struct report_sweep *sweep);
 
 #endif

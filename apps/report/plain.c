@@ -32,6 +32,11 @@ void report_write_plain(FILE *file, const struct report_view *view) {
         snprintf(line, sizeof line, "%s: %s", lead->bench->title, text);
         wrapped(file, line);
     }
+    for (size_t i = 0; i < view->report->sweep_count; i++) {
+        char sweep[REPORT_SENTENCE];
+        report_sweep_text(view->report, &view->report->sweeps[i], sweep);
+        wrapped(file, sweep);
+    }
     for (size_t i = 0; i < view->report->memory_count; i++) {
         const struct report_memory *m = &view->report->memories[i];
         char peak[REPORT_QUANTITY];

@@ -14,6 +14,7 @@
 
 #include "read_log.h"
 #include "read_memory.h"
+#include "read_sweep.h"
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "base/whole_file.h"
@@ -165,15 +166,21 @@ static bool read_schema(struct reader *r, const json_t *head) {
     if (!schema) {
         return wrong(r, "no schema: not what `gpurt bench --format json` or jsonl writes");
     }
-    if (report_knows_schema(schema) || strcmp(schema, REPORT_MEMORY_SCHEMA) == 0) {
+    if (report_knows_schema(schema) || strcmp(schema, REPORT_MEMORY_SCHEMA) == 0 ||
+        strcmp(schema, REPORT_SWEEP_SCHEMA) == 0) {
         return true;
     }
-    if (report_knows_name(schema) || strncmp(schema, "gpurt.memory/", 13) == 0) {
+    if (report_knows_name(schema) || strncmp(schema, "gpurt.memory/", 13) == 0 ||
+        strncmp(schema, "gpurt.sweep/", 12) == 0) {
         return wrong(r,
                      "its form is %.60s, of another version of gpurt; this one, %s, cannot read it",
                      schema, GPURT_VERSION);
     }
     return wrong(r, "'%.60s' is no form of results that a report can have", schema);
+}
+
+static bool is_sweep(const json_t *head) {
+    return strcmp(text_of(head, "schema"), REPORT_SWEEP_SCHEMA) == 0;
 }
 
 static bool read_head(struct reader *r, json_t *head) {
@@ -215,14 +222,13 @@ static bool read_head(struct reader *r, json_t *head) {
         .baseline = r->baseline,
         .predicted = source.nature == REPORT_PREDICTED,
     };
-    source.contender = source.nature == REPORT_STATIC && !device
-                           ? REPORT_NONE
-                           : report_add_contender(r->report, &contender);
+    // Rows of these name their devices, where there are any.
+    bool several = !device && (source.nature == REPORT_STATIC || is_sweep(head));
+    source.contender = several ? REPORT_NONE : report_add_contender(r->report, &contender);
     r->source = report_add_source(r->report, &source);
     json_decref(r->head);
     r->head = json_incref(head);
-    bool room = r->source != REPORT_NONE &&
-                (source.contender != REPORT_NONE || (source.nature == REPORT_STATIC && !device));
+    bool room = r->source != REPORT_NONE && (source.contender != REPORT_NONE || several);
     return room || wrong(r, "more than %d devices or %d commands in all", REPORT_MAX_CONTENDERS,
                          REPORT_MAX_SOURCES);
 }
@@ -253,6 +259,10 @@ static bool read_row(struct reader *r, const json_t *row) {
     struct report_cell cells[REPORT_MAX_CELLS];
     if (!json_is_object(row)) {
         return wrong(r, "a row is no object");
+    }
+    if (is_sweep(r->head)) {
+        const char *why = report_read_trial(r->report, row);
+        return !why || wrong(r, "%s", why);
     }
     const char *kind = json_string_value(json_object_get(row, "kind"));
     const struct report_bench *bench = report_bench_of(text_of(r->head, "schema"), kind);
@@ -291,6 +301,12 @@ static bool read_document(struct reader *r, json_t *object) {
     if (strcmp(text_of(object, "schema"), REPORT_MEMORY_SCHEMA) == 0) {
         const char *why = report_read_memory(r->report, r->source, object);
         return !why || wrong(r, "%s", why);
+    }
+    if (is_sweep(object)) {
+        const char *why = report_read_sweep(r->report, r->source, object);
+        if (why) {
+            return wrong(r, "%s", why);
+        }
     }
     if (rows && !json_is_array(rows)) {
         return wrong(r, "rows is no list");

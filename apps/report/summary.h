@@ -37,4 +37,8 @@ bool report_summarize(struct report *report, struct report_summary *summary);
 void report_lead_text(const struct report *report, const struct report_lead *lead,
                       char text[REPORT_SENTENCE]);
 
+// A sweep in a sentence: its best trial and what matters.
+void report_sweep_text(const struct report *report, const struct report_sweep *sweep,
+                       char text[REPORT_SENTENCE]);
+
 #endif

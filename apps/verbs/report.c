@@ -3,6 +3,7 @@
 // side by side, and against a baseline.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/command.h"
 #include "cli/files.h"
@@ -11,6 +12,7 @@
 #include "report/read.h"
 #include "report/text.h"
 #include "report/write.h"
+#include "sweep/sweep.h"
 
 struct report_options {
     struct options common;  // first: see options.h
@@ -157,11 +159,29 @@ static int names_apart(const struct report_options *o, const char **words, size_
     return code;
 }
 
+// A file, or the folder of a sweep.
+static int read_one(struct report *report, const char *path, bool baseline) {
+    struct stat info;
+    char why[REPORT_WHY];
+    int code = COMMAND_OK;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        return report_read(report, path, baseline);
+    }
+    char *text = sweep_report_text(path, &code);
+    if (text && !report_read_text(report, path, text, strlen(text), baseline, why)) {
+        talk_error("'%s': %s", path, why);
+        code = COMMAND_DATA;
+    }
+    free(text);
+    return code;
+}
+
 static int run_report(const struct report_options *o, const char **words, size_t count) {
     struct report report;
     if (count == 0) {
         talk_error(
-            "report: files of `gpurt bench --format json` or `gpurt train --log` are wanted");
+            "report: files of `gpurt bench --format json` or `gpurt train --log`, or the folder "
+            "of a sweep, are wanted");
         return COMMAND_USAGE;
     }
     if (o->fail_under > 0 && !o->baseline) {
@@ -171,12 +191,12 @@ static int run_report(const struct report_options *o, const char **words, size_t
     int code = names_apart(o, words, count);
     report_init(&report);
     if (!code && o->baseline) {
-        code = report_read(&report, o->baseline, true);
+        code = read_one(&report, o->baseline, true);
     }
     for (size_t i = 0; i < count && !code; i++) {
         // The baseline may stand among the files too: `report *.json --baseline old.json`.
         bool again = o->baseline && strcmp(o->baseline, words[i]) == 0;
-        code = again ? COMMAND_OK : report_read(&report, words[i], false);
+        code = again ? COMMAND_OK : read_one(&report, words[i], false);
     }
     code = code ? code : make(o, &report);
     report_finish(&report);
@@ -185,8 +205,8 @@ static int run_report(const struct report_options *o, const char **words, size_t
 
 static const char report_about[] =
     "Puts results of `gpurt bench --format json` or jsonl, of any kinds and machines, logs of\n"
-    "`gpurt train --log`, and snapshots of memory (--memory-snapshot) into one report: which "
-    "device\n"
+    "`gpurt train --log`, snapshots of memory (--memory-snapshot) and folders of `gpurt sweep` "
+    "into\none report: which device\n"
     "leads in what, charts, every figure, and the record of each machine. Without --html, --md or "
     "--csv the summary is printed.\n"
     "Of several results of one case and device the newest counts.\n";

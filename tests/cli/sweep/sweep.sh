@@ -58,6 +58,14 @@ best=$(sort -t, -g -k3 first.csv | awk -F, '$1 != "trial" { print $1; exit }')
 grep -q "^# trial $best of grid: val_loss " best.yaml || wrong "best.yaml does not say where it is from"
 expect 0 train supervised --config best.yaml --device ref:0 checkpoint_dir=again
 same again/best.h5 "grid/000$best/checkpoints/best.h5"
+# The report of a folder, and of a file: three figures, a line for each trial.
+expect 0 report grid
+said "the best val_loss is .*, of trial $best with"
+expect 0 sweep status grid --format json -o grid.json
+expect 0 report grid grid.json --html page.html
+[ "$(grep -c 'figure class="chart" id="sweep' page.html)" -eq 6 ] || wrong "the report lacks figures of sweeps"
+[ "$(grep -c '<title>trial [0-5]: val_loss' page.html)" -eq 24 ] || wrong "the report lacks trials"
+refuse 66 'is no folder of a sweep' report alone0
 refuse 73 'gpurt sweep resume grid' sweep grid.yaml "${two[@]}"
 expect 0 sweep resume grid --format csv
 once 6 out

@@ -404,6 +404,43 @@ static void test_texts(void **state) {
     assert_int_equal(report_order("x07", "x7"), 0);
 }
 
+// Seven trials and one without a value. By hand: ranks of lr and value differ by 2 1 1 2 1 1 0, so
+// the rank correlation is 1 - 6 * 12 / (7 * 48) = 11/14; the values of a have the mean rank 5 and
+// those of b 8/3, so the correlation ratio is (4 + 16/3) / 28 = 1/3.
+static void test_sweep(void **state) {
+    static const int values[] = {3, 1, 4, 2, 6, 5, 7};
+    char text[2048];
+    struct report r;
+    (void)state;
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "{\"schema\":\"gpurt.sweep/1\",\"sweep\":{\"metric\":\"val_loss\",\"goal\":\"minimize\","
+        "\"parameters\":[{\"name\":\"lr\",\"log\":true},{\"name\":\"optimizer\",\"log\":false},"
+        "{\"name\":\"seed\",\"log\":false}]}}\n");
+    for (int i = 0; i < 7; i++) {
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used,
+                             "{\"trial\":%d,\"state\":\"%s\",\"value\":%d,\"lr\":%d,"
+                             "\"optimizer\":\"%s\",\"seed\":1}\n",
+                             i, i == 1 ? "halved" : "done", values[i], i + 1, i % 2 ? "b" : "a");
+    }
+    snprintf(text + used, sizeof text - used,
+             "{\"trial\":7,\"state\":\"failed\",\"lr\":9,\"optimizer\":\"c\",\"seed\":1}\n");
+    report_init(&r);
+    read_good(&r, "s.jsonl", text, false);
+    report_settle(&r);
+    assert_int_equal(r.sweep_count, 1);
+    const struct report_sweep *s = &r.sweeps[0];
+    assert_int_equal(s->count, 8);
+    assert_int_equal(report_sweep_best(s)->number, 1);
+    near_to(s->parameters[0].importance, 121.0 / 196);
+    near_to(s->parameters[1].importance, 1.0 / 3);
+    assert_true(isnan(s->parameters[2].importance));
+    assert_true(s->parameters[1].words && !s->parameters[0].words);
+    near_to(s->trials[7].places[1], 2);
+    report_finish(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_winners),  cmocka_unit_test(test_newest),
@@ -411,6 +448,7 @@ int main(void) {
         cmocka_unit_test(test_subjects), cmocka_unit_test(test_log),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_texts),    cmocka_unit_test(test_colors),
+        cmocka_unit_test(test_sweep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
