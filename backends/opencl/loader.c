@@ -31,6 +31,7 @@
 #include "base/whole_file.h"
 
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
+#define OWN_VENDORS "/opencl-vendors"  // of the cache
 
 // ---- the library ----
 
@@ -225,16 +226,24 @@ static void link_system_icds(const char *folder) {
     }
 }
 
+// Who set one of these chose the drivers; we do not add to his choice. Our own folder is no choice:
+// a process that gpurt started has it from there.
+static bool is_chosen(void) {
+    const char *folder = getenv("OCL_ICD_VENDORS");
+    size_t length = folder ? strlen(folder) : 0, own = strlen(OWN_VENDORS "/");
+    bool ours = length >= own && strcmp(folder + length - own, OWN_VENDORS "/") == 0;
+    return (folder && !ours) || getenv("OCL_ICD_FILENAMES");
+}
+
 bool gcl_add_drivers(char *note, bool *anew) {
-    // Who set one of these chose the drivers; we do not add to his choice.
-    if (getenv("OCL_ICD_VENDORS") || getenv("OCL_ICD_FILENAMES")) {
+    if (is_chosen()) {
         return false;
     }
     bool written = false;
     const char *cache = grt_cache_dir(NULL);
     char folder[480] = "", added[160] = "";
     if (cache) {
-        int length = snprintf(folder, sizeof folder, "%s/opencl-vendors", cache);
+        int length = snprintf(folder, sizeof folder, "%s" OWN_VENDORS, cache);
         if (length >= (int)sizeof folder) {
             folder[0] = '\0';
         }

@@ -53,6 +53,11 @@ expect 0 "${memory[@]}"
 expect 0 "${memory[@]}"
 ! grep -q manifest "$tmp/err" || wrong "the manifest of before is spoken of again"
 
+# What gpurt named for itself, a process that it started inherits: that is nobody's choice.
+rm -r "$XDG_CACHE_HOME/gpurt"
+OCL_ICD_VENDORS=$tmp/gone/opencl-vendors/ expect 0 devices
+[ "$(rows ' opencl:')" -eq $((before_cl + 1)) ] || wrong "a folder of gpurt's own is taken for a user's choice"
+
 VK_ICD_FILENAMES=/nonexistent OCL_ICD_VENDORS=/nonexistent expect 0 devices --format csv
 ! grep -qE '^(vulkan|opencl):' "$tmp/out" || wrong "drivers are added to those that the user chose"
 VK_ICD_FILENAMES=/nonexistent expect 0 devices
