@@ -177,11 +177,12 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
         }
     }
     talk_line("precision   %s", c->precision);
+    uint32_t micro = info.learner.accumulate * (info.micro_batches ? info.micro_batches : 1);
     talk_line(
         "batch       %llu x %llu: effective %u, in %u micro-batch%s; %llu steps an epoch, %llu "
         "in all",
-        (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.learner.batch,
-        info.learner.accumulate, info.learner.accumulate == 1 ? "" : "es",
+        (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.step_rows,
+        micro, micro == 1 ? "" : "es",
         (unsigned long long)info.steps_per_epoch, (unsigned long long)info.steps);
     explain_pairs(&info);
     char groups[48] = "";
@@ -290,6 +291,7 @@ static int open_run(void *self) {
         grt_supervised_create(&(struct grt_supervised_desc){.dev = t->trainer.dev,
                                                             .config = &t->trainer.config.settings,
                                                             .from = t->first,
+                                                            .comm = t->trainer.comm,
                                                             .resume = t->resume != 0,
                                                             .force = t->force != 0,
                                                             .stop = trainer_stop,
@@ -328,6 +330,7 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
         .advice =
             "A smaller learning_rate, max_grad_norm, or on_nan_loss: skip or rollback may help",
         .keys_are_options = true,
+        .ranks = true,
         .read = read_settings,
         .files = files,
         .open = open_run,

@@ -35,7 +35,13 @@ static bool check_desc(const struct grt_loader_desc *desc) {
                       : desc->turns > GRT_LOADER_TURNS                ? "over 2 turns"
                       : desc->pin && !desc->dev                       ? "pin, and no device"
                       : desc->cache == GRT_CACHE_DEVICE && !desc->dev ? "no device for the cache"
-                                                                      : NULL;
+                      : desc->share.of > 0 && desc->cache == GRT_CACHE_DEVICE
+                          ? "a share of rows on the device"
+                      : desc->share.of > 0 &&
+                              (desc->share.count == 0 || desc->share.first >= desc->share.of ||
+                               desc->share.count > desc->share.of - desc->share.first)
+                          ? "a share that is no part of the step"
+                          : NULL;
     return !why || grt_fail(GRT_INVALID, "grt_loader_create: %s", why);
 }
 
@@ -46,8 +52,11 @@ static uint64_t aligned(uint64_t bytes) {
 static bool count_rows(struct grt_loader *loader) {
     const struct grt_loader_desc *desc = &loader->desc;
     loader->rows = grt_order_rows(&desc->data->order, desc->part);
-    uint64_t whole = loader->rows / desc->batch;
-    loader->per_epoch = desc->drop_last ? whole : whole + (loader->rows % desc->batch != 0);
+    // Where ranks share steps out, an epoch has as many as all of them fill together.
+    uint64_t rows = (uint64_t)desc->batch * (desc->share.of > 0 ? desc->share.of : 1);
+    uint64_t whole = loader->rows / rows;
+    loader->per_epoch = desc->drop_last ? whole : whole + (loader->rows % rows != 0);
+    loader->per_epoch *= desc->share.of > 0 ? desc->share.count : 1;
     return loader->per_epoch > 0 ||
            grt_fail(GRT_BAD_DATA, "%s: %llu rows for %s do not fill one batch of %u",
                     desc->data->path, (unsigned long long)loader->rows,
@@ -214,7 +223,9 @@ struct grt_loader_info grt_loader_info(const struct grt_loader *loader) {
     if (!loader) {
         return (struct grt_loader_info){0};
     }
+    const struct grt_loader_share *share = &loader->desc.share;
     uint64_t delivered = loader->per_epoch * loader->desc.batch;
+    delivered = share->of > 0 ? delivered / share->count * share->of : delivered;
     const struct grt_dataset *data = loader->desc.data;
     return (struct grt_loader_info){
         .rows = delivered < loader->rows ? delivered : loader->rows,
@@ -233,8 +244,8 @@ static void describe(const struct grt_loader *loader, const struct grt_slot *slo
                      struct grt_batch *batch) {
     const struct grt_dataset_info *info = &loader->desc.data->info;
     struct grt_loader_position position = position_of(loader, slot->number);
-    uint64_t left = loader->rows - position.batch * loader->desc.batch;
-    uint32_t rows = left < loader->desc.batch ? (uint32_t)left : loader->desc.batch;
+    uint64_t first;
+    uint32_t rows = grt_loader_rows(loader, position.batch, &first);
     *batch = (struct grt_batch){
         .position = position,
         .rows = rows,

@@ -65,6 +65,18 @@ struct grt_loader {
     pthread_t *threads;
 };
 
+// The rows of a batch, by its number within the epoch: the first, and how many there are.
+static inline uint32_t grt_loader_rows(const struct grt_loader *loader, uint64_t batch,
+                                       uint64_t *first) {
+    const struct grt_loader_share *share = &loader->desc.share;
+    if (share->of > 0) {
+        batch = batch / share->count * share->of + share->first + batch % share->count;
+    }
+    *first = batch * loader->desc.batch;
+    uint64_t left = *first < loader->rows ? loader->rows - *first : 0;
+    return left < loader->desc.batch ? (uint32_t)left : loader->desc.batch;
+}
+
 // loader_work.c
 // Fills a slot with its batch; the fault is the slot's.
 void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct grt_reader *reader,

@@ -55,18 +55,20 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
                      uint64_t *drawn) {
     struct grt_dataset *data = loader->desc.data;
     uint32_t batch = loader->desc.batch;
-    uint64_t epoch = slot->number / loader->per_epoch;
-    uint64_t first = slot->number % loader->per_epoch * batch;
-    uint64_t left = loader->rows - first;
-    uint32_t rows = left < batch ? (uint32_t)left : batch;
+    uint64_t epoch = slot->number / loader->per_epoch, first;
+    uint32_t rows = grt_loader_rows(loader, slot->number % loader->per_epoch, &first);
     double begun = grt_timeline_clock(), staged = grt_timeline_staged();
     slot->fault = (struct grt_fault){0};
-    grt_order_draw(&data->order, &loader->draw, epoch, first, rows, drawn);
-    if (data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle && !data->ram.x) {
+    if (rows > 0) {
+        grt_order_draw(&data->order, &loader->draw, epoch, first, rows, drawn);
+    }
+    if (rows > 0 && data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle && !data->ram.x) {
         read_ahead(loader, epoch, first, rows);
     }
     uint64_t xw = data->info.x_width, yw = data->info.y_width;
-    grt_reader_read(reader, GRT_READ_CHECKED, drawn, rows, slot->x, slot->y, &slot->fault);
+    if (rows > 0) {
+        grt_reader_read(reader, GRT_READ_CHECKED, drawn, rows, slot->x, slot->y, &slot->fault);
+    }
     memset(slot->x + rows * xw, 0, (batch - rows) * xw * 4);
     if (slot->y) {
         memset(slot->y + rows * yw, 0, (batch - rows) * yw * 4);

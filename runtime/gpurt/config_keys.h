@@ -162,6 +162,9 @@
     X(KNN_EVERY, knn_every, WHOLE, "training", "0", 0, 1000000, "", "knn_interval",                \
       "of nt_xent: epochs between trials by nearest neighbours, where the file has labels; 0: a "  \
       "tenth of all")                                                                              \
+    X(MICRO_BATCHES, micro_batches, WHOLE, "training", "0", 0, 1024, "", "",                       \
+      "parts of a step, a power of two, that ranks share out; any number of ranks that divides "   \
+      "it gives the same bits; default: one for each rank")                                        \
     X(AUTO_ACCUMULATE, auto_accumulate, FLAG, "training", "false", 0, 0, "",                       \
       "auto_find_batch_size",                                                                      \
       "split a batch that does not fit into micro-batches of the same result")                     \

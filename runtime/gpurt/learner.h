@@ -124,6 +124,9 @@ struct grt_step_desc {
     // samples alone. The graphs of all of a step's micro-batches, run one behind the other, are the
     // step.
     uint32_t part;
+    // What the numbers of its micro-batches begin with, which random numbers are drawn by: those of
+    // other ranks come before.
+    uint32_t micro_first;
     const struct grt_step_rows *data;  // or rows on the device; not past the end of an epoch
     // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
     // name may come several times: add). What the fused variant does for single rows, back through

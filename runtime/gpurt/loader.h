@@ -59,6 +59,12 @@ struct grt_loader_desc {
     uint64_t seed;         // of the shuffling
     uint32_t window;       // compressed data: chunks whose rows are mixed; 0: 16
     struct grt_loader_position start;
+    // Batches of `of` that make a step together, of which this loader gives `count` from `first`
+    // on; the others are those of other ranks, and their rows are not read. A batch behind the last
+    // row of an epoch has no rows. of 0: all.
+    struct grt_loader_share {
+        uint32_t first, count, of;
+    } share;
 };
 #define grt_loader_desc(...) GRT_DESC(struct grt_loader_desc, __VA_ARGS__)
 
@@ -79,7 +85,7 @@ GRT_API struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc)
 GRT_API void grt_loader_destroy(struct grt_loader **loader);
 
 struct grt_loader_info {
-    uint64_t rows;               // of an epoch, as delivered
+    uint64_t rows;               // of an epoch, as delivered, by all ranks
     uint64_t batches_per_epoch;  // 0 when drop_last leaves nothing: grt_loader_create() refuses
     uint32_t slots;
     uint64_t threads_started;  // workers so far; short ones are started for each epoch

@@ -27,6 +27,7 @@ struct grt_supervised_desc {
     const void *of;
     // Tensors to begin with, of grt_task_begin_with(); used as long as the run lives. May be NULL.
     const struct grt_archive *from;
+    struct grt_comm *comm;  // the ranks that train together, or NULL
     bool resume;
     bool force;     // resume though the data are others than those of the checkpoint
     bool lockstep;  // nothing is queued ahead, log lines are waited for: a stop is obeyed at once
@@ -51,6 +52,8 @@ struct grt_supervised_info {
     uint32_t layers;  // modules that are no compositions
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
+    uint32_t step_rows;      // samples of a step, of all ranks
+    uint32_t micro_batches;  // that ranks share out; 0: a step is not cut so
     double data_seconds, cache_seconds, learner_seconds;  // what it took to begin
     struct grt_task_taken taken;                          // of desc.from
     uint64_t knn_every;     // epochs between trials by nearest neighbours; 0: none

@@ -92,7 +92,8 @@ GRT_API bool grt_task_frequent(const struct grt_task *task, const struct grt_loa
 
 // The loader of a part of the data, as the config says. `held` batches are used at once.
 GRT_API struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,
-                                           enum grt_part part, uint32_t held);
+                                           enum grt_part part, uint32_t held,
+                                           const struct grt_loader_share *share);
 
 // ---- what a config says of any training ----
 

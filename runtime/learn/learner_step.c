@@ -24,7 +24,7 @@ static struct grt_pass pass_of(const struct recording *f, bool training) {
                              .again = f->again,
                              .add_grads = f->micro > 0,
                              .state = f->l->state->range,
-                             .micro = (uint32_t)f->micro,
+                             .micro = f->desc->micro_first + (uint32_t)f->micro,
                              .saw = f->saw,
                              .context = f->context};
 }

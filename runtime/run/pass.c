@@ -31,7 +31,7 @@ bool pass_begin(struct pass *p, struct grt_dev *dev, const struct grt_archive *m
         (model && !grt_task_load_model(p->learner, model))) {
         goto undo;
     }
-    p->loader = grt_task_loader(&p->task, dev, part, GRT_FEED_HELD);
+    p->loader = grt_task_loader(&p->task, dev, part, GRT_FEED_HELD, NULL);
     if (p->loader) {
         return true;
     }

@@ -38,6 +38,12 @@ static bool choose_cache(struct grt_supervised *run) {
     static const char *const places[] = {"read from the file", "kept in the host's memory",
                                          "kept on the device"};
     bool any = strcmp(c->cache, "auto") == 0;
+    // Ranks take their rows out of the host's memory.
+    if (run->ranks && (any || supervised_on_device(run)) &&
+        !grt_config_set(c, GRT_CONFIG_CACHE, "ram")) {
+        return false;
+    }
+    any = any && !run->ranks;
     enum grt_cache wanted = any || supervised_on_device(run) ? GRT_CACHE_DEVICE
                             : strcmp(c->cache, "ram") == 0   ? GRT_CACHE_RAM
                                                              : GRT_CACHE_NONE;
@@ -101,7 +107,8 @@ static bool plan_memory(struct grt_supervised *run) {
 
 static bool make_loaders(struct grt_supervised *run) {
     const struct grt_task *task = &run->task;
-    run->train_loader = grt_task_loader(task, run->desc.dev, GRT_PART_TRAIN, GRT_FEED_HELD);
+    struct grt_loader_share share = supervised_share_of(run);
+    run->train_loader = grt_task_loader(task, run->desc.dev, GRT_PART_TRAIN, GRT_FEED_HELD, &share);
     if (!run->train_loader) {
         return false;
     }
@@ -110,7 +117,7 @@ static bool make_loaders(struct grt_supervised *run) {
         task->info.part_rows[GRT_PART_VALIDATION] > 0 && grt_loss_has_targets(task->learner.loss);
     if (checks) {
         run->check_loader =
-            grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, GRT_FEED_HELD);
+            grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, GRT_FEED_HELD, NULL);
     }
     return run->check_loader || !checks;
 }
@@ -119,7 +126,7 @@ static bool make_loaders(struct grt_supervised *run) {
 static bool count_steps(struct grt_supervised *run) {
     struct grt_config *c = &run->task.config;
     struct grt_optim_desc *o = &run->task.learner.optim;
-    run->steps_per_epoch = grt_loader_info(run->train_loader).batches_per_epoch;
+    run->steps_per_epoch = supervised_steps_per_epoch(run);
     // Steps alone mean as many epochs as they take.
     if (c->max_steps > 0 && !grt_config_given(c, GRT_CONFIG_EPOCHS)) {
         c->epochs = (c->max_steps + run->steps_per_epoch - 1) / run->steps_per_epoch;
@@ -189,11 +196,13 @@ static bool make_learner(struct grt_supervised *run) {
                                  .batch = run->task.learner.batch,
                                  .on_device = supervised_on_device(run),
                                  .epochs = run->task.config.epochs};
-    run->train = grt_feed_create(&feed);
+    if (run->ranks ? !supervised_ranks_open(run) : !(run->train = grt_feed_create(&feed))) {
+        return false;
+    }
     feed.loader = run->check_loader;
     feed.evaluate = true;
-    run->check = run->train && run->check_loader ? grt_feed_create(&feed) : NULL;
-    run->snapshot = run->train ? grt_snapshot_create(run->learner) : NULL;
+    run->check = run->check_loader ? grt_feed_create(&feed) : NULL;
+    run->snapshot = grt_snapshot_create(run->learner);
     return run->snapshot && (run->check || !run->check_loader);
 }
 
@@ -217,6 +226,7 @@ static struct grt_run *make_run(const struct grt_supervised *run) {
         .log = c->log,
         .tensorboard = c->tensorboard,
         .limits = {.max_time = c->max_time, .patience = c->patience, .min_delta = c->min_delta},
+        .comm = run->desc.comm,
         .stop = run->desc.stop,
         .report = run->desc.report,
         .context = run->desc.context,
@@ -229,7 +239,7 @@ static bool begin(struct grt_supervised *run) {
     grt_run_row_set(&about, GRT_FIELD_PARAMETERS, (double)grt_learner_parameters(run->learner));
     grt_run_row_set(&about, GRT_FIELD_SEED, (double)c->seed);
     grt_run_row_text(&about, GRT_FIELD_PRECISION, c->precision);
-    grt_run_row_set(&about, GRT_FIELD_BATCH, run->task.learner.batch);
+    grt_run_row_set(&about, GRT_FIELD_BATCH, run->step_rows);
     grt_run_row_set(&about, GRT_FIELD_ACCUMULATE, run->task.learner.accumulate);
     bool targets = grt_loss_has_targets(run->task.learner.loss);
     struct grt_run_start start = {.trainer = targets ? &with_targets : &without,
@@ -272,7 +282,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         run->task.learner.of = desc->of;
     }
     double opened = grt_seconds();
-    if (!choose_cache(run) || !plan_memory(run)) {
+    if (!supervised_share_out(run) || !choose_cache(run) || !plan_memory(run) ||
+        !supervised_agree_memory(run)) {
         goto undo_run;
     }
     double planned = grt_seconds();  // kernels are chosen and tried for it
@@ -305,6 +316,7 @@ void grt_supervised_destroy(struct grt_supervised **run) {
     }
     struct grt_supervised *r = *run;
     grt_snapshot_destroy(&r->snapshot);
+    supervised_ranks_close(r);
     grt_feed_destroy(&r->train);
     grt_feed_destroy(&r->check);
     grt_learner_destroy(&r->learner);
@@ -340,6 +352,8 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .bytes = grt_dev_mem_use(run->desc.dev, NULL).current,
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
+        .step_rows = run->step_rows,
+        .micro_batches = supervised_micro_batches(run),
         .taken = run->taken,
         .baseline = run->baseline,
         .cache_why = run->cache_why,

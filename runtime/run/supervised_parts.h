@@ -52,6 +52,8 @@ struct supervised_loop {
     bool failed;            // the data did
 };
 
+struct supervised_ranks;
+
 struct grt_supervised {
     struct grt_task_taken taken;  // of desc.from
     struct grt_supervised_desc desc;
@@ -59,7 +61,9 @@ struct grt_supervised {
     struct grt_task task;
     struct grt_learner *learner;
     struct grt_loader *train_loader, *check_loader;  // check: validation, NULL without one
-    struct grt_feed *train, *check;
+    struct grt_feed *train, *check;  // train: NULL with ranks
+    struct supervised_ranks *ranks;  // steps in micro-batches that ranks share out, or NULL
+    uint32_t step_rows;              // samples of a step, of all ranks
     struct grt_snapshot *snapshot;
     struct grt_learn_state state;  // of the learner, at `place`
     struct grt_run *driver;
@@ -104,6 +108,22 @@ void supervised_begin_queue(struct grt_supervised *s, uint64_t step);
 // to the row of the evaluation.
 void supervised_begin_knn(struct grt_supervised *s);
 void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct grt_run_row *row);
+
+// ---- supervised_ranks.c ----
+
+// Whether all ranks have the same settings; then which micro-batches of a step are this one's.
+bool supervised_share_out(struct grt_supervised *s);
+// The smallest micro-batch that any rank needs is that of all.
+bool supervised_agree_memory(struct grt_supervised *s);
+struct grt_loader_share supervised_share_of(const struct grt_supervised *s);
+uint32_t supervised_micro_batches(const struct grt_supervised *s);
+uint64_t supervised_steps_per_epoch(const struct grt_supervised *s);
+bool supervised_ranks_open(struct grt_supervised *s);
+void supervised_ranks_close(struct grt_supervised *s);
+// Steps as of grt_feed_run(); fewer where a rank is gone or asked to stop.
+bool supervised_ranks_run(struct grt_supervised *s, uint32_t most, struct grt_feed_done *done);
+// Where the next step begins, of training.
+bool supervised_seek(struct grt_supervised *s, struct grt_loader_position position);
 
 // What the sums of evaluations in the learner's state come to.
 void supervised_tally(const struct grt_learner *learner, const struct grt_learn_state *state,

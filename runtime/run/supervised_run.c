@@ -111,7 +111,7 @@ static void name_nonfinite(struct grt_supervised *s) {
     char name[128] = "";
     char text[256];
     bool found = false;
-    for (uint32_t i = 0; !found && grt_feed_part(s->train, position, i, &x, &y); i++) {
+    for (uint32_t i = 0; !found && s->train && grt_feed_part(s->train, position, i, &x, &y); i++) {
         found = grt_learner_find_nonfinite(s->learner, &x, &y, name, sizeof name);
     }
     if (!found) {
@@ -231,12 +231,16 @@ static bool queue_segment(struct grt_supervised *s, uint32_t steps) {
     bool more = g.checks || s->steps - l->queued > steps;
     struct grt_feed *feed = g.checks ? s->check : s->train;
     // A step of training takes longer than one of validation.
-    grt_feed_expect(feed, g.checks && l->check_seconds > 0 ? l->check_seconds : l->step_seconds);
+    if (feed) {
+        grt_feed_expect(feed,
+                        g.checks && l->check_seconds > 0 ? l->check_seconds : l->step_seconds);
+    }
     // Each segment takes its parameters back: an evaluation may be given up behind any of them.
     if (g.checks && !grt_learner_average(s->learner, true)) {
         return false;
     }
-    g.fed = grt_feed_run(feed, steps, more, &g.done);
+    g.fed = g.checks || !s->ranks ? grt_feed_run(feed, steps, more, &g.done)
+                                  : supervised_ranks_run(s, steps, &g.done);
     if (g.checks && !grt_learner_average(s->learner, false)) {
         return false;
     }
@@ -312,7 +316,7 @@ static void settle_steps(struct grt_supervised *s, const struct supervised_segme
     for (uint32_t i = 0; i < good; i++) {
         struct grt_learn_row row = grt_snapshot_row(s->snapshot, slot, first + i);
         bool last = i + 1 == g->done.steps;
-        uint64_t samples = last ? g->done.last_rows : s->task.learner.batch;
+        uint64_t samples = last ? g->done.last_rows : s->step_rows;
         l->now += seconds / g->done.steps;
         s->state.lr = row.lr;
         s->state.grad_norm = row.grad_norm;

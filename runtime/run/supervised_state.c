@@ -93,7 +93,9 @@ static bool set_values(const struct grt_supervised *run, uint64_t step, struct g
            grt_archive_set_whole(a, "step", (int64_t)step) &&
            grt_archive_set_whole(a, "epoch", (int64_t)p->position.epoch) &&
            grt_archive_set_whole(a, "batch", (int64_t)p->position.batch) &&
-           grt_archive_set_whole(a, "batch_size", run->task.learner.batch) &&
+           grt_archive_set_whole(a, "batch_size", run->step_rows) &&
+           (!run->ranks ||
+            grt_archive_set_whole(a, "micro_batches", supervised_micro_batches(run))) &&
            grt_archive_set_whole(a, "steps_per_epoch", (int64_t)run->steps_per_epoch) &&
            grt_archive_set_real(a, "epoch_loss", p->epoch_loss) &&
            grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
@@ -166,17 +168,17 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
         .best_accuracy = grt_archive_real(a, "best_accuracy", 0),
     };
     (void)driver;
-    if (batch != run->task.learner.batch || (uint64_t)per_epoch != run->steps_per_epoch) {
+    if (batch != run->step_rows || (uint64_t)per_epoch != run->steps_per_epoch) {
         return grt_fail(GRT_CONFIG,
                         "%s was made with %" PRId64 " samples a step, %" PRId64
                         " steps an epoch; here they are %u and %" PRIu64
                         ", so its place in the data means nothing: use the same data and batch, or "
                         "another checkpoint_dir",
-                        a->path, batch, per_epoch, run->task.learner.batch, run->steps_per_epoch);
+                        a->path, batch, per_epoch, run->step_rows, run->steps_per_epoch);
     }
     if (!grt_task_continues(&run->task, a) || !same_data(run, a) ||
         !each_tensor(run, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
-        !grt_feed_seek(run->train, p.position)) {
+        !supervised_seek(run, p.position)) {
         return false;
     }
     run->place = p;
@@ -201,5 +203,5 @@ bool supervised_restart(struct grt_supervised *run) {
     run->whole_step = UINT64_MAX;
     *grt_run_place(run->driver) = (struct grt_run_place){0};
     return grt_learner_reset(run->learner, run->task.config.seed) && supervised_begin_with(run) &&
-           grt_feed_seek(run->train, first);
+           supervised_seek(run, first);
 }

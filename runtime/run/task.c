@@ -476,7 +476,8 @@ void grt_task_close(struct grt_task *task) {
 }
 
 struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,
-                                   enum grt_part part, uint32_t held) {
+                                   enum grt_part part, uint32_t held,
+                                   const struct grt_loader_share *share) {
     const struct grt_config *c = &task->config;
     bool training = part == GRT_PART_TRAIN;
     enum grt_cache cache = (enum grt_cache)cache_of(c->cache);
@@ -490,5 +491,6 @@ struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *
                         .pin = c->pin_memory, .cache = cache, .shuffle = training && c->shuffle,
                         .drop_last = training && c->drop_last,
                         .short_workers = !c->persistent_workers, .turns = grt_dev_lanes(dev),
-                        .seed = c->seed));
+                        .seed = c->seed,
+                        .share = share ? *share : (struct grt_loader_share){0}));
 }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the micro-batches of a step come to, as numbers that a host adds up over several learners:
+//
+//     gradients | parts of the loss | what modules keep (running statistics)
+//
+// The first two are means over samples: each micro-batch counts by its share of the step's. The
+// last is a mean over micro-batches, each of which begins with what was kept before the step.
+#ifndef GRT_LEARN_SHARE_H
+#define GRT_LEARN_SHARE_H
+
+#include "gpurt/learner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct grt_share;
+
+struct grt_share *grt_share_create(struct grt_learner *learner);
+void grt_share_destroy(struct grt_share **share);
+// f32 numbers of all of it.
+uint64_t grt_share_count(const struct grt_share *share);
+
+// Before the first micro-batch of a step.
+bool grt_share_begin(struct grt_share *share);
+// Behind the gradients of `rows` samples, of which the step has `all`: waits and reads.
+bool grt_share_take(struct grt_share *share, uint32_t rows, uint32_t all, float *numbers);
+// Before the update: the sum of what was taken of `count` micro-batches.
+bool grt_share_give(struct grt_share *share, uint32_t count, const float *numbers);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that several ranks take together, or one in the same parts.
+//
+//     step of 8 samples, 4 micro-batches   | 0 1 | 2 3 | 4 5 | 6 7 |
+//     two ranks                            | rank 0    | rank 1    |
+//     sums                                  (a + b)   +   (c + d)
+//
+// A micro-batch comes to the same numbers on whichever rank it is, and the tree over all of them is
+// the same for every number of ranks: so are the bits. Each rank reads the rows of its own
+// micro-batches, then all sum and make the same update. The sum is one exchange behind the last
+// micro-batch of a step: gradients that are known earlier could go earlier, layer by layer.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "gpurt/checkpoint.h"
+#include "learn/share.h"
+#include "supervised_parts.h"
+
+#define SAME_EVERY 100  // steps between comparisons of the weights
+#define LEVELS 12       // of a tree of 1,024 micro-batches, and one
+
+struct recorded {
+    uint32_t leaf, rows;
+    struct grt_graph *graph;
+};
+
+struct supervised_ranks {
+    uint32_t all, count;     // micro-batches of a step, and of this rank
+    uint32_t first;          // of this rank
+    uint32_t leaf, step;     // samples of a micro-batch and of a step
+    uint64_t epoch;          // samples
+    uint64_t taken;          // steps, for the comparison of weights
+    struct grt_share *share;
+    struct grt_buf *in;      // x and y of a micro-batch
+    uint64_t y_at;
+    struct recorded *graphs;  // two for each micro-batch: a full one, and the last of an epoch
+    struct grt_graph *update;
+    float *sums[LEVELS];  // of subtrees that are not yet whole
+    uint64_t room;
+    struct grt_loader_position next;  // counts steps
+};
+
+// ---- settings ----
+
+// Keys that may differ from rank to rank: where things are, and how they are read.
+static bool own_key(enum grt_config_key key) {
+    static const enum grt_config_key own[] = {
+        GRT_CONFIG_DATA,    GRT_CONFIG_CHECKPOINT_DIR, GRT_CONFIG_LOG,         GRT_CONFIG_DEVICE,
+        GRT_CONFIG_BACKEND, GRT_CONFIG_TENSORBOARD,    GRT_CONFIG_NUM_WORKERS, GRT_CONFIG_CACHE,
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (own[i] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool agree_settings(const struct grt_supervised *run) {
+    struct grt_comm *comm = run->desc.comm;
+    char text[4096], digest[32];
+    for (uint32_t k = 0; k < GRT_CONFIG_KEY_COUNT; k++) {
+        enum grt_config_key key = (enum grt_config_key)k;
+        if (own_key(key)) {
+            continue;
+        }
+        grt_config_value_text(&run->settings, key, text, sizeof text);
+        if (!grt_comm_agree(comm, grt_config_key_info(key)->name, text)) {
+            return false;
+        }
+    }
+    snprintf(digest, sizeof digest, "%016" PRIx64, run->data_digest);
+    snprintf(text, sizeof text, "%u", run->task.learner.batch);
+    return grt_comm_agree(comm, "data", digest) && grt_comm_agree(comm, "samples of a step", text);
+}
+
+// Micro-batches of the run that is gone on with; 0: it says none.
+static uint64_t of_checkpoint(const struct grt_supervised *run) {
+    const char *dir = run->settings.checkpoint_dir;
+    struct grt_archive *newest =
+        run->desc.resume && grt_checkpoint_any(dir) ? grt_checkpoint_newest(dir) : NULL;
+    uint64_t count = newest ? (uint64_t)grt_archive_whole(newest, "micro_batches", 0) : 0;
+    grt_archive_destroy(&newest);
+    return count;
+}
+
+bool supervised_share_out(struct grt_supervised *run) {
+    struct grt_learner_desc *d = &run->task.learner;
+    uint32_t ranks = grt_comm_ranks(run->desc.comm);
+    uint64_t all = run->task.config.micro_batches;
+    run->step_rows = d->batch;
+    if (!agree_settings(run)) {
+        return false;
+    }
+    all = all > 0 ? all : of_checkpoint(run);
+    all = all > 0 ? all : ranks;
+    if (all == 1 && ranks == 1) {
+        return true;
+    }
+    if ((all & (all - 1)) != 0 || all % ranks != 0) {
+        return grt_fail(GRT_CONFIG,
+                        "%llu micro-batches and %u ranks: micro_batches is a power of two, and the "
+                        "ranks divide it",
+                        (unsigned long long)all, ranks);
+    }
+    if (d->batch % all != 0) {
+        return grt_fail(GRT_CONFIG, "a step of %u samples is not cut into %llu equal micro-batches",
+                        d->batch, (unsigned long long)all);
+    }
+    if (d->class_weights) {
+        return grt_fail(GRT_CONFIG, "class_weights: with micro_batches or several ranks they are "
+                                    "not supported");
+    }
+    run->ranks = calloc(1, sizeof *run->ranks);
+    if (!run->ranks) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for micro-batches");
+    }
+    uint32_t count = (uint32_t)all / ranks, batch = (uint32_t)run->task.config.batch_size;
+    *run->ranks = (struct supervised_ranks){.all = (uint32_t)all,
+                                            .count = count,
+                                            .first = grt_comm_rank(run->desc.comm) * count,
+                                            .leaf = d->batch / (uint32_t)all,
+                                            .step = d->batch};
+    // A learner is for one of them. They may be cut further, as accumulate says.
+    d->batch = run->ranks->leaf;
+    d->accumulate = (d->batch + batch - 1) / batch;
+    return true;
+}
+
+bool supervised_agree_memory(struct grt_supervised *run) {
+    struct grt_comm *comm = run->desc.comm;
+    uint32_t ranks = grt_comm_ranks(comm), *each = calloc(ranks, sizeof *each);
+    if (!each) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", ranks);
+    }
+    each[grt_comm_rank(comm)] = run->task.learner.accumulate;
+    bool good = grt_comm_gather(comm, each, sizeof *each);
+    // What fits the rank with the least memory fits all.
+    for (uint32_t r = 0; good && r < ranks; r++) {
+        uint32_t *most = &run->task.learner.accumulate;
+        *most = each[r] > *most ? each[r] : *most;
+    }
+    free(each);
+    return good;
+}
+
+struct grt_loader_share supervised_share_of(const struct grt_supervised *run) {
+    const struct supervised_ranks *r = run->ranks;
+    return r ? (struct grt_loader_share){r->first, r->count, r->all} : (struct grt_loader_share){0};
+}
+
+uint32_t supervised_micro_batches(const struct grt_supervised *run) {
+    return run->ranks ? run->ranks->all : 0;
+}
+
+uint64_t supervised_steps_per_epoch(const struct grt_supervised *run) {
+    uint64_t batches = grt_loader_info(run->train_loader).batches_per_epoch;
+    return run->ranks ? batches / run->ranks->count : batches;
+}
+
+// ---- making ----
+
+bool supervised_ranks_open(struct grt_supervised *run) {
+    struct supervised_ranks *r = run->ranks;
+    uint64_t x = grt_learner_x_bytes(run->learner), y = grt_learner_y_bytes(run->learner);
+    r->epoch = grt_loader_info(run->train_loader).rows;
+    r->share = grt_share_create(run->learner);
+    if (!r->share) {
+        return false;
+    }
+    r->room = grt_comm_room(run->desc.comm, grt_share_count(r->share));
+    r->graphs = calloc((size_t)r->count * 2, sizeof *r->graphs);
+    bool good = r->graphs != NULL;
+    for (uint32_t i = 0; good && (i < 2 || 1u << (i - 1) < r->count); i++) {
+        r->sums[i] = malloc(r->room * sizeof(float));
+        good = r->sums[i] != NULL;
+    }
+    if (!good) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for sums of gradients");
+    }
+    r->y_at = grt_dev_align_up(run->desc.dev, r->leaf * x);
+    r->in = grt_buf_create(run->desc.dev,
+                           grt_buf_desc(.size = r->y_at + r->leaf * y, .kind = GRT_BUF_UPLOAD,
+                                        .label = "micro-batch"));
+    r->update = r->in ? grt_learner_update(run->learner, grt_step_desc(.rows = r->leaf)) : NULL;
+    return r->update != NULL;
+}
+
+void supervised_ranks_close(struct grt_supervised *run) {
+    struct supervised_ranks *r = run->ranks;
+    if (!r) {
+        return;
+    }
+    for (uint32_t i = 0; r->graphs && i < 2 * r->count; i++) {
+        grt_graph_destroy(&r->graphs[i].graph);
+    }
+    for (uint32_t i = 0; i < LEVELS; i++) {
+        free(r->sums[i]);
+    }
+    grt_graph_destroy(&r->update);
+    grt_share_destroy(&r->share);
+    grt_buf_destroy(&r->in);
+    free(r->graphs);
+    free(r);
+    run->ranks = NULL;
+}
+
+bool supervised_seek(struct grt_supervised *run, struct grt_loader_position position) {
+    struct supervised_ranks *r = run->ranks;
+    if (!r) {
+        return grt_feed_seek(run->train, position);
+    }
+    r->next = position;
+    position.batch *= r->count;
+    return grt_dev_wait(run->desc.dev) && grt_loader_seek(run->train_loader, position);
+}
+
+// ---- a step ----
+
+static struct grt_graph *graph_of(struct grt_supervised *run, uint32_t leaf, uint32_t rows) {
+    struct supervised_ranks *r = run->ranks;
+    struct recorded *at = &r->graphs[2 * leaf + (rows < r->leaf)];
+    if (at->graph && at->rows == rows) {
+        return at->graph;
+    }
+    grt_graph_destroy(&at->graph);
+    uint32_t number = (r->first + leaf) * run->task.learner.accumulate;
+    *at = (struct recorded){leaf, rows, NULL};
+    at->graph = grt_learner_gradients(
+        run->learner,
+        grt_step_desc(.rows = rows, .micro_first = number, .x = {r->in, 0, r->y_at},
+                      .y = {r->in, r->y_at, grt_buf_size(r->in) - r->y_at}));
+    return at->graph;
+}
+
+// The numbers of one micro-batch.
+static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all, float *numbers,
+                      struct grt_feed_done *done) {
+    struct supervised_ranks *r = run->ranks;
+    struct grt_batch batch;
+    if (!grt_loader_next(run->train_loader, &batch)) {
+        return false;
+    }
+    done->waited += batch.waited;
+    done->stalled += batch.waited;
+    bool good = true;
+    if (batch.rows == 0) {
+        memset(numbers, 0, r->room * sizeof *numbers);
+    } else {
+        struct grt_graph *graph = graph_of(run, leaf, batch.rows);
+        char *in = grt_buf_host(r->in);
+        memcpy(in, batch.x, batch.rows * grt_learner_x_bytes(run->learner));
+        if (batch.y) {
+            memcpy(in + r->y_at, batch.y, batch.rows * grt_learner_y_bytes(run->learner));
+        }
+        good = graph && grt_graph_run(graph) && grt_share_take(r->share, batch.rows, all, numbers);
+    }
+    grt_loader_release(run->train_loader, &batch);
+    return good;
+}
+
+// The sum of this rank's micro-batches, into the lowest of the sums: neighbours first.
+static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_feed_done *done) {
+    struct supervised_ranks *r = run->ranks;
+    uint32_t height = 0;
+    if (!grt_share_begin(r->share)) {
+        return false;
+    }
+    for (uint32_t leaf = 0; leaf < r->count; leaf++) {
+        if (!take_leaf(run, leaf, all, r->sums[height++], done)) {
+            return false;
+        }
+        for (uint32_t pair = leaf + 1; pair % 2 == 0; pair /= 2) {
+            float *left = r->sums[height - 2];
+            const float *right = r->sums[--height];
+            for (uint64_t i = 0; i < r->room; i++) {
+                left[i] += right[i];
+            }
+        }
+    }
+    return true;
+}
+
+static bool same_weights(struct grt_supervised *run, uint64_t step) {
+    const struct grt_tensor *first = grt_learner_tensor(run->learner, GRT_TENSOR_PARAM, 0, NULL);
+    struct supervised_ranks *r = run->ranks;
+    if (grt_comm_ranks(run->desc.comm) == 1 || step % SAME_EVERY != 0) {
+        return true;
+    }
+    // As large as the gradients, which are a part of the room.
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; first; i++) {
+        uint64_t size = grt_tensor_bytes(first);
+        if (!grt_buf_read(first->range.buf, first->range.offset, (char *)r->sums[1] + bytes,
+                          size)) {
+            return false;
+        }
+        bytes += size;
+        first = grt_learner_tensor(run->learner, GRT_TENSOR_PARAM, i + 1, NULL);
+    }
+    return grt_comm_same(run->desc.comm, "weights", step, r->sums[1], bytes);
+}
+
+// *taken: false where a rank is gone: then nothing was changed.
+static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bool *taken) {
+    struct supervised_ranks *r = run->ranks;
+    struct grt_comm *comm = run->desc.comm;
+    uint64_t left = r->epoch - r->next.batch * r->step;
+    uint32_t rows = left < r->step ? (uint32_t)left : r->step;
+    *taken = false;
+    if (!take_leaves(run, rows, done)) {
+        return false;
+    }
+    grt_run_asked_to_stop(run->driver);  // tells the vote what this rank wants
+    if (!grt_comm_vote(comm) || !grt_comm_sum(comm, r->sums[0], grt_share_count(r->share))) {
+        return (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
+    }
+    uint32_t leaves = (rows + r->leaf - 1) / r->leaf;
+    if (!grt_share_give(r->share, leaves, r->sums[0]) || !grt_graph_run(r->update)) {
+        return false;
+    }
+    *taken = true;
+    done->steps++;
+    done->samples += rows;
+    done->last_rows = rows;
+    r->next.batch++;
+    if (r->next.batch == run->steps_per_epoch) {
+        r->next = (struct grt_loader_position){.epoch = r->next.epoch + 1};
+        done->epoch_ended = true;
+    }
+    return same_weights(run, run->loop.queued + done->steps);
+}
+
+bool supervised_ranks_run(struct grt_supervised *run, uint32_t most, struct grt_feed_done *done) {
+    bool good = true, taken = true;
+    *done = (struct grt_feed_done){0};
+    while (good && taken && done->steps < most && !done->epoch_ended &&
+           grt_comm_stop(run->desc.comm) == 0) {
+        good = take_step(run, done, &taken);
+    }
+    return grt_dev_wait(run->desc.dev) && good;
+}
