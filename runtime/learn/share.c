@@ -8,38 +8,68 @@
 #include "gpurt/device.h"
 #include "learner_parts.h"
 
-#define PARTS 3  // gradients, losses, what modules keep
-
+// Counts of numbers: gradients, losses, what modules keep. Tensors are one behind the other, as
+// they are named: how they lie on a device is that device's own.
 struct grt_share {
     struct grt_learner *learner;
-    const struct grt_tensor *parts[PARTS];  // NULL where there is none
-    uint64_t counts[PARTS], count;
-    struct grt_buf *down, *up;
-    struct grt_graph *take, *give;
-    float *kept;  // by modules, before the step; or NULL
+    uint64_t grads, losses, kept, count;
+    struct grt_buf *down, *up, *back;
+    struct grt_graph *take, *give, *restore;
+    float *before;  // what modules kept before the step; or NULL
 };
 
 uint64_t grt_share_count(const struct grt_share *share) {
     return share->count;
 }
 
-// All parts, one behind the other, to or from the host.
-static struct grt_graph *make_graph(struct grt_share *s, struct grt_buf *host, bool down) {
-    struct grt_graph *graph = grt_graph_create(s->learner->dev, down ? "share" : "shared");
+static uint64_t count_of(const struct grt_learner *l, enum grt_tensor_role role) {
+    const struct grt_tensor *t;
+    uint64_t count = 0;
+    for (uint32_t i = 0; (t = grt_learner_tensor(l, role, i, NULL)) != NULL; i++) {
+        count += grt_tensor_count(t);
+    }
+    return count;
+}
+
+static uint64_t copy(struct grt_graph *graph, const struct grt_tensor *t, struct grt_buf *host,
+                     uint64_t at, bool down) {
+    struct grt_range there = {host, at, grt_tensor_bytes(t)}, here = t->range;
+    here.size = there.size;
+    grt_graph_copy(graph, down ? there : here, down ? here : there);
+    return there.size;
+}
+
+static uint64_t copy_role(struct grt_graph *graph, const struct grt_learner *l,
+                          enum grt_tensor_role role, struct grt_buf *host, uint64_t at, bool down) {
+    const struct grt_tensor *t;
+    for (uint32_t i = 0; (t = grt_learner_tensor(l, role, i, NULL)) != NULL; i++) {
+        at += copy(graph, t, host, at, down);
+    }
+    return at;
+}
+
+// To or from the host: all, or what modules keep alone.
+static struct grt_graph *make_graph(struct grt_share *s, struct grt_buf *host, bool down,
+                                    bool all) {
+    struct grt_learner *l = s->learner;
+    struct grt_graph *graph = grt_graph_create(l->dev, down ? "share" : "shared");
     uint64_t at = 0;
-    for (int i = 0; graph && i < PARTS; i++) {
-        if (s->counts[i] == 0) {
-            continue;
-        }
-        struct grt_range there = {host, at, s->counts[i] * 4}, here = s->parts[i]->range;
-        here.size = there.size;
-        grt_graph_copy(graph, down ? there : here, down ? here : there);
-        at += there.size;
+    if (graph && all) {
+        at = copy_role(graph, l, GRT_TENSOR_GRAD, host, at, down);
+        at += copy(graph, l->loss_parts, host, at, down);
+    }
+    if (graph) {
+        copy_role(graph, l, GRT_TENSOR_BUFFER, host, at, down);
     }
     if (graph && !grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
     }
     return graph;
+}
+
+static struct grt_buf *make_buf(struct grt_learner *l, uint64_t count, enum grt_buf_kind kind) {
+    return grt_buf_create(l->dev,
+                          grt_buf_desc(.size = count * 4, .kind = kind, .label = "gradients"));
 }
 
 struct grt_share *grt_share_create(struct grt_learner *l) {
@@ -49,25 +79,22 @@ struct grt_share *grt_share_create(struct grt_learner *l) {
         return NULL;
     }
     s->learner = l;
-    s->parts[0] = l->params.grad;
-    s->parts[1] = l->loss_parts;
-    s->parts[2] = l->params.buffer;
-    for (int i = 0; i < PARTS; i++) {
-        s->counts[i] = s->parts[i] ? grt_tensor_bytes(s->parts[i]) / 4 : 0;
-        s->count += s->counts[i];
+    s->grads = count_of(l, GRT_TENSOR_GRAD);
+    s->losses = grt_tensor_count(l->loss_parts);
+    s->kept = count_of(l, GRT_TENSOR_BUFFER);
+    s->count = s->grads + s->losses + s->kept;
+    s->down = make_buf(l, s->count, GRT_BUF_READBACK);
+    s->up = make_buf(l, s->count, GRT_BUF_UPLOAD);
+    s->take = s->down && s->up ? make_graph(s, s->down, true, true) : NULL;
+    s->give = s->take ? make_graph(s, s->up, false, true) : NULL;
+    bool good = s->give != NULL;
+    if (good && s->kept > 0) {
+        s->before = malloc(s->kept * sizeof *s->before);
+        s->back = make_buf(l, s->kept, GRT_BUF_UPLOAD);
+        s->restore = s->back ? make_graph(s, s->back, false, false) : NULL;
+        good = s->restore && (s->before || grt_fail(GRT_NO_MEMORY, "no host memory for a share"));
     }
-    s->down = grt_buf_create(l->dev, grt_buf_desc(.size = s->count * 4, .kind = GRT_BUF_READBACK,
-                                                  .label = "gradients"));
-    s->up = grt_buf_create(l->dev, grt_buf_desc(.size = s->count * 4, .kind = GRT_BUF_UPLOAD,
-                                                .label = "gradients"));
-    s->take = s->down && s->up ? make_graph(s, s->down, true) : NULL;
-    s->give = s->take ? make_graph(s, s->up, false) : NULL;
-    s->kept = s->counts[2] > 0 ? malloc(s->counts[2] * 4) : NULL;
-    bool room = s->counts[2] == 0 || s->kept;
-    if (!s->give || !room) {
-        if (!room) {
-            grt_fail(GRT_NO_MEMORY, "no host memory for running statistics");
-        }
+    if (!good) {
         grt_share_destroy(&s);
     }
     return s;
@@ -80,39 +107,52 @@ void grt_share_destroy(struct grt_share **share) {
     struct grt_share *s = *share;
     grt_graph_destroy(&s->take);
     grt_graph_destroy(&s->give);
+    grt_graph_destroy(&s->restore);
     grt_buf_destroy(&s->down);
     grt_buf_destroy(&s->up);
-    free(s->kept);
+    grt_buf_destroy(&s->back);
+    free(s->before);
     free(s);
     *share = NULL;
 }
 
 bool grt_share_begin(struct grt_share *s) {
-    const struct grt_range *r = s->kept ? &s->parts[2]->range : NULL;
-    return !r || grt_buf_read(r->buf, r->offset, s->kept, s->counts[2] * 4);
+    const struct grt_tensor *t;
+    float *to = s->before;
+    for (uint32_t i = 0;
+         to && (t = grt_learner_tensor(s->learner, GRT_TENSOR_BUFFER, i, NULL)) != NULL; i++) {
+        if (!grt_buf_read(t->range.buf, t->range.offset, to, grt_tensor_bytes(t))) {
+            return false;
+        }
+        to += grt_tensor_count(t);
+    }
+    return true;
 }
 
 bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *numbers) {
-    const struct grt_range *kept = s->kept ? &s->parts[2]->range : NULL;
     float weight = (float)rows / (float)all;
     if (!grt_graph_finish(s->take)) {
         return false;
     }
     const float *down = grt_buf_host(s->down);
-    uint64_t micro = s->learner->micro, means = s->counts[0] + s->counts[1];
+    uint64_t micro = s->learner->micro, means = s->grads + s->losses;
     // Parts of micro-batches that were not there are those of another step.
-    uint64_t losses = (rows + micro - 1) / micro * GRT_LOSS_PARTS;
+    uint64_t there = s->grads + (rows + micro - 1) / micro * GRT_LOSS_PARTS;
     for (uint64_t i = 0; i < means; i++) {
-        numbers[i] = i < s->counts[0] + losses ? down[i] * weight : 0.0f;
+        numbers[i] = i < there ? down[i] * weight : 0.0f;
     }
-    memcpy(numbers + means, down + means, s->counts[2] * 4);
-    return !kept || grt_buf_write(kept->buf, kept->offset, s->kept, s->counts[2] * 4);
+    if (!s->before) {
+        return true;
+    }
+    memcpy(numbers + means, down + means, s->kept * sizeof *numbers);
+    memcpy(grt_buf_host(s->back), s->before, s->kept * sizeof *s->before);
+    return grt_graph_run(s->restore);
 }
 
 bool grt_share_give(struct grt_share *s, uint32_t count, const float *numbers) {
     float *up = grt_buf_host(s->up);
-    uint64_t means = s->counts[0] + s->counts[1];
-    memcpy(up, numbers, means * 4);
+    uint64_t means = s->grads + s->losses;
+    memcpy(up, numbers, means * sizeof *up);
     for (uint64_t i = means; i < s->count; i++) {
         up[i] = numbers[i] / (float)count;
     }

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `gpurt train supervised` and `classify` as several ranks, by a real Open MPI: fixed micro-batches
+# give the checkpoint of one rank to the bit, on each kind of device; the loss is that of one batch
+# without any of it; ranks of several kinds agree; unequal data and settings are refused; a rank
+# that is killed costs nothing. Usage: supervised.sh GPURT
+
+set -uo pipefail
+gpurt=$(realpath "${1:?usage: supervised.sh GPURT}")
+# shellcheck source-path=SCRIPTDIR source=../../harness/command.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=ranks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/ranks.sh"
+cd "$tmp" || exit 1
+
+# 630 rows to train on: the last step of an epoch has 54 of 64, so one micro-batch of 8 is not full
+# and one is empty.
+expect 0 data make regression --samples 700 --features 8 --seed 3 -o d.h5
+train=(train supervised --data d.h5 batch_size=64 hidden=16 depth=2 epochs=2 seed=3 num_workers=1)
+# loss LOG: training's and validation's of the last epoch.
+loss() {
+    sed -nE 's/.*"event":"evaluate".*"loss":([0-9.e-]+).*"train_loss":([0-9.e-]+).*/\1 \2/p' "$1" | tail -n 1
+}
+# near LOG LOG: both losses, to four digits.
+near() {
+    paste <(loss "$1") <(loss "$2") | awk 'function off(a, b) { return (a - b) ^ 2 > (1e-4 * b) ^ 2 }
+        NF != 4 || off($1, $3) || off($2, $4) { exit 1 }' || wrong "losses of $1 and $2: $(loss "$1"), $(loss "$2")"
+}
+
+# ---- the same bits ----
+expect 0 "${train[@]}" --device ref checkpoint_dir=plain --log plain.jsonl
+expect 0 "${train[@]}" --device ref micro_batches=8 checkpoint_dir=ref1 --log ref1.jsonl
+near plain.jsonl ref1.jsonl
+for count in 2 4; do
+    ranks 0 "$count" "${train[@]}" --device ref micro_batches=8 checkpoint_dir=ref$count --log ref$count.jsonl
+    same ref1/best.h5 ref$count/best.h5
+    same ref1/step-000000000020.h5 ref$count/step-000000000020.h5
+done
+logs_agree ref2.jsonl
+told 'effective 64, in 8 micro-batches'
+[ "$(grep -c '"event":"end"' ref4.jsonl)" -eq 1 ] || wrong "not the first rank alone has a log"
+# Drivers: what a kind of device computes, it computes on every rank. Dropout is drawn by the number
+# of the micro-batch, running statistics are the mean of those of the micro-batches, gradients are
+# accumulated on the device besides.
+cat >net.yaml <<'YAML'
+network: [{linear: 16}, {norm: batch}, relu, {dropout: 0.2}, {linear: 1}]
+YAML
+net=(train supervised --data d.h5 --config net.yaml micro_batches=2 accumulate=4 batch_size=16 epochs=1 seed=3)
+for device in ref opencl vulkan; do
+    expect 0 "${net[@]}" --device $device checkpoint_dir=$device-one
+    ranks 0 2 "${net[@]}" --device $device checkpoint_dir=$device-two
+    same $device-one/best.h5 $device-two/best.h5
+done
+# Of several kinds: all hold the same weights, or the run would have ended at step 100.
+ranks 0 2 "${train[@]}" --device opencl,ref epochs=10 micro_batches=2 checkpoint_dir=mixed --log mixed.jsonl
+expect 0 "${train[@]}" --device ref epochs=10 checkpoint_dir=single --log single.jsonl
+near mixed.jsonl single.jsonl
+
+# ---- classes of images ----
+expect 0 data make shapes --samples 60 --classes 2 --pixels 8 -o i.h5
+cnn=(train classify --data i.h5 --epochs 1 batch_size=16 seed=2 micro_batches=2 --device ref)
+cat >cnn.yaml <<'YAML'
+network: [{conv: 4}, {norm: batch}, relu, {pool: mean}, {linear: 2}]
+YAML
+expect 0 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c1
+ranks 0 2 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c2
+same c1/best.h5 c2/best.h5
+
+# ---- mistakes ----
+# pair WORDS...: the second rank has other words than the first.
+pair() {
+    local got=0
+    "${mpi[@]}" -n 1 "$gpurt" "${train[@]}" --device ref checkpoint_dir=u : \
+        -n 1 "$gpurt" "${train[@]}" --device ref checkpoint_dir=u "$@" >out 2>err || got=$?
+    [ "$got" -eq 78 ] || wrong "unequal $*: exit code $got, wanted 78"
+    [ ! -e u/best.h5 ] || wrong "unequal $*, and yet a checkpoint"
+}
+pair learning_rate=0.5
+told "rank 1 \(ref:0 .*\) differs in its learning_rate from rank 0: '0.5' and not '0.001'"
+expect 0 data make regression --samples 700 --features 8 --seed 4 -o other.h5
+pair --data other.h5
+told 'rank 1 .* differs in its data'
+ranks 78 3 "${train[@]}" --device ref checkpoint_dir=u
+told '3 micro-batches and 3 ranks: micro_batches is a power of two'
+ranks 78 2 "${train[@]}" batch_size=63 --device ref checkpoint_dir=u
+told 'a step of 63 samples is not cut into 2 equal micro-batches'
+ranks 64 2 train ppo --env cartpole --device ref
+told 'is one process'
+
+# ---- a rank is gone ----
+long=("${train[@]}" --device ref micro_batches=4 epochs=60 log_interval=5)
+expect 0 "${long[@]}" checkpoint_dir=whole
+begin_ranks 4 "${long[@]}" checkpoint_dir=cut --log cut.jsonl
+wait_for "row 20" rows cut.jsonl 20
+victim=$(rank_pid 2)
+kill -KILL "$victim"
+ends 137 "rank 2 was killed"
+told "^gpurt: error: rank 2 \(ref:0 .*, process $victim on .*\) has ended"
+told "interrupted; the checkpoint is in cut"
+# Another number of ranks goes on with the micro-batches of the checkpoint.
+ranks 0 2 "${train[@]}" --device ref epochs=60 log_interval=5 checkpoint_dir=cut --resume
+told 'in 4 micro-batches'
+same whole/best.h5 cut/best.h5
+same whole/step-000000000600.h5 cut/step-000000000600.h5
+exit "$failed"
