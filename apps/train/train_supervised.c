@@ -181,9 +181,9 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     talk_line(
         "batch       %llu x %llu: effective %u, in %u micro-batch%s; %llu steps an epoch, %llu "
         "in all",
-        (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.step_rows,
-        micro, micro == 1 ? "" : "es",
-        (unsigned long long)info.steps_per_epoch, (unsigned long long)info.steps);
+        (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.step_rows, micro,
+        micro == 1 ? "" : "es", (unsigned long long)info.steps_per_epoch,
+        (unsigned long long)info.steps);
     explain_pairs(&info);
     char groups[48] = "";
     if (info.learner.optim.group_count > 0) {
@@ -343,7 +343,7 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
 #define ROWS                                                                                       \
     "A row for each epoch goes to standard output. Ctrl-C, SIGTERM, SIGHUP or SIGUSR1 ends "       \
     "after\nthe step with a checkpoint and exit code 75; --resume goes on and reaches the same "   \
-    "bits.\n"
+    "bits.\nmpirun -n 4 gpurt train ... shares each batch out over four devices.\n"
 
 int train_supervised(int argc, char **argv) {
     return train(

@@ -26,22 +26,21 @@ const char *grt_cache_text(enum grt_cache cache) {
 // ---- create ----
 
 static bool check_desc(const struct grt_loader_desc *desc) {
-    const char *why = !desc                                           ? "no desc"
-                      : !desc->data                                   ? "no data set"
-                      : (unsigned)desc->part >= GRT_PART_COUNT        ? "unknown part"
-                      : (unsigned)desc->cache >= GRT_CACHE_COUNT      ? "unknown cache"
-                      : desc->batch == 0                              ? "a batch of 0 rows"
-                      : desc->workers > MOST_WORKERS                  ? "over 256 workers"
-                      : desc->turns > GRT_LOADER_TURNS                ? "over 2 turns"
-                      : desc->pin && !desc->dev                       ? "pin, and no device"
-                      : desc->cache == GRT_CACHE_DEVICE && !desc->dev ? "no device for the cache"
-                      : desc->share.of > 0 && desc->cache == GRT_CACHE_DEVICE
-                          ? "a share of rows on the device"
-                      : desc->share.of > 0 &&
-                              (desc->share.count == 0 || desc->share.first >= desc->share.of ||
-                               desc->share.count > desc->share.of - desc->share.first)
-                          ? "a share that is no part of the step"
-                          : NULL;
+    const char *why =
+        !desc                                                   ? "no desc"
+        : !desc->data                                           ? "no data set"
+        : (unsigned)desc->part >= GRT_PART_COUNT                ? "unknown part"
+        : (unsigned)desc->cache >= GRT_CACHE_COUNT              ? "unknown cache"
+        : desc->batch == 0                                      ? "a batch of 0 rows"
+        : desc->workers > MOST_WORKERS                          ? "over 256 workers"
+        : desc->turns > GRT_LOADER_TURNS                        ? "over 2 turns"
+        : desc->pin && !desc->dev                               ? "pin, and no device"
+        : desc->cache == GRT_CACHE_DEVICE && !desc->dev         ? "no device for the cache"
+        : desc->share.of > 0 && desc->cache == GRT_CACHE_DEVICE ? "a share of rows on the device"
+        : desc->share.of > 0 && (desc->share.count == 0 || desc->share.first >= desc->share.of ||
+                                 desc->share.count > desc->share.of - desc->share.first)
+            ? "a share that is no part of the step"
+            : NULL;
     return !why || grt_fail(GRT_INVALID, "grt_loader_create: %s", why);
 }
 

@@ -62,7 +62,8 @@ void grt_loader_make(struct grt_loader *loader, struct grt_slot *slot, struct gr
     if (rows > 0) {
         grt_order_draw(&data->order, &loader->draw, epoch, first, rows, drawn);
     }
-    if (rows > 0 && data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle && !data->ram.x) {
+    if (rows > 0 && data->order.unit > 1 && !data->info.filtered && loader->desc.shuffle &&
+        !data->ram.x) {
         read_ahead(loader, epoch, first, rows);
     }
     uint64_t xw = data->info.x_width, yw = data->info.y_width;

@@ -265,6 +265,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     }
     run->desc = *desc;
     run->settings = *desc->config;
+    supervised_multiply_batch(run);
     struct grt_task_look look = {.watch = watch_look, .context = run};
     double start = grt_seconds();
     // What can be known to fail is known before the data are read, and before anything is made or
@@ -272,7 +273,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     run->driver = make_run(run);
     // A run that is resumed has keys that were taken when it began.
     if (!run->driver ||
-        !grt_task_open(&run->task, desc->config, grt_dev_profile(desc->dev), &look) ||
+        !grt_task_open(&run->task, &run->settings, grt_dev_profile(desc->dev), &look) ||
         (!desc->resume && !grt_config_effective(&run->task.config)) ||
         !grt_dataset_digest(run->task.data, &run->data_digest)) {
         goto undo_run;
@@ -282,7 +283,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         run->task.learner.of = desc->of;
     }
     double opened = grt_seconds();
-    if (!supervised_share_out(run) || !choose_cache(run) || !plan_memory(run) ||
+    if (!supervised_share_out(run) || !choose_cache(run) ||
+        !grt_comm_all(desc->comm, "its memory is too small", plan_memory(run)) ||
         !supervised_agree_memory(run)) {
         goto undo_run;
     }

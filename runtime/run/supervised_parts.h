@@ -61,7 +61,7 @@ struct grt_supervised {
     struct grt_task task;
     struct grt_learner *learner;
     struct grt_loader *train_loader, *check_loader;  // check: validation, NULL without one
-    struct grt_feed *train, *check;  // train: NULL with ranks
+    struct grt_feed *train, *check;                  // train: NULL with ranks
     struct supervised_ranks *ranks;  // steps in micro-batches that ranks share out, or NULL
     uint32_t step_rows;              // samples of a step, of all ranks
     struct grt_snapshot *snapshot;
@@ -111,6 +111,8 @@ void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct 
 
 // ---- supervised_ranks.c ----
 
+// A batch that was given for each device becomes that of all.
+void supervised_multiply_batch(struct grt_supervised *s);
 // Whether all ranks have the same settings; then which micro-batches of a step are this one's.
 bool supervised_share_out(struct grt_supervised *s);
 // The smallest micro-batch that any rank needs is that of all.

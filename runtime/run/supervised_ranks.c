@@ -28,13 +28,13 @@ struct recorded {
 };
 
 struct supervised_ranks {
-    uint32_t all, count;     // micro-batches of a step, and of this rank
-    uint32_t first;          // of this rank
-    uint32_t leaf, step;     // samples of a micro-batch and of a step
-    uint64_t epoch;          // samples
-    uint64_t taken;          // steps, for the comparison of weights
+    uint32_t all, count;  // micro-batches of a step, and of this rank
+    uint32_t first;       // of this rank
+    uint32_t leaf, step;  // samples of a micro-batch and of a step
+    uint64_t epoch;       // samples
+    uint64_t taken;       // steps, for the comparison of weights
     struct grt_share *share;
-    struct grt_buf *in;      // x and y of a micro-batch
+    struct grt_buf *in;  // x and y of a micro-batch
     uint64_t y_at;
     struct recorded *graphs;  // two for each micro-batch: a full one, and the last of an epoch
     struct grt_graph *update;
@@ -44,6 +44,13 @@ struct supervised_ranks {
 };
 
 // ---- settings ----
+
+void supervised_multiply_batch(struct grt_supervised *run) {
+    const char *name = run->settings.places[GRT_CONFIG_BATCH_SIZE].name;
+    if (strcmp(name, "per_device_train_batch_size") == 0) {
+        run->settings.batch_size *= grt_comm_ranks(run->desc.comm);
+    }
+}
 
 // Keys that may differ from rank to rank: where things are, and how they are read.
 static bool own_key(enum grt_config_key key) {
@@ -182,9 +189,9 @@ bool supervised_ranks_open(struct grt_supervised *run) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for sums of gradients");
     }
     r->y_at = grt_dev_align_up(run->desc.dev, r->leaf * x);
-    r->in = grt_buf_create(run->desc.dev,
-                           grt_buf_desc(.size = r->y_at + r->leaf * y, .kind = GRT_BUF_UPLOAD,
-                                        .label = "micro-batch"));
+    r->in =
+        grt_buf_create(run->desc.dev, grt_buf_desc(.size = r->y_at + r->leaf * y,
+                                                   .kind = GRT_BUF_UPLOAD, .label = "micro-batch"));
     r->update = r->in ? grt_learner_update(run->learner, grt_step_desc(.rows = r->leaf)) : NULL;
     return r->update != NULL;
 }
@@ -230,9 +237,8 @@ static struct grt_graph *graph_of(struct grt_supervised *run, uint32_t leaf, uin
     uint32_t number = (r->first + leaf) * run->task.learner.accumulate;
     *at = (struct recorded){leaf, rows, NULL};
     at->graph = grt_learner_gradients(
-        run->learner,
-        grt_step_desc(.rows = rows, .micro_first = number, .x = {r->in, 0, r->y_at},
-                      .y = {r->in, r->y_at, grt_buf_size(r->in) - r->y_at}));
+        run->learner, grt_step_desc(.rows = rows, .micro_first = number, .x = {r->in, 0, r->y_at},
+                                    .y = {r->in, r->y_at, grt_buf_size(r->in) - r->y_at}));
     return at->graph;
 }
 

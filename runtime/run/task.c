@@ -491,6 +491,5 @@ struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *
                         .pin = c->pin_memory, .cache = cache, .shuffle = training && c->shuffle,
                         .drop_last = training && c->drop_last,
                         .short_workers = !c->persistent_workers, .turns = grt_dev_lanes(dev),
-                        .seed = c->seed,
-                        .share = share ? *share : (struct grt_loader_share){0}));
+                        .seed = c->seed, .share = share ? *share : (struct grt_loader_share){0}));
 }

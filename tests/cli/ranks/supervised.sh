@@ -39,6 +39,8 @@ for count in 2 4; do
 done
 logs_agree ref2.jsonl
 told 'effective 64, in 8 micro-batches'
+ranks 0 2 "${train[@]/batch_size=64/per_device_train_batch_size=32}" --device ref checkpoint_dir=each
+told 'effective 64, in 2 micro-batches'
 [ "$(grep -c '"event":"end"' ref4.jsonl)" -eq 1 ] || wrong "not the first rank alone has a log"
 # Drivers: what a kind of device computes, it computes on every rank. Dropout is drawn by the number
 # of the micro-batch, running statistics are the mean of those of the micro-batches, gradients are
@@ -81,6 +83,13 @@ told "rank 1 \(ref:0 .*\) differs in its learning_rate from rank 0: '0.5' and no
 expect 0 data make regression --samples 700 --features 8 --seed 4 -o other.h5
 pair --data other.h5
 told 'rank 1 .* differs in its data'
+pair --mem-limit 20KB
+told 'rank 1 .* cannot begin: its memory is too small'
+# One that needs smaller pieces decides for all.
+cut=("${train[@]}" batch_size=512 auto_accumulate=true --device ref checkpoint_dir=v)
+"${mpi[@]}" -n 1 "$gpurt" "${cut[@]}" : -n 1 "$gpurt" "${cut[@]}" --mem-limit 120KB >out 2>err ||
+    wrong "unequal memory: exit code $?"
+told 'effective 512, in 8 micro-batches'
 ranks 78 3 "${train[@]}" --device ref checkpoint_dir=u
 told '3 micro-batches and 3 ranks: micro_batches is a power of two'
 ranks 78 2 "${train[@]}" batch_size=63 --device ref checkpoint_dir=u
