@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "gpurt/transport.h"
 
@@ -14,6 +15,8 @@ static MPI_Request request = MPI_REQUEST_NULL;
 static bool start(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
     int given = 0, number = 0, count = 0;
     (void)self;
+    // MPI looks at the machine by hwloc, whose plugins would open every GPU driver once more.
+    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-rsmi,-gl,-levelzero", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS ||
         MPI_Comm_rank(MPI_COMM_WORLD, &number) != MPI_SUCCESS ||
         MPI_Comm_size(MPI_COMM_WORLD, &count) != MPI_SUCCESS) {

@@ -109,7 +109,7 @@ RUN_STOP = _TYPES["run_stop"] = CFUNCTYPE(c_bool, c_void_p)
 RUN_REPORT = _TYPES["run_hook"] = CFUNCTYPE(None, c_void_p, POINTER(run_report))
 supervised_desc = _struct(
     "supervised_desc",
-    """any: dev config make of from  bool: resume force lockstep  run_stop: stop
+    """any: dev config make of from comm  bool: resume force lockstep  run_stop: stop
     run_hook: report  any: context""",
 )
 evaluation = _struct("evaluation", "u64: samples  f64: loss accuracy top5 seconds")
