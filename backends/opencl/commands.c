@@ -196,8 +196,19 @@ static void add_copy(struct gcl_cmds *list, const struct grt_range *dst,
     list->ops[list->op_count++] = op;
 }
 
-static void add_fill(struct gcl_cmds *list, const struct grt_cmd *cmd) {
-    list->ops[list->op_count++] = (struct op){
+static bool add_fill(struct gcl_dev *dev, struct gcl_cmds *list, const struct grt_cmd *cmd) {
+    struct op *op = &list->ops[list->op_count];
+    if (gcl_fill_is_far(dev, &cmd->dst)) {
+        *op = (struct op){.kind = OP_LAUNCH,
+                          .event = -1,
+                          .name = "fill",
+                          .global = {1, 1, 1},
+                          .local = {1, 1, 1}};
+        op->kernel = gcl_fill_kernel(dev, &cmd->dst, cmd->value, &op->global[0], &op->local[0]);
+        list->op_count += op->kernel != NULL;
+        return op->kernel != NULL;
+    }
+    *op = (struct op){
         .kind = OP_FILL,
         .event = -1,
         .dst = ((struct gcl_buf *)cmd->dst.buf)->handle,
@@ -205,6 +216,8 @@ static void add_fill(struct gcl_cmds *list, const struct grt_cmd *cmd) {
         .size = (size_t)cmd->dst.size,
         .value = cmd->value,
     };
+    list->op_count++;
+    return true;
 }
 
 // Turns the phases' ops into event slots: two per phase, or one where first and last are the same.
@@ -285,7 +298,9 @@ void *gcl_cmds_create(struct grt_dev *base, const struct grt_cmd *cmds, uint32_t
             add_copy(list, &cmds[i].dst, &cmds[i].src);
             break;
         case GRT_CMD_FILL:
-            add_fill(list, &cmds[i]);
+            if (!add_fill(dev, list, &cmds[i])) {
+                goto undo_list;
+            }
             break;
         case GRT_CMD_PHASE:
             phase = &list->phases[cmds[i].phase];

@@ -159,6 +159,7 @@ static uint64_t mem_free_amd(struct grt_dev *base) {
 static void destroy(struct grt_dev *base) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     gcl_addresses_destroy(dev);
+    gcl_fills_destroy(dev);
     gcl_lanes_destroy(dev);
     gcl_check_release(gcl.clReleaseContext(dev->context), "context");
     free(dev);
@@ -242,6 +243,7 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
         .mem_free = strstr(extensions, " cl_amd_device_attribute_query ") ? mem_free_amd : NULL,
     };
     dev->base.fns = &dev->fns;
+    dev->fill_reach = GCL_FILL_REACH;
     gcl_addresses_create(dev, extensions);
     free(extensions);
     return &dev->base;

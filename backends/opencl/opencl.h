@@ -100,6 +100,9 @@ struct gcl_dev {
     bool by_address;
     cl_kernel where;
     cl_mem slot;
+    // fill.c: bytes from a buffer's beginning that the driver's own fills serve.
+    uint64_t fill_reach;
+    cl_program fill;  // NULL before the first fill beyond
     // clocks.c: the nanosecond that seconds are counted from.
     cl_ulong origin;
     bool origin_known;
@@ -190,6 +193,17 @@ void gcl_addresses_create(struct gcl_dev *dev, const char *extensions);
 void gcl_addresses_destroy(struct gcl_dev *dev);
 // Waits for the queue the first time.
 bool gcl_buf_address(struct gcl_dev *dev, struct gcl_buf *buf, cl_ulong *address);
+
+// ---- fill.c ----
+
+#define GCL_FILL_REACH ((uint64_t)1 << 32)
+
+// Whether a kernel of our own fills that range.
+bool gcl_fill_is_far(const struct gcl_dev *dev, const struct grt_range *range);
+// That kernel with its arguments, to be released, and how it is launched; NULL when it failed.
+cl_kernel gcl_fill_kernel(struct gcl_dev *dev, const struct grt_range *range, cl_uint value,
+                          size_t *global, size_t *local);
+void gcl_fills_destroy(struct gcl_dev *dev);
 
 // ---- lanes.c ----
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenCL's buffers by their addresses (backends/opencl/address.c) and as arguments give the same
-// results; where a driver hands out addresses, GPURT_ADDRESSES chooses. Its events are counted.
+// results; where a driver hands out addresses, GPURT_ADDRESSES chooses. Its events are counted, and
+// so are its own fills, which end at a reach.
 #include "harness/harness.h"
 
 #include <stdlib.h>
@@ -69,6 +70,8 @@ static void either_way(void **state) {
 static struct {
     struct gcl_api own;
     int alive, made;
+    size_t filled;  // bytes by the driver's own fills
+    size_t end;     // of the furthest
 } events;
 
 static cl_int note_made(cl_int code, cl_event *event) {
@@ -87,6 +90,8 @@ static cl_int CL_API_CALL mark_noted(cl_command_queue queue, cl_uint count, cons
 static cl_int CL_API_CALL fill_noted(cl_command_queue queue, cl_mem buf, const void *pattern,
                                      size_t length, size_t offset, size_t size, cl_uint count,
                                      const cl_event *wait, cl_event *event) {
+    events.filled += size;
+    events.end = offset + size > events.end ? offset + size : events.end;
     return note_made(events.own.clEnqueueFillBuffer(queue, buf, pattern, length, offset, size,
                                                     count, wait, event),
                      event);
@@ -139,6 +144,51 @@ static void events_are_given_back(void **state) {
     assert_int_equal(events.alive, 0);
 }
 
+// Ranges of words with distinct values: up to the reach, across it and behind it, one longer than a
+// grid. The driver's own fills end there, and every word is what it was told to be.
+static void far_fills(void **state) {
+    (void)state;
+    enum { REACH = 1000, WORDS = 3 << 20 };
+    static const uint32_t begins[] = {3, 990, 1004, 2000, WORDS - 5, WORDS};
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "opencl"));
+    if (!dev) {
+        skip();
+        return;  // skip() does not come back: for the analyzer
+    }
+    assert_true(((struct gcl_dev *)dev)->fill_reach <= (uint64_t)1 << 33);
+    ((struct gcl_dev *)dev)->fill_reach = (uint64_t)REACH * 4;
+    memset(&events, 0, sizeof events);
+    events.own = gcl;
+    gcl.clEnqueueFillBuffer = fill_noted;
+    struct grt_buf *buf =
+        grt_buf_create(dev, grt_buf_desc(.size = (uint64_t)WORDS * 4, .label = "far"));
+    uint32_t *words = calloc(WORDS, sizeof *words);
+    assert_true(buf && words && grt_buf_write(buf, 0, words, (uint64_t)WORDS * 4));
+    struct grt_graph *graph = grt_graph_create(dev, "fills");
+    grt_graph_phase(graph, "all");
+    for (uint32_t i = 0; i < 5; i++) {
+        // A word between two of them stays.
+        uint64_t size = 4 * (uint64_t)(begins[i + 1] - begins[i] - 1);
+        grt_graph_fill(graph, (struct grt_range){buf, 4 * (uint64_t)begins[i], size}, 100 + i);
+    }
+    assert_true(grt_graph_finish(graph));
+    assert_true(grt_graph_finish(graph));
+    assert_true(grt_buf_read(buf, 0, words, (uint64_t)WORDS * 4));
+    for (uint32_t i = 0, k = 0; i < WORDS; i++) {
+        k += k < 5 && i == begins[k];  // 1 + the newest that has begun
+        bool between = k == 0 || i + 1 == begins[k];
+        assert_int_equal(words[i], between ? 0 : 99 + k);
+    }
+    assert_int_equal(events.filled, 2 * 4 * (begins[1] - begins[0] - 1));
+    assert_in_range(events.end, 1, (size_t)REACH * 4);
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&buf);
+    grt_dev_destroy(&dev);
+    gcl.clEnqueueFillBuffer = events.own.clEnqueueFillBuffer;
+    free(words);
+}
+
 static const struct CMUnitTest cases[] = {cmocka_unit_test(either_way),
-                                          cmocka_unit_test(events_are_given_back)};
+                                          cmocka_unit_test(events_are_given_back),
+                                          cmocka_unit_test(far_fills)};
 TEST_SUITE(address, false, cases);
