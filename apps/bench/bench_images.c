@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench images`: whole training steps of image networks by themselves, images already on the
 // device: forward, cross-entropy over ten classes, backward and SGD with momentum, in one baked
-// graph, timed by the wall from submit to end.
+// graph, timed by the wall from submit to end. A model behind "simclr-" has a projection behind it
+// instead of classes, the loss is NT-Xent, and the batch counts pairs, whose two images are equal.
 //
 // Check: what the gradients say of the loss. Behind a first step without momentum's past, along the
 // gradient g by lr, the loss of the same images must have fallen by lr |g|^2, but for curvature and
@@ -25,6 +26,9 @@
 #define CLASSES 10
 #define CHANNELS 3
 #define MAX_MODELS 16
+#define SIMCLR "simclr-"
+#define HIDDEN 512     // of the projection
+#define PROJECTED 128  // what it gives
 // The check: a step is to take this share of the loss from it, then a quarter of that, and so on,
 // until the loss falls as its gradient says. Curvature shrinks with the step; a gradient that is
 // wrong stays wrong.
@@ -60,7 +64,8 @@ enum column {
 static const struct table_column columns[] = {COLUMNS(TABLE_COLUMN)};
 
 struct image_model {
-    char name[24];
+    char name[32];
+    bool pairs;
     struct grt_resnet_desc resnet;
     struct grt_wideresnet_desc wide;
 };
@@ -101,7 +106,10 @@ static const uint32_t resnets[] = {18, 34, 50, 101, 152};
 
 static bool read_model(const char **at, struct image_model *m) {
     const char *begin = *at;
-    *m = (struct image_model){.resnet.outputs = CLASSES, .wide.outputs = CLASSES};
+    bool pairs = strncmp(begin, SIMCLR, strlen(SIMCLR)) == 0;
+    uint32_t outputs = pairs ? 0 : CLASSES;
+    *m = (struct image_model){.pairs = pairs, .resnet.outputs = outputs, .wide.outputs = outputs};
+    *at += pairs ? strlen(SIMCLR) : 0;
     m->resnet.depth = number_behind(at, "resnet");
     m->wide.depth = m->resnet.depth ? 0 : number_behind(at, "wideresnet-");
     m->wide.width = m->wide.depth ? number_behind(at, "-") : 0;
@@ -120,7 +128,8 @@ static bool read_models(const char *text, void *into, char why[RANGES_WHY]) {
         if (models->count == MAX_MODELS || !read_model(&at, &models->values[models->count++]) ||
             (*at && *at != ',')) {
             snprintf(why, RANGES_WHY,
-                     "resnet18, 34, 50, 101 or 152, or as in wideresnet-28-10 is wanted");
+                     "resnet18, 34, 50, 101 or 152, or as in wideresnet-28-10 is wanted, or one "
+                     "of these behind simclr-");
             return false;
         }
         if (!*at) {
@@ -145,7 +154,7 @@ static bool read_sides(const char *text, void *into, char why[RANGES_WHY]) {
 static const struct option_row own_options[] = {
     {.name = "model",
      .value = "LIST",
-     .help = "resnet18, 34, 50, 101, 152, wideresnet-DEPTH-WIDTH",
+     .help = "resnet18, 34, 50, 101, 152, wideresnet-DEPTH-WIDTH, or simclr-resnet18 and so on",
      .fallback = "resnet18",
      .read = read_models,
      .at = AT(models)},
@@ -189,14 +198,22 @@ struct images_case {
 
 static struct grt_module *make(const void *of) {
     const struct image_model *m = of;
-    return m->resnet.depth ? grt_resnet_create(&m->resnet) : grt_wideresnet_create(&m->wide);
+    struct grt_module *network =
+        m->resnet.depth ? grt_resnet_create(&m->resnet) : grt_wideresnet_create(&m->wide);
+    if (!m->pairs) {
+        return network;
+    }
+    struct grt_module *parts[] = {network, grt_linear_create(grt_linear_desc(.outputs = HIDDEN)),
+                                  grt_activation_create(GRT_ACT_RELU),
+                                  grt_linear_create(grt_linear_desc(.outputs = PROJECTED))};
+    return grt_sequence_create(parts, 4);
 }
 
 static bool fill(const struct images_case *c) {
     const struct grt_tensor *x = grt_learner_input(c->learner), *y = grt_learner_target(c->learner);
     uint64_t count = grt_tensor_count(x);
     float *images = malloc((size_t)count * sizeof *images);
-    uint32_t *classes = malloc(c->batch * sizeof *classes), state = 12345;
+    uint32_t *classes = calloc(c->batch, sizeof *classes), state = 12345;
     bool good = images && classes;
     for (uint64_t i = 0; good && i < count; i++) {
         state = state * 1664525u + 1013904223u;
@@ -210,7 +227,8 @@ static bool fill(const struct images_case *c) {
         talk_error("out of memory");
     }
     good = good && grt_buf_write(x->range.buf, x->range.offset, images, count * sizeof *images) &&
-           grt_buf_write(y->range.buf, y->range.offset, classes, c->batch * sizeof *classes);
+           (c->model->pairs ||
+            grt_buf_write(y->range.buf, y->range.offset, classes, c->batch * sizeof *classes));
     free(images);
     free(classes);
     return good;
@@ -226,6 +244,11 @@ static bool create(struct images_bench *bench, struct images_case *c) {
         .precision = c->precision,
         .batch = c->batch,
     };
+    if (c->model->pairs) {
+        desc.loss = GRT_LOSS_NT_XENT;
+        desc.views = 2;
+        desc.outputs = PROJECTED;
+    }
     desc.optim.lr = 1e-3;
     desc.optim.momentum = 0.9;
     desc.optim.scale = c->precision == GRT_F16 ? 1024 : 1;
@@ -321,7 +344,9 @@ static bool print_row(struct images_bench *bench, struct images_case *c, const s
         [COLUMN_FORWARD] = {.known = timed && c->forward > 0, .number = c->forward},
         [COLUMN_BACKWARD] = {.known = timed && c->backward > 0, .number = c->backward},
         [COLUMN_UPDATE] = {.known = timed && c->update > 0, .number = c->update},
-        [COLUMN_TFLOPS] = {.known = timed, .number = 3e-12 * c->operations * c->batch / seconds},
+        [COLUMN_TFLOPS] = {.known = timed,
+                           .number = (c->model->pairs ? 6e-12 : 3e-12) * c->operations * c->batch /
+                                     seconds},
         [COLUMN_DISPATCHES] = {.known = c->dispatches > 0, .count = c->dispatches},
         [COLUMN_MEMORY] = {.known = c->bytes > 0, .count = c->bytes},
         [COLUMN_SPREAD] = {.known = timed, .number = stats->spread},
@@ -481,7 +506,9 @@ static const char about[] =
     "the operations\n"
     "of forward. CPU, on drivers that run on one, is the least time of all cores for a step, which "
     "other work\n"
-    "changes little. What does not fit into the device's memory is marked OOM.\n";
+    "changes little. What does not fit into the device's memory is marked OOM. simclr- before a "
+    "model sets a\n"
+    "projection and NT-Xent behind it; the batch then counts pairs.\n";
 
 int bench_images(int argc, char **argv) {
     struct images_bench bench = {0};

@@ -78,6 +78,10 @@ GRT_API struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_
 // An activation of net->rows samples of this shape, in the net's type.
 GRT_API struct grt_tensor *grt_net_activation(struct grt_net *net, const char *prefix,
                                               const char *name, const struct grt_shape *shape);
+// The same for what is written and read within one forward or backward of a module: the parts of a
+// sequence have such tensors in the same memory.
+GRT_API struct grt_tensor *grt_net_turn(struct grt_net *net, const char *prefix, const char *name,
+                                        const struct grt_shape *shape);
 // Numbers from one row of inputs to the next where a module has `wide_rows`: so many that rows are
 // whole multiples of the profile's nn.row_bytes, which matrix units read faster, and of 4. Behind a
 // row's own numbers are zeros.

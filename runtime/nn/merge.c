@@ -66,7 +66,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     }
     m->sum = m->at_once ? NULL : grt_net_activation(net, prefix, "sum", &first);
     if (!net->inference && m->act != GRT_ACT_NONE) {
-        m->d_sum = grt_net_activation(net, prefix, "dsum", &first);
+        m->d_sum = grt_net_turn(net, prefix, "dsum", &first);
     }
     module->operations = (double)(grt_shape_count(&first) * m->count);
     return first;

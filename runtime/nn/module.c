@@ -48,16 +48,26 @@ struct grt_tensor *grt_net_tensor(struct grt_net *net, const struct grt_tensor_d
     return tensor;
 }
 
-struct grt_tensor *grt_net_activation(struct grt_net *net, const char *prefix, const char *name,
-                                      const struct grt_shape *shape) {
+static struct grt_tensor *samples(struct grt_net *net, const char *group, const char *prefix,
+                                  const char *name, const struct grt_shape *shape) {
     char label[48];
     struct grt_tensor_desc desc = {
-        .label = label, .group = "acts", .dtype = net->dtype, .shape = {net->rows}};
+        .label = label, .group = group, .dtype = net->dtype, .shape = {net->rows}};
     snprintf(label, sizeof label, "%.36s%.11s", prefix, name);
     for (uint32_t i = 0; i < shape->rank; i++) {
         desc.shape[1 + i] = shape->dim[i];
     }
     return grt_net_tensor(net, &desc);
+}
+
+struct grt_tensor *grt_net_activation(struct grt_net *net, const char *prefix, const char *name,
+                                      const struct grt_shape *shape) {
+    return samples(net, "acts", prefix, name, shape);
+}
+
+struct grt_tensor *grt_net_turn(struct grt_net *net, const char *prefix, const char *name,
+                                const struct grt_shape *shape) {
+    return samples(net, "turns", prefix, name, shape);
 }
 
 uint64_t grt_net_pitch(const struct grt_net *net, uint64_t inputs) {
@@ -99,7 +109,8 @@ static uint32_t add_layer(struct grt_net *net, const char *prefix) {
 }
 
 static uint64_t activation_bytes(const struct grt_net *net) {
-    return grt_plan_bytes(net->plan, "acts") + grt_plan_bytes(net->plan, "checkpoints");
+    return grt_plan_bytes(net->plan, "acts") + grt_plan_bytes(net->plan, "checkpoints") +
+           grt_plan_bytes(net->plan, "turns");
 }
 
 // ---- modules ----
@@ -153,7 +164,7 @@ void grt_module_prefix(const struct grt_module *part, const char *prefix, const 
 
 void grt_module_meets(struct grt_module *module, const char *prefix) {
     if (!module->adds_dx && !module->net->inference) {
-        module->lone = grt_net_activation(module->net, prefix, "dx", &module->in);
+        module->lone = grt_net_turn(module->net, prefix, "dx", &module->in);
     }
 }
 

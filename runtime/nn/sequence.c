@@ -83,6 +83,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     join(s);
     cut(s, net);
     struct grt_plan_share share = grt_plan_share_begin(net->plan, "acts");
+    struct grt_plan_share turns = grt_plan_share_begin(net->plan, "turns");
     for (uint32_t i = 0; i < s->count; i++) {
         char name[GRT_PARAM_NAME];
         part_prefix(s, i, prefix, name);
@@ -90,6 +91,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         if (shape.rank == 0) {
             return shape;
         }
+        grt_plan_share_next(net->plan, &turns);
         uint64_t count = grt_shape_count(&shape);
         if (i + 1 < s->count) {
             uint32_t turn = turn_of(s, i);
@@ -103,12 +105,13 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         }
     }
     grt_plan_share_end(net->plan, &share);
+    grt_plan_share_end(net->plan, &turns);
     for (uint32_t i = 0; i < 2; i++) {
         if (widest[i] == 0) {
             continue;
         }
-        s->turns[i] = grt_net_activation(net, prefix, i == 0 ? "turn0" : "turn1",
-                                         &(struct grt_shape){1, {widest[i]}});
+        s->turns[i] = grt_net_turn(net, prefix, i == 0 ? "turn0" : "turn1",
+                                   &(struct grt_shape){1, {widest[i]}});
     }
     return shape;
 }

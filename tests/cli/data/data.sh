@@ -104,6 +104,10 @@ expect 0 bench images --device ref:0 --model wideresnet-10-1 --resolution 4 --ba
 "$json" <"$tmp/out" || wrong "bench images: not JSON"
 grep -q '"check": *"ok"' "$tmp/out" || wrong "bench images: its check failed"
 recorded bench images --device ref:0 --model
+expect 0 bench images --device ref:0 --model simclr-wideresnet-10-1 --resolution 4 --batch-sizes 3 --time 0.01 --format json
+grep -q '"model": *"simclr-wideresnet-10-1"' "$tmp/out" || wrong "bench images: no row of pairs"
+grep -q '"check": *"ok"' "$tmp/out" || wrong "bench images: the check of pairs failed"
+refuse 64 "behind simclr-" bench images --device ref:0 --model simclr-mlp
 expect 69 bench images --device ref:0 --model wideresnet-10-1 --resolution 4 --batch-sizes 2 --mem-limit 100KB
 said ' OOM$'
 refuse 64 "wideresnet-28-10 is wanted" bench images --device ref:0 --model resnet19

@@ -502,8 +502,8 @@ static void names_and_phases(void **state) {
     assert_int_equal(grt_tensor_count(t), 128);
     assert_null(grt_learner_tensor(l.learner, GRT_TENSOR_OPTIM, 16, NULL));
     // Each byte is of one of these groups.
-    static const char *const groups[] = {"params", "grads", "optim",  "acts",
-                                         "state",  "io",    "scratch"};
+    static const char *const groups[] = {"params", "grads", "optim", "acts",
+                                         "turns",  "state", "io",    "scratch"};
     uint64_t bytes = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         bytes += grt_learner_bytes(l.learner, groups[i]);

@@ -244,6 +244,15 @@ static void sizes(void **state) {
         assert_int_equal(grt_learner_parameters(learner), rows[i].parameters);
         grt_learner_destroy(&learner);
     }
+    // What backward hands from layer to layer has the same memory in every block: more blocks take
+    // more for what they keep, and nothing for that.
+    struct grt_learner *few = create("[{wideresnet: {depth: 10, width: 1}}]", 16, 10, 3);
+    struct grt_learner *many = create("[{wideresnet: {depth: 22, width: 1}}]", 16, 10, 3);
+    assert_true(grt_learner_bytes(few, "turns") > 0);
+    assert_int_equal(grt_learner_bytes(few, "turns"), grt_learner_bytes(many, "turns"));
+    assert_true(grt_learner_bytes(few, "acts") < grt_learner_bytes(many, "acts"));
+    grt_learner_destroy(&few);
+    grt_learner_destroy(&many);
     struct grt_learner *learner = create(rows[8].text, 96, 10, 1);
     const char *name = NULL;
     assert_true(grt_learner_alloc(learner));
