@@ -87,6 +87,7 @@ struct sweep_trial {
     uint32_t crashes;
     char device[SWEEP_NAME];
     char why[SWEEP_WHY];
+    bool prepared;  // its folder is there
     // of one that runs
     enum sweep_ask asked;
     uint32_t slot;         // of local.c
