@@ -269,8 +269,9 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv) {
     if (!code && !set_keys(t)) {
         code = command_exit_of(grt_last_status());
     }
+    int launched = code ? -1 : trainer_ranks_launch(t, argc, argv);
     if (!code) {
-        code = train(t, argc, argv);
+        code = launched >= 0 ? launched : train(t, argc, argv);
     }
     kind->close(t);
     grt_run_destroy(&t->run);

@@ -86,6 +86,9 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv);
 
 // ---- ranks: trainer_ranks.c ----
 
+// Where several devices are named and nothing has started ranks: starts them by mpirun, waits, and
+// returns their exit code; else -1.
+int trainer_ranks_launch(const struct trainer *t, int argc, char **argv);
 // Before the device is opened: its device, and who is silent.
 void trainer_ranks_place(struct trainer *t);
 // Behind it: meets the others. Returns an exit code, the mistake said.

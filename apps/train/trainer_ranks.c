@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training of several processes, started by mpirun or srun: each takes a device by its number on
 // its machine, and the first speaks for all.
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/talk.h"
@@ -71,8 +76,8 @@ void trainer_ranks_place(struct trainer *t) {
         !nth_gpu(o->backend, number, t->device, sizeof t->device)) {
         t->device[0] = '\0';
     }
-    if (t->device[0]) {
-        o->device = t->device;
+    if (t->device[0] || given) {
+        o->device = t->device[0] ? t->device : NULL;
     }
     if (place.rank > 0) {
         talk_as_rank(place.rank);
@@ -80,6 +85,91 @@ void trainer_ranks_place(struct trainer *t) {
         o->metrics = o->trace = o->memory_snapshot = NULL;
         o->monitor = o->kernels = o->every_command = 0;
     }
+}
+
+// ---- mpirun ----
+
+extern char **environ;
+
+// Waits; a signal that asks to stop is passed on once. mpirun tells the code of a rank that ended
+// by itself; that of one that was killed says that the others could save.
+static int wait_for(pid_t pid) {
+    int status = 0;
+    bool passed = false;
+    while (waitpid(pid, &status, 0) != pid) {
+        if (errno != EINTR) {
+            return COMMAND_INTERNAL;
+        }
+        if (talk_stopped() && !passed) {
+            passed = kill(pid, SIGTERM) == 0;
+        }
+    }
+    talk_resume();
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_RESUMABLE;
+    return code == 0 || (code >= COMMAND_USAGE && code <= COMMAND_CONFIG) ? code
+                                                                          : COMMAND_RESUMABLE;
+}
+
+int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
+    const char *given = t->config.common.device;
+    if (!t->kind->ranks || !given || !strchr(given, ',') || grt_comm_launched(NULL)) {
+        return -1;
+    }
+    char count[16], self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    const char **words = calloc((size_t)argc + 20, sizeof *words);
+    if (!words || length < 1) {
+        free(words);
+        talk_error("the ranks of --device %s cannot be started", given);
+        return COMMAND_INTERNAL;
+    }
+    self[length] = '\0';
+    uint32_t commas = 0;
+    for (const char *at = given; *at; at++) {
+        commas += *at == ',';
+    }
+    snprintf(count, sizeof count, "%u", commas + 1);
+    // Bound to cores, as mpirun would have them, ranks' threads would share one.
+    const char *const first[] = {"mpirun",
+                                 "-n",
+                                 count,
+                                 "--oversubscribe",
+                                 "--bind-to",
+                                 "none",
+                                 "--mca",
+                                 "mpi_yield_when_idle",
+                                 "1",
+                                 "--mca",
+                                 "odls_base_sigkill_timeout",
+                                 "2"};
+    size_t n = sizeof first / sizeof *first;
+    memcpy(words, first, sizeof first);
+    if (geteuid() == 0) {
+        words[n++] = "--allow-run-as-root";
+    }
+    words[n++] = self;
+    words[n++] = "train";
+    memcpy(words + n, argv, (size_t)argc * sizeof *words);
+    // A group of its own: Ctrl-C reaches it once, through this process.
+    posix_spawnattr_t attributes;
+    pid_t pid = -1;
+    int error = posix_spawnattr_init(&attributes);
+    if (!error) {
+        posix_spawnattr_setpgroup(&attributes, 0);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        talk_stop_by(TALK_STOP_AFTER_STEP);
+        error = posix_spawnp(&pid, "mpirun", NULL, &attributes, (char *const *)(uintptr_t)words,
+                             environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    free(words);
+    if (error) {
+        talk_error("several devices want mpirun, and it cannot be started: %s. Debian: apt install "
+                   "openmpi-bin",
+                   strerror(error));
+        return COMMAND_NO_DEVICE;
+    }
+    return wait_for(pid);
 }
 
 // ---- the others ----

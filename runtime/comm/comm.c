@@ -314,8 +314,8 @@ bool grt_comm_sum(struct grt_comm *comm, float *numbers, uint64_t count) {
     }
     for (uint32_t width = 1; width < ranks; width *= 2) {
         for (uint32_t r = 0; r + width < ranks; r += 2 * width) {
-            float *to = theirs + r * slice;
-            const float *from = theirs + (r + width) * slice;
+            float *restrict to = theirs + r * slice;
+            const float *restrict from = theirs + (r + width) * slice;
             for (uint64_t i = 0; i < slice; i++) {
                 to[i] += from[i];
             }

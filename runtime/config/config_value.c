@@ -245,12 +245,48 @@ static bool read_tree(const struct grt_config_key_info *info, const struct confi
     return true;
 }
 
+// Appends, as long as there is room, and counts on.
+static void append(char *text, size_t capacity, size_t *used, const char *more) {
+    for (; *more; more++, (*used)++) {
+        if (*used + 1 < capacity) {
+            text[*used] = *more;
+        }
+    }
+}
+
+// A device, or one for each rank: "[0, 1]" and a list become "0,1".
+static bool read_devices(const struct grt_config_key_info *info, char *field,
+                         const struct config_given *given, char why[CONFIG_WHY]) {
+    char text[GRT_CONFIG_TEXT_SIZE];
+    size_t used = 0;
+    for (uint32_t i = 0; i < given->count; i++) {
+        const char *at = given->texts[i];
+        bool listed = given->list || (at[0] == '[' && at[strlen(at) - 1] == ']');
+        if (i > 0) {
+            append(text, sizeof text, &used, ",");
+        }
+        for (; *at; at++) {
+            if (!listed || !strchr("[] ", *at)) {
+                append(text, sizeof text, &used, (char[]){*at, '\0'});
+            }
+        }
+    }
+    text[used < sizeof text ? used : sizeof text - 1] = '\0';
+    if (used == 0 || used >= sizeof text) {
+        return WHY("%s %s", info->name, used == 0 ? "has no value" : "has too many of them");
+    }
+    return read_text(info, text, field, sizeof text, why);
+}
+
 bool config_read_value(struct grt_config *config, enum grt_config_key key,
                        const struct config_given *given, char why[CONFIG_WHY]) {
     const struct grt_config_key_info *info = &config_keys[key].info;
     void *field = (char *)config + config_keys[key].offset;
     bool takes_list = info->type == GRT_CONFIG_IS_NAMES || info->type == GRT_CONFIG_IS_WHOLES ||
                       info->type == GRT_CONFIG_IS_REALS;
+    if (key == GRT_CONFIG_DEVICE) {
+        return read_devices(info, field, given, why);
+    }
     if (given->list && takes_list) {
         return read_entries(info, field, given, why);
     }
@@ -289,15 +325,6 @@ static void number_text(double number, char *text, size_t capacity) {
         snprintf(text, capacity, "%.*g", digits, number);
         if (strtod(text, NULL) == number) {
             return;
-        }
-    }
-}
-
-// Appends, as long as there is room, and counts on.
-static void append(char *text, size_t capacity, size_t *used, const char *more) {
-    for (; *more; more++, (*used)++) {
-        if (*used + 1 < capacity) {
-            text[*used] = *more;
         }
     }
 }

@@ -138,9 +138,10 @@ bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *num
     uint64_t micro = s->learner->micro, means = s->grads + s->losses;
     // Parts of micro-batches that were not there are those of another step.
     uint64_t there = s->grads + (rows + micro - 1) / micro * GRT_LOSS_PARTS;
-    for (uint64_t i = 0; i < means; i++) {
-        numbers[i] = i < there ? down[i] * weight : 0.0f;
+    for (uint64_t i = 0; i < there; i++) {
+        numbers[i] = down[i] * weight;
     }
+    memset(numbers + there, 0, (means - there) * sizeof *numbers);
     if (!s->before) {
         return true;
     }

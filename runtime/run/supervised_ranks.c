@@ -280,8 +280,8 @@ static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_fee
             return false;
         }
         for (uint32_t pair = leaf + 1; pair % 2 == 0; pair /= 2) {
-            float *left = r->sums[height - 2];
-            const float *right = r->sums[--height];
+            float *restrict left = r->sums[height - 2];
+            const float *restrict right = r->sums[--height];
             for (uint64_t i = 0; i < r->room; i++) {
                 left[i] += right[i];
             }

@@ -27,6 +27,10 @@ logs_agree 2.jsonl
 ranks 0 3 "${es[@]}" --device opencl,vulkan,ref --checkpoint mixed.h5
 same one.h5 mixed.h5
 told '^rank 1 +vulkan:0 '
+# Several devices start mpirun by themselves.
+expect 0 "${es[@]}" --device ref,ref --checkpoint listed.h5
+same one.h5 listed.h5
+[ "$(grep -c '^rank [0-9]* *ref:0 ' err)" -eq 2 ] || wrong "two devices are not two ranks"
 standing=(train standing --num-envs 2 --num-dirs 4 --episode-length 20 --iterations 2 --algo es)
 expect 0 "${standing[@]}" --device ref --checkpoint alone.h5
 ranks 0 2 "${standing[@]}" --device ref --checkpoint both.h5
@@ -69,4 +73,8 @@ for signal in KILL STOP; do
     ranks 0 4 train es --resume $signal.h5 --iterations 600 --evaluate-every 600 --device ref
     same whole.h5 $signal.h5
 done
+begin "${long[@]}" --device ref,ref --iterations 1000000 --checkpoint asked.h5 --log asked.jsonl
+wait_for "row 20" rows asked.jsonl 20
+stop TERM 75 "two devices"
+[ -e asked.h5 ] || wrong "no checkpoint of two ranks that were asked to stop"
 exit "$failed"

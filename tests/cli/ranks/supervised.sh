@@ -59,6 +59,10 @@ ranks 0 2 "${train[@]}" --device opencl,ref epochs=10 micro_batches=2 checkpoint
 expect 0 "${train[@]}" --device ref epochs=10 checkpoint_dir=single --log single.jsonl
 near mixed.jsonl single.jsonl
 
+printf 'device: [ref, ref]\nmicro_batches: 8\n' >two.yaml
+expect 0 "${train[@]}" --config two.yaml checkpoint_dir=listed
+same ref1/best.h5 listed/best.h5
+
 # ---- classes of images ----
 expect 0 data make shapes --samples 60 --classes 2 --pixels 8 -o i.h5
 cnn=(train classify --data i.h5 --epochs 1 batch_size=16 seed=2 micro_batches=2 --device ref)

@@ -104,6 +104,14 @@ static void guides(void **state) {
     assert_string_equal(c.precision, "f16");
     assert_true(c.learning_rate == 0.00015 && c.accumulate == 4);
 
+    // A device for each rank.
+    c = accept("device: [0, 1, vulkan:0]\n");
+    assert_string_equal(c.device, "0,1,vulkan:0");
+    assert_true(grt_config_override(&c, "device=[2, 3]"));
+    assert_string_equal(c.device, "2,3");
+    assert_true(grt_config_override(&c, "device=Some [GPU] of name"));
+    assert_string_equal(c.device, "Some [GPU] of name");
+
     c = accept("gpu:\n  mixed_precision: true\n  gradient_accumulation: 4\n"
                "  cudnn_benchmark: true\n  empty_cache_freq: 5\n");
     assert_string_equal(c.precision, "f16");
