@@ -119,8 +119,10 @@ static void say_end(const struct grt_run_info *info) {
         bool epochs = info->trainer->all == GRT_ENDED_EPOCHS;
         uint64_t every = epochs ? info->evaluate_every : 1;
         // A loss is a score below 0.
-        snprintf(best, sizeof best, "; the best %s is %.6g, of %s %llu", epochs ? "loss" : "score",
-                 epochs ? -p->best_score : p->best_score, epochs ? "epoch" : "step",
+        const char *score = info->score ? info->score : "score";
+        bool loss = strcmp(score, "loss") == 0;
+        snprintf(best, sizeof best, "; the best %s is %.6g, of %s %llu", score,
+                 loss ? -p->best_score : p->best_score, epochs ? "epoch" : "step",
                  (unsigned long long)((p->best_step + every - 1) / every));
     }
     talk_line("ended by %s: %s%s", grt_ending_word(info->ended), grt_ending_text(info->ended),

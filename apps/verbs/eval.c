@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt eval`: the loss of a trained network over a file, as one row.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "cli/table.h"
 #include "cli/talk.h"
 #include "eval_features.h"
-#include "gpurt/supervised.h"
+#include "gpurt/scores.h"
 #include "mistakes.h"
 #include "train/eval_policy.h"
 #include "train/train_config.h"
@@ -19,6 +20,7 @@ struct eval {
     struct train_config config;  // first: see train_config.h
     enum grt_part part;
     const char *mistakes;
+    uint32_t scores;
 };
 
 static bool read_part(const char *text, void *into, char why[RANGES_WHY]) {
@@ -42,6 +44,9 @@ static const struct option_row eval_options[] = {
      .fallback = "all",
      .read = read_part,
      .at = offsetof(struct eval, part)},
+    {.name = "scores",
+     .help = "also MAE and R2, or of classes F1 and AUC, as scikit-learn has them: a second pass",
+     .at = offsetof(struct eval, scores)},
     {.name = "mistakes",
      .value = "FILE",
      .help = "of classes of images: draw the worst mistakes, .svg or .png",
@@ -56,7 +61,11 @@ static const struct option_row eval_options[] = {
     X(ACCURACY, "accuracy", "accuracy", NULL, SHARE, 2, 0)                                         \
     X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)                                        \
     X(TOP5, "top5", "top-5", NULL, SHARE, 2, 0)                                                    \
-    X(BASELINE, "baseline", "baseline", NULL, SHARE, 2, 0)
+    X(BASELINE, "baseline", "baseline", NULL, SHARE, 2, 0)                                         \
+    X(MAE, "mae", "MAE", NULL, NUMBER, 6, 10)                                                      \
+    X(R2, "r2", "R2", NULL, NUMBER, 6, 10)                                                         \
+    X(F1, "f1", "F1", NULL, NUMBER, 6, 10)                                                         \
+    X(AUC, "auc", "AUC", NULL, NUMBER, 6, 10)
 
 enum eval_column {
 #define X(name, key, heading, unit, type, precision, width) EVAL_##name,
@@ -119,9 +128,29 @@ static void note_confusion(struct table *table, const struct grt_classified *c,
     table_note(table, "confusion", rows);
 }
 
+// Columns of scores, and which of them are shown; all others are in no form of output.
+static void set_scores(const struct grt_scores *scores, struct table_cell *cells, uint64_t *shown) {
+    const struct {
+        enum eval_column column;
+        bool known;
+        double number;
+    } rows[] = {{EVAL_MAE, scores && scores->classes == 0, scores ? scores->mae : 0},
+                {EVAL_R2, scores && scores->classes == 0, scores ? scores->r2 : 0},
+                {EVAL_F1, scores && scores->classes > 0, scores ? scores->f1 : 0},
+                {EVAL_AUC, scores && scores->classes > 0, scores ? scores->auc : 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].known) {
+            cells[rows[i].column] =
+                (struct table_cell){.known = !isnan(rows[i].number), .number = rows[i].number};
+        } else {
+            *shown &= ~(1ull << rows[i].column);
+        }
+    }
+}
+
 static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluation *result,
-                 const struct grt_classified *classified, const struct grt_file_info *names,
-                 int argc, char **argv) {
+                 const struct grt_classified *classified, const struct grt_scores *scores,
+                 const struct grt_file_info *names, int argc, char **argv) {
     struct output output;
     struct table table;
     int code = output_open(&output, e->config.common.output);
@@ -132,7 +161,7 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
         .output = &output,
         .format = e->config.common.format,
         .columns = columns,
-        .column_count = EVAL_COLUMN_COUNT,
+        .column_count = scores ? EVAL_COLUMN_COUNT : EVAL_MAE,
         .schema = "gpurt.eval/1",
         .argc = argc,
         .argv = argv,
@@ -142,7 +171,7 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
         [EVAL_SAMPLES] = TABLE_CELL(.count = result->samples),
         [EVAL_LOSS] = TABLE_CELL(.number = result->loss),
     };
-    uint64_t shown = (1ull << EVAL_COLUMN_COUNT) - 1;
+    uint64_t shown = (1ull << desc.column_count) - 1;
     if (result->accuracy >= 0) {
         cells[EVAL_ACCURACY] = TABLE_CELL(.number = result->accuracy);
     } else {
@@ -158,6 +187,7 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
     } else {
         shown &= ~(1ull << EVAL_BASELINE);
     }
+    set_scores(scores, cells, &shown);
     if (result->seconds > 0) {
         cells[EVAL_RATE] = TABLE_CELL(.number = (double)result->samples / result->seconds);
     }
@@ -182,8 +212,14 @@ static int run_classes(struct eval *e, struct grt_dev *dev, const struct grt_arc
     if (!classified) {
         return command_exit_of(grt_last_status());
     }
+    struct grt_scores scores;
+    if (e->scores && !grt_score(dev, model, &e->config.settings, e->part, talk_stopped, &scores)) {
+        grt_classified_destroy(&classified);
+        return command_exit_of(grt_last_status());
+    }
     struct grt_file_info *names = grt_file_info_create(e->config.settings.data);
-    int code = print(e, dev, &classified->evaluation, classified, names, argc, argv);
+    int code = print(e, dev, &classified->evaluation, classified, e->scores ? &scores : NULL, names,
+                     argc, argv);
     if (!code && e->mistakes) {
         code = mistakes_draw(classified, names, e->mistakes);
     }
@@ -195,13 +231,16 @@ static int run_classes(struct eval *e, struct grt_dev *dev, const struct grt_arc
 static int run_numbers(struct eval *e, struct grt_dev *dev, const struct grt_archive *model,
                        int argc, char **argv) {
     struct grt_evaluation result;
-    if (!grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result)) {
+    struct grt_scores scores;
+    if (!grt_evaluate(dev, model, &e->config.settings, e->part, talk_stopped, &result) ||
+        (e->scores &&
+         !grt_score(dev, model, &e->config.settings, e->part, talk_stopped, &scores))) {
         return command_exit_of(grt_last_status());
     }
     if (e->mistakes) {
         talk_line("--mistakes: targets are no classes, so there is no picture");
     }
-    return print(e, dev, &result, NULL, NULL, argc, argv);
+    return print(e, dev, &result, NULL, e->scores ? &scores : NULL, NULL, argc, argv);
 }
 
 static int run(void *values, int argc, char **argv) {

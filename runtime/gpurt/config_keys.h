@@ -214,7 +214,7 @@
       "gradients longer than this are shortened; 0: never")                                        \
     X(SCHEDULE, schedule, WORD, "scheduler", "constant", 0, 0,                                     \
       "constant=none=false|cosine=cosine_annealing=cosineannealinglr|step=step_lr=steplr|"         \
-      "one_cycle=onecycle=onecyclelr=1cycle",                                                      \
+      "one_cycle=onecycle=onecyclelr=1cycle|linear=linear_with_warmup=linear_decay=polynomial",    \
       "scheduler lr_scheduler lr_schedule scheduler.name scheduler.type lr_scheduler_type",        \
       "how the learning rate goes")                                                                \
     X(WARMUP_STEPS, warmup_steps, WHOLE, "scheduler", "0", 0, 1000000000, "",                      \
@@ -228,7 +228,7 @@
     X(FINAL_DIV_FACTOR, final_div_factor, REAL, "scheduler", "10000", 1, 1e12, "", "",             \
       "and ends with what it began with over this")                                                \
     X(MIN_LEARNING_RATE, min_learning_rate, REAL, "scheduler", "0", 0, 1000, "",                   \
-      "min_lr eta_min lr_min", "where cosine ends")                                                \
+      "min_lr eta_min lr_min", "where cosine and linear end")                                      \
     X(LR_STEP, lr_step, WHOLE, "scheduler", "0", 0, 1000000000, "",                                \
       "lr_step_size scheduler.step_size",                                                          \
       "epochs after which schedule step multiplies by gamma; 0: a third of all")                   \
@@ -242,6 +242,9 @@
     X(CHECKPOINT_INTERVAL, checkpoint_interval, WHOLE, "checkpoint", "0", 0, 1000000000, "",       \
       "save_steps save_interval save_every checkpoint.interval save_freq",                         \
       "steps between checkpoints; 0: each epoch, at most once a second")                           \
+    X(METRIC_FOR_BEST, metric_for_best, WORD, "checkpoint", "loss", 0, 0, "loss|accuracy|top5",    \
+      "metric_for_best_model monitor early_stopping_metric",                                       \
+      "what of a validation makes best.h5, and is an improvement for patience")                    \
     X(KEEP, keep, WHOLE, "checkpoint", "3", 1, 1000000, "",                                        \
       "save_total_limit keep_last keep_checkpoints max_to_keep save_top_k",                        \
       "newest checkpoints that are kept, besides the best")                                        \

@@ -34,7 +34,8 @@ GRT_API const char *grt_optim_text(enum grt_optim optim);
     X(CONSTANT, "constant")                                                                        \
     X(COSINE, "cosine")       /* from lr to min_lr over `total` steps, then min_lr */              \
     X(STEP, "step")           /* times gamma every `period` steps */                               \
-    X(ONE_CYCLE, "one_cycle") /* PyTorch's OneCycleLR, its momentum constant */
+    X(ONE_CYCLE, "one_cycle") /* PyTorch's OneCycleLR, its momentum constant */                    \
+    X(LINEAR, "linear")       /* from lr to min_lr over `total` steps in a straight line */
 
 enum grt_schedule {
 #define X(name, text) GRT_SCHEDULE_##name,
@@ -83,7 +84,7 @@ struct grt_optim_desc {
     double max_norm;           // clip the gradients' global norm to this; 0: no clipping
     enum grt_schedule schedule;
     uint32_t warmup;  // steps over which lr grows from lr / warmup; the schedule begins after it
-    uint32_t total;   // cosine, one_cycle: steps in all, warm-up included
+    uint32_t total;   // cosine, linear, one_cycle: steps in all, warm-up included
     // one_cycle: rises from lr / div over `warmup` steps, falls to lr / div / final_div
     double div, final_div;
     double min_lr;

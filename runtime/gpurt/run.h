@@ -277,6 +277,7 @@ struct grt_run_start {
     uint32_t target_count;
     const struct grt_archive *from;    // one file: the checkpoint that is gone on with, or NULL
     const char *terms[GRT_RUN_TERMS];  // words of TERM_1, ... in the log; NULL: as they are
+    const char *score;  // what the score of evaluations is; of "loss", less 0. NULL: "score"
     // More fields of the row `start`; may be NULL. Copied; texts live as long as the run.
     const struct grt_run_row *about;
 };
@@ -293,6 +294,7 @@ struct grt_run_info {
     double seconds;     // since this process began to train
     bool log_failed;    // rows of the log were lost
     const char *where;  // checkpoints are: the folder, or the file
+    const char *score;  // of grt_run_start
     uint32_t keep;      // newest ones that a folder keeps; 0: it is a file, or all are kept
 };
 GRT_API struct grt_run_info grt_run_info(const struct grt_run *run);

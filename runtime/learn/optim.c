@@ -109,8 +109,9 @@ const char *grt_optim_mistake(const struct grt_optim_desc *d) {
                        !(d->beta2 >= 0.0 && d->beta2 < 1.0) || !(d->eps >= 0.0))) {
         return "beta1 and beta2 must lie in [0, 1), eps must not be below 0";
     }
-    if (d->schedule == GRT_SCHEDULE_COSINE && d->total <= d->warmup) {
-        return "cosine wants more steps in all than the warm-up has";
+    if ((d->schedule == GRT_SCHEDULE_COSINE || d->schedule == GRT_SCHEDULE_LINEAR) &&
+        d->total <= d->warmup) {
+        return "cosine and linear want more steps in all than the warm-up has";
     }
     if (d->schedule == GRT_SCHEDULE_ONE_CYCLE &&
         (d->warmup == 0 || d->total <= d->warmup || !(d->div >= 1.0) || !(d->final_div >= 1.0))) {
@@ -185,9 +186,10 @@ static float log_beta(const struct grt_optim_desc *d, double beta) {
 static struct decide_params decision_of(const struct grt_update_desc *u, uint32_t norm_parts) {
     const struct grt_optim_desc *d = u->optim;
     bool cycle = d->schedule == GRT_SCHEDULE_ONE_CYCLE;
-    uint32_t span = d->schedule == GRT_SCHEDULE_COSINE || cycle ? d->total - d->warmup
-                    : d->schedule == GRT_SCHEDULE_STEP          ? d->period
-                                                                : 1;
+    bool falls = d->schedule == GRT_SCHEDULE_COSINE || d->schedule == GRT_SCHEDULE_LINEAR;
+    uint32_t span = falls || cycle                     ? d->total - d->warmup
+                    : d->schedule == GRT_SCHEDULE_STEP ? d->period
+                                                       : 1;
     uint32_t rise = cycle && d->warmup > 0 ? d->warmup - 1 : d->warmup;
     return (struct decide_params){
         .norm_parts = norm_parts,

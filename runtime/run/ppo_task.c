@@ -175,11 +175,12 @@ static bool describe_optimizer(const struct grt_config *c, uint64_t updates,
     }
     if (strcmp(c->schedule, "step") == 0) {
         return grt_fail(GRT_CONFIG,
-                        "schedule: step counts epochs over data, which PPO has not; use cosine or "
-                        "constant");
+                        "schedule: step counts epochs over data, which PPO has not; use cosine, "
+                        "linear or constant");
     }
-    desc->schedule =
-        strcmp(c->schedule, "cosine") == 0 ? GRT_SCHEDULE_COSINE : GRT_SCHEDULE_CONSTANT;
+    desc->schedule = strcmp(c->schedule, "cosine") == 0   ? GRT_SCHEDULE_COSINE
+                     : strcmp(c->schedule, "linear") == 0 ? GRT_SCHEDULE_LINEAR
+                                                          : GRT_SCHEDULE_CONSTANT;
     desc->total = (uint32_t)(updates < UINT32_MAX ? updates : UINT32_MAX);
     return true;
 }

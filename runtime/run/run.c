@@ -389,6 +389,7 @@ struct grt_run_info grt_run_info(const struct grt_run *run) {
         .seconds = run->began > 0 ? grt_seconds() - run->began : 0,
         .log_failed = grt_runlog_failed(run->log),
         .where = run->desc.file ? run->desc.file : run->desc.dir,
+        .score = run->start.score,
         .keep = run->desc.keep,
     };
 }

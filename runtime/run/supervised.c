@@ -154,7 +154,8 @@ static bool count_steps(struct grt_supervised *run) {
         o->warmup = (uint32_t)(ratio * o->total + 0.5);
         o->warmup = cycle && o->warmup == 0 ? 1 : o->warmup;
     }
-    if ((o->schedule == GRT_SCHEDULE_COSINE || cycle) && o->warmup >= o->total) {
+    bool falls = o->schedule == GRT_SCHEDULE_COSINE || o->schedule == GRT_SCHEDULE_LINEAR;
+    if ((falls || cycle) && o->warmup >= o->total) {
         return grt_fail(GRT_CONFIG,
                         "schedule %s begins after the warm-up: warmup_steps is %u, and there "
                         "are %u steps in all",
@@ -171,6 +172,16 @@ static bool set_targets(const struct grt_supervised *run, struct grt_run_start *
                         "target_accuracy: there is no accuracy without %s; use target_loss",
                         run->check_loader ? "classes as targets" : "a validation_split");
     }
+    bool top5 = strcmp(c->metric_for_best, "top5") == 0;
+    if ((top5 || strcmp(c->metric_for_best, "accuracy") == 0) &&
+        (!run->check_loader || run->task.info.classes < (top5 ? 6 : 1))) {
+        return grt_fail(GRT_CONFIG, "metric_for_best: there is no %s without %s",
+                        c->metric_for_best,
+                        !run->check_loader ? "a validation_split"
+                        : top5             ? "more than 5 classes as targets"
+                                           : "classes as targets");
+    }
+    start->score = c->metric_for_best;
     if (c->target_loss > 0) {
         start->targets[start->target_count++] = (struct grt_run_target){
             .field = run->check_loader ? GRT_FIELD_LOSS : GRT_FIELD_TRAIN_LOSS,

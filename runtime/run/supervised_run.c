@@ -11,6 +11,7 @@
 // neither where a segment ends nor where the run was resumed.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "supervised_parts.h"
@@ -95,6 +96,10 @@ static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
     if (e.top5 >= 0) {
         grt_run_row_set(row, GRT_FIELD_TOP5, e.top5);
     }
+    const char *best = s->task.config.metric_for_best;
+    row->score = strcmp(best, "accuracy") == 0 ? e.accuracy
+                 : strcmp(best, "top5") == 0   ? e.top5
+                                               : row->score;
     p->epoch_loss = 0;
     p->epoch_samples = 0;
     l->epoch = l->step = (struct supervised_meter){.start = l->now};

@@ -16,6 +16,9 @@
 #include "base/log.h"
 #include "supervised_parts.h"
 
+#define BEST_METRIC "best_metric"  // what best_score is of; none: BY_LOSS
+#define BY_LOSS "loss"
+
 // Which tensors are kept, and under which group.
 static const struct {
     enum grt_tensor_role role;
@@ -97,6 +100,8 @@ static bool set_values(const struct grt_supervised *run, uint64_t step, struct g
            (!run->ranks ||
             grt_archive_set_whole(a, "micro_batches", supervised_micro_batches(run))) &&
            grt_archive_set_whole(a, "steps_per_epoch", (int64_t)run->steps_per_epoch) &&
+           (strcmp(run->task.config.metric_for_best, BY_LOSS) == 0 ||
+            grt_archive_set_text(a, BEST_METRIC, run->task.config.metric_for_best)) &&
            grt_archive_set_real(a, "epoch_loss", p->epoch_loss) &&
            grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
            (run->task.config.target_accuracy <= 0 ||
@@ -186,9 +191,15 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
     place->step = (uint64_t)grt_archive_whole(a, "step", 0);
     place->evaluated = place->step - supervised_owes(run, place->step);
     load_best(run, a, place);
-    place->reached =
-        (c->target_loss > 0 && place->any_best && -place->best_score <= c->target_loss) ||
-        (c->target_accuracy > 0 && p.best_accuracy >= c->target_accuracy);
+    bool by_loss = strcmp(c->metric_for_best, BY_LOSS) == 0;
+    // The best by something else is none: the next evaluation is the first.
+    if (strcmp(grt_archive_text(a, BEST_METRIC, BY_LOSS), c->metric_for_best) != 0) {
+        place->any_best = false;
+        place->patience = (struct grt_patience){0};
+    }
+    place->reached = (c->target_loss > 0 && by_loss && place->any_best &&
+                      -place->best_score <= c->target_loss) ||
+                     (c->target_accuracy > 0 && p.best_accuracy >= c->target_accuracy);
     supervised_begin_queue(run, place->step);
     return true;
 }

@@ -17,6 +17,7 @@
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \
+    X(scores, H)                                                                                   \
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
     X(ranks, H)                                                                                    \

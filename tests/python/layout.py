@@ -25,6 +25,7 @@ HEADERS = (
     "run",
     "supervised",
     "onnx",
+    "scores",
     "env",
     "worlds",
     "stepper",

@@ -92,6 +92,9 @@ def learns():
     want = forward(model, x)
     assert np.abs(learner.predict(x) - want).max() < 1e-5
     assert abs(learner.evaluate(x, y)["loss"] - ((want - y) ** 2).mean()) < 1e-6
+    scores, spread = learner.score(x, y), ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+    assert abs(scores["mae"] - np.abs(want - y).mean()) < 1e-6
+    assert abs(scores["r2"] - (1 - ((want - y) ** 2).sum(axis=0) / spread).mean()) < 1e-5
     # The best evaluation is what it has.
     assert learner.checkpoint.about["step"] == min(rows, key=lambda row: row["loss"])["step"]
     for name in ("a.h5", "a.safetensors", "a.onnx"):
@@ -131,7 +134,37 @@ def classes():
     assert guess.shape == (512,) and (guess == logits.argmax(axis=1)).all()
     found = learner.evaluate(parts, labels)
     assert abs(found["accuracy"] - (guess == labels).mean()) < 1e-6 and found["accuracy"] > 0.8
+    scores = learner.score(parts, labels)
+    assert abs(scores["accuracy"] - found["accuracy"]) < 1e-9
+    areas, f1 = [], []
+    for k in range(4):
+        own, others = shares[labels == k, k], shares[labels != k, k]
+        areas.append((own[:, None] > others).mean())
+        both = (labels == k).sum() + (guess == k).sum()
+        f1.append(2 * ((labels == k) & (guess == k)).sum() / both)
+    assert abs(scores["auc"] - np.mean(areas)) < 1e-4 and abs(scores["f1"] - np.mean(f1)) < 1e-9
     assert abs(found["loss"] + np.log(shares[np.arange(512), labels]).mean()) < 1e-5
+
+
+@case
+def options():
+    """What makes the best, and a straight line of learning rates."""
+    labels = (x[:, 0] * x[:, 1] > 0).astype(int)
+    keys = dict(
+        loss="cross_entropy", depth=1, hidden=8, epochs=8, batch_size=46, learning_rate=0.05
+    )
+    by_hits = gpurt.Learner(metric_for_best="accuracy", schedule="linear", **keys)
+    rows = by_hits.fit(x, labels)
+    best = max(rows, key=lambda row: row["accuracy"])  # the first of equals
+    assert by_hits.checkpoint.about["step"] == best["step"]
+    assert best["step"] != min(rows, key=lambda row: row["loss"])["step"], rows
+    # The rate of the newest step, counted from 0, is told.
+    for row in rows:
+        assert abs(row["lr"] - 0.05 * (1 - (row["step"] - 1) / rows[-1]["step"])) < 1e-7, row
+    learner = gpurt.Learner(metric_for_best="accuracy", epochs=1)
+    refused(gpurt.ConfigError, "no accuracy without classes", lambda: learner.fit(x, y))
+    learner = gpurt.Learner(metric_for_best="top5", loss="cross_entropy", epochs=1)
+    refused(gpurt.ConfigError, "more than 5 classes", lambda: learner.fit(x, labels))
 
 
 @case

@@ -198,32 +198,39 @@ class Learner:
             )
         return self._model
 
+    def _judge(self, call, x, y, part, found) -> None:
+        if part not in _PARTS:
+            raise c.ConfigError(f"part {part!r}: known are train, validation and all")
+        with _data(x, y) as keys, c.interruptible() as stop:
+            config = Config(SUPERVISED, None, keys)
+            device, model = device_of(self._device), self._trained()
+            done = call(device, model, config, _PARTS[part], stop.hook, ctypes.byref(found))
+            if not done and not stop.asked:
+                c.fail()
+
     def evaluate(
         self, x: Union[PathLike, Arrays], y: Optional[Any] = None, *, part: str = "all"
     ) -> Dict[str, float]:
         """The loss over arrays, or over a part of a file (``train``, ``validation`` or ``all``);
         of classes the accuracy too."""
-        if part not in _PARTS:
-            raise c.ConfigError(f"part {part!r}: known are train, validation and all")
         found = c.evaluation()
-        with _data(x, y) as keys, c.interruptible() as stop:
-            config = Config(SUPERVISED, None, keys)
-            done = c.library.grt_evaluate(
-                device_of(self._device),
-                self._trained(),
-                config.pointer,
-                _PARTS[part],
-                stop.hook,
-                ctypes.byref(found),
-            )
-            if not done and not stop.asked:
-                c.fail()
+        self._judge(c.library.grt_evaluate, x, y, part, found)
         result = {"loss": found.loss, "samples": found.samples}
         if found.accuracy >= 0:
             result["accuracy"] = found.accuracy
         if found.top5 >= 0:
             result["top5"] = found.top5
         return result
+
+    def score(
+        self, x: Union[PathLike, Arrays], y: Optional[Any] = None, *, part: str = "all"
+    ) -> Dict[str, float]:
+        """What scikit-learn would say: of numbers ``mae``, ``mse`` and ``r2``, of classes
+        ``accuracy``, ``f1`` (macro) and ``auc`` (each against the rest)."""
+        found = c.scores()
+        self._judge(c.library.grt_score, x, y, part, found)
+        names = ("accuracy", "f1", "auc") if found.classes else ("mae", "mse", "r2")
+        return {name: getattr(found, name) for name in names}
 
     def predict(self, x: Union[PathLike, Arrays], what: str = "y") -> np.ndarray:
         """What the network gives for each sample, ``[N][outputs]``: with classes, logits.

@@ -113,6 +113,7 @@ supervised_desc = _struct(
     run_hook: report  any: context""",
 )
 evaluation = _struct("evaluation", "u64: samples  f64: loss accuracy top5 seconds")
+scores = _struct("scores", "u64: samples  u32: classes  f64: mae mse r2 accuracy f1 auc")
 onnx_export = _struct("onnx_export", "bool: probabilities embeddings")
 
 env_setting = _struct("env_setting", "text: name  bool: whole  text: value least most text")
@@ -196,6 +197,7 @@ for _line in """
     enum run_go any
     bool task_take_network any any
     bool evaluate any any any enum stop any
+    bool score any any any enum stop any
     >archive predict any any any stop
     >env_info env_open text
     void env_close any

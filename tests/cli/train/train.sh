@@ -134,6 +134,8 @@ loss=$(awk -F, 'NR == 2 { print $2 }' out)
 expect 0 predict --data d.h5 --checkpoint whole -o p.h5
 expect 0 convert whole/best.h5 model.safetensors
 expect 0 convert model.safetensors back.h5
+expect 0 eval --data d.h5 --checkpoint whole --scores --format csv
+[ "$(head -n 1 out)" = samples,loss,accuracy,samples_per_s,top5,baseline,mae,r2,f1,auc ] || wrong "--scores: its columns"
 expect 0 eval --data d.h5 --checkpoint back.h5 --part validation --format csv
 [ "$(awk -F, 'NR == 2 { print $2 }' out)" = "$loss" ] || wrong "another loss after conversion"
 expect 0 convert --all "whole/$last" all.safetensors

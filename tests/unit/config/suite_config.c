@@ -542,6 +542,7 @@ static void effects(void **state) {
         {"decay_of=matrices", "weight_decay=0.1", "weight_decay=0"},
         {"base_batch_size=64", "lr_rule=sqrt", "lr_rule=none"},
         {"min_learning_rate=1e-5", "schedule=cosine", "schedule=step"},
+        {"min_learning_rate=1e-5", "schedule=linear", "schedule=constant"},
         {"lr_step=2", "schedule=step", "schedule=cosine"},
         {"gamma=0.5", "schedule=step", "schedule=constant"},
         {"loss_scale=1024", "precision=f16", "precision=bf16"},

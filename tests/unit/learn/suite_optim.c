@@ -459,8 +459,8 @@ static void same_bits_as_ref(void **state) {
         uint32_t rows[12];
     } table = {
         .rows = {0x3c23d70au, 0x3dcccccdu, 0, 0x3f000000u, 0x3b03126fu, 0, 2, 0, 1, 1, 0, 2}};
-    _Static_assert((int)GRT_OPTIM_COUNT == 4 && (int)GRT_SCHEDULE_COUNT == 4, "each with each");
-    for (uint32_t kind = 0; kind < 16; kind++) {
+    _Static_assert((int)GRT_OPTIM_COUNT == 4 && (int)GRT_SCHEDULE_COUNT == 5, "each with each");
+    for (uint32_t kind = 0; kind < 20; kind++) {
         const struct kernel_case c = {.desc = {"optim",
                                                {{"WG", 16},
                                                 {"OPTIM", kind % 4},

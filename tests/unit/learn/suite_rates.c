@@ -28,14 +28,17 @@ static double schedule(const struct grt_optim_desc *d, uint32_t step) {
         double share = fmin(1, (double)s / (d->total - d->warmup));
         return d->min_lr + (d->lr - d->min_lr) * (1 + cos(ORACLE_PI * share)) / 2;
     }
+    if (d->schedule == GRT_SCHEDULE_LINEAR) {
+        return fmax(d->min_lr, d->lr - (d->lr - d->min_lr) * s / (d->total - d->warmup));
+    }
     return d->schedule == GRT_SCHEDULE_STEP ? d->lr * pow(d->gamma, floor((double)s / d->period))
                                             : d->lr;
 }
 
 static void schedules(void **state) {
     (void)state;
-    struct grt_optim_desc rows[7];
-    for (int i = 0; i < 7; i++) {
+    struct grt_optim_desc rows[9];
+    for (int i = 0; i < 9; i++) {
         rows[i] = rig_desc(GRT_OPTIM_SGD, 0.3);
         rows[i].warmup = i % 2 ? 7 : 0;
     }
@@ -52,7 +55,10 @@ static void schedules(void **state) {
     rows[6].warmup = 1;
     rows[6].div = 4;
     rows[6].final_div = 10;
-    for (int i = 0; i < 7; i++) {
+    rows[7].schedule = rows[8].schedule = GRT_SCHEDULE_LINEAR;
+    rows[7].total = rows[8].total = 25;
+    rows[8].min_lr = 0.01;
+    for (int i = 0; i < 9; i++) {
         struct rig r;
         rig_begin(&r, &rows[i], GRT_F32);
         rig_set(&r, 1.0f);
@@ -84,10 +90,12 @@ static void schedules(void **state) {
 static void schedules_of_millions(void **state) {
     (void)state;
     enum { PERIOD = 4000005, TOTAL = 40000000 };
-    struct grt_optim_desc rows[3];
-    for (int i = 0; i < 3; i++) {
+    struct grt_optim_desc rows[4];
+    for (int i = 0; i < 4; i++) {
         rows[i] = rig_desc(GRT_OPTIM_SGD, 0.3);
     }
+    rows[3].schedule = GRT_SCHEDULE_LINEAR;
+    rows[3].total = TOTAL;
     rows[0].schedule = GRT_SCHEDULE_STEP;
     rows[0].period = PERIOD;
     rows[0].gamma = 0.5;
@@ -95,7 +103,7 @@ static void schedules_of_millions(void **state) {
     rows[1].total = TOTAL;
     rows[1].min_lr = 0.01;
     rows[2].warmup = TOTAL;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         struct rig r;
         rig_begin(&r, &rows[i], GRT_F32);
         rig_set(&r, 1.0f);
