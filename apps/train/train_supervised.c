@@ -271,13 +271,14 @@ static int read_settings(void *self, const char **words, size_t count) {
 static int files(void *self) {
     const struct train *t = self;
     const struct grt_config *c = &t->trainer.config.settings;
-    return FILES_APART({FILE_READ, "--config", t->trainer.config.config},
-                       {FILE_READ, "--data", c->data}, {FILE_READ, "--from", t->from},
-                       {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir},
-                       {FILE_WRITTEN, "--log", c->log},
-                       {FILE_WRITTEN, "--metrics", t->trainer.config.common.metrics},
-                       {FILE_WRITTEN, "--output", t->trainer.config.common.output},
-                       FILES_WATCHED(&t->trainer.config.common));
+    return FILES_APART(
+        {FILE_READ, "--config", t->trainer.config.config}, {FILE_READ, "--data", c->data},
+        {FILE_READ, "validation_data", c->validation_data[0] ? c->validation_data : NULL},
+        {FILE_READ, "--from", t->from}, {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir},
+        {FILE_WRITTEN, "--log", c->log},
+        {FILE_WRITTEN, "--metrics", t->trainer.config.common.metrics},
+        {FILE_WRITTEN, "--output", t->trainer.config.common.output},
+        FILES_WATCHED(&t->trainer.config.common));
 }
 
 static int open_run(void *self) {

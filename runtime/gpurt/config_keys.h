@@ -72,6 +72,9 @@
     X(VALIDATION_SPLIT, validation_split, REAL, "data", "0.1", 0, 0.9, "",                         \
       "val_split validation_fraction val_fraction val_ratio valid_split test_size",                \
       "share of the samples kept for validation")                                                  \
+    X(VALIDATION_DATA, validation_data, TEXT, "data", "", 0, 0, "",                                \
+      "val_data validation_file val_file valid_data eval_data test_data data.val data.validation", \
+      "another file with the samples of the validation, all of them; validation_split is 0 then")  \
     X(NORMALIZE, normalize, FLAG, "data", "false", 0, 0, "", "normalise standardize standardise",  \
       "shift and scale inputs to mean 0, deviation 1; the numbers are stored with the model")      \
     X(TRANSFORM, transform, TREE, "data", "", 0, 0, "random_crop(padding=4) | normalize",          \

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "supervised_parts.h"
+#include "task_parts.h"
 
 static bool watch_look(void *context, double share) {
     struct grt_supervised *run = context;
@@ -26,8 +27,11 @@ bool supervised_on_device(const struct grt_supervised *run) {
 }
 
 static struct grt_fit_besides besides(const struct grt_supervised *run) {
-    return grt_task_besides(run->desc.dev, &run->task.info, &run->task.learner,
-                            supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
+    struct grt_fit_besides data =
+        grt_task_besides(run->desc.dev, &run->task.info, &run->task.learner,
+                         supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
+    data.bytes += supervised_on_device(run) && run->apart.data ? run->apart.info.kept_bytes : 0;
+    return data;
 }
 
 // The data set is kept where the config says when it fits there; else one place further from the
@@ -115,11 +119,46 @@ static bool make_loaders(struct grt_supervised *run) {
     // Without targets there is nothing to compare with.
     bool checks =
         task->info.part_rows[GRT_PART_VALIDATION] > 0 && grt_loss_has_targets(task->learner.loss);
-    if (checks) {
+    if (checks && run->apart.data) {
+        // As the samples of training, wherever these are kept.
+        run->apart.learner.batch = task->learner.batch;
+        memcpy(run->apart.config.cache, task->config.cache, sizeof task->config.cache);
+        run->check_loader =
+            grt_task_loader(&run->apart, run->desc.dev, GRT_PART_ALL, GRT_FEED_HELD, NULL);
+    } else if (checks) {
         run->check_loader =
             grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, GRT_FEED_HELD, NULL);
     }
     return run->check_loader || !checks;
+}
+
+// A file of its own for the validation: seen as the samples of training are, with their mean and
+// deviation.
+static bool open_apart(struct grt_supervised *run, const struct grt_task_look *look) {
+    const struct grt_dataset_info *info = &run->task.info;
+    if (!run->settings.validation_data[0]) {
+        return true;
+    }
+    run->apart.config = run->task.config;
+    run->apart.inputs = run->task.inputs;
+    memcpy(run->apart.config.data, run->settings.validation_data, sizeof run->apart.config.data);
+    if (!task_open(
+            &run->apart, grt_dev_profile(run->desc.dev),
+            &(struct task_opening){
+                .mean = info->mean, .std = info->std, .classes = info->classes, .look = *look})) {
+        return false;
+    }
+    const struct grt_dataset_info *theirs = &run->apart.info;
+    if (theirs->x_width != info->x_width || theirs->points != info->points ||
+        theirs->height != info->height || theirs->y_width != info->y_width ||
+        theirs->classes != info->classes) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: its samples have %u numbers and %u targets, and those of %s %u and %u",
+                        run->apart.config.data, theirs->x_width, theirs->y_width,
+                        run->task.config.data, info->x_width, info->y_width);
+    }
+    run->task.info.part_rows[GRT_PART_VALIDATION] = theirs->part_rows[GRT_PART_ALL];
+    return true;
 }
 
 // How many steps there are, which the schedule needs to know.
@@ -282,10 +321,19 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     // What can be known to fail is known before the data are read, and before anything is made or
     // moved.
     run->driver = make_run(run);
+    if (run->settings.validation_data[0]) {
+        if (grt_config_given(&run->settings, GRT_CONFIG_VALIDATION_SPLIT) &&
+            run->settings.validation_split > 0) {
+            grt_fail(GRT_CONFIG, "validation_data and validation_split: the samples of the "
+                                 "validation are in a file, or a share of the data; give one");
+            goto undo_run;
+        }
+        run->settings.validation_split = 0;
+    }
     // A run that is resumed has keys that were taken when it began.
     if (!run->driver ||
         !grt_task_open(&run->task, &run->settings, grt_dev_profile(desc->dev), &look) ||
-        (!desc->resume && !grt_config_effective(&run->task.config)) ||
+        !open_apart(run, &look) || (!desc->resume && !grt_config_effective(&run->task.config)) ||
         !grt_dataset_digest(run->task.data, &run->data_digest)) {
         goto undo_run;
     }
@@ -305,7 +353,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     }
     run->baseline = -1;
     bool classifies = run->task.learner.loss == GRT_LOSS_CROSS_ENTROPY;
-    if (classifies && run->task.info.classes > 0 && run->check_loader &&
+    // The classes of two files are not counted.
+    if (classifies && run->task.info.classes > 0 && run->check_loader && !run->apart.data &&
         !grt_task_frequent(&run->task, run->train_loader, run->check_loader, &run->baseline)) {
         goto undo_run;
     }
@@ -336,6 +385,7 @@ void grt_supervised_destroy(struct grt_supervised **run) {
     grt_loader_destroy(&r->train_loader);
     grt_loader_destroy(&r->check_loader);
     grt_task_close(&r->task);
+    grt_task_close(&r->apart);
     grt_run_destroy(&r->driver);
     free(r);
     *run = NULL;

@@ -59,6 +59,7 @@ struct grt_supervised {
     struct grt_supervised_desc desc;
     struct grt_config settings;  // a copy of desc.config: texts of the run are in it
     struct grt_task task;
+    struct grt_task apart;  // of validation_data; without data where there is none
     struct grt_learner *learner;
     struct grt_loader *train_loader, *check_loader;  // check: validation, NULL without one
     struct grt_feed *train, *check;                  // train: NULL with ranks

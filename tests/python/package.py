@@ -161,6 +161,18 @@ def options():
     # The rate of the newest step, counted from 0, is told.
     for row in rows:
         assert abs(row["lr"] - 0.05 * (1 - (row["step"] - 1) / rows[-1]["step"])) < 1e-7, row
+    # A file for the validation: what evaluate() says of it, with the mean and deviation of others.
+    gpurt.save(
+        "v.h5", {"x": (x[:90] * 2 + 1).astype("f4"), "y": y[:90].astype("f4")}, everything=True
+    )
+    learner = gpurt.Learner(validation_data="v.h5", normalize=True, depth=1, hidden=8, epochs=3)
+    rows = learner.fit(x, y)
+    assert abs(learner.evaluate("v.h5")["loss"] - min(row["loss"] for row in rows)) < 1e-6
+    both = gpurt.Learner(validation_data="v.h5", validation_split=0.2)
+    refused(gpurt.ConfigError, "give one", lambda: both.fit(x, y))
+    gpurt.save("w.h5", {"x": x[:9, :2].astype("f4"), "y": y[:9].astype("f4")}, everything=True)
+    other = gpurt.Learner(validation_data="w.h5")
+    refused(gpurt.DataError, "w.h5: its samples have 2 numbers", lambda: other.fit(x, y))
     learner = gpurt.Learner(metric_for_best="accuracy", epochs=1)
     refused(gpurt.ConfigError, "no accuracy without classes", lambda: learner.fit(x, y))
     learner = gpurt.Learner(metric_for_best="top5", loss="cross_entropy", epochs=1)

@@ -160,17 +160,13 @@ class Learner:
                 hooks = c.RUN_STOP(lambda unused: stop.asked or bool(raised)), c.RUN_REPORT(hear)
                 first = self._model.pointer if self._model and not resume else None
                 desc = c.supervised_desc(
-                    device.pointer,
-                    config.pointer,
-                    None,
-                    None,
-                    ctypes.cast(first, c.P) if first else None,
-                    resume,
-                    False,
-                    False,
-                    *hooks,
-                    None,
+                    dev=device.pointer,
+                    config=config.pointer,
+                    resume=resume,
+                    stop=hooks[0],
+                    report=hooks[1],
                 )
+                setattr(desc, "from", ctypes.cast(first, c.P) if first else None)
                 run = c.P(c.library.grt_supervised_create(ctypes.byref(desc)))
                 if not run:
                     if stop.asked:

@@ -235,13 +235,13 @@ class PPO(_Trainer):
         self._stop = c.Stop()
         self._settings = values_of(settings)
         desc = c.ppo_task_desc(
-            self._device.pointer,
-            self._config.pointer,
-            self._env.pointer,
-            self._settings,
-            len(settings),
-            ctypes.cast(archive.pointer, c.P) if archive else None,
-            self._stop.hook,
+            dev=self._device.pointer,
+            config=self._config.pointer,
+            env=self._env.pointer,
+            settings=self._settings,
+            setting_count=len(settings),
+            archive=ctypes.cast(archive.pointer, c.P) if archive else None,
+            stop=self._stop.hook,
         )
         super().__init__(c.check(c.library.grt_ppo_task_create(ctypes.byref(desc))))
         if archive:

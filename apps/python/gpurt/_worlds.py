@@ -70,7 +70,12 @@ class Worlds:
     ):
         opened = Environment(env)
         desc = c.worlds_desc(
-            opened.pointer, values_of(settings), len(settings), copies, phase, length, False
+            env=opened.pointer,
+            settings=values_of(settings),
+            setting_count=len(settings),
+            copies=copies,
+            phase=phase,
+            length=length,
         )
         self._stepper = _Stepper(opened, device_of(device), desc)
         view = c.library.grt_stepper_view(self._stepper.pointer).contents

@@ -221,7 +221,7 @@ refuse 78 "rollout_steps" train uav rollout_steps=0
 refuse 78 "gives [4]" train uav actor='[{linear: 4}]'
 refuse 78 "did you mean 'learning_rate'" train uav --learning-rat 0.1
 refuse 78 "did you mean 'learning_rate'" train ppo --env cartpole learning_rat=0.1
-refuse 78 "use cosine or constant" train uav schedule=step
+refuse 78 "use cosine, linear or constant" train uav schedule=step
 refuse 78 "hidden has 2 widths and depth is 3" train uav hidden=8,4 depth=3
 refuse 78 "cells" train uav settings=cells=3
 refuse 64 "which environment" train ppo
