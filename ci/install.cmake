@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, and the target `bundle`.
+# What `cmake --install` puts where, and the targets `uninstall` and `bundle`.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS gpurt gpurt_command EXPORT gpurt
@@ -11,6 +11,7 @@ install(DIRECTORY runtime/tuning/profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/
 install(DIRECTORY apps/python/gpurt DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/python
     PATTERN __pycache__ EXCLUDE)
 install(FILES apps/python/gpurt_gym.py DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/python)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gpurt)
 install(FILES apps/gpurt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES apps/gpurt.bash RENAME gpurt
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
@@ -36,6 +37,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/gpurt-config-version.cmak
     COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gpurt-config-version.cmake DESTINATION ${GPURT_PACKAGE_DIR})
 
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
+    -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt -P ${PROJECT_SOURCE_DIR}/ci/uninstall.cmake)
 add_custom_target(bundle COMMAND ${PROJECT_SOURCE_DIR}/ci/bundle.sh
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL
     COMMENT "One archive that runs on any newer Linux with a driver")

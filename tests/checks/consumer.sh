@@ -76,3 +76,13 @@ lib=${lib/"$tmp/first"/"$tmp/second"}
 LD_LIBRARY_PATH=$lib "$tmp/with-pkg-config" >/dev/null
 "$tmp/second/bin/gpurt" --version >/dev/null
 PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags gpurt | grep -q "$tmp/second\|\.\./"
+
+# What was installed goes, and what others have put beside it stays. The list is made here: that of
+# the build tree is of whoever installed last.
+touch "$tmp/second/bin/other" "$tmp/second/share/gpurt/mine"
+find "$tmp/second" \( -type f -o -type l \) ! -name other ! -name mine >"$tmp/manifest"
+[ -e "$tmp/second/share/doc/gpurt/LICENSE" ] || { echo "consumer.sh: no LICENSE was installed" >&2; exit 1; }
+cmake -DMANIFEST="$tmp/manifest" -P "$here/../../ci/uninstall.cmake" >/dev/null
+[ "$(cd "$tmp/second" && find . ! -type d | sort | xargs)" = "./bin/other ./share/gpurt/mine" ] &&
+    [ ! -e "$tmp/second/include/gpurt" ] && [ ! -e "$tmp/second/share/gpurt/python" ] ||
+    { echo "consumer.sh: uninstalling left, or took: $(find "$tmp/second")" >&2; exit 1; }

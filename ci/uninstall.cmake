@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Removes what the newest `cmake --install` put somewhere, by the list that it wrote (MANIFEST), and
+# the folders of gpurt's own that are empty then. `cmake --build BUILD --target uninstall` runs it.
+if(NOT EXISTS "${MANIFEST}")
+    message(FATAL_ERROR "no ${MANIFEST}: nothing was installed from here")
+endif()
+file(STRINGS "${MANIFEST}" files)
+set(folders)
+foreach(file IN LISTS files)
+    file(REMOVE "$ENV{DESTDIR}${file}")
+    get_filename_component(folder "${file}" DIRECTORY)
+    list(APPEND folders "${folder}")
+endforeach()
+foreach(folder IN LISTS folders)
+    # Upwards to the first that others share, such as lib/.
+    while(folder MATCHES "/gpurt(/|$)")
+        file(GLOB rest "$ENV{DESTDIR}${folder}/*")
+        if(rest)
+            break()
+        endif()
+        file(REMOVE_RECURSE "$ENV{DESTDIR}${folder}")
+        get_filename_component(folder "${folder}" DIRECTORY)
+    endwhile()
+endforeach()
+list(LENGTH files count)
+message(STATUS "${count} files removed")
