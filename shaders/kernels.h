@@ -223,12 +223,12 @@
     X(opencl, nvidia, gemm_wgmma_b_shared_16f32)                                                   \
     X(ptx, nvidia, gemm_wgmma_b_registers_16)                                                      \
     X(ptx, nvidia, gemm_wgmma_b_registers_16f32)                                                   \
-    X(opencl, nvidia, block8_ptx_16)                                                               \
-    X(opencl, nvidia, block_grad8_ptx_16)                                                          \
-    X(opencl, nvidia, block_sums8_ptx_16)                                                          \
-    X(opencl, nvidia, add_to8_ptx_16)                                                              \
-    X(opencl, nvidia, batch_sums8_ptx_16)                                                          \
-    X(opencl, nvidia, window8_ptx_16)                                                              \
-    X(opencl, nvidia, window_grad8_ptx_16)                                                         \
+    X(ptx, nvidia, block8_ptx_16)                                                                  \
+    X(ptx, nvidia, block_grad8_ptx_16)                                                             \
+    X(ptx, nvidia, block_sums8_ptx_16)                                                             \
+    X(ptx, nvidia, add_to8_ptx_16)                                                                 \
+    X(ptx, nvidia, batch_sums8_ptx_16)                                                             \
+    X(ptx, nvidia, window8_ptx_16)                                                                 \
+    X(ptx, nvidia, window_grad8_ptx_16)                                                            \
     X(ptx, nvidia, conv_wgmma_16)                                                                  \
     X(ptx, nvidia, conv_wgmma_weight_16f32)
