@@ -24,6 +24,7 @@
 // Without an answer from other machines, of which nothing else is known.
 #define SILENT_SECONDS 600.0
 #define SAVE_SECONDS 60.0  // that the first rank may take to save
+#define FAIL_SECONDS 1.0   // the same, where this rank may be the only one that ends
 
 struct grt_comm {
     struct grt_transport transport;
@@ -396,12 +397,13 @@ struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
     return comm;
 }
 
-// The first rank still saves; the launcher ends all once one has ended.
+// The first rank still saves; the launcher ends all once one has ended. Unless the others go on:
+// they wait for this one, and are to see that it is gone.
 static void wait_for_first(const struct grt_comm *comm) {
     const struct timespec nap = {.tv_nsec = 20000000};
-    double begun = grt_seconds();
+    double begun = grt_seconds(), most = comm->stop != 0 ? SAVE_SECONDS : FAIL_SECONDS;
     while (comm->rank > 0 && here(comm, 0) && peer_look(comm->peers[0].pid) == PEER_RUNS &&
-           grt_seconds() - begun < SAVE_SECONDS) {
+           grt_seconds() - begun < most) {
         nanosleep(&nap, NULL);
     }
 }

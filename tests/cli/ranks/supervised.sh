@@ -116,4 +116,19 @@ ranks 0 2 "${train[@]}" --device ref epochs=60 log_interval=5 checkpoint_dir=cut
 told 'in 4 micro-batches'
 same whole/best.h5 cut/best.h5
 same whole/step-000000000600.h5 cut/step-000000000600.h5
+
+# The data of one rank fail under it: it says so, and is as good as gone.
+cp d.h5 mine.h5
+: >err
+"${mpi[@]}" -n 1 "$gpurt" "${long[@]}" cache=none epochs=100000 checkpoint_dir=torn --log torn.jsonl : -n 1 "$gpurt" \
+    "${long[@]}" cache=none epochs=100000 checkpoint_dir=torn --data mine.h5 >out 2>err &
+pid=$!
+wait_for "row 20" rows torn.jsonl 20
+truncate -s 3000 mine.h5
+begun=$SECONDS
+ends "65 66 70 74 75" "the data of rank 1 ended"
+[ $((SECONDS - begun)) -le 25 ] || wrong "$((SECONDS - begun)) s to the end"
+told 'rank 1: error: mine.h5'
+told '^gpurt: error: rank 1 .* has ended'
+ended signal torn.jsonl
 exit "$failed"
