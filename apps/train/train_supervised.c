@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt train supervised`, and `classify` and `simclr`, which have other defaults: a row for each
 // epoch, progress in between. The training itself is the library's, runtime/gpurt/supervised.h.
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/files.h"
@@ -18,7 +21,8 @@
 struct train {
     struct trainer trainer;  // first: see trainer.h
     const char *epochs, *seed, *from;
-    uint32_t resume, force;
+    uint32_t resume, force, dry_run;
+    char scratch[32];           // folder of a dry run, or ""
     struct grt_archive *first;  // of --from
     bool theirs;                // its network too
     struct grt_supervised *run;
@@ -39,6 +43,9 @@ static const struct option_row run_options[] = {
      .read = options_read_text,
      .at = AT(from)},
     {.name = "resume", .help = "go on from the newest whole checkpoint", .at = AT(resume)},
+    {.name = "dry-run",
+     .help = "plan, memory, and from a second of steps the time of an epoch; nothing is kept",
+     .at = AT(dry_run)},
     {.name = "force", .help = "with --resume: go on though the data have changed", .at = AT(force)},
     {.name = "seed",
      .value = "N",
@@ -250,6 +257,58 @@ static bool set_simclr(struct grt_config *c) {
     return good;
 }
 
+#define DRY_SECONDS 1.0
+
+// A dry run has a folder that goes with it, no log, and ends after a second.
+static int begin_dry(struct train *t) {
+    struct grt_config *c = &t->trainer.config.settings;
+    if (t->resume) {
+        talk_error("--dry-run begins anew: leave out --resume");
+        return COMMAND_USAGE;
+    }
+    snprintf(t->scratch, sizeof t->scratch, "/tmp/gpurt-dry-XXXXXX");
+    if (!mkdtemp(t->scratch)) {
+        t->scratch[0] = '\0';
+        talk_error("no folder for a dry run can be made in /tmp");
+        return COMMAND_CANNOT_CREATE;
+    }
+    snprintf(c->checkpoint_dir, sizeof c->checkpoint_dir, "%s", t->scratch);
+    c->log[0] = c->tensorboard[0] = '\0';
+    t->trainer.log = t->trainer.tensorboard = NULL;
+    c->max_time = DRY_SECONDS;
+    return COMMAND_OK;
+}
+
+static void end_dry(const struct train *t) {
+    char path[sizeof t->scratch + NAME_MAX + 2];
+    DIR *folder = t->scratch[0] ? opendir(t->scratch) : NULL;
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        snprintf(path, sizeof path, "%s/%s", t->scratch, entry->d_name);
+        unlink(path);
+    }
+    if (folder) {
+        closedir(folder);
+        rmdir(t->scratch);
+    }
+}
+
+static int report_dry(void *self) {
+    const struct train *t = self;
+    if (!t->scratch[0]) {
+        return COMMAND_OK;
+    }
+    struct grt_supervised_info info = grt_supervised_info(t->run);
+    struct grt_run_info run = grt_run_info(t->trainer.run);
+    double each = run.step > 0 ? run.seconds / (double)run.step : 0;
+    talk_line("dry run     %llu steps in %.2f s, the first use of kernels included: an epoch of "
+              "%llu takes %.3g s, all %llu take %.3g s",
+              (unsigned long long)run.step, run.seconds, (unsigned long long)info.steps_per_epoch,
+              each * (double)info.steps_per_epoch, (unsigned long long)info.steps,
+              each * (double)info.steps);
+    return COMMAND_OK;
+}
+
 static int read_settings(void *self, const char **words, size_t count) {
     struct train *t = self;
     struct grt_config *c = &t->trainer.config.settings;
@@ -265,7 +324,7 @@ static int read_settings(void *self, const char **words, size_t count) {
         code = tune_for_training(&(struct tune_training){
             .common = &t->trainer.config.common, .seconds = c->autotune_seconds, .config = c});
     }
-    return code;
+    return !code && t->dry_run ? begin_dry(t) : code;
 }
 
 static int files(void *self) {
@@ -308,6 +367,7 @@ static int open_run(void *self) {
 static void close_run(void *self) {
     struct train *t = self;
     grt_supervised_destroy(&t->run);
+    end_dry(t);
     grt_archive_destroy(&t->first);
     t->trainer.run = NULL;  // it was a part of that
 }
@@ -336,6 +396,7 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
         .files = files,
         .open = open_run,
         .banner = banner,
+        .report = report_dry,
         .close = close_run,
     };
     return trainer_main(&kind, argc, argv);

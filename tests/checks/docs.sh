@@ -79,6 +79,7 @@ commands_known() {
             gpurt "${verb[@]}" --help >"$tmp/help" 2>&1 || fault "$place" "no gpurt ${verb[*]}"
             for option in "${words[@]}"; do
                 case $option in
+                --) break ;; # what follows is another program's
                 --*) grep -qE -- "^ .*${option%%=*}( |\$)" "$tmp/help" ||
                     fault "$place" "gpurt ${verb[*]} has no option $option" ;;
                 esac

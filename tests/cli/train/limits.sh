@@ -198,4 +198,14 @@ expect 0 "${es[@]}" iterations=$((step + 3)) --resume timed.h5
 expect 0 "${es[@]}" iterations=$((step + 3)) --checkpoint untimed.h5
 same timed.h5 untimed.h5
 
+# ---- a dry run ----
+# 240 samples, 24 of them kept: 216 in batches of 27 are 8 steps an epoch. Nothing is left, and what
+# was there stays.
+before=$(ls -A . "$PWD/four" | cksum)
+expect 0 "${sup[@]}" epochs=100000 --dry-run --log dry.jsonl checkpoint_dir=four
+told 'dry run     [1-9][0-9]* steps in [0-9.]+ s, .*: an epoch of 8 takes [0-9.e-]+ s, all 800000 take [1-9][0-9.e+]* s'
+told 'memory      [0-9.]+ [KMG]iB taken on the device'
+[ "$before" = "$(ls -A . "$PWD/four" | cksum)" ] || wrong "a dry run left something: $(ls -A . four)"
+refuse 64 'leave out --resume' "${sup[@]}" --dry-run --resume checkpoint_dir=four
+
 exit "$failed"
