@@ -131,6 +131,19 @@ bool sweep_trial_alive(const struct sweep *s, const struct sweep_trial *t) {
     return sweep_held(path);
 }
 
+// A process of the trial that is still there has this long to end: of one that was killed, the child
+// that it had looking at a file; of a node that was lost and found again, the run there. False: it
+// has not.
+#define OTHER_SECONDS 60
+static bool await_other(const struct sweep *s, const struct sweep_trial *t) {
+    bool alive = sweep_trial_alive(s, t);
+    for (int i = 0; alive && i < OTHER_SECONDS * 100 && !talk_stopped(); i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        alive = sweep_trial_alive(s, t);
+    }
+    return !alive;
+}
+
 // ---- the command of a trial ----
 
 #define MOST_WORDS 24
@@ -190,7 +203,7 @@ static bool run_trial(struct sweep *s, struct sweep_trial *t, const char *device
     char output[SWEEP_PATH], lock[SWEEP_PATH];
     struct words *w = malloc(sizeof *w);
     sweep_trial_path(s, t, "trial.lock", lock);
-    int fd = hold(lock, true);
+    int fd = await_other(s, t) ? hold(lock, true) : -1;
     sweep_trial_path(s, t, "output.txt", output);
     t->pid = -1;
     if (!w) {
@@ -327,18 +340,6 @@ static void slurm_device(struct sweep *s, char device[SWEEP_NAME]) {
     if (sweep_devices(s, first)) {
         snprintf(device, SWEEP_NAME, "%s", s->devices[0]);
     }
-}
-
-// A node that was lost may be found again while the queue runs its trial elsewhere: the process
-// there has this long to end. False: it has not.
-#define OTHER_SECONDS 60
-static bool await_other(const struct sweep *s, const struct sweep_trial *t) {
-    bool alive = sweep_trial_alive(s, t);
-    for (int i = 0; alive && i < OTHER_SECONDS * 10 && !talk_stopped(); i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-        alive = sweep_trial_alive(s, t);
-    }
-    return !alive;
 }
 
 int sweep_trial_run(struct sweep *s, uint32_t number) {

@@ -140,6 +140,25 @@ wait "$pid" || wrong "halve: exit code $?"
     wrong "halving: $(cat out1)"
 
 # ---- stopped, killed, gone on with ----
+# A sweep that is killed takes its trials with it: they are asked to stop, and write checkpoints.
+: >next-10
+echo 'lr: [10]' >alone.yaml
+into=1 begin sweep alone.yaml --format csv
+started() { grep -q '"start"' alone/0000/log.jsonl; }
+wait_for "a trial" started
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+begun=$SECONDS
+until grep -q '"ended":"signal"' alone/0000/log.jsonl; do
+    if [ $((SECONDS - begun)) -gt 60 ]; then
+        wrong "a trial goes on a minute after its sweep was killed"
+        break
+    fi
+    sleep 0.05
+done
+printf '1\n1\n1\n1\n' >next-10
+expect 0 sweep resume alone --format csv
+[ "$(states out)" = "done" ] || wrong "alone: not done"
 unset GPURT_SWEEP_COMMAND
 cat >long.yaml <<'Y'
 lr: [0.01, 0.003, 0.001, 0.0003]
@@ -181,6 +200,7 @@ cmp -s <(sort -n out | cut -d, -f1-4) whole.csv || wrong "killed and gone on wit
 for trial in 0 1 2 3; do
     same "long/000$trial/checkpoints/best.h5" "whole/000$trial/checkpoints/best.h5"
 done
+grep -q '"event":"start",.*"step":[1-9]' long/000?/log.jsonl || wrong "no trial went on from a checkpoint"
 left=$(find long -name '*.tmp' -print)
 [ -z "$left" ] || wrong "left behind: $left"
 
