@@ -131,9 +131,8 @@ bool sweep_trial_alive(const struct sweep *s, const struct sweep_trial *t) {
     return sweep_held(path);
 }
 
-// A process of the trial that is still there has this long to end: of one that was killed, the child
-// that it had looking at a file; of a node that was lost and found again, the run there. False: it
-// has not.
+// A process of the trial that is still there has this long to end: a child of one that was killed,
+// or the run on a node that was lost and found again. False: it has not.
 #define OTHER_SECONDS 60
 static bool await_other(const struct sweep *s, const struct sweep_trial *t) {
     bool alive = sweep_trial_alive(s, t);
