@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that reach a Vulkan device as PTX: where the text comes from, that the disk keeps it, and
-// that one with more shared memory than the device has is never launched. Both devices are made up,
-// since no CPU driver takes PTX; each case has a cache folder of its own.
+// that one with more shared memory than the device has is never launched; and what no text may have.
+// Both devices are made up, since no CPU driver takes PTX; each case has a cache folder of its own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "harness/cache_kit.h"
 #include "device/graph_parts.h"
 #include "device/import.h"
+#include "device/kernels.h"
 #include "base/log.h"
 
 #define PTX_HEAD ".version 9.0\n.target sm_90a, texmode_independent\n"
@@ -218,7 +219,31 @@ static void arguments_of_a_launch(void **state) {
     assert_true(seen.launch.function == made.function);
 }
 
+// Where a workgroup stands is by OpenCL's own words a sum with registers that no launch of Vulkan
+// sets (cl/nvidia/lib/launch.k): kernels that had them wrote wrong numbers there, or never ended.
+static void texts_stand_without_opencl(void **state) {
+    (void)state;
+    static const char *const words[] = {"get_group_id", "get_num_groups", "get_global_"};
+    uint32_t imports = 0;
+    for (uint32_t i = 0; grt_kernel_table[i]; i++) {
+        const struct grt_kernel_info *info = grt_kernel_table[i];
+        if (!info->imports) {
+            continue;
+        }
+        imports++;
+        bool good = strstr(info->opencl, "#pragma gpurt ptx_target ") != NULL;
+        for (uint32_t k = 0; k < sizeof words / sizeof *words; k++) {
+            good = good && !strstr(info->opencl, words[k]);
+        }
+        if (!good) {
+            fail_msg("kernel %s names no target, or asks OpenCL where it stands", info->name);
+        }
+    }
+    assert_in_range(imports, 20, 1000);
+}
+
 static const struct CMUnitTest cases[] = {
+    CACHE_CASE(texts_stand_without_opencl),
     CACHE_CASE(shared_memory_is_counted),
     CACHE_CASE(the_text_is_made_once),
     CACHE_CASE(too_much_shared_memory_is_refused),
