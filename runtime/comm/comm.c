@@ -14,9 +14,11 @@
 #include "launch.h"
 #include "peers.h"
 
-// A wait that is short, or whose bytes still move, is not slept through: MPI moves them in the
-// calls that ask.
+// A wait that is short, or whose bytes still move, is not slept through: MPI moves them, a few at a
+// time, in the calls that ask. 46.8 MB of two ranks, best of 8 on two shared cores: 123 ms, and 200
+// with naps from 0.02 s on (2026-11).
 #define BUSY_SECONDS 0.02
+#define BUSY_BYTES 1e8  // a second
 #define NAP_NANOSECONDS 100000
 // After a signal to stop the others still come to the vote, unless one of them is gone on another
 // machine.
@@ -105,9 +107,10 @@ static bool look_at_peers(struct grt_comm *comm) {
     return true;
 }
 
-static bool wait_over(struct grt_comm *comm) {
+static bool wait_over(struct grt_comm *comm, uint64_t each) {
     const struct timespec nap = {.tv_nsec = NAP_NANOSECONDS};
     double begun = grt_seconds(), looked = begun, asked = 0;
+    double busy = BUSY_SECONDS + (double)each * comm->ranks / BUSY_BYTES;
     for (;;) {
         bool over = false;
         if (!comm->transport.test(comm->transport.self, &over)) {
@@ -117,11 +120,11 @@ static bool wait_over(struct grt_comm *comm) {
             return true;
         }
         double now = grt_seconds();
-        if (now - begun < BUSY_SECONDS) {
+        if (now - begun < busy) {
             sched_yield();
-            continue;
+        } else {
+            nanosleep(&nap, NULL);
         }
-        nanosleep(&nap, NULL);
         if (now - looked < PEER_LOOK_SECONDS) {
             continue;
         }
@@ -147,7 +150,7 @@ bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
         return false;
     }
     return comm->transport.gather(comm->transport.self, all, each)
-               ? wait_over(comm)
+               ? wait_over(comm, each)
                : lose(comm, "an exchange between ranks could not be begun");
 }
 
@@ -156,7 +159,7 @@ static bool spread(struct grt_comm *comm, const void *out, void *in, uint64_t ea
         return false;
     }
     return comm->transport.spread(comm->transport.self, out, in, each)
-               ? wait_over(comm)
+               ? wait_over(comm, each)
                : lose(comm, "an exchange between ranks could not be begun");
 }
 
