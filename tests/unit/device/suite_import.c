@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that reach a Vulkan device as PTX: where the text comes from, that the disk keeps it, and
-// that one with more shared memory than the device has is never launched; and what no text may have.
+// that one with more shared memory than the device has is never launched; what no text may have.
 // Both devices are made up, since no CPU driver takes PTX; each case has a cache folder of its own.
 #include <stdio.h>
 #include <stdlib.h>
