@@ -54,7 +54,7 @@ mkdir "$cluster/state" "$cluster/n0" "$cluster/n1"
 head -c 1024 /dev/urandom >"$cluster/key/key"
 chmod 400 "$cluster/key/key"
 # Three ports that nobody has, from a place of this process's own.
-port=$((20000 + $$ % 10000))
+port=$((20000 + 3 * ($$ % 3000)))
 taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 while taken "$port" || taken $((port + 1)) || taken $((port + 2)); do port=$((port + 3)); done
 mknod "$cluster/gpu0" c 1 3 2>/dev/null && mknod "$cluster/gpu1" c 1 3
