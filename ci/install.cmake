@@ -10,7 +10,6 @@ install(DIRECTORY runtime/tuning/profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/
 # The Python package, for PYTHONPATH; ci/bundle.sh and apps/python/wheel.py make a wheel of it.
 install(DIRECTORY apps/python/gpurt DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/python
     PATTERN __pycache__ EXCLUDE)
-install(FILES apps/python/gpurt_gym.py DESTINATION ${CMAKE_INSTALL_DATADIR}/gpurt/python)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gpurt)
 install(FILES apps/gpurt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES apps/gpurt.bash RENAME gpurt

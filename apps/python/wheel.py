@@ -3,7 +3,7 @@
 """Makes a wheel of a bundle (ci/bundle.sh), for its architecture: `wheel.py BUNDLE.tar.gz
 [FOLDER]`.
 
-    gpurt/*.py, gpurt_gym.py    as they are here: nothing is compiled
+    gpurt/*.py                  as they are here: nothing is compiled
     gpurt/lib/                  lib/ of the bundle: libgpurt and all that it needs but glibc
     gpurt-VERSION.dist-info/    what pip asks for, and the licences
 
@@ -36,7 +36,6 @@ Generator: gpurt
 Root-Is-Purelib: false
 Tag: {tag}
 """
-ENTRIES = "[gymnasium.envs]\n__root__ = gpurt_gym:register\n"
 
 
 def libraries(bundle, top):
@@ -64,7 +63,6 @@ def contents(path):
     top, about = path.name[: -len(".tar.gz")], f"gpurt-{version}.dist-info"
     files = {f"gpurt/{f.name}": f.read_bytes() for f in sorted((HERE / "gpurt").glob("*.py"))}
     files["gpurt/py.typed"] = b""
-    files["gpurt_gym.py"] = (HERE / "gpurt_gym.py").read_bytes()
     newest = 17  # of glibc, as on the oldest systems that pip knows
     with tarfile.open(path) as bundle:
         for name, data in libraries(bundle, top):
@@ -78,7 +76,6 @@ def contents(path):
     tag = f"py3-none-manylinux_2_{newest}_{machine}"
     files[f"{about}/METADATA"] = ABOUT.format(version=version).encode()
     files[f"{about}/WHEEL"] = WHEEL.format(tag=tag).encode()
-    files[f"{about}/entry_points.txt"] = ENTRIES.encode()
     rows = []
     for name, data in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -421,8 +421,8 @@ def gymnasiums():
         return
     import warnings
 
-    if package != "installed":
-        import gpurt.gym  # noqa: F401
+    import gpurt.gym  # noqa: F401
+
     for name in ("cartpole", "pendulum", "standing"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of spaces without bounds, as CartPole's own

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments for Gymnasium: ``gymnasium.make_vec("gpurt/cartpole", num_envs=64)`` steps all
+"""Environments for Gymnasium. With this module imported,
+``gymnasium.make_vec("gpurt/cartpole", num_envs=64)`` steps all
 copies on the device at once, ``gymnasium.make("gpurt/cartpole")`` one of them.
 
 An environment from a file is ``VectorEnv("./slider.k", num_envs=64)``. Those of several agents,
@@ -12,7 +13,6 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
-from gpurt_gym import register
 
 from . import _library as c
 from ._device import Device
@@ -122,4 +122,11 @@ class Env(gymnasium.Env):
         return obs[0].copy(), float(rewards[0]), end & (LAST | CUT) == LAST, bool(end & CUT), {}
 
 
-register()
+for _name in ("cartpole", "pendulum", "standing"):
+    gymnasium.register(
+        f"gpurt/{_name}",
+        entry_point="gpurt.gym:Env",
+        vector_entry_point="gpurt.gym:VectorEnv",
+        kwargs={"env": _name},
+        disable_env_checker=True,
+    )
