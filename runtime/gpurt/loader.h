@@ -48,7 +48,7 @@ struct grt_loader_desc {
     enum grt_part part;
     uint32_t batch;        // rows
     uint32_t workers;      // threads; 0: batches are made within grt_loader_next()
-    uint32_t prefetch;     // batches that each worker makes ahead; 0: 2
+    uint32_t prefetch;     // batches that each worker makes ahead; 0: 2, 4 with no processor left
     uint32_t held;         // batches not yet released at any time; 0: 2
     uint32_t turns;        // places on the device that batches go to in turn; 0: 1, at most 2
     bool pin;              // batches land in upload buffers

@@ -263,6 +263,16 @@ static void truncated_while_reading(void **state) {
 static void held_batches(void **state) {
     (void)state;
     struct grt_dataset *data = open_split(make("held.h5", 0));
+    // What is made ahead where nothing is said: more with a worker for every processor.
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    for (uint32_t workers = 1; workers <= 2 && workers <= processors; workers++) {
+        struct grt_loader *loader =
+            grt_loader_create(grt_loader_desc(.data = data, .batch = 64, .workers = workers));
+        assert_non_null(loader);
+        assert_int_equal(grt_loader_info(loader).slots,
+                         workers * (workers == processors ? 4 : 2) + 2);
+        grt_loader_destroy(&loader);
+    }
     for (uint32_t workers = 0; workers < 2; workers++) {
         struct grt_loader *loader =
             grt_loader_create(grt_loader_desc(.data = data, .batch = 64, .workers = workers,
