@@ -228,7 +228,8 @@ static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
 // ---- learning ----
 
 // Rows of a minibatch that stay together: up to 16, where there are a thousand such runs or more.
-// On an H200 updates read rows in sequence in 0.85 of the time that single ones take.
+// On an H200 the standing robot's update takes 0.93 of its time with single rows, that of ten UAVs
+// as long.
 static uint32_t run_of(const struct grt_ppo *ppo) {
     uint32_t run = 1;
     while (run < MOST_TOGETHER && 2ull * run * LEAST_RUNS <= ppo->batch) {
