@@ -160,5 +160,11 @@ int main(int argc, char **argv) {
     if (talk_stopped()) {
         return COMMAND_INTERRUPTED;
     }
+    if (code == COMMAND_IO) {
+        // HDF5 would close a file that cannot be written once more at the end: it tries for ever,
+        // or crashes.
+        fflush(NULL);
+        _exit(code);
+    }
     return code ? code : written;
 }

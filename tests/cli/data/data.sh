@@ -57,6 +57,13 @@ expect 0 data make classification --samples 600 --features 4 --classes 5 --seed 
 expect 0 data make points --samples 100 --features 3 --points 6 --chunk 30 --deflate 2 -o "$tmp/p.h5"
 refuse 64 "8 to 1024" data make shapes --pixels 4 -o "$tmp/s.h5"
 expect 0 data make shapes --samples 20 --pixels 8 --classes 4 -o "$tmp/s.h5"
+# HDF5 closes at the end of a process what it could not write before.
+(
+    ulimit -f 60
+    refuse 74 "File too large" data make regression --samples 3000 --deflate 1 --chunk 100 -o "$tmp/large.h5"
+    exit "$failed"
+) || failed=1
+[ ! -e "$tmp/large.h5" ] || wrong "data make: a file that could not be written is there"
 expect 0 data info "$tmp/s.h5"
 said 'shapes, 4 classes'
 said '^x +u8 +20 x 8 x 8 x 3 '
