@@ -42,6 +42,9 @@ cl_kernel gcl_fill_kernel(struct gcl_dev *dev, const struct grt_range *range, cl
     const cl_ulong first = range->offset / sizeof value, count = range->size / sizeof value;
     cl_kernel kernel = build(dev) ? gcl.clCreateKernel(dev->fill, "fill", &code) : NULL;
     if (!kernel) {
+        if (code != CL_SUCCESS) {
+            gcl_fail(dev, gcl_status(code, false), code, "no kernel that fills buffers");
+        }
         return NULL;
     }
     const struct {

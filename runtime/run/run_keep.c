@@ -317,13 +317,14 @@ bool run_keep_finish(struct grt_run *run) {
 
 void run_keep_save(struct grt_run *run, bool now) {
     bool best = run->pending_best && run->pending_best_step == run->place.step;
-    run_drop(&run->pending, run->pending_best);
-    run->pending = best ? run->pending_best : make_archive(run);
-    run->pending_step = run->place.step;
-    run->unmade = !run->pending;
+    struct grt_archive *made = best ? run->pending_best : make_archive(run);
+    run->unmade = !made;
     if (run->unmade) {
-        return;
+        return;  // the one that waits is still good
     }
+    run_drop(&run->pending, run->pending_best);
+    run->pending = made;
+    run->pending_step = run->place.step;
     run->saved_step = run->place.step;
     if (now) {
         end_writing(run);
@@ -334,10 +335,13 @@ void run_keep_save(struct grt_run *run, bool now) {
 }
 
 void run_keep_best(struct grt_run *run) {
-    run_drop(&run->pending_best, run->pending);
-    run->pending_best = make_archive(run);
-    run->pending_best_step = run->place.step;
-    run->best_unmade = !run->pending_best;
+    struct grt_archive *made = make_archive(run);
+    run->best_unmade = !made;
+    if (made) {
+        run_drop(&run->pending_best, run->pending);
+        run->pending_best = made;
+        run->pending_best_step = run->place.step;
+    }
 }
 
 // ---- going back ----

@@ -121,6 +121,9 @@ static double mean_area(const float *logits, const uint32_t *truth, uint64_t row
     for (uint32_t k = classes == 2 ? 1 : 0; k < classes; k++) {
         for (uint64_t i = 0; i < rows; i++) {
             room[i] = (struct ranked){share_of(logits + i * classes, classes, k), truth[i] == k};
+            if (!isfinite(room[i].score)) {
+                return NAN;  // no order
+            }
         }
         double one = area(room, rows);
         sum += isnan(one) ? 0 : one;

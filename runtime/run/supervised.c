@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "supervised_parts.h"
@@ -134,6 +135,17 @@ static bool make_loaders(struct grt_supervised *run) {
 
 // A file of its own for the validation: seen as the samples of training are, with their mean and
 // deviation.
+// Of both files, where the validation has one of its own.
+static bool digest_data(struct grt_supervised *run) {
+    uint64_t both[2] = {0, 0};
+    if (!grt_dataset_digest(run->task.data, &both[0]) ||
+        (run->apart.data && !grt_dataset_digest(run->apart.data, &both[1]))) {
+        return false;
+    }
+    run->data_digest = run->apart.data ? grt_digest(both, sizeof both, 0) : both[0];
+    return true;
+}
+
 static bool open_apart(struct grt_supervised *run, const struct grt_task_look *look) {
     const struct grt_dataset_info *info = &run->task.info;
     if (!run->settings.validation_data[0]) {
@@ -334,7 +346,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     if (!run->driver ||
         !grt_task_open(&run->task, &run->settings, grt_dev_profile(desc->dev), &look) ||
         !open_apart(run, &look) || (!desc->resume && !grt_config_effective(&run->task.config)) ||
-        !grt_dataset_digest(run->task.data, &run->data_digest)) {
+        !digest_data(run)) {
         goto undo_run;
     }
     if (desc->make) {

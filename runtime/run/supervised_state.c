@@ -141,10 +141,11 @@ static bool same_data(const struct grt_supervised *run, const struct grt_archive
     digest_text(run, ours);
     const char *theirs = grt_archive_text(a, "data_digest", ours);
     return strcmp(ours, theirs) == 0 || run->desc.force ||
-           grt_fail(GRT_BAD_DATA,
-                    "the data in %s are not those that %s was trained on: names, types, shapes or "
-                    "rows differ. Use those, or another checkpoint_dir; --force goes on with these",
-                    run->task.config.data, a->path);
+           grt_fail(
+               GRT_BAD_DATA,
+               "the data in %s%s are not those that %s was trained on: names, types, shapes or "
+               "rows differ. Use those, or another checkpoint_dir; --force goes on with these",
+               run->task.config.data, run->apart.data ? " or validation_data" : "", a->path);
 }
 
 // Older versions kept the best loss under other names.

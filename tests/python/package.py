@@ -161,6 +161,9 @@ def options():
     # The rate of the newest step, counted from 0, is told.
     for row in rows:
         assert abs(row["lr"] - 0.05 * (1 - (row["step"] - 1) / rows[-1]["step"])) < 1e-7, row
+    # Numbers of another machine's order are turned.
+    gpurt.save("big.h5", {"model/a": np.arange(4, dtype=">f4")})
+    assert gpurt.load("big.h5")["model/a"].tolist() == [0, 1, 2, 3]
     # A file for the validation: what evaluate() says of it, with the mean and deviation of others.
     gpurt.save(
         "v.h5", {"x": (x[:90] * 2 + 1).astype("f4"), "y": y[:90].astype("f4")}, everything=True

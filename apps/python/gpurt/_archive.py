@@ -69,7 +69,10 @@ class Borrowed:
 
     def __init__(self, checkpoint: Mapping[str, np.ndarray], values: Mapping[str, Value] = ()):
         values = dict(values or getattr(checkpoint, "about", {}))
-        self._arrays = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in checkpoint.values()]
+        self._arrays = [
+            np.ascontiguousarray(a, np.asarray(a).dtype.newbyteorder("<")).reshape(np.shape(a))
+            for a in checkpoint.values()
+        ]
         self._tensors = (c.archive_tensor * max(1, len(checkpoint)))()
         self._values = (c.archive_value * max(1, len(values)))()
         for t, name, array in zip(self._tensors, checkpoint, self._arrays):

@@ -471,6 +471,10 @@ expect 66 train supervised --config missing.yaml
 refuse 78 "no key 'batch_szie'; did you mean 'batch_size'" train supervised --data d.h5 --batch-szie 64
 refuse 78 "batch_size wants a whole number, not 'none'" train simclr --data d.h5 --batch-size none
 refuse 78 '--data FILE' train supervised d.h5
+expect 0 train supervised --data d.h5 validation_data=d.h5 max_steps=1 checkpoint_dir=judged
+expect 0 data make regression --samples 40 --features 8 --seed 77 -o judges.h5
+refuse 65 'd.h5 or validation_data are not those' train supervised --data d.h5 \
+    validation_data=judges.h5 max_steps=2 checkpoint_dir=judged --resume
 refuse 73 'd.h5 is no folder' train supervised --data d.h5 checkpoint_dir=d.h5
 expect 66 train supervised --data missing.h5
 expect 66 eval --data d.h5 --checkpoint missing.h5

@@ -74,6 +74,10 @@ static void classes(void **state) {
     assert_true(s.accuracy == 1 && s.f1 == 1 && s.auc == 1);
     assert_true(grt_scores_classes(clear, one, 3, 3, &s));
     assert_true(near(s.accuracy, 2 / 3.0) && near(s.f1, 0.4) && isnan(s.auc));
+    // Numbers without an order have no area.
+    const float infinite[6] = {INFINITY, 0, 0, 1, 2, 1};
+    assert_true(grt_scores_classes(infinite, two, 3, 2, &s));
+    assert_true(isnan(s.auc));
 }
 
 static void refused(void **state) {
