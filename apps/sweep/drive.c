@@ -221,9 +221,14 @@ static int exit_of(struct sweep *s, bool stopped, bool broken) {
         return COMMAND_RESUMABLE;
     }
     for (uint32_t i = 0; i < s->plan.trials && failed > 0; i++) {
-        if (s->trials[i].state == SWEEP_FAILED) {
-            talk_error("trial %u failed: %s; more in %s/%04u/output.txt", i, s->trials[i].why,
-                       s->dir, i);
+        const struct sweep_trial *t = &s->trials[i];
+        char output[SWEEP_PATH];
+        sweep_trial_path(s, t, "output.txt", output);
+        if (t->state == SWEEP_FAILED) {
+            // A trial that never began has none.
+            bool more = access(output, F_OK) == 0;
+            talk_error("trial %u failed: %s%s%s", i, t->why, more ? "; more in " : "",
+                       more ? output : "");
         }
     }
     return failed > 0 ? COMMAND_BELOW : COMMAND_OK;

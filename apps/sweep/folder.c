@@ -2,6 +2,7 @@
 // The folder of a sweep: made, found again, and locked. What it was made from is copied into it;
 // going on wants the same.
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +208,33 @@ static bool save_about(struct sweep *s, const char *yaml, const char *text) {
     return good;
 }
 
+// Another sweep's folder, or one of other files, stays as it is.
+static bool is_free(const struct sweep *s, const char *dir) {
+    char path[SWEEP_PATH];
+    folder_path(s, "sweep.json", path);
+    if (access(path, F_OK) == 0) {
+        talk_error("there is a sweep in %s already: `gpurt sweep resume %s` goes on with it, --dir "
+                   "names another folder",
+                   dir, dir);
+        return false;
+    }
+    DIR *folder = opendir(s->dir);
+    const struct dirent *entry = NULL;
+    bool empty = folder != NULL;
+    while (empty && (entry = readdir(folder))) {
+        const char *name = entry->d_name;
+        empty =
+            strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "sweep.lock") == 0;
+    }
+    if (!empty) {
+        talk_error("%s is not an empty folder: --dir names another one for the sweep", dir);
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return empty;
+}
+
 int sweep_folder_new(struct sweep *s, const struct sweep_new *desc) {
     char dir[SWEEP_PATH], path[SWEEP_PATH];
     if (!find_slots(s, desc) || !s->executor->open(s)) {
@@ -221,16 +249,19 @@ int sweep_folder_new(struct sweep *s, const struct sweep_new *desc) {
         talk_error("cannot find %s: %s", dir, strerror(errno));
         return COMMAND_CANNOT_CREATE;
     }
-    folder_path(s, "sweep.json", path);
-    if (access(path, F_OK) == 0) {
-        talk_error("there is a sweep in %s already: `gpurt sweep resume %s` goes on with it, --dir "
-                   "names another folder",
-                   dir, dir);
+    if (!is_free(s, dir)) {
+        return COMMAND_CANNOT_CREATE;
+    }
+    if (!lock_folder(s)) {
+        return failed();
+    }
+    // Again: until the lock another process may have made its sweep there.
+    if (!is_free(s, dir)) {
         return COMMAND_CANNOT_CREATE;
     }
     char *text = read_text(desc->yaml);
     folder_path(s, "sweep.yaml", path);
-    bool good = text && lock_folder(s) && grt_whole_file_save(path, text, strlen(text));
+    bool good = text && grt_whole_file_save(path, text, strlen(text));
     folder_path(s, "config.yaml", path);
     good = good && grt_config_write(&s->plan.base, path, "what all trials have in common") &&
            save_about(s, desc->yaml, text);

@@ -119,6 +119,9 @@ static bool read_row(struct sweep_progress *p, json_t *row, const struct sweep_m
         return true;
     }
     note_fields(p, row);
+    if (epoch == 0 && step == 0) {
+        return true;  // a policy before its training
+    }
     struct sweep_point point = {.at = p->at};
     number(row, "time", &point.time);
     return !number(row, metric->field, &point.value) || add_point(p, metric, point);

@@ -41,7 +41,7 @@ static bool start_parallel(struct sweep *s) {
     char **argv = calloc(SWEEP_EXTRA + 16 + s->plan.trials, sizeof *argv);
     char(*texts)[16] = calloc(s->plan.trials, sizeof *texts);
     bool good = argv && texts && sweep_self(self) && getcwd(here, sizeof here);
-    const char *const fixed[] = {"parallel", "--will-cite", "--workdir", here};
+    const char *const fixed[] = {"parallel", "--will-cite", "--quote", "--workdir", here};
     const char *const command[] = {self, "sweep", "trial", s->dir, "{}", ":::"};
     for (size_t i = 0; good && i < sizeof fixed / sizeof *fixed; i++) {
         argv[count++] = (char *)(uintptr_t)fixed[i];
@@ -67,6 +67,8 @@ static bool start_parallel(struct sweep *s) {
 
 static void look(struct sweep *s) {
     struct sweep_end end = {0};
+    char why[SWEEP_WHY];
+    snprintf(why, sizeof why, "parallel ended without it; see %.340s/parallel.txt", s->dir);
     if (s->parallel <= 0 && sweep_count(s, SWEEP_RUNNING) == 0) {
         return;
     }
@@ -78,9 +80,8 @@ static void look(struct sweep *s) {
         }
         struct sweep_end own = sweep_exit_read(s, t);
         if (!own.known && over && t->asked == SWEEP_ASK_NOTHING) {
-            // parallel ended without it: no such machine, no such program, killed.
-            own = (struct sweep_end){.known = true,
-                                     .code = end.known && end.code > 0 ? end.code : -9};
+            // No such machine, no such program, killed. parallel's own code is how many failed.
+            own = (struct sweep_end){.known = true, .code = -9, .why = why};
         }
         if (own.known || over) {
             sweep_ended(s, t, own);

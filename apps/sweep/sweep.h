@@ -102,8 +102,9 @@ struct sweep;
 
 // How a run of a trial ended.
 struct sweep_end {
-    bool known;  // false: only its files tell
-    int code;    // exit code; below 0: a signal
+    bool known;       // false: only its files tell
+    int code;         // exit code; below 0: a signal
+    const char *why;  // what is said of a crash; NULL: its code
 };
 
 // Where trials run. Each call that can fail says why.

@@ -175,7 +175,9 @@ static bool complete(const char *ended) {
 
 static void crashed(struct sweep *s, struct sweep_trial *t, struct sweep_end end) {
     t->crashes++;
-    if (end.code < 0) {
+    if (end.why) {
+        snprintf(t->why, sizeof t->why, "%s", end.why);
+    } else if (end.code < 0) {
         snprintf(t->why, sizeof t->why, "ended by signal %d, %s", -end.code, strsignal(-end.code));
     } else {
         snprintf(t->why, sizeof t->why, "exit code %d", end.code);

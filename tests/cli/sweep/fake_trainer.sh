@@ -48,6 +48,7 @@ case $lr in
 8) finish nonfinite 70 ;;
 [1-9][0-9]*)
     trap 'finish signal 75' TERM
+    row evaluate '"step":0,"loss":-1,"seconds":0' # before any training: no trial's result
     for ((e = 1; e <= 4; e++)); do
         until [ "$(wc -l <"next-$lr")" -ge "$e" ]; do sleep 0.02; done
         evaluate "$e"

@@ -40,6 +40,21 @@ for name in first second; do
     grep -qx "$name" machines || wrong "no trial ran on $name"
 done
 
+# A folder's name is no shell's word.
+# shellcheck disable=SC2016
+odd='a b $(touch injected)'
+echo 'lr: [1]' >one.yaml
+expect 0 sweep one.yaml --dir "$odd" --executor ssh --format csv -- "${machines[@]}"
+[ -e "$odd/0000/result.json" ] || wrong "a folder with a blank: no result"
+[ ! -e injected ] || wrong "the name of a folder was run"
+
+# A machine that is not reached: parallel's code, 1 failed job, is no trial's.
+printf '#!/bin/sh\nexit 78\n' >unreached
+chmod +x unreached
+expect 1 sweep one.yaml --dir none --executor ssh --format csv -- --ssh "$tmp/unreached" --sshlogin 1/first
+grep -q '"why": "parallel ended without it; see .*none/parallel.txt"' none/0000/result.json || wrong "another why"
+told 'trial 0 failed: parallel ended without it; see .*/parallel.txt$'
+
 for lr in 10 20; do : >"next-$lr"; done
 echo 'lr: [10, 20]' >two.yaml
 into=1 begin sweep two.yaml --executor ssh --format csv -- "${machines[@]}"

@@ -67,6 +67,10 @@ expect 0 report grid grid.json --html page.html
 [ "$(grep -c '<title>trial [0-5]: val_loss' page.html)" -eq 24 ] || wrong "the report lacks trials"
 refuse 66 'is no folder of a sweep' report alone0
 refuse 73 'gpurt sweep resume grid' sweep grid.yaml "${two[@]}"
+mkdir full
+echo text >full/config.yaml
+refuse 73 'full is not an empty folder' sweep grid.yaml --dir full
+[ "$(find full -type f)$(cat full/config.yaml)" = full/config.yamltext ] || wrong "a folder of other files was changed"
 expect 0 sweep resume grid --format csv
 once 6 out
 sed -i 's/0.0001/0.0002/' grid.yaml
