@@ -237,12 +237,16 @@ static int exit_of(struct sweep *s, bool stopped, bool broken) {
 int sweep_drive(struct sweep *s, bool (*wait)(struct sweep *sweep, double seconds)) {
     bool stopped = false, broken = false;
     double looked = 0;
+    if (!sweep_self(s)) {
+        return command_exit_of(grt_last_status());
+    }
     asked_by_file(s);  // one of an earlier process
     hold_children(true);
     talk_stop_by(TALK_STOP_AFTER_STEP);
     adopt_all(s);
     for (;;) {
         stopped = stopped || talk_stopped() || asked_by_file(s);
+        broken = broken || s->broken;
         bool ending = stopped || s->fatal || broken;
         broken = broken || (!ending && !start_waiting(s));
         s->executor->look(s);

@@ -140,16 +140,32 @@ static bool make_trials(struct sweep *s) {
     return s->trials || grt_fail(GRT_NO_MEMORY, "no host memory for %u trials", s->plan.trials);
 }
 
+// A key that trials have values of their own for is none for all of them.
+static bool is_common(const struct sweep_plan *plan, const char *word) {
+    char name[SWEEP_NAME];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    enum grt_config_key key = grt_config_key_find(plan->kind->scope, name);
+    for (uint32_t i = 0; key != GRT_CONFIG_KEY_COUNT && i < plan->parameter_count; i++) {
+        const struct sweep_parameter *p = &plan->parameters[i];
+        if (grt_config_key_find(plan->kind->scope, p->name) == key) {
+            return grt_fail(GRT_CONFIG, "%s: %s:%u:%u has %s already, as a parameter", word,
+                            plan->path, p->line, p->column, p->name);
+        }
+    }
+    return true;
+}
+
 int sweep_plan_new(struct sweep *s, const struct sweep_new *desc) {
     char *text = read_text(desc->yaml);
     struct grt_config *base = &s->plan.base;
     bool good = text && sweep_plan_read(&s->plan, desc->yaml, text);
     free(text);
     for (size_t i = 0; good && i < desc->word_count; i++) {
-        good = grt_config_override(base, desc->words[i]);
+        good = is_common(&s->plan, desc->words[i]) && grt_config_override(base, desc->words[i]);
     }
-    good = good && (!desc->data || grt_config_set(base, GRT_CONFIG_DATA, desc->data)) &&
-           check_trials(s) && make_trials(s);
+    good = good && (!desc->data || is_common(&s->plan, "data")) &&
+           (!desc->data || grt_config_set(base, GRT_CONFIG_DATA, desc->data)) && check_trials(s) &&
+           make_trials(s);
     s->executor = desc->executor;
     s->extra_count = (uint32_t)desc->extra_count;
     if (desc->extra_count > 0) {

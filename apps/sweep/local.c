@@ -27,7 +27,8 @@
 
 // ---- processes ----
 
-bool sweep_self(char path[SWEEP_PATH]) {
+bool sweep_self(struct sweep *s) {
+    char *path = s->self;
     const char *other = getenv("GPURT_SWEEP_COMMAND");
     if (other && *other) {
         snprintf(path, SWEEP_PATH, "%s", other);
@@ -65,7 +66,7 @@ static void be_program(char *const *argv, int output, int hold, pid_t parent) {
     }
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvp(argv[0], argv);
-    _exit(127);
+    _exit(SWEEP_NO_PROGRAM);
 }
 
 pid_t sweep_spawn(char *const *argv, const char *output, int hold) {
@@ -150,7 +151,7 @@ static bool await_other(const struct sweep *s, const struct sweep_trial *t) {
 struct words {
     char *argv[MOST_WORDS];
     size_t count;
-    char self[SWEEP_PATH], config[SWEEP_PATH], log[SWEEP_PATH], board[SWEEP_PATH];
+    char config[SWEEP_PATH], log[SWEEP_PATH], board[SWEEP_PATH];
     char kept[SWEEP_PATH + 32];
 };
 
@@ -159,17 +160,14 @@ static void word(struct words *w, const char *text) {
     w->argv[w->count] = NULL;
 }
 
-static bool make_words(struct words *w, const struct sweep *s, const struct sweep_trial *t,
+static void make_words(struct words *w, const struct sweep *s, const struct sweep_trial *t,
                        const char *device) {
     char kept[SWEEP_PATH];
     *w = (struct words){.count = 0};
-    if (!sweep_self(w->self)) {
-        return false;
-    }
     sweep_trial_path(s, t, "config.yaml", w->config);
     sweep_trial_path(s, t, "log.jsonl", w->log);
     sweep_trial_path(s, t, s->plan.kind->folder ? "checkpoints" : "checkpoint.h5", kept);
-    word(w, w->self);
+    word(w, s->self);
     word(w, "train");
     word(w, s->plan.kind->name);
     word(w, "--config");
@@ -195,7 +193,6 @@ static bool make_words(struct words *w, const struct sweep *s, const struct swee
         word(w, "--device");
         word(w, device);
     }
-    return true;
 }
 
 static bool run_trial(struct sweep *s, struct sweep_trial *t, const char *device) {
@@ -210,7 +207,8 @@ static bool run_trial(struct sweep *s, struct sweep_trial *t, const char *device
     } else if (fd < 0) {
         grt_fail(GRT_NO_OUTPUT, "trial %u runs already, or its folder cannot be written",
                  t->number);
-    } else if (make_words(w, s, t, device)) {
+    } else {
+        make_words(w, s, t, device);
         t->pid = sweep_spawn(w->argv, output, fd);
     }
     if (fd >= 0) {
@@ -359,7 +357,7 @@ int sweep_trial_run(struct sweep *s, uint32_t number) {
         talk_error("trial %u runs elsewhere", number);
         return write_exit(s, t, COMMAND_RESUMABLE) ? COMMAND_RESUMABLE : COMMAND_IO;
     }
-    if (!sweep_trial_prepare(s, t) || !run_trial(s, t, device)) {
+    if (!sweep_self(s) || !sweep_trial_prepare(s, t) || !run_trial(s, t, device)) {
         int code = command_exit_of(grt_last_status());
         write_exit(s, t, code);
         return code;

@@ -113,13 +113,15 @@ void sweep_sample(const struct sweep_plan *plan, uint32_t parameter, uint32_t tr
         }
         rest %= ways(p);
         if (p->distribution == SWEEP_INT_UNIFORM) {
-            sweep_number_text(p->min + rest, text);
+            snprintf(text, SWEEP_VALUE, "%.0f", p->min + rest);
         } else {
             snprintf(text, SWEEP_VALUE, "%s", p->values[rest].text);
         }
     } else if (p->count > 0) {
         snprintf(text, SWEEP_VALUE, "%s",
                  p->values[choice(p, sweep_random(plan->seed, trial, p->name, 0))].text);
+    } else if (p->distribution == SWEEP_INT_UNIFORM) {
+        snprintf(text, SWEEP_VALUE, "%.0f", number(plan, p, trial));
     } else {
         // Seven digits: what libraries of logarithms differ in is beyond them.
         char brief[32];

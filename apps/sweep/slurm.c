@@ -59,14 +59,15 @@ static void quote(FILE *file, const char *word) {
 }
 
 static char *job_text(const struct sweep *s, const struct sweep_trial *t) {
-    char self[SWEEP_PATH], *text = NULL;
+    char *text = NULL;
     size_t size = 0;
-    FILE *file = sweep_self(self) ? open_memstream(&text, &size) : NULL;
+    FILE *file = open_memstream(&text, &size);
     if (!file) {
+        grt_fail(GRT_NO_MEMORY, "no host memory for a command");
         return NULL;
     }
     fputs("exec ", file);
-    quote(file, self);
+    quote(file, s->self);
     fputs(" sweep trial ", file);
     quote(file, s->dir);
     fprintf(file, " %u", t->number);

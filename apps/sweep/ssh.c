@@ -36,13 +36,13 @@ static bool start(struct sweep *s, struct sweep_trial *t) {
 }
 
 static bool start_parallel(struct sweep *s) {
-    char self[SWEEP_PATH], output[SWEEP_PATH], here[SWEEP_PATH];
+    char output[SWEEP_PATH], here[SWEEP_PATH];
     size_t count = 0, numbers = 0;
     char **argv = calloc(SWEEP_EXTRA + 16 + s->plan.trials, sizeof *argv);
     char(*texts)[16] = calloc(s->plan.trials, sizeof *texts);
-    bool good = argv && texts && sweep_self(self) && getcwd(here, sizeof here);
+    bool good = argv && texts && getcwd(here, sizeof here);
     const char *const fixed[] = {"parallel", "--will-cite", "--quote", "--workdir", here};
-    const char *const command[] = {self, "sweep", "trial", s->dir, "{}", ":::"};
+    const char *const command[] = {s->self, "sweep", "trial", s->dir, "{}", ":::"};
     for (size_t i = 0; good && i < sizeof fixed / sizeof *fixed; i++) {
         argv[count++] = (char *)(uintptr_t)fixed[i];
     }

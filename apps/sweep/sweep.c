@@ -22,6 +22,7 @@ struct values {
     char **argv;
     const char **extra;
     size_t extra_count;
+    char output_path[SWEEP_PATH], apply_path[SWEEP_PATH];
     struct output output;
     struct sweep_table table;
     bool rows;  // the table is open
@@ -346,6 +347,21 @@ static const struct command {
      0},
 };
 
+// A sweep is read in the folder where it was begun; what is written is named from this one.
+static bool name_whole(const char **path, char whole[SWEEP_PATH]) {
+    char here[SWEEP_PATH];
+    if (!*path || **path == '/' || strcmp(*path, "-") == 0) {
+        return true;
+    }
+    if (!getcwd(here, sizeof here) ||
+        snprintf(whole, SWEEP_PATH, "%s/%s", here, *path) >= SWEEP_PATH) {
+        talk_error("cannot create '%s': its whole name is not known, or too long", *path);
+        return false;
+    }
+    *path = whole;
+    return true;
+}
+
 static int parse_and_run(struct values *v, const struct command *c, int argc, char **argv,
                          const char **words) {
     struct option_list lists[4] = {OPTION_LIST("Options", run_options)};
@@ -367,6 +383,10 @@ static int parse_and_run(struct values *v, const struct command *c, int argc, ch
                                 .list_count = lists_used,
                                 .keys = GRT_CONFIG_OF_PPO};
     int code = options_parse(&desc, argc, argv, &v->common, words, &count);
+    if (code < 0 && c &&
+        (!name_whole(&v->common.output, v->output_path) || !name_whole(&v->apply, v->apply_path))) {
+        code = COMMAND_CANNOT_CREATE;
+    }
     if (code < 0) {
         code = c ? c->run(v, words, count) : run_new(v, words, count);
     }

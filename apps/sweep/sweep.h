@@ -26,7 +26,8 @@
 
 #define SWEEP_PATH 4096
 #define SWEEP_WHY 400
-#define SWEEP_EXTRA 64  // words behind --
+#define SWEEP_EXTRA 64        // words behind --
+#define SWEEP_NO_PROGRAM 127  // exit code: what was to be started is not there
 
 // ---- progress.c: what a log tells ----
 
@@ -127,6 +128,7 @@ const struct sweep_executor *sweep_executor_named(const char *name);
 struct sweep {
     struct sweep_plan plan;
     char dir[SWEEP_PATH];
+    char self[SWEEP_PATH];  // this command, as it was called when the sweep began to run
     struct grt_lock lock;
     struct sweep_trial *trials;
     const struct sweep_executor *executor;
@@ -139,6 +141,7 @@ struct sweep {
     // of queues
     pid_t parallel;
     double looked;                                                 // when the queue was asked
+    bool broken;                                                   // no program to start
     bool fatal;                                                    // no trial can succeed
     void (*tell)(struct sweep *sweep, struct sweep_trial *trial);  // its state is another one
     void *context;                                                 // of tell
@@ -202,8 +205,8 @@ struct sweep_end sweep_exit_read(const struct sweep *sweep, const struct sweep_t
 // The files of a queue: asks for a stop; forgets how the run before ended.
 bool sweep_stop_write(const struct sweep *sweep, const struct sweep_trial *trial);
 void sweep_queue_clear(const struct sweep *sweep, const struct sweep_trial *trial);
-// This command as a queue is to call it: "/usr/bin/gpurt".
-bool sweep_self(char path[SWEEP_PATH]);
+// Finds `self`, "/usr/bin/gpurt". Once: a file that is replaced later has another name by then.
+bool sweep_self(struct sweep *sweep);
 // Starts a program that writes to `output` and ends with this process; its own group. -1: it cannot
 // be started. `hold` is kept open in it; -1: nothing.
 pid_t sweep_spawn(char *const *argv, const char *output, int hold);

@@ -231,7 +231,11 @@ static void resumable(struct sweep_trial *t) {
 static void judge(struct sweep *s, struct sweep_trial *t, struct sweep_end end) {
     const struct sweep_progress *p = &t->progress;
     bool whole = complete(p->ended);
-    if ((end.known && end.code == COMMAND_OK) || (!end.known && whole)) {
+    if (end.known && end.code == SWEEP_NO_PROGRAM) {
+        t->state = SWEEP_WAITING;
+        // Said once, however many slots wanted it.
+        s->broken = s->broken || !grt_fail(GRT_NO_INPUT, "%s cannot be started", s->self);
+    } else if ((end.known && end.code == COMMAND_OK) || (!end.known && whole)) {
         done(s, t);
     } else if (strcmp(p->ended, "nonfinite") == 0) {
         t->state = SWEEP_NAN;
@@ -262,6 +266,9 @@ bool sweep_ended(struct sweep *s, struct sweep_trial *t, struct sweep_end end) {
     t->job = 0;
     t->asked = SWEEP_ASK_NOTHING;
     good = sweep_trial_save(s, t) && good;
+    if (!sweep_state_final(t->state)) {
+        sweep_queue_clear(s, t);  // it counts once, also when another process goes on
+    }
     if (s->tell) {
         s->tell(s, t);
     }

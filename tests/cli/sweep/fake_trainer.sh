@@ -34,7 +34,7 @@ case $lr in
 1 | 1.*) ;;
 2) echo 'gpurt: error: it does not fit' && exit 71 ;;
 3) kill -SEGV $$ ;;
-4) [ "$runs" -gt 1 ] || exit 70 ;;
+4) [ "$runs" -gt 1 ] || { start && exit 70; } ;;
 5) [ "$runs" -gt 2 ] || { start && exit 75; } ;;
 6) echo 'gpurt: error: refused' && exit 78 ;;
 9) exit 75 ;;

@@ -56,10 +56,10 @@ grep -q '"why": "parallel ended without it; see .*none/parallel.txt"' none/0000/
 told 'trial 0 failed: parallel ended without it; see .*/parallel.txt$'
 
 for lr in 10 20; do : >"next-$lr"; done
-echo 'lr: [10, 20]' >two.yaml
+echo 'lr: [10, 20, 4]' >two.yaml
 into=1 begin sweep two.yaml --executor ssh --format csv -- "${machines[@]}"
-begun() { [ "$(cat two/000?/log.jsonl 2>/dev/null | grep -c '"start"')" -ge 2 ]; }
-wait_for "two trials" begun
+begun() { [ "$(cat two/000[01]/log.jsonl 2>/dev/null | grep -c '"start"')" -ge 2 ] && grep -q '"crashes": 1' two/0002/state.json; }
+wait_for "two trials, and the crash of a third" begun
 expect 0 sweep stop two
 wait "$pid"
 code=$?
@@ -67,5 +67,6 @@ code=$?
 [ "$(cat two/000?/log.jsonl | grep -c '"ended":"signal"')" -eq 2 ] || wrong "trials were not asked to stop"
 printf '1\n1\n1\n1\n' | tee next-10 >next-20
 expect 0 sweep resume two --format csv
-[ "$(grep -c ',done,' out)" -eq 2 ] || wrong "resume: not all are done"
+[ "$(grep -c ',done,' out)" -eq 3 ] || wrong "resume: not all are done"
+grep -q '"crashes": 1' two/0002/result.json || wrong "a crash counts again after a resume"
 exit "$failed"

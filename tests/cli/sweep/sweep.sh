@@ -56,6 +56,12 @@ expect 0 sweep best grid --apply best.yaml --format csv
 best=$(sort -t, -g -k3 first.csv | awk -F, '$1 != "trial" { print $1; exit }')
 [ "$(column trial out)" = "$best" ] || wrong "the best is trial $best"
 grep -q "^# trial $best of grid: val_loss " best.yaml || wrong "best.yaml does not say where it is from"
+mkdir elsewhere
+(cd elsewhere && "$gpurt" sweep best ../grid --apply best.yaml --format csv -o row.csv) 2>err
+same best.yaml elsewhere/best.yaml
+same out elsewhere/row.csv
+(cd elsewhere && "$gpurt" sweep resume ../grid --format csv -o rows.csv) 2>err
+once 6 elsewhere/rows.csv
 expect 0 train supervised --config best.yaml --device ref:0 checkpoint_dir=again
 same again/best.h5 "grid/000$best/checkpoints/best.h5"
 # The report of a folder, and of a file: three figures, a line for each trial.
@@ -104,6 +110,21 @@ metric: {name: return}
 Y
 expect 0 sweep es.yaml env=cartpole num_envs=2 num_dirs=2 iterations=3 episode_length=20 --devices ref:0 --format csv
 [ "$(states out)" = "done done" ] || wrong "es: not all are done"
+
+# ---- a command that is replaced, and one that is not there ----
+cp "$gpurt" copy
+library=$(ldd "$gpurt" | sed -n 's|.*=> \(.*\)/libgpurt[^/]*$|\1|p')
+printf 'data: d.h5\nmodel: small\nepochs: 2\nlr: [0.01, 0.02, 0.03]\n' >replaced.yaml
+LD_LIBRARY_PATH=$library gpurt=$tmp/copy into=1 begin sweep replaced.yaml --devices ref:0 --format csv
+first() { [ -e replaced/0000/log.jsonl ]; }
+wait_for "a trial of the copy" first
+cp copy other && mv other copy
+wait "$pid" || wrong "a command that was replaced: exit code $?"
+[ "$(states out1)" = "done done done" ] || wrong "a command that was replaced: $(cat err1)"
+export GPURT_SWEEP_COMMAND=$tmp/nowhere
+expect 66 sweep replaced.yaml --dir nothing --slots 2
+[ "$(grep -c 'nowhere cannot be started' err)" -eq 1 ] || wrong "a command that is not there: not one sentence"
+grep -q '"crashes": 0' nothing/0000/state.json || wrong "a start that failed counts as a crash"
 
 # ---- every way to end ----
 export GPURT_SWEEP_COMMAND=$fake
@@ -222,6 +243,7 @@ bad 78 'momentum' 'optimizer: [sgd, adam]' 'momentum: 0.9'
 refuse 66 nowhere.yaml sweep nowhere.yaml
 refuse 66 'is no folder of a sweep' sweep status .
 refuse 64 'known are local slurm ssh' sweep grid.yaml --executor cloud
+refuse 78 'lr=0.5: wandb.yaml:6:3 has lr already' sweep wandb.yaml lr=0.5
 refuse 64 'behind --' sweep wandb.yaml -- --partition=gpu
 refuse 78 '--sshlogin' sweep es.yaml --dir ssh --executor ssh
 refuse 69 'no device 99' sweep es.yaml --dir dev --devices 99

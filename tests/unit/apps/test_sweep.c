@@ -143,6 +143,23 @@ static void choices(void **state) {
     }
 }
 
+// Every digit of a whole number, and no exponent.
+static void wide(void **state) {
+    char value[SWEEP_VALUE], wanted[SWEEP_VALUE];
+    (void)state;
+    assert_true(reads("method: random\nrun_cap: 8\nparameters: {seed: {min: 1000000000, max: "
+                      "1999999999}}\n"));
+    for (uint32_t i = 0; i < 8; i++) {
+        snprintf(wanted, sizeof wanted, "%lld",
+                 1000000000 + (long long)(1e9 * sweep_random(0, i, "seed", 0)));
+        sweep_sample(plan, 0, i, value);
+        assert_string_equal(value, wanted);
+    }
+    assert_true(reads("parameters: {seed: {min: 1000000, max: 1000001}}\n"));
+    sweep_sample(plan, 0, 0, value);
+    assert_string_equal(value, "1000000");
+}
+
 // A trial does not depend on how many there are, nor on what stands beside a parameter.
 static void alone(void **state) {
     char first[SWEEP_VALUE], again[SWEEP_VALUE];
@@ -331,6 +348,7 @@ int main(void) {
         cmocka_unit_test(random_known_answers),
         cmocka_unit_test_setup_teardown(distributions, begin, end),
         cmocka_unit_test_setup_teardown(choices, begin, end),
+        cmocka_unit_test_setup_teardown(wide, begin, end),
         cmocka_unit_test_setup_teardown(alone, begin, end),
         cmocka_unit_test_setup_teardown(grids, begin, end),
         cmocka_unit_test_setup_teardown(settings, begin, end),
