@@ -48,7 +48,6 @@ case $lr in
 8) finish nonfinite 70 ;;
 [1-9][0-9]*)
     trap 'finish signal 75' TERM
-    row evaluate '"step":0,"loss":-1,"seconds":0' # before any training: no trial's result
     for ((e = 1; e <= 4; e++)); do
         until [ "$(wc -l <"next-$lr")" -ge "$e" ]; do sleep 0.02; done
         evaluate "$e"
@@ -56,6 +55,7 @@ case $lr in
     finish epochs 0
     ;;
 esac
+row evaluate '"step":0,"loss":-1,"seconds":0' # before any training: no trial's result
 evaluate 1
 sleep "${FAKE_SECONDS:-0}"
 evaluate 2

@@ -132,6 +132,7 @@ echo 'lr: [1, 2, 3, 4, 5, 6, 8, 9]' >ways.yaml
 expect 1 sweep ways.yaml --slots 3 --format csv
 once 8 out
 [ "$(states out)" = "done memory failed done done failed nan failed" ] || wrong "other ends: $(states out)"
+[ "$(sort -n out | awk -F, '$1 == "0" { print $3 }')" = 0.5 ] || wrong "a row before any training is a trial's value"
 for want in '1 1' '2 3' '3 2' '4 3' '5 1' '6 1' '7 10'; do
     read -r trial runs <<<"$want"
     [ "$(wc -l <"ways/000$trial/runs")" -eq "$runs" ] || wrong "trial $trial: $(wc -l <"ways/000$trial/runs") runs, wanted $runs"
