@@ -290,7 +290,7 @@ static int open_es(void *self) {
         return COMMAND_USAGE;
     }
     if (!agree(t, &desc)) {
-        return COMMAND_CONFIG;
+        return command_exit_of(grt_last_status());
     }
     t->es = grt_es_create(t->trainer.dev, &desc);
     if (!grt_comm_all(t->trainer.comm, "see its own line", t->es != NULL)) {

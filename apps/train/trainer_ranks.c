@@ -191,7 +191,9 @@ int trainer_ranks_meet(struct trainer *t) {
     if (!t->comm) {
         return command_exit_of(grt_last_status());
     }
-    return grt_comm_agree(t->comm, "kind of training", t->kind->verb) ? COMMAND_OK : COMMAND_CONFIG;
+    return grt_comm_agree(t->comm, "kind of training", t->kind->verb)
+               ? COMMAND_OK
+               : command_exit_of(grt_last_status());
 }
 
 void trainer_ranks_banner(const struct trainer *t) {

@@ -225,30 +225,6 @@ bool grt_comm_all(struct grt_comm *comm, const char *what, bool good) {
     return true;
 }
 
-bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text) {
-    enum { LENGTH = 256 };
-    if (!comm || comm->ranks == 1) {
-        return true;
-    }
-    if (!scratch(comm, (uint64_t)comm->ranks * LENGTH)) {
-        return false;
-    }
-    char(*texts)[LENGTH] = comm->scratch;
-    memset(texts[comm->rank], 0, LENGTH);
-    snprintf(texts[comm->rank], LENGTH, "%s", text);
-    if (!grt_comm_gather(comm, texts, LENGTH)) {
-        return false;
-    }
-    for (uint32_t r = 1; r < comm->ranks; r++) {
-        if (strncmp(texts[r], texts[0], LENGTH) != 0) {
-            return grt_fail(GRT_CONFIG,
-                            "rank %u (%s) differs in its %s from rank 0: '%.240s' and not '%.240s'",
-                            r, comm->texts[r], what, texts[r], texts[0]);
-        }
-    }
-    return true;
-}
-
 // FNV-1a over words of 8 bytes, then over what is left.
 static uint64_t digest_of(const void *data, uint64_t bytes) {
     const unsigned char *at = data;
@@ -262,6 +238,38 @@ static uint64_t digest_of(const void *data, uint64_t bytes) {
         digest = (digest ^ *at) * 0x100000001b3u;
     }
     return digest;
+}
+
+bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text) {
+    // The text is for the sentence: all of it is compared, however long.
+    struct said {
+        uint64_t length, digest;
+        char text[240];
+    };
+    if (!comm || comm->ranks == 1) {
+        return true;
+    }
+    if (!scratch(comm, comm->ranks * sizeof(struct said))) {
+        return false;
+    }
+    struct said *all = comm->scratch, *own = &all[comm->rank];
+    memset(own, 0, sizeof *own);
+    own->length = strlen(text);
+    own->digest = digest_of(text, own->length);
+    snprintf(own->text, sizeof own->text, "%s", text);
+    if (!grt_comm_gather(comm, all, sizeof *all)) {
+        return false;
+    }
+    for (uint32_t r = 1; r < comm->ranks; r++) {
+        if (memcmp(&all[r], &all[0], sizeof *all) != 0) {
+            bool behind = strcmp(all[r].text, all[0].text) == 0;
+            return grt_fail(GRT_CONFIG, "rank %u (%s) differs in its %s from rank 0%s: '%s'%s%s%s",
+                            r, comm->texts[r], what, behind ? ", further on than is shown" : "",
+                            all[r].text, behind ? "" : " and not '", behind ? "" : all[0].text,
+                            behind ? "" : "'");
+        }
+    }
+    return true;
 }
 
 bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const void *data,
@@ -281,8 +289,8 @@ bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const
     for (uint32_t r = 1; r < comm->ranks; r++) {
         if (digests[r] != digests[0]) {
             return grt_fail(GRT_IO,
-                            "step %llu: rank %u (%s) has other %s than rank 0 (%s): one of these "
-                            "devices computes the update in another way",
+                            "step %llu: rank %u (%s) has other %s than rank 0 (%s): they began with "
+                            "others, or one of these devices computes the update in another way",
                             (unsigned long long)step, r, comm->texts[r], what, comm->texts[0]);
         }
     }

@@ -45,6 +45,7 @@ struct grt_es {
     struct es_work update;           // of several ranks, behind the exchange
     uint32_t first_dir, dir_count;   // that this rank rolls out
     float *exchanged, *all_results;  // of several ranks: blocks of columns, and all of `results`
+    bool compared;                   // the weights of all ranks, before the first update
     uint32_t done;                   // iterations
 };
 

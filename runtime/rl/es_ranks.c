@@ -61,6 +61,17 @@ static void move(const struct grt_es *es, uint32_t rank, bool pack) {
     }
 }
 
+// Also where a rank is gone, which the next exchange finds.
+static bool same_weights(const struct grt_es *es) {
+    struct grt_comm *comm = es->desc.comm;
+    uint64_t bytes = grt_tensor_bytes(es->theta);
+    void *numbers = malloc(bytes);
+    bool same = numbers && grt_es_read(es->theta, numbers) &&
+                grt_comm_same(comm, "weights", es->done, numbers, bytes);
+    free(numbers);
+    return same || (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
+}
+
 bool grt_es_exchange(struct grt_es *es, bool *stopped) {
     struct grt_comm *comm = es->desc.comm;
     if (*stopped || (es->desc.stop && es->desc.stop())) {
@@ -71,9 +82,10 @@ bool grt_es_exchange(struct grt_es *es, bool *stopped) {
         *stopped = grt_comm_stop(comm) != 0;
         return *stopped;
     }
-    if (!grt_es_read(es->results, es->all_results)) {
+    if ((!es->compared && !same_weights(es)) || !grt_es_read(es->results, es->all_results)) {
         return false;
     }
+    es->compared = true;
     move(es, grt_comm_rank(comm), true);
     if (!grt_comm_gather(comm, es->exchanged, block(es) * sizeof *es->exchanged)) {
         *stopped = true;
@@ -87,15 +99,8 @@ bool grt_es_exchange(struct grt_es *es, bool *stopped) {
 
 bool grt_es_settle(struct grt_es *es, struct grt_es_report *report) {
     struct grt_comm *comm = es->desc.comm;
-    if (es->done % SAME_EVERY == 0) {
-        uint64_t bytes = grt_tensor_bytes(es->theta);
-        void *numbers = malloc(bytes);
-        bool same = numbers && grt_es_read(es->theta, numbers) &&
-                    grt_comm_same(comm, "weights", es->done, numbers, bytes);
-        free(numbers);
-        if (!same && !(grt_comm_stop(comm) & GRT_STOP_LOST)) {
-            return false;
-        }
+    if (es->done % SAME_EVERY == 0 && !same_weights(es)) {
+        return false;
     }
     double seconds = report->seconds, busy = report->busy;
     grt_comm_lead(comm, report, sizeof *report);

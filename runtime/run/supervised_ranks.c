@@ -32,7 +32,7 @@ struct supervised_ranks {
     uint32_t first;       // of this rank
     uint32_t leaf, step;  // samples of a micro-batch and of a step
     uint64_t epoch;       // samples
-    uint64_t taken;       // steps, for the comparison of weights
+    bool compared;        // the weights of all, before the first step
     struct grt_share *share;
     struct grt_buf *in;  // x and y of a micro-batch
     uint64_t y_at;
@@ -68,7 +68,7 @@ static bool own_key(enum grt_config_key key) {
 
 static bool agree_settings(const struct grt_supervised *run) {
     struct grt_comm *comm = run->desc.comm;
-    char text[4096], digest[32];
+    char text[2 * GRT_CONFIG_TREE_SIZE], digest[32];
     for (uint32_t k = 0; k < GRT_CONFIG_KEY_COUNT; k++) {
         enum grt_config_key key = (enum grt_config_key)k;
         if (own_key(key)) {
@@ -293,7 +293,7 @@ static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_fee
 static bool same_weights(struct grt_supervised *run, uint64_t step) {
     const struct grt_tensor *first = grt_learner_tensor(run->learner, GRT_TENSOR_PARAM, 0, NULL);
     struct supervised_ranks *r = run->ranks;
-    if (grt_comm_ranks(run->desc.comm) == 1 || step % SAME_EVERY != 0) {
+    if (grt_comm_ranks(run->desc.comm) == 1) {
         return true;
     }
     // As large as the gradients, which are a part of the room.
@@ -307,7 +307,9 @@ static bool same_weights(struct grt_supervised *run, uint64_t step) {
         bytes += size;
         first = grt_learner_tensor(run->learner, GRT_TENSOR_PARAM, i + 1, NULL);
     }
-    return grt_comm_same(run->desc.comm, "weights", step, r->sums[1], bytes);
+    // A rank that is gone costs nothing that was learnt.
+    return grt_comm_same(run->desc.comm, "weights", step, r->sums[1], bytes) ||
+           (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
 }
 
 // *taken: false where a rank is gone: then nothing was changed.
@@ -337,11 +339,13 @@ static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bo
         r->next = (struct grt_loader_position){.epoch = r->next.epoch + 1};
         done->epoch_ended = true;
     }
-    return same_weights(run, run->loop.queued + done->steps);
+    uint64_t step = run->loop.queued + done->steps;
+    return step % SAME_EVERY != 0 || same_weights(run, step);
 }
 
 bool supervised_ranks_run(struct grt_supervised *run, uint32_t most, struct grt_feed_done *done) {
-    bool good = true, taken = true;
+    bool good = run->ranks->compared || same_weights(run, run->loop.queued), taken = true;
+    run->ranks->compared = true;
     *done = (struct grt_feed_done){0};
     while (good && taken && done->steps < most && !done->epoch_ended &&
            grt_comm_stop(run->desc.comm) == 0) {

@@ -233,6 +233,12 @@ static bool may_be_whole(const struct grt_supervised *s, uint32_t steps) {
 static bool queue_segment(struct grt_supervised *s, uint32_t steps) {
     struct supervised_loop *l = &s->loop;
     struct supervised_segment g = {.checks = l->checking};
+    // Each rank measures its own step_seconds. Segments of other lengths would part the ranks where
+    // one ends by a loss that is not finite.
+    if (s->ranks && !g.checks && !grt_comm_lead(s->desc.comm, &steps, sizeof steps) &&
+        !(grt_comm_stop(s->desc.comm) & GRT_STOP_LOST)) {
+        return false;
+    }
     bool more = g.checks || s->steps - l->queued > steps;
     struct grt_feed *feed = g.checks ? s->check : s->train;
     // A step of training takes longer than one of validation.

@@ -87,8 +87,24 @@ told "rank 1 \(ref:0 .*\) differs in its learning_rate from rank 0: '0.5' and no
 expect 0 data make regression --samples 700 --features 8 --seed 4 -o other.h5
 pair --data other.h5
 told 'rank 1 .* differs in its data'
+# Two networks that differ behind their first 240 characters.
+layers=$(printf '{linear: 8}, tanh, %.0s' {1..20})
+for width in 4 5; do printf 'network: [%s{linear: %s}, {linear: 1}]\n' "$layers" $width >$width.yaml; done
+got=0
+"${mpi[@]}" -n 1 "$gpurt" "${train[@]}" --device ref checkpoint_dir=u --config 4.yaml : \
+    -n 1 "$gpurt" "${train[@]}" --device ref checkpoint_dir=u --config 5.yaml >out 2>err || got=$?
+[ "$got" -eq 78 ] || wrong "networks that differ far on: exit code $got, wanted 78"
+told 'rank 1 .* differs in its network from rank 0, further on'
 pair --mem-limit 20KB
 told 'rank 1 .* cannot begin: its memory is too small'
+# Other weights to begin with, at the same step: seen before the first step.
+go_on=("${train[@]}" --device ref micro_batches=8 epochs=3 --resume)
+expect 0 "${train[@]}" --device ref micro_batches=8 learning_rate=0.01 checkpoint_dir=warm
+got=0
+"${mpi[@]}" -n 1 "$gpurt" "${go_on[@]}" checkpoint_dir=ref1 : \
+    -n 1 "$gpurt" "${go_on[@]}" checkpoint_dir=warm >out 2>err || got=$?
+[ "$got" -eq 74 ] || wrong "unequal weights: exit code $got, wanted 74"
+told 'step 20: rank 1 .* has other weights than rank 0'
 # One that needs smaller pieces decides for all.
 cut=("${train[@]}" batch_size=512 auto_accumulate=true --device ref checkpoint_dir=v)
 "${mpi[@]}" -n 1 "$gpurt" "${cut[@]}" : -n 1 "$gpurt" "${cut[@]}" --mem-limit 120KB >out 2>err ||
@@ -100,6 +116,15 @@ ranks 78 2 "${train[@]}" batch_size=63 --device ref checkpoint_dir=u
 told 'a step of 63 samples is not cut into 2 equal micro-batches'
 ranks 64 2 train ppo --env cartpole --device ref
 told 'is one process'
+
+# ---- a loss that is not finite ----
+# Each rank measures another time for a step: all go back at the same one nevertheless.
+nan=(train supervised --data d.h5 --device ref:0 batch_size=4 hidden=64 depth=3 micro_batches=2
+    optimizer=sgd learning_rate=3 on_nan_loss=rollback max_steps=100 seed=1)
+expect 0 "${nan[@]}" checkpoint_dir=back1
+ranks 0 2 "${nan[@]}" checkpoint_dir=back2
+told '^gpurt: back to step 0'
+same back1/best.h5 back2/best.h5
 
 # ---- a rank is gone ----
 long=("${train[@]}" --device ref micro_batches=4 epochs=60 log_interval=5)

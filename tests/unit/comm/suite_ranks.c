@@ -179,6 +179,16 @@ static void differ_in_one(struct player *p, struct grt_comm *comm) {
               grt_comm_agree(comm, "config", p->seat.rank == 2 ? "b" : "a");
 }
 
+// Two texts that differ in the last of many characters, which no sentence shows.
+static void differ_far_on(struct player *p, struct grt_comm *comm) {
+    char text[3000];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    p->good = grt_comm_agree(comm, "network", text);
+    text[sizeof text - 2] = p->seat.rank == 1 ? 'y' : 'x';
+    p->good = p->good && !grt_comm_agree(comm, "network", text);
+}
+
 static void fail_in_one(struct player *p, struct grt_comm *comm) {
     p->good =
         grt_comm_all(comm, "no memory", true) && grt_comm_all(comm, "no memory", p->seat.rank != 1);
@@ -194,12 +204,18 @@ static void weights(struct player *p, struct grt_comm *comm) {
 static void agreements(void **state) {
     struct player players[MOST];
     (void)state;
-    test_log.expected += MOST + (MOST - 1) + MOST;  // the rank that fails has its own
+    test_log.expected += MOST + MOST + (MOST - 1) + MOST;  // the rank that fails has its own
     play(players, MOST, differ_in_one);
     for (uint32_t r = 0; r < MOST; r++) {
         assert_false(players[r].good);
         assert_true(strstr(players[r].error, "rank 2 (device 2, ") != NULL);
         assert_true(strstr(players[r].error, "its config") != NULL);
+    }
+    play(players, MOST, differ_far_on);
+    for (uint32_t r = 0; r < MOST; r++) {
+        assert_true(players[r].good);
+        assert_true(strstr(players[r].error, "rank 1 (device 1, ") != NULL);
+        assert_true(strstr(players[r].error, "further on") != NULL);
     }
     play(players, MOST, fail_in_one);
     for (uint32_t r = 0; r < MOST; r++) {
