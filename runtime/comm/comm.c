@@ -288,10 +288,11 @@ bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const
     }
     for (uint32_t r = 1; r < comm->ranks; r++) {
         if (digests[r] != digests[0]) {
-            return grt_fail(GRT_IO,
-                            "step %llu: rank %u (%s) has other %s than rank 0 (%s): they began with "
-                            "others, or one of these devices computes the update in another way",
-                            (unsigned long long)step, r, comm->texts[r], what, comm->texts[0]);
+            return grt_fail(
+                GRT_IO,
+                "step %llu: rank %u (%s) has other %s than rank 0 (%s): they began with "
+                "others, or one of these devices computes the update in another way",
+                (unsigned long long)step, r, comm->texts[r], what, comm->texts[0]);
         }
     }
     return true;

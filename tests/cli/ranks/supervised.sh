@@ -90,9 +90,9 @@ told 'rank 1 .* differs in its data'
 # Two networks that differ behind their first 240 characters.
 layers=$(printf '{linear: 8}, tanh, %.0s' {1..20})
 for width in 4 5; do printf 'network: [%s{linear: %s}, {linear: 1}]\n' "$layers" $width >$width.yaml; done
+deep=("$gpurt" train supervised --data d.h5 --device ref batch_size=64 epochs=1 checkpoint_dir=u --config)
 got=0
-"${mpi[@]}" -n 1 "$gpurt" "${train[@]}" --device ref checkpoint_dir=u --config 4.yaml : \
-    -n 1 "$gpurt" "${train[@]}" --device ref checkpoint_dir=u --config 5.yaml >out 2>err || got=$?
+"${mpi[@]}" -n 1 "${deep[@]}" 4.yaml : -n 1 "${deep[@]}" 5.yaml >out 2>err || got=$?
 [ "$got" -eq 78 ] || wrong "networks that differ far on: exit code $got, wanted 78"
 told 'rank 1 .* differs in its network from rank 0, further on'
 pair --mem-limit 20KB
