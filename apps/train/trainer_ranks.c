@@ -91,8 +91,18 @@ void trainer_ranks_place(struct trainer *t) {
 
 extern char **environ;
 
-// Waits; a signal that asks to stop is passed on once. mpirun tells the code of a rank that ended
-// by itself; that of one that was killed says that the others could save.
+// mpirun tells the code of a rank that ended by itself. Where one was killed or asked to end, the
+// others could save; a crash, and what mpirun itself fails with, would come again. Asked to stop,
+// mpirun ends with 1.
+static int exit_of(int status, bool asked) {
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (code == 128 + SIGKILL || code == 128 + SIGTERM || (asked && code == 1)) {
+        return COMMAND_RESUMABLE;
+    }
+    return code == 0 || (code >= COMMAND_USAGE && code <= COMMAND_CONFIG) ? code : COMMAND_INTERNAL;
+}
+
+// Waits; a signal that asks to stop is passed on once.
 static int wait_for(pid_t pid) {
     int status = 0;
     bool passed = false;
@@ -105,9 +115,7 @@ static int wait_for(pid_t pid) {
         }
     }
     talk_resume();
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_RESUMABLE;
-    return code == 0 || (code >= COMMAND_USAGE && code <= COMMAND_CONFIG) ? code
-                                                                          : COMMAND_RESUMABLE;
+    return exit_of(status, passed);
 }
 
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {

@@ -11,13 +11,19 @@
 #include "gpurt/transport.h"
 
 static MPI_Request request = MPI_REQUEST_NULL;
+static bool own;  // MPI was begun here, and ends here
 
 static bool start(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
-    int given = 0, number = 0, count = 0;
+    int given = 0, number = 0, count = 0, begun = 0, over = 0;
     (void)self;
     // MPI looks at the machine by hwloc, whose plugins would open every GPU driver once more.
     setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-rsmi,-gl,-levelzero", 0);
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS ||
+    if (MPI_Initialized(&begun) != MPI_SUCCESS || MPI_Finalized(&over) != MPI_SUCCESS || over) {
+        snprintf(why, GRT_TRANSPORT_WHY, "this process has ended MPI, which begins only once");
+        return false;
+    }
+    own = !begun;
+    if ((own && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) ||
         MPI_Comm_rank(MPI_COMM_WORLD, &number) != MPI_SUCCESS ||
         MPI_Comm_size(MPI_COMM_WORLD, &count) != MPI_SUCCESS) {
         snprintf(why, GRT_TRANSPORT_WHY, "MPI_Init failed");
@@ -51,7 +57,9 @@ static bool test(void *self, bool *over) {
 
 static void end(void *self) {
     (void)self;
-    MPI_Finalize();
+    if (own) {
+        MPI_Finalize();
+    }
 }
 
 __attribute__((visibility("default"))) const struct grt_transport *grt_transport(void);

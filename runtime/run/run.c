@@ -137,7 +137,7 @@ bool grt_run_decides(const struct grt_run *run) {
 bool grt_run_asked_to_stop(const struct grt_run *run) {
     struct grt_comm *comm = run->desc.comm;
     bool asked = run->desc.stop && run->desc.stop(run->desc.context);
-    if (!comm) {
+    if (grt_comm_ranks(comm) == 1) {
         return asked;
     }
     // Ranks stop at the same step: each only says what it wants.
@@ -159,7 +159,9 @@ static bool owes(const struct grt_run *run) {
 // Seconds as limits count them: clocks of ranks differ, and their vote decides.
 static double limit_seconds(const struct grt_run *run) {
     const struct grt_comm *comm = run->desc.comm;
-    return !comm ? run_seconds(run) : grt_comm_stop(comm) & GRT_STOP_TIME ? INFINITY : 0;
+    return grt_comm_ranks(comm) == 1             ? run_seconds(run)
+           : grt_comm_stop(comm) & GRT_STOP_TIME ? INFINITY
+                                                 : 0;
 }
 
 // Why there is nothing more to do, or NONE.

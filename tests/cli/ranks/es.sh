@@ -76,5 +76,6 @@ done
 begin "${long[@]}" --device ref,ref --iterations 1000000 --checkpoint asked.h5 --log asked.jsonl
 wait_for "row 20" rows asked.jsonl 20
 stop TERM 75 "two devices"
+told 'interrupted; the checkpoint is in asked.h5'
 [ -e asked.h5 ] || wrong "no checkpoint of two ranks that were asked to stop"
 exit "$failed"
