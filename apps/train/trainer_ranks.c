@@ -20,17 +20,31 @@ bool trainer_first(const struct trainer *t) {
 
 // ---- devices ----
 
+// Where a word of a list ends. A comma in parentheses is part of a device's name: "llvmpipe (LLVM
+// 15.0.6, 256 bits)".
+static size_t word_length(const char *word) {
+    size_t length = 0;
+    for (int open = 0; word[length] && (word[length] != ',' || open > 0); length++) {
+        open += (word[length] == '(') - (word[length] == ')');
+    }
+    return length;
+}
+
+static uint32_t count_words(const char *list) {
+    uint32_t count = 1;
+    for (const char *at = list + word_length(list); *at; at += 1 + word_length(at + 1)) {
+        count++;
+    }
+    return count;
+}
+
 // The i-th of words between commas, which begin anew behind the last.
 static void nth_word(const char *list, uint32_t i, char *word, size_t size) {
-    uint32_t count = 1;
-    for (const char *at = list; *at; at++) {
-        count += *at == ',';
-    }
     const char *begin = list;
-    for (uint32_t k = i % count; k > 0; k--) {
-        begin = strchr(begin, ',') + 1;
+    for (uint32_t k = i % count_words(list); k > 0; k--) {
+        begin += word_length(begin) + 1;
     }
-    snprintf(word, size, "%.*s", (int)strcspn(begin, ","), begin);
+    snprintf(word, size, "%.*s", (int)word_length(begin), begin);
 }
 
 // The GPUs of this machine, each once: drivers of two APIs tell the same address.
@@ -120,7 +134,7 @@ static int wait_for(pid_t pid) {
 
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
     const char *given = t->config.common.device;
-    if (!t->kind->ranks || !given || !strchr(given, ',') || grt_comm_launched(NULL)) {
+    if (!t->kind->ranks || !given || count_words(given) == 1 || grt_comm_launched(NULL)) {
         return -1;
     }
     char count[16], self[4096];
@@ -132,11 +146,7 @@ int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
         return COMMAND_INTERNAL;
     }
     self[length] = '\0';
-    uint32_t commas = 0;
-    for (const char *at = given; *at; at++) {
-        commas += *at == ',';
-    }
-    snprintf(count, sizeof count, "%u", commas + 1);
+    snprintf(count, sizeof count, "%u", count_words(given));
     // Bound to cores, as mpirun would have them, ranks' threads would share one.
     const char *const first[] = {"mpirun",
                                  "-n",

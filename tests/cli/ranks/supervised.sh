@@ -156,4 +156,7 @@ ends "65 66 70 74 75" "the data of rank 1 ended"
 told 'rank 1: error: mine.h5'
 told '^gpurt: error: rank 1 .* has ended'
 ended signal torn.jsonl
+
+# A comma within parentheses is part of a name, and starts no ranks.
+refuse 69 "no device 'nothing (a, b)'" "${train[@]}" --device 'nothing (a, b)' checkpoint_dir=none
 exit "$failed"
