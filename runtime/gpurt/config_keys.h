@@ -163,8 +163,8 @@
       "of nt_xent: samples are told apart from those of all micro-batches of a step, not of "      \
       "their own alone; each goes forward twice")                                                  \
     X(KNN_EVERY, knn_every, WHOLE, "training", "0", 0, 1000000, "", "knn_interval",                \
-      "of nt_xent: epochs between trials by nearest neighbours, where the file has labels; 0: a "  \
-      "tenth of all")                                                                              \
+      "of nt_xent: epochs between trials by nearest neighbours, where the file has labels; 0: "    \
+      "never; default: a tenth of all")                                                            \
     X(MICRO_BATCHES, micro_batches, WHOLE, "training", "0", 0, 1024, "", "",                       \
       "parts of a step, a power of two, that ranks share out; any number of ranks that divides "   \
       "it gives the same bits; default: one for each rank")                                        \

@@ -122,6 +122,10 @@ bool grt_snapshot_wait(struct grt_snapshot *s, uint32_t slot) {
     return grt_dev_wait_for(s->learner->dev, GRT_LANE_MAIN, s->slots[slot].mark);
 }
 
+bool grt_snapshot_passed(const struct grt_snapshot *s, uint32_t slot) {
+    return grt_dev_passed(s->learner->dev, GRT_LANE_MAIN, s->slots[slot].mark);
+}
+
 const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *s, uint32_t slot) {
     return grt_buf_host(s->slots[slot].buf);
 }

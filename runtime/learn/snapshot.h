@@ -28,6 +28,9 @@ bool grt_snapshot_take(struct grt_snapshot *snapshot, uint32_t slot, bool whole)
 // Waits until the device has come to it.
 bool grt_snapshot_wait(struct grt_snapshot *snapshot, uint32_t slot);
 
+// Whether it has; does not wait.
+bool grt_snapshot_passed(const struct grt_snapshot *snapshot, uint32_t slot);
+
 // After the wait, until the slot is taken again:
 const struct grt_learn_state *grt_snapshot_state(const struct grt_snapshot *snapshot,
                                                  uint32_t slot);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weighted nearest neighbours: cosines are products of unit rows, block by block on the device; the
-// largest of each query are kept on the host.
+// largest of each query are kept on the host. A block of the bank is made once for all queries of a
+// group.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #define TEMPERATURE 0.1
 #define BLOCK_QUERIES 256u
 #define BLOCK_BANK 8192u
+#define GROUP_QUERIES 16384u  // whose neighbours are kept at once
 
 struct near {
     float cosine;
@@ -144,6 +146,65 @@ static uint32_t classes_of(const struct grt_features *bank) {
     return most + 1;
 }
 
+// The neighbours of a group of queries, and how many of these are judged right.
+struct group {
+    const struct grt_features *bank, *queries;
+    uint64_t first, rows;  // of the queries
+    uint32_t k, classes;
+    double temperature;
+    struct near *kept;  // [rows][k]
+    uint32_t *counts;   // [rows]
+    double *votes;      // [classes]
+};
+
+static bool group_alloc(struct group *g) {
+    uint64_t most = g->queries->rows < GROUP_QUERIES ? g->queries->rows : GROUP_QUERIES;
+    g->kept = malloc(most * g->k * sizeof *g->kept);
+    g->counts = malloc(most * sizeof *g->counts);
+    g->votes = malloc(g->classes * sizeof *g->votes);
+    return (g->kept && g->counts && g->votes) ||
+           grt_fail(GRT_NO_MEMORY, "no host memory for neighbours");
+}
+
+static void group_free(struct group *g) {
+    free(g->kept);
+    free(g->counts);
+    free(g->votes);
+}
+
+// The cosines of a block of queries with the block of the bank that is there.
+static bool group_keep(struct group *g, struct products *p, uint64_t query, uint64_t first,
+                       uint64_t there) {
+    uint64_t left = g->rows - query, rows = left < p->a->shape[0] ? left : p->a->shape[0];
+    if (!give(p, p->a, g->queries, g->first + query) || !grt_graph_finish(p->graph) ||
+        !grt_buf_read(p->c->range.buf, p->c->range.offset, p->rows, grt_tensor_bytes(p->c))) {
+        return false;
+    }
+    for (uint64_t i = query; i < query + rows; i++) {
+        g->counts[i] =
+            keep(g->kept + i * g->k, g->counts[i], g->k, p->rows + (i - query) * p->b->shape[0],
+                 (uint32_t)first, (uint32_t)there);
+    }
+    return true;
+}
+
+static bool group_judge(struct group *g, struct products *p, uint64_t *right) {
+    bool good = true;
+    memset(g->counts, 0, g->rows * sizeof *g->counts);
+    for (uint64_t b = 0; good && b < g->bank->rows; b += p->b->shape[0]) {
+        uint64_t more = g->bank->rows - b, there = more < p->b->shape[0] ? more : p->b->shape[0];
+        good = give(p, p->b, g->bank, b);
+        for (uint64_t q = 0; good && q < g->rows; q += p->a->shape[0]) {
+            good = group_keep(g, p, q, b, there);
+        }
+    }
+    for (uint64_t i = 0; good && i < g->rows; i++) {
+        *right += vote(g->kept + i * g->k, g->counts[i], g->bank, g->temperature, g->votes,
+                       g->classes) == g->queries->classes[g->first + i];
+    }
+    return good;
+}
+
 bool grt_knn(struct grt_dev *dev, const struct grt_features *bank,
              const struct grt_features *queries, const struct grt_knn_desc *desc,
              double *accuracy) {
@@ -154,40 +215,23 @@ bool grt_knn(struct grt_dev *dev, const struct grt_features *bank,
                                      "their classes");
     }
     uint64_t k = desc && desc->k > 0 ? desc->k : K;
-    double temperature = desc && desc->temperature > 0 ? desc->temperature : TEMPERATURE;
-    k = k < bank->rows ? k : bank->rows;
-    uint32_t classes = classes_of(bank);
-    struct products p;
-    struct near *kept = malloc(BLOCK_QUERIES * k * sizeof *kept);
-    double *votes = malloc(classes * sizeof *votes);
+    struct group g = {
+        .bank = bank,
+        .queries = queries,
+        .k = (uint32_t)(k < bank->rows ? k : bank->rows),
+        .classes = classes_of(bank),
+        .temperature = desc && desc->temperature > 0 ? desc->temperature : TEMPERATURE,
+    };
+    struct products p = {0};
     uint64_t right = 0;
-    bool good = begin(&p, dev, queries->rows, bank->rows, bank->width);
-    if (!kept || !votes) {
-        good = grt_fail(GRT_NO_MEMORY, "no host memory for neighbours");
-    }
-    for (uint64_t q = 0; good && kept && votes && q < queries->rows; q += p.a->shape[0]) {
-        uint64_t left = queries->rows - q, rows = left < p.a->shape[0] ? left : p.a->shape[0];
-        uint32_t counts[BLOCK_QUERIES] = {0};
-        good = give(&p, p.a, queries, q);
-        for (uint64_t b = 0; good && b < bank->rows; b += p.b->shape[0]) {
-            uint64_t more = bank->rows - b, there = more < p.b->shape[0] ? more : p.b->shape[0];
-            // One block of the bank stays where it is.
-            bool given = q > 0 && p.b->shape[0] >= bank->rows;
-            good = (given || give(&p, p.b, bank, b)) && grt_graph_finish(p.graph) &&
-                   grt_buf_read(p.c->range.buf, p.c->range.offset, p.rows, grt_tensor_bytes(p.c));
-            for (uint64_t i = 0; good && i < rows; i++) {
-                counts[i] = keep(kept + i * k, counts[i], (uint32_t)k, p.rows + i * p.b->shape[0],
-                                 (uint32_t)b, (uint32_t)there);
-            }
-        }
-        for (uint64_t i = 0; good && i < rows; i++) {
-            right += vote(kept + i * k, counts[i], bank, temperature, votes, classes) ==
-                     queries->classes[q + i];
-        }
+    bool good = group_alloc(&g) && begin(&p, dev, queries->rows, bank->rows, bank->width);
+    for (; good && g.first < queries->rows; g.first += GROUP_QUERIES) {
+        uint64_t left = queries->rows - g.first;
+        g.rows = left < GROUP_QUERIES ? left : GROUP_QUERIES;
+        good = group_judge(&g, &p, &right);
     }
     *accuracy = (double)right / (double)queries->rows;
     end(&p);
-    free(kept);
-    free(votes);
+    group_free(&g);
     return good;
 }

@@ -29,8 +29,8 @@ void supervised_begin_knn(struct grt_supervised *s) {
     struct grt_config *bank = malloc(sizeof *bank);  // too large for the stack
     bool wanted = !grt_loss_has_targets(s->task.learner.loss) && bank && bank_config(c, bank) &&
                   grt_features_labelled(bank);
-    uint64_t tenth = c->epochs / 10;
-    s->knn_every = !wanted ? 0 : c->knn_every > 0 ? c->knn_every : tenth > 0 ? tenth : 1;
+    uint64_t tenth = c->epochs / 10 > 0 ? c->epochs / 10 : 1;
+    s->knn_every = !wanted ? 0 : grt_config_given(c, GRT_CONFIG_KNN_EVERY) ? c->knn_every : tenth;
     free(bank);
 }
 
@@ -49,11 +49,13 @@ static bool measure(struct grt_supervised *s, const struct grt_run *run, double 
     return good;
 }
 
+bool supervised_knn_due(const struct grt_supervised *s, uint64_t step) {
+    return s->knn_every > 0 && (step >= s->steps || step / s->steps_per_epoch % s->knn_every == 0);
+}
+
 void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct grt_run_row *row) {
-    uint64_t epoch = (uint64_t)row->numbers[GRT_FIELD_EPOCH];
-    bool last = grt_run_info(run).step >= s->steps;
     double share = 0;
-    if (s->knn_every == 0 || (epoch % s->knn_every != 0 && !last)) {
+    if (!supervised_knn_due(s, grt_run_info(run).step)) {
         return;
     }
     if (measure(s, run, &share)) {

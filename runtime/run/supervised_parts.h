@@ -108,6 +108,8 @@ void supervised_begin_queue(struct grt_supervised *s, uint64_t step);
 // Finds out whether there are trials by nearest neighbours; makes one where it is due, and adds it
 // to the row of the evaluation.
 void supervised_begin_knn(struct grt_supervised *s);
+// Whether the epoch that ends with a step is tried.
+bool supervised_knn_due(const struct grt_supervised *s, uint64_t step);
 void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct grt_run_row *row);
 
 // ---- supervised_ranks.c ----

@@ -80,6 +80,16 @@ grep -q '"event":"evaluate".*"knn":0\.' learnt.jsonl || wrong "no nearest neighb
 logs_agree learnt.jsonl
 head -n 1 out | grep -q evaluate_knn || wrong "no nearest neighbours in the table"
 
+# Steps that the device did while neighbours were looked for would have taken no time.
+expect 0 "${train[@]}" --data shapes.h5 --epochs 3 batch_size=10 checkpoint_dir=rates knn_every=1 log_interval=5 --log rates.jsonl -q
+"$python" - <<'PY' || wrong "a row of the log has another rate than the others: $(grep -o 'samples_per_s":[^,]*' rates.jsonl | tr '\n' ' ')"
+import json, statistics
+rates = [json.loads(line)["samples_per_s"] for line in open("rates.jsonl") if "samples_per_s" in line]
+assert len(rates) > 6 and max(rates) < 100 * statistics.median(rates)
+PY
+expect 0 "${train[@]}" --data shapes.h5 --epochs 1 checkpoint_dir=never knn_every=0 --log never.jsonl -q
+grep -q '"knn"' never.jsonl && wrong "knn_every=0 tried nearest neighbours"
+
 # Neighbours of the embeddings, by NumPy.
 expect 0 predict --embeddings --data shapes.h5 --checkpoint learnt -o bank.h5
 told "$images embeddings in bank.h5"
