@@ -23,10 +23,12 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 # Beginnings of an area's paths, and the tests that ought to notice a mistake there. Of a suite that
 # runs on every device one run is enough, unless the area is a backend.
 AREAS = {
-    "base": ("runtime/base/", r"status|outside|cache|half|cli|runs|run|checkpoint|profile|runlog"),
-    "data": ("runtime/data/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-preview|cli_data"),
-    "device": ("runtime/device/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
-                                   r"binaries|timeline|nothing|refused"),
+    "base": ("runtime/base/", r"status|outside|cache|half|cli|runs|run|checkpoint|profile|runlog|behind"),
+    "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised_ranks apps/train/trainer_ranks", r"ranks|ranks-.*"),
+    "data": ("runtime/data/ runtime/import/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
+                              r"data-preview|cli_data|images-cli"),
+    "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
+                                   r"binaries|timeline|nothing|refused|timeline-cli"),
     "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl|"
                                    r"bad-driver|address|clcaps"),
     "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.vulkan|"
@@ -37,18 +39,20 @@ AREAS = {
     "nn": ("runtime/nn/", r"nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
     "learn": ("runtime/learn/", r"optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|train-data"),
     "rl": ("runtime/rl/", r"es|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
-                          r"worlds|registers|uav|chunk|train-ppo|cli_es"),
+                          r"worlds|registers|uav|chunk|train-ppo|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
            r"es|policy|evolve|cartpole|cli_es"),
-    "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|train-data"),
-    "store": ("runtime/store/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files"),
+    "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|train-data|behind|scores|"
+                            r"classify|simclr"),
+    "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
     "config": ("runtime/config/", r"config|cli_es|networks|train-data"),
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
     "source": ("runtime/source/", r"source|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
-                     r"bench-rows|data-preview|report|narrow|networks|classify"),
+                     r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep.*|estimate|monitor|contribute|"
+                     r"weights|to-onnx|from-onnx|timeline-cli"),
     "kernels": ("shaders/", r"math|map|reduce|shape|convert|random|gemm|nn|grads|conv|images|colsum|optim|es|policy|ppo|"
-                            r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix"),
+                            r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix|stepper|flight|drawing|sight"),
 }
 # Suites whose kernels and variants ref does not have.
 ON_PANELS = re.compile(r"(conv|parts|chunk)\.opencl")

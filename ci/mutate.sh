@@ -5,8 +5,8 @@
 # tests that reach each: ci/mutate.sh [--area NAME] [--count N] [--seed S] [--most SECONDS]
 # [--slow SECONDS] [--jobs N] [--tests PATTERN] [--again FILE] [--output FILE] [--list].
 #
-#   --area NAME    base, data, device, opencl, vulkan, ref, ops, nn, learn, rl, es, run, store,
-#                  config, tuning, source, apps, kernels; several with commas (default: all)
+#   --area NAME    base, comm, data, device, opencl, vulkan, ref, ops, nn, learn, rl, es, run,
+#                  store, config, tuning, source, apps, kernels; several with commas (default: all)
 #   --count N      mistakes of each seed (default: 40)
 #   --seed S       which ones; several with commas are planted at once (default: 1)
 #   --most SECONDS of the cores for the tests of each mistake, the quickest first (default: 600)

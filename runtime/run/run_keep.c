@@ -248,7 +248,9 @@ static bool end_writing(struct grt_run *run) {
         return true;
     }
     run_write_end(w);
-    run->write_time = grt_seconds();
+    if (newest || best) {  // not where the writer only warmed up
+        run->write_time = grt_seconds();
+    }
     if (best) {
         run->best_unwritten = !came_out(&w->best);
         run->best_written = run->best_written || !run->best_unwritten;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "harness/toy_run.h"
 
 static bool has_step(const char *dir, uint64_t step) {
@@ -56,6 +57,7 @@ static void release_at_7(struct toy *t) {
     for (int i = 0; t->step == 3 && i < 30000 && !test_files_held(); i++) {
         usleep(1000);
     }
+    assert_true(t->step != 3 || test_files_held());  // a second after the run began, not later
     if (t->step == 7) {
         test_files_release();
     }
@@ -77,6 +79,26 @@ static void newer_take_the_place(void **state) {
     assert_int_equal(toy_step_in(toy_path("newer/best.h5")), 4);
     assert_int_equal(t.written, 2);
     test_files = (struct test_files){0};
+    toy_leave();
+}
+
+static void take_a_moment(struct toy *t) {
+    usleep(t->step == 1 ? 1100000 : 20000);
+}
+
+// A checkpoint of every step is due, and one a second is written: that of step 2, and the last.
+static void one_a_second(void **state) {
+    (void)state;
+    toy_enter();
+    const struct grt_run_start start = {.steps = 12, .evaluate_every = 1};
+    struct toy t = {.after = take_a_moment};
+    double begun = grt_seconds();
+    toy_rise(&t);
+    assert_int_equal(toy_go(&t, (struct grt_run_desc){.dir = toy_path("paced"), .keep = 12}, start),
+                     GRT_ENDED_ITERATIONS);
+    uint32_t seconds = (uint32_t)(grt_seconds() - begun);  // a machine that is busy takes longer
+    assert_true(t.written >= 2 && t.written <= 1 + seconds);
+    assert_true(has_step(toy_path("paced"), 12));
     toy_leave();
 }
 
@@ -171,9 +193,7 @@ static void goes_back_and_reads(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(disk_is_slow),
-    TEST_CASE(newer_take_the_place),
-    TEST_CASE(disk_fails),
-    TEST_CASE(goes_back_and_reads),
+    TEST_CASE(disk_is_slow), TEST_CASE(newer_take_the_place), TEST_CASE(one_a_second),
+    TEST_CASE(disk_fails),   TEST_CASE(goes_back_and_reads),
 };
 TEST_SUITE(behind, false, cases);
