@@ -224,8 +224,22 @@ static bool save_about(struct sweep *s, const char *yaml, const char *text) {
     return good;
 }
 
-// Another sweep's folder, or one of other files, stays as it is.
-static bool is_free(const struct sweep *s, const char *dir) {
+// Files that are there before sweep.json, and what writing them may leave: sweep.yaml.4711.tmp.
+static bool of_beginning(const char *name) {
+    static const char *const first[] = {"sweep.yaml", "config.yaml", "sweep.json"};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        size_t length = strlen(first[i]), all = strlen(name);
+        if (strncmp(name, first[i], length) == 0 &&
+            (all == length || (name[length] == '.' && strcmp(name + all - 4, ".tmp") == 0))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Another sweep's folder, or one of other files, stays as it is. `begun`: a sweep that was killed
+// before it had its sweep.json has left its lock there, and what it has left besides is no loss.
+static bool is_free(const struct sweep *s, const char *dir, bool begun) {
     char path[SWEEP_PATH];
     folder_path(s, "sweep.json", path);
     if (access(path, F_OK) == 0) {
@@ -239,8 +253,8 @@ static bool is_free(const struct sweep *s, const char *dir) {
     bool empty = folder != NULL;
     while (empty && (entry = readdir(folder))) {
         const char *name = entry->d_name;
-        empty =
-            strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "sweep.lock") == 0;
+        empty = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+                strcmp(name, "sweep.lock") == 0 || (begun && of_beginning(name));
     }
     if (!empty) {
         talk_error("%s is not an empty folder: --dir names another one for the sweep", dir);
@@ -249,6 +263,20 @@ static bool is_free(const struct sweep *s, const char *dir) {
         closedir(folder);
     }
     return empty;
+}
+
+// Removes what stands in the way of the next who begins there.
+static void clear_beginning(const struct sweep *s) {
+    DIR *folder = opendir(s->dir);
+    const struct dirent *entry = NULL;
+    while (folder && (entry = readdir(folder))) {
+        if (of_beginning(entry->d_name)) {
+            unlinkat(dirfd(folder), entry->d_name, 0);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
 }
 
 int sweep_folder_new(struct sweep *s, const struct sweep_new *desc) {
@@ -265,23 +293,31 @@ int sweep_folder_new(struct sweep *s, const struct sweep_new *desc) {
         talk_error("cannot find %s: %s", dir, strerror(errno));
         return COMMAND_CANNOT_CREATE;
     }
-    if (!is_free(s, dir)) {
+    folder_path(s, "sweep.lock", path);
+    bool begun = access(path, F_OK) == 0;
+    if (!is_free(s, dir, begun)) {
         return COMMAND_CANNOT_CREATE;
     }
     if (!lock_folder(s)) {
         return failed();
     }
     // Again: until the lock another process may have made its sweep there.
-    if (!is_free(s, dir)) {
+    if (!is_free(s, dir, begun)) {
         return COMMAND_CANNOT_CREATE;
     }
     char *text = read_text(desc->yaml);
+    if (begun && text) {
+        clear_beginning(s);
+    }
     folder_path(s, "sweep.yaml", path);
     bool good = text && grt_whole_file_save(path, text, strlen(text));
     folder_path(s, "config.yaml", path);
     good = good && grt_config_write(&s->plan.base, path, "what all trials have in common") &&
            save_about(s, desc->yaml, text);
     free(text);
+    if (!good && !begun) {
+        clear_beginning(s);
+    }
     return good ? COMMAND_OK : failed();
 }
 

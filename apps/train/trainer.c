@@ -217,6 +217,7 @@ static int parse(struct trainer *t, int argc, char **argv, const char **words, s
     const struct option_list shared[] = {
         OPTION_LIST("Log", trainer_options),
         OPTION_LIST("Device options", options_device),
+        OPTION_LIST("Several devices", trainer_ranks_options),
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("Where time and memory go", watch_options),
         OPTION_LIST("General options", options_general),

@@ -27,6 +27,7 @@ struct trainer_sensors {
 struct trainer {
     struct train_config config;     // first: see train_config.h
     const char *log, *tensorboard;  // options
+    double rank_timeout;
     uint32_t keys;
     struct options_keys spelled;  // where keys are options
     const struct train_kind *kind;
@@ -118,5 +119,7 @@ void trainer_tell(struct trainer *t, struct grt_run_row *row);
 // Options that every kind has: --log, --tensorboard, --keys.
 #define TRAINER_OPTIONS_COUNT 3
 extern const struct option_row trainer_options[TRAINER_OPTIONS_COUNT];
+// Of trainer_ranks.c.
+extern const struct option_row trainer_ranks_options[1];
 
 #endif

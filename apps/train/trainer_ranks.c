@@ -14,6 +14,27 @@
 #include "cli/talk.h"
 #include "trainer.h"
 
+// More than a day is no wait for an answer.
+static bool read_timeout(const char *text, void *into, char why[RANGES_WHY]) {
+    double seconds = 0;
+    char ignored[RANGES_WHY];
+    if (!options_read_positive(text, &seconds, ignored) || seconds < 1 || seconds > 86400) {
+        snprintf(why, RANGES_WHY, "seconds from 1 to 86400 are wanted");
+        return false;
+    }
+    *(double *)into = seconds;
+    return true;
+}
+
+const struct option_row trainer_ranks_options[1] = {
+    {.name = "rank-timeout",
+     .value = "SECONDS",
+     .help = "a rank without an answer for so long is lost, also on another machine",
+     .fallback = "600",
+     .read = read_timeout,
+     .at = offsetof(struct trainer, rank_timeout)},
+};
+
 bool trainer_first(const struct trainer *t) {
     return grt_comm_rank(t->comm) == 0;
 }
@@ -77,7 +98,11 @@ static bool whole(const char *text) {
 void trainer_ranks_place(struct trainer *t) {
     struct options *o = &t->config.common;
     struct grt_comm_place place;
-    if (!grt_comm_launched(&place)) {
+    bool launched = grt_comm_launched(&place);
+    if (place.note) {
+        talk_line("%s", place.note);
+    }
+    if (!launched) {
         return;
     }
     uint32_t number = place.local;
@@ -204,7 +229,8 @@ int trainer_ranks_meet(struct trainer *t) {
     }
     snprintf(device, sizeof device, "%s %.70s", info->selector, info->name);
     talk_progress("waiting for the other ranks");
-    t->comm = grt_comm_start(&(struct grt_comm_desc){.device = device, .stop = talk_stopped});
+    t->comm = grt_comm_start(
+        &(struct grt_comm_desc){.device = device, .stop = talk_stopped, .silent = t->rank_timeout});
     talk_clear();
     if (!t->comm) {
         return command_exit_of(grt_last_status());

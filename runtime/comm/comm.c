@@ -23,14 +23,13 @@
 // After a signal to stop the others still come to the vote, unless one of them is gone on another
 // machine.
 #define STOP_SECONDS 3.0
-// Without an answer from other machines, of which nothing else is known.
-#define SILENT_SECONDS 600.0
-#define SAVE_SECONDS 60.0  // that the first rank may take to save
-#define FAIL_SECONDS 1.0   // the same, where this rank may be the only one that ends
+// For the first rank to save, where this one may be the only one that ends.
+#define FAIL_SECONDS 1.0
 
 struct grt_comm {
     struct grt_transport transport;
     bool (*stop_asked)(void);
+    double silent;  // seconds without an answer: of other machines nothing else is known
     uint32_t rank, ranks;
     bool lost;
     uint32_t wanted, stop;
@@ -136,8 +135,10 @@ static bool wait_over(struct grt_comm *comm, uint64_t each) {
         if (asked > 0 && now - asked > STOP_SECONDS) {
             return lose(comm, "a rank did not come to the stop that was asked for");
         }
-        if (now - begun > SILENT_SECONDS) {
-            return lose(comm, "a rank on another machine has not answered for 600 s");
+        if (now - begun > comm->silent) {
+            char why[96];
+            snprintf(why, sizeof why, "a rank has not answered for %g s", comm->silent);
+            return lose(comm, why);
         }
     }
 }
@@ -388,6 +389,10 @@ struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
         grt_fail(GRT_INVALID, "grt_comm_start: no desc");
         return NULL;
     }
+    if (!(desc->silent >= 0 && isfinite(desc->silent))) {
+        grt_fail(GRT_INVALID, "grt_comm_start: silent is %g seconds", desc->silent);
+        return NULL;
+    }
     const struct grt_transport *transport =
         desc->alone || desc->transport ? desc->transport : launch_transport();
     if (!transport && !desc->alone) {
@@ -400,6 +405,7 @@ struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
     }
     comm->ranks = 1;
     comm->stop_asked = desc->stop;
+    comm->silent = desc->silent > 0 ? desc->silent : GRT_COMM_SILENT_SECONDS;
     if (transport) {
         comm->transport = *transport;
     }
@@ -413,7 +419,7 @@ struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
 // they wait for this one, and are to see that it is gone.
 static void wait_for_first(const struct grt_comm *comm) {
     const struct timespec nap = {.tv_nsec = 20000000};
-    double begun = grt_seconds(), most = comm->stop != 0 ? SAVE_SECONDS : FAIL_SECONDS;
+    double begun = grt_seconds(), most = comm->stop != 0 ? comm->silent / 10 : FAIL_SECONDS;
     while (comm->rank > 0 && here(comm, 0) && peer_look(comm->peers[0].pid) == PEER_RUNS &&
            grt_seconds() - begun < most) {
         nanosleep(&nap, NULL);

@@ -17,6 +17,21 @@ static uint32_t number(const char *name) {
     return end && *end == '\0' && value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
+// Of processes that srun has started: whether they can meet.
+static const char *srun_note(void) {
+    uint32_t tasks = number("SLURM_STEP_NUM_TASKS");
+    bool several = tasks != UINT32_MAX && tasks > 1, first = number("SLURM_PROCID") == 0;
+    bool by_mpirun = number("OMPI_COMM_WORLD_SIZE") != UINT32_MAX;
+    if (!several || !first || by_mpirun || number("PMIX_RANK") != UINT32_MAX) {
+        return NULL;
+    }
+    return number("PMI_RANK") != UINT32_MAX
+               ? "srun has started these ranks by PMI-2, and an Open MPI that has PMIx alone, such "
+                 "as Debian's, cannot begin so: srun --mpi=pmix"
+               : "srun has started several tasks that do not know each other, and each of them "
+                 "trains alone: srun --mpi=pmix makes them ranks of one training";
+}
+
 bool grt_comm_launched(struct grt_comm_place *place) {
     // Slurm sets its variables for batch scripts too: only with one of a PMI the ranks can meet.
     static const struct {
@@ -32,11 +47,13 @@ bool grt_comm_launched(struct grt_comm_place *place) {
         uint32_t local = number(launchers[i].local);
         bool met = !launchers[i].besides || number(launchers[i].besides) != UINT32_MAX;
         if (met && ranks != UINT32_MAX && ranks > 1 && rank < ranks) {
-            found = (struct grt_comm_place){rank, ranks, local != UINT32_MAX ? local : rank};
+            found = (struct grt_comm_place){
+                .rank = rank, .ranks = ranks, .local = local != UINT32_MAX ? local : rank};
         }
     }
     if (place) {
         *place = found;
+        place->note = srun_note();
     }
     return found.ranks > 1;
 }

@@ -25,11 +25,16 @@ extern "C" {
 #endif
 
 #define GRT_MAX_RANKS 4096
+// Ten minutes, as PyTorch has it: a rank may compile kernels, read data or save all that time.
+#define GRT_COMM_SILENT_SECONDS 600.0
 
 // What the launcher (mpirun, srun) has put into the environment.
 struct grt_comm_place {
     uint32_t rank, ranks;
     uint32_t local;  // number of the rank on its machine
+    // What is wrong with how it was started, for people: a launcher whose processes cannot meet, or
+    // may not. NULL: nothing, or another process says it.
+    const char *note;
 };
 // False: this process was started alone.
 GRT_API bool grt_comm_launched(struct grt_comm_place *place);
@@ -39,6 +44,9 @@ struct grt_comm_desc {
     const struct grt_transport *transport;  // NULL: that of the plugin libgpurt-mpi.so
     bool alone;                             // one rank, no transport
     bool (*stop)(void);  // asked while it waits: a wait ends some seconds after it; may be NULL
+    // Without an answer for so many seconds a rank counts as lost, and a tenth of it is what the
+    // others give the first to save. 0: GRT_COMM_SILENT_SECONDS.
+    double silent;
 };
 #define grt_comm_desc(...) GRT_DESC(struct grt_comm_desc, __VA_ARGS__)
 

@@ -77,6 +77,18 @@ mkdir full
 echo text >full/config.yaml
 refuse 73 'full is not an empty folder' sweep grid.yaml --dir full
 [ "$(find full -type f)$(cat full/config.yaml)" = full/config.yamltext ] || wrong "a folder of other files was changed"
+# A sweep that was killed before its folder was whole: the next one begins there. With another file
+# besides it does not.
+mkdir killed
+printf 'lr: [0.001]\nepochs: 1\ndata: d.h5\nmodel: small\n' >one.yaml
+echo 4711 >killed/sweep.lock
+for file in sweep.yaml config.yaml.4711.tmp mine.yaml; do echo half >killed/$file; done
+refuse 73 'killed is not an empty folder' sweep one.yaml "${two[@]}" --dir killed
+rm killed/mine.yaml
+expect 0 sweep one.yaml "${two[@]}" --dir killed --format csv
+once 1 out
+same one.yaml killed/sweep.yaml
+[ ! -e killed/config.yaml.4711.tmp ] || wrong "half a file is left of the sweep that was killed"
 expect 0 sweep resume grid --format csv
 once 6 out
 sed -i 's/0.0001/0.0002/' grid.yaml

@@ -3,6 +3,7 @@
 // agreements; and what launchers say.
 #include "harness/harness.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,6 +259,23 @@ static void votes(void **state) {
     assert_null(single);
 }
 
+// ---- a rank that does not come ----
+
+static void silence(void **state) {
+    struct room room = {.lock = PTHREAD_MUTEX_INITIALIZER, .ranks = 2};
+    struct seat seat = {&room, 0, 0};
+    struct grt_transport table = {
+        GRT_TRANSPORT_VERSION, "threads", &seat, start, gather, spread, look, end};
+    (void)state;
+    test_log.expected += 3;
+    assert_null(grt_comm_start(grt_comm_desc(.transport = &table, .silent = 0.3)));
+    assert_string_equal(grt_last_error(), "a rank has not answered for 0.3 s");
+    assert_int_equal(grt_last_status(), GRT_LOST);
+    assert_null(grt_comm_start(grt_comm_desc(.alone = true, .silent = -1)));
+    assert_null(grt_comm_start(grt_comm_desc(.alone = true, .silent = NAN)));
+    assert_int_equal(grt_last_status(), GRT_INVALID);
+}
+
 // ---- launchers ----
 
 static void launchers(void **state) {
@@ -281,9 +299,18 @@ static void launchers(void **state) {
     setenv("SLURM_PROCID", "3", 1);
     setenv("SLURM_LOCALID", "1", 1);
     assert_false(grt_comm_launched(&place));
+    assert_null(place.note);  // said by the first alone
     setenv("PMIX_RANK", "3", 1);
     assert_true(grt_comm_launched(&place));
     assert_true(place.rank == 3 && place.ranks == 4 && place.local == 1);
+    setenv("SLURM_PROCID", "0", 1);
+    assert_true(grt_comm_launched(&place) && !place.note);
+    unsetenv("PMIX_RANK");
+    assert_false(grt_comm_launched(&place));
+    assert_true(strstr(place.note, "each of them trains alone") != NULL);
+    setenv("PMI_RANK", "0", 1);
+    assert_true(grt_comm_launched(&place));
+    assert_true(strstr(place.note, "by PMI-2") != NULL);
     setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
     setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
@@ -298,9 +325,7 @@ static void launchers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),
-    TEST_CASE(agreements),
-    TEST_CASE(votes),
-    TEST_CASE(launchers),
+    TEST_CASE(sums),    TEST_CASE(agreements), TEST_CASE(votes),
+    TEST_CASE(silence), TEST_CASE(launchers),
 };
 TEST_SUITE(ranks, false, cases);
