@@ -2,6 +2,9 @@
 #include "thread.h"
 
 #include <signal.h>
+#include <unistd.h>
+
+#define MOST_PARTS 16
 
 bool grt_thread_start(pthread_t *thread, void *(*fn)(void *), void *context) {
     sigset_t all, before;
@@ -11,6 +14,41 @@ bool grt_thread_start(pthread_t *thread, void *(*fn)(void *), void *context) {
     bool started = pthread_create(thread, NULL, fn, context) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
+}
+
+struct part {
+    void (*run)(void *context, uint64_t first, uint64_t count);
+    void *context;
+    uint64_t first, count;
+};
+
+static void *run_part(void *context) {
+    const struct part *p = context;
+    p->run(p->context, p->first, p->count);
+    return NULL;
+}
+
+void grt_thread_share(uint64_t count, uint64_t least,
+                      void (*part)(void *context, uint64_t first, uint64_t count), void *context) {
+    struct part parts[MOST_PARTS];
+    pthread_t threads[MOST_PARTS];
+    bool beside[MOST_PARTS] = {false};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t most = cores < 1 ? 1 : cores < MOST_PARTS ? (uint64_t)cores : MOST_PARTS;
+    uint64_t worth = count / (least > 0 ? least : 1);
+    most = worth < 1 ? 1 : worth < most ? worth : most;
+    for (uint64_t i = 0; i < most; i++) {
+        uint64_t first = count * i / most;
+        parts[i] = (struct part){part, context, first, count * (i + 1) / most - first};
+        beside[i] = i > 0 && grt_thread_start(&threads[i], run_part, &parts[i]);
+    }
+    for (uint64_t i = 0; i < most; i++) {
+        if (beside[i]) {
+            pthread_join(threads[i], NULL);
+        } else {
+            run_part(&parts[i]);
+        }
+    }
 }
 
 // ---- HDF5 ----

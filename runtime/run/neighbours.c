@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "gpurt/device.h"
 #include "gpurt/features.h"
 #include "gpurt/gemm.h"
@@ -16,6 +17,7 @@
 #define BLOCK_QUERIES 256u
 #define BLOCK_BANK 8192u
 #define GROUP_QUERIES 16384u  // whose neighbours are kept at once
+#define LEAST_QUERIES 16u     // of a thread
 
 struct near {
     float cosine;
@@ -172,7 +174,26 @@ static void group_free(struct group *g) {
     free(g->votes);
 }
 
-// The cosines of a block of queries with the block of the bank that is there.
+// The cosines of a block of queries with a block of the bank.
+struct block {
+    struct group *group;
+    const float *cosines;
+    uint64_t query;        // the first one of the group
+    uint64_t wide;         // cosines of a query
+    uint32_t first, rows;  // of the bank
+};
+
+static void keep_part(void *context, uint64_t first, uint64_t count) {
+    const struct block *b = context;
+    const struct group *g = b->group;
+    for (uint64_t i = first; i < first + count; i++) {
+        uint64_t q = b->query + i;
+        g->counts[q] = keep(g->kept + q * g->k, g->counts[q], g->k, b->cosines + i * b->wide,
+                            b->first, b->rows);
+    }
+}
+
+// With one core a block of 256 queries and 8,192 rows took 9 ms beside an H200 (2026-11).
 static bool group_keep(struct group *g, struct products *p, uint64_t query, uint64_t first,
                        uint64_t there) {
     uint64_t left = g->rows - query, rows = left < p->a->shape[0] ? left : p->a->shape[0];
@@ -180,11 +201,8 @@ static bool group_keep(struct group *g, struct products *p, uint64_t query, uint
         !grt_buf_read(p->c->range.buf, p->c->range.offset, p->rows, grt_tensor_bytes(p->c))) {
         return false;
     }
-    for (uint64_t i = query; i < query + rows; i++) {
-        g->counts[i] =
-            keep(g->kept + i * g->k, g->counts[i], g->k, p->rows + (i - query) * p->b->shape[0],
-                 (uint32_t)first, (uint32_t)there);
-    }
+    struct block block = {g, p->rows, query, p->b->shape[0], (uint32_t)first, (uint32_t)there};
+    grt_thread_share(rows, LEAST_QUERIES, keep_part, &block);
     return true;
 }
 

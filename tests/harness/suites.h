@@ -8,6 +8,7 @@
     X(choose, H)                                                                                   \
     X(cache, H)                                                                                    \
     X(half, H)                                                                                     \
+    X(thread, H)                                                                                   \
     X(parts, H)                                                                                    \
     X(choices, H)                                                                                  \
     X(import, H)                                                                                   \
