@@ -15,8 +15,7 @@ bool estimate_row(const struct fit *fit, const struct suite *suite, const struct
     struct roof_time time = roof_time(card, fit->launch, &work, &fit->shares);
     struct roof_range range = roof_range(card, fit->measured, fit->launch, &work, &fit->shares);
     bool other = !fit_knows(fit, card->vendor);
-    double wider =
-        fit->worst * (suite->like ? ESTIMATE_UNMEASURED : 1) * (other ? ESTIMATE_OTHER_MAKER : 1);
+    double wider = fit->worst * (other ? ESTIMATE_OTHER_MAKER : 1);
     *estimate = (struct estimate){
         .value = amount / time.seconds,
         .low = amount / (range.high * wider),

@@ -15,10 +15,7 @@ struct estimate_text {
 extern const struct estimate_text estimate_records[];  // ends with NULL
 extern const char *const estimate_cards;
 
-// Where a suite's rows were measured on no GPU, the shares of another serve, and the interval is
-// wider by this factor: a guess, which is said.
-#define ESTIMATE_UNMEASURED 3.0
-// And where no card of its maker was measured, by this one: a guess too.
+// Where no card of its maker was measured, the interval is wider by this factor: a guess.
 #define ESTIMATE_OTHER_MAKER 2.0
 
 #define ESTIMATE_BACKENDS 2
@@ -27,7 +24,7 @@ extern const char *const estimate_backends[ESTIMATE_BACKENDS];
 struct estimate {
     double value, low, high;  // in the unit of the bench
     double seconds;
-    double factor;  // the fit's worst error and these guesses: what is not known of any card
+    double factor;  // the fit's worst error and this guess: what is not known of any card
     enum roof_bound bound;
 };
 

@@ -16,7 +16,6 @@ struct suite {
     const char *name;  // "rollout"; first: see grt_closest()
     const char *help;
     const char *bench;  // of a report
-    const char *like;   // suite whose shares are taken, where no GPU's rows were recorded; or NULL
     uint32_t free;      // shares that are fitted, by SUITE_SHARE()
     // Counts a row as work for the card, and what of the bench's figure one run of it makes: steps,
     // samples, operations. False: it is no row of this suite, or nobody knows it for this card.

@@ -432,31 +432,18 @@ static void say_error(const struct fit *fit, const struct suite *suite) {
     }
     talk_line("%s by %s: error on what was measured: %s: typically x%.2f, at most x%.2f (%s)",
               suite->name, fit->backend, left, fit->typical, fit->worst, fit->worst_case);
-    if (suite->like) {
-        talk_line("%s: no GPU's rows are recorded: shares of %s, and a guess of x%g more",
-                  suite->name, suite->like, ESTIMATE_UNMEASURED);
-    }
-}
-
-static const struct suite *suite_named(const char *name) {
-    size_t i = 0;
-    while (strcmp(suites[i].name, name) != 0) {
-        i++;
-    }
-    return &suites[i];
 }
 
 static int print_estimates(struct run *run) {
     bool good = programs(run) || open_table(run, "gpurt.estimate/1", NULL);
     for (size_t s = 0; s < suite_count && good; s++) {
         const struct suite *suite = &suites[s];
-        const struct suite *measured = suite->like ? suite_named(suite->like) : suite;
         for (size_t b = 0; b < ESTIMATE_BACKENDS && good && run->suite[s]; b++) {
             struct fit fit;
             if (!run->backend[b]) {
                 continue;
             }
-            if (!fit_suite(measured, estimate_backends[b], &run->records, &run->cards, &fit)) {
+            if (!fit_suite(suite, estimate_backends[b], &run->records, &run->cards, &fit)) {
                 talk_error("out of memory");
                 return COMMAND_INTERNAL;
             }
