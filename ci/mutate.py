@@ -49,7 +49,7 @@ AREAS = {
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
     "source": ("runtime/source/", r"source|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
-                     r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep.*|estimate|monitor|contribute|"
+                     r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep|sweep-ssh|estimate|monitor|contribute|"
                      r"weights|to-onnx|from-onnx|timeline-cli"),
     "kernels": ("shaders/", r"math|map|reduce|shape|convert|random|gemm|nn|grads|conv|images|colsum|optim|es|policy|ppo|"
                             r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix|stepper|flight|drawing|sight"),

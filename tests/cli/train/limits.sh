@@ -73,35 +73,6 @@ assert two == free[:i + 1], (len(two), i + 1)
 PY
 ended patience two.jsonl
 
-# ---- targets ----
-"$python" - >wanted <<'PY'
-import json
-losses = [r["loss"] for r in map(json.loads, open("free.jsonl")) if r["event"] == "evaluate"]
-print(repr(losses[4] * (1 + 1e-6)), 1 + next(i for i, l in enumerate(losses) if l <= losses[4] * (1 + 1e-6)))
-PY
-read -r target epoch <wanted
-expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 target_loss="$target" checkpoint_dir=target --log target.jsonl
-told 'ended by until: '
-ended until target.jsonl
-[ "$(tail -n 1 target.jsonl | sed 's/.*"step":\([0-9]*\).*/\1/')" -eq $((8 * epoch)) ] ||
-    wrong "target_loss=$target was not met at epoch $epoch"
-same "target/$(step_of "$epoch")" <(
-    "$gpurt" "${sup[@]}" epochs="$epoch" learning_rate=0.08 checkpoint_dir=exact -q >/dev/null 2>&1
-    cat "exact/$(step_of "$epoch")"
-)
-expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 target_loss="$target" checkpoint_dir=target --resume
-told 'nothing to do .*\(until\)'
-class=(train supervised --data gusts.h5 inputs=wind targets=side hidden=16 depth=1 batch_size=27 learning_rate=0.05)
-expect 0 "${class[@]}" epochs=500 target_accuracy=0.9 checkpoint_dir=sides --log sides.jsonl
-ended until sides.jsonl
-"$python" - <<'PY' || wrong "target_accuracy ended elsewhere"
-import json
-shares = [r["accuracy"] for r in map(json.loads, open("sides.jsonl")) if r["event"] == "evaluate"]
-assert shares[-1] >= 0.9 and all(s < 0.9 for s in shares[:-1]), shares
-PY
-refuse 78 'no accuracy without classes' "${sup[@]}" target_accuracy=0.9 checkpoint_dir=none -q
-refuse 78 'no accuracy without a validation_split' "${class[@]}" validation_split=0 target_accuracy=0.9 checkpoint_dir=none -q
-
 # ---- time ----
 refuse 78 'max_time wants a time such as 90, 90s' "${sup[@]}" max_time=soon
 for cache in none device; do
@@ -133,6 +104,37 @@ assert spent >= float(sys.argv[2]) and spent > own, (spent, own)
 free = h5py.File("free/best.h5").attrs
 assert not {"seconds", "patience_waited", "patience_score", "best_accuracy"} & set(free), list(free)
 PY
+
+host_part || exit "$failed"
+
+# ---- targets ----
+"$python" - >wanted <<'PY'
+import json
+losses = [r["loss"] for r in map(json.loads, open("free.jsonl")) if r["event"] == "evaluate"]
+print(repr(losses[4] * (1 + 1e-6)), 1 + next(i for i, l in enumerate(losses) if l <= losses[4] * (1 + 1e-6)))
+PY
+read -r target epoch <wanted
+expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 target_loss="$target" checkpoint_dir=target --log target.jsonl
+told 'ended by until: '
+ended until target.jsonl
+[ "$(tail -n 1 target.jsonl | sed 's/.*"step":\([0-9]*\).*/\1/')" -eq $((8 * epoch)) ] ||
+    wrong "target_loss=$target was not met at epoch $epoch"
+same "target/$(step_of "$epoch")" <(
+    "$gpurt" "${sup[@]}" epochs="$epoch" learning_rate=0.08 checkpoint_dir=exact -q >/dev/null 2>&1
+    cat "exact/$(step_of "$epoch")"
+)
+expect 0 "${sup[@]}" epochs=60 learning_rate=0.08 target_loss="$target" checkpoint_dir=target --resume
+told 'nothing to do .*\(until\)'
+class=(train supervised --data gusts.h5 inputs=wind targets=side hidden=16 depth=1 batch_size=27 learning_rate=0.05)
+expect 0 "${class[@]}" epochs=500 target_accuracy=0.9 checkpoint_dir=sides --log sides.jsonl
+ended until sides.jsonl
+"$python" - <<'PY' || wrong "target_accuracy ended elsewhere"
+import json
+shares = [r["accuracy"] for r in map(json.loads, open("sides.jsonl")) if r["event"] == "evaluate"]
+assert shares[-1] >= 0.9 and all(s < 0.9 for s in shares[:-1]), shares
+PY
+refuse 78 'no accuracy without classes' "${sup[@]}" target_accuracy=0.9 checkpoint_dir=none -q
+refuse 78 'no accuracy without a validation_split' "${class[@]}" validation_split=0 target_accuracy=0.9 checkpoint_dir=none -q
 
 # ---- other ends have their word too ----
 expect 0 "${sup[@]}" max_steps=3 checkpoint_dir=three --log three.jsonl

@@ -96,6 +96,20 @@ expect 0 eval pendulum --checkpoint bare.h5 --episodes 2 --format csv
 refuse 66 "none.h5" eval uav --checkpoint none.h5
 refuse 66 "uav-ppo.h5" eval uav
 
+# ---- learning ----
+# On one device is enough: the others compute the same. The bars are far from what is reached, and
+# from random actions: 0.77 of two UAVs arrive by chance, and a pole that is pushed at random falls
+# after about 20 steps.
+if [ "$device" = opencl:0 ]; then
+    expect 0 train uav --num-envs 64 --num-uavs 2 --map 8 rollout_steps=32 lr=1e-3 --iterations 40 evaluate_every=40 \
+        --checkpoint learnt.h5 -q
+    expect 0 eval uav --checkpoint learnt.h5 --format csv
+    at_least "$(sed 3d out >one && mv one out && column arrived)" 0.9 "share of UAVs that arrive"
+    expect 0 train ppo --env cartpole --num-envs 32 lr=2e-3 --iterations 12 evaluate_every=12 --checkpoint pole.h5 -q
+    expect 0 eval cartpole --checkpoint pole.h5 --format csv
+    at_least "$(sed 3d out >one && mv one out && column return)" 200 "steps that the pole stands"
+fi
+
 # ---- play ----
 # looks CHECKPOINT ...: the picture is what happened, and the same as that of the C reading.
 looks() {
@@ -108,10 +122,11 @@ looks() {
     "$json_check" <play.json || wrong "play: no JSON"
     python3 "$here/play_check.py" play.svg play.json || wrong "play $*: the picture is not what happened"
 }
-looks whole.h5
 looks whole.h5 --start 5 --seed 3 num_obstacles=9
 looks whole.h5 --steps 4 map=40 num_uavs=7 max_steps=300
 [ "$(grep -c 'class="agent"' play.svg)" -eq 7 ] || wrong "play: KEY=VALUE is not the environment's"
+host_part || exit "$failed"
+looks whole.h5
 # What is watched is an episode of `gpurt eval`.
 expect 0 eval uav --checkpoint whole.h5 --episodes 1 --seed 8 --format csv
 returned=$(sed 3d out >one && mv one out && column return)
@@ -229,19 +244,5 @@ refuse 78 "no observation of the whole" train ppo --env cartpole critic=central
 refuse 78 "which trains uav" train uav env=cartpole
 refuse 64 "one of them" train uav --resume whole.h5 --from whole.h5
 [ "$(ls)" = "$(ls | grep -vE 'uav-ppo|cartpole-ppo')" ] || wrong "a refused command left a checkpoint"
-
-# ---- learning ----
-# On one device is enough: the others compute the same. The bars are far from what is reached, and
-# from random actions: 0.77 of two UAVs arrive by chance, and a pole that is pushed at random falls
-# after about 20 steps.
-if [ "$device" = opencl:0 ]; then
-    expect 0 train uav --num-envs 64 --num-uavs 2 --map 8 rollout_steps=32 lr=1e-3 --iterations 40 evaluate_every=40 \
-        --checkpoint learnt.h5 -q
-    expect 0 eval uav --checkpoint learnt.h5 --format csv
-    at_least "$(sed 3d out >one && mv one out && column arrived)" 0.9 "share of UAVs that arrive"
-    expect 0 train ppo --env cartpole --num-envs 32 lr=2e-3 --iterations 12 evaluate_every=12 --checkpoint pole.h5 -q
-    expect 0 eval cartpole --checkpoint pole.h5 --format csv
-    at_least "$(sed 3d out >one && mv one out && column return)" 200 "steps that the pole stands"
-fi
 
 exit "$failed"

@@ -5,10 +5,15 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "comm/peers.h"
 #include "gpurt/comm.h"
 
 #define MOST 4
@@ -276,6 +281,111 @@ static void silence(void **state) {
     assert_int_equal(grt_last_status(), GRT_INVALID);
 }
 
+// ---- the other rank as a process that is stopped, ends, or is elsewhere ----
+
+// What happens to it in a wait, and when.
+struct event {
+    double seconds;
+    int signal;  // 0: the exchange is over
+};
+
+static struct {
+    pid_t pid;
+    const struct event *next;
+    double begun;
+    bool elsewhere, asked;
+} other;
+
+static bool two(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
+    (void)self, (void)why;
+    *rank = 0;
+    *ranks = 2;
+    return true;
+}
+
+// Who it is, when they meet; the rest is as this rank's.
+static bool tell(void *self, void *all, size_t each) {
+    struct peer *peers = all;
+    (void)self;
+    if (each == sizeof *peers) {
+        peers[1].pid = (int32_t)other.pid;
+        peers[1].machine[0] = (char)(peers[0].machine[0] + other.elsewhere);
+    } else {
+        memcpy((char *)all + each, all, each);
+    }
+    other.begun = grt_seconds();
+    return true;
+}
+
+static bool happens(void *self, bool *over) {
+    (void)self;
+    *over = !other.next;
+    while (other.next && grt_seconds() - other.begun >= other.next->seconds && !*over) {
+        *over = other.next->signal == 0;
+        if (!*over) {
+            assert_int_equal(kill(other.pid, other.next->signal), 0);
+        }
+        other.next++;
+    }
+    return true;
+}
+
+static bool asked(void) {
+    return other.asked;
+}
+
+// Waits for an exchange while that happens; what was said, or "".
+static const char *waits(const struct event *events, bool elsewhere, bool stop) {
+    static char said[512];
+    const struct grt_transport table = {
+        GRT_TRANSPORT_VERSION, "a child", NULL, two, tell, spread, happens, end};
+    uint32_t word = 5;
+    other.pid = fork();
+    assert_true(other.pid >= 0);
+    if (other.pid == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+    other.elsewhere = elsewhere;
+    other.asked = stop;
+    other.next = NULL;
+    struct grt_comm *comm =
+        grt_comm_start(grt_comm_desc(.device = "ref:0", .transport = &table, .stop = asked));
+    assert_non_null(comm);
+    uint32_t words[2] = {word, 0};
+    other.next = events;
+    bool good = grt_comm_gather(comm, words, sizeof word);
+    snprintf(said, sizeof said, "%s", good ? "" : grt_last_error());
+    test_log.expected += !good;
+    assert_int_equal(grt_comm_stop(comm), good ? 0 : GRT_STOP_LOST);
+    assert_int_equal(words[1], word);
+    // Nothing is begun any more with one that is gone.
+    other.next = NULL;
+    assert_int_equal(grt_comm_gather(comm, words, sizeof word), good);
+    kill(other.pid, SIGKILL);
+    waitpid(other.pid, NULL, 0);
+    grt_comm_end(&comm, good);
+    return said;
+}
+
+static void other_processes(void **state) {
+    static const struct event twice[] = {
+        {0, SIGSTOP}, {1.5, SIGCONT}, {1.8, SIGSTOP}, {3.3, SIGCONT}, {3.4, 0}};
+    static const struct event stops[] = {{0, SIGSTOP}, {60, 0}}, ends[] = {{0, SIGKILL}, {60, 0}};
+    static const struct event gone[] = {{0, SIGKILL}, {0.6, 0}}, late[] = {{60, 0}};
+    (void)state;
+    // Stopped for 1.5 s is not lost, also not the second time.
+    assert_string_equal(waits(twice, false, false), "");
+    const char *said = waits(stops, false, false);
+    assert_non_null(strstr(said, "rank 1 (ref:0, process "));
+    assert_non_null(strstr(said, "is stopped and does not answer"));
+    assert_non_null(strstr(waits(ends, false, false), "has ended"));
+    // Numbers of processes say nothing of another machine.
+    assert_string_equal(waits(gone, true, false), "");
+    assert_non_null(strstr(waits(late, false, true), "did not come to the stop"));
+}
+
 // ---- launchers ----
 
 static void launchers(void **state) {
@@ -325,7 +435,7 @@ static void launchers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),    TEST_CASE(agreements), TEST_CASE(votes),
-    TEST_CASE(silence), TEST_CASE(launchers),
+    TEST_CASE(sums),    TEST_CASE(agreements),      TEST_CASE(votes),
+    TEST_CASE(silence), TEST_CASE(other_processes), TEST_CASE(launchers),
 };
 TEST_SUITE(ranks, false, cases);
