@@ -9,35 +9,20 @@ usage: torch_simclr.py FILE.h5 EPOCHS BATCH SEED..."""
 import json
 import math
 import sys
-import time
 
-import h5py
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-import torchvision
+
+from torch_cifar import DEVICE, groups, load, mixed, normalized, placed, resnet18, train
 
 RATE, DECAY, TEMPERATURE = 1e-3, 1e-4, 0.5
 JITTER, HUE = 0.4, 0.1
-MEAN, STD = (0.4914, 0.4822, 0.4465), (0.247, 0.2435, 0.2616)
 NEIGHBOURS, VOTE = 200, 0.1
 
 
-def load(path, part):
-    with h5py.File(path) as file:
-        x = torch.from_numpy(file[part + "x"][:]).permute(0, 3, 1, 2)
-        y = torch.from_numpy(file[part + "y"][:].astype("int64"))
-    return x.cuda(), y.cuda()
-
-
-def normalized(x):
-    mean = torch.tensor(MEAN, device="cuda").view(1, 3, 1, 1)
-    std = torch.tensor(STD, device="cuda").view(1, 3, 1, 1)
-    return ((x - mean) / std).contiguous(memory_format=torch.channels_last)
-
-
 def uniform(n, low, high):
-    return torch.empty(n, device="cuda").uniform_(low, high)
+    return torch.empty(n, device=DEVICE).uniform_(low, high)
 
 
 def crops(x):
@@ -51,8 +36,8 @@ def crops(x):
         ratio = torch.where(wide, torch.exp(uniform(n, math.log(3 / 4), math.log(4 / 3))), ratio)
     w, h = torch.sqrt(area * ratio).clamp(max=1), torch.sqrt(area / ratio).clamp(max=1)
     left, top = uniform(n, 0, 1) * (1 - w), uniform(n, 0, 1) * (1 - h)
-    mirror = torch.where(torch.rand(n, device="cuda") < 0.5, -1.0, 1.0)
-    matrix = torch.zeros(n, 2, 3, device="cuda")
+    mirror = torch.where(torch.rand(n, device=DEVICE) < 0.5, -1.0, 1.0)
+    matrix = torch.zeros(n, 2, 3, device=DEVICE)
     matrix[:, 0, 0], matrix[:, 0, 2] = w * mirror, 2 * left + w - 1
     matrix[:, 1, 1], matrix[:, 1, 2] = h, 2 * top + h - 1
     grid = F.affine_grid(matrix, list(x.shape), align_corners=False)
@@ -94,18 +79,15 @@ def jittered(x):
             y = (y * factor + grey(y) * (1 - factor)).clamp(0, 1)
         else:
             y = hue(y, uniform(n, -HUE, HUE))
-    x = torch.where(torch.rand(n, device="cuda").view(one) < 0.8, y, x)
-    return torch.where(torch.rand(n, device="cuda").view(one) < 0.2, grey(x).expand_as(x), x)
+    x = torch.where(torch.rand(n, device=DEVICE).view(one) < 0.8, y, x)
+    return torch.where(torch.rand(n, device=DEVICE).view(one) < 0.2, grey(x).expand_as(x), x)
 
 
 class Network(nn.Module):
     def __init__(self):
         super().__init__()
-        net = torchvision.models.resnet18()
-        net.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
-        nn.init.kaiming_normal_(net.conv1.weight, mode="fan_out", nonlinearity="relu")
-        net.maxpool, net.fc = nn.Identity(), nn.Identity()
-        self.net = net
+        self.net = resnet18()
+        self.net.fc = nn.Identity()
         self.head = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 128))
 
     def forward(self, x):
@@ -117,20 +99,20 @@ def nt_xent(z):
     cosines = z @ z.T / TEMPERATURE
     cosines.fill_diagonal_(float("-inf"))
     n = len(z) // 2
-    partner = torch.arange(2 * n, device="cuda").roll(n)
+    partner = torch.arange(2 * n, device=DEVICE).roll(n)
     return F.cross_entropy(cosines, partner)
 
 
 def neighbours(net, x, y, test_x, test_y):
     net.eval()
-    with torch.no_grad(), torch.autocast("cuda", torch.float16):
+    with torch.no_grad(), mixed():
         def features(images):
             return torch.cat([F.normalize(net.net(normalized(part.float() / 255)).float(), dim=1)
                               for part in images.split(1000)])
         known, hits = features(x), 0
         for part, classes in zip(features(test_x).split(1000), test_y.split(1000)):
             cosine, at = (part.float() @ known.T.float()).topk(NEIGHBOURS, dim=1)
-            votes = torch.zeros(len(part), 10, device="cuda")
+            votes = torch.zeros(len(part), 10, device=DEVICE)
             votes.scatter_add_(1, y[at], torch.exp(cosine.float() / VOTE))
             hits += int((votes.argmax(1) == classes).sum())
     net.train()
@@ -145,35 +127,20 @@ def main():
     rate = RATE * math.sqrt(batch / 256)
     for seed in map(int, seeds):
         torch.manual_seed(seed)
-        net = Network().cuda().to(memory_format=torch.channels_last)
-        matrices = [p for p in net.parameters() if p.dim() > 1]
-        vectors = [p for p in net.parameters() if p.dim() <= 1]
-        optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY},
-                                       {"params": vectors, "weight_decay": 0.0}], lr=rate)
-        scaler = torch.amp.GradScaler("cuda")
-        per_epoch = len(x) // batch
-        begin, step, means = time.time(), 0, []
-        for _ in range(epochs):
-            total = torch.zeros((), device="cuda")
-            order = torch.randperm(len(x), device="cuda")
-            for i in range(per_epoch):
-                rows = order[i * batch:(i + 1) * batch]
-                for group in optimizer.param_groups:
-                    group["lr"] = rate * 0.5 * (1 + math.cos(math.pi * step / (epochs * per_epoch)))
-                images = x[rows].float() / 255
-                views = normalized(jittered(crops(torch.cat([images, images]))))
-                with torch.autocast("cuda", torch.float16):
-                    z = net(views)
-                loss = nt_xent(z)
-                optimizer.zero_grad()
-                scaler.scale(loss).backward()
-                scaler.step(optimizer)
-                scaler.update()
-                step += 1
-                total += loss.detach()
-            means.append(round(total.item() / per_epoch, 4))
-        torch.cuda.synchronize()
-        seconds = time.time() - begin
+        net = placed(Network())
+        optimizer = torch.optim.AdamW(groups(net, DECAY), lr=rate)
+
+        def rate_at(step, steps):
+            return rate * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+        def loss_of(rows):
+            images = x[rows].float() / 255
+            views = normalized(jittered(crops(torch.cat([images, images]))))
+            with mixed():
+                z = net(views)
+            return nt_xent(z)
+
+        seconds, means = train(len(x), optimizer, epochs, batch, rate_at, loss_of)
         print(json.dumps({"peer": "torch " + torch.__version__, "what": "simclr", "seed": seed,
                           "epochs": epochs, "batch": batch, "seconds": round(seconds, 2),
                           "losses": means, "knn": neighbours(net, x, y, test_x, test_y)}),
