@@ -37,6 +37,8 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
         snprintf(text, 128, "true|false");
     } else if (info->type == GRT_CONFIG_IS_TIME) {
         snprintf(text, 128, "seconds, or 90s, 10m, 1.5h, 2d");
+    } else if (info->type == GRT_CONFIG_IS_AMOUNT) {
+        snprintf(text, 128, "a number, or a share such as 0.1 or 10%%");
     } else if (info->max > info->min) {
         snprintf(text, 128, "%.12g to %.12g", info->min, info->max);
     }

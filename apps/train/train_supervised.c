@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/files.h"
+#include "gpurt/checkpoint.h"
 #include "gpurt/model_file.h"
 #include "cli/talk.h"
 #include "train.h"
@@ -24,6 +26,8 @@ struct train {
     uint32_t resume, force, dry_run;
     char scratch[32];           // folder of a dry run, or ""
     struct grt_archive *first;  // of --from
+    const char *resume_path;    // of --resume FILE, a checkpoint or a folder of them; or NULL
+    struct grt_archive *resumed;
     bool theirs;                // its network too
     struct grt_supervised *run;
 };
@@ -42,7 +46,9 @@ static const struct option_row run_options[] = {
          "weights, and a network unless the config has one: a checkpoint, .safetensors or .onnx",
      .read = options_read_text,
      .at = AT(from)},
-    {.name = "resume", .help = "go on from the newest whole checkpoint", .at = AT(resume)},
+    {.name = "resume",
+     .help = "go on from the newest whole checkpoint; --resume FILE: from that one",
+     .at = AT(resume)},
     {.name = "dry-run",
      .help = "plan, memory, and from a second of steps the time of an epoch; nothing is kept",
      .at = AT(dry_run)},
@@ -119,6 +125,21 @@ static void explain_pairs(const struct grt_supervised_info *info) {
     }
 }
 
+// Of an epoch that is less than all samples, and of validations that come at other times.
+static void explain_limits(const struct grt_supervised_info *info) {
+    const struct grt_config *c = info->config;
+    uint64_t all = info->data.part_rows[GRT_PART_TRAIN], step = info->step_rows;
+    unsigned long long rows = info->steps_per_epoch * step < all ? info->steps_per_epoch * step : all;
+    if (c->overfit_batches > 0) {
+        talk_line("overfit     the same %llu samples each epoch, which are validated on too", rows);
+    } else if (c->limit_train_batches > 0) {
+        talk_line("limit       %llu samples an epoch, the first of its order", rows);
+    }
+    if (c->val_check_interval > 0) {
+        talk_line("validation  each %llu steps", (unsigned long long)info->check_every);
+    }
+}
+
 static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     const struct train *t = self;
     struct grt_supervised_info info = grt_supervised_info(t->run);
@@ -155,6 +176,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
               c->data, (unsigned long long)info.data.rows, points, info.data.features,
               (unsigned long long)info.data.part_rows[GRT_PART_TRAIN],
               (unsigned long long)info.data.part_rows[GRT_PART_VALIDATION]);
+    explain_limits(&info);
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
         snprintf(model, sizeof model, "%u layers", info.layers);
     } else {
@@ -309,9 +331,23 @@ static int report_dry(void *self) {
     return COMMAND_OK;
 }
 
+// With --resume a word that is no KEY=VALUE is the checkpoint, or a folder of them.
+static void find_resumed(struct train *t, const char **words, size_t *count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        if (t->resume && !t->resume_path && !strchr(words[i], '=')) {
+            t->resume_path = words[i];
+        } else {
+            words[kept++] = words[i];
+        }
+    }
+    *count = kept;
+}
+
 static int read_settings(void *self, const char **words, size_t count) {
     struct train *t = self;
     struct grt_config *c = &t->trainer.config.settings;
+    find_resumed(t, words, &count);
     int code = train_config_read(&t->trainer.config, t->trainer.kind->keys, words, count);
     if (!code && strcmp(t->trainer.kind->verb, "train simclr") == 0 && !set_simclr(c)) {
         code = command_exit_of(grt_last_status());
@@ -333,7 +369,7 @@ static int files(void *self) {
     return FILES_APART(
         {FILE_READ, "--config", t->trainer.config.config}, {FILE_READ, "--data", c->data},
         {FILE_READ, "validation_data", c->validation_data[0] ? c->validation_data : NULL},
-        {FILE_READ, "--from", t->from}, {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir},
+        {FILE_READ, "--from", t->from}, {FILE_READ, "--resume", t->resume_path}, {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir},
         {FILE_WRITTEN, "--log", c->log},
         {FILE_WRITTEN, "--metrics", t->trainer.config.common.metrics},
         {FILE_WRITTEN, "--output", t->trainer.config.common.output},
@@ -346,6 +382,15 @@ static int open_run(void *self) {
     if (t->from && !t->first) {
         return command_exit_of(grt_last_status());
     }
+    if (t->resume_path) {
+        struct stat info;
+        bool folder = stat(t->resume_path, &info) == 0 && S_ISDIR(info.st_mode);
+        t->resumed = folder ? grt_checkpoint_newest(t->resume_path)
+                            : grt_checkpoint_load(t->resume_path);
+        if (!t->resumed) {
+            return command_exit_of(grt_last_status());
+        }
+    }
     t->theirs = t->first && grt_task_take_network(&t->trainer.config.settings, t->first);
     t->run =
         grt_supervised_create(&(struct grt_supervised_desc){.dev = t->trainer.dev,
@@ -353,6 +398,7 @@ static int open_run(void *self) {
                                                             .from = t->first,
                                                             .comm = t->trainer.comm,
                                                             .resume = t->resume != 0,
+                                                            .resume_from = t->resumed,
                                                             .force = t->force != 0,
                                                             .stop = trainer_stop,
                                                             .report = trainer_report,
@@ -369,6 +415,7 @@ static void close_run(void *self) {
     grt_supervised_destroy(&t->run);
     end_dry(t);
     grt_archive_destroy(&t->first);
+    grt_archive_destroy(&t->resumed);
     t->trainer.run = NULL;  // it was a part of that
 }
 

@@ -116,8 +116,9 @@ static void say_end(const struct grt_run_info *info) {
     char best[96] = "";
     const struct grt_run_place *p = &info->place;
     if (info->trainer->keeps_best && p->any_best) {
-        bool epochs = info->trainer->all == GRT_ENDED_EPOCHS;
-        uint64_t every = epochs ? info->evaluate_every : 1;
+        bool epochs = info->epoch > 0 &&
+                      (p->best_step % info->epoch == 0 || p->best_step == info->steps);
+        uint64_t every = epochs ? info->epoch : 1;
         // A loss is a score below 0.
         const char *score = info->score ? info->score : "score";
         bool loss = strcmp(score, "loss") == 0;
@@ -158,7 +159,8 @@ static int go(struct trainer *t, int argc, char **argv) {
     uint64_t shown = (1ull << t->kind->column_count) - 1;
     print_banner(t, title, &shown);
     struct grt_run_info info = grt_run_info(t->run);
-    bool done = info.ended != GRT_ENDED_NONE;
+    // Of no steps what there is before the first is written.
+    bool done = info.ended != GRT_ENDED_NONE && (info.step > 0 || info.steps > 0);
     if (done) {
         say_nothing_to_do(t, &info);
     }

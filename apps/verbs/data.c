@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/talk.h"
 #include "data_import.h"
+#include "data_order.h"
 #include "data_preview.h"
 
 struct data_options {
@@ -358,13 +359,15 @@ static const char about[] =
     "                                               .png or .svg draws images of each class\n"
     "  data preview --data FILE -o OUT.png          images beside what a transform makes of "
     "them;\n"
-    "                                               see `gpurt data preview --help`\n\n"
+    "                                               see `gpurt data preview --help`\n"
+    "  data order --data FILE                       rows of an epoch, in the order of a "
+    "training\n\n"
     "The loss that the best model reaches is kept by make in the file, as the attribute "
     "noise_floor.\n";
 
 static int run(const struct data_options *options, const char **words, size_t count, int argc,
                char **argv) {
-    static const char *const known[] = {"make", "import", "info", "preview"};
+    static const char *const known[] = {"make", "import", "info", "preview", "order"};
     if (count == 2 && strcmp(words[0], "make") == 0) {
         return make(options, words[1]);
     }
@@ -392,8 +395,8 @@ static int run(const struct data_options *options, const char **words, size_t co
         return command_unknown(&unknown, known, sizeof known / sizeof *known, sizeof *known);
     }
     talk_error(
-        "data: `make KIND`, `import SOURCE`, `info FILE` or `preview` is wanted; see `gpurt data "
-        "--help`");
+        "data: `make KIND`, `import SOURCE`, `info FILE`, `preview` or `order` is wanted; see "
+        "`gpurt data --help`");
     return COMMAND_USAGE;
 }
 
@@ -402,6 +405,9 @@ int cmd_data(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "preview") == 0) {
         return data_preview(argc - 1, argv + 1);
     }
+    if (argc > 1 && strcmp(argv[1], "order") == 0) {
+        return data_order(argc - 1, argv + 1);
+    }
     struct option_list lists[] = {
         OPTION_LIST("Options of make", make_options),
         OPTION_LIST("Options of import", import_options),
@@ -409,7 +415,7 @@ int cmd_data(int argc, char **argv) {
         OPTION_LIST("General options", options_general),
     };
     struct options_desc desc = {.verb = "data",
-                                .words = "make KIND | import SOURCE | info FILE | preview",
+                                .words = "make KIND | import SOURCE | info FILE | preview | order",
                                 .about = about,
                                 .lists = lists,
                                 .list_count = sizeof lists / sizeof *lists};

@@ -54,7 +54,7 @@ static bool right_fill(const char *fill) {
 }
 
 static int import_table(const struct data_import *import) {
-    struct grt_table_result result;
+    struct grt_table_result result = {0};
     const char **words = calloc(2 * MOST_NAMES, sizeof *words);
     struct grt_table_desc desc = {
         .source = import->source, .path = import->output, .fill = import->fill};
@@ -87,6 +87,7 @@ static int import_table(const struct data_import *import) {
             talk_line("%" PRIu64 " missing values were filled", result.filled);
         }
     }
+    grt_table_result_finish(&result);
     free(inputs);
     free(targets);
     free(words);

@@ -9,7 +9,7 @@
 
 static const struct {
     enum grt_config_key key, of;
-    const char *words[3];  // of `of`; none: any but 0 and false
+    const char *words[4];  // of `of`; none: any but 0 and false
 } rows[] = {
     {GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LOSS, {"huber"}},
     {GRT_CONFIG_LABEL_SMOOTHING, GRT_CONFIG_LOSS, {"cross_entropy"}},
@@ -29,7 +29,11 @@ static const struct {
     {GRT_CONFIG_EPS, GRT_CONFIG_OPTIMIZER, {"adamw", "adam"}},
     {GRT_CONFIG_DECAY_OF, GRT_CONFIG_WEIGHT_DECAY, {NULL}},
     {GRT_CONFIG_BASE_BATCH_SIZE, GRT_CONFIG_LR_RULE, {"sqrt"}},
-    {GRT_CONFIG_MIN_LEARNING_RATE, GRT_CONFIG_SCHEDULE, {"cosine", "linear"}},
+    {GRT_CONFIG_MIN_LEARNING_RATE, GRT_CONFIG_SCHEDULE, {"cosine", "linear", "plateau"}},
+    {GRT_CONFIG_PLATEAU_FACTOR, GRT_CONFIG_SCHEDULE, {"plateau"}},
+    {GRT_CONFIG_PLATEAU_PATIENCE, GRT_CONFIG_SCHEDULE, {"plateau"}},
+    {GRT_CONFIG_PLATEAU_THRESHOLD, GRT_CONFIG_SCHEDULE, {"plateau"}},
+    {GRT_CONFIG_PLATEAU_COOLDOWN, GRT_CONFIG_SCHEDULE, {"plateau"}},
     {GRT_CONFIG_LR_STEP, GRT_CONFIG_SCHEDULE, {"step"}},
     {GRT_CONFIG_GAMMA, GRT_CONFIG_SCHEDULE, {"step"}},
     {GRT_CONFIG_LOSS_SCALE, GRT_CONFIG_PRECISION, {"f16"}},

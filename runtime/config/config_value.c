@@ -89,6 +89,28 @@ static bool read_whole(const struct grt_config_key_info *info, const char *text,
     return true;
 }
 
+// A number of digits alone counts; any other is a share of all.
+static bool read_amount(const struct grt_config_key_info *info, const char *text, double *amount,
+                        char *why) {
+    char number[64];
+    size_t length = strlen(text);
+    bool percent = length > 1 && text[length - 1] == '%';
+    bool count = strspn(text, "0123456789") == length;
+    snprintf(number, sizeof number, "%.*s", (int)(length - percent), text);
+    if (length >= sizeof number || !read_number(info, number, amount, why)) {
+        return length < sizeof number && count
+                   ? false
+                   : WHY("%s wants %s, not '%.64s'", info->name, type_text(info->type), text);
+    }
+    *amount = percent ? *amount / 100 : *amount;
+    if (!count && *amount > 1) {
+        return WHY("%s: %.64s is neither a whole number nor a share of at most 1.0", info->name,
+                   text);
+    }
+    *amount = !count && *amount == 1 ? 0 : *amount;
+    return true;
+}
+
 static bool read_flag(const struct grt_config_key_info *info, const char *text, bool *flag,
                       char *why) {
     int value = grt_flag_of(text);
@@ -304,6 +326,8 @@ bool config_read_value(struct grt_config *config, enum grt_config_key key,
         return read_number(info, text, field, why);
     case GRT_CONFIG_IS_TIME:
         return read_time(info, text, field, why);
+    case GRT_CONFIG_IS_AMOUNT:
+        return read_amount(info, text, field, why);
     case GRT_CONFIG_IS_FLAG:
         return read_flag(info, text, field, why);
     case GRT_CONFIG_IS_WORD:
@@ -392,6 +416,7 @@ size_t grt_config_value_text(const struct grt_config *config, enum grt_config_ke
         break;
     case GRT_CONFIG_IS_REAL:
     case GRT_CONFIG_IS_TIME:
+    case GRT_CONFIG_IS_AMOUNT:
         number_text(*(const double *)field, number, sizeof number);
         append(text, capacity, &used, number);
         break;

@@ -52,6 +52,9 @@ static uint64_t aligned(uint64_t bytes) {
 static bool count_rows(struct grt_loader *loader) {
     const struct grt_loader_desc *desc = &loader->desc;
     loader->rows = grt_order_rows(&desc->data->order, desc->part);
+    if (desc->limit > 0 && desc->limit < loader->rows) {
+        loader->rows = desc->limit;
+    }
     // Where ranks share steps out, an epoch has as many as all of them fill together.
     uint64_t rows = (uint64_t)desc->batch * (desc->share.of > 0 ? desc->share.of : 1);
     uint64_t whole = loader->rows / rows;
@@ -174,6 +177,7 @@ struct grt_loader *grt_loader_create(const struct grt_loader_desc *desc) {
     loader->draw = (struct grt_draw){
         .part = desc->part,
         .shuffle = desc->shuffle,
+        .same = desc->same,
         .seed = desc->seed,
         .window = desc->window > 0 ? desc->window : grt_dataset_window(desc->data),
     };

@@ -203,9 +203,13 @@ static struct part part_of(const struct grt_order *order, enum grt_part part) {
     return p;
 }
 
+static uint64_t key_of(const struct grt_draw *draw, uint64_t epoch) {
+    return draw->seed ^ mix(draw->same ? 0 : epoch);
+}
+
 static struct grt_permutation shuffle_units(const struct grt_draw *draw, uint64_t epoch,
                                             uint64_t units) {
-    return grt_permutation(units, draw->seed ^ mix(epoch), STREAM_UNITS);
+    return grt_permutation(units, key_of(draw, epoch), STREAM_UNITS);
 }
 
 // Positions `first` and up that are mixed together after their units were shuffled.
@@ -219,7 +223,7 @@ static struct window window_of(const struct grt_order *order, const struct grt_d
     uint64_t rows = draw->window * order->unit;
     struct window w = {.first = number * rows};
     w.rows = whole - w.first < rows ? whole - w.first : rows;
-    w.inner = grt_permutation(w.rows, draw->seed ^ mix(epoch), STREAM_ROWS + (number << 2));
+    w.inner = grt_permutation(w.rows, key_of(draw, epoch), STREAM_ROWS + (number << 2));
     return w;
 }
 

@@ -45,6 +45,7 @@ bool grt_order_trains(const struct grt_order *order, uint64_t row);
 struct grt_draw {
     enum grt_part part;
     bool shuffle;
+    bool same;  // every epoch as the first
     uint64_t seed;
     uint64_t window;  // units
 };

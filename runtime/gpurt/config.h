@@ -55,6 +55,8 @@ struct grt_config_tree {
 typedef uint64_t grt_config_WHOLE;
 typedef double grt_config_REAL;
 typedef double grt_config_TIME;  // seconds
+// From 1 on a number of them, below 1 a share; 0: as without it, which a share of 1.0 is too.
+typedef double grt_config_AMOUNT;
 typedef bool grt_config_FLAG;
 typedef char grt_config_WORD[24];
 typedef char grt_config_TEXT[GRT_CONFIG_TEXT_SIZE];
@@ -67,6 +69,7 @@ typedef struct grt_config_tree grt_config_TREE;
     X(WHOLE, "a whole number")                                                                     \
     X(REAL, "a number")                                                                            \
     X(TIME, "a time such as 90, 90s, 10m, 1.5h or 2d")                                             \
+    X(AMOUNT, "a number such as 8, or a share such as 0.25 or 25%")                                \
     X(FLAG, "true or false")                                                                       \
     X(WORD, "a word")                                                                              \
     X(TEXT, "a text")                                                                              \

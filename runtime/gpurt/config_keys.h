@@ -140,8 +140,19 @@
       "projection_head projection_dims",                                                           \
       "of nt_xent: widths of the layers behind the network whose outputs are compared, relu "      \
       "between them; evaluations leave them out")                                                  \
-    X(EPOCHS, epochs, WHOLE, "training", "10", 1, 1000000, "",                                     \
-      "num_epochs max_epochs n_epochs num_train_epochs", "passes over the data")                   \
+    X(EPOCHS, epochs, WHOLE, "training", "10", 0, 1000000, "",                                     \
+      "num_epochs max_epochs n_epochs num_train_epochs",                                           \
+      "passes over the data; 0: none, and the first parameters are written")                       \
+    X(LIMIT_TRAIN_BATCHES, limit_train_batches, AMOUNT, "training", "0", 0, 1e12, "",              \
+      "train_batches steps_per_epoch limit_batches",                                               \
+      "batches of an epoch: a number, or a share of all such as 0.1; other ones each epoch where " \
+      "the data are shuffled; 0: all")                                                             \
+    X(OVERFIT_BATCHES, overfit_batches, AMOUNT, "training", "0", 0, 1e12, "", "",                  \
+      "a check that a network can learn at all: an epoch is the same so many batches each time, "  \
+      "or that share of all, and they are its validation too; 0: no such check")                   \
+    X(VAL_CHECK_INTERVAL, val_check_interval, AMOUNT, "training", "0", 0, 1e12, "",                \
+      "eval_steps validation_interval eval_every validate_every val_interval",                     \
+      "steps from one validation to the next, or that share of an epoch; 0: each epoch")           \
     X(TARGET_LOSS, target_loss, REAL, "training", "0", 0, 1000000000, "",                          \
       "until_loss stopping_threshold early_stopping.stopping_threshold",                           \
       "end when the loss of the validation, or of training without one, is at most this; 0: "      \
@@ -217,7 +228,8 @@
       "gradients longer than this are shortened; 0: never")                                        \
     X(SCHEDULE, schedule, WORD, "scheduler", "constant", 0, 0,                                     \
       "constant=none=false|cosine=cosine_annealing=cosineannealinglr|step=step_lr=steplr|"         \
-      "one_cycle=onecycle=onecyclelr=1cycle|linear=linear_with_warmup=linear_decay=polynomial",    \
+      "one_cycle=onecycle=onecyclelr=1cycle|linear=linear_with_warmup=linear_decay=polynomial|"    \
+      "plateau=reduce_on_plateau=reducelronplateau=reduce_lr_on_plateau",                          \
       "scheduler lr_scheduler lr_schedule scheduler.name scheduler.type lr_scheduler_type",        \
       "how the learning rate goes")                                                                \
     X(WARMUP_STEPS, warmup_steps, WHOLE, "scheduler", "0", 0, 1000000000, "",                      \
@@ -231,7 +243,16 @@
     X(FINAL_DIV_FACTOR, final_div_factor, REAL, "scheduler", "10000", 1, 1e12, "", "",             \
       "and ends with what it began with over this")                                                \
     X(MIN_LEARNING_RATE, min_learning_rate, REAL, "scheduler", "0", 0, 1000, "",                   \
-      "min_lr eta_min lr_min", "where cosine and linear end")                                      \
+      "min_lr eta_min lr_min", "where cosine and linear end, and below which plateau never goes")  \
+    X(PLATEAU_FACTOR, plateau_factor, REAL, "scheduler", "0.1", 1e-9, 0.999999, "",                \
+      "lr_factor scheduler.factor", "what schedule plateau multiplies the learning rate by")       \
+    X(PLATEAU_PATIENCE, plateau_patience, WHOLE, "scheduler", "10", 0, 1000000000, "",             \
+      "lr_patience scheduler.patience",                                                            \
+      "after more than so many validations in a row without an improvement of metric_for_best")    \
+    X(PLATEAU_THRESHOLD, plateau_threshold, REAL, "scheduler", "0.0001", 0, 1, "",                 \
+      "scheduler.threshold", "an improvement is larger than this share of the best")               \
+    X(PLATEAU_COOLDOWN, plateau_cooldown, WHOLE, "scheduler", "0", 0, 1000000000, "",              \
+      "scheduler.cooldown", "validations after each time that do not count")                       \
     X(LR_STEP, lr_step, WHOLE, "scheduler", "0", 0, 1000000000, "",                                \
       "lr_step_size scheduler.step_size",                                                          \
       "epochs after which schedule step multiplies by gamma; 0: a third of all")                   \

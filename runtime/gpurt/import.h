@@ -55,14 +55,21 @@ struct grt_table_desc {
     uint32_t input_count;
     const char *const *targets;  // count 0: the last column
     uint32_t target_count;
+    bool no_targets;   // inputs alone, for predictions
     const char *fill;  // what stands for a missing value, a number or "mean"; NULL: refused
+    // Words of the target that are known already, in the order of their bytes; count 0: the file's.
+    const char *const *class_names;
+    uint32_t class_count;
 };
 #define grt_table_desc(...) GRT_DESC(struct grt_table_desc, __VA_ARGS__)
 
 struct grt_table_result {
     uint64_t rows, filled;
     uint32_t inputs, targets, classes;  // classes 0: y are numbers
+    // A line each: of the columns that were taken, and of classes that are words, or NULL.
+    char *input_names, *target_names, *class_names;
 };
+GRT_API void grt_table_result_finish(struct grt_table_result *result);
 
 // False with file, line, column and the reason.
 GRT_API bool grt_table_import(const struct grt_table_desc *desc, struct grt_table_result *result);

@@ -54,6 +54,8 @@ struct grt_loader_desc {
     bool pin;              // batches land in upload buffers
     enum grt_cache cache;  // "ram" and "device" are shared by all loaders of a data set
     bool shuffle;          // anew each epoch
+    bool same;             // shuffled, but every epoch as the first
+    uint64_t limit;        // rows of an epoch at most, the first of its order; 0: all
     bool drop_last;        // leave out the rows that do not fill a batch
     bool short_workers;    // threads end with their epoch and are started anew
     uint64_t seed;         // of the shuffling

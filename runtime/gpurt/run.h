@@ -204,6 +204,9 @@ struct grt_trainer {
     // is done all the same.
     bool (*evaluate)(void *self, struct grt_run *run, bool more, struct grt_run_row *row,
                      bool *stopped);
+    // An evaluation that was due was counted, with the score that all ranks have; it is saved, and
+    // more is learnt, behind this. May be NULL; false with the sentence ends the run.
+    bool (*judged)(void *self, struct grt_run *run, const struct grt_run_row *row);
     // At a step where it is due, or when the trainer was idle. The run adds what is its own.
     bool (*save)(void *self, const struct grt_run *run, struct grt_archive *archive);
     // Takes it over, or refuses with the sentence. `place` has what the run itself kept; the
@@ -273,9 +276,10 @@ struct grt_run_start {
     uint64_t steps;           // in all
     uint64_t max_steps;       // 0: no limit besides
     uint64_t evaluate_every;  // steps; 0: only at the end
+    uint64_t epoch;           // steps of one; 0: there are none
     struct grt_run_target targets[GRT_RUN_TARGETS];
     uint32_t target_count;
-    const struct grt_archive *from;    // one file: the checkpoint that is gone on with, or NULL
+    const struct grt_archive *from;    // the checkpoint that is gone on with, or NULL
     const char *terms[GRT_RUN_TERMS];  // words of TERM_1, ... in the log; NULL: as they are
     const char *score;  // what the score of evaluations is; of "loss", less 0. NULL: "score"
     // More fields of the row `start`; may be NULL. Copied; texts live as long as the run.
@@ -288,7 +292,7 @@ GRT_API enum grt_ending grt_run_go(struct grt_run *run);
 struct grt_run_info {
     const struct grt_trainer *trainer;
     uint64_t start, step, steps;  // that it begins with, is at, and in all
-    uint64_t evaluate_every;
+    uint64_t epoch;  // of grt_run_start
     enum grt_ending ended;  // NONE: there is something left to do
     struct grt_run_place place;
     double seconds;     // since this process began to train

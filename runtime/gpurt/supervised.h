@@ -28,7 +28,9 @@ struct grt_supervised_desc {
     // Tensors to begin with, of grt_task_begin_with(); used as long as the run lives. May be NULL.
     const struct grt_archive *from;
     struct grt_comm *comm;  // the ranks that train together, or NULL
-    bool resume;
+    bool resume;  // from the newest whole checkpoint of the config's folder
+    // Or from this one, whose run goes on in the config's folder; may be NULL.
+    const struct grt_archive *resume_from;
     bool force;     // resume though the data are others than those of the checkpoint
     bool lockstep;  // nothing is queued ahead, log lines are waited for: a stop is obeyed at once
     bool (*stop)(void *context);  // asked between steps, and while rows are looked at; may be NULL
@@ -52,6 +54,7 @@ struct grt_supervised_info {
     uint32_t layers;  // modules that are no compositions
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
+    uint64_t check_every;    // steps between evaluations
     uint32_t step_rows;      // samples of a step, of all ranks
     uint32_t micro_batches;  // that ranks share out; 0: a step is not cut so
     double data_seconds, cache_seconds, learner_seconds;  // what it took to begin

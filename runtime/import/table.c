@@ -4,8 +4,6 @@
 // The file is read whole. A line is a row; fields stand between commas, semicolons or tabs, in
 // double quotes where they hold one of those. The first line has names where none of its fields is
 // a number. A class may be a word: classes are numbered in the order of their bytes.
-#include <errno.h>
-#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,38 +11,12 @@
 
 #include "base/closest.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "base/whole_file.h"
-#include "data/hdf5_put.h"
-#include "import.h"
+#include "table.h"
 
 #define MOST_BYTES (1ull << 33)
 #define MOST_COLUMNS 16384
 #define FIELD 128  // bytes of a field that is read; longer ones are no numbers
-
-struct field {
-    const char *at;  // without its quotes
-    size_t length;
-    bool quoted;
-};
-
-struct table {
-    const struct grt_table_desc *desc;
-    char *bytes;
-    const char *end;
-    char separator;
-    char **names;      // of all columns
-    uint32_t columns;  // of the file
-    uint32_t *inputs, *targets;
-    uint32_t input_count, target_count;
-    double *x, *y;        // [rows][inputs], [rows][targets]; NaN: missing
-    struct field *words;  // of the one target, [rows]
-    bool wordy;           // it has a word
-    uint64_t rows, room;
-    uint64_t filled;
-    char **classes;
-    uint32_t class_count;
-};
 
 static bool no_memory(const struct table *t) {
     grt_fail(GRT_NO_MEMORY, "no host memory for %s", t->desc->source);
@@ -218,9 +190,9 @@ static bool choose_columns(struct table *t) {
         free(taken);
         return no_memory(t);
     }
-    t->target_count = d->target_count > 0 ? d->target_count : 1;
+    t->target_count = d->no_targets ? 0 : d->target_count > 0 ? d->target_count : 1;
     t->targets[0] = t->columns - 1;
-    for (uint32_t i = 0; good && i < d->target_count; i++) {
+    for (uint32_t i = 0; good && !d->no_targets && i < d->target_count; i++) {
         good = find_column(t, d->targets[i], &t->targets[i]);
     }
     for (uint32_t i = 0; good && i < t->target_count; i++) {
@@ -284,11 +256,11 @@ static bool take(const struct table *t, const struct field *f, uint32_t column, 
     }
     return is_missing(f)
                ? grt_fail(GRT_BAD_DATA,
-                          "%s:%llu: column '%.60s' has no value: --fill 0 or --fill mean puts one "
+                          "%s:%llu: column '%.60s' has no value: fill 0 or fill mean puts one "
                           "there",
                           t->desc->source, (unsigned long long)line, t->names[column])
                : grt_fail(GRT_BAD_DATA,
-                          "%s:%llu: column '%.60s': '%.*s' is no number: --inputs names the "
+                          "%s:%llu: column '%.60s': '%.*s' is no number: `inputs` names the "
                           "columns to take",
                           t->desc->source, (unsigned long long)line, t->names[column],
                           (int)(f->length < 40 ? f->length : 40), f->at);
@@ -400,21 +372,25 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-// Words of the target as numbers, in the order of their bytes.
-static bool number_words(struct table *t) {
-    char **all = calloc(t->rows + 1, sizeof(char *));
-    bool good = all != NULL;
-    for (uint64_t i = 0; good && i < t->rows; i++) {
-        all[i] = text_of(&t->words[i]);
-        good = all[i] != NULL;
+// The names of classes that are given, in the order of their bytes.
+static bool take_classes(struct table *t) {
+    const struct grt_table_desc *d = t->desc;
+    t->classes = calloc(d->class_count + 1u, sizeof(char *));
+    for (uint32_t i = 0; t->classes && i < d->class_count; i++) {
+        struct field name = {.at = d->class_names[i], .length = strlen(d->class_names[i])};
+        t->classes[i] = text_of(&name);
+        t->class_count += t->classes[i] != NULL;
+        if (!t->classes[i]) {
+            return false;
+        }
     }
-    char **sorted = good ? malloc((t->rows + 1) * sizeof(char *)) : NULL;
-    t->classes = good ? calloc(t->rows + 1, sizeof(char *)) : NULL;
-    good = sorted && t->classes;
-    if (good) {
-        memcpy(sorted, all, t->rows * sizeof(char *));
-        qsort(sorted, t->rows, sizeof(char *), by_bytes);
-    }
+    return t->classes != NULL;
+}
+
+// Each different word, in that order.
+static bool find_classes(struct table *t, char *const *sorted) {
+    t->classes = calloc(t->rows + 1, sizeof(char *));
+    bool good = t->classes != NULL;
     for (uint64_t i = 0; good && i < t->rows; i++) {
         if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) {
             struct field name = {.at = sorted[i], .length = strlen(sorted[i])};
@@ -424,16 +400,41 @@ static bool number_words(struct table *t) {
             t->class_count += good;
         }
     }
-    bool many = t->class_count > IMPORT_MOST_CLASSES;
+    return good;
+}
+
+// Words of the target as numbers, in the order of their bytes.
+static bool number_words(struct table *t) {
+    char **all = calloc(t->rows + 1, sizeof(char *));
+    bool good = all != NULL;
     for (uint64_t i = 0; good && i < t->rows; i++) {
+        all[i] = text_of(&t->words[i]);
+        good = all[i] != NULL;
+    }
+    char **sorted = good ? malloc((t->rows + 1) * sizeof(char *)) : NULL;
+    good = sorted != NULL;
+    if (good) {
+        memcpy(sorted, all, t->rows * sizeof(char *));
+        qsort(sorted, t->rows, sizeof(char *), by_bytes);
+        good = t->desc->class_count > 0 ? take_classes(t) : find_classes(t, sorted);
+    }
+    bool many = t->class_count > IMPORT_MOST_CLASSES;
+    bool known = true;
+    for (uint64_t i = 0; good && known && i < t->rows; i++) {
         char **found = bsearch(&all[i], t->classes, t->class_count, sizeof(char *), by_bytes);
         t->y[i] = found ? (double)(found - t->classes) : 0;
+        known = found || grt_fail(GRT_BAD_DATA,
+                                  "%s: the class '%.60s' is none of the %u that the network knows",
+                                  t->desc->source, all[i], t->class_count);
     }
     for (uint64_t i = 0; all && i < t->rows; i++) {
         free(all[i]);
     }
     free(sorted);
     free(all);
+    if (!known) {
+        return false;
+    }
     if (many) {
         return grt_fail(GRT_BAD_DATA, "%s: the target '%.60s' has %u different words; up to %d",
                         t->desc->source, t->names[t->targets[0]], t->class_count,
@@ -452,62 +453,6 @@ static bool has_classes(struct table *t) {
     }
     t->class_count = whole ? (uint32_t)most + 1 : 0;
     return whole;
-}
-
-// ---- the file ----
-
-static bool put(hid_t file, const char *name, hid_t type, uint64_t rows, uint32_t columns,
-                const void *data, hid_t memory) {
-    const hsize_t shape[2] = {rows, columns};
-    int rank = columns > 0 ? 2 : 1;
-    hid_t space = H5Screate_simple(rank, shape, NULL);
-    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    bool good = set >= 0 && H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0;
-    H5Sclose(space);
-    return set >= 0 && H5Dclose(set) >= 0 && good;
-}
-
-static bool put_all(hid_t file, const struct table *t) {
-    bool good =
-        put(file, "x", H5T_IEEE_F64LE, t->rows, t->input_count, t->x, H5T_NATIVE_DOUBLE) &&
-        (t->class_count > 0
-             ? put(file, "y", H5T_STD_I32LE, t->rows, 0, t->y, H5T_NATIVE_DOUBLE)
-             : put(file, "y", H5T_IEEE_F64LE, t->rows, t->target_count, t->y, H5T_NATIVE_DOUBLE)) &&
-        grt_attribute_put_text(file, "gpurt_make", "a table");
-    const char **names = calloc(t->input_count + 1u, sizeof *names);
-    for (uint32_t i = 0; names && i < t->input_count; i++) {
-        names[i] = t->names[t->inputs[i]];
-    }
-    good = good && names && grt_attribute_put_texts(file, "columns", names, t->input_count, NULL) &&
-           (t->class_count == 0 ||
-            grt_attribute_put(file, "classes", H5T_NATIVE_UINT32, &t->class_count)) &&
-           (!t->classes ||
-            grt_attribute_put_texts(file, "class_names", (const char *const *)t->classes,
-                                    t->class_count, NULL));
-    free(names);
-    return good;
-}
-
-static bool write_file(const struct table *t) {
-    struct grt_whole_file file;
-    bool good = false;
-    if (!grt_whole_file_open_named(&file, t->desc->path)) {
-        return false;
-    }
-    errno = 0;
-    grt_hdf5_enter();
-    H5E_BEGIN_TRY {
-        hid_t h5 = H5Fcreate(file.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-        good = h5 >= 0 && put_all(h5, t);
-        good = h5 >= 0 && H5Fclose(h5) >= 0 && good;
-    }
-    H5E_END_TRY;
-    grt_hdf5_leave();
-    if (!good) {
-        grt_fail(GRT_IO, "%s: cannot be written%s%s", t->desc->path, errno ? ": " : "",
-                 errno ? strerror(errno) : "");
-    }
-    return grt_whole_file_close(&file, good) && good;
 }
 
 static void finish(struct table *t) {
@@ -552,17 +497,32 @@ bool grt_table_import(const struct grt_table_desc *desc, struct grt_table_result
     bool good = (size > 0 && !memchr(t.bytes, '\0', size)) ||
                 grt_fail(GRT_BAD_DATA, "%s: %s", desc->source,
                          size > 0 ? "it is no text: it has bytes of 0" : "it is empty");
-    good = good && read_names(&t, &rows) && choose_columns(&t) && read_rows(&t, rows) && fill(&t) &&
-           (!t.wordy || number_words(&t));
+    good = good && read_names(&t, &rows) && choose_columns(&t) && read_rows(&t, rows) && fill(&t);
+    t.wordy = t.wordy || (t.target_count == 1 && desc->class_count > 0);
+    good = good && (!t.wordy || number_words(&t));
     if (good && !t.wordy) {
         has_classes(&t);
     }
-    good = good && write_file(&t);
+    good = good && table_write(&t);
     *result = (struct grt_table_result){.rows = t.rows,
                                         .filled = t.filled,
                                         .inputs = t.input_count,
                                         .targets = t.target_count,
                                         .classes = t.class_count};
+    if (good) {
+        result->input_names = table_lines(t.names, t.inputs, t.input_count);
+        result->target_names = table_lines(t.names, t.targets, t.target_count);
+        result->class_names = t.classes ? table_lines(t.classes, NULL, t.class_count) : NULL;
+    }
     finish(&t);
     return good;
+}
+
+void grt_table_result_finish(struct grt_table_result *result) {
+    if (result) {
+        free(result->input_names);
+        free(result->target_names);
+        free(result->class_names);
+        *result = (struct grt_table_result){0};
+    }
 }

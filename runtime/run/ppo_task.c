@@ -173,14 +173,18 @@ static bool describe_optimizer(const struct grt_config *c, uint64_t updates,
     if (!grt_task_optimizer(c, desc)) {
         return false;
     }
-    if (strcmp(c->schedule, "step") == 0) {
-        return grt_fail(GRT_CONFIG,
-                        "schedule: step counts epochs over data, which PPO has not; use cosine, "
-                        "linear or constant");
+    static const enum grt_schedule known[] = {GRT_SCHEDULE_CONSTANT, GRT_SCHEDULE_COSINE,
+                                              GRT_SCHEDULE_LINEAR};
+    size_t i = 0, count = sizeof known / sizeof *known;
+    while (i < count && strcmp(c->schedule, grt_schedule_text(known[i])) != 0) {
+        i++;
     }
-    desc->schedule = strcmp(c->schedule, "cosine") == 0   ? GRT_SCHEDULE_COSINE
-                     : strcmp(c->schedule, "linear") == 0 ? GRT_SCHEDULE_LINEAR
-                                                          : GRT_SCHEDULE_CONSTANT;
+    if (i == count) {
+        return grt_fail(GRT_CONFIG, "schedule: %s is for epochs over data, which PPO has not; use "
+                                    "cosine, linear or constant",
+                        c->schedule);
+    }
+    desc->schedule = known[i];
     desc->total = (uint32_t)(updates < UINT32_MAX ? updates : UINT32_MAX);
     return true;
 }

@@ -194,7 +194,7 @@ static bool reaches(const struct grt_run *run, const struct grt_run_row *row) {
 }
 
 // Counts an evaluation for patience and as the best.
-static void count(struct grt_run *run, struct grt_run_row *row) {
+static bool count(struct grt_run *run, struct grt_run_row *row) {
     const struct grt_run_start *s = &run->start;
     struct grt_run_place *p = &run->place;
     p->evaluated = p->step;
@@ -203,6 +203,9 @@ static void count(struct grt_run *run, struct grt_run_row *row) {
     if (s->evaluate_every > 0 && p->step % s->evaluate_every == 0 && p->step > p->judged) {
         grt_patience_add(&p->patience, &run->desc.limits, row->score);
         p->judged = p->step;
+        if (s->trainer->judged && !s->trainer->judged(s->self, run, row)) {
+            return false;
+        }
     }
     bool best = isfinite(row->score) && (!p->any_best || row->score > p->best_score);
     if (best) {
@@ -216,6 +219,7 @@ static void count(struct grt_run *run, struct grt_run_row *row) {
         run_keep_best(run);
     }
     grt_run_row_set(row, GRT_FIELD_BEST, best);
+    return true;
 }
 
 // Devices of different kinds may find different last bits: what the first rank found decides.
@@ -256,8 +260,8 @@ static bool evaluate(struct grt_run *run, bool more, bool counts) {
     }
     p->reached = p->reached || (p->step > 0 && reaches(run, &row));
     grt_run_row_set(&row, GRT_FIELD_BEST, 0);
-    if (counts) {
-        count(run, &row);
+    if (counts && !count(run, &row)) {
+        return false;
     }
     if (counts || p->step == 0) {
         grt_run_tell(run, &row);
@@ -360,13 +364,15 @@ static enum grt_ending loop(struct grt_run *run) {
 
 enum grt_ending grt_run_go(struct grt_run *run) {
     run->ended = ending_of(run);
-    if (run->ended != GRT_ENDED_NONE) {
+    // Of no steps at all what there is before the first is kept.
+    bool first = run->steps == 0 && run->place.step == 0 && run->saved_step == RUN_UNSAVED;
+    if (run->ended != GRT_ENDED_NONE && !first) {
         return run->ended;
     }
     run->began = run->write_time = grt_seconds();
     run_keep_begin(run);
     tell_start(run);
-    run->ended = loop(run);
+    run->ended = !first ? loop(run) : run_keep_clear(run) ? finish(run, false) : GRT_ENDED_FAILED;
     // A checkpoint that was to wait, in case a newer one takes its place, waits no longer.
     run_keep_finish(run);
     bool lost = run->unmade || run->unwritten || run->best_unmade || run->best_unwritten;
@@ -385,7 +391,7 @@ struct grt_run_info grt_run_info(const struct grt_run *run) {
         .start = run->start_step,
         .step = run->place.step,
         .steps = run->steps,
-        .evaluate_every = run->start.evaluate_every,
+        .epoch = run->start.epoch,
         .ended = run->ended != GRT_ENDED_NONE ? run->ended : ending_of(run),
         .place = run->place,
         .seconds = run->began > 0 ? grt_seconds() - run->began : 0,

@@ -2,6 +2,7 @@
 // Making a training: data, memory, learner, loaders, the run. Its steps are in supervised_run.c.
 #include "gpurt/supervised.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,8 +119,9 @@ static bool make_loaders(struct grt_supervised *run) {
         return false;
     }
     // Without targets there is nothing to compare with.
-    bool checks =
-        task->info.part_rows[GRT_PART_VALIDATION] > 0 && grt_loss_has_targets(task->learner.loss);
+    bool overfits = task->config.overfit_batches > 0;
+    bool checks = (overfits || task->info.part_rows[GRT_PART_VALIDATION] > 0) &&
+                  grt_loss_has_targets(task->learner.loss);
     if (checks && run->apart.data) {
         // As the samples of training, wherever these are kept.
         run->apart.learner.batch = task->learner.batch;
@@ -128,7 +130,8 @@ static bool make_loaders(struct grt_supervised *run) {
             grt_task_loader(&run->apart, run->desc.dev, GRT_PART_ALL, GRT_FEED_HELD, NULL);
     } else if (checks) {
         run->check_loader =
-            grt_task_loader(task, run->desc.dev, GRT_PART_VALIDATION, GRT_FEED_HELD, NULL);
+            grt_task_loader(task, run->desc.dev, overfits ? GRT_PART_TRAIN : GRT_PART_VALIDATION,
+                            GRT_FEED_HELD, NULL);
     }
     return run->check_loader || !checks;
 }
@@ -177,7 +180,10 @@ static bool open_apart(struct grt_supervised *run, const struct grt_task_look *l
 static bool count_steps(struct grt_supervised *run) {
     struct grt_config *c = &run->task.config;
     struct grt_optim_desc *o = &run->task.learner.optim;
+    double every = c->val_check_interval;
     run->steps_per_epoch = supervised_steps_per_epoch(run);
+    every = every > 0 && every < 1 ? floor(every * (double)run->steps_per_epoch) : every;
+    run->check_every = c->val_check_interval > 0 ? (uint64_t)fmax(every, 1) : run->steps_per_epoch;
     // Steps alone mean as many epochs as they take.
     if (c->max_steps > 0 && !grt_config_given(c, GRT_CONFIG_EPOCHS)) {
         c->epochs = (c->max_steps + run->steps_per_epoch - 1) / run->steps_per_epoch;
@@ -189,6 +195,10 @@ static bool count_steps(struct grt_supervised *run) {
     uint64_t period = (c->lr_step > 0 ? c->lr_step : (c->epochs + 2) / 3) * run->steps_per_epoch;
     o->total = (uint32_t)(run->steps < UINT32_MAX ? run->steps : UINT32_MAX);
     o->period = (uint32_t)(period < UINT32_MAX ? period : UINT32_MAX);
+    if (run->steps == 0) {
+        o->warmup = 0;
+        return true;  // the rate of no step
+    }
     double ratio = c->warmup_ratio;
     if (ratio > 0 && o->warmup > 0) {
         return grt_fail(GRT_CONFIG, "warmup_steps and warmup_ratio say the same: give one of them");
@@ -199,6 +209,14 @@ static bool count_steps(struct grt_supervised *run) {
     }
     GRT_SCHEDULES(X)
 #undef X
+    run->falls = strcmp(c->schedule, "plateau") == 0;
+    run->plateau_desc = (struct plateau_desc){.factor = c->plateau_factor,
+                                              .threshold = c->plateau_threshold,
+                                              .patience = c->plateau_patience,
+                                              .cooldown = c->plateau_cooldown,
+                                              .lr = o->lr,
+                                              .min_lr = c->min_learning_rate,
+                                              .loss = strcmp(c->metric_for_best, "loss") == 0};
     bool cycle = o->schedule == GRT_SCHEDULE_ONE_CYCLE;
     ratio = ratio > 0 ? ratio : cycle ? 0.3 : 0;
     if (o->warmup == 0) {
@@ -273,7 +291,8 @@ static bool make_learner(struct grt_supervised *run) {
 #define TRAINER(name)                                                                              \
     {                                                                                              \
         .kind = name, .all = GRT_ENDED_EPOCHS, .keeps_best = true, .advance = supervised_advance,  \
-        .evaluate = supervised_evaluate, .save = supervised_save, .load = supervised_load          \
+        .evaluate = supervised_evaluate, .judged = supervised_judged, .save = supervised_save,     \
+        .load = supervised_load                                                                    \
     }
 static const struct grt_trainer with_targets = TRAINER("supervised"), without = TRAINER("simclr");
 #undef TRAINER
@@ -284,7 +303,7 @@ static struct grt_run *make_run(const struct grt_supervised *run) {
         .dir = c->checkpoint_dir,
         .keep = (uint32_t)c->keep,
         .save_every = c->checkpoint_interval,
-        .resume = run->desc.resume,
+        .resume = run->desc.resume && !run->desc.resume_from,
         .log = c->log,
         .tensorboard = c->tensorboard,
         .limits = {.max_time = c->max_time, .patience = c->patience, .min_delta = c->min_delta},
@@ -309,7 +328,9 @@ static bool begin(struct grt_supervised *run) {
                                   .dev = run->desc.dev,
                                   .steps = c->epochs * run->steps_per_epoch,
                                   .max_steps = c->max_steps,
-                                  .evaluate_every = run->steps_per_epoch,
+                                  .evaluate_every = run->check_every,
+                                  .epoch = run->steps_per_epoch,
+                                  .from = run->desc.resume_from,
                                   .about = &about};
     run->whole_step = UINT64_MAX;
     return set_targets(run, &start) && grt_run_begin(run->driver, &start);
@@ -326,6 +347,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         return NULL;
     }
     run->desc = *desc;
+    run->lr_factor = 1;
     run->settings = *desc->config;
     supervised_multiply_batch(run);
     struct grt_task_look look = {.watch = watch_look, .context = run};
@@ -333,6 +355,12 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     // What can be known to fail is known before the data are read, and before anything is made or
     // moved.
     run->driver = make_run(run);
+    if (run->settings.overfit_batches > 0 &&
+        (run->settings.validation_data[0] || run->settings.limit_train_batches > 0)) {
+        grt_fail(GRT_CONFIG, "overfit_batches says which samples are learnt from and validated on: "
+                             "leave out validation_data and limit_train_batches");
+        goto undo_run;
+    }
     if (run->settings.validation_data[0]) {
         if (grt_config_given(&run->settings, GRT_CONFIG_VALIDATION_SPLIT) &&
             run->settings.validation_split > 0) {
@@ -345,7 +373,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     // A run that is resumed has keys that were taken when it began.
     if (!run->driver ||
         !grt_task_open(&run->task, &run->settings, grt_dev_profile(desc->dev), &look) ||
-        !open_apart(run, &look) || (!desc->resume && !grt_config_effective(&run->task.config)) ||
+        !open_apart(run, &look) || (!desc->resume && !desc->resume_from && !grt_config_effective(&run->task.config)) ||
         !digest_data(run)) {
         goto undo_run;
     }
@@ -427,6 +455,7 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .bytes = grt_dev_mem_use(run->desc.dev, NULL).current,
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
+        .check_every = run->check_every,
         .step_rows = run->step_rows,
         .micro_batches = supervised_micro_batches(run),
         .taken = run->taken,

@@ -6,6 +6,7 @@
 #include "learn/snapshot.h"
 #include "gpurt/feed.h"
 #include "gpurt/supervised.h"
+#include "plateau.h"
 
 #define SUPERVISED_ROLLBACKS 3  // then the run ends
 
@@ -16,6 +17,7 @@ struct supervised_place {
     double epoch_loss;  // sum over the samples of the running epoch
     uint64_t epoch_samples;
     double best_accuracy;  // of classes; 0: none yet
+    struct plateau plateau;
 };
 
 // Time and work since the last report of a kind.
@@ -28,7 +30,7 @@ struct supervised_meter {
 struct supervised_segment {
     bool checks;  // of the validation
     bool fed;     // false: the data failed
-    bool ends;    // the epoch, or the run; of the validation, all of it
+    bool ends;    // where a validation is due, or the run; of the validation, all of it
     bool whole;   // its snapshot has the tensors
     struct grt_feed_done done;
 };
@@ -48,7 +50,8 @@ struct supervised_loop {
     uint64_t queued;        // steps that were queued
     bool checking;          // what is queued next is of the validation
     bool whole_out;         // a snapshot of the tensors is not settled
-    bool undecided;         // the end of an epoch that is not settled may be that of the run
+    // What is not settled may end the run, or change the learning rate.
+    bool undecided;
     bool failed;            // the data did
 };
 
@@ -72,20 +75,24 @@ struct grt_supervised {
     double data_seconds, cache_seconds, learner_seconds;
     char cache_why[2 * GRT_CACHE_WHY + 32];
     uint64_t steps_per_epoch, steps;
+    uint64_t check_every;  // steps between validations
     double baseline;  // accuracy; negative: there is none
     bool baseline_told;
     struct supervised_place place;
     struct supervised_loop loop;
     uint64_t whole_step;  // that the newest settled snapshot of the tensors is of; UINT64_MAX: none
     uint32_t rollbacks;
+    bool falls;                        // schedule plateau
+    struct plateau_desc plateau_desc;  // of it
+    float lr_factor;                   // that the next step has
     uint64_t knn_every;  // epochs between trials by nearest neighbours; 0: none
 };
 
-// Whether an epoch, or the run, ended at `step` and its evaluation was stopped: it comes first when
-// the run goes on.
+// Whether a validation was due at `step`, or the run ended there, and it was stopped: it comes first
+// when the run goes on.
 static inline bool supervised_owes(const struct grt_supervised *s, uint64_t step) {
     const struct supervised_place *p = &s->place;
-    return step > 0 && p->epoch_samples > 0 && (p->position.batch == 0 || step >= s->steps);
+    return step > 0 && p->epoch_samples > 0 && (step % s->check_every == 0 || step >= s->steps);
 }
 
 // Whether the rows are on the device.
@@ -95,6 +102,7 @@ bool supervised_on_device(const struct grt_supervised *s);
 bool supervised_advance(void *self, struct grt_run *run, struct grt_run_turn *turn);
 bool supervised_evaluate(void *self, struct grt_run *run, bool more, struct grt_run_row *row,
                          bool *stopped);
+bool supervised_judged(void *self, struct grt_run *run, const struct grt_run_row *row);
 bool supervised_save(void *self, const struct grt_run *run, struct grt_archive *archive);
 bool supervised_load(void *self, const struct grt_run *run, const struct grt_archive *archive,
                      struct grt_run_place *place);

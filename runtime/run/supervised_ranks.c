@@ -87,6 +87,9 @@ static bool agree_settings(const struct grt_supervised *run) {
 // Micro-batches of the run that is gone on with; 0: it says none.
 static uint64_t of_checkpoint(const struct grt_supervised *run) {
     const char *dir = run->settings.checkpoint_dir;
+    if (run->desc.resume_from) {
+        return (uint64_t)grt_archive_whole(run->desc.resume_from, "micro_batches", 0);
+    }
     struct grt_archive *newest =
         run->desc.resume && grt_checkpoint_any(dir) ? grt_checkpoint_newest(dir) : NULL;
     uint64_t count = newest ? (uint64_t)grt_archive_whole(newest, "micro_batches", 0) : 0;

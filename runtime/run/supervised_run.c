@@ -106,6 +106,26 @@ static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
     l->undecided = false;
 }
 
+// Nothing is queued behind an evaluation that may change the rate.
+bool supervised_judged(void *self, struct grt_run *run, const struct grt_run_row *row) {
+    struct grt_supervised *s = self;
+    struct plateau *p = &s->place.plateau;
+    double before = plateau_factor(p), lr = s->plateau_desc.lr;
+    struct grt_learn_state state;
+    char text[128];
+    if (!s->falls || !plateau_add(p, &s->plateau_desc, row->score)) {
+        return true;
+    }
+    if (!grt_learner_state(s->learner, &state)) {
+        return false;
+    }
+    state.lr_factor = s->lr_factor = (float)(state.lr_factor * (plateau_factor(p) / before));
+    snprintf(text, sizeof text, "learning rate %g -> %g: %s did not improve", before * lr,
+             plateau_factor(p) * lr, s->task.config.metric_for_best);
+    grt_run_say(run, GRT_RUN_NEWS_NOTE, text);
+    return grt_learner_set_state(s->learner, &state);
+}
+
 // ---- losses that are not finite ----
 
 // Runs the step that went wrong again: it is halted, so nothing changes, and its tensors can be
@@ -141,7 +161,8 @@ static bool roll_back(struct grt_supervised *s) {
         return false;
     }
     state.halted = 0;
-    state.lr_factor = (float)factor;
+    state.lr_factor = (float)(plateau_factor(&s->place.plateau) * factor);
+    s->lr_factor = state.lr_factor;
     struct grt_run_row row = {.event = GRT_RUN_ROLLBACK};
     grt_run_row_set(&row, GRT_FIELD_LR_FACTOR, factor);
     grt_run_tell(s->driver, &row);
@@ -239,7 +260,9 @@ static bool queue_segment(struct grt_supervised *s, uint32_t steps) {
         !(grt_comm_stop(s->desc.comm) & GRT_STOP_LOST)) {
         return false;
     }
-    bool more = g.checks || s->steps - l->queued > steps;
+    // A batch that is sent ahead may lie where a validation has its own.
+    bool due = s->check && (grt_run_due(s->driver, l->queued + steps) & GRT_DUE_EVALUATE);
+    bool more = g.checks || (s->steps - l->queued > steps && !due);
     struct grt_feed *feed = g.checks ? s->check : s->train;
     // A step of training takes longer than one of validation.
     if (feed) {
@@ -260,13 +283,13 @@ static bool queue_segment(struct grt_supervised *s, uint32_t steps) {
         l->checking = !g.ends;
     } else {
         l->queued += g.done.steps;
-        g.ends = g.done.epoch_ended || (g.fed && l->queued >= s->steps);
+        g.ends = g.fed && (l->queued % s->check_every == 0 || l->queued >= s->steps);
         l->checking = g.ends && s->check;
     }
     l->failed = !g.fed;
     // Neighbours are tried with nothing else on the device: their time is no part of any rate.
-    l->undecided =
-        g.ends && !l->checking && (grt_run_decides(s->driver) || supervised_knn_due(s, l->queued));
+    l->undecided = g.ends && !l->checking &&
+                   (s->falls || grt_run_decides(s->driver) || supervised_knn_due(s, l->queued));
     g.whole = (g.ends && !l->checking) ||
               (!g.checks && !g.ends && (grt_run_due(s->driver, l->queued) & GRT_DUE_SAVE));
     uint32_t slot = (l->first + l->count) % SEGMENTS;

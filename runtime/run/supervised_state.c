@@ -71,7 +71,7 @@ static bool each_tensor(struct grt_supervised *run, void *archive, tensor_fn *fn
 // ---- saving ----
 
 // What follows from the place, or was left by a validation, is not part of the state.
-static bool clean_state(struct grt_archive *archive) {
+static bool clean_state(const struct grt_supervised *run, struct grt_archive *archive) {
     struct grt_archive_tensor *t = grt_archive_find(archive, "state/state");
     struct grt_learn_state state;
     if (!t || t->bytes != sizeof state) {
@@ -79,6 +79,7 @@ static bool clean_state(struct grt_archive *archive) {
     }
     memcpy(&state, t->data, sizeof state);
     state.cursor = state.epoch = state.eval_cursor = 0;
+    state.lr_factor = run->lr_factor;  // a validation may have changed it since
     state.eval_loss = state.eval_samples = state.eval_hits = state.eval_near = 0;
     memcpy(t->data, &state, sizeof state);
     return true;
@@ -106,7 +107,7 @@ static bool set_values(const struct grt_supervised *run, uint64_t step, struct g
            grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
            (run->task.config.target_accuracy <= 0 ||
             grt_archive_set_real(a, "best_accuracy", p->best_accuracy)) &&
-           grt_task_describe(&run->task, a);
+           (!run->falls || plateau_save(&p->plateau, a)) && grt_task_describe(&run->task, a);
 }
 
 // Where something is due the newest snapshot has the tensors. Elsewhere nothing is queued, and one
@@ -129,7 +130,7 @@ static bool take_whole(struct grt_supervised *run, uint64_t step) {
 bool supervised_save(void *self, const struct grt_run *run, struct grt_archive *archive) {
     struct grt_supervised *s = self;
     uint64_t step = grt_run_info(run).step;
-    return take_whole(s, step) && each_tensor(s, archive, take) && clean_state(archive) &&
+    return take_whole(s, step) && each_tensor(s, archive, take) && clean_state(s, archive) &&
            set_values(s, step, archive);
 }
 
@@ -187,6 +188,12 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
         !supervised_seek(run, p.position)) {
         return false;
     }
+    struct grt_learn_state state;
+    if (!grt_learner_state(run->learner, &state)) {
+        return false;
+    }
+    run->lr_factor = state.lr_factor;
+    plateau_load(&p.plateau, a);
     run->place = p;
     run->whole_step = UINT64_MAX;
     place->step = (uint64_t)grt_archive_whole(a, "step", 0);
@@ -214,6 +221,7 @@ bool supervised_restart(struct grt_supervised *run) {
     run->place = (struct supervised_place){0};
     run->whole_step = UINT64_MAX;
     *grt_run_place(run->driver) = (struct grt_run_place){0};
+    run->lr_factor = 1;
     return grt_learner_reset(run->learner, run->task.config.seed) && supervised_begin_with(run) &&
            supervised_seek(run, first);
 }

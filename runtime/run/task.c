@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpurt/task.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -475,11 +476,22 @@ void grt_task_close(struct grt_task *task) {
     grt_dataset_close(&task->data);
 }
 
+// Rows of an epoch that so many batches, or that share of them, are; 0: all.
+static uint64_t rows_of(const struct grt_task *task, double amount) {
+    uint64_t batch = task->config.batch_size, rows = task->info.part_rows[GRT_PART_TRAIN];
+    double batches = amount;
+    if (amount > 0 && amount < 1) {
+        batches = fmax(1, floor(amount * (double)((rows + batch - 1) / batch)));
+    }
+    return batches * (double)batch < (double)rows ? (uint64_t)batches * batch : 0;
+}
+
 struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *dev,
                                    enum grt_part part, uint32_t held,
                                    const struct grt_loader_share *share) {
     const struct grt_config *c = &task->config;
     bool training = part == GRT_PART_TRAIN;
+    bool same = training && c->overfit_batches > 0;
     enum grt_cache cache = (enum grt_cache)cache_of(c->cache);
     // Rows that go to the device are read once, by every core; nobody reads after that.
     long cores = cache == GRT_CACHE_DEVICE ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
@@ -489,6 +501,10 @@ struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *
                         .workers = (uint32_t)(workers < 16 || cores == 0 ? workers : 16),
                         .prefetch = (uint32_t)c->prefetch_factor, .held = held,
                         .pin = c->pin_memory, .cache = cache, .shuffle = training && c->shuffle,
+                        .same = same,
+                        .limit = training ? rows_of(task, same ? c->overfit_batches
+                                                               : c->limit_train_batches)
+                                          : 0,
                         .drop_last = training && c->drop_last,
                         .short_workers = !c->persistent_workers, .turns = grt_dev_lanes(dev),
                         .seed = c->seed, .share = share ? *share : (struct grt_loader_share){0}));

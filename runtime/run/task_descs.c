@@ -75,10 +75,8 @@ bool grt_task_optimizer(const struct grt_config *c, struct grt_optim_desc *desc)
     o.scale = c->loss_scale;
     o.growth_interval = (uint32_t)c->growth_interval;
     o.decay_matrices = strcmp(c->decay_of, "matrices") == 0;
-    bool supervised = (c->scope & GRT_CONFIG_OF_SUPERVISED) != 0;
-    if (!supervised && (o.kind == GRT_OPTIM_LARS || strcmp(c->schedule, "one_cycle") == 0)) {
-        return grt_fail(GRT_CONFIG, "%s is for supervised training",
-                        o.kind == GRT_OPTIM_LARS ? "optimizer lars" : "schedule one_cycle");
+    if (!(c->scope & GRT_CONFIG_OF_SUPERVISED) && o.kind == GRT_OPTIM_LARS) {
+        return grt_fail(GRT_CONFIG, "optimizer lars is for supervised training");
     }
     if (!task_freeze(c, &o) || !task_groups(c, &o)) {
         return false;

@@ -435,6 +435,8 @@ static const char *other_value(const struct grt_config_key_info *info, char text
         return text;
     case GRT_CONFIG_IS_TIME:
         return "1.7h";
+    case GRT_CONFIG_IS_AMOUNT:
+        return "12.5%";
     case GRT_CONFIG_IS_FLAG:
         return strcmp(info->fallback, "true") == 0 ? "false" : "true";
     case GRT_CONFIG_IS_WORD:

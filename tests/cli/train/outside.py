@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What an outside check needs: the first weights (--epochs 0) and the order of rows (data order) are enough to compute a
+training again, here a linear network with SGD in NumPy. So are limits of an epoch, validations within it, and the schedule
+plateau, against PyTorch's ReduceLROnPlateau written out. Usage: outside.py GPURT [DEVICE]"""
+import glob
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+gpurt = os.path.abspath(sys.argv[1])
+device = sys.argv[2] if len(sys.argv) > 2 else "ref:0"
+ROWS, WIDTH, BATCH, RATE = 90, 3, 8, 0.05
+
+
+def run(*words, code=0):
+    done = subprocess.run([gpurt, *words], capture_output=True, text=True, timeout=600)
+    if done.returncode != code:
+        sys.exit(f"{' '.join(words)}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return done.stdout if code == 0 else done.stderr
+
+
+def train(folder, *words, code=0):
+    return run("train", "supervised", "--data", "d.h5", "--device", device, "-q", "model=[{linear: out}]", "optimizer=sgd",
+               f"learning_rate={RATE}", f"batch_size={BATCH}", f"checkpoint_dir={folder}", *words, code=code)
+
+
+def weights(path):
+    with h5py.File(path) as f:
+        return np.array(f["model/0/weight"], "f8"), np.array(f["model/0/bias"], "f8")
+
+
+def newest(folder):
+    return sorted(glob.glob(f"{folder}/step-*.h5"))[-1]
+
+
+def order(epoch, *words):
+    lines = run("data", "order", "--data", "d.h5", "--device", device, "--format", "csv", "--epoch", str(epoch),
+                f"batch_size={BATCH}", *words).split()
+    assert lines[0] == "step,row", lines[0]
+    return np.array([[int(n) for n in line.split(",")] for line in lines[1:]])
+
+
+def rows(path, event):
+    with open(path) as f:
+        return [r for r in map(json.loads, f) if r["event"] == event]
+
+
+def learn(start, epochs, rates, *words):
+    """The same training in NumPy."""
+    w, b = start
+    step = 0
+    for epoch in range(1, epochs + 1):
+        drawn = order(epoch, *words)
+        for k in range(1, drawn[-1, 0] + 1):
+            at = drawn[drawn[:, 0] == k, 1]
+            e = x[at] @ w.T + b - y[at]
+            rate = rates[step] if rates is not None else RATE
+            w, b = w - rate * 2 * e.T @ x[at] / e.size, b - rate * 2 * e.sum(0) / e.size
+            step += 1
+    return w, b, step
+
+
+def same(folder, epochs, *words, rates=None):
+    train("first", "epochs=0", *words)
+    train(folder, f"epochs={epochs}", *words)
+    w, b, steps = learn(weights(newest("first")), epochs, rates, *words)
+    theirs = weights(newest(folder))
+    assert newest(folder).endswith(f"{steps:012d}.h5"), (newest(folder), steps)
+    assert np.abs(theirs[0] - w).max() < 1e-5 and np.abs(theirs[1] - b).max() < 1e-5, (folder, theirs, w, b)
+    shutil.rmtree("first")
+
+
+def trainings():
+    same("all", 3)
+    same("seeded", 2, "seed=7", "validation_split=0.4", "drop_last=true")
+    same("limited", 3, "limit_train_batches=4")
+    same("share", 2, "limit_train_batches=0.5")
+    same("percent", 2, "limit_train_batches=25%", "accumulate=3")
+    same("over", 4, "overfit_batches=2")
+    first = [order(e, "overfit_batches=2")[:, 1] for e in (1, 2, 9)]
+    assert (first[0] == first[1]).all() and (first[0] == first[2]).all() and len(first[0]) == 2 * BATCH
+    assert (order(1)[:, 1] != order(2)[:, 1]).any()
+    assert len(order(1, "limit_train_batches=1.0")) == len(order(1)) == ROWS - ROWS // 10
+    kept = order(1, "--part", "validation")[:, 1]
+    assert sorted(np.concatenate([kept, order(1)[:, 1]])) == list(range(ROWS))
+    for words, said in ((["limit_train_batches=2.5"], "neither a whole number nor a share"),
+                        (["limit_train_batches=-1"], "limit_train_batches"),
+                        (["overfit_batches=2", "limit_train_batches=3"], "leave out"),
+                        (["plateau_patience=3"], "has no effect"),
+                        (["val_check_interval=nan"], "val_check_interval")):
+        assert said in train("never", *words, code=78), words
+    assert not os.path.exists("never")
+
+
+def validations():
+    """In the middle of epochs: the loss of the same weights over the same rows, and a resume from each checkpoint."""
+    words = ["epochs=3", "val_check_interval=4", "checkpoint_interval=4", "keep=100", "num_workers=2"]
+    for cache in ("none", "device"):
+        folder = f"mid-{cache}"
+        train(folder, *words, f"cache={cache}", "--log", f"{folder}.jsonl")
+        told = rows(f"{folder}.jsonl", "evaluate")
+        assert [r["step"] for r in told] == [4 * (i + 1) for i in range(8)] + [33], [r["step"] for r in told]
+        kept = order(1, "--part", "validation")[:, 1]
+        for r in told:
+            w, b = weights(f"{folder}/step-{r['step']:012d}.h5")
+            loss = ((x[kept] @ w.T + b - y[kept]) ** 2).mean()
+            assert abs(loss - r["loss"]) < 1e-5 * max(1, loss), (r, loss)
+    whole = open(newest("mid-none"), "rb").read()
+    assert whole == open(newest("mid-device"), "rb").read()
+    # From a checkpoint in another folder: what is behind it there stays.
+    train("again", *words, "cache=device", "--resume", "mid-none/step-000000000008.h5")
+    assert open(newest("again"), "rb").read() == whole
+    assert not os.path.exists("again/step-000000000008.h5") and os.path.exists("again/step-000000000012.h5")
+    assert "nowhere.h5" in train("again", *words, "--resume", "nowhere.h5", code=66)
+
+
+def plateau():
+    words = ["schedule=plateau", "plateau_factor=0.3", "plateau_patience=1", "plateau_threshold=0.2", "plateau_cooldown=1",
+             "min_learning_rate=0.0009", "checkpoint_interval=5"]
+    train("flat", *words, "epochs=30", "--log", "flat.jsonl", "keep=100")
+    told = rows("flat.jsonl", "evaluate")
+    best, bad, cooling, rate = math.inf, 0, 0, RATE
+    for r in told:
+        assert abs(r["lr"] - rate) < 1e-6 * rate, (r["step"], r["lr"], rate)
+        # torch.optim.lr_scheduler.ReduceLROnPlateau.step, threshold_mode "rel"
+        if r["loss"] < best * (1 - 0.2):
+            best, bad = r["loss"], 0
+        else:
+            bad += 1
+        if cooling > 0:
+            cooling -= 1
+            bad = 0
+        if bad > 1:
+            cooling, bad = 1, 0
+            new = max(rate * 0.3, 0.0009)
+            rate = new if rate - new > 1e-8 else rate
+    assert abs(rate - 0.0009) < 1e-9 and len({r["lr"] for r in told}) >= 4, rate
+    # Stopped anywhere, also right behind a change, and gone on with.
+    steps = told[0]["step"]
+    change = next(i for i in range(len(told) - 1) if told[i + 1]["lr"] < told[i]["lr"])
+    for stop in (steps * (change + 1), steps * (change + 2) + 3):
+        train("cut", *words, "epochs=30", f"max_steps={stop}", "keep=100")
+        train("cut", *words, "epochs=30", "keep=100", "--resume")
+        assert open(newest("cut"), "rb").read() == open(newest("flat"), "rb").read(), stop
+        shutil.rmtree("cut")
+    assert "PPO has not" in run("train", "ppo", "--env", "cartpole", "schedule=one_cycle", "--device", device, code=78)
+
+
+rng = np.random.default_rng(3)
+x = rng.normal(size=(ROWS, WIDTH)).astype("f4").astype("f8")
+y = (x @ [[0.5], [-1], [2]] + 0.3 * rng.normal(size=(ROWS, 1))).astype("f4").astype("f8")
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    with h5py.File("d.h5", "w") as f:
+        f["x"], f["y"] = x.astype("f4"), y.astype("f4")
+    trainings()
+    validations()
+    plateau()
+print("outside: the same weights")
