@@ -8,6 +8,7 @@
 
 #include "bench_more.h"
 #include "gpurt/loader.h"
+#include "gpurt/direct.h"
 #include "gpurt/make.h"
 #include "cli/talk.h"
 #include "gpurt/unfinished.h"
@@ -116,9 +117,18 @@ struct grt_dataset *bench_source_open(const struct bench_source *source) {
     if (!split(source->inputs, &inputs) || !split(source->targets, &targets)) {
         return NULL;
     }
-    return grt_dataset_open(grt_dataset_desc(.path = source->path, .inputs = inputs.values,
-                                             .input_count = inputs.count, .targets = targets.values,
-                                             .target_count = targets.count, .check_late = true));
+    struct grt_direct direct;
+    if (!grt_direct(grt_direct_desc(.path = source->path, .inputs = inputs.values,
+                                    .input_count = inputs.count, .targets = targets.values,
+                                    .target_count = targets.count),
+                    &direct)) {
+        return NULL;
+    }
+    bool named = !direct.columns;
+    return grt_dataset_open(
+        grt_dataset_desc(.path = direct.path, .shown = source->path, .inputs = inputs.values,
+                         .input_count = named ? inputs.count : 0, .targets = targets.values,
+                         .target_count = named ? targets.count : 0, .check_late = true));
 }
 
 void bench_source_end(struct bench_source *source) {

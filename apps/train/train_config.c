@@ -21,7 +21,7 @@ const struct option_row train_config_options[] = {
      .at = offsetof(struct train_config, config)},
     {.name = "data",
      .value = "FILE",
-     .help = "HDF5 file with the samples",
+     .help = "file with the samples: HDF5, .csv, .tsv, .npz or .npy",
      .read = options_read_text,
      .at = offsetof(struct train_config, data)},
 };

@@ -28,7 +28,7 @@ struct train {
     struct grt_archive *first;  // of --from
     const char *resume_path;    // of --resume FILE, a checkpoint or a folder of them; or NULL
     struct grt_archive *resumed;
-    bool theirs;                // its network too
+    bool theirs;  // its network too
     struct grt_supervised *run;
 };
 
@@ -129,7 +129,8 @@ static void explain_pairs(const struct grt_supervised_info *info) {
 static void explain_limits(const struct grt_supervised_info *info) {
     const struct grt_config *c = info->config;
     uint64_t all = info->data.part_rows[GRT_PART_TRAIN], step = info->step_rows;
-    unsigned long long rows = info->steps_per_epoch * step < all ? info->steps_per_epoch * step : all;
+    unsigned long long rows =
+        info->steps_per_epoch * step < all ? info->steps_per_epoch * step : all;
     if (c->overfit_batches > 0) {
         talk_line("overfit     the same %llu samples each epoch, which are validated on too", rows);
     } else if (c->limit_train_batches > 0) {
@@ -369,8 +370,8 @@ static int files(void *self) {
     return FILES_APART(
         {FILE_READ, "--config", t->trainer.config.config}, {FILE_READ, "--data", c->data},
         {FILE_READ, "validation_data", c->validation_data[0] ? c->validation_data : NULL},
-        {FILE_READ, "--from", t->from}, {FILE_READ, "--resume", t->resume_path}, {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir},
-        {FILE_WRITTEN, "--log", c->log},
+        {FILE_READ, "--from", t->from}, {FILE_READ, "--resume", t->resume_path},
+        {FILE_FOLDER, "checkpoint_dir", c->checkpoint_dir}, {FILE_WRITTEN, "--log", c->log},
         {FILE_WRITTEN, "--metrics", t->trainer.config.common.metrics},
         {FILE_WRITTEN, "--output", t->trainer.config.common.output},
         FILES_WATCHED(&t->trainer.config.common));
@@ -385,8 +386,8 @@ static int open_run(void *self) {
     if (t->resume_path) {
         struct stat info;
         bool folder = stat(t->resume_path, &info) == 0 && S_ISDIR(info.st_mode);
-        t->resumed = folder ? grt_checkpoint_newest(t->resume_path)
-                            : grt_checkpoint_load(t->resume_path);
+        t->resumed =
+            folder ? grt_checkpoint_newest(t->resume_path) : grt_checkpoint_load(t->resume_path);
         if (!t->resumed) {
             return command_exit_of(grt_last_status());
         }
@@ -457,7 +458,7 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
 int train_supervised(int argc, char **argv) {
     return train(
         "train supervised",
-        "Trains a network on an HDF5 file. Settings come from the config, and KEY=VALUE or "
+        "Trains a network on a data file. Settings come from the config, and KEY=VALUE or "
         "--KEY\nVALUE changes them: batch_size=4096 precision=f16 optimizer=adam "
         "--learning-rate 3e-4.\n" ROWS,
         GRT_CONFIG_OF_SUPERVISED, argc, argv);

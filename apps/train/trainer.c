@@ -116,8 +116,8 @@ static void say_end(const struct grt_run_info *info) {
     char best[96] = "";
     const struct grt_run_place *p = &info->place;
     if (info->trainer->keeps_best && p->any_best) {
-        bool epochs = info->epoch > 0 &&
-                      (p->best_step % info->epoch == 0 || p->best_step == info->steps);
+        bool epochs =
+            info->epoch > 0 && (p->best_step % info->epoch == 0 || p->best_step == info->steps);
         uint64_t every = epochs ? info->epoch : 1;
         // A loss is a score below 0.
         const char *score = info->score ? info->score : "score";

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "gpurt/dataset.h"
+#include "gpurt/direct.h"
 #include "gpurt/make.h"
 #include "cli/files.h"
 #include "cli/options.h"
@@ -328,7 +329,8 @@ static int info(const struct data_options *options, const char *path, int argc, 
     if (code) {
         return code;
     }
-    struct grt_file_info *info = grt_file_info_create(path);
+    const char *file = grt_direct_path(path);
+    struct grt_file_info *info = file ? grt_file_info_create(file) : NULL;
     if (info) {
         print_info(&output, options, path, info, argc, argv);
     } else {

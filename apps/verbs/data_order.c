@@ -112,8 +112,8 @@ static int run(void *values, int argc, char **argv) {
                 grt_task_open(task, c, grt_dev_profile(dev), &(struct grt_task_look){.late = true});
     if (good) {
         task->config.pin_memory = false;
-        loader = grt_task_loader(task, dev, validates ? GRT_PART_VALIDATION : GRT_PART_TRAIN, 1,
-                                 NULL);
+        loader =
+            grt_task_loader(task, dev, validates ? GRT_PART_VALIDATION : GRT_PART_TRAIN, 1, NULL);
     }
     if (!code) {
         code = loader ? print(o, task, loader, argc, argv) : command_exit_of(grt_last_status());

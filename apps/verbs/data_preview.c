@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/sheet.h"
 #include "cli/talk.h"
+#include "gpurt/direct.h"
 #include "gpurt/learner.h"
 #include "gpurt/loader.h"
 #include "gpurt/network.h"
@@ -50,7 +51,8 @@ static void images_close(struct images *m) {
 // Returns an exit code; a mistake is said.
 static int images_open(struct images *m, const char *path, const char *x, const char *y,
                        uint64_t batch, bool shuffle, uint64_t seed) {
-    *m = (struct images){.info = grt_file_info_create(path)};
+    const char *file = grt_direct_path(path);
+    *m = (struct images){.info = file ? grt_file_info_create(file) : NULL};
     if (!m->info) {
         return command_exit_of(grt_last_status());
     }
@@ -77,10 +79,10 @@ static int images_open(struct images *m, const char *path, const char *x, const 
     batch = batch < MOST_NUMBERS / numbers ? batch : MOST_NUMBERS / numbers;
     m->classes = targets && !targets->problem[0] && targets->rank == 1 &&
                  targets->shape[0] == inputs->shape[0] && strchr("ui", targets->dtype[0]);
-    m->data = grt_dataset_open(grt_dataset_desc(.path = path, .inputs = &x, .input_count = 1,
-                                                .targets = &y, .target_count = m->classes,
-                                                .no_targets = !m->classes,
-                                                .class_targets = m->classes, .check_late = true));
+    m->data = grt_dataset_open(
+        grt_dataset_desc(.path = file, .shown = path, .inputs = &x, .input_count = 1, .targets = &y,
+                         .target_count = m->classes, .no_targets = !m->classes,
+                         .class_targets = m->classes, .check_late = true));
     m->loader = m->data ? grt_loader_create(grt_loader_desc(.data = m->data, .part = GRT_PART_ALL,
                                                             .batch = (uint32_t)batch,
                                                             .shuffle = shuffle, .seed = seed))

@@ -2,6 +2,7 @@
 // `gpurt eval`: the loss of a trained network over a file, as one row.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -204,6 +205,22 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
     return output_close(&output, true);
 }
 
+// The names of classes: those that the network was trained with, where it has them, or the file's.
+static struct grt_file_info *names_of(const struct grt_archive *model, const char *data) {
+    const char *at = grt_archive_text(model, "class_names", NULL);
+    const char *path = at ? NULL : grt_direct_path(data);
+    struct grt_file_info *names = at     ? calloc(1, sizeof *names)
+                                  : path ? grt_file_info_create(path)
+                                         : NULL;
+    for (uint32_t i = 0; names && at && *at && i < GRT_FILE_NAMES; i++) {
+        size_t length = strcspn(at, "\n");
+        snprintf(names->class_names[i], GRT_FILE_NAME, "%.*s", (int)length, at);
+        names->class_name_count = i + 1;
+        at += length + (at[length] == '\n');
+    }
+    return names;
+}
+
 // Classes: what is taken for what, and a picture of the worst where one is wanted.
 static int run_classes(struct eval *e, struct grt_dev *dev, const struct grt_archive *model,
                        int argc, char **argv) {
@@ -217,7 +234,7 @@ static int run_classes(struct eval *e, struct grt_dev *dev, const struct grt_arc
         grt_classified_destroy(&classified);
         return command_exit_of(grt_last_status());
     }
-    struct grt_file_info *names = grt_file_info_create(e->config.settings.data);
+    struct grt_file_info *names = names_of(model, e->config.settings.data);
     int code = print(e, dev, &classified->evaluation, classified, e->scores ? &scores : NULL, names,
                      argc, argv);
     if (!code && e->mistakes) {

@@ -290,8 +290,8 @@ static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc 
             return refuse("a name is NULL");
         }
     }
-    return grt_file_open(data->path, names, data->input_count + data->target_count, &data->file,
-                         data->arrays);
+    return grt_file_open(desc->path, data->path, names, data->input_count + data->target_count,
+                         &data->file, data->arrays);
 }
 
 // The type in which rows of arrays are kept.
@@ -335,7 +335,7 @@ struct grt_dataset *grt_dataset_open(const struct grt_dataset_desc *desc) {
         return NULL;
     }
     struct grt_dataset *data = calloc(1, sizeof *data);
-    char *path = strdup(desc->path);
+    char *path = strdup(desc->shown ? desc->shown : desc->path);
     if (!data || !path) {
         free(data);
         free(path);

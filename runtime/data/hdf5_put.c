@@ -65,3 +65,13 @@ bool grt_rows_put(hid_t set, hid_t type, int rank, const hsize_t *shape, uint64_
     H5Sclose(whole);
     return good;
 }
+
+hid_t grt_half_type(hid_t single) {
+    hid_t half = H5Tcopy(single);
+    if (half >= 0 && (H5Tset_fields(half, 15, 10, 5, 0, 10) < 0 || H5Tset_size(half, 2) < 0 ||
+                      H5Tset_ebias(half, 15) < 0)) {
+        H5Tclose(half);
+        return -1;
+    }
+    return half;
+}

@@ -7,6 +7,7 @@
 // Sizes are believed only as far as the file goes: every tile lies within it, all tiles together
 // take no more bytes than it has, and deflate makes at most 1032 bytes of one. So a small file
 // cannot ask for much memory.
+#include "hdf5_put.h"
 #include "inspect.h"
 
 #include <errno.h>
@@ -138,17 +139,6 @@ static bool links_are_hard(hid_t file, const char *name, struct grt_fault *fault
     return true;
 }
 
-// f16 as NumPy and h5py write it; this version of the library has no name for it.
-static hid_t make_half(hid_t single) {
-    hid_t half = H5Tcopy(single);
-    if (half >= 0 && (H5Tset_fields(half, 15, 10, 5, 0, 10) < 0 || H5Tset_size(half, 2) < 0 ||
-                      H5Tset_ebias(half, 15) < 0)) {
-        H5Tclose(half);
-        return -1;
-    }
-    return half;
-}
-
 // A byte that is FALSE or TRUE.
 static bool is_bool(hid_t type) {
     static const char *const names[] = {"FALSE", "TRUE"};
@@ -165,7 +155,7 @@ static bool is_bool(hid_t type) {
 }
 
 static bool find_element(hid_t type, struct grt_element *element) {
-    hid_t halves[2] = {make_half(H5T_IEEE_F32LE), make_half(H5T_IEEE_F32BE)};
+    hid_t halves[2] = {grt_half_type(H5T_IEEE_F32LE), grt_half_type(H5T_IEEE_F32BE)};
     const hid_t types[GRT_ELEMENT_COUNT][2] = {
         [GRT_ELEMENT_F16] = {halves[0], halves[1]},
         [GRT_ELEMENT_F32] = {H5T_IEEE_F32LE, H5T_IEEE_F32BE},

@@ -121,7 +121,7 @@ static bool hear_arrays(struct grt_apart *apart, const struct grt_child *child) 
     return heard;
 }
 
-bool grt_file_open(const char *path, const char *const *names, uint32_t count,
+bool grt_file_open(const char *path, const char *shown, const char *const *names, uint32_t count,
                    struct grt_file *file, struct grt_array *arrays) {
     struct grt_fault fault = {0};
     struct opening opening = {names, count, arrays};
@@ -137,7 +137,7 @@ bool grt_file_open(const char *path, const char *const *names, uint32_t count,
         return true;
     }
     grt_file_close(file, arrays, count);
-    return grt_fail(fault.status, "%s: %s", path, fault.text);
+    return grt_fail(fault.status, "%s: %s", shown, fault.text);
 }
 
 void grt_file_close(struct grt_file *file, struct grt_array *arrays, uint32_t count) {

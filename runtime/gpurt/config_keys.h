@@ -40,7 +40,7 @@
 #define GRT_CONFIG_SUPERVISED_KEYS(X)                                                              \
     X(DATA, data, TEXT, "data", "", 0, 0, "",                                                      \
       "data_path data.path data.file data_file dataset dataset.path h5_path train_data",           \
-      "HDF5 file with the samples")                                                                \
+      "file with the samples: HDF5, .csv, .tsv, .npz or .npy")                                     \
     X(INPUTS, inputs, NAMES, "data", "", 0, 0, "", "input input_keys input_datasets",              \
       "its data sets that are the network's inputs, side by side; default: x; `input: NAME` of a " \
       "list of layers takes one")                                                                  \
@@ -90,6 +90,9 @@
     X(ON_NAN, on_nan, WORD, "data", "error", 0, 0, "error|drop|late", "",                          \
       "samples with NaN or Inf: refuse the file before the start, leave them out, or refuse them " \
       "when they are read, without a look at all of the file first")                               \
+    X(FILL, fill, TEXT, "data", "", 0, 0, "", "fill_missing fillna data.fill",                     \
+      "of .csv and .tsv: what stands for a missing value of an input, a number, or mean, that of " \
+      "its column; default: a missing value is refused")                                           \
     X(TEST_FLIPS, test_flips, FLAG, "data", "false", 0, 0, "", "tta test_time_flips",              \
       "of images: `gpurt eval` and `gpurt predict` take the mean of what the network says of an "  \
       "image and of its mirror image")                                                             \

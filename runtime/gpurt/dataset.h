@@ -65,6 +65,7 @@ typedef bool grt_dataset_watch_fn(void *context, double share);
 
 struct grt_dataset_desc {
     const char *path;
+    const char *shown;          // what messages call it; NULL: its path
     const char *const *inputs;  // names, "/group/name" or "name"; count 0: "x"
     uint32_t input_count;
     const char *const *targets;  // count 0: "y"

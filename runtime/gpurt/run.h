@@ -292,8 +292,8 @@ GRT_API enum grt_ending grt_run_go(struct grt_run *run);
 struct grt_run_info {
     const struct grt_trainer *trainer;
     uint64_t start, step, steps;  // that it begins with, is at, and in all
-    uint64_t epoch;  // of grt_run_start
-    enum grt_ending ended;  // NONE: there is something left to do
+    uint64_t epoch;               // of grt_run_start
+    enum grt_ending ended;        // NONE: there is something left to do
     struct grt_run_place place;
     double seconds;     // since this process began to train
     bool log_failed;    // rows of the log were lost

@@ -10,6 +10,7 @@
 #include "profile.h"
 #include "archive.h"
 #include "config.h"
+#include "direct.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +18,7 @@ extern "C" {
 
 struct grt_task {
     struct grt_config config;  // with every choice made: batch_size, loss, depth, ...
+    struct grt_direct source;  // the file of config.data that the rows are in
     struct grt_dataset *data;  // closed by grt_task_close()
     struct grt_dataset_info info;
     struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet

@@ -61,6 +61,9 @@ bool import_read_names(struct import *import, const char *path);
 bool import_add_name(struct import *import, const char *name, size_t length);
 void import_note(const struct import *import, const char *format, ...) GRT_PRINTF(2, 3);
 
+// What an array of NumPy is called in the file by its name: "x", "test/y", or NULL.
+const char *import_array_role(const char *name);
+
 // ---- images in files (decode.c) ----
 
 struct import_image {

@@ -482,8 +482,7 @@ bool grt_table_import(const struct grt_table_desc *desc, struct grt_table_result
     }
     if (desc->fill && strcmp(desc->fill, "mean") != 0 &&
         (!isfinite(strtod(desc->fill, &end)) || *end || !desc->fill[0])) {
-        return grt_fail(GRT_INVALID, "grt_table_import: fill is a number or mean, not '%s'",
-                        desc->fill);
+        return grt_fail(GRT_CONFIG, "fill is a number or mean, not '%s'", desc->fill);
     }
     t.bytes = grt_whole_file_read(desc->source, MOST_BYTES, &size);
     if (!t.bytes) {

@@ -25,7 +25,7 @@ struct table {
     bool wordy;           // it has a word
     uint64_t rows, room;
     uint64_t filled;
-    char **classes;       // names of classes, or NULL
+    char **classes;  // names of classes, or NULL
     uint32_t class_count;
 };
 

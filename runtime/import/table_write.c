@@ -27,10 +27,9 @@ static bool put_all(hid_t file, const struct table *t) {
     bool good =
         put(file, "x", H5T_IEEE_F64LE, t->rows, t->input_count, t->x, H5T_NATIVE_DOUBLE) &&
         (t->target_count == 0 ||
-         (t->class_count > 0
-              ? put(file, "y", H5T_STD_I32LE, t->rows, 0, t->y, H5T_NATIVE_DOUBLE)
-              : put(file, "y", H5T_IEEE_F64LE, t->rows, t->target_count, t->y,
-                    H5T_NATIVE_DOUBLE))) &&
+         (t->class_count > 0 ? put(file, "y", H5T_STD_I32LE, t->rows, 0, t->y, H5T_NATIVE_DOUBLE)
+                             : put(file, "y", H5T_IEEE_F64LE, t->rows, t->target_count, t->y,
+                                   H5T_NATIVE_DOUBLE))) &&
         grt_attribute_put_text(file, "gpurt_make", "a table");
     const char **names = calloc(t->input_count + 1u, sizeof *names);
     for (uint32_t i = 0; names && i < t->input_count; i++) {

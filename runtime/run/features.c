@@ -48,7 +48,8 @@ static const char *first_of(const struct grt_config_names *names, const char *ot
 // A model may have been trained on samples without classes: x and y are meant all the same, unless
 // others are named.
 static bool choose(const struct grt_config *c, struct choice *choice) {
-    struct grt_file_info *file = grt_file_info_create(c->data);
+    const char *path = grt_direct_path(c->data);
+    struct grt_file_info *file = path ? grt_file_info_create(path) : NULL;
     if (!file) {
         return false;
     }

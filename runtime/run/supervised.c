@@ -157,10 +157,12 @@ static bool open_apart(struct grt_supervised *run, const struct grt_task_look *l
     run->apart.config = run->task.config;
     run->apart.inputs = run->task.inputs;
     memcpy(run->apart.config.data, run->settings.validation_data, sizeof run->apart.config.data);
-    if (!task_open(
-            &run->apart, grt_dev_profile(run->desc.dev),
-            &(struct task_opening){
-                .mean = info->mean, .std = info->std, .classes = info->classes, .look = *look})) {
+    if (!task_open(&run->apart, grt_dev_profile(run->desc.dev),
+                   &(struct task_opening){.mean = info->mean,
+                                          .std = info->std,
+                                          .classes = info->classes,
+                                          .like = run->task.source,
+                                          .look = *look})) {
         return false;
     }
     const struct grt_dataset_info *theirs = &run->apart.info;
@@ -373,7 +375,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     // A run that is resumed has keys that were taken when it began.
     if (!run->driver ||
         !grt_task_open(&run->task, &run->settings, grt_dev_profile(desc->dev), &look) ||
-        !open_apart(run, &look) || (!desc->resume && !desc->resume_from && !grt_config_effective(&run->task.config)) ||
+        !open_apart(run, &look) ||
+        (!desc->resume && !desc->resume_from && !grt_config_effective(&run->task.config)) ||
         !digest_data(run)) {
         goto undo_run;
     }

@@ -52,7 +52,7 @@ struct supervised_loop {
     bool whole_out;         // a snapshot of the tensors is not settled
     // What is not settled may end the run, or change the learning rate.
     bool undecided;
-    bool failed;            // the data did
+    bool failed;  // the data did
 };
 
 struct supervised_ranks;
@@ -76,7 +76,7 @@ struct grt_supervised {
     char cache_why[2 * GRT_CACHE_WHY + 32];
     uint64_t steps_per_epoch, steps;
     uint64_t check_every;  // steps between validations
-    double baseline;  // accuracy; negative: there is none
+    double baseline;       // accuracy; negative: there is none
     bool baseline_told;
     struct supervised_place place;
     struct supervised_loop loop;
@@ -85,7 +85,7 @@ struct grt_supervised {
     bool falls;                        // schedule plateau
     struct plateau_desc plateau_desc;  // of it
     float lr_factor;                   // that the next step has
-    uint64_t knn_every;  // epochs between trials by nearest neighbours; 0: none
+    uint64_t knn_every;                // epochs between trials by nearest neighbours; 0: none
 };
 
 // Whether a validation was due at `step`, or the run ended there, and it was stopped: it comes first

@@ -104,9 +104,11 @@ static bool choose_model(struct grt_task *task) {
 }
 
 // Whether the file's target is of an integer type.
-static bool whole_targets(const struct grt_config *config, bool *whole) {
-    const char *name = config->targets.count > 0 ? config->targets.values[0] : "y";
-    struct grt_file_info *file = grt_file_info_create(config->data);
+static bool whole_targets(const struct grt_task *task, bool *whole) {
+    const struct grt_config_names *targets = &task->config.targets;
+    bool named = targets->count > 0 && !task->source.columns;
+    const char *name = named ? targets->values[0] : "y";
+    struct grt_file_info *file = grt_file_info_create(task->source.path);
     if (!file) {
         return false;
     }
@@ -121,12 +123,13 @@ static bool whole_targets(const struct grt_config *config, bool *whole) {
     return true;
 }
 
-static bool choose_loss(struct grt_config *config) {
+static bool choose_loss(struct grt_task *task) {
+    struct grt_config *config = &task->config;
     bool whole = false;
     if (strcmp(config->loss, "auto") != 0) {
         return true;
     }
-    return whole_targets(config, &whole) &&
+    return whole_targets(task, &whole) &&
            grt_config_set(config, GRT_CONFIG_LOSS, whole ? "cross_entropy" : "mse");
 }
 
@@ -405,6 +408,11 @@ bool task_describe_learner(struct grt_task *task) {
     return take_class_weights(task) && grt_task_optimizer(c, &task->learner.optim);
 }
 
+static bool without_targets(const struct grt_config *c, const struct task_opening *opening) {
+    return opening->no_targets || (!opening->class_targets && strcmp(c->loss, "auto") != 0 &&
+                                   !grt_loss_has_targets((enum grt_loss)loss_of(c->loss)));
+}
+
 static bool open_data(struct grt_task *task, const struct task_opening *opening) {
     const struct grt_config *c = &task->config;
     const char *inputs[GRT_CONFIG_NAMES];
@@ -413,14 +421,13 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
         inputs[i] = c->inputs.values[i];
         targets[i] = c->targets.values[i];
     }
-    bool late = strcmp(c->on_nan, "late") == 0;
-    bool no_targets =
-        opening->no_targets ||
-        (!opening->class_targets && !grt_loss_has_targets((enum grt_loss)loss_of(c->loss)));
+    bool late = strcmp(c->on_nan, "late") == 0, no_targets = without_targets(c, opening);
+    bool named = !task->source.columns;
     bool classes = opening->class_targets || strcmp(c->loss, "cross_entropy") == 0;
     task->data = grt_dataset_open(grt_dataset_desc(
-            .path = c->data, .inputs = inputs, .input_count = c->inputs.count, .targets = targets,
-            .target_count = no_targets ? 0 : c->targets.count, .no_targets = no_targets,
+            .path = task->source.path, .shown = c->data, .inputs = inputs,
+            .input_count = named ? c->inputs.count : 0, .targets = targets,
+            .target_count = no_targets || !named ? 0 : c->targets.count, .no_targets = no_targets,
             .class_targets = classes && !no_targets, .classes = opening->classes,
             .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
             .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
@@ -436,7 +443,7 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
 
 static bool check_config(const struct grt_config *c) {
     if (!c->data[0]) {
-        return grt_fail(GRT_CONFIG, "no data: name an HDF5 file with --data FILE or `data: FILE`");
+        return grt_fail(GRT_CONFIG, "no data: name a file with --data FILE or `data: FILE`");
     }
     if (c->betas.count != 2) {
         return grt_fail(GRT_CONFIG, "betas has %u numbers; two are wanted", c->betas.count);
@@ -449,9 +456,10 @@ static bool check_config(const struct grt_config *c) {
 
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening) {
-    bool good = check_config(&task->config) && choose_loss(&task->config) &&
-                open_data(task, opening) && choose_model(task) && grt_task_widths(&task->config) &&
-                choose_batch(task, profile);
+    bool good = check_config(&task->config) &&
+                task_source(task, opening, without_targets(&task->config, opening)) &&
+                choose_loss(task) && open_data(task, opening) && choose_model(task) &&
+                grt_task_widths(&task->config) && choose_batch(task, profile);
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }
@@ -496,16 +504,14 @@ struct grt_loader *grt_task_loader(const struct grt_task *task, struct grt_dev *
     // Rows that go to the device are read once, by every core; nobody reads after that.
     long cores = cache == GRT_CACHE_DEVICE ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
     uint64_t workers = cores > (long)c->num_workers ? (uint64_t)cores : c->num_workers;
-    return grt_loader_create(
-        grt_loader_desc(.data = task->data, .dev = dev, .part = part, .batch = task->learner.batch,
-                        .workers = (uint32_t)(workers < 16 || cores == 0 ? workers : 16),
-                        .prefetch = (uint32_t)c->prefetch_factor, .held = held,
-                        .pin = c->pin_memory, .cache = cache, .shuffle = training && c->shuffle,
-                        .same = same,
-                        .limit = training ? rows_of(task, same ? c->overfit_batches
-                                                               : c->limit_train_batches)
-                                          : 0,
-                        .drop_last = training && c->drop_last,
-                        .short_workers = !c->persistent_workers, .turns = grt_dev_lanes(dev),
-                        .seed = c->seed, .share = share ? *share : (struct grt_loader_share){0}));
+    return grt_loader_create(grt_loader_desc(
+            .data = task->data, .dev = dev, .part = part, .batch = task->learner.batch,
+            .workers = (uint32_t)(workers < 16 || cores == 0 ? workers : 16),
+            .prefetch = (uint32_t)c->prefetch_factor, .held = held, .pin = c->pin_memory,
+            .cache = cache, .shuffle = training && c->shuffle, .same = same,
+            .limit =
+                training ? rows_of(task, same ? c->overfit_batches : c->limit_train_batches) : 0,
+            .drop_last = training && c->drop_last, .short_workers = !c->persistent_workers,
+            .turns = grt_dev_lanes(dev), .seed = c->seed,
+            .share = share ? *share : (struct grt_loader_share){0}));
 }

@@ -11,7 +11,7 @@
 // array is read for.
 static uint32_t *read_classes(const struct grt_task *task) {
     const struct grt_config_names *names = &task->config.targets;
-    const char *name = names->count > 0 ? names->values[0] : "y";
+    const char *name = names->count > 0 && !task->source.columns ? names->values[0] : "y";
     uint64_t rows = task->info.file_rows, done = 0;
     uint32_t *classes = malloc(rows * sizeof *classes);
     if (!classes) {
@@ -20,8 +20,8 @@ static uint32_t *read_classes(const struct grt_task *task) {
         return NULL;
     }
     struct grt_dataset *data = grt_dataset_open(
-        grt_dataset_desc(.path = task->config.data, .inputs = &name, .input_count = 1,
-                         .no_targets = true, .check_late = true));
+        grt_dataset_desc(.path = task->source.path, .shown = task->config.data, .inputs = &name,
+                         .input_count = 1, .no_targets = true, .check_late = true));
     struct grt_loader *loader =
         data ? grt_loader_create(
                    grt_loader_desc(.data = data, .part = GRT_PART_ALL,

@@ -24,6 +24,7 @@ struct task_opening {
     const double *mean, *std;  // of a trained model, or NULL
     uint32_t classes;          // of a trained model; 0: by the file
     bool class_targets;        // whatever the loss is
+    struct grt_direct like;    // names of columns and classes that are known, or {0}
     struct grt_task_look look;
 };
 
@@ -39,6 +40,15 @@ bool task_key_of_kinds(enum grt_config_key key);
 // Opens the data of task->config and makes every choice that it leaves open.
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening);
+
+// Finds where the rows of task->config.data are, into task->source.
+bool task_source(struct grt_task *task, const struct task_opening *opening, bool no_targets);
+// Columns of a table that a network was trained on are no data sets of a file of another form: the
+// names that it keeps count there only where the caller gives them.
+void task_source_names(struct grt_task *task, const struct grt_config *callers);
+// The names of columns and classes of a task in its archive, and back.
+bool task_source_keep(const struct grt_task *task, struct grt_archive *archive);
+struct grt_direct task_source_of(const struct grt_archive *archive);
 
 // The desc of the learner, of a task with its config and info.
 bool task_describe_learner(struct grt_task *task);

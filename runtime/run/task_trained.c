@@ -116,7 +116,8 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
            (info->height == 0 || grt_archive_set_whole(archive, "height", info->height)) &&
            grt_archive_set_whole(archive, "outputs", task->learner.outputs) &&
            grt_archive_set_whole(archive, "classes", info->classes) && add_inputs(archive, info) &&
-           (!info->mean || (add_mean(archive, info) && add_std(archive, info)));
+           (!info->mean || (add_mean(archive, info) && add_std(archive, info))) &&
+           task_source_keep(task, archive);
 }
 
 bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive) {
@@ -257,12 +258,16 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
         GRT_CONFIG_CACHE,       GRT_CONFIG_ON_NAN,
         GRT_CONFIG_PIN_MEMORY,  GRT_CONFIG_PRECISION,
         GRT_CONFIG_INPUTS,      GRT_CONFIG_TARGETS,
-        GRT_CONFIG_TEST_FLIPS,
+        GRT_CONFIG_TEST_FLIPS,  GRT_CONFIG_FILL,
     };
     for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
         if (grt_config_given(config, callers[i])) {
             grt_config_copy(&task->config, config, callers[i]);
         }
+    }
+    struct grt_direct like = task_source_of(archive);
+    if (like.input_names) {
+        task_source_names(task, config);
     }
     double *numbers = task_feature_numbers(archive);
     struct task_opening opening = {
@@ -270,6 +275,7 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
         .mean = numbers,
         .std = numbers ? numbers + grt_archive_whole(archive, "features", 0) : NULL,
         .classes = (uint32_t)grt_archive_whole(archive, "classes", 0),
+        .like = like,
         .look = {.late = true}};
     task->config.normalize = opening.mean != NULL;
     bool opened =

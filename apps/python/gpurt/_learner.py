@@ -118,7 +118,7 @@ class Learner:
         resume: bool = False,
         report: Optional[Callable[[Row], Any]] = None,
     ) -> List[Row]:
-        """Trains on arrays, or on an HDF5 file that is named, and returns the rows of its
+        """Trains on arrays, or on a file that is named (HDF5, .csv, .tsv, .npz or .npy), and returns the rows of its
         evaluations.
 
         Weights that the learner has already are begun with. Afterwards it has those of the best

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of a task: an HDF5 file, or one of another form that is read into one. A network that
+// was trained on a table keeps the names of its columns and classes, so that another table is read
+// the same way, whatever else it has.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "task_parts.h"
+
+#define COLUMNS "columns"
+#define TARGET_COLUMNS "target_columns"
+#define CLASS_NAMES "class_names"
+
+// Names as a list of pointers into a copy; both to be freed.
+struct lines {
+    char *text;
+    const char **names;
+    uint32_t count;
+};
+
+static bool split(const char *text, struct lines *l) {
+    uint32_t most = 1;
+    for (const char *c = text ? text : ""; *c; c++) {
+        most += *c == '\n';
+    }
+    *l = (struct lines){.text = strdup(text ? text : ""), .names = calloc(most, sizeof *l->names)};
+    if (!l->text || !l->names) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for names of columns");
+    }
+    for (char *at = l->text; *at;) {
+        char *end = strchr(at, '\n');
+        l->names[l->count++] = at;
+        at = end ? end + 1 : at + strlen(at);
+        if (end) {
+            *end = '\0';
+        }
+    }
+    return true;
+}
+
+static void finish(struct lines *l) {
+    free(l->text);
+    free(l->names);
+}
+
+// What the config says, else what is known of the columns already.
+static bool names_of(const struct grt_config_names *given, const char *known, struct lines *l) {
+    char text[GRT_CONFIG_NAMES * (GRT_CONFIG_NAME + 1)] = "";
+    for (uint32_t i = 0; i < given->count; i++) {
+        strcat(text, given->values[i]);
+        strcat(text, "\n");
+    }
+    return split(given->count > 0 ? text : known, l);
+}
+
+static bool is_table(const char *path) {
+    const char *ending = strrchr(path, '.');
+    return ending && (strcmp(ending, ".csv") == 0 || strcmp(ending, ".tsv") == 0);
+}
+
+void task_source_names(struct grt_task *task, const struct grt_config *callers) {
+    struct grt_config *c = &task->config;
+    if (is_table(c->data)) {
+        return;
+    }
+    c->inputs.count = grt_config_given(callers, GRT_CONFIG_INPUTS) ? c->inputs.count : 0;
+    c->targets.count = grt_config_given(callers, GRT_CONFIG_TARGETS) ? c->targets.count : 0;
+}
+
+bool task_source(struct grt_task *task, const struct task_opening *opening, bool no_targets) {
+    const struct grt_config *c = &task->config;
+    struct lines inputs = {0}, targets = {0}, classes = {0};
+    if (c->fill[0] && !is_table(c->data)) {
+        return grt_fail(GRT_CONFIG,
+                        "fill is for .csv and .tsv, and the data are in %s; on_nan is "
+                        "for numbers that are not finite",
+                        c->data);
+    }
+    bool good = names_of(&c->inputs, opening->like.input_names, &inputs) &&
+                names_of(&c->targets, opening->like.target_names, &targets) &&
+                split(opening->like.class_names, &classes) &&
+                grt_direct(grt_direct_desc(.path = c->data, .inputs = inputs.names,
+                                           .input_count = inputs.count, .targets = targets.names,
+                                           .target_count = targets.count, .no_targets = no_targets,
+                                           .fill = c->fill, .class_names = classes.names,
+                                           .class_count = classes.count),
+                           &task->source);
+    finish(&inputs);
+    finish(&targets);
+    finish(&classes);
+    return good;
+}
+
+struct grt_direct task_source_of(const struct grt_archive *archive) {
+    return (struct grt_direct){.input_names = grt_archive_text(archive, COLUMNS, NULL),
+                               .target_names = grt_archive_text(archive, TARGET_COLUMNS, NULL),
+                               .class_names = grt_archive_text(archive, CLASS_NAMES, NULL)};
+}
+
+// Names that are too long for an archive are left out: then tables are read by their own.
+static bool keep(struct grt_archive *archive, const char *name, const char *text) {
+    return !text || strlen(text) > GRT_ARCHIVE_MAX_TEXT ||
+           grt_archive_set_text(archive, name, text);
+}
+
+bool task_source_keep(const struct grt_task *task, struct grt_archive *archive) {
+    const struct grt_direct *s = &task->source;
+    return keep(archive, COLUMNS, s->input_names) &&
+           keep(archive, TARGET_COLUMNS, s->target_names) &&
+           keep(archive, CLASS_NAMES, s->class_names);
+}

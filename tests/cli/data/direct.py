@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files of other forms taken directly: what is trained on a .csv, .tsv, .npz or .npy is what is trained on the same numbers in
+HDF5, bit for bit, and a network that was trained on a table reads another one by its names. Usage: direct.py GPURT"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+gpurt = os.path.abspath(sys.argv[1])
+draw = np.random.default_rng(5)
+settings = ["epochs=2", "batch_size=16", "hidden=8", "-q", "--device", "ref:0"]
+
+
+def run(*words, code=0):
+    done = subprocess.run([gpurt, *words], capture_output=True, text=True, timeout=600)
+    if done.returncode != code:
+        sys.exit(f"{' '.join(words)}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    assert os.listdir(os.environ["TMPDIR"]) == [], (words, os.listdir(os.environ["TMPDIR"]))
+    if code:
+        assert done.stderr.count("\n") == 1, done.stderr
+    return done.stdout + done.stderr
+
+
+def train(folder, *words, code=0):
+    return run("train", "supervised", *settings, f"checkpoint_dir={folder}", *words, code=code)
+
+
+def model(folder):
+    with h5py.File(f"{folder}/best.h5") as f:
+        found = {}
+        f["model"].visititems(lambda n, o: found.update({n: o[()].tobytes()}) if isinstance(o, h5py.Dataset) else None)
+        return found
+
+
+def write(name, columns, separator=","):
+    with open(name, "w") as f:
+        f.write(separator.join(columns) + "\n")
+        for row in zip(*columns.values()):
+            f.write(separator.join(v if isinstance(v, str) else repr(float(v)) for v in row) + "\n")
+
+
+def same():
+    x, y = draw.normal(size=(80, 3)), draw.normal(size=(80, 1))
+    with h5py.File("a.h5", "w") as f:
+        f["x"], f["y"], f["half"] = x, y, x.astype("f2")
+    columns = {"a": x[:, 0], "price": y[:, 0], "b": x[:, 1], "c": x[:, 2]}
+    write("a.csv", columns)
+    write("a.tsv", columns, "\t")
+    np.savez("a.npz", x=x, y=y, half=x.astype(">f2"), spare=np.arange(3))
+    np.savez_compressed("named.npz", x_train=x, y_train=y)
+    np.save("x.npy", x)
+    np.save("y.npy", y)
+    train("h5", "--data", "a.h5", "normalize=true")
+    train("half", "--data", "a.h5", "inputs=half")
+    for name, words in {"csv": ["--data", "a.csv", "--targets", "price"], "tsv": ["--data", "a.tsv", "targets=2"],
+                        "npz": ["--data", "a.npz"], "named": ["--data", "named.npz"],
+                        "npy": ["--data", "x.npy", "targets=y.npy"]}.items():
+        train(name, *words, "normalize=true")
+        assert model(name) == model("h5"), name
+    train("half2", "--data", "a.npz", "inputs=half")
+    assert model("half2") == model("half")
+    assert "f16" in run("data", "info", "a.npz") and "80 x 3" in run("data", "info", "a.csv")
+    # A file of its own for the validation, with its columns in another order.
+    write("b.csv", {"c": x[:9, 2], "more": x[:9, 0], "price": y[:9, 0], "b": x[:9, 1], "a": x[:9, 0]})
+    with h5py.File("b.h5", "w") as f:
+        f["x"], f["y"] = x[:9], y[:9]
+    train("v1", "--data", "a.csv", "--targets", "price", "validation_data=b.csv")
+    train("v2", "--data", "a.h5", "validation_data=b.h5")
+    assert model("v1") == model("v2")
+    # Inputs are found by their names, targets are not wanted; arrays have none.
+    said = []
+    write("only.csv", {"c": x[:9, 2], "b": x[:9, 1], "a": x[:9, 0]})
+    np.save("only.npy", x[:9])
+    for name in "b.csv", "only.csv", "only.npy", "b.h5":
+        run("predict", "--data", name, "--checkpoint", "csv", "--device", "ref:0", "-o", "said.npy")
+        said.append(np.load("said.npy"))
+    assert all((s == said[0]).all() for s in said)
+    one = run("eval", "--data", "b.csv", "--checkpoint", "csv", "--device", "ref:0", "--format", "csv")
+    other = run("eval", "--data", "b.h5", "--checkpoint", "csv", "--device", "ref:0", "--format", "csv")
+    assert one.split("\n")[1].split(",")[:3] == other.split("\n")[1].split(",")[:3], (one, other)
+
+
+def words():
+    """Classes keep their numbers in files that have some of them only."""
+    x = draw.normal(size=(60, 2))
+    kinds = ["green" if a > 0.5 else "red" if a > -0.5 else "blue" for a in x[:, 0]]
+    write("kinds.csv", {"u": x[:, 0], "v": x[:, 1], "kind": kinds})
+    train("kinds", "--data", "kinds.csv", "epochs=40", "learning_rate=0.02")
+    some = [i for i in range(60) if kinds[i] != "blue"]
+    write("some.csv", {"kind": [kinds[i] for i in some], "v": x[some, 1], "u": x[some, 0]})
+    run("predict", "--data", "some.csv", "--checkpoint", "kinds", "--device", "ref:0", "-o", "said.h5")
+    guess = h5py.File("said.h5")["class"][()]
+    right = np.mean([["blue", "green", "red"][g] == kinds[i] for g, i in zip(guess, some)])
+    told = run("eval", "--data", "some.csv", "--checkpoint", "kinds", "--device", "ref:0", "--format", "csv")
+    head, row = (line.split(",") for line in told.split("\n")[:2])
+    assert right > 0.8 and abs(float(row[head.index("accuracy")]) - right) < 1e-6, (right, told)
+    assert "green" in run("eval", "--data", "some.csv", "--checkpoint", "kinds", "--device", "ref:0")
+    write("other.csv", {"u": x[:2, 0], "v": x[:2, 1], "kind": ["red", "purple"]})
+    assert "the class 'purple' is none of the 3" in run("eval", "--data", "other.csv", "--checkpoint", "kinds", "--device", "ref:0", code=65)
+
+
+def refused():
+    write("hole.csv", {"a": [1, 2, 3.5], "b": ["4", "", "6"], "y": [0.5, 1.5, 2.5]})
+    assert "hole.csv:3: column 'b' has no value" in train("never", "--data", "hole.csv", code=65)
+    with h5py.File("filled.h5", "w") as f:
+        f["x"], f["y"] = np.array([[1, 4], [2, 5], [3.5, 6]]), np.array([[0.5], [1.5], [2.5]])
+    train("filled", "--data", "hole.csv", "fill=mean", "validation_split=0")
+    train("whole", "--data", "filled.h5", "validation_split=0")
+    assert model("filled") == model("whole")
+    open("short.npz", "wb").write(open("a.npz", "rb").read()[:300])
+    open("text.npy", "w").write("no array")
+    np.savez("wide.npz", x=np.zeros((4, 2), "c16"), y=np.zeros(4))
+    np.savez("deep.npz", x=np.zeros((4, 2, 2, 2, 2)), y=np.zeros(4))
+    open("empty.csv", "w").close()
+    for name, said, extra in (("short.npz", "no directory", []), ("text.npy", "no .npy", []), ("wide.npz", "type", []),
+                              ("deep.npz", "1 to 4 axes", []), ("empty.csv", "it is empty", []), ("nowhere.csv", "nowhere.csv", []),
+                              ("a.npz", "has no data set 'z'", ["inputs=z"]), ("a.csv", "did you mean 'price'", ["targets=prise"]),
+                              ("x.npy", "another .npy", ["targets=y"]), ("a.h5", "fill is for .csv", ["fill=0"]),
+                              ("hole.csv", "fill is a number or mean", ["fill=often"])):
+        code = 66 if name == "nowhere.csv" else 78 if said.startswith(("fill", "another")) else 65
+        assert said in train("never", "--data", name, *extra, code=code), name
+    assert not os.path.exists("never")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    os.mkdir("tmp")
+    os.environ["TMPDIR"] = os.path.abspath("tmp")
+    same()
+    words()
+    refused()
+print("direct: the same bits")
