@@ -456,12 +456,11 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
     "bits.\nmpirun -n 4 gpurt train ... shares each batch out over four devices.\n"
 
 int train_supervised(int argc, char **argv) {
-    return train(
-        "train supervised",
-        "Trains a network on a data file. Settings come from the config, and KEY=VALUE or "
-        "--KEY\nVALUE changes them: batch_size=4096 precision=f16 optimizer=adam "
-        "--learning-rate 3e-4.\n" ROWS,
-        GRT_CONFIG_OF_SUPERVISED, argc, argv);
+    return train("train supervised",
+                 "Trains a network on a data file. Settings come from the config, and KEY=VALUE or "
+                 "--KEY\nVALUE changes them: batch_size=4096 precision=f16 optimizer=adam "
+                 "--learning-rate 3e-4.\n" ROWS,
+                 GRT_CONFIG_OF_SUPERVISED, argc, argv);
 }
 
 int train_simclr(int argc, char **argv) {

@@ -52,7 +52,11 @@ static void images_close(struct images *m) {
 static int images_open(struct images *m, const char *path, const char *x, const char *y,
                        uint64_t batch, bool shuffle, uint64_t seed) {
     const char *file = grt_direct_path(path);
-    *m = (struct images){.info = file ? grt_file_info_create(file) : NULL};
+    *m = (struct images){0};
+    if (!file) {
+        return command_exit_of(grt_last_status());
+    }
+    m->info = grt_file_info_create(file);
     if (!m->info) {
         return command_exit_of(grt_last_status());
     }

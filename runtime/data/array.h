@@ -22,7 +22,7 @@
 #include "gpurt/dataset.h"
 #include "element.h"
 
-enum grt_filter { GRT_FILTER_SHUFFLE, GRT_FILTER_DEFLATE };
+enum grt_filter { GRT_FILTER_SHUFFLE, GRT_FILTER_DEFLATE, GRT_FILTER_LZF, GRT_FILTER_SZIP };
 #define GRT_MAX_FILTERS 4
 
 struct grt_tile {
@@ -45,6 +45,8 @@ struct grt_array {
     uint64_t slab_bytes;
     uint32_t filter_count;
     enum grt_filter filters[GRT_MAX_FILTERS];  // in the order they were applied
+    // Of szip: options, pixels of a block, bits of a pixel, pixels of a line, as HDF5 has them.
+    unsigned szip[4];
 };
 
 static inline uint64_t grt_array_tiles(const struct grt_array *array) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "filter.h"
 #include "inspect.h"
 
 #define MOST_ARRAYS 1000
@@ -29,6 +30,9 @@ static void describe_filters(hid_t creation, char *text, size_t size) {
             n += snprintf(text + n, size - (size_t)n, "%sshuffle", gap);
         } else if (id == H5Z_FILTER_DEFLATE) {
             n += snprintf(text + n, size - (size_t)n, "%sdeflate %u", gap, values[0]);
+        } else if (id == H5Z_FILTER_SZIP || id == GRT_FILTER_LZF_ID) {
+            n += snprintf(text + n, size - (size_t)n, "%s%s", gap,
+                          id == H5Z_FILTER_SZIP ? "szip" : "lzf");
         } else {
             n += snprintf(text + n, size - (size_t)n, "%sfilter %d", gap, (int)id);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inflate by zlib, and HDF5's shuffle, which stores the first bytes of all elements, then all
+// Inflate by zlib, LZF as h5py writes it, szip by its library, and HDF5's shuffle, which stores the first bytes of all elements, then all
 // second bytes, and so on; bytes that do not fill an element follow as they are.
 #include "filter.h"
 
@@ -22,6 +22,56 @@ static bool inflate_tile(const struct grt_array *array, const unsigned char *in,
            grt_fault(fault, GRT_BAD_DATA,
                      "a chunk of '%s' is damaged: %llu of %llu bytes could be inflated",
                      array->name, (unsigned long long)got, (unsigned long long)array->tile_bytes);
+}
+
+// Runs of up to 32 bytes as they are, and pieces of what came before, 3 to 264 bytes, from up to 8192
+// bytes back.
+static bool unpack_lzf(const struct grt_array *array, const unsigned char *in, uint64_t in_size,
+                       unsigned char *out, struct grt_fault *fault) {
+    uint64_t at = 0, done = 0, all = array->tile_bytes;
+    bool good = true;
+    while (good && at < in_size) {
+        uint32_t head = in[at++], length = head >> 5;
+        if (length == 0) {
+            length = head + 1;
+            good = length <= in_size - at && length <= all - done;
+            if (good) {
+                memcpy(out + done, in + at, length);
+                at += length;
+                done += length;
+            }
+            continue;
+        }
+        bool more = length == 7;
+        good = in_size - at >= 1u + more;
+        if (!good) {
+            break;
+        }
+        length += (more ? in[at] : 0) + 2;
+        at += more;
+        uint64_t back = ((uint64_t)(head & 31) << 8) + in[at++] + 1;
+        good = back <= done && length <= all - done;
+        for (uint32_t i = 0; good && i < length; i++, done++) {
+            out[done] = out[done - back];
+        }
+    }
+    return (good && done == all) ||
+           grt_fault(fault, GRT_BAD_DATA, "a chunk of '%s' is damaged: %llu of %llu bytes of lzf",
+                     array->name, (unsigned long long)done, (unsigned long long)all);
+}
+
+static bool unpack(enum grt_filter filter, const struct grt_array *array, const unsigned char *in,
+                   uint64_t in_size, unsigned char *out, struct grt_fault *fault) {
+    return filter == GRT_FILTER_DEFLATE ? inflate_tile(array, in, (uint32_t)in_size, out, fault)
+           : filter == GRT_FILTER_LZF   ? unpack_lzf(array, in, in_size, out, fault)
+                                        : grt_filter_szip(array, in, in_size, out, fault);
+}
+
+uint64_t grt_filter_most(const struct grt_array *array) {
+    // zlib's format has 258 bytes for 2 bits; LZF 264 for 3 bytes; szip 64 blocks of 32 pixels of 8
+    // bytes for some bits.
+    static const uint64_t most[] = {1, 1032, 88, 1 << 16};
+    return array->filter_count > 0 ? most[array->filters[array->filter_count - 1]] : 1;
 }
 
 // One pass for each byte of an element: reads run on, writes step by the size of an element.
@@ -51,8 +101,8 @@ bool grt_filter_undo(const struct grt_array *array, const struct grt_tile *tile,
             continue;
         }
         unsigned char *to = --left % 2 == 0 ? out : spare;
-        if (array->filters[i] == GRT_FILTER_DEFLATE) {
-            if (!inflate_tile(array, from, (uint32_t)size, to, fault)) {
+        if (array->filters[i] != GRT_FILTER_SHUFFLE) {
+            if (!unpack(array->filters[i], array, from, size, to, fault)) {
                 return false;
             }
         } else {

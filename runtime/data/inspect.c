@@ -7,6 +7,7 @@
 // Sizes are believed only as far as the file goes: every tile lies within it, all tiles together
 // take no more bytes than it has, and deflate makes at most 1032 bytes of one. So a small file
 // cannot ask for much memory.
+#include "filter.h"
 #include "hdf5_put.h"
 #include "inspect.h"
 
@@ -22,7 +23,6 @@
 #include "base/log.h"
 
 #define MAX_TILES (1u << 22)
-#define DEFLATE_MOST 1032  // what zlib's format can expand a byte to
 // Tiles, from which on the list is kept for the next run: the library takes 1.7 s for 16,000 of
 // them (1.10.8, where every question walks the index).
 #define LIST_KEEP_FROM 2048
@@ -108,10 +108,13 @@ hid_t grt_inspect_open(const char *path, const struct grt_file *file, struct grt
 
 // ---- one data set ----
 
-// A name leads to its data set through hard links only: what a soft link means can change, and an
-// external one opens another file.
-static bool links_are_hard(hid_t file, const char *name, struct grt_fault *fault) {
-    char path[256];
+#define MOST_LINKS 8  // one behind the other
+#define NAME_SIZE 256
+
+// A name leads to its data set through hard links, and soft ones, which are names of the same file;
+// an external one opens another.
+static bool links_are_known(hid_t file, const char *name, uint32_t depth, struct grt_fault *fault) {
+    char path[NAME_SIZE], target[NAME_SIZE], whole[2 * NAME_SIZE + 2];
     size_t length = strlen(name);
     if (length >= sizeof path) {
         return grt_fault(fault, GRT_BAD_DATA, "a name of %zu characters", length);
@@ -123,17 +126,30 @@ static bool links_are_hard(hid_t file, const char *name, struct grt_fault *fault
         memcpy(path, name, end);
         path[end] = '\0';
         H5L_info_t info;
+        if (H5Lget_info(file, path, &info, H5P_DEFAULT) < 0 && depth > 0) {
+            return grt_fault(fault, GRT_BAD_DATA, "a link leads to '%s', which is not there", name);
+        }
         if (H5Lget_info(file, path, &info, H5P_DEFAULT) < 0) {
             return grt_fault(fault, GRT_BAD_DATA,
                              "has no data set '%s'; `gpurt data info` lists those that it has, "
                              "inputs and targets name the ones to use",
                              name);
         }
+        if (info.type == H5L_TYPE_SOFT) {
+            bool read = info.u.val_size > 1 && info.u.val_size <= sizeof target &&
+                        H5Lget_val(file, path, target, sizeof target, H5P_DEFAULT) >= 0;
+            if (!read || depth == MOST_LINKS) {
+                return grt_fault(fault, GRT_BAD_DATA, "'%s' is a link that leads nowhere", path);
+            }
+            target[info.u.val_size - 1] = '\0';
+            char *slash = strrchr(path, '/');
+            size_t folder = target[0] == '/' || !slash ? 0 : (size_t)(slash - path) + 1;
+            snprintf(whole, sizeof whole, "%.*s%s%s", (int)folder, path, target, name + end);
+            return links_are_known(file, whole, depth + 1, fault);
+        }
         if (info.type != H5L_TYPE_HARD) {
             return grt_fault(fault, GRT_BAD_DATA, "'%s' is %s link and not followed", path,
-                             info.type == H5L_TYPE_SOFT       ? "a soft"
-                             : info.type == H5L_TYPE_EXTERNAL ? "an external"
-                                                              : "a user-defined");
+                             info.type == H5L_TYPE_EXTERNAL ? "an external" : "a user-defined");
         }
     }
     return true;
@@ -262,38 +278,59 @@ static bool find_contiguous(hid_t set, const struct grt_file *file, struct grt_a
     return true;
 }
 
+static bool filter_of(H5Z_filter_t id, enum grt_filter *filter) {
+    static const struct {
+        H5Z_filter_t id;
+        enum grt_filter filter;
+    } known[] = {{H5Z_FILTER_SHUFFLE, GRT_FILTER_SHUFFLE},
+                 {H5Z_FILTER_DEFLATE, GRT_FILTER_DEFLATE},
+                 {H5Z_FILTER_SZIP, GRT_FILTER_SZIP},
+                 {GRT_FILTER_LZF_ID, GRT_FILTER_LZF}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].id == id) {
+            *filter = known[i].filter;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool packed(const struct grt_array *array) {
+    return array->filter_count > 0 && array->filters[array->filter_count - 1] != GRT_FILTER_SHUFFLE;
+}
+
 static bool read_filters(hid_t creation, struct grt_array *array, struct grt_fault *fault) {
     int count = H5Pget_nfilters(creation);
     for (int i = 0; i < count; i++) {
         unsigned flags = 0, config = 0;
-        size_t values = 0;
+        unsigned of[4] = {0};
+        size_t values = 4;
         char name[64] = "";
-        H5Z_filter_t id = H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL, sizeof name,
-                                         name, &config);
-        bool deflated = array->filter_count > 0 &&
-                        array->filters[array->filter_count - 1] == GRT_FILTER_DEFLATE;
-        bool known = id == H5Z_FILTER_DEFLATE || id == H5Z_FILTER_SHUFFLE;
-        if (!known || deflated || array->filter_count == GRT_MAX_FILTERS) {
+        H5Z_filter_t id =
+            H5Pget_filter2(creation, (unsigned)i, &flags, &values, of, sizeof name, name, &config);
+        enum grt_filter filter = GRT_FILTER_SHUFFLE;
+        bool known = filter_of(id, &filter), szip = known && filter == GRT_FILTER_SZIP;
+        known = known && (!szip || grt_filter_szip_usable(of));
+        if (!known || packed(array) || array->filter_count == GRT_MAX_FILTERS) {
             name[sizeof name - 1] = '\0';
             for (char *c = name; *c; c++) {
                 *c = (unsigned char)*c < ' ' || (unsigned char)*c > '~' ? '?' : *c;
             }
-            return grt_fault(fault, GRT_BAD_DATA,
-                             "'%s' uses the filter %d%s%s%s; shuffle and then deflate can be read: "
-                             "h5repack -f SHUF -f GZIP=4 makes it so",
-                             array->name, (int)id, *name ? " (" : "", name,
-                             !*name  ? ""
-                             : known ? ") in an unusual order"
-                                     : ")");
+            return grt_fault(
+                fault, GRT_BAD_DATA,
+                "'%s' uses the filter %d%s%s%s; shuffle and then deflate, lzf or szip can "
+                "be read: h5repack -f SHUF -f GZIP=4 makes it so",
+                array->name, (int)id, *name ? " (" : "", name,
+                !*name  ? ""
+                : known ? ") in an unusual order"
+                        : ")");
         }
-        array->filters[array->filter_count++] =
-            id == H5Z_FILTER_DEFLATE ? GRT_FILTER_DEFLATE : GRT_FILTER_SHUFFLE;
+        array->filters[array->filter_count++] = filter;
+        if (szip) {
+            memcpy(array->szip, of, sizeof array->szip);
+        }
     }
     return true;
-}
-
-static bool deflated(const struct grt_array *array) {
-    return array->filter_count > 0 && array->filters[array->filter_count - 1] == GRT_FILTER_DEFLATE;
 }
 
 static uint64_t tiles_along(uint64_t extent, uint64_t tile) {
@@ -336,7 +373,7 @@ static bool read_chunk_shape(hid_t creation, const struct grt_file *file, struct
                          array->name, (unsigned long long)count,
                          (unsigned long long)array->tile_bytes, MAX_TILES);
     }
-    uint64_t least = deflated(array) ? array->tile_bytes / DEFLATE_MOST : array->tile_bytes;
+    uint64_t least = packed(array) ? array->tile_bytes / grt_filter_most(array) : array->tile_bytes;
     least = least > 0 ? least : 1;
     if (count > file->bytes / least) {
         return too_large(array, count * least, file, fault);
@@ -348,9 +385,10 @@ static bool read_chunk_shape(hid_t creation, const struct grt_file *file, struct
 static bool tile_is_sound(const struct grt_array *array, uint64_t offset, uint64_t stored,
                           const struct grt_file *file) {
     bool plain = array->filter_count == 0;
+    uint64_t most = plain ? 1 : grt_filter_most(array);
     return stored > 0 && stored <= UINT32_MAX && stored <= file->bytes &&
            offset <= file->bytes - stored && (!plain || stored == array->tile_bytes) &&
-           array->tile_bytes <= stored * DEFLATE_MOST + DEFLATE_MOST;
+           array->tile_bytes <= stored * most + most;
 }
 
 static void list_key(const struct grt_file *file, const struct grt_array *array, char key[512]) {
@@ -493,7 +531,7 @@ bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
     if (!name[0]) {
         return grt_fault(fault, GRT_BAD_DATA, "a data set without a name");
     }
-    if (!links_are_hard(id, name, fault)) {
+    if (!links_are_known(id, name, 0, fault)) {
         return false;
     }
     snprintf(array->name, sizeof array->name, "%s", name);

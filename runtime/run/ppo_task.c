@@ -180,8 +180,9 @@ static bool describe_optimizer(const struct grt_config *c, uint64_t updates,
         i++;
     }
     if (i == count) {
-        return grt_fail(GRT_CONFIG, "schedule: %s is for epochs over data, which PPO has not; use "
-                                    "cosine, linear or constant",
+        return grt_fail(GRT_CONFIG,
+                        "schedule: %s is for epochs over data, which PPO has not; use "
+                        "cosine, linear or constant",
                         c->schedule);
     }
     desc->schedule = known[i];

@@ -88,8 +88,8 @@ struct grt_supervised {
     uint64_t knn_every;                // epochs between trials by nearest neighbours; 0: none
 };
 
-// Whether a validation was due at `step`, or the run ended there, and it was stopped: it comes first
-// when the run goes on.
+// Whether a validation was due at `step`, or the run ended there, and it was stopped: it comes
+// first when the run goes on.
 static inline bool supervised_owes(const struct grt_supervised *s, uint64_t step) {
     const struct supervised_place *p = &s->place;
     return step > 0 && p->epoch_samples > 0 && (step % s->check_every == 0 || step >= s->steps);

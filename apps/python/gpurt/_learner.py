@@ -118,8 +118,8 @@ class Learner:
         resume: bool = False,
         report: Optional[Callable[[Row], Any]] = None,
     ) -> List[Row]:
-        """Trains on arrays, or on a file that is named (HDF5, .csv, .tsv, .npz or .npy), and returns the rows of its
-        evaluations.
+        """Trains on arrays, or on a file that is named (HDF5, .csv, .tsv, .npz or .npy), and returns
+        the rows of its evaluations.
 
         Weights that the learner has already are begun with. Afterwards it has those of the best
         evaluation. ``report`` is called with each row of the log as it comes. ``resume`` goes on in

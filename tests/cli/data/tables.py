@@ -130,6 +130,47 @@ def types():
     refuse("-1", 65, "train", "supervised", "--data", "narrow.h5", "checkpoint_dir=never")
 
 
+def packed():
+    """Whatever filters have packed a file, and whichever links lead to its data sets, it is the same."""
+    x = np.round(draw.normal(size=(300, 5)), 1).astype("f4")
+    ways = {"lzf": {"compression": "lzf"}, "lzf-shuffle": {"compression": "lzf", "shuffle": True}, "deflate": {"compression": 3}}
+    if h5py.h5z.filter_avail(h5py.h5z.FILTER_SZIP):
+        ways |= {"szip": {"compression": "szip"}, "szip-ec": {"compression": "szip", "compression_opts": ("ec", 8)}}
+    said = {}
+    for name, way in ({"plain": {}} | ways).items():
+        for kind in "f4", "i2":
+            with h5py.File("packed.h5", "w") as f:
+                f.create_dataset("deep/real", data=np.concatenate([x, 0 * x, x]).astype(kind), chunks=(64, 5) if way else None, **way)
+                f["deep/soft"] = h5py.SoftLink("real")
+                f["group"] = h5py.SoftLink("/deep")
+                f["x"] = h5py.SoftLink("group/soft")
+                f["out"] = h5py.ExternalLink("f8.h5", "x")
+            run("train", "supervised", "--data", "packed.h5", "loss=nt_xent", "epochs=1", "batch_size=300", "hidden=4", "-q",
+                f"checkpoint_dir=packed-{name}-{kind}", "projection=4")
+            with h5py.File(f"packed-{name}-{kind}/best.h5") as f:
+                said[name, kind] = [f["model/layers.0/weight"][()].tobytes(), f["model/layers.1/weight"][()].tobytes()]
+            assert said[name, kind] == said["plain", kind], (name, kind)
+        refuse("an external link", 65, "train", "supervised", "--data", "packed.h5", "inputs=out", "loss=nt_xent", "checkpoint_dir=never")
+        listed = subprocess.run([gpurt, "data", "info", "packed.h5"], capture_output=True, text=True).stdout
+        assert name.split("-")[0] in listed or name == "plain", listed
+    # Damaged in its middle: one line, and no crash.
+    for name, way in ways.items():
+        with h5py.File("hurt.h5", "w") as f:
+            f.create_dataset("x", data=draw.normal(size=(400, 5)).round(2), chunks=(400, 5), **way)
+            at, size = f["x"].id.get_chunk_info(0)[2:]
+        bytes_ = bytearray(open("hurt.h5", "rb").read())
+        for trial in range(6):
+            hurt = bytearray(bytes_)
+            for i in draw.integers(0, size, 20):
+                hurt[at + int(i)] ^= int(draw.integers(1, 256))
+            if trial == 0:
+                hurt[at:at + size] = bytes(size)
+            open("hurt.h5", "wb").write(hurt)
+            done = subprocess.run([gpurt, "predict", "--data", "hurt.h5", "--checkpoint", "packed-plain-f4", "-o", "hurt.npy"],
+                                  capture_output=True, text=True)
+            assert done.returncode in (0, 65) and done.stderr.count("\n") == 1, (name, trial, done)
+
+
 def forms():
     run("predict", "--data", "truth.h5", "--checkpoint", "truth", "-o", "said.csv")
     run("predict", "--data", "truth.h5", "--checkpoint", "truth", "-o", "said.npy")
@@ -158,6 +199,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     tables()
     types()
+    packed()
     forms()
     whole_way()
     os.chdir("/")

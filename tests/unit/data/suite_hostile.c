@@ -89,6 +89,8 @@ static void links(void **state) {
     H5Lcreate_external(other, "x", file, "x", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_external(other, "/", file, "group", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_soft("/group/x", file, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("round", file, "round", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/nothing", file, "dangling", H5P_DEFAULT, H5P_DEFAULT);
     hid_t inner = H5Gcreate2(file, "inner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_hard(file, "/", inner, "loop", H5P_DEFAULT, H5P_DEFAULT);
     H5Gclose(inner);
@@ -98,8 +100,10 @@ static void links(void **state) {
     } rows[] = {
         {"x", "'x' is an external link"},
         {"group/x", "'group' is an external link"},
-        {"soft", "'soft' is a soft link"},
-        {"inner/loop/inner/loop/soft", "'inner/loop/inner/loop/soft' is a soft link"},
+        {"soft", "'/group' is an external link"},
+        {"inner/loop/inner/loop/soft", "'/group' is an external link"},
+        {"round", "leads nowhere"},
+        {"dangling", "a link leads to '/nothing'"},
         {"inner", "'inner' is not a data set"},
         {"inner/nothing", "no data set 'inner/nothing'"},
         {"nothing", "no data set 'nothing'"},
