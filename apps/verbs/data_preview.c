@@ -52,13 +52,10 @@ static void images_close(struct images *m) {
 static int images_open(struct images *m, const char *path, const char *x, const char *y,
                        uint64_t batch, bool shuffle, uint64_t seed) {
     const char *file = grt_direct_path(path);
-    *m = (struct images){0};
-    if (!file) {
-        return command_exit_of(grt_last_status());
-    }
-    m->info = grt_file_info_create(file);
+    *m = (struct images){.info = file ? grt_file_info_create(file) : NULL};
     if (!m->info) {
-        return command_exit_of(grt_last_status());
+        int code = command_exit_of(grt_last_status());
+        return code ? code : COMMAND_INTERNAL;
     }
     const struct grt_array_info *inputs = array_of(m->info, x), *targets = array_of(m->info, y);
     if (!inputs || inputs->rank != 4 || inputs->problem[0]) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inflate by zlib, LZF as h5py writes it, szip by its library, and HDF5's shuffle, which stores the first bytes of all elements, then all
-// second bytes, and so on; bytes that do not fill an element follow as they are.
+// Inflate by zlib, LZF as h5py writes it, szip by its library, and HDF5's shuffle, which stores the
+// first bytes of all elements, then all second bytes, and so on; bytes that do not fill an element
+// follow as they are.
 #include "filter.h"
 
 #include <string.h>
@@ -24,8 +25,8 @@ static bool inflate_tile(const struct grt_array *array, const unsigned char *in,
                      array->name, (unsigned long long)got, (unsigned long long)array->tile_bytes);
 }
 
-// Runs of up to 32 bytes as they are, and pieces of what came before, 3 to 264 bytes, from up to 8192
-// bytes back.
+// Runs of up to 32 bytes as they are, and pieces of what came before, 3 to 264 bytes, from up to
+// 8192 bytes back.
 static bool unpack_lzf(const struct grt_array *array, const unsigned char *in, uint64_t in_size,
                        unsigned char *out, struct grt_fault *fault) {
     uint64_t at = 0, done = 0, all = array->tile_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// szip by the library that HDF5 itself has it from, opened when a file first wants it: gpurt is built
-// and runs without.
+// szip by the library that HDF5 itself has it from, opened when a file first wants it: gpurt is
+// built and runs without.
 //
 //     a chunk   bytes before packing, u32 little-endian | what SZ_BufftoBuffDecompress() takes
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 
 #include "filter.h"
 
-// As in szlib.h.
+// As the library's header has it.
 struct szip_desc {
     int options, bits_per_pixel, pixels_per_block, pixels_per_line;
 };

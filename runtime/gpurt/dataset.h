@@ -9,18 +9,17 @@
 // [N][P][D] (point sets) and [N][H][W][C] (images) are known shapes. Point sets of one P lie side
 // by side point by point, and so do pixels of images of one size; others one behind the other, each
 // as a whole. Elements are f16, f32, f64, i8, i16, i32, i64, u8, u16, u32 or bool of either byte
-// order, contiguous or in chunks, plain or with the filters shuffle and deflate, lzf or szip; they become f32,
-// or class numbers of 32 bits. Where x is normalised, whole numbers of 32 and 64 bits and doubles
-// are so before they
-// become f32: what is alike to f32 next to a large mean stays apart.
+// order, contiguous or in chunks, plain or with the filters shuffle and deflate, lzf or szip; they
+// become f32, or class numbers of 32 bits. Where x is normalised, whole numbers of 32 and 64 bits
+// and doubles are so before they become f32: what is alike to f32 next to a large mean stays apart.
 //
 // The HDF5 library opens the file, is asked where the bytes lie, and is closed again: from then on
 // rows are read with pread() by any number of threads, since the library serialises its calls.
-// External storage, virtual data sets, external links, unknown filters, and sizes that the file cannot hold
-// are refused before anything is allocated. So are values that are not allowed: opening looks at
-// every row once, with a thread for each processor, and remembers the answer for as long as the
-// file is unchanged. Two cores look through 2 GB a second of f32 that are in memory already; a disk
-// sets its own pace. Whole numbers are always finite and cost nothing.
+// External storage, virtual data sets, external links, unknown filters, and sizes that the file
+// cannot hold are refused before anything is allocated. So are values that are not allowed: opening
+// looks at every row once, with a thread for each processor, and remembers the answer for as long
+// as the file is unchanged. Two cores look through 2 GB a second of f32 that are in memory already;
+// a disk sets its own pace. Whole numbers are always finite and cost nothing.
 #ifndef GRT_DATASET_H
 #define GRT_DATASET_H
 
