@@ -117,7 +117,8 @@ static bool write_file(const struct arrays *a, const char *path) {
 
 static bool add(struct arrays *a, const char *name, struct numpy_array **array) {
     size_t length = strlen(name);
-    bool ends = length > 4 && strcmp(name + length - 4, ".npy") == 0;
+    const char *dot = strrchr(name, '.');
+    bool ends = dot && strcmp(dot, ".npy") == 0;
     if (a->count == MOST_ARRAYS || length >= sizeof a->entries[0].name || length == 0 ||
         name[0] == '/' || strstr(name, "..")) {
         return numpy_wrong(a->source, "", "more than 64 arrays, or a name that is none");

@@ -170,6 +170,6 @@ bool grt_direct(const struct grt_direct_desc *d, struct grt_direct *direct) {
 }
 
 const char *grt_direct_path(const char *path) {
-    struct grt_direct direct;
+    struct grt_direct direct = {0};
     return grt_direct(&(struct grt_direct_desc){.path = path}, &direct) ? direct.path : NULL;
 }

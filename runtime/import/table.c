@@ -369,7 +369,8 @@ static bool fill(struct table *t) {
 // ---- classes ----
 
 static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *one = *(char *const *)a, *other = *(char *const *)b;
+    return one && other ? strcmp(one, other) : 0;
 }
 
 // The names of classes that are given, in the order of their bytes.
