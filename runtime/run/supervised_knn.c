@@ -50,7 +50,8 @@ static bool measure(struct grt_supervised *s, const struct grt_run *run, double 
 }
 
 bool supervised_knn_due(const struct grt_supervised *s, uint64_t step) {
-    return s->knn_every > 0 && (step >= s->steps || step / s->steps_per_epoch % s->knn_every == 0);
+    uint64_t each = s->steps_per_epoch * s->knn_every;
+    return each > 0 && (step >= s->steps || step % each == 0);
 }
 
 void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct grt_run_row *row) {
