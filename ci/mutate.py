@@ -28,7 +28,7 @@ AREAS = {
     "data": ("runtime/data/ runtime/import/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
                               r"data-preview|cli_data|images-cli"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
-                                   r"binaries|timeline|nothing|refused|timeline-cli"),
+                                   r"binaries|timeline|trace|nothing|refused|timeline-cli"),
     "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl|"
                                    r"bad-driver|address|clcaps"),
     "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.vulkan|"

@@ -18,6 +18,7 @@
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \
+    X(trace, H)                                                                                    \
     X(scores, H)                                                                                   \
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
