@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 
+tests = os.path.abspath(__file__)
 package, library, command = sys.argv[1:]
 if package != "installed":
     sys.dont_write_bytecode = True
@@ -452,6 +453,61 @@ def gymnasiums():
     from gpurt.gym import VectorEnv
 
     refused(gpurt.ConfigError, "has 10 agents", lambda: VectorEnv("uav"))
+
+
+@case
+def environments():
+    """With Gymnasium, or what stands in for it: ends, copies, seeds, states."""
+    if "gymnasium" not in sys.modules:
+        sys.path.insert(0, os.path.dirname(tests))
+        import stand_in
+
+        stand_in.install()
+    from gpurt.gym import Env, VectorEnv
+
+    # A pole that is pushed to one side falls: that is an end, and no cut. Three steps are a cut.
+    env, one = VectorEnv("cartpole", 3), Env("cartpole")
+    env.reset(seed=3), one.reset(seed=3)
+    for step in range(100):
+        obs, rewards, terminated, truncated, _ = env.step(np.ones((3, 1)))
+        single = one.step(np.ones(1))
+        assert single[2] == terminated[0] and single[3] is False and single[1] == rewards[0]
+        assert (single[0] == obs[0]).all() and not truncated.any() and rewards.dtype == "f8"
+        if terminated.any():
+            break
+    assert 5 < step < 40 and (rewards == 1).all(), step
+    begun, rewards, ended, cut, _ = env.step(np.ones((3, 1)))
+    assert (rewards[terminated] == 0).all() and not ended[terminated].any()
+    assert (np.abs(begun[terminated]) <= 0.05).all()  # where episodes begin
+    for short in (VectorEnv("pendulum", 2, length=3), Env("pendulum", length=3)):
+        short.reset(seed=1)
+        many = short.step(np.zeros((2, 1)) if hasattr(short, "num_envs") else np.zeros(1))
+        for step in range(2, 6):
+            assert not np.any(many[2]) and bool(np.all(many[3])) == (step == 4), (step, many)
+            many = short.step(np.zeros((2, 1)) if hasattr(short, "num_envs") else np.zeros(1))
+    # What was returned stays, or is the library's own.
+    for copy in (True, False):
+        env = VectorEnv("pendulum", 2, copy=copy)
+        first, _ = env.reset(seed=5)
+        before = first.copy()
+        obs = env.step(np.full((2, 1), 0.7))[0]
+        assert (first == before).all() == copy and np.shares_memory(first, obs) == (not copy)
+    # A seed begins the same episodes, none begins others, which follow from the seed before.
+    def starts(seed):
+        return [env.reset(seed=s)[0].copy() for s in (seed, None, None)]
+
+    a, b = starts(7), starts(7)
+    assert all((x == y).all() for x, y in zip(a, b)) and (a[1] != a[2]).any()
+    assert (starts(8)[0] != a[0]).any()
+    states = np.array([[0.1, 0.2], [0.3, -0.4]], "f4")
+    obs, _ = env.reset(seed=1, options={"states": states})
+    angle, rate = states.T
+    assert np.abs(obs - np.stack([np.cos(angle), np.sin(angle), rate], 1)).max() < 1e-6
+    assert env.observation_space.shape == (2, 3) and env.single_action_space.shape == (1,)
+    act = env.single_action_space
+    assert np.all(act.low == -1) and np.all(act.high == 1)
+    refused(gpurt.ConfigError, "one seed begins", lambda: env.reset(seed=[1, 2]))
+    refused(gpurt.ConfigError, "has 10 agents", lambda: Env("uav"))
 
 
 print(f"package.py: {len(done)} cases, {gpurt.__file__}")
