@@ -476,7 +476,36 @@ static void memory_types(void **state) {
                  "no memory type for upload buffers");
 }
 
+// ---- the end of an instance ----
+
+static uint32_t instances, messengers;
+
+static void VKAPI_CALL end_instance(VkInstance handle, const VkAllocationCallbacks *by) {
+    (void)handle, (void)by;
+    assert_int_equal(messengers, 1);  // what belongs to it goes first
+    instances++;
+}
+
+static void VKAPI_CALL end_messenger(VkInstance handle, VkDebugUtilsMessengerEXT messenger,
+                                     const VkAllocationCallbacks *by) {
+    (void)handle, (void)messenger, (void)by;
+    messengers++;
+}
+
+// A device that could not be opened is closed after its instance is gone.
+static void an_instance_ends_once(void **state) {
+    (void)state;
+    struct gvk_instance ends = {.handle = (VkInstance)(uintptr_t)1,
+                                .messenger = (VkDebugUtilsMessengerEXT)(uintptr_t)2,
+                                .DestroyInstance = end_instance,
+                                .DestroyDebugUtilsMessengerEXT = end_messenger};
+    gvk_instance_destroy(&ends);
+    gvk_instance_destroy(&ends);
+    assert_true(instances == 1 && messengers == 1);
+}
+
 static const struct CMUnitTest cases[] = {
+    TEST_CASE(an_instance_ends_once),
     TEST_CASE(cards_are_read),
     TEST_CASE(lanes_wait_for_each_other),
     TEST_CASE(memory_types),
