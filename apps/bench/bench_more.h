@@ -14,7 +14,8 @@
     X(mlp, "the training step of an MLP alone, per model and batch size")                          \
     X(conv, "convolutions, forward and both gradients, by the layers of ResNet-18")                \
     X(images, "whole training steps of image networks, per model, resolution and batch size")      \
-    X(ppo, "whole iterations of PPO, where their time goes, and beside them a loop of the host")
+    X(ppo, "whole iterations of PPO, where their time goes, and beside them a loop of the host")   \
+    X(scaling, "steps of several ranks, measured and predicted, and whether they pay")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_MORE(X)

@@ -90,6 +90,14 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv);
 // Where several devices are named and nothing has started ranks: starts them by mpirun, waits, and
 // returns their exit code; else -1.
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv);
+// The beginning of a command line that starts ranks; "-n N PROGRAM" follows. Returns how many words
+// it has.
+#define TRAINER_MPIRUN_WORDS 16
+size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]);
+// The device of the rank with this number on its machine; "": the usual one. False: the options say
+// nothing of it, and there is no GPU.
+bool trainer_ranks_device(const struct options *options, uint32_t number, char *device,
+                          size_t size);
 // Before the device is opened: its device, and who is silent.
 void trainer_ranks_place(struct trainer *t);
 // Behind it: meets the others. Returns an exit code, the mistake said.

@@ -95,6 +95,19 @@ static bool whole(const char *text) {
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
+bool trainer_ranks_device(const struct options *o, uint32_t number, char *device, size_t size) {
+    const char *given = o->device ? o->device : getenv("GPURT_DEVICE");
+    device[0] = '\0';
+    if (given && *given) {
+        nth_word(given, number, device, size);
+        number = whole(device) ? (uint32_t)strtoul(device, NULL, 10) : number;
+    }
+    if ((!device[0] || whole(device)) && !nth_gpu(o->backend, number, device, size)) {
+        device[0] = '\0';
+    }
+    return device[0] || given;
+}
+
 void trainer_ranks_place(struct trainer *t) {
     struct options *o = &t->config.common;
     struct grt_comm_place place;
@@ -105,17 +118,7 @@ void trainer_ranks_place(struct trainer *t) {
     if (!launched) {
         return;
     }
-    uint32_t number = place.local;
-    const char *given = o->device ? o->device : getenv("GPURT_DEVICE");
-    if (given && *given) {
-        nth_word(given, number, t->device, sizeof t->device);
-        number = whole(t->device) ? (uint32_t)strtoul(t->device, NULL, 10) : number;
-    }
-    if ((!t->device[0] || whole(t->device)) &&
-        !nth_gpu(o->backend, number, t->device, sizeof t->device)) {
-        t->device[0] = '\0';
-    }
-    if (t->device[0] || given) {
+    if (trainer_ranks_device(o, place.local, t->device, sizeof t->device)) {
         o->device = t->device[0] ? t->device : NULL;
     }
     if (place.rank > 0) {
@@ -157,6 +160,24 @@ static int wait_for(pid_t pid) {
     return exit_of(status, passed);
 }
 
+size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]) {
+    // Bound to cores, as mpirun would have them, ranks' threads would share one.
+    static const char *const first[] = {"mpirun",
+                                        "--oversubscribe",
+                                        "--bind-to",
+                                        "none",
+                                        "--mca",
+                                        "mpi_yield_when_idle",
+                                        "1",
+                                        "--mca",
+                                        "odls_base_sigkill_timeout",
+                                        "2",
+                                        "--allow-run-as-root"};
+    size_t count = sizeof first / sizeof *first - (geteuid() != 0);
+    memcpy(words, first, count * sizeof *first);
+    return count;
+}
+
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
     const char *given = t->config.common.device;
     if (!t->kind->ranks || !given || count_words(given) == 1 || grt_comm_launched(NULL)) {
@@ -172,24 +193,9 @@ int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
     }
     self[length] = '\0';
     snprintf(count, sizeof count, "%u", count_words(given));
-    // Bound to cores, as mpirun would have them, ranks' threads would share one.
-    const char *const first[] = {"mpirun",
-                                 "-n",
-                                 count,
-                                 "--oversubscribe",
-                                 "--bind-to",
-                                 "none",
-                                 "--mca",
-                                 "mpi_yield_when_idle",
-                                 "1",
-                                 "--mca",
-                                 "odls_base_sigkill_timeout",
-                                 "2"};
-    size_t n = sizeof first / sizeof *first;
-    memcpy(words, first, sizeof first);
-    if (geteuid() == 0) {
-        words[n++] = "--allow-run-as-root";
-    }
+    size_t n = trainer_ranks_mpirun(words);
+    words[n++] = "-n";
+    words[n++] = count;
     words[n++] = self;
     words[n++] = "train";
     memcpy(words + n, argv, (size_t)argc * sizeof *words);

@@ -48,6 +48,7 @@ offers "--size --samples" gpurt bench memory --s  # and of no kind that is not n
 offers "--num-envs --num-dirs" gpurt bench rollout --num
 offers "--variant" gpurt bench mlp --va
 offers "--num-envs" gpurt bench ppo --num
+offers "supervised classify es" gpurt bench scaling --train ''
 offers "--num-workers" gpurt bench --num
 offers "supervised classify simclr es standing ppo uav" gpurt train ''
 offers "--phase --policy" gpurt train standing --p
@@ -81,7 +82,7 @@ offers "--html" gpurt report a.json --ht
 offers "--fail-under --format" gpurt compare a.json b.json --f
 
 # ---- the man page ----
-for words in devices doctor bench "bench data" "bench mlp" "bench ppo" "bench all" data tune profile \
+for words in devices doctor bench "bench data" "bench mlp" "bench ppo" "bench scaling" "bench all" data tune profile \
     "train supervised" "train simclr" "eval knn" "eval linear" "train es" "train standing" "train ppo" "train uav" eval "eval uav" predict convert play report compare estimate \
     sweep "sweep best"; do
     # shellcheck disable=SC2086  # several words

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// `gpurt bench scaling` from within.
+//
+//     bench_scaling.c        options, rows, the sentence at the end
+//     bench_scaling_runs.c   trainings by mpirun, and what their logs say
+//     bench_scaling_probe.c  the parts of an exchange alone, by ranks
+#ifndef APPS_BENCH_SCALING_H
+#define APPS_BENCH_SCALING_H
+
+#include "bench_more.h"
+#include "bench_progress.h"
+#include "cli/stats.h"
+#include "cli/table.h"
+#include "estimate/scaling.h"
+
+#define SCALING_SCHEMA "gpurt.bench.scaling/1"
+#define SCALING_RANKS 256
+#define SCALING_EPOCH 16  // steps of an epoch of synthetic data,
+#define SCALING_CHUNK 4   // and of a sample: rows of the log stand so far apart
+
+struct scaling_bench {
+    struct options common;  // first: see options.h
+    struct ranges ranks;
+    const char *train;  // "supervised", "classify" or "es"
+    const char *env;    // of es
+    struct bench_source source;
+    uint32_t batch, steps;
+    uint64_t probe;      // bytes; 0: no probe
+    const char **words;  // KEY=VALUE of the training
+    size_t word_count;
+    char folder[512];  // for logs and checkpoints, removed at the end
+    char self[4096];   // this command
+    struct table table;
+    struct bench_progress progress;
+    uint32_t wrong;
+};
+
+bool scaling_is_es(const struct scaling_bench *bench);
+
+// One number of ranks, or one process.
+struct scaling_row {
+    uint32_t ranks;
+    double parameters;
+    double bytes;     // of an exchange of each rank
+    double seconds;   // of a step, all together
+    double alone;     // of a step of a rank's part, as many processes at once without an exchange
+    double exchange;  // what a step takes longer than that
+    struct scaling_parts parts;  // predicted
+    double overlap;
+    double predicted;  // of a step
+    double spread;
+    uint32_t samples;
+};
+
+// Trains and fills seconds, spread, samples, parameters and bytes; of several ranks alone, exchange
+// and overlap too, where `parts` is known. False with the sentence.
+bool scaling_train(struct scaling_bench *bench, struct scaling_row *row);
+// The parts of an exchange of row->bytes, predicted from two smaller ones.
+bool scaling_predict(struct scaling_bench *bench, struct scaling_row *row);
+// As a rank: measures them of so many bytes, and the first prints them. Returns the exit code.
+int scaling_probe(struct scaling_bench *bench, int argc, char **argv);
+
+#endif

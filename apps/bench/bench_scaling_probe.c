@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of an exchange, each alone, by ranks that began together: as a step of training has
+// them, with a buffer in place of the gradients.
+#include <stdlib.h>
+
+#include "bench_scaling.h"
+#include "cli/command.h"
+#include "cli/devices.h"
+#include "cli/talk.h"
+#include "gpurt/comm.h"
+#include "gpurt/graph.h"
+#include "train/trainer.h"
+
+#define LEAST_ROUNDS 9
+#define MOST_ROUNDS 201
+#define SECONDS 1.0
+
+#define COLUMNS(X)                                                                                 \
+    X(KIND, "kind", "kind", NULL, TEXT, 0, 0)                                                      \
+    X(RANKS, "ranks", "ranks", NULL, COUNT, 0, 6)                                                  \
+    X(BYTES, "bytes", "bytes", NULL, BYTES, 0, 9)                                                  \
+    X(READBACK, "readback_ms", "readback", "ms", NUMBER, 3, 9)                                     \
+    X(HOST, "host_ms", "host", "ms", NUMBER, 3, 9)                                                 \
+    X(NETWORK, "network_ms", "network", "ms", NUMBER, 3, 9)                                        \
+    X(UPLOAD, "upload_ms", "upload", "ms", NUMBER, 3, 9)                                           \
+    X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
+    X(CHECK, "check", "check", NULL, TEXT, 0, 0)
+
+enum column {
+    COLUMNS(TABLE_ENTRY) COLUMN_COUNT,
+};
+static const struct table_column columns[] = {COLUMNS(TABLE_COLUMN)};
+
+struct probe {
+    struct grt_comm *comm;
+    struct grt_buf *device, *down, *up;
+    struct grt_graph *take, *give;
+    float *numbers, *slices;
+    uint64_t count, room;
+    bool gathers;
+    double times[4][MOST_ROUNDS];
+    size_t rounds;
+    bool right;
+};
+
+static bool make(struct probe *p, struct grt_dev *dev, uint64_t bytes) {
+    p->count = (bytes + 3) / 4;
+    p->room = grt_comm_room(p->comm, p->count);
+    p->numbers = calloc(p->room, sizeof *p->numbers);
+    p->slices = calloc(p->room, sizeof *p->slices);
+    if (!p->numbers || !p->slices) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %llu bytes", (unsigned long long)bytes);
+    }
+    uint64_t size = p->count * 4;
+    p->device = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "bench scaling"));
+    p->down = grt_buf_create(dev, grt_buf_desc(.size = size, .kind = GRT_BUF_READBACK));
+    p->up = grt_buf_create(dev, grt_buf_desc(.size = size, .kind = GRT_BUF_UPLOAD));
+    if (!p->device || !p->down || !p->up) {
+        return false;
+    }
+    p->take = grt_graph_create(dev, "readback");
+    p->give = grt_graph_create(dev, "upload");
+    if (!p->take || !p->give) {
+        return false;
+    }
+    struct grt_range here = {p->device, 0, size};
+    grt_graph_copy(p->take, (struct grt_range){p->down, 0, size}, here);
+    grt_graph_copy(p->give, here, (struct grt_range){p->up, 0, size});
+    return grt_graph_bake(p->take) && grt_graph_bake(p->give);
+}
+
+static void unmake(struct probe *p) {
+    grt_graph_destroy(&p->take);
+    grt_graph_destroy(&p->give);
+    grt_buf_destroy(&p->device);
+    grt_buf_destroy(&p->down);
+    grt_buf_destroy(&p->up);
+    free(p->numbers);
+    free(p->slices);
+}
+
+// Additions of this rank's slice of all, as grt_comm_sum() makes them: part of that call's time.
+static double time_sums(struct probe *p, uint32_t ranks) {
+    uint64_t slice = p->room / ranks;
+    double begun = grt_seconds();
+    for (uint32_t r = 1; r < ranks; r++) {
+        float *restrict to = p->slices;
+        const float *restrict from = p->slices + r * slice;
+        for (uint64_t i = 0; i < slice; i++) {
+            to[i] += from[i];
+        }
+    }
+    return grt_seconds() - begun;
+}
+
+// One after another, each begun by all at once.
+static bool round_of(struct probe *p) {
+    uint32_t ranks = grt_comm_ranks(p->comm);
+    double at[6];
+    size_t n = p->rounds;
+    const float *down = grt_buf_host(p->down);
+    float *up = grt_buf_host(p->up);
+    if (p->gathers) {
+        bool good = grt_comm_vote(p->comm);
+        at[0] = grt_seconds();
+        good = good && grt_comm_gather(p->comm, p->numbers, p->room / ranks * sizeof(float));
+        p->times[2][n] = grt_seconds() - at[0];
+        p->times[0][n] = p->times[1][n] = p->times[3][n] = 0;
+        return good;
+    }
+    // Known numbers: the rank's own, of which every rank gets the sum.
+    for (uint64_t i = 0; i < p->count; i++) {
+        up[i] = (float)(grt_comm_rank(p->comm) + 1);
+    }
+    if (!grt_graph_finish(p->give) || !grt_comm_vote(p->comm)) {
+        return false;
+    }
+    at[0] = grt_seconds();
+    bool good = grt_graph_finish(p->take);
+    at[1] = grt_seconds();
+    for (uint64_t i = 0; i < p->count; i++) {
+        p->numbers[i] = down[i] * 1.0f;
+    }
+    at[2] = grt_seconds();
+    good = good && grt_comm_sum(p->comm, p->numbers, p->count);
+    at[3] = grt_seconds();
+    for (uint64_t i = 0; i < p->count; i++) {
+        up[i] = p->numbers[i];
+    }
+    at[4] = grt_seconds();
+    good = good && grt_graph_finish(p->give);
+    at[5] = grt_seconds();
+    float wanted = (float)ranks * (float)(ranks + 1) / 2;
+    p->right = p->right && p->numbers[0] == wanted && p->numbers[p->count - 1] == wanted;
+    double sums = time_sums(p, ranks);
+    p->times[0][n] = at[1] - at[0];
+    p->times[1][n] = at[2] - at[1] + (at[4] - at[3]) + sums;
+    p->times[2][n] = at[3] - at[2] > sums ? at[3] - at[2] - sums : 0;
+    p->times[3][n] = at[5] - at[4];
+    return good;
+}
+
+static bool measure(struct probe *p) {
+    double begun = grt_seconds();
+    uint32_t more = 1;
+    // The first round maps memory.
+    bool good = round_of(p);
+    while (good && more) {
+        good = round_of(p);
+        p->rounds++;
+        // The first rank's clock decides for all.
+        more = p->rounds < MOST_ROUNDS &&
+               (p->rounds < LEAST_ROUNDS || grt_seconds() - begun < SECONDS) && !talk_stopped();
+        good = good && grt_comm_lead(p->comm, &more, sizeof more);
+    }
+    return good;
+}
+
+static bool print(struct scaling_bench *bench, struct probe *p, int argc, char **argv,
+                  struct grt_dev *dev) {
+    struct output output;
+    if (output_open(&output, bench->common.output)) {
+        return false;
+    }
+    struct table_desc desc = {.output = &output,
+                              .format = bench->common.format,
+                              .columns = columns,
+                              .column_count = COLUMN_COUNT,
+                              .schema = SCALING_SCHEMA,
+                              .verb = "bench scaling",
+                              .argc = argc,
+                              .argv = argv,
+                              .head = json_pack("{so}", "device", devices_json(grt_dev_info(dev)))};
+    struct table_cell cells[COLUMN_COUNT] = {
+        [COLUMN_KIND] = TABLE_CELL(.text = "exchange"),
+        [COLUMN_RANKS] = TABLE_CELL(.count = grt_comm_ranks(p->comm)),
+        [COLUMN_BYTES] = TABLE_CELL(.count = p->count * 4),
+        [COLUMN_SAMPLES] = TABLE_CELL(.count = p->rounds),
+        [COLUMN_CHECK] = TABLE_CELL(.text = p->right ? "ok" : "FAILED"),
+    };
+    for (int i = 0; i < 4; i++) {
+        double median = stats_of(p->times[i], p->rounds).median;
+        cells[COLUMN_READBACK + i] = TABLE_CELL(.number = 1e3 * median);
+    }
+    bool good = table_open(&bench->table, &desc) &&
+                table_section(&bench->table, NULL, ~(1ull << COLUMN_KIND), NULL, 0) &&
+                table_row(&bench->table, cells);
+    table_close(&bench->table);
+    return output_close(&output, good) == COMMAND_OK && good;
+}
+
+static int run(struct scaling_bench *bench, struct trainer *t, int argc, char **argv) {
+    struct probe *p = calloc(1, sizeof *p);
+    int code = COMMAND_INTERNAL;
+    bool good = p != NULL;
+    if (p) {
+        p->comm = t->comm;
+        p->gathers = scaling_is_es(bench);
+        p->right = true;
+        good = grt_comm_all(t->comm, "see its own line", make(p, t->dev, bench->probe)) &&
+               measure(p) && (!trainer_first(t) || print(bench, p, argc, argv, t->dev));
+        code = !good      ? command_exit_of(grt_last_status())
+               : p->right ? COMMAND_OK
+                          : COMMAND_INTERNAL;
+        if (good && !p->right) {
+            talk_error("the sum of an exchange is wrong");
+        }
+        unmake(p);
+    }
+    free(p);
+    return code;
+}
+
+int scaling_probe(struct scaling_bench *bench, int argc, char **argv) {
+    static const struct train_kind kind = {.verb = "bench scaling", .ranks = true};
+    struct trainer *t = calloc(1, sizeof *t);
+    int code = COMMAND_INTERNAL;
+    if (!t) {
+        talk_error("out of memory");
+        return code;
+    }
+    t->kind = &kind;
+    t->config.common = bench->common;
+    trainer_ranks_place(t);
+    bench->common.output = t->config.common.output;
+    t->dev = options_open_device(&t->config.common);
+    code = t->dev ? trainer_ranks_meet(t) : command_exit_of(grt_last_status());
+    if (!code && !t->comm) {
+        talk_error("--probe wants several ranks: mpirun -n 2 gpurt bench scaling --probe 1MB");
+        code = COMMAND_USAGE;
+    }
+    code = code ? code : run(bench, t, argc, argv);
+    grt_dev_destroy(&t->dev);
+    grt_comm_end(&t->comm, code == COMMAND_OK);
+    free(t);
+    return code;
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainings of `gpurt bench scaling`: the command itself, by mpirun, and the rows of its logs.
+//
+//     together   mpirun -n N gpurt train ...                          steps of all ranks
+//     alone      mpirun -n 1 gpurt train ... : -n 1 gpurt train ...   N of an N-th each, at once,
+//                                                                     which do not know each other
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/program.h"
+#include "bench_scaling.h"
+#include "cli/command.h"
+#include "cli/talk.h"
+#include "gpurt/env.h"
+#include "gpurt/rollout.h"
+#include "train/trainer.h"
+
+#define MOST_SECONDS 3600.0  // of a training: one that hangs does not keep the bench for ever
+
+bool scaling_is_es(const struct scaling_bench *bench) {
+    return strcmp(bench->train, "es") == 0;
+}
+
+// ---- command lines ----
+
+// Words with the texts that were made for them.
+struct line {
+    const char **words;
+    size_t count, room;
+    char (*texts)[640];
+    size_t text_count, text_room;
+};
+
+static bool line_make(struct line *line, size_t ranks, size_t given) {
+    line->room = TRAINER_MPIRUN_WORDS + ranks * (given + 32) + 1;
+    line->text_room = ranks * 10;
+    line->words = calloc(line->room, sizeof *line->words);
+    line->texts = calloc(line->text_room, sizeof *line->texts);
+    return (line->words && line->texts) || grt_fail(GRT_NO_MEMORY, "no host memory for a command");
+}
+
+static void line_free(struct line *line) {
+    free(line->words);
+    free(line->texts);
+}
+
+static void word(struct line *line, const char *text) {
+    if (line->count + 1 < line->room) {
+        line->words[line->count++] = text;
+    }
+}
+
+static const char *text(struct line *line, const char *format, ...) GRT_PRINTF(2, 3);
+static const char *text(struct line *line, const char *format, ...) {
+    char *into = line->texts[line->text_count++ % line->text_room];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(into, sizeof *line->texts, format, arguments);
+    va_end(arguments);
+    return into;
+}
+
+// One training with this batch, or these directions; its log is FOLDER/NAME.jsonl.
+static void training(const struct scaling_bench *b, struct line *l, uint32_t batch,
+                     const char *device, const char *name) {
+    word(l, b->self);
+    word(l, "train");
+    word(l, b->train);
+    word(l, "--backend");
+    word(l, b->common.backend);
+    if (device && *device) {
+        word(l, "--device");
+        word(l, device);
+    }
+    word(l, "--log");
+    word(l, text(l, "%s/%s.jsonl", b->folder, name));
+    if (scaling_is_es(b)) {
+        word(l, text(l, "--checkpoint=%s/%s.h5", b->folder, name));
+        word(l, text(l, "--iterations=%u", b->steps));
+        word(l, text(l, "--evaluate-every=%u", b->steps));
+        word(l, text(l, "--num-dirs=%u", batch));
+        word(l, text(l, "--env=%s", b->env));
+    } else {
+        word(l, "--data");
+        word(l, b->source.path);
+        word(l, text(l, "checkpoint_dir=%s/%s", b->folder, name));
+        word(l, text(l, "batch_size=%u", batch));
+        word(l, text(l, "max_steps=%u", b->steps));
+        word(l, text(l, "log_interval=%d", SCALING_CHUNK));
+        word(l, "epochs=1000000");
+        word(l, "cache=ram");
+        word(l, "num_workers=1");
+    }
+    for (size_t i = 0; i < b->word_count; i++) {
+        word(l, b->words[i]);
+    }
+}
+
+// The last thing that a rank said.
+static void last_words(const char *said, char why[300]) {
+    snprintf(why, 300, "it said nothing");
+    for (const char *at = said; at && *at;) {
+        size_t length = strcspn(at, "\n");
+        if (strncmp(at, "gpurt: ", 7) == 0) {
+            size_t skip = strncmp(at + 7, "error: ", 7) == 0 ? 14 : 7;
+            snprintf(why, 300, "%.*s", (int)(length - skip), at + skip);
+        }
+        at += length + (at[length] == '\n');
+    }
+}
+
+static bool run(const char *what, const struct line *line) {
+    char *said = NULL, why[300];
+    int code = grt_program_run(line->words, MOST_SECONDS, &said);
+    bool good = code == 0;
+    if (talk_stopped()) {
+        good = false;
+    } else if (code == GRT_PROGRAM_NONE) {
+        grt_fail(GRT_NO_DEVICE, "several ranks want mpirun, and it cannot be started. Debian: apt "
+                                "install openmpi-bin");
+    } else if (!good) {
+        last_words(said, why);
+        grt_fail(code == COMMAND_CONFIG || code == COMMAND_USAGE ? GRT_CONFIG : GRT_IO,
+                 "%s ended with %d: %s", what, code, why);
+    }
+    free(said);
+    return good;
+}
+
+// ---- logs ----
+
+struct series {
+    double seconds[STATS_MAX_SAMPLES];  // of a step, in the order of time
+    size_t count;
+    double parameters;
+};
+
+static double field(const json_t *row, const char *key) {
+    return json_number_value(json_object_get(row, key));
+}
+
+// Steps between two rows with nothing in between. The first pair still meets new graphs.
+static void read_rows(FILE *file, struct series *s) {
+    double step = 0, seconds = 0, epoch = 0;
+    bool any = false, first = true;
+    char line[4096];
+    while (fgets(line, sizeof line, file)) {
+        json_t *row = json_loads(line, 0, NULL);
+        const char *event = json_string_value(json_object_get(row, "event"));
+        bool trains = event && strcmp(event, "train") == 0;
+        if (event && strcmp(event, "start") == 0) {
+            s->parameters = field(row, "parameters");
+        }
+        double steps = field(row, "step") - step, passed = field(row, "seconds") - seconds;
+        if (trains && any && field(row, "epoch") == epoch && steps > 0 && passed > 0 &&
+            s->count < STATS_MAX_SAMPLES) {
+            s->seconds[s->count] = passed / steps;
+            s->count += !first;
+            first = false;
+        }
+        any = trains;
+        step = field(row, "step");
+        seconds = field(row, "seconds");
+        epoch = field(row, "epoch");
+        json_decref(row);
+    }
+}
+
+static bool read_log(const struct scaling_bench *b, const char *name, struct series *s) {
+    char path[640];
+    *s = (struct series){.count = 0};
+    snprintf(path, sizeof path, "%s/%s.jsonl", b->folder, name);
+    FILE *file = fopen(path, "r");
+    if (file) {
+        read_rows(file, s);
+        fclose(file);
+    }
+    return s->count >= 2 ||
+           grt_fail(GRT_IO, "%s has no steps to time: more are wanted (--steps)", path);
+}
+
+// ---- one number of ranks ----
+
+static bool together(struct scaling_bench *b, uint32_t ranks, struct series *s) {
+    struct line line = {0};
+    char name[32], count[16];
+    snprintf(name, sizeof name, "together-%u", ranks);
+    snprintf(count, sizeof count, "%u", ranks);
+    bool good = line_make(&line, 1, b->word_count);
+    if (good) {
+        if (ranks > 1) {
+            line.count = trainer_ranks_mpirun(line.words);
+            word(&line, "-n");
+            word(&line, count);
+        }
+        char device[64];
+        bool known = ranks == 1 && trainer_ranks_device(&b->common, 0, device, sizeof device);
+        training(b, &line, b->batch, ranks > 1 ? b->common.device : known ? device : NULL, name);
+        good = run("the training of all ranks", &line) && read_log(b, name, s);
+    }
+    line_free(&line);
+    return good;
+}
+
+// Seconds of a step of the slowest.
+static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
+    struct line line = {0};
+    struct series *s = malloc(sizeof *s);
+    char(*devices)[64] = calloc(ranks, sizeof *devices);
+    bool good = s && devices && line_make(&line, ranks, b->word_count);
+    line.count = good ? trainer_ranks_mpirun(line.words) : 0;
+    for (uint32_t r = 0; good && r < ranks; r++) {
+        // Without mpirun's word on how many there are, each is alone.
+        static const char *const before[] = {"-n", "1", "env", "-u", "OMPI_COMM_WORLD_SIZE"};
+        if (r > 0) {
+            word(&line, ":");
+        }
+        for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+            word(&line, before[i]);
+        }
+        trainer_ranks_device(&b->common, r, devices[r], sizeof *devices);
+        training(b, &line, b->batch / ranks, devices[r], text(&line, "alone-%u-%u", ranks, r));
+    }
+    good = good && run("a training without the others", &line);
+    *seconds = 0;
+    for (uint32_t r = 0; good && r < ranks; r++) {
+        char name[32];
+        snprintf(name, sizeof name, "alone-%u-%u", ranks, r);
+        good = read_log(b, name, s);
+        *seconds = good ? fmax(*seconds, stats_of(s->seconds, s->count).median) : 0;
+    }
+    line_free(&line);
+    free(devices);
+    free(s);
+    return good;
+}
+
+// What all directions tell: results, and two sums of each observation, of both sides. A file of the
+// user's, which is not read here, counts as cart-pole.
+static double es_bytes(const struct scaling_bench *b) {
+    const struct grt_env_info *env = grt_env_find(b->env);
+    return 4.0 * 2 * (GRT_ROLLOUT_RESULTS + 2.0 * (env ? env->obs : 4)) * b->batch;
+}
+
+bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
+    struct series *s = malloc(sizeof *s);
+    double halves[2][STATS_MAX_SAMPLES];
+    size_t counts[2] = {0};
+    bool good = s && together(b, row->ranks, s);
+    // Of several ranks every second sample finds the overlap, and the others are what is shown.
+    for (size_t i = 0; good && i < s->count; i++) {
+        size_t half = row->ranks > 1 ? i % 2 : 0;
+        halves[half][counts[half]++] = s->seconds[i];
+    }
+    if (good) {
+        struct stats shown = stats_of(halves[0], counts[0]);
+        row->seconds = row->alone = shown.median;
+        row->spread = shown.spread;
+        row->samples = (uint32_t)shown.count;
+        row->parameters = s->parameters;
+        row->bytes = scaling_is_es(b) ? es_bytes(b) : 4 * s->parameters;
+    }
+    if (good && row->ranks > 1) {
+        good = alone(b, row->ranks, &row->alone) && scaling_predict(b, row);
+        double other = stats_of(halves[1], counts[1]).median;
+        row->exchange = fmax(0, row->seconds - row->alone);
+        row->overlap = scaling_overlap(other, row->alone, scaling_sum(&row->parts));
+    }
+    row->predicted = scaling_step(row->alone, &row->parts, row->overlap);
+    free(s);
+    return good;
+}
+
+// ---- the probe ----
+
+static bool probe(struct scaling_bench *b, uint32_t ranks, double bytes, double seconds[4]) {
+    static const char *const keys[] = {"readback_ms", "host_ms", "network_ms", "upload_ms"};
+    struct line line = {0};
+    bool good = line_make(&line, 1, 0);
+    if (good) {
+        line.count = trainer_ranks_mpirun(line.words);
+        word(&line, "-n");
+        word(&line, text(&line, "%u", ranks));
+        word(&line, b->self);
+        word(&line, "bench");
+        word(&line, "scaling");
+        word(&line, text(&line, "--train=%s", b->train));
+        word(&line, text(&line, "--probe=%.0f", bytes));
+        word(&line, text(&line, "--backend=%s", b->common.backend));
+        if (b->common.device) {
+            word(&line, "--device");
+            word(&line, b->common.device);
+        }
+        word(&line, "--format=json");
+        word(&line, text(&line, "--output=%s/probe.json", b->folder));
+        good = run("the exchange alone", &line);
+    }
+    char path[640];
+    snprintf(path, sizeof path, "%s/probe.json", b->folder);
+    json_t *object = good ? json_load_file(path, 0, NULL) : NULL;
+    const json_t *row = json_array_get(json_object_get(object, "rows"), 0);
+    for (int i = 0; i < 4; i++) {
+        seconds[i] = field(row, keys[i]) / 1e3;
+    }
+    good = good && (row || grt_fail(GRT_IO, "%s has no row", path));
+    json_decref(object);
+    line_free(&line);
+    return good;
+}
+
+// Of a quarter and of half the bytes: the whole exchange is foreseen, not measured twice.
+bool scaling_predict(struct scaling_bench *b, struct scaling_row *row) {
+    double bytes[2] = {fmax(64, row->bytes / 4), fmax(128, row->bytes / 2)}, seconds[2][4];
+    double *parts[4] = {&row->parts.readback, &row->parts.host, &row->parts.network,
+                        &row->parts.upload};
+    if (!probe(b, row->ranks, bytes[0], seconds[0]) ||
+        !probe(b, row->ranks, bytes[1], seconds[1])) {
+        return false;
+    }
+    for (int i = 0; i < 4; i++) {
+        struct scaling_line line = scaling_line_of(bytes, (double[]){seconds[0][i], seconds[1][i]});
+        *parts[i] = scaling_line_at(&line, row->bytes);
+    }
+    return true;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an exchange between ranks takes, as gpurt makes it (runtime/comm): every rank reads its
+// gradients back, sends a slice to each other rank, sums its own slice of all, gathers the sums,
+// and sends them to its device. Results of evolution strategies are gathered alone.
+//
+//     readback = latency + bytes / rate                        device to host, and upload back
+//     host     = bytes / rate                                  passes over all, sums of a slice
+//     network  = latency + bytes / rate                        slices to all, sums from all
+//     step     = compute + (1 - overlap) * (readback + host + network + upload)
+#ifndef APPS_ESTIMATE_SCALING_H
+#define APPS_ESTIMATE_SCALING_H
+
+#include <stdbool.h>
+
+// Time as a straight line over bytes.
+struct scaling_line {
+    double latency;  // s
+    double rate;     // B/s
+};
+double scaling_line_at(const struct scaling_line *line, double bytes);
+// The line through two points, times of two sizes. What is measured may say that more bytes take
+// less time: then the latency is 0 and the rate that of the second.
+struct scaling_line scaling_line_of(const double bytes[2], const double seconds[2]);
+
+struct scaling_parts {
+    double readback, host, network, upload;  // s
+};
+double scaling_sum(const struct scaling_parts *parts);
+// Seconds of a step of which the share `overlap` of the exchange is hidden behind backward.
+double scaling_step(double compute, const struct scaling_parts *parts, double overlap);
+// How much of an exchange was hidden, from 0 to 1: `alone` is what it takes by itself.
+double scaling_overlap(double step, double compute, double alone);
+// Of N ranks that share one step out: 1 where N take an N-th of the time.
+double scaling_efficiency(double one, double several, double ranks);
+
+#endif

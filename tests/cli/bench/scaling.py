@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of `gpurt bench scaling --format json` against the model's formulas, written once more.
+
+Usage: scaling.py FILE
+"""
+import json
+import sys
+
+report = json.load(open(sys.argv[1]))
+rows = [r for r in report["rows"] if r["kind"] == "step"]
+assert [r["ranks"] for r in rows] == [1, 2], rows
+one, two = rows
+
+
+def near(name, got, want):
+    assert abs(got - want) <= 1e-6 * max(abs(want), 1e-9), f"{name}: {got}, wanted {want}"
+
+
+exchange = two["readback_ms"] + two["host_ms"] + two["network_ms"] + two["upload_ms"]
+assert 0 <= two["overlap"] <= 1
+assert exchange > 0
+near("predicted exchange", two["predicted_exchange_ms"], (1 - two["overlap"]) * exchange)
+near("predicted", two["predicted_ms"], two["alone_ms"] + (1 - two["overlap"]) * exchange)
+near("exchange", two["exchange_ms"], max(0, two["step_ms"] - two["alone_ms"]))
+near("efficiency of two", two["efficiency"], one["step_ms"] / (2 * two["step_ms"]))
+near("efficiency of one", one["efficiency"], 1)
+for row in rows:
+    near("rate", row["samples_per_s"], row["batch"] / row["step_ms"] * 1e3)
+    assert row["step_ms"] > 0 and row["samples"] >= 1
+if one["train"] == "supervised":
+    assert two["exchange_bytes"] == 4 * two["parameters"]
+else:  # two sides of a direction: five results, two sums of each of four observations, in f32
+    assert two["exchange_bytes"] == two["batch"] * 2 * (5 + 2 * 4) * 4
+faster = one["step_ms"] / two["step_ms"]
+assert ("do not pay" in report["verdict"]) == (faster < 1.2), report["verdict"]
