@@ -39,6 +39,9 @@ static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) 
     if (r.busy > 0) {  // where it has a clock
         grt_run_row_set(&row, GRT_FIELD_GPU, r.busy < r.seconds ? r.busy / r.seconds : 1);
     }
+    if (!es_directions_add(&t->directions, t->es, r.iteration)) {
+        return false;
+    }
     grt_run_place(run)->step = r.iteration;
     grt_run_tell(run, &row);
     turn->evaluate = t->until > 0 && (double)r.good_rate >= 0.9 * t->until;
@@ -300,6 +303,10 @@ static int open_es(void *self) {
         return train_file_exit();
     }
     t->file.evaluate_every = train_file_turns(t->file.evaluate_every, t->iterations);
+    const char *path = t->trainer.config.settings.directions;
+    if (path[0] && trainer_first(&t->trainer) && !es_directions_open(&t->directions, path)) {
+        return COMMAND_CANNOT_CREATE;
+    }
     return begin(t);
 }
 
@@ -357,7 +364,7 @@ static int report(void *self) {
     struct train_baseline rows[TRAIN_BASELINES] = {{.name = "the policy"}};
     if (!t->baselines) {
         grt_archive_destroy(&archive);
-        return COMMAND_OK;
+        return t->directions.failed ? COMMAND_IO : COMMAND_OK;
     }
     talk_progress("searching the best constant action");
     bool ok = archive && grt_es_evaluate(t->es, EVALUATION_SEED, &rows[0].report) &&
@@ -385,6 +392,7 @@ static int report(void *self) {
 
 static void close_es(void *self) {
     struct train_es *t = self;
+    es_directions_close(&t->directions);
     grt_es_destroy(&t->es);
     grt_archive_destroy(&t->file.archive);
     grt_env_close(&t->info);

@@ -4,6 +4,7 @@
 #define APPS_TRAIN_ES_H
 
 #include "gpurt/es.h"
+#include "train_es_directions.h"
 #include "train_file.h"
 
 struct train_es {
@@ -21,13 +22,15 @@ struct train_es {
     const struct grt_env_info *info;  // of env
     struct grt_es *es;
     char policy_text[GRT_POLICY_TEXT];
+    const char *directions_path;  // of --directions, or NULL
+    struct es_directions directions;
 };
 
 #define TRAIN_ES_ENV_OPTIONS_COUNT 1
 extern const struct option_row train_es_env_options[TRAIN_ES_ENV_OPTIONS_COUNT];
 #define TRAIN_ES_OPTIONS_COUNT 12
 extern const struct option_row train_es_options[TRAIN_ES_OPTIONS_COUNT];
-#define TRAIN_ES_RUN_OPTIONS_COUNT 9
+#define TRAIN_ES_RUN_OPTIONS_COUNT 10
 extern const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT];
 
 // Fills what no option has given from --config and the words KEY=VALUE. `only` is the environment

@@ -82,6 +82,9 @@ int train_es_settings(struct train_es *t, const char *only, const char **words, 
     if (!t->file.from && !t->file.resume && grt_config_given(c, GRT_CONFIG_FROM)) {
         t->file.from = c->from;
     }
+    if (t->directions_path && !grt_config_set(c, GRT_CONFIG_DIRECTIONS, t->directions_path)) {
+        return command_exit_of(grt_last_status());
+    }
     t->no_normalise = t->no_normalise || !c->normalize_observations;
     // Steps alone mean as many iterations.
     if (!t->iterations && c->max_steps > 0) {

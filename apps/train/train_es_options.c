@@ -116,6 +116,11 @@ const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT] = {
      .help = "in the end compare with actions that never change: none, the policy's biases alone, "
              "the best that as many iterations find",
      .at = AT(baselines)},
+    {.name = "directions",
+     .value = "FILE",
+     .help = "append what each direction of an iteration came to, as CSV",
+     .read = options_read_text,
+     .at = AT(directions_path)},
     {.name = "evaluate-every",
      .value = "N",
      .help = "iterations between trials of the policy without noise (default: a tenth of all)",

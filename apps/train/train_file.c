@@ -37,6 +37,7 @@ int train_file_apart(const struct trainer *t, const struct train_file *file) {
                         file->archive ? file->archive->path : NULL},
                        {FILE_KEPT, "--checkpoint", file->path},
                        {FILE_WRITTEN, "--log", c->settings.log},
+                       {FILE_WRITTEN, "--directions", c->settings.directions},
                        {FILE_WRITTEN, "--metrics", c->common.metrics},
                        {FILE_WRITTEN, "--output", c->common.output}, FILES_WATCHED(&c->common));
 }

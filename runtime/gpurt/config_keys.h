@@ -358,6 +358,8 @@
       "end when the policy itself has this share of good steps; 0: never")                         \
     X(TARGET_RETURN, target_return, REAL, "es", "", -1e30, 1e30, "", "until_return",               \
       "end when the policy itself has this return; default: never")                                \
+    X(DIRECTIONS, directions, TEXT, "es", "", 0, 0, "", "directions_file",                         \
+      "file that what each direction of an iteration came to is appended to, as CSV")              \
     X(BASELINES, baselines, FLAG, "es", "false", 0, 0, "", "",                                     \
       "in the end compare with actions that never change")                                         \
     X(EVALUATE_EVERY, evaluate_every, WHOLE, "es", "0", 1, 4294967295, "",                         \

@@ -100,6 +100,16 @@ struct grt_es_report {
 };
 // One iteration: rollouts and the update.
 GRT_API bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report);
+// What each direction of the newest iteration came to: returns [num_dirs][2], the mean of an
+// episode with the noise of the direction added, then with it taken away. False where there was
+// none.
+//
+// Numbers 4 q to 4 q + 3 of the noise of direction d in iteration i, both from 0 on, are Box and
+// Muller's two pairs of the block (q, d, i, 0x65730001) of Philox4x32-10 with the key (seed, 0):
+// radius of the first word of a pair, (its upper 24 bits + 1) / 2^24, and turns of the second, its
+// upper 24 bits / 2^24. An update of ars adds step_size / (top_dirs * spread) times the sum of
+// (plus - minus) times noise.
+GRT_API bool grt_es_returns(const struct grt_es *es, float *returns);
 // The policy without noise in num_envs environments, starts of a seed of its own: nothing is
 // learnt.
 GRT_API bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *report);

@@ -510,6 +510,7 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
     }
     const float *numbers = grt_buf_host(es->readback);
     es->done++;
+    es->iterated++;
     report->iteration = es->done;
     report->mean_return = numbers[ES_MEAN];
     report->best_return = numbers[ES_BEST];
@@ -519,6 +520,25 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
     report->fall_rate = numbers[ES_FALL_RATE];
     report->steps = (double)numbers[ES_STEPS] * 2.0 * es->desc.num_dirs * es->desc.num_envs;
     return !several || grt_es_settle(es, report);
+}
+
+bool grt_es_returns(const struct grt_es *es, float *returns) {
+    if (!es || !returns || es->iterated == 0) {
+        return grt_fail(GRT_INVALID, "grt_es_returns: no %s",
+                        !es        ? "learner"
+                        : !returns ? "room for returns"
+                                   : "iteration yet");
+    }
+    // The first row of the results; the sums are over environments.
+    uint32_t sides = 2 * es->desc.num_dirs;
+    const struct grt_range *all = &es->results->range;
+    if (!grt_buf_read(all->buf, all->offset, returns, sides * sizeof *returns)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < sides; i++) {
+        returns[i] /= (float)es->desc.num_envs;
+    }
+    return true;
 }
 
 bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *report) {

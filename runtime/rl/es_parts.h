@@ -47,6 +47,7 @@ struct grt_es {
     float *exchanged, *all_results;  // of several ranks: blocks of columns, and all of `results`
     bool compared;                   // the weights of all ranks, before the first update
     uint32_t done;                   // iterations
+    uint32_t iterated;               // the same of this process: `results` has the newest
 };
 
 // Reads and writes all of a tensor.

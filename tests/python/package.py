@@ -361,8 +361,12 @@ def played(env, path):
 def strategies():
     for policy in ("linear", "mlp16-tanh"):
         es = gpurt.ES("cartpole", policy=policy, num_envs=4, num_dirs=8, seed=3)
+        refused(gpurt.Error, "no iteration yet", lambda: es.returns)
         rows = es.fit(3)
         assert [row["iteration"] for row in rows] == [1, 2, 3] and rows[-1]["mean_return"] > 10
+        assert es.returns.shape == (8, 2)
+        assert np.isclose(es.returns.mean(), rows[-1]["mean_return"], rtol=1e-4)
+        assert np.isclose(es.returns.max(), rows[-1]["best_return"], rtol=1e-4)
         es.save("es.h5")
         flight = played("cartpole", "es.h5")
         seen, acted = np.array(flight["observations"], "f4"), np.array(flight["actions"])

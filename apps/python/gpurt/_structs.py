@@ -109,8 +109,8 @@ RUN_STOP = _TYPES["run_stop"] = CFUNCTYPE(c_bool, c_void_p)
 RUN_REPORT = _TYPES["run_hook"] = CFUNCTYPE(None, c_void_p, POINTER(run_report))
 supervised_desc = _struct(
     "supervised_desc",
-    """any: dev config make of from comm  bool: resume force lockstep  run_stop: stop
-    run_hook: report  any: context""",
+    """any: dev config make of from comm  bool: resume  any: resume_from  bool: force lockstep
+    run_stop: stop  run_hook: report  any: context""",
 )
 evaluation = _struct("evaluation", "u64: samples  f64: loss accuracy top5 seconds")
 scores = _struct("scores", "u64: samples  u32: classes  f64: mae mse r2 accuracy f1 auc")
@@ -213,6 +213,8 @@ for _line in """
     void es_destroy any
     bool es_iterate any any
     bool es_evaluate any u32 any
+    bool es_returns any any
+    >es_desc es_desc_of any
     bool es_save any any
     bool es_load any any bool
     >ppo_task ppo_task_create any

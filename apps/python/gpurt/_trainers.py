@@ -188,6 +188,15 @@ class ES(_Trainer):
         """The policy without noise, on starts of a seed of their own."""
         return self._tried(c.library.grt_es_evaluate, self.pointer, seed)
 
+    @property
+    def returns(self) -> np.ndarray:
+        """What each direction of the newest iteration came to, ``[num_dirs][2]``: the mean return
+        with its noise added, and with it taken away."""
+        desc = c.library.grt_es_desc_of(self.pointer)
+        found = np.empty((desc.contents.num_dirs, 2), np.float32)
+        c.check(c.library.grt_es_returns(self.pointer, found.ctypes.data_as(ctypes.c_void_p)))
+        return found
+
     def _archive(self) -> Archive:
         archive = Archive(c.check(c.library.grt_archive_create()))
         c.check(c.library.grt_es_save(self.pointer, archive))

@@ -154,6 +154,43 @@ def plateau():
     assert "PPO has not" in run("train", "ppo", "--env", "cartpole", "schedule=one_cycle", "--device", device, code=78)
 
 
+def philox(counter, key):
+    """Philox4x32-10 as its paper has it."""
+    c, k = [np.uint64(v) for v in counter], [np.uint64(v) for v in key]
+    low = np.uint64(0xFFFFFFFF)
+    for _ in range(10):
+        a, b = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
+        c = [(b >> np.uint64(32)) ^ c[1] ^ k[0], b & low, (a >> np.uint64(32)) ^ c[3] ^ k[1], a & low]
+        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
+    return [int(v) for v in c]
+
+
+def directions():
+    """An update of evolution strategies out of what its directions came to."""
+    run("train", "es", "--env", "cartpole", "--policy", "linear", "--num-envs", "3", "--num-dirs", "8", "--top-dirs", "4",
+        "--iterations", "2", "--seed", "11", "--no-normalise", "--episode-length", "60", "--step-size", "0.5", "--noise-std", "0.3",
+        "--checkpoint", "es.h5", "--directions", "es.csv", "--log", "es.jsonl", "--device", device, "-q")
+    table = np.genfromtxt("es.csv", delimiter=",", names=True)
+    assert len(table) == 16 and set(table["seed"]) == {11}
+    theta = np.zeros(4)
+    for i, told in enumerate(rows("es.jsonl", "train")):
+        now = table[table["iteration"] == i + 1]
+        plus, minus = now["return_plus"], now["return_minus"]
+        assert abs(np.concatenate([plus, minus]).mean() - told["return"]) < 1e-3 * abs(told["return"])
+        used = sorted(range(8), key=lambda d: -max(plus[d], minus[d]))[:4]
+        spread = np.concatenate([plus[used], minus[used]]).std()
+        for d in used:
+            noise = []
+            for quad in range(4):  # the weights of an observation, of which there is one action's
+                a, b = philox([quad, d, i, 0x65730001], [11, 0])[:2]
+                noise.append(np.sqrt(-2 * np.log(((a >> 8) + 1) / 2**24)) * np.cos(2 * np.pi * (b >> 8) / 2**24))
+            theta += 0.5 / (4 * spread) * (plus[d] - minus[d]) * np.array(noise)
+    with h5py.File("es.h5") as f:
+        found = []
+        f["model"].visititems(lambda n, o: found.append(o[()].ravel()) if isinstance(o, h5py.Dataset) else None)
+    assert np.abs(found[0] - theta).max() < 1e-4 * np.abs(theta).max(), (found, theta)
+
+
 rng = np.random.default_rng(3)
 x = rng.normal(size=(ROWS, WIDTH)).astype("f4").astype("f8")
 y = (x @ [[0.5], [-1], [2]] + 0.3 * rng.normal(size=(ROWS, 1))).astype("f4").astype("f8")
@@ -164,4 +201,5 @@ with tempfile.TemporaryDirectory() as folder:
     trainings()
     validations()
     plateau()
+    directions()
 print("outside: the same weights")
