@@ -150,6 +150,7 @@ enum grt_ending toy_go(struct toy *t, struct grt_run_desc desc, struct grt_run_s
     assert_true(grt_run_begin(run, &start));
     enum grt_ending ended = grt_run_go(run);
     assert_int_equal(grt_run_info(run).ended, ended);
+    t->best_step = grt_run_info(run).place.best_step;
     assert_in_range(t->announced, 0, 1);
     grt_run_destroy(&run);
     grt_archive_destroy(&from);

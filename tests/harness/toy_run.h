@@ -24,6 +24,7 @@ struct toy {
     double trained, trained_at;         // of the first row of a step, and of the newest
     void (*after)(struct toy *toy);     // each step; may be NULL
     uint32_t written;                   // checkpoints that were told of and were there
+    uint64_t best_step;                 // as the run says at its end
     const struct grt_trainer *trainer;  // NULL: toy_trainer
 };
 extern const struct grt_trainer toy_trainer;

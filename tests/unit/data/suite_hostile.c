@@ -329,25 +329,44 @@ static void every_byte_damaged(void **state) {
     grt_dataset_close(&data);
 }
 
-// A layout of a later version than this library knows: said, and listed with the others.
-static void a_newer_format(void **state) {
-    (void)state;
+// A file of x [77][3] and y [77], with bytes changed so far behind where x's layout begins: version
+// 3, contiguous, an address of 8 bytes, then the size.
+static const char *with_layout(off_t behind, const void *bytes, size_t size) {
     const char *path = data_kit_path("newer.h5");
     data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {77, 3}});
     data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {77}});
-    unsigned char bytes[8192];
+    unsigned char file[8192];
     int fd = open(path, O_RDWR);
-    ssize_t count = pread(fd, bytes, sizeof bytes, 0);
-    // Version 3, contiguous, an address of 8 bytes, then the size.
-    const unsigned char size[8] = {77 * 3 * 4 % 256, 77 * 3 * 4 / 256};
-    ssize_t at = 0;
-    while (at + 18 < count && !(bytes[at] == 3 && bytes[at + 1] == 1 &&
-                                memcmp(bytes + at + 10, size, sizeof size) == 0)) {
+    ssize_t count = pread(fd, file, sizeof file, 0), at = 0;
+    const unsigned char wanted[8] = {77 * 3 * 4 % 256, 77 * 3 * 4 / 256};
+    while (at + 18 < count && !(file[at] == 3 && file[at + 1] == 1 &&
+                                memcmp(file + at + 10, wanted, sizeof wanted) == 0)) {
         at++;
     }
     assert_true(at + 18 < count);
-    assert_int_equal(pwrite(fd, "\x7f", 1, at), 1);
+    assert_int_equal(pwrite(fd, bytes, size, at + behind), size);
     close(fd);
+    return path;
+}
+
+// Rows that end with the file, and at addresses behind: a byte, the file's end, the largest ones.
+static void addresses_behind_the_end(void **state) {
+    (void)state;
+    uint64_t last = (uint64_t)size_of(with_layout(0, "\x03", 1)) - 77 * 3 * 4;
+    const uint64_t addresses[] = {last + 1, last + 924, 1ull << 62, UINT64_MAX - 1};
+    struct grt_dataset *data = open_x(with_layout(2, &last, sizeof last));
+    assert_non_null(data);
+    grt_dataset_close(&data);
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        TEST_REFUSED(open_x(with_layout(2, &addresses[i], 8)), GRT_BAD_DATA,
+                     "truncated or damaged");
+    }
+}
+
+// A layout of a later version than this library knows: said, and listed with the others.
+static void a_newer_format(void **state) {
+    (void)state;
+    const char *path = with_layout(0, "\x7f", 1);
     TEST_REFUSED(open_x(path), GRT_BAD_DATA, "where a newer library wrote it");
     struct grt_file_info *info = grt_file_info_create(path);
     assert_non_null(info);
@@ -574,6 +593,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(never_written),
     DATA_CASE(truncated_before),
     DATA_CASE(every_byte_damaged),
+    DATA_CASE(addresses_behind_the_end),
     DATA_CASE(a_newer_format),
     DATA_CASE(damaged_chunks),
 };

@@ -13,6 +13,8 @@
 #include "gpurt/make.h"
 #include "gpurt/ops.h"
 #include "gpurt/supervised.h"
+#include "learn/learner_parts.h"
+#include "learn/share.h"
 #include "learn/snapshot.h"
 
 // ---- the module ----
@@ -384,6 +386,73 @@ static void resumed(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+// ---- what several learners share ----
+
+#define GRADS (2 * WIDTH + 2)
+#define LOSSES (2 * GRT_LOSS_PARTS)  // of two micro-batches of 5 samples
+#define SHARED (GRADS + LOSSES + WIDTH)
+
+// The tensors of the learner one behind the other as they are shared; to them, or from them.
+static void move(struct grt_learner *l, float *numbers, bool to) {
+    const struct grt_tensor *tensors[] = {grt_learner_tensor(l, GRT_TENSOR_GRAD, 0, NULL),
+                                          grt_learner_tensor(l, GRT_TENSOR_GRAD, 1, NULL),
+                                          l->loss_parts,
+                                          grt_learner_tensor(l, GRT_TENSOR_BUFFER, 0, NULL)};
+    assert_true(grt_dev_wait(test.dev));
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        const struct grt_range *r = &tensors[i]->range;
+        uint64_t bytes = grt_tensor_bytes(tensors[i]);
+        assert_true(to ? grt_buf_write(r->buf, r->offset, numbers, bytes)
+                       : grt_buf_read(r->buf, r->offset, numbers, bytes));
+        numbers += bytes / 4;
+    }
+}
+
+// Made-up numbers: gradients and parts of the loss count by the share of samples, parts of
+// micro-batches that were not there for nothing; what modules keep is taken as it is, and put back
+// to what it was before the step. What is given back are sums, of which the last becomes a mean.
+static void shared(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t rows, all, parts;
+    } takes[] = {
+        {3, 12, GRT_LOSS_PARTS}, {5, 10, GRT_LOSS_PARTS}, {6, 7, LOSSES}, {10, 10, LOSSES}};
+    struct grt_learner_desc desc = desc_of(&alone);
+    struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+    assert_non_null(learner);
+    assert_true(grt_learner_alloc(learner));
+    struct grt_share *share = grt_share_create(learner);
+    assert_non_null(share);
+    assert_int_equal(grt_share_count(share), SHARED);
+    float before[SHARED], after[SHARED], numbers[SHARED], found[SHARED];
+    for (uint32_t i = 0; i < SHARED; i++) {
+        before[i] = learn_number(1, i);
+        after[i] = learn_number(2, i);
+    }
+    for (size_t t = 0; t < sizeof takes / sizeof *takes; t++) {
+        float weight = (float)takes[t].rows / (float)takes[t].all;
+        move(learner, before, true);
+        assert_true(grt_share_begin(share));
+        move(learner, after, true);
+        assert_true(grt_share_take(share, takes[t].rows, takes[t].all, numbers));
+        move(learner, found, false);
+        for (uint32_t i = 0; i < SHARED; i++) {
+            bool kept = i >= GRADS + LOSSES, there = i < GRADS + takes[t].parts;
+            assert_true(numbers[i] == (kept ? after[i] : there ? after[i] * weight : 0));
+            assert_true(found[i] == (kept ? before[i] : after[i]));
+        }
+    }
+    assert_true(grt_share_give(share, 3, before));
+    move(learner, found, false);
+    for (uint32_t i = 0; i < SHARED; i++) {
+        assert_true(found[i] == (i >= GRADS + LOSSES ? before[i] / 3 : before[i]));
+    }
+    grt_share_destroy(&share);
+    assert_null(share);
+    grt_learner_destroy(&learner);
+}
+
 static const struct CMUnitTest cases[] = {TEST_CASE(running), TEST_CASE(archived),
-                                          TEST_CASE(computed_again), TEST_CASE(resumed)};
+                                          TEST_CASE(computed_again), TEST_CASE(resumed),
+                                          TEST_CASE(shared)};
 TEST_SUITE(buffers, true, cases);

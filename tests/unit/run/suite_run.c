@@ -214,8 +214,10 @@ static void the_best_is_behind(void **state) {
                 struct toy rest = scored;
                 desc.resume = true;
                 assert_int_equal(toy_go(&rest, desc, start), GRT_ENDED_ITERATIONS);
+                t.best_step = rest.best_step;
             }
             assert_int_equal(toy_step_in(toy_path(best)), 4);
+            assert_int_equal(t.best_step, 4);
         }
     }
     toy_leave();
