@@ -55,7 +55,7 @@ def tables():
     for name, text in {"bare.csv": "1,2,0.5\n3,4,0.25\n", "half.csv": "\ufeffp;q;r\r\n1;2;0.5\r\n\r\n3;4;0.25\r\n", "tabs.tsv": "p\tq\tr\n1\t2\t0.5\n3\t4\t0.25",
                        "wide.csv": ' p , q ,r\n "1" , 2 , 0.5\n3,4,0.25\n',
                        "marked.csv": '\ufeff"p, q",r,s\n1,2,0.5\n3,4,0.25\n',
-                       # Of commas and semicolons what the first line has more of; of as many, commas.
+                       # What the first line has more of; of as many, commas.
                        "commas.csv": "p,q;s,r\n1,2,0.5\n3,4,0.25\n", "halves.csv": "p;q,s;r\n1;2;0.5\n3;4;0.25\n",
                        "both.csv": "p,q;s,r;t\n1,2,0.5\n3,4,0.25\n"}.items():
         write(name, text)

@@ -399,7 +399,7 @@ static void move(struct grt_learner *l, float *numbers, bool to) {
                                           l->loss_parts,
                                           grt_learner_tensor(l, GRT_TENSOR_BUFFER, 0, NULL)};
     assert_true(grt_dev_wait(test.dev));
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
         const struct grt_range *r = &tensors[i]->range;
         uint64_t bytes = grt_tensor_bytes(tensors[i]);
         assert_true(to ? grt_buf_write(r->buf, r->offset, numbers, bytes)
