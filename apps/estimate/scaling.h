@@ -12,6 +12,8 @@
 
 #include <stdbool.h>
 
+#include "link.h"
+
 // Time as a straight line over bytes.
 struct scaling_line {
     double latency;  // s
@@ -30,6 +32,31 @@ double scaling_sum(const struct scaling_parts *parts);
 double scaling_step(double compute, const struct scaling_parts *parts, double overlap);
 // How much of an exchange was hidden, from 0 to 1: `alone` is what it takes by itself.
 double scaling_overlap(double step, double compute, double alone);
+// ---- machines that are not here ----
+
+// Shares of published rates. Copies: 51.3 and 52.5 GB/s of PCIe's 63 on an H200 (2026-11-15); the
+// others are assumed.
+#define SCALING_COPY_SHARE 0.82
+#define SCALING_MEMORY_SHARE 0.5
+#define SCALING_NETWORK_SHARE 0.8
+#define SCALING_INNER_LATENCY 1e-6  // of a message within a machine
+#define SCALING_BACKWARD (2.0 / 3)  // of a step: no more of an exchange than that is hidden
+
+// Sums of `bytes` of every one of `gpus` GPUs, a power of two, by the exchange of runtime/comm. It
+// knows nothing of machines: every rank sends a slice to every other, and gathers all.
+//
+//     copy     bytes / copy rate, twice
+//     host     of all GPUs of a machine: 4 passes over the bytes, 3 over what is added up
+//     network  (N - 1 + log2 N) messages, and twice the slices of others: of G GPUs of a machine
+//              (G - 1) / N by the memory, read and written, and (N - G) / N by the network
+struct scaling_parts scaling_cluster_sum(const struct link *link, double gpus, double bytes);
+// Every GPU gets the `bytes` of all others.
+struct scaling_parts scaling_cluster_gather(const struct link *link, double gpus, double bytes);
+// Seconds of an exchange behind backward.
+double scaling_hidden(double compute, double exchange, double overlap);
+
+// ---- shares ----
+
 // Of N ranks that share one step out: 1 where N take an N-th of the time.
 double scaling_efficiency(double one, double several, double ranks);
 

@@ -10,7 +10,7 @@
 #include "cli/files.h"
 #include "cli/options.h"
 #include "cli/talk.h"
-#include "estimate/estimate.h"
+#include "estimate_scaling.h"
 #include "report/read.h"
 #include "report/text.h"
 
@@ -28,6 +28,7 @@ struct estimate_options {
     struct file_list measured;
     struct ranges sizes;
     uint32_t list;
+    struct estimate_scaling_options scaling;
     int argc;  // the command line, for the record
     char **argv;
 };
@@ -82,6 +83,31 @@ static const struct option_row own_options[] = {
      .read = read_file,
      .at = AT(measured),
      .each = true},
+    {.name = "scaling",
+     .help =
+         "many GPUs: data parallel, evolution strategies and PPO over links (default card: h200)",
+     .at = AT(scaling.wanted)},
+    {.name = "gpus",
+     .value = "LIST",
+     .help = "with --scaling: how many, powers of two (default: 8-1024*2)",
+     .read = estimate_read_gpus,
+     .at = AT(scaling.gpus)},
+    {.name = "link",
+     .value = "LIST",
+     .help = "with --scaling: links by their short names, commas between, or all",
+     .fallback = "all",
+     .read = options_read_text,
+     .at = AT(scaling.link)},
+    {.name = "links",
+     .value = "FILE",
+     .help = "with --scaling: other links, in the form of apps/estimate/links.json",
+     .read = options_read_text,
+     .at = AT(scaling.links)},
+    {.name = "overlap",
+     .value = "SHARE",
+     .help = "with --scaling: of the gradients' exchange hidden behind backward (default: none)",
+     .read = options_read_fraction,
+     .at = AT(scaling.overlap)},
     {.name = "list", .help = "the cards, their numbers and where those are from", .at = AT(list)},
 };
 
@@ -189,9 +215,8 @@ static int read_records(struct run *run) {
     return code;
 }
 
-// Words with commas between, each one of the names (as grt_closest() takes them).
-static int choose(const char *text, const char *what, const void *names, size_t count,
-                  size_t stride, bool *chosen) {
+int estimate_choose(const char *text, const char *what, const void *names, size_t count,
+                    size_t stride, bool *chosen) {
     bool all = strcmp(text, "all") == 0;
     for (size_t i = 0; i < count; i++) {
         chosen[i] = all;
@@ -466,22 +491,26 @@ static int print_estimates(struct run *run) {
 
 static int run_estimate(struct run *run) {
     const struct estimate_options *o = run->options;
-    struct file_named files[MAX_FILES + 2];
+    struct file_named files[MAX_FILES + 3];
+    const char *card = o->scaling.wanted && strcmp(o->card, "all") == 0 ? "h200" : o->card;
     for (size_t i = 0; i < o->measured.count; i++) {
         files[i] = (struct file_named){FILE_READ, "--measured", o->measured.names[i]};
     }
     files[o->measured.count] = (struct file_named){FILE_READ, "--cards", o->cards};
     files[o->measured.count + 1] = (struct file_named){FILE_WRITTEN, "--output", o->common.output};
-    int code = files_apart(files, o->measured.count + 2);
+    files[o->measured.count + 2] = (struct file_named){FILE_READ, "--links", o->scaling.links};
+    int code = files_apart(files, o->measured.count + 3);
     code = code ? code : read_cards(run, NULL);
     code = code || !o->cards ? code : read_cards(run, o->cards);
     code = code ? code
-                : choose(o->card, "card", run->cards.list, run->cards.count,
-                         sizeof *run->cards.list, run->card);
-    code = code ? code : choose(o->suite, "suite", suites, suite_count, sizeof *suites, run->suite);
+                : estimate_choose(card, "card", run->cards.list, run->cards.count,
+                                  sizeof *run->cards.list, run->card);
+    code =
+        code ? code
+             : estimate_choose(o->suite, "suite", suites, suite_count, sizeof *suites, run->suite);
     code = code ? code
-                : choose(o->backend, "API", estimate_backends, ESTIMATE_BACKENDS,
-                         sizeof *estimate_backends, run->backend);
+                : estimate_choose(o->backend, "API", estimate_backends, ESTIMATE_BACKENDS,
+                                  sizeof *estimate_backends, run->backend);
     code = code || o->list ? code : read_records(run);
     code = code ? code : output_open(&run->output, o->common.output);
     if (code) {
@@ -489,6 +518,16 @@ static int run_estimate(struct run *run) {
     }
     if (o->list) {
         print_cards(run);
+    } else if (o->scaling.wanted) {
+        code = estimate_scaling(&(struct estimate_scaling){.common = &o->common,
+                                                           .options = &o->scaling,
+                                                           .cards = &run->cards,
+                                                           .card = run->card,
+                                                           .backend = run->backend,
+                                                           .records = &run->records,
+                                                           .output = &run->output,
+                                                           .argc = o->argc,
+                                                           .argv = o->argv});
     } else {
         code = print_estimates(run);
     }
@@ -504,7 +543,8 @@ static const char about[] =
     "no card was measured twice that, a guess), and whatever it is that bounds the work. The "
     "error\n"
     "is said for each suite, with what was left out to find it.\n"
-    "With --format json or jsonl rows are those of `gpurt bench`, for `gpurt report`.\n";
+    "With --format json or jsonl rows are those of `gpurt bench`, for `gpurt report`.\n"
+    "--scaling goes on to many GPUs: what they exchange, and how much of their time is left.\n";
 
 int cmd_estimate(int argc, char **argv) {
     struct estimate_options options = {.argc = argc, .argv = argv};
@@ -534,5 +574,6 @@ int cmd_estimate(int argc, char **argv) {
         free(run);
     }
     ranges_destroy(&options.sizes);
+    ranges_destroy(&options.scaling.gpus);
     return code;
 }

@@ -22,6 +22,71 @@ shown = {c["id"]: c for c in json.load(open("out"))["rows"]}
 assert all(c["source"] and "//" not in c["source"] for c in shown.values())
 EOF
 
+# Many GPUs: every figure by the formulas of docs/estimates.md, written once more, from the file of
+# links; compute is what the suites say of one card.
+expect 0 estimate --scaling --card h200 --api vulkan
+[ "$(wc -L <out)" -le 100 ] || wrong "--scaling: a line of more than 100 columns"
+said '^data parallel over pcie4-100gbe: NVIDIA H200 by vulkan$'
+told '^pcie4-100gbe: 8 GPUs by PCIe 4.0'
+expect 0 estimate --scaling --card h200 --api vulkan --overlap 0.8 --gpus "1,8-1024*2" --format json -o scaling.json
+expect 0 estimate --card h200 --api vulkan --suite images,rollout,ppo --format jsonl -q
+/usr/bin/python3 - "$source" <<'EOF' || wrong "--scaling: another figure than its formula"
+import json, math, sys
+links = {l["id"]: l for l in json.load(open(sys.argv[1] + "/apps/estimate/links.json"))["links"]}
+ones = [json.loads(line) for line in open("out")]
+def one(rate, **cells):
+    return next(r[rate] for r in ones if all(r.get(k) == v for k, v in cells.items()) and rate in r)
+compute = {"data parallel": 1024 / one("images_per_s", model="resnet18", resolution=32, batch=1024),
+           "es": 2 * 64 * 1024 * 1000 / one("steps_per_s", policy="linear", num_envs=1024, num_dirs=64)}
+report = json.load(open("scaling.json"))
+assert report["nature"] == "predicted" and report["schema"] == "gpurt.estimate.scaling/1"
+seen = set()
+for row in report["rows"]:
+    link, n, kind = links[row["link"]], row["gpus"], row["workload"]
+    seen.add((row["link"], n, kind))
+    if kind in compute:
+        assert abs(row["compute_ms"] / 1e3 / compute[kind] - 1) < 1e-3, (row, compute)
+    g = min(n, link["gpus"])
+    memory, network = 0.5e9 * link["memory_gb_per_s"], 0.8e9 * link["network_gb_per_s"]
+    latency = 1e-6 * (link["latency_us"] if n > g else 1)
+    size = {"data parallel": 4 * 11173962, "ppo": 4 * 37130, "es": 4 * 2 * 64 * (5 + 2 * 30)}[kind]
+    if n == 1:
+        parts = [0, 0, 0, 0]
+    elif kind == "es":  # each machine's GPUs get what the others have
+        parts = [0, 0, math.log2(n) * latency + 2 * g * n * size / memory + g * (n - g) * size / network, 0]
+    else:
+        copy = size / (0.82e9 * link["copy_gb_per_s"])
+        host = g * size * (4 + 3 * (n - 1) / n) / memory
+        wire = 4 * g * (g - 1) / n * size / memory + 2 * g * (n - g) / n * size / network
+        parts = [copy, host, (n - 1 + math.log2(n)) * latency + wire, copy]
+    parts = [1e3 * p * (16 if kind == "ppo" else 1) for p in parts]
+    hidden = min(0.8 * sum(parts), row["compute_ms"] * 2 / 3) if kind == "data parallel" else 0
+    step = row["compute_ms"] + sum(parts) - hidden
+    want = dict(zip(("readback_ms", "host_ms", "network_ms", "upload_ms"), parts), exchange_ms=sum(parts),
+                hidden_ms=hidden, step_ms=step, efficiency=row["compute_ms"] / step,
+                speed_up=n * row["compute_ms"] / step, machines=max(1, n // link["gpus"]))
+    for key, value in want.items():
+        assert abs(row[key] - value) <= 1e-6 * max(value, 1e-9), (key, row, value)
+assert len(seen) == 3 * len(links) * 9, len(seen)
+# The table of the docs. Later records move the fit a little.
+told = 0
+for line in open(sys.argv[1] + "/docs/estimates.md"):
+    cells = [c.strip() for c in line.split("|")]
+    if len(cells) == 11 and "`" in cells[1] and cells[2].endswith("%"):
+        kind, link = cells[1].replace("`", "").split(", ")
+        for n, text in zip([8 * 2**i for i in range(8)], cells[2:10]):
+            row = next(r for r in report["rows"] if (r["link"], r["gpus"], r["workload"]) == (link, n, kind.split(" with")[0]))
+            hidden = row["hidden_ms"] if "with" in kind else 0
+            share = 100 * row["compute_ms"] / (row["compute_ms"] + row["exchange_ms"] - hidden)
+            assert abs(share - float(text[:-1])) < 8, (kind, link, n, share, text)
+            told += 1
+assert told == 16 * 8, told
+EOF
+printf '{"schema": "gpurt.links/1", "links": [{"id": "a", "name": "b", "source": "c", "gpus": 0, "copy_gb_per_s": 1, "memory_gb_per_s": 1, "network_gb_per_s": 1, "latency_us": 1}]}' >links.json
+refuse 65 'out of bounds' estimate --scaling --links links.json
+refuse 64 'no power of two' estimate --scaling --gpus 12
+refuse 64 'pcie4-100gbe' estimate --scaling --link pcie4-100gb
+
 # The error and what was left out are said with every suite.
 expect 0 estimate --card a100,rtx-3060-laptop --suite rollout,mlp,train --api vulkan
 told '^rollout by vulkan: .* cases of one card, NVIDIA H200, each by the other .*; no card left out: typically x1\.'
