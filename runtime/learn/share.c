@@ -8,11 +8,13 @@
 #include "gpurt/device.h"
 #include "learner_parts.h"
 
-// Counts of numbers: gradients, losses, what modules keep. Tensors are one behind the other, as
+// Counts of numbers: gradients, losses, what modules keep, and weights of targets, which are one
+// number of all and parts of it on the device. Tensors are one behind the other, as
 // they are named: how they lie on a device is that device's own.
 struct grt_share {
     struct grt_learner *learner;
     uint64_t grads, losses, kept, count;
+    bool weighted;  // by class weights
     struct grt_buf *down, *up, *back;
     struct grt_graph *take, *give, *restore;
     float *before;  // what modules kept before the step; or NULL
@@ -59,7 +61,10 @@ static struct grt_graph *make_graph(struct grt_share *s, struct grt_buf *host, b
         at += copy(graph, l->loss_parts, host, at, down);
     }
     if (graph) {
-        copy_role(graph, l, GRT_TENSOR_BUFFER, host, at, down);
+        at = copy_role(graph, l, GRT_TENSOR_BUFFER, host, at, down);
+    }
+    if (graph && down && s->weighted) {
+        copy(graph, l->hits, host, at, down);
     }
     if (graph && !grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
@@ -82,8 +87,9 @@ struct grt_share *grt_share_create(struct grt_learner *l) {
     s->grads = count_of(l, GRT_TENSOR_GRAD);
     s->losses = grt_tensor_count(l->loss_parts);
     s->kept = count_of(l, GRT_TENSOR_BUFFER);
-    s->count = s->grads + s->losses + s->kept;
-    s->down = make_buf(l, s->count, GRT_BUF_READBACK);
+    s->weighted = l->class_weights != NULL;
+    s->count = s->grads + s->losses + s->kept + s->weighted;
+    s->down = make_buf(l, s->count + grt_tensor_count(l->hits), GRT_BUF_READBACK);
     s->up = make_buf(l, s->count, GRT_BUF_UPLOAD);
     s->take = s->down && s->up ? make_graph(s, s->down, true, true) : NULL;
     s->give = s->take ? make_graph(s, s->up, false, true) : NULL;
@@ -129,15 +135,27 @@ bool grt_share_begin(struct grt_share *s) {
     return true;
 }
 
+// What the targets of so many rows weigh together, of parts of their mean.
+static float weight_of(const float *parts, uint64_t count, uint32_t rows) {
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        sum += (double)parts[i];
+    }
+    return (float)(sum * rows);
+}
+
 bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *numbers) {
-    float weight = (float)rows / (float)all;
     if (!grt_graph_finish(s->take)) {
         return false;
     }
     const float *down = grt_buf_host(s->down);
     uint64_t micro = s->learner->micro, means = s->grads + s->losses;
     // Parts of micro-batches that were not there are those of another step.
-    uint64_t there = s->grads + (rows + micro - 1) / micro * GRT_LOSS_PARTS;
+    uint64_t parts = (rows + micro - 1) / micro * GRT_LOSS_PARTS, there = s->grads + parts;
+    float weight = (float)rows / (float)all;
+    if (s->weighted) {
+        weight = numbers[s->count - 1] = weight_of(down + means + s->kept, parts, rows);
+    }
     for (uint64_t i = 0; i < there; i++) {
         numbers[i] = down[i] * weight;
     }
@@ -153,8 +171,11 @@ bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *num
 bool grt_share_give(struct grt_share *s, uint32_t count, const float *numbers) {
     float *up = grt_buf_host(s->up);
     uint64_t means = s->grads + s->losses;
-    memcpy(up, numbers, means * sizeof *up);
-    for (uint64_t i = means; i < s->count; i++) {
+    float weight = s->weighted ? numbers[s->count - 1] : 1.0f;
+    for (uint64_t i = 0; i < means; i++) {
+        up[i] = !s->weighted ? numbers[i] : weight > 0.0f ? numbers[i] / weight : 0.0f;
+    }
+    for (uint64_t i = means; i < means + s->kept; i++) {
         up[i] = numbers[i] / (float)count;
     }
     return grt_graph_run(s->give);

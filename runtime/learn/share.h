@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the micro-batches of a step come to, as numbers that a host adds up over several learners:
 //
-//     gradients | parts of the loss | what modules keep (running statistics)
+//     gradients | parts of the loss | what modules keep (running statistics) | weight of targets
 //
-// The first two are means over samples: each micro-batch counts by its share of the step's. The
-// last is a mean over micro-batches, each of which begins with what was kept before the step.
+// The first two are means over samples: each micro-batch counts by its share of the step's. With
+// class weights they are means by the weights of the targets: each counts by the sum of its own,
+// which is added up too, and the sum over all is divided by. What modules keep is a mean over
+// micro-batches, each of which begins with what was kept before the step.
 #ifndef GRT_LEARN_SHARE_H
 #define GRT_LEARN_SHARE_H
 

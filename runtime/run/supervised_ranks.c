@@ -120,10 +120,6 @@ bool supervised_share_out(struct grt_supervised *run) {
         return grt_fail(GRT_CONFIG, "a step of %u samples is not cut into %llu equal micro-batches",
                         d->batch, (unsigned long long)all);
     }
-    if (d->class_weights) {
-        return grt_fail(GRT_CONFIG, "class_weights: with micro_batches or several ranks they are "
-                                    "not supported");
-    }
     run->ranks = calloc(1, sizeof *run->ranks);
     if (!run->ranks) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for micro-batches");

@@ -154,6 +154,30 @@ def plateau():
     assert "PPO has not" in run("train", "ppo", "--env", "cartpole", "schedule=one_cycle", "--device", device, code=78)
 
 
+def weighted():
+    """Class weights: PyTorch's weighted mean over a step, in however many parts it is taken."""
+    kinds = np.random.default_rng(8).integers(0, 3, ROWS)
+    weight = np.array([0.2, 1.0, 5.0])
+    with h5py.File("d.h5", "a") as f:
+        f["kind"] = kinds.astype("i4")
+    words = ["targets=kind", "class_weights=0.2,1,5", "label_smoothing=0"]
+    train("first", "epochs=0", *words)
+    w, b = weights(newest("first"))
+    for epoch in 1, 2:
+        drawn = order(epoch, *words[:1])
+        for k in range(1, drawn[-1, 0] + 1):
+            at = drawn[drawn[:, 0] == k, 1]
+            e = np.exp(x[at] @ w.T + b)
+            slope = (e / e.sum(1, keepdims=True) - np.eye(3)[kinds[at]]) * weight[kinds[at], None] / weight[kinds[at]].sum()
+            w, b = w - RATE * slope.T @ x[at], b - RATE * slope.sum(0)
+    for parts in "micro_batches=1", "micro_batches=4", "micro_batches=8", "accumulate=2":
+        size = ["batch_size=4"] if parts == "accumulate=2" else []
+        train("heavy", "epochs=2", *words, parts, *size)
+        theirs = weights(newest("heavy"))
+        assert np.abs(theirs[0] - w).max() < 1e-5 and np.abs(theirs[1] - b).max() < 1e-5, (parts, theirs, w, b)
+        shutil.rmtree("heavy")
+
+
 def philox(counter, key):
     """Philox4x32-10 as its paper has it."""
     c, k = [np.uint64(v) for v in counter], [np.uint64(v) for v in key]
@@ -201,5 +225,6 @@ with tempfile.TemporaryDirectory() as folder:
     trainings()
     validations()
     plateau()
+    weighted()
     directions()
 print("outside: the same weights")
