@@ -278,7 +278,13 @@ static void resumed_to_the_same_bits(void **state) {
         int file = mkstemp(path);
         assert_true(file >= 0 && grt_checkpoint_save(middle, path));
         struct grt_archive *loaded = grt_checkpoint_load(path);
+        uint32_t warned = test_log.lines[GRT_LOG_WARN];
         assert_true(loaded && grt_es_load(rest, loaded, false));
+        assert_int_equal(test_log.lines[GRT_LOG_WARN], warned);
+        // Of another text of the environment it goes on too, and says so.
+        assert_true(grt_archive_set_text(loaded, "env_digest", "0123"));
+        assert_true(grt_es_load(rest, loaded, false));
+        assert_int_equal(test_log.lines[GRT_LOG_WARN], warned + 1);
         for (int i = 0; i < 2; i++) {
             struct grt_es_report report;
             assert_true(grt_es_iterate(rest, &report));

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "gpurt/checkpoint.h"
+#include "gpurt/task.h"
 
 static uint32_t least_of(const double *numbers, uint32_t count) {
     uint32_t least = 0;
@@ -106,7 +107,41 @@ static void rows_left_out(void **state) {
     run_kit_end();
 }
 
+// Without a batch size it is the profile's, or what few rows make of it: as many equal parts as are
+// accumulated.
+static void batches_of_few_rows(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t rows;
+        const char *accumulate;
+        uint64_t batch;
+    } cases[] = {{20, "accumulate=1", 20}, {20, "accumulate=3", 6}, {5, "accumulate=4", 1},
+                 {4, "accumulate=4", 1},   {3, "accumulate=4", 1},  {9000, "accumulate=1", 0}};
+    const struct grt_profile *profile = grt_dev_profile(test.dev);
+    uint64_t usual = grt_profile_whole(profile, GRT_KEY_SMALL_BATCH);
+    assert_in_range(usual, 21, 8999);
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const pairs[] = {"hidden=8", "depth=2", "validation_split=0",
+                                     cases[i].accumulate};
+        struct grt_config c;
+        struct grt_task task;
+        assert_true(grt_data_make(
+            grt_make_desc(.path = run_kit_data, .samples = cases[i].rows, .features = 3)));
+        grt_config_init(&c);
+        assert_true(grt_config_set(&c, GRT_CONFIG_DATA, run_kit_data));
+        for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+            assert_true(grt_config_override(&c, pairs[k]));
+        }
+        assert_true(grt_task_open(&task, &c, profile, NULL));
+        assert_int_equal(task.config.batch_size, cases[i].batch ? cases[i].batch : usual);
+        grt_task_close(&task);
+    }
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
+    TEST_CASE(batches_of_few_rows),
     TEST_CASE(the_best_is_not_the_last),
     TEST_CASE(short_batches_count_by_their_rows),
     TEST_CASE(rows_left_out),
