@@ -504,10 +504,30 @@ static void an_instance_ends_once(void **state) {
     assert_true(instances == 1 && messengers == 1);
 }
 
+// ---- the clock ----
+
+// Ticks of eight bits, two seconds each: they run over twice. One that comes late is of before, and
+// turns nothing back.
+static void ticks_run_over(void **state) {
+    static const struct {
+        uint64_t tick;
+        double seconds;
+    } rows[] = {{250, 100}, {5, 122}, {250, 100}, {130, 372}, {6, 124}, {250, 612}, {4, 632}};
+    struct gvk_dev *dev = test_alloc(sizeof *dev);
+    (void)state;
+    memset(dev, 0, sizeof *dev);
+    dev->tick = 2;
+    dev->tick_mask = 0xff;
+    dev->origin = dev->newest = 200;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_true(gvk_clock_seconds(dev, rows[i].tick) == rows[i].seconds);
+    }
+    free(dev);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(an_instance_ends_once),
-    TEST_CASE(cards_are_read),
-    TEST_CASE(lanes_wait_for_each_other),
+    TEST_CASE(ticks_run_over), TEST_CASE(an_instance_ends_once),
+    TEST_CASE(cards_are_read), TEST_CASE(lanes_wait_for_each_other),
     TEST_CASE(memory_types),
 };
 TEST_SUITE(vkcaps, false, cases);

@@ -425,6 +425,10 @@ static void small_buffers_are_refused(void **state) {
     grt_op_worlds_step(graph, c.worlds, NULL);
     TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "no desc");
     grt_graph_destroy(&graph);
+    graph = grt_graph_create(test.dev, "nobody");
+    grt_op_worlds_reset(graph, NULL, desc.control);
+    TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "no worlds");
+    grt_graph_destroy(&graph);
     worlds_end(&c);
 }
 
