@@ -52,6 +52,7 @@ int train_file_begin(struct trainer *t, const struct train_file *file, uint64_t 
         return command_exit_of(grt_last_status());
     }
     start->dev = t->dev;
+    start->config = &t->config.settings;
     start->evaluate_every = file->evaluate_every;
     start->from = file->resume ? file->archive : NULL;
     return grt_run_begin(t->run, start) ? COMMAND_OK : train_file_exit();

@@ -317,6 +317,8 @@
       "file for the log, one JSON object a line")                                                  \
     X(TENSORBOARD, tensorboard, TEXT, "logging", "", 0, 0, "",                                     \
       "tensorboard_dir log_dir logging_dir logging.dir", "folder for TensorBoard's event files")   \
+    X(HISTOGRAMS, histograms, FLAG, "logging", "false", 0, 0, "", "log_histograms",                \
+      "with tensorboard: how the numbers of each parameter are spread, at every checkpoint")       \
     X(BACKEND, backend, WORD, "gpu", "auto", 0, 0, "auto|vulkan|opencl|ref", "gpu_backend",        \
       "the GPU API")                                                                               \
     X(DEVICE, device, TEXT, "gpu", "", 0, 0, "", "gpu.name",                                       \

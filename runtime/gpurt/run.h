@@ -282,6 +282,7 @@ struct grt_run_start {
     const struct grt_archive *from;    // the checkpoint that is gone on with, or NULL
     const char *terms[GRT_RUN_TERMS];  // words of TERM_1, ... in the log; NULL: as they are
     const char *score;  // what the score of evaluations is; of "loss", less 0. NULL: "score"
+    const struct grt_config *config;  // for TensorBoard; used by grt_run_go(); may be NULL
     // More fields of the row `start`; may be NULL. Copied; texts live as long as the run.
     const struct grt_run_row *about;
 };

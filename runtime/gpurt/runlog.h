@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config.h"
 #include "status.h"
 
 #ifdef __cplusplus
@@ -51,6 +52,13 @@ GRT_API void grt_runlog_row(struct grt_runlog *log, const char *event, uint64_t 
     grt_runlog_row(log, event, step, (const struct grt_runlog_field[]){__VA_ARGS__},               \
                    sizeof((const struct grt_runlog_field[]){__VA_ARGS__}) /                        \
                        sizeof(struct grt_runlog_field))
+
+// For TensorBoard alone: the settings that were given, for its page of hyperparameters, and how the
+// run ended; and how the finite ones of some numbers are spread, in 30 bins.
+GRT_API void grt_runlog_settings(struct grt_runlog *log, const struct grt_config *config);
+GRT_API void grt_runlog_ended(struct grt_runlog *log, bool good);
+GRT_API void grt_runlog_histogram(struct grt_runlog *log, uint64_t step, const char *name,
+                                  const float *numbers, uint64_t count);
 
 // CRC-32C of some bytes (Castagnoli), continued from `crc` (0 begins), and TFRecord's masked form.
 GRT_API uint32_t grt_crc32c(const void *data, size_t size, uint32_t crc);

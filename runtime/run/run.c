@@ -372,6 +372,7 @@ enum grt_ending grt_run_go(struct grt_run *run) {
     run->began = run->write_time = grt_seconds();
     run_keep_begin(run);
     tell_start(run);
+    grt_runlog_settings(run->log, run->start.config);
     run->ended = !first ? loop(run) : run_keep_clear(run) ? finish(run, false) : GRT_ENDED_FAILED;
     // A checkpoint that was to wait, in case a newer one takes its place, waits no longer.
     run_keep_finish(run);
@@ -382,6 +383,7 @@ enum grt_ending grt_run_go(struct grt_run *run) {
     struct grt_run_row row = {.event = GRT_RUN_END};
     grt_run_row_text(&row, GRT_FIELD_ENDED, grt_ending_word(run->ended));
     grt_run_tell(run, &row);
+    grt_runlog_ended(run->log, run->ended != GRT_ENDED_FAILED && run->ended != GRT_ENDED_NONFINITE);
     return run->ended;
 }
 

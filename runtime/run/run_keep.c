@@ -172,6 +172,21 @@ static bool check_finite(struct grt_run *run, const struct grt_archive *archive)
     return false;
 }
 
+// How the numbers of the model are spread, once for a step.
+static void tell_spread(struct grt_run *run, const struct grt_archive *archive) {
+    const struct grt_config *c = run->start.config;
+    if (!c || !c->histograms || !run->log || run->spread_step == run->place.step + 1) {
+        return;
+    }
+    run->spread_step = run->place.step + 1;
+    for (uint32_t i = 0; i < archive->tensor_count; i++) {
+        const struct grt_archive_tensor *t = &archive->tensors[i];
+        if (t->dtype == GRT_F32 && strncmp(t->name, "model/", 6) == 0) {
+            grt_runlog_histogram(run->log, run->place.step, t->name, t->data, t->bytes / 4);
+        }
+    }
+}
+
 static struct grt_archive *make_archive(struct grt_run *run) {
     const struct grt_trainer *trainer = run->start.trainer;
     const struct grt_run_place *p = &run->place;
@@ -188,6 +203,9 @@ static struct grt_archive *make_archive(struct grt_run *run) {
                 check_finite(run, archive);
     if (!good) {
         grt_archive_destroy(&archive);
+    }
+    if (good) {
+        tell_spread(run, archive);
     }
     return archive;
 }

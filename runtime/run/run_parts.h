@@ -55,6 +55,7 @@ struct grt_run {
     uint64_t begun_step;
     enum grt_ending ended;
     struct grt_runlog *log;
+    uint64_t spread_step;  // of the newest histograms, and one; 0: none
 
     // Checkpoints.
     struct grt_lock lock;

@@ -19,14 +19,7 @@
 
 #include "base/log.h"
 #include "gpurt/checkpoint.h"
-
-struct grt_runlog {
-    FILE *jsonl;
-    FILE *events;
-    char *jsonl_path;
-    char *events_path;
-    bool failed;
-};
+#include "runlog_parts.h"
 
 // ---- CRC-32C ----
 
@@ -50,13 +43,7 @@ uint32_t grt_crc32c_masked(const void *data, size_t size) {
 
 // ---- messages ----
 
-struct message {
-    unsigned char bytes[16384];
-    size_t size;
-    bool full;
-};
-
-static void put(struct message *m, const void *data, size_t size) {
+void message_put(struct message *m, const void *data, size_t size) {
     if (m->size + size > sizeof m->bytes) {
         m->full = true;
         return;
@@ -65,46 +52,46 @@ static void put(struct message *m, const void *data, size_t size) {
     m->size += size;
 }
 
-static void put_varint(struct message *m, uint64_t value) {
+void message_put_varint(struct message *m, uint64_t value) {
     do {
         unsigned char byte = (unsigned char)((value & 127) | (value > 127 ? 128 : 0));
-        put(m, &byte, 1);
+        message_put(m, &byte, 1);
         value >>= 7;
     } while (value > 0);
 }
 
-static void put_little(struct message *m, uint64_t bits, uint32_t size) {
+void message_put_little(struct message *m, uint64_t bits, uint32_t size) {
     for (uint32_t i = 0; i < size; i++) {
         unsigned char byte = (unsigned char)(bits >> 8 * i);
-        put(m, &byte, 1);
+        message_put(m, &byte, 1);
     }
 }
 
-static void put_double(struct message *m, uint32_t field, double value) {
+void message_put_double(struct message *m, uint32_t field, double value) {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof bits);
-    put_varint(m, field << 3 | 1);
-    put_little(m, bits, 8);
+    message_put_varint(m, field << 3 | 1);
+    message_put_little(m, bits, 8);
 }
 
-static void put_float(struct message *m, uint32_t field, float value) {
+void message_put_float(struct message *m, uint32_t field, float value) {
     uint32_t bits = 0;
     memcpy(&bits, &value, sizeof bits);
-    put_varint(m, field << 3 | 5);
-    put_little(m, bits, 4);
+    message_put_varint(m, field << 3 | 5);
+    message_put_little(m, bits, 4);
 }
 
-static void put_bytes(struct message *m, uint32_t field, const void *data, size_t size) {
-    put_varint(m, field << 3 | 2);
-    put_varint(m, size);
-    put(m, data, size);
+void message_put_bytes(struct message *m, uint32_t field, const void *data, size_t size) {
+    message_put_varint(m, field << 3 | 2);
+    message_put_varint(m, size);
+    message_put(m, data, size);
 }
 
 // ---- files ----
 
 // A log that cannot be written is given up; the run goes on. Said however little is to be said:
 // what is lost is lost.
-static void give_up(struct grt_runlog *log, FILE **file, const char *path) {
+void runlog_give_up(struct grt_runlog *log, FILE **file, const char *path) {
     grt_log(GRT_LOG_ERROR, "cannot write %s: %s; nothing more is logged there", path,
             strerror(errno ? errno : EIO));
     fclose(*file);
@@ -119,15 +106,15 @@ bool grt_runlog_failed(const struct grt_runlog *log) {
 static bool write_record(FILE *file, const struct message *message) {
     struct message head = {0};
     struct message tail = {0};
-    put_little(&head, message->size, 8);
-    put_little(&head, grt_crc32c_masked(head.bytes, 8), 4);
-    put_little(&tail, grt_crc32c_masked(message->bytes, message->size), 4);
+    message_put_little(&head, message->size, 8);
+    message_put_little(&head, grt_crc32c_masked(head.bytes, 8), 4);
+    message_put_little(&tail, grt_crc32c_masked(message->bytes, message->size), 4);
     return fwrite(head.bytes, 1, head.size, file) == head.size &&
            fwrite(message->bytes, 1, message->size, file) == message->size &&
            fwrite(tail.bytes, 1, tail.size, file) == tail.size && fflush(file) == 0;
 }
 
-static double now(void) {
+double runlog_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -159,10 +146,10 @@ static bool open_events(struct grt_runlog *log, const char *dir) {
         return false;
     }
     struct message event = {0};
-    put_double(&event, 1, now());
-    put_bytes(&event, 3, "brain.Event:2", 13);
+    message_put_double(&event, 1, runlog_now());
+    message_put_bytes(&event, 3, "brain.Event:2", 13);
     if (!write_record(log->events, &event)) {
-        give_up(log, &log->events, log->events_path);
+        runlog_give_up(log, &log->events, log->events_path);
     }
     return true;
 }
@@ -282,7 +269,25 @@ static void write_json(struct grt_runlog *log, const char *event, double time, u
                 fputc('\n', log->jsonl) != EOF && fflush(log->jsonl) == 0;
     json_decref(row);
     if (!good) {
-        give_up(log, &log->jsonl, log->jsonl_path);
+        runlog_give_up(log, &log->jsonl, log->jsonl_path);
+    }
+}
+
+void runlog_summary(struct grt_runlog *log, double time, uint64_t step,
+                    const struct message *summary) {
+    struct message m = {0};
+    message_put_double(&m, 1, time);
+    message_put_varint(&m, 2 << 3);
+    message_put_varint(&m, step);
+    message_put_bytes(&m, 5, summary->bytes, summary->size);
+    if (summary->full || m.full) {
+        grt_log(GRT_LOG_WARN, "%s: a row of more than %zu bytes is left out", log->events_path,
+                sizeof m.bytes);
+        return;
+    }
+    errno = 0;
+    if (!write_record(log->events, &m)) {
+        runlog_give_up(log, &log->events, log->events_path);
     }
 }
 
@@ -296,32 +301,18 @@ static void write_event(struct grt_runlog *log, const char *event, double time, 
             continue;
         }
         int length = snprintf(tag, sizeof tag, "%.120s/%.120s", event, fields[i].name);
-        put_bytes(&value, 1, tag, (size_t)length);
-        put_float(&value, 2, (float)fields[i].number);
-        put_bytes(&summary, 1, value.bytes, value.size);
+        message_put_bytes(&value, 1, tag, (size_t)length);
+        message_put_float(&value, 2, (float)fields[i].number);
+        message_put_bytes(&summary, 1, value.bytes, value.size);
     }
-    if (summary.size == 0) {
-        return;
-    }
-    struct message m = {0};
-    put_double(&m, 1, time);
-    put_varint(&m, 2 << 3);
-    put_varint(&m, step);
-    put_bytes(&m, 5, summary.bytes, summary.size);
-    if (summary.full || m.full) {
-        grt_log(GRT_LOG_WARN, "%s: a row of more than %zu bytes is left out", log->events_path,
-                sizeof m.bytes);
-        return;
-    }
-    errno = 0;
-    if (!write_record(log->events, &m)) {
-        give_up(log, &log->events, log->events_path);
+    if (summary.size > 0) {
+        runlog_summary(log, time, step, &summary);
     }
 }
 
 void grt_runlog_row(struct grt_runlog *log, const char *event, uint64_t step,
                     const struct grt_runlog_field *fields, size_t count) {
-    double time = now();
+    double time = runlog_now();
     if (log && log->jsonl) {
         write_json(log, event, time, step, fields, count);
     }

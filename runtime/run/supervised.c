@@ -332,6 +332,7 @@ static bool begin(struct grt_supervised *run) {
                                   .max_steps = c->max_steps,
                                   .evaluate_every = run->check_every,
                                   .epoch = run->steps_per_epoch,
+                                  .config = c,
                                   .from = run->desc.resume_from,
                                   .about = &about};
     run->whole_step = UINT64_MAX;
