@@ -42,6 +42,7 @@ extern const struct conv_variant conv_variant_product;
 extern const struct conv_variant conv_variant_wgmma;
 extern const struct conv_variant conv_variant_wgmma_48k;
 extern const struct conv_variant conv_variant_panel;
+extern const struct conv_variant conv_variant_widened;
 extern const struct conv_variant conv_variant_tiled;
 extern const struct conv_variant conv_variant_patches;
 

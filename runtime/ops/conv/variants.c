@@ -10,6 +10,7 @@ const struct conv_variant *const conv_variants[] = {
     &conv_variant_wgmma,
     &conv_variant_wgmma_48k,
     &conv_variant_panel,
+    &conv_variant_widened,
     &conv_variant_tiled,
     &conv_variant_patches,
     // clang-format on
