@@ -71,7 +71,11 @@ static bool save(void *self, const struct grt_run *run, struct grt_archive *arch
     uint64_t step = grt_run_info(run).step;
     const uint64_t shape[1] = {1};
     t->saved[step]++;
+    const uint64_t many[1] = {TOY_MANY};
+    float numbers[TOY_MANY] = {0};
+    numbers[t->many_at] = t->many;
     return grt_archive_add(archive, "model/weight", GRT_F32, 1, shape, &t->weight) &&
+           grt_archive_add(archive, "model/many", GRT_F32, 1, many, numbers) &&
            grt_archive_set_whole(archive, "step", (int64_t)step);
 }
 

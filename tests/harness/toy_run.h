@@ -8,12 +8,15 @@
 #include "harness.h"
 
 #define TOY_MOST 64
+#define TOY_MANY 600u
 
 // Two steps at a time at most; up to `ahead` of them are begun before the first is settled.
 struct toy {
     uint64_t begun, ahead;
     double scores[TOY_MOST];  // by step
     float weight;             // what is saved
+    float many;               // the one of many numbers that is not 0,
+    uint32_t many_at;         // and where it is, below TOY_MANY
     uint64_t stop_at;         // the run is stopped from this step on; 0: never
     uint64_t step;
     uint32_t evaluated[TOY_MOST], saved[TOY_MOST], rows[GRT_RUN_EVENT_COUNT], announced;

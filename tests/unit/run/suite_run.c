@@ -240,6 +240,14 @@ static void nonfinite(void **state) {
     assert_non_null(strstr(wild.text, "None is known"));
     assert_int_equal(toy_step_in(desc.file), 9);
     assert_int_equal(access(toy_path("a-earlier-1.h5"), F_OK), -1);
+    // Wherever it is among many.
+    static const uint32_t places[] = {0, 255, 300, 511, 512, TOY_MANY - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct toy one = {.many = i % 2 ? NAN : -INFINITY, .many_at = places[i]};
+        toy_rise(&one);
+        assert_int_equal(toy_go(&one, desc, start), GRT_ENDED_NONFINITE);
+        assert_non_null(strstr(one.text, "model/many is not finite"));
+    }
     toy_leave();
 }
 
