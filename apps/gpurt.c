@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/complete.h"
+#include "cli/manual.h"
 #include "cli/crash.h"
 #include "cli/output.h"
 #include "cli/talk.h"
@@ -15,29 +17,35 @@
 
 static int cmd_version(int argc, char **argv);
 static int cmd_help(int argc, char **argv);
+static int cmd_completion(int argc, char **argv);
 
-static const struct verb {
-    const char *name;
-    const char *help;
-    int (*run)(int argc, char **argv);  // argv[0] is the verb
-} verbs[] = {
+static const struct command_verb verbs[] = {
     {"devices", "list every device and what it can do", cmd_devices},
     {"doctor", "say what is missing on this machine and how to mend it", cmd_doctor},
     {"monitor", "what the GPUs do, and the gpurt processes on them, live", cmd_monitor},
-    {"bench", "find the best training settings; measure memory, launches, products", cmd_bench},
+    {"bench", "find the best training settings; measure memory, launches, products", cmd_bench,
+     .words = cmd_bench_words},
     {"report", "devices side by side: a page of results from any machines", cmd_report},
     {"compare", "what became better or worse between two files of results", cmd_compare},
     {"estimate", "what a card that is not here would make, with its error", cmd_estimate},
-    {"data", "make data with a known answer, and describe HDF5 files", cmd_data},
+    {"data", "make data with a known answer, and describe HDF5 files", cmd_data,
+     .words = cmd_data_words},
     {"tune", "find the fastest settings of kernels and keep them", cmd_tune},
     {"profile", "show the settings that a device gets, and why", cmd_profile},
-    {"train", "train: networks on data, policies by evolution strategies", cmd_train},
-    {"sweep", "train with many settings: grids and random search, on slots or queues", cmd_sweep},
+    {"init", "write a commented config for these data and this machine", cmd_init,
+     .words = cmd_init_words},
+    {"train", "train: networks on data, policies by evolution strategies", cmd_train,
+     .words = cmd_train_words, .wants_word = true},
+    {"sweep", "train with many settings: grids and random search, on slots or queues", cmd_sweep,
+     .words = cmd_sweep_words},
     {"model", "the layers of a network, what they cost, and the largest batch", cmd_model},
-    {"eval", "the loss of a trained network over a file", cmd_eval},
+    {"eval", "the loss of a trained network over a file", cmd_eval, .words = cmd_eval_words,
+     .takes_env = true},
     {"predict", "what a trained network says of every sample of a file", cmd_predict},
     {"convert", "checkpoints to and from safetensors", cmd_convert},
-    {"play", "show what a trained policy does, as a picture that moves", cmd_play},
+    {"play", "show what a trained policy does, as a picture that moves", cmd_play,
+     .takes_env = true},
+    {"completion", "completion of command lines, for bash, zsh and fish", cmd_completion},
     {"version", "print the version", cmd_version},
     {"help", "explain a command: gpurt help bench, gpurt help bench mlp", cmd_help},
 };
@@ -46,7 +54,7 @@ static const struct verb {
 static void print_verbs(FILE *file) {
     fputs("usage: gpurt COMMAND [OPTION...]\n\n", file);
     for (size_t i = 0; i < VERB_COUNT; i++) {
-        fprintf(file, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+        fprintf(file, "  %-11s %s\n", verbs[i].name, verbs[i].help);
     }
     fputs("\n`gpurt COMMAND --help` explains one; `man gpurt` explains all.\n", file);
 }
@@ -108,6 +116,9 @@ static int run_verb(int argc, char **argv) {
 }
 
 static int cmd_help(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--manual") == 0) {
+        return manual_print(verbs, VERB_COUNT, argv[2]);
+    }
     if (argc < 2 || strcmp(argv[1], "help") == 0 || argv[1][0] == '-') {
         return print_help();
     }
@@ -115,6 +126,10 @@ static int cmd_help(int argc, char **argv) {
     char help[] = "--help";
     char *words[] = {argv[1], argc > 2 ? argv[2] : help, argc > 2 ? help : NULL, NULL};
     return code ? code : run_verb(argc > 2 ? 3 : 2, words);
+}
+
+static int cmd_completion(int argc, char **argv) {
+    return complete_main(verbs, VERB_COUNT, argc, argv);
 }
 
 static int run(int argc, char **argv) {

@@ -26,6 +26,7 @@ static const struct bench_kind {
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 #define ABOUT_SIZE 2048
 
+#define ALL_HELP "a short look at each of the kinds below"
 // Kinds that are commands of their own, and the word for a look at all others.
 static const struct bench_more {
     const char *name;
@@ -35,9 +36,20 @@ static const struct bench_more {
 #define X(name, help) {#name, bench_##name, help},
     BENCH_MORE(X)
 #undef X
-        {"all", NULL, "a short look at each of the kinds below"},
+        {"all", NULL, ALL_HELP},
 };
 #define MORE_COUNT (sizeof more / sizeof *more)
+
+const struct command_word cmd_bench_words[] = {
+#define X(name, help) {#name, help, NULL},
+    BENCH_MORE(X)
+#undef X
+        {"all", ALL_HELP, NULL},
+#define X(name, options, help) {#name, help, NULL},
+    BENCH_KINDS(X)
+#undef X
+        {NULL, NULL, NULL},
+};
 
 static const char *const kind_helps[] = {
 #define X(name, options, help) help,

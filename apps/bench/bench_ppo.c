@@ -111,6 +111,7 @@ static const struct option_row own_options[] = {
      .read = options_read_text,
      .at = AT(ppo.env)},
     {.name = "config",
+     .letter = "c",
      .value = "FILE",
      .help = "settings in YAML, as of `gpurt train ppo`",
      .read = options_read_text,

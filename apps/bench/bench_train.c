@@ -105,6 +105,7 @@ static bool read_cache(const char *text, void *into, char why[RANGES_WHY]) {
 
 static const struct option_row own_options[] = {
     {.name = "config",
+     .letter = "c",
      .value = "FILE",
      .help = "training config; its section benchmark says what is tried",
      .read = options_read_text,

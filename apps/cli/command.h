@@ -3,6 +3,7 @@
 #ifndef APPS_COMMAND_H
 #define APPS_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "gpurt/gpurt.h"
@@ -47,6 +48,25 @@ struct command_unknown {
 int command_unknown(const struct command_unknown *unknown, const void *names, size_t count,
                     size_t stride);
 
+// A word that has a meaning behind a verb: a kind of training, or of benchmark.
+struct command_word {
+    const char *name;
+    const char *help;
+    const char *after;  // the word that it follows; NULL: the verb
+};
+// Lists of them end with a row of NULL.
+extern const struct command_word cmd_bench_words[], cmd_data_words[], cmd_eval_words[],
+    cmd_init_words[], cmd_sweep_words[], cmd_train_words[];
+
+struct command_verb {
+    const char *name;
+    const char *help;
+    int (*run)(int argc, char **argv);  // argv[0] is the verb
+    const struct command_word *words;   // NULL: none
+    bool wants_word;                    // it has no options without one of them
+    bool takes_env;                     // an environment may stand in place of them
+};
+
 // The verbs; argv[0] is the verb itself. Each returns an exit code.
 int cmd_devices(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
@@ -58,6 +78,7 @@ int cmd_compare(int argc, char **argv);
 int cmd_estimate(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
+int cmd_init(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_play(int argc, char **argv);

@@ -86,6 +86,11 @@ struct options_desc {
 int options_parse(const struct options_desc *desc, int argc, char **argv, struct options *values,
                   const char **words, size_t *word_count);
 
+// What --help does instead of printing: completion and the man page read the tables this way.
+// NULL: it prints again.
+typedef void options_show_fn(const struct options_desc *desc, void *context);
+void options_show_by(options_show_fn *show, void *context);
+
 // For verbs whose keys are options too: arguments in which "--key VALUE" and "--key=VALUE", where
 // no row has that name, have become "key=VALUE". False: out of memory. Words live until the end.
 struct options_keys {

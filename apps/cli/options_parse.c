@@ -60,6 +60,14 @@ static void print_help(const struct options_desc *desc) {
     }
 }
 
+static options_show_fn *shown_by;
+static void *shown_to;
+
+void options_show_by(options_show_fn *show, void *context) {
+    shown_by = show;
+    shown_to = context;
+}
+
 // ---- argtable ----
 
 static bool make_table(struct parser *p, int argc) {
@@ -203,7 +211,11 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
         // Asked for help, the other options do not matter, right or wrong.
         if (p->slots[i].row->at == offsetof(struct options, help) && p->slots[i].flag &&
             p->slots[i].flag->count) {
-            print_help(p->desc);
+            if (shown_by) {
+                shown_by(p->desc, shown_to);
+            } else {
+                print_help(p->desc);
+            }
             return COMMAND_OK;
         }
     }

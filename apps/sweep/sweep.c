@@ -393,6 +393,14 @@ static int parse_and_run(struct values *v, const struct command *c, int argc, ch
     return code;
 }
 
+const struct command_word cmd_sweep_words[] = {
+    {"status", "the table of a sweep", NULL},
+    {"best", "its best trial", NULL},
+    {"resume", "go on with it", NULL},
+    {"stop", "end it, with checkpoints", NULL},
+    {NULL, NULL, NULL},
+};
+
 int cmd_sweep(int argc, char **argv) {
     struct values *v = calloc(1, sizeof *v);
     const char **words = calloc((size_t)argc + 1, sizeof *words);

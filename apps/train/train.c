@@ -19,6 +19,13 @@ static const struct kind {
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
+const struct command_word cmd_train_words[] = {
+#define X(name, help) {#name, help, NULL},
+    TRAIN_KINDS(X)
+#undef X
+        {NULL, NULL, NULL},
+};
+
 static void print_kinds(FILE *file) {
     fputs("usage: gpurt train KIND [OPTION...]\n\nTrains on the device. Kinds:\n\n", file);
     for (size_t i = 0; i < KIND_COUNT; i++) {

@@ -15,6 +15,7 @@
 
 const struct option_row train_config_options[] = {
     {.name = "config",
+     .letter = "c",
      .value = "FILE",
      .help = "settings in YAML; --keys of `gpurt train supervised` lists them",
      .read = options_read_text,

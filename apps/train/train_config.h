@@ -40,6 +40,11 @@ int train_config_apart(const struct train_config *values, const char *output);
 // Every key of a kind's config, as a table. Returns an exit code.
 int train_print_keys(const struct options *options, const char *verb, enum grt_config_scope scope,
                      int argc, char **argv);
+// What one takes, "f32|f16|bf16" or a range; and what stands when it is not given.
+void train_key_values(const struct grt_config_key_info *info, char text[128]);
+const char *train_key_fallback(enum grt_config_key key, enum grt_config_scope scope);
+// Defaults of `gpurt train simclr`, where the keys are not given.
+bool train_simclr_settings(struct grt_config *settings);
 // The trained model that --checkpoint names: a file, or a folder's best or newest.
 struct grt_archive *train_config_model(const struct train_config *values);
 // The model and the device of a verb that writes `output` (may be NULL). Returns an exit code, the

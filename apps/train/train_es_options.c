@@ -98,6 +98,7 @@ const struct option_row train_es_options[TRAIN_ES_OPTIONS_COUNT] = {
 
 const struct option_row train_es_run_options[TRAIN_ES_RUN_OPTIONS_COUNT] = {
     {.name = "config",
+     .letter = "c",
      .value = "FILE",
      .help = "settings in YAML; options and KEY=VALUE stand above it",
      .read = options_read_text,

@@ -30,7 +30,7 @@ static const struct table_column columns[] = {
 };
 
 // "f32|f16|bf16" without synonyms, or a range.
-static void values_text(const struct grt_config_key_info *info, char text[128]) {
+void train_key_values(const struct grt_config_key_info *info, char text[128]) {
     size_t used = 0;
     text[0] = '\0';
     if (info->type == GRT_CONFIG_IS_FLAG) {
@@ -42,6 +42,10 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
     } else if (info->max > info->min) {
         snprintf(text, 128, "%.12g to %.12g", info->min, info->max);
     }
+    if (info->type == GRT_CONFIG_IS_TREE) {
+        snprintf(text, 128, "such as %s", info->words);
+        return;
+    }
     for (const char *word = info->words; *word && used < 100;) {
         used += (size_t)snprintf(text + used, 128 - used, "%s%.*s", used ? "|" : "",
                                  (int)strcspn(word, "=|"), word);
@@ -52,7 +56,7 @@ static void values_text(const struct grt_config_key_info *info, char text[128]) 
 
 // What stands when a key is not given: what its help says behind "default: ", where that depends on
 // other things, or the fallback that the reader itself uses.
-static const char *fallback_text(enum grt_config_key key, enum grt_config_scope scope) {
+const char *train_key_fallback(enum grt_config_key key, enum grt_config_scope scope) {
     const char *depends = strstr(grt_config_key_info(key)->help, "default: ");
     return depends ? depends + strlen("default: ") : grt_config_key_fallback(key, scope);
 }
@@ -78,10 +82,10 @@ int train_print_keys(const struct options *options, const char *verb, enum grt_c
             continue;
         }
         size_t i = count++;
-        values_text(info, values[i]);
+        train_key_values(info, values[i]);
         rows[i][KEY_KEY] = TABLE_CELL(.text = info->name);
         rows[i][KEY_SECTION] = TABLE_CELL(.text = info->section);
-        rows[i][KEY_FALLBACK] = cell(fallback_text((enum grt_config_key)key, scope));
+        rows[i][KEY_FALLBACK] = cell(train_key_fallback((enum grt_config_key)key, scope));
         rows[i][KEY_VALUES] = cell(values[i]);
         rows[i][KEY_OTHERS] = cell(info->aliases);
         rows[i][KEY_HELP] = cell(info->help);

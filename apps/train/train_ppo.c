@@ -366,6 +366,7 @@ static const struct option_row env_options[] = {
 
 static const struct option_row run_options[] = {
     {.name = "config",
+     .letter = "c",
      .value = "FILE",
      .help = "settings in YAML; options and KEY=VALUE stand above it",
      .read = options_read_text,

@@ -24,9 +24,10 @@ struct train {
     struct trainer trainer;  // first: see trainer.h
     const char *epochs, *seed, *from;
     uint32_t resume, force, dry_run;
-    char scratch[32];           // folder of a dry run, or ""
-    struct grt_archive *first;  // of --from
-    const char *resume_path;    // of --resume FILE, a checkpoint or a folder of them; or NULL
+    char scratch[32];                  // folder of a dry run, or ""
+    char meant[GRT_CONFIG_TEXT_SIZE];  // and the one that the settings name
+    struct grt_archive *first;         // of --from
+    const char *resume_path;  // of --resume FILE, a checkpoint or a folder of them; or NULL
     struct grt_archive *resumed;
     bool theirs;  // its network too
     struct grt_supervised *run;
@@ -251,7 +252,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
 
 // Defaults of SimCLR. What goes with another optimizer, or with a learning rate of one's own, is
 // left as it is.
-static bool set_simclr(struct grt_config *c) {
+bool train_simclr_settings(struct grt_config *c) {
     static const struct {
         enum grt_config_key key;
         const char *text;
@@ -295,6 +296,8 @@ static int begin_dry(struct train *t) {
         talk_error("no folder for a dry run can be made in /tmp");
         return COMMAND_CANNOT_CREATE;
     }
+    snprintf(t->meant, sizeof t->meant, "%s", c->checkpoint_dir);
+    t->trainer.dry_where = t->meant;
     snprintf(c->checkpoint_dir, sizeof c->checkpoint_dir, "%s", t->scratch);
     c->log[0] = c->tensorboard[0] = '\0';
     t->trainer.log = t->trainer.tensorboard = NULL;
@@ -350,7 +353,7 @@ static int read_settings(void *self, const char **words, size_t count) {
     struct grt_config *c = &t->trainer.config.settings;
     find_resumed(t, words, &count);
     int code = train_config_read(&t->trainer.config, t->trainer.kind->keys, words, count);
-    if (!code && strcmp(t->trainer.kind->verb, "train simclr") == 0 && !set_simclr(c)) {
+    if (!code && strcmp(t->trainer.kind->verb, "train simclr") == 0 && !train_simclr_settings(c)) {
         code = command_exit_of(grt_last_status());
     }
     if (!code && ((t->epochs && !grt_config_set(c, GRT_CONFIG_EPOCHS, t->epochs)) ||

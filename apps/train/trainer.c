@@ -99,8 +99,9 @@ static void print_banner(struct trainer *t, char title[TABLE_TEXT_SIZE], uint64_
     if (info.keep > 0) {
         snprintf(kept, sizeof kept, ", the newest %u", info.keep);
     }
-    talk_line("checkpoints %s%s%s", info.where, kept,
-              info.trainer->keeps_best ? " and the best" : "");
+    talk_line("checkpoints %s%s%s%s", t->dry_where ? t->dry_where : info.where, kept,
+              info.trainer->keeps_best ? " and the best" : "",
+              t->dry_where ? "; a dry run writes none" : "");
     talk_line("%s", "");
 }
 
@@ -134,6 +135,9 @@ static void say_end(const struct grt_run_info *info) {
 static int exit_of(const struct trainer *t, const struct grt_run_info *info) {
     switch (info->ended) {
     case GRT_ENDED_SIGNAL:
+        if (t->dry_where) {
+            return COMMAND_INTERRUPTED;
+        }
         if (!trainer_first(t)) {
             return COMMAND_RESUMABLE;
         }
@@ -142,7 +146,9 @@ static int exit_of(const struct trainer *t, const struct grt_run_info *info) {
                    t->kind->resume_file ? info->where : "");
         return COMMAND_RESUMABLE;
     case GRT_ENDED_NONFINITE:
-        if (t->kind->advice) {
+        if (t->dry_where) {
+            talk_error("the run ended there. %s", t->kind->advice ? t->kind->advice : "");
+        } else if (t->kind->advice) {
             talk_error("the run ended there; checkpoints before it are in %s. %s", info->where,
                        t->kind->advice);
         }

@@ -41,6 +41,7 @@ struct trainer {
     struct table_cell cells[TRAIN_MAX_COLUMNS];  // of the next row of the table
     bool pending;                                // it has something to show
     char progress[160];
+    const char *dry_where;  // checkpoints of the run that a dry run stands for; NULL: it is none
     struct trainer_sensors sensors;
 };
 

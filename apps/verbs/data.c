@@ -402,6 +402,18 @@ static int run(const struct data_options *options, const char **words, size_t co
     return COMMAND_USAGE;
 }
 
+const struct command_word cmd_data_words[] = {
+    {"make", "data with a known answer", NULL},
+    {"import", "images and tables of other programs", NULL},
+    {"info", "describe a file", NULL},
+    {"preview", "images beside what a transform makes of them", NULL},
+    {"order", "rows of an epoch, in the order of a training", NULL},
+#define X(name, word) {word, "a kind of data", "make"},
+    GRT_MAKES(X)
+#undef X
+        {NULL, NULL, NULL},
+};
+
 int cmd_data(int argc, char **argv) {
     struct data_options options = {.noise = -1};
     if (argc > 1 && strcmp(argv[1], "preview") == 0) {

@@ -284,6 +284,12 @@ static int run(void *values, int argc, char **argv) {
     return code;
 }
 
+const struct command_word cmd_eval_words[] = {
+    {"knn", "classes by nearest neighbours of what the network gives", NULL},
+    {"linear", "classes by a linear layer on it", NULL},
+    {NULL, NULL, NULL},
+};
+
 int cmd_eval(int argc, char **argv) {
     if (argc > 1 && eval_features_knows(argv[1])) {
         return eval_features(argc, argv);

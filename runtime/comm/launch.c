@@ -59,8 +59,8 @@ bool grt_comm_launched(struct grt_comm_place *place) {
 }
 
 const struct grt_transport *launch_transport(void) {
-    // Found beside this library, by its run path. Global: Open MPI's own components look for its
-    // symbols.
+    // Found beside this library or in the folder gpurt there, by its run path. Global: Open MPI's
+    // own components look for its symbols.
     void *library = dlopen(PLUGIN, RTLD_NOW | RTLD_GLOBAL);
     if (!library) {
         grt_fail(GRT_UNSUPPORTED,

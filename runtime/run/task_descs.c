@@ -69,6 +69,12 @@ bool grt_task_optimizer(const struct grt_config *c, struct grt_optim_desc *desc)
     o.eps = c->eps;
     o.max_norm = c->max_grad_norm;
     o.min_lr = c->min_learning_rate;
+    if (o.min_lr > o.lr) {
+        char where[GRT_CONFIG_WHERE];
+        grt_config_where(c, GRT_CONFIG_MIN_LEARNING_RATE, where);
+        return grt_fail(GRT_CONFIG, "%smin_learning_rate %g is above the learning rate, %g", where,
+                        o.min_lr, o.lr);
+    }
     o.gamma = c->gamma;
     o.warmup = (uint32_t)c->warmup_steps;
     o.nonfinite = strcmp(c->on_nan_loss, "skip") == 0 ? GRT_NONFINITE_SKIP : GRT_NONFINITE_HALT;

@@ -30,7 +30,8 @@ export PATH=$tmp/prefix/bin:$PATH PKG_CONFIG_PATH=$pc LD_LIBRARY_PATH=${pc%/pkgc
 export XDG_CONFIG_HOME=$tmp/config PYTHONPATH=$tmp/prefix/share/gpurt/python PYTHONDONTWRITEBYTECODE=1
 unset GPURT_DEVICE GPURT_PROFILE
 for command in $(gpurt --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p') 'train supervised' 'train simclr' 'train es' \
-    'train standing' 'eval knn' 'eval linear' 'bench data' 'bench mlp' 'bench images' 'bench all' 'data preview' 'data order' \
+    'train standing' 'eval knn' 'eval linear' 'eval uav' 'bench data' 'bench mlp' 'bench images' 'bench conv' 'bench ppo' \
+    'bench all' 'bench scaling' 'data preview' 'data order' \
     'sweep best'; do
     # shellcheck disable=SC2086  # a verb and a kind
     gpurt $command --help 2>/dev/null

@@ -231,6 +231,15 @@ def sentences():
     refused(gpurt.DataError, "samples have 2 features", lambda: learner.predict(x[:, :2]))
     refused(gpurt.ConfigError, "this network gives y", lambda: learner.predict(x, "class"))
     refused(gpurt.ConfigError, "nowhere", lambda: gpurt.Worlds("nowhere"))
+    # ctypes would make four billions of them.
+    refused(gpurt.ConfigError, "num_envs: -1 is not", lambda: gpurt.ES("cartpole", num_envs=-1))
+    refused(ValueError, "4294967296 is not", lambda: gpurt.ES("cartpole", seed=2**32))
+    refused(gpurt.ConfigError, "a whole number", lambda: gpurt.ES("cartpole", num_dirs=2.5))
+    refused(gpurt.ConfigError, "copies: -2 is not", lambda: gpurt.Worlds("cartpole", copies=-2))
+    worlds = gpurt.Worlds("cartpole", copies=np.int64(2))
+    refused(gpurt.ConfigError, "seed: -1 is not", lambda: worlds.reset(seed=-1))
+    es = gpurt.ES("cartpole", num_envs=2, num_dirs=2)
+    refused(gpurt.ConfigError, "seed: -1 is not", lambda: es.evaluate(seed=-1))
     refused(gpurt.ConfigError, "checkpoint_dir", lambda: learner.fit(x, y, resume=True))
 
     def broken(row):

@@ -8,6 +8,14 @@ import threading
 from ctypes import c_void_p
 
 from ._find import VERSION, library  # noqa: F401
+from ._errors import (
+    ConfigError,
+    DataError,
+    DeviceError,
+    Error,
+    NotFoundError,
+    OutOfMemoryError,
+)
 from ._structs import *  # noqa: F401,F403
 from ._structs import STOP
 
@@ -15,37 +23,6 @@ P = c_void_p
 U32 = ctypes.c_uint32
 
 # ---- failures ----
-
-
-class Error(Exception):
-    """A call of gpurt failed. Its text is gpurt's own sentence; ``status`` is a word such as
-    ``"bad configuration"``."""
-
-    status = "failed"
-
-
-class ConfigError(Error, ValueError):
-    """A key, a value or an argument is not what gpurt takes."""
-
-
-class DataError(Error, ValueError):
-    """A file is not what it should be, or is damaged."""
-
-
-class NotFoundError(Error, FileNotFoundError):
-    """There is no such file."""
-
-    def __str__(self):
-        return str(self.args[0])
-
-
-class DeviceError(Error):
-    """There is no such device, or it fails."""
-
-
-class OutOfMemoryError(Error, MemoryError):
-    """It does not fit into the memory of the device or the host."""
-
 
 # In the order of GRT_STATUSES.
 _ERRORS = [

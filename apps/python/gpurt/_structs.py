@@ -5,8 +5,10 @@ A struct is a text: a type and a colon, then the fields of that type, in their o
 """
 
 import ctypes
+import operator
 from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_void_p
 
+from ._errors import ConfigError
 from ._find import library
 
 STOP = CFUNCTYPE(c_bool)
@@ -37,6 +39,21 @@ def _type(word):
     return found * int(count) if count else found
 
 
+# ctypes keeps the low bits of a number that does not fit, so that -1 would be four billions.
+_UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64}
+
+
+def whole(name, value, bits=32):
+    """A number of a struct or a call, from 0 on; ConfigError where it is none."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{name}: a whole number is wanted, not {value!r}") from None
+    if not 0 <= number < 1 << bits:
+        raise ConfigError(f"{name}: {number} is not from 0 to {(1 << bits) - 1}")
+    return number
+
+
 def _struct(name, text):
     kind, fields = None, []
     for word in text.split():
@@ -44,7 +61,14 @@ def _struct(name, text):
             kind = _type(word[:-1])
         else:
             fields.append((word, kind))
-    made = type("grt_" + name, (Structure,), {"_fields_": fields})
+    bits = {field: _UNSIGNED[of] for field, of in fields if of in _UNSIGNED}
+
+    def assign(self, field, value):
+        if field in bits:
+            value = whole(field, value, bits[field])
+        Structure.__setattr__(self, field, value)
+
+    made = type("grt_" + name, (Structure,), {"_fields_": fields, "__setattr__": assign})
     _TYPES[name] = made
     return made
 

@@ -186,7 +186,7 @@ class ES(_Trainer):
 
     def evaluate(self, seed: int = _TRIALS) -> Report:
         """The policy without noise, on starts of a seed of their own."""
-        return self._tried(c.library.grt_es_evaluate, self.pointer, seed)
+        return self._tried(c.library.grt_es_evaluate, self.pointer, c.whole("seed", seed))
 
     @property
     def returns(self) -> np.ndarray:
@@ -276,7 +276,7 @@ class PPO(_Trainer):
             self._learner(),
             self.pointer.contents.trials,
             actions == "random",
-            seed,
+            c.whole("seed", seed),
         )
 
     def _archive(self) -> Archive:

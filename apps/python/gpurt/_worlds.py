@@ -110,7 +110,7 @@ class Worlds:
 
     def reset(self, seed: int = 0) -> np.ndarray:
         """Every copy begins its first episode of the seed; returns :attr:`obs`."""
-        c.check(c.library.grt_stepper_reset(self._stepper.pointer, seed & 0xFFFFFFFF))
+        c.check(c.library.grt_stepper_reset(self._stepper.pointer, c.whole("seed", seed)))
         return self.obs
 
     def step(

@@ -38,7 +38,8 @@ def _begin(
     env, worlds: Worlds, seed: Optional[int], options: Optional[Dict[str, Any]]
 ) -> np.ndarray:
     """Without a seed the next of the environment's own generator is taken."""
-    worlds.reset(int(env.np_random.integers(2**32)) if seed is None else seed)
+    # Seeds of Gymnasium may have more bits than those of gpurt.
+    worlds.reset(int(env.np_random.integers(2**32)) if seed is None else int(seed) & 0xFFFFFFFF)
     if options and "states" in options:
         worlds.states = options["states"]
     return worlds.obs

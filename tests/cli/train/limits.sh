@@ -207,7 +207,13 @@ before=$(ls -A . "$PWD/four" | cksum)
 expect 0 "${sup[@]}" epochs=100000 --dry-run --log dry.jsonl checkpoint_dir=four
 told 'dry run     [1-9][0-9]* steps in [0-9.]+ s, .*: an epoch of 8 takes [0-9.e-]+ s, all 800000 take [1-9][0-9.e+]* s'
 told 'memory      [0-9.]+ [KMG]iB taken on the device'
+told 'checkpoints four, the newest [0-9]+ and the best; a dry run writes none'
+! grep -q /tmp/gpurt-dry "$tmp/err" || wrong "a dry run names its own folder"
 [ "$before" = "$(ls -A . "$PWD/four" | cksum)" ] || wrong "a dry run left something: $(ls -A . four)"
 refuse 64 'leave out --resume' "${sup[@]}" --dry-run --resume checkpoint_dir=four
+
+# ---- a schedule that would go up ----
+refuse 78 'min_learning_rate 0.1 is above the learning rate, 0.001' "${sup[@]}" schedule=cosine learning_rate=0.001 \
+    min_learning_rate=0.1
 
 exit "$failed"
