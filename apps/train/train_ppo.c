@@ -32,7 +32,7 @@ static void set_episodes(const struct train_ppo *t, struct grt_run_row *row,
 static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
     struct train_ppo *t = self;
     struct grt_ppo_report r = {.stopped = true};
-    if (turn->more && !grt_ppo_iterate(t->task->ppo, &r)) {
+    if (turn->more && !grt_ppo_task_iterate(t->task, &r)) {
         return false;
     }
     // An iteration that was given up has changed nothing.
@@ -96,7 +96,7 @@ static bool load(void *self, const struct grt_run *run, const struct grt_archive
     struct train_ppo *t = self;
     (void)run;
     place->step = (uint64_t)grt_archive_whole(archive, "iteration", 0);
-    return grt_ppo_load(t->task->ppo, archive, GRT_PPO_ALL);
+    return grt_ppo_task_load(t->task, archive, GRT_PPO_ALL);
 }
 
 static const struct grt_trainer trainer = {
@@ -236,7 +236,11 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
               sizes->choices ? sizes->choices : sizes->act, grt_worlds_length(t->task->worlds));
     talk_line("networks    %llu parameters, %s", (unsigned long long)size.parameters, c->precision);
     talk_line("iteration   %u steps of each copy: %llu rows; %u epochs of %u minibatches",
-              t->task->steps, (unsigned long long)size.rows, d->epochs, size.batches);
+              t->task->steps, (unsigned long long)size.rows * t->task->parts, d->epochs,
+              size.batches);
+    if (t->task->parts > 1) {
+        talk_line("            in %u parts, with copies of their own", t->task->parts);
+    }
     talk_line("optimizer   %s, learning rate %g, %s", c->optimizer, c->learning_rate, c->schedule);
     talk_line("iterations  %llu; the policy is tried every %u, in %u episodes",
               (unsigned long long)c->iterations, t->file.evaluate_every,
@@ -254,7 +258,8 @@ static int begin(struct train_ppo *t) {
     grt_run_row_text(&about, GRT_FIELD_ENV, t->info->name);
     grt_run_row_text(&about, GRT_FIELD_PRECISION, c->precision);
     grt_run_row_set(&about, GRT_FIELD_NUM_ENVS, t->task->copies);
-    grt_run_row_set(&about, GRT_FIELD_BATCH, (double)grt_ppo_size(t->task->ppo).rows);
+    grt_run_row_set(&about, GRT_FIELD_BATCH,
+                    (double)grt_ppo_size(t->task->ppo).rows * t->task->parts);
     grt_run_row_set(&about, GRT_FIELD_EPISODE_LENGTH, grt_worlds_length(t->task->worlds));
     struct grt_run_start start = {
         .trainer = &trainer, .self = t, .steps = c->iterations, .about = &about};
@@ -281,19 +286,21 @@ static int open_ppo(void *self) {
         return command_exit_of(grt_last_status());
     }
     int code = train_ppo_make(t);
-    if (code) {
-        return code;
+    if (!grt_comm_all(t->trainer.comm, "see its own line", code == COMMAND_OK)) {
+        return code ? code : command_exit_of(grt_last_status());
     }
     if (!t->file.archive && grt_config_given(c, GRT_CONFIG_LOG_STD) &&
         grt_worlds_sizes(t->task->worlds)->choices) {
         talk_error("log_std has no effect with the discrete actions of %s: leave it out", c->env);
         return COMMAND_CONFIG;
     }
-    if (!grt_ppo_prepare(t->task->ppo, t->task->trials)) {
+    if (!grt_comm_all(t->trainer.comm, "see its own line",
+                      grt_ppo_prepare(t->task->ppo, t->task->trials)) ||
+        !grt_ppo_task_begin(t->task)) {
         return command_exit_of(grt_last_status());
     }
     if (t->file.archive && !t->file.resume &&
-        !grt_ppo_load(t->task->ppo, t->file.archive, GRT_PPO_NETWORKS)) {
+        !grt_ppo_task_load(t->task, t->file.archive, GRT_PPO_NETWORKS)) {
         return train_file_exit();
     }
     t->file.evaluate_every = train_file_turns(c->evaluate_every, c->iterations);
@@ -307,7 +314,7 @@ static int report_times(struct train_ppo *t) {
     if (!(t->newest.acting > 0)) {  // no iteration, or no clock
         return COMMAND_OK;
     }
-    if (!grt_ppo_environment(t->task->ppo, &environment)) {
+    if (!grt_ppo_task_environment(t->task, &environment)) {
         return command_exit_of(grt_last_status());
     }
     struct grt_ppo_times times = ppo_times(&t->sum, environment / t->newest.acting * t->sum.acting);
@@ -406,12 +413,13 @@ static const struct option_row run_options[] = {
     "      --num-obstacles N                  blocked cells (default: by the map)\n"
 #define STOPPING                                                                                   \
     "\nCtrl-C, SIGTERM, SIGHUP or SIGUSR1 ends with a checkpoint and exit code 75;\n"              \
-    "--resume goes on and reaches the same bits.\n"
+    "--resume goes on and reaches the same bits.\n"                                                \
+    "mpirun -n 4 gpurt train ... shares the copies out over four devices.\n"
 
 #define KIND                                                                                       \
     .keys = GRT_CONFIG_OF_PPO, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,             \
     .size = sizeof(struct train_ppo), .more = "--iterations N", .resume_file = true,               \
-    .keys_are_options = true, .files = files, .open = open_ppo, .banner = banner,                  \
+    .ranks = true, .keys_are_options = true, .files = files, .open = open_ppo, .banner = banner,   \
     .report = report, .close = train_ppo_close
 
 int train_ppo(int argc, char **argv) {

@@ -156,7 +156,7 @@ int train_ppo_make(struct train_ppo *t) {
         grt_ppo_task_desc(.dev = t->trainer.dev, .config = &t->trainer.config.settings,
                           .env = t->info, .settings = t->settings,
                           .setting_count = t->setting_count, .archive = t->file.archive,
-                          .stop = talk_stopped));
+                          .stop = talk_stopped, .comm = t->trainer.comm));
     t->steps = t->task ? t->task->steps : (uint32_t)t->trainer.config.settings.rollout_steps;
     return t->task ? COMMAND_OK : command_exit_of_input(grt_last_status());
 }
@@ -190,7 +190,8 @@ int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uin
     // Nothing is learnt: the least that makes a learner is enough.
     if (!code && (!grt_config_set(&config->settings, GRT_CONFIG_EVALUATE_ENVS, text) ||
                   !grt_config_set(&config->settings, GRT_CONFIG_NUM_ENVS, "1") ||
-                  !grt_config_set(&config->settings, GRT_CONFIG_ROLLOUT_STEPS, "1"))) {
+                  !grt_config_set(&config->settings, GRT_CONFIG_ROLLOUT_STEPS, "1") ||
+                  !grt_config_set(&config->settings, GRT_CONFIG_MICRO_BATCHES, "1"))) {
         code = COMMAND_USAGE;
     }
     return code;

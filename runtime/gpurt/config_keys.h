@@ -180,8 +180,8 @@
       "of nt_xent: epochs between trials by nearest neighbours, where the file has labels; 0: "    \
       "never; default: a tenth of all")                                                            \
     X(MICRO_BATCHES, micro_batches, WHOLE, "training", "0", 0, 1024, "", "",                       \
-      "parts of a step, a power of two, that ranks share out; any number of ranks that divides "   \
-      "it gives the same bits; default: one for each rank")                                        \
+      "parts of a step, or of PPO's copies, a power of two, that ranks share out; any number of "  \
+      "ranks that divides it gives the same bits; default: one for each rank")                     \
     X(AUTO_ACCUMULATE, auto_accumulate, FLAG, "training", "false", 0, 0, "",                       \
       "auto_find_batch_size",                                                                      \
       "split a batch that does not fit into micro-batches of the same result")                     \
@@ -446,6 +446,7 @@
     X(CHECKPOINT_INTERVAL, "10")                                                                   \
     X(FROM, "")                                                                                    \
     X(BATCH_SIZE, "0")                                                                             \
+    X(MICRO_BATCHES, "0")                                                                          \
     X(DEPTH, "2")                                                                                  \
     X(HIDDEN, "64")                                                                                \
     X(ACTIVATION, "tanh")                                                                          \

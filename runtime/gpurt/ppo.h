@@ -49,6 +49,9 @@ struct grt_ppo_desc {
     // For tests and measurements: "layers" alone, or "rows": networks over rows, the loss apart.
     // NULL: the best.
     const char *variant;
+    // One of `parts` learners that learn together (ppo_team.h), each with copies of its own; parts
+    // 0: alone.
+    uint32_t part, parts;
     uint64_t seed;
     // Asked in iterations and evaluations that take longer than half a second, which then are given
     // up; may be NULL.

@@ -6,7 +6,7 @@
 #define GRT_PPO_TASK_H
 
 #include "config.h"
-#include "ppo.h"
+#include "ppo_team.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,18 +24,30 @@ struct grt_ppo_task_desc {
     // as there. May be NULL.
     const struct grt_archive *archive;
     bool (*stop)(void);  // as in struct grt_ppo_desc
+    // Ranks that learn together; may be NULL. Then all of them make the task, with the same
+    // settings.
+    struct grt_comm *comm;
 };
 #define grt_ppo_task_desc(...) GRT_DESC(struct grt_ppo_task_desc, __VA_ARGS__)
 
 struct grt_ppo_task {
-    struct grt_ppo *ppo;
+    struct grt_ppo *ppo;                 // the learner, or this rank's first of several
     struct grt_worlds *worlds, *trials;  // to learn in; for grt_ppo_evaluate()
-    uint32_t copies, steps;              // of an iteration
+    uint32_t copies, steps;              // of an iteration, of all ranks
+    uint32_t parts;                      // of all ranks: `micro_batches`, or one for each
 };
 
 // NULL with the sentence.
 GRT_API struct grt_ppo_task *grt_ppo_task_create(const struct grt_ppo_task_desc *desc);
 GRT_API void grt_ppo_task_destroy(struct grt_ppo_task **task);
+
+// By all ranks, behind the word of each that its task is made.
+GRT_API bool grt_ppo_task_begin(struct grt_ppo_task *task);
+// As those of one learner, and of a team where there are several parts.
+GRT_API bool grt_ppo_task_iterate(struct grt_ppo_task *task, struct grt_ppo_report *report);
+GRT_API bool grt_ppo_task_environment(struct grt_ppo_task *task, double *seconds);
+GRT_API bool grt_ppo_task_load(struct grt_ppo_task *task, const struct grt_archive *archive,
+                               enum grt_ppo_part part);
 
 // Everything for a later run: grt_ppo_save(), the keys that were given, and the environment with
 // its settings; `env` is the text that it was opened by.

@@ -33,6 +33,7 @@ struct grt_worlds_desc {
     const struct grt_env_value *settings;  // other values than the environment's own
     uint32_t setting_count;
     uint32_t copies;
+    uint32_t first;   // number of the first: a copy's episodes follow from its number
     uint32_t phase;   // 1 ...; 0 means 1
     uint32_t length;  // steps after which an episode is cut; 0: the environment's
     bool once;        // a copy plays one episode and then stays as it is: all its rows are idle
@@ -65,6 +66,7 @@ GRT_API struct grt_worlds *grt_worlds_create(struct grt_dev *dev,
 GRT_API void grt_worlds_destroy(struct grt_worlds **worlds);
 GRT_API const struct grt_worlds_sizes *grt_worlds_sizes(const struct grt_worlds *worlds);
 GRT_API uint32_t grt_worlds_copies(const struct grt_worlds *worlds);
+GRT_API uint32_t grt_worlds_first(const struct grt_worlds *worlds);
 // Steps after which an episode is cut.
 GRT_API uint32_t grt_worlds_length(const struct grt_worlds *worlds);
 // The name of the i-th term; NULL past the last.

@@ -33,8 +33,8 @@ static uint64_t count_of(const struct grt_learner *l, enum grt_tensor_role role)
     return count;
 }
 
-static uint64_t copy(struct grt_graph *graph, const struct grt_tensor *t, struct grt_buf *host,
-                     uint64_t at, bool down) {
+uint64_t grt_share_copy(struct grt_graph *graph, const struct grt_tensor *t, struct grt_buf *host,
+                        uint64_t at, bool down) {
     struct grt_range there = {host, at, grt_tensor_bytes(t)}, here = t->range;
     here.size = there.size;
     grt_graph_copy(graph, down ? there : here, down ? here : there);
@@ -45,7 +45,7 @@ static uint64_t copy_role(struct grt_graph *graph, const struct grt_learner *l,
                           enum grt_tensor_role role, struct grt_buf *host, uint64_t at, bool down) {
     const struct grt_tensor *t;
     for (uint32_t i = 0; (t = grt_learner_tensor(l, role, i, NULL)) != NULL; i++) {
-        at += copy(graph, t, host, at, down);
+        at += grt_share_copy(graph, t, host, at, down);
     }
     return at;
 }
@@ -58,7 +58,7 @@ static struct grt_graph *make_graph(struct grt_share *s, struct grt_buf *host, b
     uint64_t at = 0;
     if (graph && all) {
         at = copy_role(graph, l, GRT_TENSOR_GRAD, host, at, down);
-        at += copy(graph, l->loss_parts, host, at, down);
+        at += grt_share_copy(graph, l->loss_parts, host, at, down);
     }
     if (graph) {
         at = copy_role(graph, l, GRT_TENSOR_BUFFER, host, at, down);

@@ -18,6 +18,11 @@ extern "C" {
 
 struct grt_share;
 
+// Records the copy of a tensor of 4-byte numbers to a place of a host buffer, or back; how many
+// bytes.
+uint64_t grt_share_copy(struct grt_graph *graph, const struct grt_tensor *tensor,
+                        struct grt_buf *host, uint64_t at, bool down);
+
 struct grt_share *grt_share_create(struct grt_learner *learner);
 void grt_share_destroy(struct grt_share **share);
 // f32 numbers of all of it.

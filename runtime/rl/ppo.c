@@ -58,6 +58,9 @@ static const char *mistake(const struct grt_ppo_desc *d) {
     if (d->variant && strcmp(d->variant, "layers") != 0 && strcmp(d->variant, "rows") != 0) {
         return "variant must be NULL, \"layers\" or \"rows\"";
     }
+    if (d->parts > 0 && d->part >= d->parts) {
+        return "part must be below parts";
+    }
     return grt_optim_mistake(&d->optim);
 }
 
@@ -175,6 +178,11 @@ static uint64_t most_rows(const struct grt_ppo *ppo, uint64_t of_step) {
     return rows > least ? rows : least;
 }
 
+// Sums of workgroups, or those of learners, take the same place.
+static uint64_t most_of(uint64_t groups, uint64_t parts) {
+    return groups > parts ? groups : parts;
+}
+
 static bool declare_all(struct grt_ppo *ppo) {
     const struct grt_ppo_desc *d = &ppo->desc;
     struct grt_plan *plan = ppo->plan;
@@ -209,8 +217,8 @@ static bool declare_all(struct grt_ppo *ppo) {
     if (d->normalise) {
         ppo->norm = declare(plan, "normalizer", "normalizer", GRT_F32, 3, ppo->sizes->obs);
         ppo->counts = declare(plan, "counts", "normalizer", GRT_F32, ppo->sizes->obs, 0);
-        ppo->moments = declare(plan, "sums of observations", "scratch", GRT_F32, ppo->groups,
-                               2ull * ppo->sizes->obs + 1);
+        ppo->moments = declare(plan, "sums of observations", "scratch", GRT_F32,
+                               most_of(ppo->groups, d->parts), 2ull * ppo->sizes->obs + 1);
     }
     ppo->state = declare(plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     ppo->history = declare(plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
@@ -218,7 +226,7 @@ static bool declare_all(struct grt_ppo *ppo) {
     ppo->tallies = declare(plan, "tallies", "state", GRT_U32, PPO_GROUPS, 0);
     ppo->list = declare(plan, "list", "rollout", GRT_U32, ppo->count, 0);
     ppo->order = declare(plan, "order", "rollout", GRT_U32, ppo->batches * ppo->batch, 0);
-    ppo->sums = declare(plan, "sums", "state", GRT_F32, PPO_GROUPS, PPO_SUMS);
+    ppo->sums = declare(plan, "sums", "state", GRT_F32, most_of(PPO_GROUPS, d->parts), PPO_SUMS);
     ppo->norms = declare(plan, "norms", "state", GRT_U32, PPO_NORMS, 0);
     ppo->stats = declare(plan, "stats", "state", GRT_F32, ppo->groups, PPO_STATS + 1);
     if (ppo->net.scratch_bytes > 0) {
@@ -274,7 +282,8 @@ static bool make(struct grt_ppo *ppo) {
         return false;
     }
     grt_params_place(&ppo->params);
-    return grt_ppo_draw(ppo) && begin(ppo) && grt_ppo_said_make(ppo) && grt_ppo_record(ppo);
+    return grt_ppo_draw(ppo) && begin(ppo) && grt_ppo_said_make(ppo) && grt_ppo_record(ppo) &&
+           grt_ppo_share_make(ppo);
 }
 
 struct grt_ppo *grt_ppo_create(struct grt_dev *dev, const struct grt_ppo_desc *desc) {
@@ -319,6 +328,7 @@ void grt_ppo_destroy(struct grt_ppo **ppo) {
         grt_graph_destroy(&p->trials[i]);
     }
     grt_ppo_rungs_end(p);
+    grt_ppo_share_end(p);
     for (uint32_t i = 0; i < p->host_count; i++) {
         grt_graph_destroy(&p->host[i]);
     }

@@ -15,8 +15,8 @@ struct kept {
 
 #define MAX_KEPT 16
 
-// Those of the learner itself, then those of the worlds, whose names are made.
-static uint32_t list(const struct grt_ppo *ppo, struct kept kept[MAX_KEPT],
+// Those of the learner itself, then those of its worlds where wanted, whose names are made.
+static uint32_t list(const struct grt_ppo *ppo, bool worlds, struct kept kept[MAX_KEPT],
                      char names[MAX_KEPT][GRT_ARCHIVE_NAME]) {
     const struct kept own[] = {{"optimizer/moments", ppo->kept},
                                {"optimizer/state", ppo->state},
@@ -28,7 +28,8 @@ static uint32_t list(const struct grt_ppo *ppo, struct kept kept[MAX_KEPT],
         }
     }
     const struct grt_tensor *t;
-    for (uint32_t i = 0; count < MAX_KEPT && (t = grt_plan_at(ppo->plan, "worlds", i)); i++) {
+    for (uint32_t i = 0; worlds && count < MAX_KEPT && (t = grt_plan_at(ppo->plan, "worlds", i));
+         i++) {
         snprintf(names[count], GRT_ARCHIVE_NAME, "worlds/%s", t->label);
         kept[count] = (struct kept){names[count], t};
         count++;
@@ -48,10 +49,7 @@ static const struct grt_tensor *normalizer_at(const struct grt_ppo *ppo, size_t 
     return *(struct grt_tensor *const *)((const char *)ppo + normalizer[i].at);
 }
 
-bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive) {
-    if (!ppo || !archive) {
-        return grt_fail(GRT_INVALID, "grt_ppo_save: no %s", ppo ? "archive" : "PPO");
-    }
+static bool save(const struct grt_ppo *ppo, bool worlds, struct grt_archive *archive) {
     char name[GRT_ARCHIVE_NAME], names[MAX_KEPT][GRT_ARCHIVE_NAME];
     bool ok = true;
     for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
@@ -62,13 +60,24 @@ bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive) {
         ok = grt_archive_take(archive, normalizer[i].name, normalizer_at(ppo, i));
     }
     struct kept kept[MAX_KEPT];
-    uint32_t count = list(ppo, kept, names);
+    uint32_t count = list(ppo, worlds, kept, names);
     for (uint32_t i = 0; ok && i < count; i++) {
         ok = grt_archive_take(archive, kept[i].name, kept[i].tensor);
     }
     return ok && grt_archive_set_text(archive, "learner", "ppo") &&
            grt_archive_set_whole(archive, "iteration", ppo->done) &&
            grt_archive_set_whole(archive, "seed", (int64_t)ppo->desc.seed);
+}
+
+bool grt_ppo_save(const struct grt_ppo *ppo, struct grt_archive *archive) {
+    if (!ppo || !archive) {
+        return grt_fail(GRT_INVALID, "grt_ppo_save: no %s", ppo ? "archive" : "PPO");
+    }
+    return save(ppo, true, archive);
+}
+
+bool grt_ppo_save_own(const struct grt_ppo *ppo, struct grt_archive *archive) {
+    return save(ppo, false, archive);
 }
 
 // Whether the archive has every tensor that is wanted, of its shape: nothing is changed before that
@@ -88,13 +97,11 @@ static bool wanted(const struct grt_param *p, enum grt_ppo_part part) {
     return part != GRT_PPO_ACTOR || strncmp(p->name, "critic.", strlen("critic.")) != 0;
 }
 
-bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, enum grt_ppo_part part) {
-    if (!ppo || !archive) {
-        return grt_fail(GRT_INVALID, "grt_ppo_load: no %s", ppo ? "archive" : "PPO");
-    }
+static bool load(struct grt_ppo *ppo, bool worlds, const struct grt_archive *archive,
+                 enum grt_ppo_part part) {
     char name[GRT_ARCHIVE_NAME], names[MAX_KEPT][GRT_ARCHIVE_NAME];
     struct kept kept[MAX_KEPT];
-    uint32_t count = part == GRT_PPO_ALL ? list(ppo, kept, names) : 0;
+    uint32_t count = part == GRT_PPO_ALL ? list(ppo, worlds, kept, names) : 0;
     // Networks that saw observations as they are may begin a run that normalises them.
     bool begins = part != GRT_PPO_ALL && !grt_archive_find(archive, GRT_PPO_NORMALIZER);
     size_t normalizers = ppo->norm && !begins ? NORMALIZERS : 0;
@@ -121,4 +128,16 @@ bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, enum g
         ppo->done = (uint32_t)grt_archive_whole(archive, "iteration", 0);
     }
     return ok && grt_params_sync(&ppo->params);
+}
+
+bool grt_ppo_load(struct grt_ppo *ppo, const struct grt_archive *archive, enum grt_ppo_part part) {
+    if (!ppo || !archive) {
+        return grt_fail(GRT_INVALID, "grt_ppo_load: no %s", ppo ? "archive" : "PPO");
+    }
+    return load(ppo, true, archive, part);
+}
+
+bool grt_ppo_load_own(struct grt_ppo *ppo, const struct grt_archive *archive,
+                      enum grt_ppo_part part) {
+    return load(ppo, false, archive, part);
 }

@@ -95,7 +95,9 @@ static void record_some(struct grt_ppo *ppo, struct ppo_actors *a, struct grt_gr
                                           .count = (uint32_t)count,
                                           .width = ppo->width,
                                           .acts = (uint32_t)(step * a->acts_stride),
-                                          .greedy = greedy};
+                                          .greedy = greedy,
+                                          .origin =
+                                              grt_worlds_first(a->worlds) * ppo->sizes->agents};
     const struct grt_range ranges[] = {
         ppo->actor.y->range,
         ppo->log_std ? ppo->log_std->master.range : grt_op_unused(graph),
@@ -189,10 +191,6 @@ static void record_advantages(struct grt_ppo *ppo, struct grt_graph *graph) {
            sizeof gae, &a->traj->range, 1);
     const struct grt_range parts[] = {a->traj->range, ppo->sums->range};
     launch_over_rows(ppo, graph, "ppo_sums", parts, 2);
-    const uint32_t groups = PPO_GROUPS;
-    const struct grt_range norms[] = {ppo->sums->range, ppo->norms->range};
-    grt_op_launch(graph, grt_kernel_desc(.name = "ppo_norm", .specs = {{"WG", PPO_SUMS}}), &groups,
-                  sizeof groups, norms, 2, (const uint32_t[3]){1, 1, 1});
 }
 
 // Which rows count, and how many.
@@ -205,20 +203,38 @@ static void record_list(struct grt_ppo *ppo, struct grt_graph *graph) {
     launch_over_rows(ppo, graph, "ppo_list", list, 4);
 }
 
-// What the observations of this iteration add to their mean and deviation; the next one sees by it.
-static void record_moments(struct grt_ppo *ppo, struct grt_graph *graph) {
+static struct ppo_moments_params moments_of(const struct grt_ppo *ppo, uint32_t groups) {
     const struct ppo_actors *a = &ppo->learning;
-    const struct ppo_moments_params params = {.shape = shape_of(a),
-                                              .count = (uint32_t)ppo->count,
-                                              .obs = ppo->sizes->obs,
-                                              .words = a->obs_words,
-                                              .obs_stride = (uint32_t)a->obs_stride,
-                                              .groups = ppo->groups};
+    return (struct ppo_moments_params){.shape = shape_of(a),
+                                       .count = (uint32_t)ppo->count,
+                                       .obs = ppo->sizes->obs,
+                                       .words = a->obs_words,
+                                       .obs_stride = (uint32_t)a->obs_stride,
+                                       .groups = groups};
+}
+
+static void record_moment_sums(struct grt_ppo *ppo, struct grt_graph *graph) {
+    const struct ppo_actors *a = &ppo->learning;
+    const struct ppo_moments_params params = moments_of(ppo, ppo->groups);
     const struct grt_range rows[] = {a->obs->range, a->traj->range, ppo->moments->range};
     grt_op_launch(graph,
                   grt_kernel_desc(.name = "ppo_moment_sums",
                                   .specs = {{"WG", FLAT}, {"KIND", word_kind(ppo)}}),
                   &params, sizeof params, rows, 3, (const uint32_t[3]){ppo->groups, 1, 1});
+}
+
+void grt_ppo_record_settle(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t sums_of,
+                           uint32_t moments_from) {
+    const struct grt_range norms[] = {ppo->sums->range, ppo->norms->range};
+    grt_op_launch(graph, grt_kernel_desc(.name = "ppo_norm", .specs = {{"WG", PPO_SUMS}}), &sums_of,
+                  sizeof sums_of, norms, 2, (const uint32_t[3]){1, 1, 1});
+    grt_ppo_say(ppo, graph, ppo->norms);
+    if (!ppo->norm) {
+        return;
+    }
+    // What the observations of this iteration add to their mean and deviation; the next one sees by
+    // it.
+    const struct ppo_moments_params params = moments_of(ppo, moments_from);
     const struct grt_range sums[] = {ppo->moments->range, ppo->norm->range, ppo->counts->range};
     grt_op_launch(
         graph, grt_kernel_desc(.name = "ppo_moments", .specs = {{"WG", grt_op_tree_wg(ppo->dev)}}),
@@ -245,7 +261,8 @@ static void record_order(struct grt_ppo *ppo, struct grt_graph *graph,
                                             .rows = (uint32_t)epoch->rows,
                                             .batches = ppo->batches,
                                             .epoch = epoch->number,
-                                            .run = run_of(ppo)};
+                                            .run = run_of(ppo),
+                                            .part = ppo->desc.part};
     const struct grt_range ranges[] = {ppo->learning.control->range, ppo->norms->range,
                                        ppo->list->range, ppo->order->range};
     launch(graph, grt_kernel_desc(.name = "ppo_order", .specs = {{"WG", FLAT}}), epoch->places,
@@ -289,9 +306,10 @@ static void record_loss(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t b
                   &params, sizeof params, ranges, 12, (const uint32_t[3]){ppo->groups, 1, 1});
 }
 
-// Minibatch number `batch`, whose rows have `count` places of the order from `first` on.
-static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t batch,
-                         uint64_t first, uint64_t count) {
+void grt_ppo_record_gradients(struct grt_ppo *ppo, struct grt_graph *graph,
+                              const struct ppo_epoch *epoch, uint32_t batch) {
+    uint64_t first = batch * epoch->rows, behind = epoch->places - first;
+    uint64_t count = behind < epoch->rows ? behind : epoch->rows;
     uint64_t left = count;  // rows of slopes of log_std
     if (ppo->records) {
         left = grt_ppo_learn_batch(ppo, graph, batch, first, count);
@@ -307,13 +325,19 @@ static void record_batch(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t 
                       grt_colsum_desc(.y = &ppo->log_std->grad, .x = &slopes,
                                       .scratch = unless(ppo->net.scratch, (struct grt_range){0})));
     }
-    uint64_t losses = (uint64_t)ppo->groups * PPO_STATS * 4;
+}
+
+struct grt_range grt_ppo_losses(const struct grt_ppo *ppo) {
+    return grt_op_part(ppo->stats->range, (uint64_t)ppo->groups * PPO_STATS * 4,
+                       (uint64_t)ppo->groups * 4);
+}
+
+void grt_ppo_record_update(struct grt_ppo *ppo, struct grt_graph *graph) {
     grt_op_update(graph,
                   grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params,
                                   .kept = ppo->kept, .state = ppo->state, .history = ppo->history,
-                                  .loss_parts = grt_op_part(ppo->stats->range, losses,
-                                                            (uint64_t)ppo->groups * 4),
-                                  .loss_part_count = ppo->groups, .norm_parts = ppo->norm_parts,
+                                  .loss_parts = grt_ppo_losses(ppo), .loss_part_count = ppo->groups,
+                                  .norm_parts = ppo->norm_parts,
                                   .scaling = ppo->desc.precision == GRT_F16));
 }
 
@@ -345,9 +369,12 @@ void grt_ppo_record_worth(struct grt_ppo *ppo, struct grt_graph *graph) {
         grt_ppo_record_records(ppo, graph);
     }
     if (ppo->norm) {
-        record_moments(ppo, graph);
+        record_moment_sums(ppo, graph);
     }
-    grt_ppo_say(ppo, graph, ppo->norms);
+    // With others the sums are those of all: ppo_share.c.
+    if (ppo->desc.parts == 0) {
+        grt_ppo_record_settle(ppo, graph, PPO_GROUPS, ppo->groups);
+    }
 }
 
 static struct grt_graph *make_collect(struct grt_ppo *ppo) {
@@ -374,12 +401,15 @@ struct grt_graph *grt_ppo_make_epoch(struct grt_ppo *ppo, const struct ppo_epoch
     }
     grt_graph_phase(graph, "update");
     record_order(ppo, graph, epoch);
-    for (uint32_t batch = 0; batch < ppo->batches; batch++) {
-        uint64_t first = batch * epoch->rows, left = epoch->places - first;
-        record_batch(ppo, graph, batch, first, left < epoch->rows ? left : epoch->rows);
+    // With others the host is between gradients and updates: ppo_share.c.
+    for (uint32_t batch = 0; ppo->desc.parts == 0 && batch < ppo->batches; batch++) {
+        grt_ppo_record_gradients(ppo, graph, epoch, batch);
+        grt_ppo_record_update(ppo, graph);
     }
-    grt_ppo_say(ppo, graph, ppo->stats);
-    grt_ppo_say(ppo, graph, ppo->state);
+    if (ppo->desc.parts == 0) {
+        grt_ppo_say(ppo, graph, ppo->stats);
+        grt_ppo_say(ppo, graph, ppo->state);
+    }
     return bake(graph);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it with
 // the networks of ppo_nets.c and ppo_learn.c, ppo_rungs.c chooses the size of its minibatches,
-// ppo_run.c runs it, ppo_said.c has what the host reads of it, ppo_undo.c takes an iteration back,
+// ppo_run.c runs it, ppo_share.c lets it learn with others, ppo_said.c has what the host reads of it, ppo_undo.c takes an iteration back,
 // ppo_phases.c says where its time goes, ppo_host.c runs it from the host, ppo_watch.c shows what
 // it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
@@ -94,7 +94,11 @@ struct grt_ppo {
     struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each
     struct grt_graph **epochs;  // [rung][epoch], made when they are first needed: ppo_rungs.c
     uint32_t rung;              // of the newest iteration
-    double place_seconds;       // of an epoch, for each of its places; 0: not known
+    // Of a learner with others: what follows from the sums of all, [rung][minibatch] gradients to
+    // the host, an update from the host, and the host's side of these.
+    struct grt_graph *settle, **shared, *apply;
+    struct grt_buf *down, *up;
+    double place_seconds;  // of an epoch, for each of its places; 0: not known
     struct ppo_undo undos[PPO_UNDOS];
     uint32_t undo_count;
     double pace;              // seconds of the newest iteration; 0: none was done
@@ -179,6 +183,22 @@ struct ppo_epoch {
     uint64_t places;  // of all
 };
 struct grt_graph *grt_ppo_make_epoch(struct grt_ppo *ppo, const struct ppo_epoch *epoch);
+struct grt_graph *grt_ppo_make_batch(struct grt_ppo *ppo, const struct ppo_epoch *epoch,
+                                     uint32_t batch);
+// The parts of a minibatch: gradients, whose rows have places of the order; the update by them.
+void grt_ppo_record_gradients(struct grt_ppo *ppo, struct grt_graph *graph,
+                              const struct ppo_epoch *epoch, uint32_t batch);
+void grt_ppo_record_update(struct grt_ppo *ppo, struct grt_graph *graph);
+// Parts of the loss of the newest minibatch.
+struct grt_range grt_ppo_losses(const struct grt_ppo *ppo);
+// Norms of the advantages and moments of the observations, from so many rows of sums of each.
+void grt_ppo_record_settle(struct grt_ppo *ppo, struct grt_graph *graph, uint32_t sums_of,
+                           uint32_t moments_from);
+// What a learner with others has besides; nothing of one that is alone.
+bool grt_ppo_share_make(struct grt_ppo *ppo);
+void grt_ppo_share_end(struct grt_ppo *ppo);
+// Numbers of its gradients and losses, as they go to the host and back.
+uint64_t grt_ppo_share_count(const struct grt_ppo *ppo);
 // Begins with the graphs of the full size; ends with all that were made.
 bool grt_ppo_rungs_begin(struct grt_ppo *ppo);
 void grt_ppo_rungs_end(struct grt_ppo *ppo);
@@ -189,6 +209,8 @@ void grt_ppo_foresee(struct grt_ppo *ppo);
 // An epoch on that rung, and its graph; NULL with a sentence.
 struct ppo_epoch grt_ppo_epoch_of(const struct grt_ppo *ppo, uint32_t number);
 struct grt_graph *grt_ppo_epoch(struct grt_ppo *ppo, uint32_t number);
+// The gradients of a minibatch on that rung, as grt_ppo_make_batch() makes them.
+struct grt_graph *grt_ppo_batch(struct grt_ppo *ppo, uint32_t batch);
 // Makes all graphs of an iteration, those of epochs for the full size.
 bool grt_ppo_record(struct grt_ppo *ppo);
 // Declares room for what an iteration changes, when all of that is declared.
@@ -203,6 +225,22 @@ uint32_t grt_ppo_undo_worlds(const struct grt_ppo *ppo);
 // The epochs of an iteration, and what there is to say of it. `begun`: when, on the wall.
 bool grt_ppo_update(struct grt_ppo *ppo, struct grt_ppo_report *report);
 bool grt_ppo_conclude(struct grt_ppo *ppo, double begun, struct grt_ppo_report *report);
+// A graph of an iteration. One that takes long is run with a wait after each submit, so that a
+// stop is seen.
+bool grt_ppo_run(struct grt_ppo *ppo, struct grt_graph *graph, struct grt_ppo_report *report);
+// Sums of the losses of the iteration's epochs so far, over all workgroups: PPO_STATS of them.
+bool grt_ppo_stats(const struct grt_ppo *ppo, double *sums);
+// Whether the policy has moved so far, by such sums, that the iteration's epochs end.
+bool grt_ppo_moved(const struct grt_ppo *ppo, uint32_t epochs, const double *sums);
+// Fills a report from sums of episodes, and from those of losses; false where a number is not
+// finite.
+void grt_ppo_report_totals(const float *totals, uint32_t terms, struct grt_ppo_report *report);
+bool grt_ppo_report_losses(const struct grt_ppo *ppo, const double *sums,
+                           struct grt_ppo_report *report);
+// In an archive and back: all but the worlds.
+bool grt_ppo_save_own(const struct grt_ppo *ppo, struct grt_archive *archive);
+bool grt_ppo_load_own(struct grt_ppo *ppo, const struct grt_archive *archive,
+                      enum grt_ppo_part part);
 // Adds the seconds of a graph's phases to the places that they have.
 void grt_ppo_add_times(struct grt_graph *graph, double *const seconds[], uint32_t places);
 // Draws all parameters: orthogonal matrices, biases of 0.

@@ -21,6 +21,16 @@ void grt_ppo_add_times(struct grt_graph *graph, double *const seconds[], uint32_
     }
 }
 
+void grt_ppo_report_totals(const float *totals, uint32_t terms, struct grt_ppo_report *r) {
+    double each = totals[0] > 0 ? 1.0 / (double)totals[0] : 0.0;
+    r->episodes = (double)totals[0];
+    r->mean_return = (double)totals[1] * each;
+    r->length = (double)totals[2] * each;
+    for (uint32_t i = 0; i < terms && i < GRT_PPO_TERMS; i++) {
+        r->terms[i] = (double)totals[GRT_WORLD_TOTALS + i] * each;
+    }
+}
+
 // Means over the episodes that ended, of the copies that learn or of those of an evaluation.
 static bool report_totals(const struct grt_ppo *ppo, const struct ppo_actors *a,
                           struct grt_ppo_report *r) {
@@ -34,20 +44,13 @@ static bool report_totals(const struct grt_ppo *ppo, const struct ppo_actors *a,
                   ? grt_ppo_hear(ppo, a->totals, totals)
                   : grt_buf_read(range.buf, range.offset, totals, grt_tensor_bytes(a->totals));
     if (ok) {
-        double each = totals[0] > 0 ? 1.0 / (double)totals[0] : 0.0;
-        r->episodes = (double)totals[0];
-        r->mean_return = (double)totals[1] * each;
-        r->length = (double)totals[2] * each;
-        for (uint32_t i = 0; i < terms && i < GRT_PPO_TERMS; i++) {
-            r->terms[i] = (double)totals[GRT_WORLD_TOTALS + i] * each;
-        }
+        grt_ppo_report_totals(totals, terms, r);
     }
     free(totals);
     return ok;
 }
 
-// Sums of the losses of the iteration's epochs so far, over all workgroups.
-static bool read_stats(const struct grt_ppo *ppo, double sums[PPO_STATS]) {
+bool grt_ppo_stats(const struct grt_ppo *ppo, double *sums) {
     float stats[PPO_MOST_GROUPS * (PPO_STATS + 1)];
     if (!grt_ppo_hear(ppo, ppo->stats, stats)) {
         return false;
@@ -61,12 +64,11 @@ static bool read_stats(const struct grt_ppo *ppo, double sums[PPO_STATS]) {
     return true;
 }
 
-static bool report_losses(const struct grt_ppo *ppo, struct grt_ppo_report *r) {
-    double sums[PPO_STATS];
+bool grt_ppo_report_losses(const struct grt_ppo *ppo, const double *sums,
+                           struct grt_ppo_report *r) {
     uint32_t norms[PPO_NORMS];
     struct grt_learn_state state;
-    if (!read_stats(ppo, sums) || !grt_ppo_hear(ppo, ppo->norms, norms) ||
-        !grt_ppo_hear(ppo, ppo->state, &state)) {
+    if (!grt_ppo_hear(ppo, ppo->norms, norms) || !grt_ppo_hear(ppo, ppo->state, &state)) {
         return false;
     }
     double each = sums[PPO_STAT_ROWS] > 0 ? 1.0 / sums[PPO_STAT_ROWS] : 0.0;
@@ -86,16 +88,18 @@ static bool report_losses(const struct grt_ppo *ppo, struct grt_ppo_report *r) {
                r->iteration);
 }
 
-// Whether the policy has moved so far that the iteration's epochs end.
-static bool moved(const struct grt_ppo *ppo, uint32_t epochs) {
-    double sums[PPO_STATS];
-    return ppo->desc.target_kl > 0 && epochs > 0 && read_stats(ppo, sums) &&
-           sums[PPO_STAT_ROWS] > 0 && sums[PPO_STAT_KL] / sums[PPO_STAT_ROWS] > ppo->desc.target_kl;
+bool grt_ppo_moved(const struct grt_ppo *ppo, uint32_t epochs, const double *sums) {
+    return ppo->desc.target_kl > 0 && epochs > 0 && sums[PPO_STAT_ROWS] > 0 &&
+           sums[PPO_STAT_KL] / sums[PPO_STAT_ROWS] > ppo->desc.target_kl;
 }
 
-// A graph of an iteration. One that takes long is run with a wait after each submit, so that a stop
-// is seen.
-static bool run(struct grt_ppo *ppo, struct grt_graph *graph, struct grt_ppo_report *report) {
+static bool moved(const struct grt_ppo *ppo, uint32_t epochs) {
+    double sums[PPO_STATS] = {0};
+    return ppo->desc.target_kl > 0 && epochs > 0 && grt_ppo_stats(ppo, sums) &&
+           grt_ppo_moved(ppo, epochs, sums);
+}
+
+bool grt_ppo_run(struct grt_ppo *ppo, struct grt_graph *graph, struct grt_ppo_report *report) {
     bool slow = ppo->pace == 0 || ppo->pace > SLOW_SECONDS;
     return grt_graph_run_until(graph, slow ? ppo->desc.stop : NULL, &report->stopped);
 }
@@ -105,7 +109,7 @@ bool grt_ppo_update(struct grt_ppo *ppo, struct grt_ppo_report *report) {
     while (ok && !report->stopped && report->epochs < ppo->desc.epochs &&
            !moved(ppo, report->epochs)) {
         struct grt_graph *epoch = grt_ppo_epoch(ppo, report->epochs);
-        ok = epoch && run(ppo, epoch, report);
+        ok = epoch && grt_ppo_run(ppo, epoch, report);
         report->epochs += ok && !report->stopped;
     }
     return ok;
@@ -116,7 +120,9 @@ bool grt_ppo_conclude(struct grt_ppo *ppo, double begun, struct grt_ppo_report *
         *report = (struct grt_ppo_report){.stopped = true};
         return grt_ppo_undo(ppo);
     }
-    bool ok = report_totals(ppo, &ppo->learning, report) && report_losses(ppo, report);
+    double sums[PPO_STATS];
+    bool ok = report_totals(ppo, &ppo->learning, report) && grt_ppo_stats(ppo, sums) &&
+              grt_ppo_report_losses(ppo, sums, report);
     report->seconds = grt_seconds() - begun;
     for (uint32_t i = 0; ok && i < report->epochs; i++) {
         grt_ppo_add_times(grt_ppo_epoch(ppo, i), (double *const[]){&report->update}, 1);
@@ -131,12 +137,15 @@ bool grt_ppo_conclude(struct grt_ppo *ppo, double begun, struct grt_ppo_report *
 }
 
 bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report) {
-    if (!ppo || !report) {
-        return grt_fail(GRT_INVALID, "grt_ppo_iterate: no %s", ppo ? "report" : "PPO");
+    if (!ppo || !report || ppo->desc.parts > 0) {
+        return grt_fail(GRT_INVALID, "grt_ppo_iterate: %s",
+                        !ppo      ? "no PPO"
+                        : !report ? "no report"
+                                  : "a learner of a team learns with it");
     }
     *report = (struct grt_ppo_report){.iteration = ppo->done + 1};
     double begun = grt_seconds();
-    bool ok = grt_graph_run(ppo->keep) && run(ppo, ppo->collect, report);
+    bool ok = grt_graph_run(ppo->keep) && grt_ppo_run(ppo, ppo->collect, report);
     if (ok && !report->stopped) {
         grt_ppo_foresee(ppo);
     }

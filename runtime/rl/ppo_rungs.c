@@ -69,6 +69,15 @@ struct grt_graph *grt_ppo_epoch(struct grt_ppo *ppo, uint32_t number) {
     return *graph;
 }
 
+struct grt_graph *grt_ppo_batch(struct grt_ppo *ppo, uint32_t batch) {
+    struct grt_graph **graph = &ppo->shared[ppo->rung * ppo->batches + batch];
+    if (!*graph) {
+        const struct ppo_epoch epoch = grt_ppo_epoch_of(ppo, 0);
+        *graph = grt_ppo_make_batch(ppo, &epoch, batch);
+    }
+    return *graph;
+}
+
 void grt_ppo_foresee(struct grt_ppo *ppo) {
     const uint32_t newest = ppo->rung;
     uint32_t below = newest == WHOLE ? LADDER - 1 : newest;
@@ -81,7 +90,8 @@ void grt_ppo_foresee(struct grt_ppo *ppo) {
 
 bool grt_ppo_rungs_begin(struct grt_ppo *ppo) {
     ppo->epochs = calloc((size_t)RUNGS * ppo->desc.epochs, sizeof(struct grt_graph *));
-    if (!ppo->epochs) {
+    ppo->shared = calloc((size_t)RUNGS * ppo->batches, sizeof(struct grt_graph *));
+    if (!ppo->epochs || !ppo->shared) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
     }
     ppo->rung = WHOLE;
@@ -96,6 +106,10 @@ void grt_ppo_rungs_end(struct grt_ppo *ppo) {
     for (uint32_t i = 0; ppo->epochs && i < RUNGS * ppo->desc.epochs; i++) {
         grt_graph_destroy(&ppo->epochs[i]);
     }
+    for (uint32_t i = 0; ppo->shared && i < RUNGS * ppo->batches; i++) {
+        grt_graph_destroy(&ppo->shared[i]);
+    }
     free(ppo->epochs);
-    ppo->epochs = NULL;
+    free(ppo->shared);
+    ppo->epochs = ppo->shared = NULL;
 }

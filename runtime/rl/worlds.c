@@ -114,6 +114,7 @@ struct grt_worlds *grt_worlds_create(struct grt_dev *dev, const struct grt_world
     worlds->dev = dev;
     worlds->env = desc->env;
     worlds->copies = desc->copies;
+    worlds->first = desc->first;
     worlds->phase = desc->phase ? desc->phase : 1;
     worlds->length = desc->length ? desc->length : desc->env->length;
     worlds->once = desc->once;
@@ -138,6 +139,10 @@ const struct grt_worlds_sizes *grt_worlds_sizes(const struct grt_worlds *worlds)
 
 uint32_t grt_worlds_copies(const struct grt_worlds *worlds) {
     return worlds ? worlds->copies : 0;
+}
+
+uint32_t grt_worlds_first(const struct grt_worlds *worlds) {
+    return worlds ? worlds->first : 0;
 }
 
 uint32_t grt_worlds_length(const struct grt_worlds *worlds) {
@@ -248,7 +253,8 @@ static struct worlds_head head_of(const struct grt_worlds *worlds) {
                                 .phase = worlds->phase,
                                 .limit = worlds->length,
                                 .share = 1.0f / (float)sizes->agents,
-                                .once = worlds->once};
+                                .once = worlds->once,
+                                .each = worlds->first};
 }
 
 // Lanes that are copies. They share nothing, and few in a workgroup spread over more of a GPU.

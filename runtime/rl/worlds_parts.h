@@ -15,7 +15,7 @@ struct grt_worlds {
     struct grt_dev *dev;
     const struct grt_env_info *env;
     struct grt_worlds_sizes sizes;
-    uint32_t copies, phase, length;
+    uint32_t copies, first, phase, length;
     uint32_t bits;  // numbers of an observation that are told as bits, its last
     struct worlds_sight sight;
     bool once;

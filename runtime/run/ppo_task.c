@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "gpurt/network.h"
 #include "gpurt/task.h"
+#include "run_ranks.h"
 
 #define CPU_COPIES 64
 #define GPU_COPIES 4096
@@ -19,6 +20,11 @@ struct task {
     const struct grt_env_info *env;
     struct grt_mlp_desc actor_mlp, critic_mlp;
     struct grt_network_desc actor_list, critic_list;
+    // Of each part of this rank; the first are those of base.
+    struct grt_worlds **worlds;
+    struct grt_ppo **learners;
+    uint32_t count;
+    struct grt_ppo_team *team;  // NULL: there is one part
 };
 
 // ---- what a checkpoint says ----
@@ -60,12 +66,13 @@ bool grt_ppo_task_save(const struct grt_ppo_task *base, const char *env,
     // First what every checkpoint has, so that a resumed run, which is given it, has it in this
     // order too: what follows from the device, and what who loads the networks elsewhere must know.
     value_name(name, "config", grt_config_key_info(GRT_CONFIG_ACTIVATION)->name);
-    bool ok = grt_ppo_save(base->ppo, archive) &&
+    bool ok = (t->team ? grt_ppo_team_save(t->team, archive) : grt_ppo_save(base->ppo, archive)) &&
               grt_archive_set_text(archive, "env", t->env->name) &&
               grt_archive_set_text(archive, "env_file", env) &&
               grt_archive_set_text(archive, name, c->activation) &&
               keep_whole(archive, GRT_CONFIG_NUM_ENVS, base->copies) &&
-              keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, base->steps);
+              keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, base->steps) &&
+              (base->parts == 1 || keep_whole(archive, GRT_CONFIG_MICRO_BATCHES, base->parts));
     for (uint32_t i = 0; ok && i < GRT_CONFIG_KEY_COUNT; i++) {
         enum grt_config_key key = (enum grt_config_key)i;
         if (!is_kept(key) || !grt_config_given(c, key)) {
@@ -190,36 +197,103 @@ static bool describe_optimizer(const struct grt_config *c, uint64_t updates,
     return true;
 }
 
+// Cuts the copies into parts, and shares these out.
+static bool size_parts(struct task *t, const struct grt_comm *comm) {
+    uint32_t ranks = grt_comm_ranks(comm), copies = t->base.copies;
+    uint64_t parts = t->config->micro_batches > 0 ? t->config->micro_batches : ranks;
+    if (!grt_run_parts_good(parts, ranks)) {
+        return false;
+    }
+    if (copies % parts != 0) {
+        return grt_fail(GRT_CONFIG,
+                        "num_envs: %u copies are not cut into %llu equal parts (micro_batches, or "
+                        "one for each rank)",
+                        copies, (unsigned long long)parts);
+    }
+    t->base.parts = (uint32_t)parts;
+    t->count = (uint32_t)parts / ranks;
+    t->worlds = calloc(t->count, sizeof(struct grt_worlds *));
+    t->learners = calloc(t->count, sizeof(struct grt_ppo *));
+    return (t->worlds && t->learners) || grt_fail(GRT_NO_MEMORY, "no host memory for PPO");
+}
+
 static bool make_worlds(struct task *t, const struct grt_ppo_task_desc *desc) {
     const struct grt_config *c = t->config;
+    uint32_t copies = t->base.copies / t->base.parts;
     struct grt_worlds_desc of = {.env = desc->env,
                                  .settings = desc->settings,
                                  .setting_count = desc->setting_count,
-                                 .copies = t->base.copies,
+                                 .copies = copies,
                                  .phase = (uint32_t)c->phase,
                                  .length = (uint32_t)c->episode_limit};
-    t->base.worlds = grt_worlds_create(desc->dev, &of);
+    for (uint32_t i = 0; i < t->count; i++) {
+        of.first = (grt_comm_rank(desc->comm) * t->count + i) * copies;
+        t->worlds[i] = grt_worlds_create(desc->dev, &of);
+        if (!t->worlds[i]) {
+            return false;
+        }
+    }
     of.copies = (uint32_t)c->evaluate_envs;
+    of.first = 0;
     of.once = true;
-    t->base.trials = t->base.worlds ? grt_worlds_create(desc->dev, &of) : NULL;
+    t->base.worlds = t->worlds[0];
+    t->base.trials = grt_worlds_create(desc->dev, &of);
     return t->base.trials != NULL;
+}
+
+static bool make_learners(struct task *t, const struct grt_ppo_task_desc *desc,
+                          struct grt_ppo_desc *d) {
+    bool several = t->base.parts > 1, ok = true;
+    for (uint32_t i = 0; ok && i < t->count; i++) {
+        d->worlds = t->worlds[i];
+        d->parts = several ? t->base.parts : 0;
+        d->part = several ? grt_comm_rank(desc->comm) * t->count + i : 0;
+        t->learners[i] = grt_ppo_create(desc->dev, d);
+        ok = t->learners[i] != NULL;
+    }
+    t->base.ppo = t->learners[0];
+    if (ok && several) {
+        t->team = grt_ppo_team_create(
+            grt_ppo_team_desc(.comm = desc->comm, .learners = t->learners, .count = t->count));
+    }
+    return ok && (!several || t->team);
+}
+
+// What every rank has to have alike.
+static bool agree(const struct task *t, const struct grt_ppo_task_desc *desc) {
+    char text[GRT_ENV_SETTINGS * 96] = "", digest[GRT_ENV_DIGEST];
+    size_t used = 0;
+    if (grt_comm_ranks(desc->comm) == 1) {
+        return true;
+    }
+    for (uint32_t i = 0; i < desc->setting_count && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.64s=%.17g ",
+                                 desc->settings[i].name, desc->settings[i].value);
+    }
+    grt_env_digest(desc->env, digest);
+    return grt_run_agree_keys(desc->comm, t->config) &&
+           grt_comm_agree(desc->comm, "environment", digest) &&
+           grt_comm_agree(desc->comm, "settings of the environment", text);
 }
 
 static bool make(struct task *t, const struct grt_ppo_task_desc *desc) {
     const struct grt_config *c = t->config;
-    if (!grt_task_widths(t->config)) {
+    if (!agree(t, desc) || !grt_task_widths(t->config)) {
         return false;
     }
     size_run(t, grt_dev_info(desc->dev));
-    if (!make_worlds(t, desc)) {
+    // The number of copies that nobody gave is that of the first rank's device.
+    if (!grt_comm_lead(desc->comm, &t->base.copies, sizeof t->base.copies) ||
+        !size_parts(t, desc->comm) || !make_worlds(t, desc)) {
         return false;
     }
     const struct grt_worlds_sizes *sizes = grt_worlds_sizes(t->base.worlds);
-    uint64_t rows = (uint64_t)t->base.copies * sizes->agents * t->base.steps;
-    uint64_t batch = c->batch_size > 0 ? c->batch_size : (rows + BATCHES - 1) / BATCHES;
+    // Rows of a part, and those of its share of a minibatch.
+    uint64_t rows = (uint64_t)t->base.copies / t->base.parts * sizes->agents * t->base.steps;
+    uint64_t batch = c->batch_size > 0 ? (c->batch_size + t->base.parts - 1) / t->base.parts
+                                       : (rows + BATCHES - 1) / BATCHES;
     struct grt_ppo_desc d = grt_ppo_defaults();
     uint32_t outputs = sizes->choices > 0 ? sizes->choices : sizes->act;
-    d.worlds = t->base.worlds;
     d.actor = net_of(c, GRT_CONFIG_ACTOR, outputs, &t->actor_mlp, &t->actor_list);
     d.critic = net_of(c, GRT_CONFIG_CRITIC_NETWORK, 1, &t->critic_mlp, &t->critic_list);
     d.central =
@@ -245,8 +319,7 @@ static bool make(struct task *t, const struct grt_ppo_task_desc *desc) {
     }
     d.seed = c->seed;
     d.stop = desc->stop;
-    t->base.ppo = grt_ppo_create(desc->dev, &d);
-    return t->base.ppo != NULL;
+    return make_learners(t, desc, &d);
 }
 
 struct grt_ppo_task *grt_ppo_task_create(const struct grt_ppo_task_desc *desc) {
@@ -273,9 +346,46 @@ void grt_ppo_task_destroy(struct grt_ppo_task **task) {
     if (!t) {
         return;
     }
-    grt_ppo_destroy(&t->ppo);
-    grt_worlds_destroy(&t->worlds);
+    struct task *own = (struct task *)t;
+    grt_ppo_team_destroy(&own->team);
+    for (uint32_t i = 0; own->learners && i < own->count; i++) {
+        grt_ppo_destroy(&own->learners[i]);
+    }
+    for (uint32_t i = 0; own->worlds && i < own->count; i++) {
+        grt_worlds_destroy(&own->worlds[i]);
+    }
     grt_worlds_destroy(&t->trials);
-    free(t);
+    free(own->learners);
+    free(own->worlds);
+    free(own);
     *task = NULL;
+}
+
+// ---- learning ----
+
+bool grt_ppo_task_begin(struct grt_ppo_task *task) {
+    struct task *t = (struct task *)task;
+    if (!t) {
+        return grt_fail(GRT_INVALID, "grt_ppo_task_begin: no task");
+    }
+    return !t->team || grt_ppo_team_begin(t->team);
+}
+
+bool grt_ppo_task_iterate(struct grt_ppo_task *task, struct grt_ppo_report *report) {
+    struct task *t = (struct task *)task;
+    return t && t->team ? grt_ppo_team_iterate(t->team, report)
+                        : grt_ppo_iterate(t ? task->ppo : NULL, report);
+}
+
+bool grt_ppo_task_environment(struct grt_ppo_task *task, double *seconds) {
+    struct task *t = (struct task *)task;
+    return t && t->team ? grt_ppo_team_environment(t->team, seconds)
+                        : grt_ppo_environment(t ? task->ppo : NULL, seconds);
+}
+
+bool grt_ppo_task_load(struct grt_ppo_task *task, const struct grt_archive *archive,
+                       enum grt_ppo_part part) {
+    struct task *t = (struct task *)task;
+    return t && t->team ? grt_ppo_team_load(t->team, archive, part)
+                        : grt_ppo_load(t ? task->ppo : NULL, archive, part);
 }

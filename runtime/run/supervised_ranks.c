@@ -15,12 +15,13 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "comm/tree.h"
 #include "gpurt/checkpoint.h"
 #include "learn/share.h"
+#include "run_ranks.h"
 #include "supervised_parts.h"
 
 #define SAME_EVERY 100  // steps between comparisons of the weights
-#define LEVELS 12       // of a tree of 1,024 micro-batches, and one
 
 struct recorded {
     uint32_t leaf, rows;
@@ -38,8 +39,8 @@ struct supervised_ranks {
     uint64_t y_at;
     struct recorded *graphs;  // two for each micro-batch: a full one, and the last of an epoch
     struct grt_graph *update;
-    float *sums[LEVELS];  // of subtrees that are not yet whole
-    uint64_t room;
+    struct grt_comm_tree *tree;       // of what is shared
+    float *weights;                   // to be compared
     struct grt_loader_position next;  // counts steps
 };
 
@@ -52,36 +53,13 @@ void supervised_multiply_batch(struct grt_supervised *run) {
     }
 }
 
-// Keys that may differ from rank to rank: where things are, and how they are read.
-static bool own_key(enum grt_config_key key) {
-    static const enum grt_config_key own[] = {
-        GRT_CONFIG_DATA,    GRT_CONFIG_CHECKPOINT_DIR, GRT_CONFIG_LOG,         GRT_CONFIG_DEVICE,
-        GRT_CONFIG_BACKEND, GRT_CONFIG_TENSORBOARD,    GRT_CONFIG_NUM_WORKERS, GRT_CONFIG_CACHE,
-    };
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        if (own[i] == key) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool agree_settings(const struct grt_supervised *run) {
     struct grt_comm *comm = run->desc.comm;
-    char text[2 * GRT_CONFIG_TREE_SIZE], digest[32];
-    for (uint32_t k = 0; k < GRT_CONFIG_KEY_COUNT; k++) {
-        enum grt_config_key key = (enum grt_config_key)k;
-        if (own_key(key)) {
-            continue;
-        }
-        grt_config_value_text(&run->settings, key, text, sizeof text);
-        if (!grt_comm_agree(comm, grt_config_key_info(key)->name, text)) {
-            return false;
-        }
-    }
+    char text[16], digest[32];
     snprintf(digest, sizeof digest, "%016" PRIx64, run->data_digest);
     snprintf(text, sizeof text, "%u", run->task.learner.batch);
-    return grt_comm_agree(comm, "data", digest) && grt_comm_agree(comm, "samples of a step", text);
+    return grt_run_agree_keys(comm, &run->settings) && grt_comm_agree(comm, "data", digest) &&
+           grt_comm_agree(comm, "samples of a step", text);
 }
 
 // Micro-batches of the run that is gone on with; 0: it says none.
@@ -110,11 +88,8 @@ bool supervised_share_out(struct grt_supervised *run) {
     if (all == 1 && ranks == 1) {
         return true;
     }
-    if ((all & (all - 1)) != 0 || all % ranks != 0) {
-        return grt_fail(GRT_CONFIG,
-                        "%llu micro-batches and %u ranks: micro_batches is a power of two, and the "
-                        "ranks divide it",
-                        (unsigned long long)all, ranks);
+    if (!grt_run_parts_good(all, ranks)) {
+        return false;
     }
     if (d->batch % all != 0) {
         return grt_fail(GRT_CONFIG, "a step of %u samples is not cut into %llu equal micro-batches",
@@ -177,15 +152,12 @@ bool supervised_ranks_open(struct grt_supervised *run) {
     if (!r->share) {
         return false;
     }
-    r->room = grt_comm_room(run->desc.comm, grt_share_count(r->share));
+    r->tree = grt_comm_tree_create(run->desc.comm, r->count, grt_share_count(r->share));
+    // As many as the gradients, which are a part of what is shared.
+    r->weights = malloc(grt_share_count(r->share) * sizeof *r->weights);
     r->graphs = calloc((size_t)r->count * 2, sizeof *r->graphs);
-    bool good = r->graphs != NULL;
-    for (uint32_t i = 0; good && (i < 2 || 1u << (i - 1) < r->count); i++) {
-        r->sums[i] = malloc(r->room * sizeof(float));
-        good = r->sums[i] != NULL;
-    }
-    if (!good) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory for sums of gradients");
+    if (!r->tree || !r->weights || !r->graphs) {
+        return r->tree && grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
     }
     r->y_at = grt_dev_align_up(run->desc.dev, r->leaf * x);
     r->in =
@@ -203,9 +175,8 @@ void supervised_ranks_close(struct grt_supervised *run) {
     for (uint32_t i = 0; r->graphs && i < 2 * r->count; i++) {
         grt_graph_destroy(&r->graphs[i].graph);
     }
-    for (uint32_t i = 0; i < LEVELS; i++) {
-        free(r->sums[i]);
-    }
+    grt_comm_tree_destroy(&r->tree);
+    free(r->weights);
     grt_graph_destroy(&r->update);
     grt_share_destroy(&r->share);
     grt_buf_destroy(&r->in);
@@ -253,7 +224,7 @@ static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all, f
     done->stalled += batch.waited;
     bool good = true;
     if (batch.rows == 0) {
-        memset(numbers, 0, r->room * sizeof *numbers);
+        memset(numbers, 0, grt_share_count(r->share) * sizeof *numbers);
     } else {
         struct grt_graph *graph = graph_of(run, leaf, batch.rows);
         char *in = grt_buf_host(r->in);
@@ -267,24 +238,17 @@ static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all, f
     return good;
 }
 
-// The sum of this rank's micro-batches, into the lowest of the sums: neighbours first.
 static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_feed_done *done) {
     struct supervised_ranks *r = run->ranks;
-    uint32_t height = 0;
     if (!grt_share_begin(r->share)) {
         return false;
     }
+    grt_comm_tree_begin(r->tree);
     for (uint32_t leaf = 0; leaf < r->count; leaf++) {
-        if (!take_leaf(run, leaf, all, r->sums[height++], done)) {
+        if (!take_leaf(run, leaf, all, grt_comm_tree_leaf(r->tree), done)) {
             return false;
         }
-        for (uint32_t pair = leaf + 1; pair % 2 == 0; pair /= 2) {
-            float *restrict left = r->sums[height - 2];
-            const float *restrict right = r->sums[--height];
-            for (uint64_t i = 0; i < r->room; i++) {
-                left[i] += right[i];
-            }
-        }
+        grt_comm_tree_add(r->tree);
     }
     return true;
 }
@@ -295,11 +259,10 @@ static bool same_weights(struct grt_supervised *run, uint64_t step) {
     if (grt_comm_ranks(run->desc.comm) == 1) {
         return true;
     }
-    // As large as the gradients, which are a part of the room.
     uint64_t bytes = 0;
     for (uint32_t i = 0; first; i++) {
         uint64_t size = grt_tensor_bytes(first);
-        if (!grt_buf_read(first->range.buf, first->range.offset, (char *)r->sums[1] + bytes,
+        if (!grt_buf_read(first->range.buf, first->range.offset, (char *)r->weights + bytes,
                           size)) {
             return false;
         }
@@ -307,7 +270,7 @@ static bool same_weights(struct grt_supervised *run, uint64_t step) {
         first = grt_learner_tensor(run->learner, GRT_TENSOR_PARAM, i + 1, NULL);
     }
     // A rank that is gone costs nothing that was learnt.
-    return grt_comm_same(run->desc.comm, "weights", step, r->sums[1], bytes) ||
+    return grt_comm_same(run->desc.comm, "weights", step, r->weights, bytes) ||
            (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
 }
 
@@ -322,11 +285,12 @@ static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bo
         return false;
     }
     grt_run_asked_to_stop(run->driver);  // tells the vote what this rank wants
-    if (!grt_comm_vote(comm) || !grt_comm_sum(comm, r->sums[0], grt_share_count(r->share))) {
+    const float *sum = grt_comm_vote(comm) ? grt_comm_tree_sum(r->tree) : NULL;
+    if (!sum) {
         return (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
     }
     uint32_t leaves = (rows + r->leaf - 1) / r->leaf;
-    if (!grt_share_give(r->share, leaves, r->sums[0]) || !grt_graph_run(r->update)) {
+    if (!grt_share_give(r->share, leaves, sum) || !grt_graph_run(r->update)) {
         return false;
     }
     *taken = true;

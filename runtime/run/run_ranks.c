@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_ranks.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+
+// Keys that may differ from rank to rank: where things are, and how they are read.
+static bool own_key(enum grt_config_key key) {
+    static const enum grt_config_key own[] = {
+        GRT_CONFIG_DATA,        GRT_CONFIG_CHECKPOINT_DIR, GRT_CONFIG_LOG,   GRT_CONFIG_DEVICE,
+        GRT_CONFIG_BACKEND,     GRT_CONFIG_TENSORBOARD,    GRT_CONFIG_CACHE, GRT_CONFIG_FROM,
+        GRT_CONFIG_NUM_WORKERS, GRT_CONFIG_CHECKPOINT_FILE};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (own[i] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool grt_run_agree_keys(struct grt_comm *comm, const struct grt_config *config) {
+    char text[2 * GRT_CONFIG_TREE_SIZE];
+    for (uint32_t k = 0; k < GRT_CONFIG_KEY_COUNT; k++) {
+        enum grt_config_key key = (enum grt_config_key)k;
+        // PPO sizes its batches by num_workers where nothing else says it.
+        if (own_key(key) && (key != GRT_CONFIG_NUM_WORKERS || config->scope != GRT_CONFIG_OF_PPO)) {
+            continue;
+        }
+        grt_config_value_text(config, key, text, sizeof text);
+        if (!grt_comm_agree(comm, grt_config_key_info(key)->name, text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool grt_run_parts_good(uint64_t parts, uint32_t ranks) {
+    return ((parts & (parts - 1)) == 0 && parts % ranks == 0) ||
+           grt_fail(GRT_CONFIG,
+                    "%llu micro-batches and %u ranks: micro_batches is a power of two, and the "
+                    "ranks divide it",
+                    (unsigned long long)parts, ranks);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/run: what every kind of training asks of its ranks.
+#ifndef GRT_RUN_RANKS_H
+#define GRT_RUN_RANKS_H
+
+#include "gpurt/comm.h"
+#include "gpurt/config.h"
+
+// Whether all ranks have the same keys of the config's kind, but for those that say where things
+// are.
+bool grt_run_agree_keys(struct grt_comm *comm, const struct grt_config *config);
+// Whether so many parts, `micro_batches`, can be shared out; false with the sentence.
+bool grt_run_parts_good(uint64_t parts, uint32_t ranks);
+
+#endif
