@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/rl: PPO, and what its files share. ppo.c makes it, ppo_graphs.c records it with
 // the networks of ppo_nets.c and ppo_learn.c, ppo_rungs.c chooses the size of its minibatches,
-// ppo_run.c runs it, ppo_share.c lets it learn with others, ppo_said.c has what the host reads of it, ppo_undo.c takes an iteration back,
-// ppo_phases.c says where its time goes, ppo_host.c runs it from the host, ppo_watch.c shows what
-// it does, ppo_archive.c keeps it.
+// ppo_run.c runs it, ppo_share.c lets it learn with others, ppo_said.c has what the host reads of
+// it, ppo_undo.c takes an iteration back, ppo_phases.c says where its time goes, ppo_host.c runs it
+// from the host, ppo_watch.c shows what it does, ppo_archive.c keeps it.
 #ifndef GRT_RL_PPO_PARTS_H
 #define GRT_RL_PPO_PARTS_H
 
