@@ -64,7 +64,7 @@ static struct grt_graph *make_graph(struct grt_share *s, struct grt_buf *host, b
         at = copy_role(graph, l, GRT_TENSOR_BUFFER, host, at, down);
     }
     if (graph && down && s->weighted) {
-        copy(graph, l->hits, host, at, down);
+        grt_share_copy(graph, l->hits, host, at, down);
     }
     if (graph && !grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);

@@ -155,7 +155,8 @@ env_info = _struct(
 env_value = _struct("env_value", "text: name  f64: value")
 worlds_desc = _struct(
     "worlds_desc",
-    ">env_info: env  >env_value: settings  u32: setting_count copies phase length  bool: once",
+    """>env_info: env  >env_value: settings  u32: setting_count copies first phase length
+    bool: once""",
 )
 worlds_sizes = _struct("worlds_sizes", "u32: agents obs global act choices words terms shapes")
 stepper_view = _struct(
@@ -185,9 +186,9 @@ ppo_report = _struct(
 ppo_task_desc = _struct(
     "ppo_task_desc",
     """any: dev config  >env_info: env  >env_value: settings  u32: setting_count  any: archive
-    stop: stop""",
+    stop: stop  any: comm""",
 )
-ppo_task = _struct("ppo_task", "any: ppo worlds trials  u32: copies steps")
+ppo_task = _struct("ppo_task", "any: ppo worlds trials  u32: copies steps parts")
 
 # What functions return, their names, and what they take.
 for _line in """
@@ -246,9 +247,9 @@ for _line in """
     bool ppo_task_save any text any
     bool ppo_task_recall any any
     bool ppo_task_setting any u32 any
-    bool ppo_iterate any any
+    bool ppo_task_iterate any any
     bool ppo_evaluate any any enum u32 any
-    bool ppo_load any any enum
+    bool ppo_task_load any any enum
     text worlds_term any u32
 """.strip().splitlines():
     _result, _name, *_arguments = _line.split()

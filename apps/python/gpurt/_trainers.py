@@ -218,7 +218,7 @@ class PPO(_Trainer):
 
     _destroy = "grt_ppo_task_destroy"
     _report = c.ppo_report
-    _iterate = c.library.grt_ppo_iterate
+    _iterate = c.library.grt_ppo_task_iterate
 
     def __init__(
         self,
@@ -254,10 +254,10 @@ class PPO(_Trainer):
         )
         super().__init__(c.check(c.library.grt_ppo_task_create(ctypes.byref(desc))))
         if archive:
-            c.check(c.library.grt_ppo_load(self._learner(), archive, 0))
+            c.check(c.library.grt_ppo_task_load(self.pointer, archive, 0))
 
     def _learner(self):
-        return self.pointer.contents.ppo
+        return self.pointer
 
     def _told(self, report) -> Report:
         told = super()._told(report)
@@ -273,7 +273,7 @@ class PPO(_Trainer):
             raise c.ConfigError(f"actions {actions!r}: known are policy and random")
         return self._tried(
             c.library.grt_ppo_evaluate,
-            self._learner(),
+            self.pointer.contents.ppo,
             self.pointer.contents.trials,
             actions == "random",
             c.whole("seed", seed),
