@@ -147,9 +147,12 @@ static void discrete_team(void **state) {
     assert_memory_equal(v->obs, seen, sizeof seen);
     assert_true(grt_stepper_state(s, read, 9));
     assert_memory_equal(read, words, sizeof words);
-    memset(v->choices, 0, 24);
+    // Choices that there are not are the first one.
+    static const uint32_t wild[6] = {3, 4, UINT32_MAX, 3, 1u << 31, 3};
+    memcpy(v->choices, wild, sizeof wild);
     for (uint32_t t = 0; t < 5; t++) {
         assert_true(grt_stepper_step(s));
+        assert_memory_equal(v->obs, seen, sizeof seen);
         assert_int_equal(v->ends[0], t == 4 ? GRT_ROW_LAST | GRT_ROW_CUT : 0);
     }
     grt_stepper_destroy(&s);
