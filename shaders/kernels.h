@@ -231,4 +231,6 @@
     X(ptx, nvidia, window8_ptx_16)                                                                 \
     X(ptx, nvidia, window_grad8_ptx_16)                                                            \
     X(ptx, nvidia, conv_wgmma_16)                                                                  \
+    X(ptx, nvidia, conv_wgmma_w_registers_16)                                                      \
+    X(ptx, nvidia, conv_wgmma_columns_16f32)                                                       \
     X(ptx, nvidia, conv_wgmma_weight_16f32)

@@ -39,6 +39,8 @@ extern const struct conv_variant *const conv_variants[];
 extern const uint32_t conv_variant_count;
 
 extern const struct conv_variant conv_variant_product;
+extern const struct conv_variant conv_variant_wgmma_w_registers;
+extern const struct conv_variant conv_variant_wgmma_columns;
 extern const struct conv_variant conv_variant_wgmma;
 extern const struct conv_variant conv_variant_wgmma_48k;
 extern const struct conv_variant conv_variant_panel;
@@ -51,14 +53,38 @@ void conv_fill_case(struct conv_case *c, struct grt_dev *dev, const struct grt_c
 // Whether a variant may do this case (check.c).
 bool conv_trusted(const struct conv_case *c, const struct conv_variant *variant);
 
+// A box of pixels in rows of eight, WIDE of each image (cl/nvidia/lib/conv_boxes.k).
+struct conv_box {
+    uint32_t down, stages;
+    double worth;  // of a full one, beside others; then times the share of it that is inside
+    uint32_t wide;
+    uint32_t across, below, deep;  // boxes of all images
+};
+// The best of `count` ways, whose first line alone is filled in; 3x3, stride 1, padding 1.
+struct conv_box conv_box_of(const struct conv_case *c, const struct conv_box *ways, uint32_t count);
+// The same box over the images of another case.
+struct conv_box conv_box_at(const struct conv_case *c, const struct conv_box *box);
+// Whether a convolution of 16 bits is of that kind, on a device that runs such kernels.
+bool conv_box_suits(const struct conv_case *c);
+
 // A tensor as a matrix.
 struct grt_tensor conv_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
 // Numbers of a patch.
 uint64_t conv_depth(const struct conv_case *c);
+// And of all patches, that is of the weights.
+uint64_t conv_weights(const struct conv_case *c);
+// Compute units of the device, or a guess.
+uint32_t conv_units(const struct conv_case *c);
+static inline uint32_t conv_ceil_div(uint32_t a, uint32_t b) {
+    return (a + b - 1) / b;
+}
 // Floating-point operations of a pass: a multiplication and an addition for each tap.
 double conv_operations(const struct conv_case *c);
 // Pixels of an image of y.
 uint64_t conv_pixels(const struct conv_case *c);
+// Adds up slabs of a gradient of weights, in their order, into it, or to it as the case asks.
+void conv_add_slabs(struct grt_graph *graph, const struct conv_case *c, struct grt_range slabs,
+                    uint32_t count);
 // What kernels are told of it, boxes and parts aside.
 struct conv_params conv_params_of(const struct conv_case *c);
 

@@ -204,11 +204,14 @@ bool conv_trusted(const struct conv_case *c, const struct conv_variant *variant)
     if (variant->trusted) {
         return true;
     }
+    // Kernels differ by how many channels they read at once.
+    uint32_t from = c->desc->pass == GRT_CONV_DATA ? c->outputs : c->window.channels;
     char what[96];
-    snprintf(what, sizeof what, "%s, %s > %s, %ux%u by %u, %s", grt_conv_pass_text(c->desc->pass),
-             grt_dtype_text(c->type), grt_dtype_text(c->out), c->window.size, c->window.size,
-             c->window.stride,
-             (c->window.channels | c->outputs) % 64 == 0 ? "whole blocks" : "ragged");
+    snprintf(what, sizeof what, "%s, %s > %s, %ux%u by %u, %s, %s channels",
+             grt_conv_pass_text(c->desc->pass), grt_dtype_text(c->type), grt_dtype_text(c->out),
+             c->window.size, c->window.size, c->window.stride,
+             (c->window.channels | c->outputs) % 64 == 0 ? "whole blocks" : "ragged",
+             from > 64 ? "many" : "few");
     const struct question question = {c, variant};
     return grt_check_trusts(c->dev, &(struct grt_check){.op = "conv",
                                                         .variant = variant->name,

@@ -107,6 +107,15 @@ uint64_t conv_depth(const struct conv_case *c) {
     return (uint64_t)c->window.size * c->window.size * c->window.channels;
 }
 
+uint64_t conv_weights(const struct conv_case *c) {
+    return c->outputs * conv_depth(c);
+}
+
+uint32_t conv_units(const struct conv_case *c) {
+    uint32_t units = c->dev->info.caps.compute_units;
+    return units ? units : 16;
+}
+
 uint64_t conv_pixels(const struct conv_case *c) {
     return (uint64_t)c->window.out_height * c->window.out_width;
 }

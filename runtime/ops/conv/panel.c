@@ -26,9 +26,6 @@ struct shape {
     uint32_t groups[3];
 };
 
-static uint32_t ceil_div(uint32_t a, uint32_t b) {
-    return (a + b - 1) / b;
-}
 static uint32_t least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
@@ -61,8 +58,8 @@ static struct tile tile_of(const struct conv_case *c, uint32_t height, uint32_t 
             continue;
         }
         // Loading the weights costs as much as two pixels, and so does a row of pixels.
-        double cost =
-            (double)ceil_div(height, rows) * ceil_div(width, cols) * (rows * cols + 2 + 0.1 * rows);
+        double cost = (double)conv_ceil_div(height, rows) * conv_ceil_div(width, cols) *
+                      (rows * cols + 2 + 0.1 * rows);
         if (least_cost == 0 || cost < least_cost) {
             least_cost = cost;
             best.rows = rows;
@@ -86,9 +83,9 @@ static bool cut(struct shape *s, uint32_t height, uint32_t width, uint32_t reach
         return false;
     }
     uint32_t strip = least(most(pixels / width, 1), height);
-    p->copy_width = (ceil_div(width, tw) * tw - 1) * s->step + 1 + reach;
+    p->copy_width = (conv_ceil_div(width, tw) * tw - 1) * s->step + 1 + reach;
     for (;; strip /= 2) {
-        strip = strip ? ceil_div(strip, tr) * tr : 0;
+        strip = strip ? conv_ceil_div(strip, tr) * tr : 0;
         p->copy_height = (strip - 1) * s->step + 1 + reach;
         if (strip > 0 && (uint64_t)p->copy_height * p->copy_width * s->block <= s->room) {
             break;
@@ -98,7 +95,7 @@ static bool cut(struct shape *s, uint32_t height, uint32_t width, uint32_t reach
         }
     }
     p->strip = strip;
-    p->strips = ceil_div(height, strip);
+    p->strips = conv_ceil_div(height, strip);
     uint32_t fit = s->room / (p->copy_height * p->copy_width * s->block);
     p->images = p->strips > 1 ? 1 : most(1, least(fit, pixels / (width * height)));
     p->images = least(p->images, p->rows);
@@ -112,10 +109,10 @@ static bool shape_of(const struct conv_case *c, struct shape *s) {
     uint32_t step = data ? w->stride : 1;
     *s = (struct shape){.step = data ? 1 : w->stride};
     uint32_t columns = data ? w->channels : c->outputs;
-    s->tile = tile_of(c, ceil_div(data ? real->height : real->out_height, step),
-                      ceil_div(data ? real->width : real->out_width, step), columns);
+    s->tile = tile_of(c, conv_ceil_div(data ? real->height : real->out_height, step),
+                      conv_ceil_div(data ? real->width : real->out_width, step), columns);
     s->block = data ? c->outputs : w->channels;
-    s->block = least(BLOCK, ceil_div(s->block, 4) * 4);
+    s->block = least(BLOCK, conv_ceil_div(s->block, 4) * 4);
     s->params = (struct conv_panel_params){
         .rows = c->rows,
         .in_height = data ? w->out_height : w->height,
@@ -127,20 +124,21 @@ static bool shape_of(const struct conv_case *c, struct shape *s) {
         .size = w->size,
         .padding = w->padding,
         .out_step = step,
-        .margin = data ? ceil_div(w->size - 1 - least(w->padding, w->size - 1), step) : w->padding};
+        .margin =
+            data ? conv_ceil_div(w->size - 1 - least(w->padding, w->size - 1), step) : w->padding};
     uint32_t nr = s->tile.vector * s->tile.vectors;
     s->room = room_of(c, s->tile.rows * s->tile.cols * nr);
     uint32_t reach =
         s->params.margin + (data ? (step - 1 + w->padding) / step : w->size - 1 - w->padding);
-    if (!cut(s, ceil_div(s->params.out_height, step), ceil_div(s->params.out_width, step), reach,
-             PIXELS)) {
+    if (!cut(s, conv_ceil_div(s->params.out_height, step), conv_ceil_div(s->params.out_width, step),
+             reach, PIXELS)) {
         return false;
     }
-    uint32_t units = most(c->dev->info.caps.compute_units, 1), panels = ceil_div(columns, nr);
-    s->groups[0] = ceil_div(c->rows, s->params.images) * s->params.strips;
-    uint32_t cuts = least(panels, ceil_div(GROUPS_A_UNIT * units, s->groups[0] * step * step));
-    s->params.panels = ceil_div(panels, cuts);
-    s->groups[1] = ceil_div(panels, s->params.panels);
+    uint32_t units = most(c->dev->info.caps.compute_units, 1), panels = conv_ceil_div(columns, nr);
+    s->groups[0] = conv_ceil_div(c->rows, s->params.images) * s->params.strips;
+    uint32_t cuts = least(panels, conv_ceil_div(GROUPS_A_UNIT * units, s->groups[0] * step * step));
+    s->params.panels = conv_ceil_div(panels, cuts);
+    s->groups[1] = conv_ceil_div(panels, s->params.panels);
     s->groups[2] = step * step;
     return true;
 }
@@ -163,22 +161,22 @@ static bool weight_shape_of(const struct conv_case *c, struct shape *s) {
                                    .out_step = 1,
                                    .margin = w->padding}};
     uint32_t nr = vector * s->tile.vectors, mr = vector >= 16 ? 8 : vector >= 8 ? 6 : 8;
-    s->block = least(BLOCK / nr * nr, ceil_div(w->channels, nr) * nr);
+    s->block = least(BLOCK / nr * nr, conv_ceil_div(w->channels, nr) * nr);
     s->room = room_of(c, MOST_DY + MOST_SUMS);
     if (!cut(s, w->out_height, w->out_width, w->size - 1, PIXELS)) {
         return false;
     }
-    uint32_t taps = w->size * w->size, panels = ceil_div(c->outputs, mr);
+    uint32_t taps = w->size * w->size, panels = conv_ceil_div(c->outputs, mr);
     uint32_t pixels = s->params.images * s->params.strip * w->out_width;
     uint32_t fit = least(MOST_SUMS / (taps * mr * s->block), MOST_DY / (pixels * mr));
     if (fit == 0) {
         return false;
     }
-    s->groups[0] = ceil_div(w->channels, s->block);
+    s->groups[0] = conv_ceil_div(w->channels, s->block);
     // Fewer than forward: each copies all of x.
-    uint32_t cuts = ceil_div(GROUPS_A_UNIT / 2 * units, s->groups[0]);
+    uint32_t cuts = conv_ceil_div(GROUPS_A_UNIT / 2 * units, s->groups[0]);
     s->params.panels = least(fit, most(1, panels / least(panels, cuts)));
-    s->groups[1] = ceil_div(panels, s->params.panels);
+    s->groups[1] = conv_ceil_div(panels, s->params.panels);
     s->groups[2] = 1;
     s->tile.cols = mr;
     return true;
@@ -189,7 +187,7 @@ static bool resolve(const struct conv_case *c, struct shape *s) {
 }
 
 static uint32_t panels_of(const struct shape *s) {
-    return ceil_div(s->params.outputs, s->tile.vector * s->tile.vectors);
+    return conv_ceil_div(s->params.outputs, s->tile.vector * s->tile.vectors);
 }
 
 static uint64_t scratch(const struct conv_case *c) {

@@ -45,8 +45,7 @@ static struct grid grid_of(const struct conv_case *c) {
         g.cols = tiles(conv_depth(c));
         break;
     }
-    uint64_t units = c->dev->info.caps.compute_units ? c->dev->info.caps.compute_units : 16;
-    uint64_t wanted = 4 * units / (g.rows * g.cols), pixels = pixels_of(c);
+    uint64_t wanted = 4 * (uint64_t)conv_units(c) / (g.rows * g.cols), pixels = pixels_of(c);
     uint64_t most = pixels / (4 * STEP) < MOST_PARTS ? pixels / (4 * STEP) : MOST_PARTS;
     wanted = wanted < most ? wanted : most;
     uint64_t each = wanted > 1 ? (pixels + wanted - 1) / wanted : pixels;
@@ -56,13 +55,9 @@ static struct grid grid_of(const struct conv_case *c) {
     return g;
 }
 
-static uint64_t weights_of(const struct conv_case *c) {
-    return c->outputs * conv_depth(c);
-}
-
 static uint64_t scratch(const struct conv_case *c) {
     struct grid g = grid_of(c);
-    return g.parts > 1 ? g.parts * weights_of(c) * 4 : 0;
+    return g.parts > 1 ? g.parts * conv_weights(c) * 4 : 0;
 }
 
 static bool usable(const struct conv_case *c) {
@@ -72,7 +67,7 @@ static bool usable(const struct conv_case *c) {
     uint64_t y = grt_tensor_count(c->desc->y);
     struct grt_kernel_desc kernel = {"conv_tiled_f32", {{"WG", LANES}}};
     char why[GRT_TUNABLE_WHY];
-    return x <= reach && y <= reach && weights_of(c) * g.parts <= reach &&
+    return x <= reach && y <= reach && conv_weights(c) * g.parts <= reach &&
            pixels_of(c) <= UINT32_MAX / 2 && g.rows <= caps->max_groups[0] &&
            g.cols <= caps->max_groups[1] && grt_kernel_fits(&c->dev->info, &kernel, why);
 }
@@ -87,6 +82,16 @@ static bool pays(const struct conv_case *c) {
     }
     const char *product = grt_gemm_variant(c->dev, grt_gemm_desc(.a = &t, .b = &t, .c = &t), 0);
     return product && (product[0] == 't' || product[0] == 'p');  // tiled, tiny, plain
+}
+
+void conv_add_slabs(struct grt_graph *graph, const struct conv_case *c, struct grt_range slabs,
+                    uint32_t count) {
+    const struct conv_sum_params sum = {(uint32_t)conv_weights(c), count};
+    struct grt_pieces pieces = grt_op_pieces(graph, conv_weights(c), 4);
+    grt_op_next(&pieces);
+    grt_op_stream(graph, &pieces,
+                  grt_kernel_desc(.name = "conv_sum", .specs = {{"ADD", c->desc->add}}), &sum,
+                  sizeof sum, (const struct grt_range[]){slabs, c->desc->w->range}, 2);
 }
 
 static void record(struct grt_graph *graph, const struct conv_case *c) {
@@ -116,14 +121,9 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
                                              d->bias ? d->bias->range : grt_op_unused(graph)},
                   4, (const uint32_t[3]){(uint32_t)g.rows, (uint32_t)g.cols, g.parts});
     grt_graph_operations(graph, conv_operations(c));
-    if (!slabs) {
-        return;
+    if (slabs) {
+        conv_add_slabs(graph, c, out, g.parts);
     }
-    const struct conv_sum_params sum = {(uint32_t)weights_of(c), g.parts};
-    struct grt_pieces pieces = grt_op_pieces(graph, weights_of(c), 4);
-    grt_op_next(&pieces);
-    grt_op_stream(graph, &pieces, grt_kernel_desc(.name = "conv_sum", .specs = {{"ADD", d->add}}),
-                  &sum, sizeof sum, (const struct grt_range[]){out, d->w->range}, 2);
 }
 
 const struct conv_variant conv_variant_tiled = {"tiled", usable, pays, record, scratch, false};

@@ -27,10 +27,6 @@ struct choice {
     struct gemm_schedule schedule;
 };
 
-static uint32_t ceil_div(uint32_t a, uint32_t b) {
-    return (a + b - 1) / b;
-}
-
 // Pixels of x of one rest are written together on the way back.
 static uint32_t rests_of(const struct conv_case *c) {
     return c->desc->pass == GRT_CONV_DATA ? c->window.stride : 1;
@@ -60,12 +56,12 @@ static struct boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_
     const struct grt_window *win = &c->window;
     bool back = c->desc->pass == GRT_CONV_DATA;
     uint32_t rests = rests_of(c);
-    uint32_t width = ceil_div(back ? win->width : win->out_width, rests);
-    uint32_t height = ceil_div(back ? win->height : win->out_height, rests);
+    uint32_t width = conv_ceil_div(back ? win->width : win->out_width, rests);
+    uint32_t height = conv_ceil_div(back ? win->height : win->out_height, rests);
     struct boxes b = {.w = w, .h = h, .images = pixels >> (w + h)};
-    b.across = ceil_div(width, 1u << w);
-    b.down = ceil_div(height, 1u << h);
-    b.deep = ceil_div(c->rows, b.images);
+    b.across = conv_ceil_div(width, 1u << w);
+    b.down = conv_ceil_div(height, 1u << h);
+    b.deep = conv_ceil_div(c->rows, b.images);
     b.steps = taps_of(c, b.across, 1u << w, back ? win->out_width : win->width) *
               taps_of(c, b.down, 1u << h, back ? win->out_height : win->height) * b.deep;
     return b;
@@ -136,7 +132,7 @@ static const struct kind lean = {true, lean_ways, lean_weight_ways, COUNT(lean_w
                                  COUNT(lean_weight_ways)};
 
 static uint32_t blocks_of(uint32_t channels) {
-    return ceil_div(channels, 64);
+    return conv_ceil_div(channels, 64);
 }
 
 // The product that it is, for what a schedule costs.
@@ -162,7 +158,7 @@ static struct gemm_case product_of(const struct conv_case *c, const struct way *
 static struct gemm_schedule schedule_of(const struct conv_case *c, const struct way *way,
                                         const struct boxes *boxes) {
     struct gemm_case g = product_of(c, way, boxes);
-    return gemm_schedule_of(&g, &way->tile, ceil_div(g.k, way->depth), true);
+    return gemm_schedule_of(&g, &way->tile, conv_ceil_div(g.k, way->depth), true);
 }
 
 // Pixels of a box.
