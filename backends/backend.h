@@ -151,6 +151,7 @@ struct grt_dev {
     struct grt_verdict_row *verdicts;  // see runtime/ops/verdict.h
     uint32_t verdict_count, verdict_room;
     const char *fault_op, *fault_variant;  // whose checks are made to fail, for tests
+    uint32_t eights;                       // of a check, see runtime/nn/eights.h
     struct grt_buf *unused;                // dummy for bindings that a kernel does not use
     struct grt_mem_use total;
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];

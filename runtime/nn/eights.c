@@ -16,7 +16,7 @@
 #define LEAST 4u            // rows of a lane, which pay for what it makes of its columns first
 #define MOST 64u
 
-bool grt_eights_suit(const struct grt_tensor *const *operands, uint32_t count) {
+static bool suit(const struct grt_tensor *const *operands, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         const struct grt_tensor *t = operands[i];
         bool good =
@@ -27,6 +27,25 @@ bool grt_eights_suit(const struct grt_tensor *const *operands, uint32_t count) {
         }
     }
     return true;
+}
+
+// Those that serve for a stem, the best first.
+static enum grt_eights_by by_of(struct grt_dev *dev, const char *stem, enum grt_dtype type) {
+    enum grt_eights_by asked = grt_eights_asked(dev);
+    if (asked != GRT_EIGHTS_TRUSTED) {
+        return asked;
+    }
+    if (grt_kernel_builds(dev, "add_to8_ptx_16") &&
+        grt_eights_trusted(dev, stem, GRT_EIGHTS_PTX, type)) {
+        return GRT_EIGHTS_PTX;
+    }
+    bool plain = grt_eights_trusted(dev, stem, GRT_EIGHTS_VECTORS, type);
+    return plain ? GRT_EIGHTS_VECTORS : GRT_EIGHTS_NONE;
+}
+
+bool grt_eights_serve(struct grt_dev *dev, const char *stem,
+                      const struct grt_tensor *const *operands, uint32_t count) {
+    return suit(operands, count) && by_of(dev, stem, operands[0]->dtype) != GRT_EIGHTS_NONE;
 }
 
 struct grt_eights grt_eights_of(const struct grt_dev *dev, uint64_t rows, uint64_t cols,
@@ -54,8 +73,9 @@ struct grt_eights grt_eights_of(const struct grt_dev *dev, uint64_t rows, uint64
     return e;
 }
 
-const char *grt_eights_kernel(struct grt_dev *dev, char name[GRT_NN_KERNEL], const char *stem) {
-    bool ptx = grt_kernel_builds(dev, "add_to8_ptx_16");
+const char *grt_eights_kernel(struct grt_dev *dev, char name[GRT_NN_KERNEL], const char *stem,
+                              enum grt_dtype type) {
+    bool ptx = by_of(dev, stem, type) == GRT_EIGHTS_PTX;
     snprintf(name, GRT_NN_KERNEL, "%s_%s16", stem, ptx ? "ptx_" : "");
     return name;
 }

@@ -71,12 +71,12 @@ void grt_op_window(struct grt_graph *graph, const struct grt_window *w, enum grt
     }
     const struct grt_range ranges[] = {x->range, y->range,
                                        which ? which->range : grt_op_unused(graph)};
+    struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_tensor *operands[] = {x, y};
-    bool eights = grt_eights_suit(operands, 2);
+    bool eights = grt_eights_serve(dev, "window8", operands, 2);
     char name[GRT_NN_KERNEL];
-    struct grt_kernel_desc kernel = {eights
-                                         ? grt_eights_kernel(grt_graph_dev(graph), name, "window8")
-                                         : grt_nn_kernel(name, "window", x),
+    struct grt_kernel_desc kernel = {eights ? grt_eights_kernel(dev, name, "window8", x->dtype)
+                                            : grt_nn_kernel(name, "window", x),
                                      {{"KIND", grt_nn_kind(x)}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = x->shape[0] * w->out_height * w->out_width;
     if (eights) {
@@ -94,11 +94,12 @@ void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w,
     }
     const struct grt_range ranges[] = {dy->range, which ? which->range : grt_op_unused(graph),
                                        dx->range};
+    struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_tensor *operands[] = {dy, dx};
-    bool eights = grt_eights_suit(operands, 2);
+    bool eights = grt_eights_serve(dev, "window_grad8", operands, 2);
     char name[GRT_NN_KERNEL];
     struct grt_kernel_desc kernel = {
-        eights ? grt_eights_kernel(grt_graph_dev(graph), name, "window_grad8")
+        eights ? grt_eights_kernel(dev, name, "window_grad8", dx->dtype)
                : grt_nn_kernel(name, "window_grad", dx),
         {{"KIND", grt_nn_kind(dx)}, {"ADD", add}, {"LARGEST", pool == GRT_POOL_MAX}}};
     uint64_t rows = dx->shape[0] * w->height * w->width;
@@ -126,14 +127,15 @@ void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b
                                                  .last_share = 1.0f / (float)last};
         const struct grt_range ranges[] = {b->x->range, sums[0].range, sums[1].range};
         char name[GRT_NN_KERNEL];
-        if (grt_eights_suit(&b->x, 1)) {
+        if (grt_eights_serve(dev, "batch_sums8", &b->x, 1)) {
             struct grt_eights e = grt_eights_of(dev, rows, cols, chunk);
-            grt_op_launch(graph,
-                          grt_kernel_desc(.name = grt_eights_kernel(dev, name, "batch_sums8"),
-                                          .specs = {{"WG", e.wg},
-                                                    {"ACROSS", e.across},
-                                                    {"KIND", grt_nn_kind(b->x)}}),
-                          &params, sizeof params, ranges, 3, e.groups);
+            grt_op_launch(
+                graph,
+                grt_kernel_desc(.name = grt_eights_kernel(dev, name, "batch_sums8", b->x->dtype),
+                                .specs = {{"WG", e.wg},
+                                          {"ACROSS", e.across},
+                                          {"KIND", grt_nn_kind(b->x)}}),
+                &params, sizeof params, ranges, 3, e.groups);
         } else {
             struct grt_slices lanes = grt_block_slices(dev);
             uint32_t across = lanes.wg / lanes.slices;

@@ -93,7 +93,7 @@ static void block_eights(struct grt_graph *graph, const struct grt_block *b) {
     };
     char name[GRT_NN_KERNEL];
     grt_op_launch(graph,
-                  grt_kernel_desc(.name = grt_eights_kernel(dev, name, "block8"),
+                  grt_kernel_desc(.name = grt_eights_kernel(dev, name, "block8", b->z->dtype),
                                   .specs = {{"WG", e.wg},
                                             {"ACROSS", e.across},
                                             {"KIND", grt_nn_kind(b->z)},
@@ -104,16 +104,16 @@ static void block_eights(struct grt_graph *graph, const struct grt_block *b) {
 }
 
 // The norm of rows has kernels of its own.
-static bool suits_eights(const struct grt_block *b) {
+static bool suits_eights(struct grt_graph *graph, const char *stem, const struct grt_block *b) {
     const struct grt_tensor *operands[] = {b->z, b->x, b->h, b->dh, b->dz};
-    return norm_of(b) != 1 && grt_eights_suit(operands, 5);
+    return norm_of(b) != 1 && grt_eights_serve(grt_graph_dev(graph), stem, operands, 5);
 }
 
 void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
     if (!grt_nn_reachable(graph, b->z)) {
         return;
     }
-    if (suits_eights(b)) {
+    if (suits_eights(graph, "block8", b)) {
         block_eights(graph, b);
         return;
     }
@@ -151,15 +151,16 @@ static void add_to(struct grt_graph *graph, const struct grt_tensor *y,
         return;
     }
     const struct grt_tensor *operands[] = {x, y};
-    bool eights = grt_eights_suit(operands, 2);
+    struct grt_dev *dev = grt_graph_dev(graph);
+    bool eights = grt_eights_serve(dev, "add_to8", operands, 2);
     uint64_t count = grt_tensor_count(y) / (eights ? 8 : 1);
     const struct add_to_params params = {.n = (uint32_t)count};
     const struct grt_range ranges[2] = {x->range, y->range};
     char name[GRT_NN_KERNEL];
-    const struct grt_kernel_desc kernel = {
-        eights ? grt_eights_kernel(grt_graph_dev(graph), name, "add_to8")
-               : grt_nn_kernel(name, "add_to", y),
-        {{"KIND", grt_nn_kind(y)}}};
+    const struct grt_kernel_desc kernel = {eights
+                                               ? grt_eights_kernel(dev, name, "add_to8", y->dtype)
+                                               : grt_nn_kernel(name, "add_to", y),
+                                           {{"KIND", grt_nn_kind(y)}}};
     struct grt_pieces pieces = grt_op_pieces(graph, count, 4);
     grt_op_next(&pieces);
     grt_op_stream(graph, &pieces, &kernel, &params, sizeof params, ranges, 2);
@@ -226,13 +227,14 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
     const struct block_sums_params params = {
         .rows = (uint32_t)rows, .cols = (uint32_t)cols, .chunk = (uint32_t)chunk};
     char name[GRT_NN_KERNEL];
-    if (suits_eights(b)) {
+    if (suits_eights(graph, "block_sums8", b)) {
         struct grt_eights e = grt_eights_of(dev, rows, cols, chunk);
-        const struct grt_kernel_desc kernel = {grt_eights_kernel(dev, name, "block_sums8"),
-                                               {{"WG", e.wg},
-                                                {"ACROSS", e.across},
-                                                {"KIND", grt_nn_kind(b->z)},
-                                                {"ACT", (uint32_t)b->act}}};
+        const struct grt_kernel_desc kernel = {
+            grt_eights_kernel(dev, name, "block_sums8", b->z->dtype),
+            {{"WG", e.wg},
+             {"ACROSS", e.across},
+             {"KIND", grt_nn_kind(b->z)},
+             {"ACT", (uint32_t)b->act}}};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, e.groups);
     } else {
         struct grt_slices lanes = grt_block_slices(dev);
@@ -270,7 +272,7 @@ static void gradient_eights(struct grt_graph *graph, const struct grt_block *b,
                                               .scale = 1.0f / (float)b->z->shape[0]};
     char name[GRT_NN_KERNEL];
     grt_op_launch(graph,
-                  grt_kernel_desc(.name = grt_eights_kernel(dev, name, "block_grad8"),
+                  grt_kernel_desc(.name = grt_eights_kernel(dev, name, "block_grad8", b->z->dtype),
                                   .specs = {{"WG", e.wg},
                                             {"ACROSS", e.across},
                                             {"KIND", grt_nn_kind(b->z)},
@@ -306,7 +308,7 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
     const struct grt_kernel_desc kernel = {
         grt_nn_kernel(name, "block_grad", b->z),
         {{"KIND", grt_nn_kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", norm_of(b)}}};
-    if (b->dz && suits_eights(b)) {
+    if (b->dz && suits_eights(graph, "block_grad8", b)) {
         gradient_eights(graph, b, ranges);
     } else if (b->dz) {
         launch_block(graph, b, &kernel, &params, sizeof params, ranges, 8);

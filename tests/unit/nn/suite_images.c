@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache.h"
 #include "gpurt/module.h"
 #include "harness/harness.h"
 #include "harness/learn_kit.h"
+#include "nn/eights.h"
+#include "ops/verdict.h"
 #include "oracle/image.h"
 
 // A module by itself, over images of `rows` samples.
@@ -547,7 +550,35 @@ static void refused(void **state) {
                  GRT_INVALID, "no such pooling");
 }
 
+// Kernels of vectors whose check sees a wrong number are left out, with one warning for each way
+// they are there, and the others stay.
+static void eights_are_checked(void **state) {
+    (void)state;
+    static const char *const stems[] = {"block8",      "block_grad8", "block_sums8", "add_to8",
+                                        "batch_sums8", "window8",     "window_grad8"};
+    const struct grt_tensor x = {.dtype = GRT_F16, .rank = 2, .shape = {4, 16}};
+    const struct grt_tensor odd = {.dtype = GRT_F16, .rank = 2, .shape = {4, 17}};
+    const struct grt_tensor *one = &x, *other = &odd;
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.device = grt_dev_info(test.dev)->selector));
+    assert_non_null(dev);
+    uint64_t place = (uint64_t)(uintptr_t)dev;  // another in each run
+    snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "wrong eights %llu",
+             (unsigned long long)grt_digest(&place, sizeof place, 1));
+    bool ptx = grt_kernel_builds(dev, "add_to8_ptx_16");
+    uint32_t before = test_log.lines[GRT_LOG_WARN];
+    test_log.quiet = true;
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        bool wrong = i == 1 || i == 4;
+        grt_check_fault(dev, stems[i], wrong ? "*" : NULL);
+        assert_int_equal(grt_eights_serve(dev, stems[i], &one, 1), !wrong);
+        assert_false(grt_eights_serve(dev, stems[i], &other, 1));
+    }
+    test_log.quiet = false;
+    assert_int_equal(test_log.lines[GRT_LOG_WARN] - before, ptx ? 4 : 2);
+    grt_dev_destroy(&dev);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(conv),     TEST_CASE(pools),   TEST_CASE(nan_is_largest), TEST_CASE(batch_norm),
-    TEST_CASE(residual), TEST_CASE(running), TEST_CASE(refused)};
+    TEST_CASE(conv),     TEST_CASE(pools),   TEST_CASE(nan_is_largest),     TEST_CASE(batch_norm),
+    TEST_CASE(residual), TEST_CASE(running), TEST_CASE(eights_are_checked), TEST_CASE(refused)};
 TEST_SUITE(images, true, cases);
