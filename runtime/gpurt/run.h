@@ -87,6 +87,7 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(LR, "lr")                                                                                    \
     X(LR_FACTOR, "lr_factor") /* of the learning rate, from here on */                             \
     X(GRAD_NORM, "grad_norm")                                                                      \
+    X(GRAD_NOISE, "grad_noise") /* samples of a step that gradients want */                        \
     X(LOSS_SCALE, "loss_scale")                                                                    \
     X(SKIPPED, "skipped") /* steps without an update, in all */                                    \
     X(SAMPLES_PER_S, "samples_per_s")                                                              \

@@ -88,7 +88,7 @@ struct grt_share *grt_share_create(struct grt_learner *l) {
     s->losses = grt_tensor_count(l->loss_parts);
     s->kept = count_of(l, GRT_TENSOR_BUFFER);
     s->weighted = l->class_weights != NULL;
-    s->count = s->grads + s->losses + s->kept + s->weighted;
+    s->count = s->grads + s->losses + s->kept + 1 + s->weighted;
     s->down = make_buf(l, s->count + grt_tensor_count(l->hits), GRT_BUF_READBACK);
     s->up = make_buf(l, s->count, GRT_BUF_UPLOAD);
     s->take = s->down && s->up ? make_graph(s, s->down, true, true) : NULL;
@@ -144,6 +144,20 @@ static float weight_of(const float *parts, uint64_t count, uint32_t rows) {
     return (float)(sum * rows);
 }
 
+static double squares_of(const float *numbers, uint64_t count) {
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        sum += (double)numbers[i] * (double)numbers[i];
+    }
+    return sum;
+}
+
+void grt_share_lengths(const struct grt_share *s, const float *numbers, double *each,
+                       double *whole) {
+    *each = (double)numbers[s->grads + s->losses + s->kept];
+    *whole = squares_of(numbers, s->grads);
+}
+
 bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *numbers) {
     if (!grt_graph_finish(s->take)) {
         return false;
@@ -160,6 +174,7 @@ bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *num
         numbers[i] = down[i] * weight;
     }
     memset(numbers + there, 0, (means - there) * sizeof *numbers);
+    numbers[means + s->kept] = (float)squares_of(down, s->grads);
     if (!s->before) {
         return true;
     }

@@ -20,6 +20,11 @@ struct supervised_place {
     struct plateau plateau;
 };
 
+// Of the gradient noise scale: its trace of the covariance over its square of the true gradient.
+struct supervised_noise {
+    double trace, square;
+};
+
 // Time and work since the last report of a kind.
 struct supervised_meter {
     double start, stalled;
@@ -42,6 +47,7 @@ struct supervised_loop {
     bool apart;   // the meters begin anew: the first step is no part of any rate
     double loss;  // sum over the samples since the last log line
     uint64_t loss_samples;
+    struct supervised_noise noise;  // the same
     double newest_loss;
     double step_seconds, check_seconds;  // of a step; 0: not known yet
 
@@ -135,6 +141,8 @@ bool supervised_ranks_open(struct grt_supervised *s);
 void supervised_ranks_close(struct grt_supervised *s);
 // Steps as of grt_feed_run(); fewer where a rank is gone or asked to stop.
 bool supervised_ranks_run(struct grt_supervised *s, uint32_t most, struct grt_feed_done *done);
+// Of a step from 0 on, one of the newest; 0 where it cannot be told.
+struct supervised_noise supervised_noise_of(const struct grt_supervised *s, uint64_t step);
 // Where the next step begins, of training.
 bool supervised_seek(struct grt_supervised *s, struct grt_loader_position position);
 

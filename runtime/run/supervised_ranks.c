@@ -34,14 +34,16 @@ struct supervised_ranks {
     uint32_t leaf, step;  // samples of a micro-batch and of a step
     uint64_t epoch;       // samples
     bool compared;        // the weights of all, before the first step
+    bool weighted;        // by class weights
     struct grt_share *share;
     struct grt_buf *in;  // x and y of a micro-batch
     uint64_t y_at;
     struct recorded *graphs;  // two for each micro-batch: a full one, and the last of an epoch
     struct grt_graph *update;
-    struct grt_comm_tree *tree;       // of what is shared
-    float *weights;                   // to be compared
-    struct grt_loader_position next;  // counts steps
+    struct grt_comm_tree *tree;                  // of what is shared
+    float *weights;                              // to be compared
+    struct grt_loader_position next;             // counts steps
+    struct supervised_noise noise[GRT_HISTORY];  // of the newest steps
 };
 
 // ---- settings ----
@@ -104,6 +106,7 @@ bool supervised_share_out(struct grt_supervised *run) {
                                             .count = count,
                                             .first = grt_comm_rank(run->desc.comm) * count,
                                             .leaf = d->batch / (uint32_t)all,
+                                            .weighted = d->class_weights != NULL,
                                             .step = d->batch};
     // A learner is for one of them. They may be cut further, as accumulate says.
     d->batch = run->ranks->leaf;
@@ -274,6 +277,25 @@ static bool same_weights(struct grt_supervised *run, uint64_t step) {
            (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
 }
 
+// The gradient noise scale of McCandlish et al. (arXiv 1812.06162, A.1), by the lengths of the
+// gradients of micro-batches and of the step: the trace of the covariance, and the square of the
+// true gradient's length, each without bias. Class weights make other means.
+static struct supervised_noise measure_noise(const struct supervised_ranks *r, const float *sum,
+                                             uint32_t rows) {
+    double each, whole, parts = r->all;
+    if (r->all < 2 || rows != r->step || r->weighted) {
+        return (struct supervised_noise){0};
+    }
+    grt_share_lengths(r->share, sum, &each, &whole);
+    each /= parts;
+    return (struct supervised_noise){.trace = (each - whole) * rows / (parts - 1),
+                                     .square = (parts * whole - each) / (parts - 1)};
+}
+
+struct supervised_noise supervised_noise_of(const struct grt_supervised *run, uint64_t step) {
+    return run->ranks ? run->ranks->noise[step % GRT_HISTORY] : (struct supervised_noise){0};
+}
+
 // *taken: false where a rank is gone: then nothing was changed.
 static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bool *taken) {
     struct supervised_ranks *r = run->ranks;
@@ -289,6 +311,7 @@ static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bo
     if (!sum) {
         return (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
     }
+    r->noise[(run->loop.queued + done->steps) % GRT_HISTORY] = measure_noise(r, sum, rows);
     uint32_t leaves = (rows + r->leaf - 1) / r->leaf;
     if (!grt_share_give(r->share, leaves, sum) || !grt_graph_run(r->update)) {
         return false;

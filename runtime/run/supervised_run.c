@@ -58,10 +58,14 @@ static struct grt_run_row step_row(const struct grt_supervised *s, double loss) 
 static void log_step(struct grt_supervised *s) {
     struct supervised_loop *l = &s->loop;
     struct grt_run_row row = step_row(s, l->loss_samples ? l->loss / (double)l->loss_samples : NAN);
+    if (l->noise.trace > 0 && l->noise.square > 0) {
+        grt_run_row_set(&row, GRT_FIELD_GRAD_NOISE, l->noise.trace / l->noise.square);
+    }
     grt_run_tell(s->driver, &row);
     l->step = (struct supervised_meter){.start = l->now};
     l->loss = 0;
     l->loss_samples = 0;
+    l->noise = (struct supervised_noise){0};
 }
 
 void supervised_tally(const struct grt_learner *learner, const struct grt_learn_state *state,
@@ -360,6 +364,9 @@ static void settle_steps(struct grt_supervised *s, const struct supervised_segme
         s->state.loss_scale =
             last ? after->loss_scale
                  : fabsf(grt_snapshot_row(s->snapshot, slot, first + i + 1).loss_scale);
+        struct supervised_noise noise = supervised_noise_of(s, step_of(s));
+        l->noise.trace += noise.trace;
+        l->noise.square += noise.square;
         move_on(s);
         add_loss(s, (double)row.loss, samples);
         meter_add(&l->step, samples, g->done.stalled / g->done.steps);

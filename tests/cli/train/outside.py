@@ -178,6 +178,29 @@ def weighted():
         shutil.rmtree("heavy")
 
 
+def noise():
+    """The gradient noise scale of each step, by the gradients of its four parts."""
+    words = ["micro_batches=4", "log_interval=1", "epochs=1", "seed=2", "validation_split=0.2"]
+    train("first", "epochs=0", "seed=2", "validation_split=0.2")
+    train("noisy", *words, "--log", "noisy.jsonl")
+    w, b = weights(newest("first"))
+    told, drawn, found = rows("noisy.jsonl", "train"), order(1, "seed=2", "validation_split=0.2"), 0
+    assert len(told) == drawn[-1, 0]
+    for k, row in enumerate(told):
+        at = drawn[drawn[:, 0] == k + 1, 1]
+        e = 2 * (x[at] @ w.T + b - y[at])
+        each = np.column_stack([e * x[at], e]).reshape(4, -1, WIDTH + 1).mean(1) if len(at) == BATCH else None
+        if each is not None:
+            small, big = (each**2).sum(1).mean(), (each.mean(0)**2).sum()
+            noise, signal = (small - big) / (4 / BATCH - 1 / BATCH), (4 * big - small) / 3
+            assert ("grad_noise" in row) == (noise > 0 and signal > 0), (row, noise, signal)
+            if "grad_noise" in row:
+                assert abs(row["grad_noise"] - noise / signal) < 1e-3 * noise / signal, (row, noise, signal)
+                found += 1
+        w, b = w - RATE * (e.T @ x[at]) / e.size, b - RATE * e.mean(0)
+    assert found >= 5, found
+
+
 def philox(counter, key):
     """Philox4x32-10 as its paper has it."""
     c, k = [np.uint64(v) for v in counter], [np.uint64(v) for v in key]
@@ -225,6 +248,7 @@ with tempfile.TemporaryDirectory() as folder:
     trainings()
     validations()
     plateau()
+    noise()
     weighted()
     directions()
 print("outside: the same weights")
