@@ -37,6 +37,10 @@ cd /
 run() { env -i HOME="$tmp" "$top/bin/$1" "${@:2}"; }
 run gpurt devices --format csv | grep -q '^ref:0,' || fail "ref:0 is not listed"
 run gpurt bench memory --device ref:0 --size 64KiB --time 0.01 --samples 1 | grep -q ok || fail "the benchmark failed"
+# The one command of docs/install.md, as short as it can be.
+run gpurt bench --device ref:0 --batch-sizes 64 --num-workers 0 --steps 2 --time 0.02 >"$tmp/log" 2>&1 ||
+    { tail -n 20 "$tmp/log"; fail "gpurt bench failed"; }
+grep -q '^ *throughput .*samples/s' "$tmp/log" || { tail -n 20 "$tmp/log"; fail "gpurt bench recommends nothing"; }
 run gpurt-test probe >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; fail "the tests of drivers failed"; }
 ! grep -q SKIPPED "$tmp/log" || fail "the drivers of the tests are not in the bundle"
 # Without them, as where the program alone was copied, their cases are skipped and nothing fails.
